@@ -1,0 +1,118 @@
+// Unpacks the embedded libraries to a private cache folder, once per content, and checks them at every start.
+// A library must lie in a real folder under its own name: the loader finds the others by SONAME, and ggml looks for CPU
+// variants by scanning the folder.
+
+import { createHash, randomBytes } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+
+export interface ArchiveFile {
+  readonly name: string;
+  /** Start within the unpacked stream, bytes. */
+  readonly offset: number;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface Archive {
+  /** Where the content comes from. */
+  readonly upstream: string;
+  /** Size unpacked. */
+  readonly bytes: number;
+  readonly files: readonly ArchiveFile[];
+}
+
+/** prebuilt/<platform>/manifest.json */
+export interface Manifest {
+  /** ABI hash of the shim's header. */
+  readonly abi: string;
+  readonly flags: string;
+  readonly archives: Readonly<Record<string, Archive>>;
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+function writeDurably(path: string, bytes: Uint8Array): void {
+  const fd = openSync(path, "wx", 0o600);
+  try {
+    let done = 0;
+    while (done < bytes.byteLength) done += writeSync(fd, bytes, done);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Creates the folder for us alone; refuses one that somebody else could have prepared. */
+export function privateDir(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const stat = lstatSync(path);
+  const uid = process.getuid?.();
+  if (!stat.isDirectory() || (uid !== undefined && stat.uid !== uid) || (stat.mode & 0o022) !== 0) {
+    throw new Error(`${path} must be a folder that only its owner, the user running svc, can write to`);
+  }
+}
+
+/** A file as its name and content hash. */
+type NamedContent = Pick<ArchiveFile, "name" | "sha256">;
+
+function isIntact(dir: string, file: NamedContent): boolean {
+  try {
+    const path = join(dir, file.name);
+    return lstatSync(path).isFile() && sha256(readFileSync(path)) === file.sha256;
+  } catch {
+    return false; // missing or unreadable: unpacked again below
+  }
+}
+
+/**
+ * Writes a file aside, syncs and renames it, so that a crash or a second process starting at the same time never leaves
+ * a half-written one under its final name.
+ */
+function publish(dir: string, file: NamedContent, bytes: Uint8Array): void {
+  if (sha256(bytes) !== file.sha256) throw new Error(`the embedded ${file.name} is damaged: reinstall svc`);
+  const aside = join(dir, `.${file.name}.${randomBytes(6).toString("hex")}`);
+  try {
+    writeDurably(aside, bytes);
+    renameSync(aside, join(dir, file.name));
+  } finally {
+    rmSync(aside, { force: true });
+  }
+}
+
+/**
+ * Makes sure that every file of the archive lies intact in `dir`. `read` returns the compressed archive and is called
+ * only when something has to be unpacked. Throws when the folder is not private or the archive is damaged.
+ */
+export function extractArchive(archive: Archive, dir: string, read: () => Uint8Array): void {
+  privateDir(dir);
+  const missing = archive.files.filter((file) => !isIntact(dir, file));
+  if (missing.length === 0) return;
+  const content = Bun.zstdDecompressSync(read());
+  for (const file of missing) publish(dir, file, content.subarray(file.offset, file.offset + file.bytes));
+}
+
+/** The same for a single uncompressed file; returns its path. */
+export function extractFile(file: NamedContent, dir: string, read: () => Uint8Array): string {
+  privateDir(dir);
+  if (!isIntact(dir, file)) publish(dir, file, read());
+  return join(dir, file.name);
+}
+
+/** One name for the content of a whole manifest, so that two versions of svc never share a folder. */
+export function manifestHash(manifest: Manifest): string {
+  const sums = Object.values(manifest.archives).flatMap((archive) => archive.files.map((file) => file.sha256));
+  return sha256(Buffer.from(sums.join("\n"))).slice(0, 16);
+}

@@ -1,0 +1,37 @@
+// Opens the shim and everything below it. The only place that calls dlopen.
+
+import { dlopen, type Library as BunLibrary } from "bun:ffi";
+import { join } from "node:path";
+import { nativeText } from "./text.ts";
+import { ABI_HASH, SYMBOLS } from "./symbols.ts";
+
+/** The shim's entry points, typed from ffi/symbols.ts. */
+export type Native = BunLibrary<typeof SYMBOLS>["symbols"];
+
+// Dependency order: ld.so then satisfies each NEEDED entry by SONAME from what is already loaded, wherever it lies.
+const LOAD_ORDER: readonly (readonly [file: string, anySymbol: string])[] = [
+  ["libgomp.so.1", "omp_get_max_threads"],
+  ["libggml-base.so.0", "ggml_version"],
+  ["libggml.so.0", "ggml_backend_reg_count"],
+  ["libllama.so.0", "llama_backend_init"],
+  ["libllama-common.so.0", "_Z16llama_build_infov"],
+];
+
+/**
+ * Loads the libraries in `dir` and their compute back ends. Throws when one is missing, or was built from another
+ * version of the shim's header. verbosity: 0 errors … 3 debug.
+ */
+export function openNative(dir: string, verbosity: number): Native {
+  for (const [file, symbol] of LOAD_ORDER) {
+    dlopen(join(dir, file), { [symbol]: { args: [], returns: "ptr" } });
+  }
+  const { symbols: native } = dlopen(join(dir, "libsvc_llama.so"), SYMBOLS);
+  const built = nativeText(native.svc_abi_hash());
+  if (built !== ABI_HASH) {
+    throw new Error(`libsvc_llama.so has ABI ${built}, this svc needs ${ABI_HASH}: run prebuilt/build.sh shim`);
+  }
+  if (native.svc_init(Buffer.from(`${dir}\0`), verbosity) !== 0) {
+    throw new Error(nativeText(native.svc_last_error()));
+  }
+  return native;
+}

@@ -1,0 +1,195 @@
+// Prompts: from the canonical conversation to token ids, and the parser for what comes back.
+
+import { ServiceError } from "../src/core/error.ts";
+import { messageText, type Message } from "../src/core/message.ts";
+import type { Prompt } from "../src/core/run.ts";
+import type { OutputFormat, ParsedMessage, PendingPrompt, RenderedPrompt } from "../src/worker/backend.ts";
+import type { Native } from "./library.ts";
+import { cText, type Handle, nativeText, takeText } from "./text.ts";
+
+type ChatPrompt = Extract<Prompt, { type: "chat" }>;
+
+const PLAIN_FORMAT: OutputFormat = {
+  thinkingStart: "",
+  thinkingEnds: [],
+  toolMarkers: [],
+  stops: [],
+  visibleTokens: new Set(),
+  markup: [],
+};
+
+/** svc_render_info */
+interface RenderInfo {
+  readonly thinking_start: string;
+  readonly thinking_ends: readonly string[];
+  readonly additional_stops: readonly string[];
+  readonly preserved_tokens: readonly string[];
+  readonly grammar_triggers: readonly { readonly type: number; readonly value: string; readonly token: number }[];
+}
+
+/** common.h: COMMON_GRAMMAR_TRIGGER_TYPE_WORD, a trigger that is a literal string. */
+const TRIGGER_WORD = 1;
+
+/** A message in the form that llama.cpp's common library and the models' templates expect. */
+function toTemplateMessage(message: Message): Record<string, unknown> {
+  const calls = message.toolCalls?.map((call) => ({
+    id: call.id,
+    type: "function",
+    function: { name: call.name, arguments: call.arguments },
+  }));
+  return {
+    role: message.role,
+    content: messageText(message),
+    ...(message.reasoning === undefined ? {} : { reasoning_content: message.reasoning }),
+    ...(calls === undefined || calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(message.toolCallId === undefined ? {} : { tool_call_id: message.toolCallId }),
+    ...(message.name === undefined ? {} : { name: message.name }),
+  };
+}
+
+function templateTools({ tools, toolChoice }: ChatPrompt): Record<string, unknown> {
+  if (tools.length === 0) return {};
+  return {
+    tools: tools.map(({ name, description, parameters }) => ({
+      type: "function",
+      function: { name, description: description ?? "", parameters },
+    })),
+    tool_choice: toolChoice.type === "auto" || toolChoice.type === "none" ? toolChoice.type : "required",
+  };
+}
+
+/** The JSON that svc_render_begin takes. */
+export function renderRequest(prompt: Exclude<Prompt, { type: "tokens" }>): string {
+  if (prompt.type === "text") return JSON.stringify({ prompt: prompt.text });
+  const { effort, enabled } = prompt.thinking;
+  // The effort goes in under both names that templates use; each takes the one it knows. Spec: Reasoning rules, 4.
+  const kwargs = effort === undefined ? {} : { reasoning_effort: effort, reasoning_strength: effort };
+  return JSON.stringify({
+    messages: prompt.messages.map(toTemplateMessage),
+    enable_thinking: enabled,
+    kwargs,
+    ...templateTools(prompt),
+  });
+}
+
+function toolCall(call: { id?: string; function: { name: string; arguments: string } }): ParsedMessage["toolCalls"][number] {
+  return { id: call.id ?? "", name: call.function.name, arguments: call.function.arguments };
+}
+
+class LlamaPrompt implements RenderedPrompt {
+  readonly tokens: Int32Array;
+  readonly format: OutputFormat;
+  readonly plain: boolean;
+  private readonly native: Native;
+  private readonly handle: Handle;
+
+  constructor(native: Native, handle: Handle, tokens: Int32Array, format: OutputFormat, plain: boolean) {
+    this.native = native;
+    this.handle = handle;
+    this.tokens = tokens;
+    this.format = format;
+    this.plain = plain;
+  }
+
+  parse(text: string, partial: boolean): ParsedMessage | undefined {
+    const bytes = cText(text);
+    const result = this.native.svc_render_parse(this.handle, bytes, bytes.length - 1, partial ? 1 : 0);
+    if (result === null) return undefined;
+    const message = JSON.parse(takeText(this.native, result));
+    return {
+      content: typeof message.content === "string" ? message.content : "",
+      reasoning: message.reasoning_content ?? "",
+      toolCalls: (message.tool_calls ?? []).map(toolCall),
+    };
+  }
+
+  free(): void {
+    this.native.svc_render_free(this.handle);
+  }
+}
+
+/** The model's chat template and tokenizer. */
+export class LlamaTemplates {
+  private readonly native: Native;
+  private readonly model: Handle;
+  private readonly chat: Handle;
+
+  /** `source` replaces the model's own template. Throws ServiceError(model_unavailable) when it does not parse. */
+  constructor(native: Native, model: Handle, source: string | undefined) {
+    const chat = native.svc_chat_open(model, source === undefined ? null : cText(source));
+    if (chat === null) {
+      const reason = nativeText(native.svc_last_error());
+      throw new ServiceError("model_unavailable", `the chat template does not parse: ${reason}`);
+    }
+    this.native = native;
+    this.model = model;
+    this.chat = chat;
+  }
+
+  /** Begins to render and tokenize. */
+  render(prompt: Prompt): PendingPrompt {
+    if (prompt.type === "tokens") {
+      const tokens = Int32Array.from(prompt.tokens);
+      const ready: RenderedPrompt = { tokens, format: PLAIN_FORMAT, plain: true, parse: () => undefined, free: () => {} };
+      return { take: () => ready, free: () => {} };
+    }
+    const handle = this.native.svc_render_begin(this.chat, cText(renderRequest(prompt)));
+    if (handle === null) throw new Error(nativeText(this.native.svc_last_error()));
+    return {
+      take: (waitMs) => this.take(handle, prompt, waitMs),
+      free: () => this.native.svc_render_free(handle),
+    };
+  }
+
+  private take(handle: Handle, prompt: Prompt, waitMs: number): RenderedPrompt | undefined {
+    const state = this.native.svc_render_wait(handle, waitMs);
+    if (state === 0) return undefined;
+    if (state < 0) {
+      const reason = nativeText(this.native.svc_last_error());
+      this.native.svc_render_free(handle);
+      throw new ServiceError("invalid_request", `the model's chat template rejects this conversation: ${reason}`, {
+        param: prompt.type === "chat" ? "messages" : "prompt",
+      });
+    }
+    const tokens = this.promptTokens(handle);
+    const plain = prompt.type !== "chat";
+    return new LlamaPrompt(this.native, handle, tokens, plain ? PLAIN_FORMAT : this.format(handle), plain);
+  }
+
+  private promptTokens(handle: Handle): Int32Array {
+    const needed = -this.native.svc_render_tokens(handle, new Int32Array(1), 0);
+    const tokens = new Int32Array(Math.max(0, needed));
+    if (needed > 0) this.native.svc_render_tokens(handle, tokens, needed);
+    return tokens;
+  }
+
+  private format(handle: Handle): OutputFormat {
+    const info: RenderInfo = JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
+    const toolMarkers = info.grammar_triggers.filter(({ type }) => type === TRIGGER_WORD).map(({ value }) => value);
+    const tags = [info.thinking_start, ...info.thinking_ends, ...info.preserved_tokens, ...toolMarkers];
+    return {
+      thinkingStart: info.thinking_start,
+      thinkingEnds: info.thinking_ends,
+      toolMarkers,
+      stops: info.additional_stops,
+      visibleTokens: this.visibleTokens(info.preserved_tokens),
+      markup: [...new Set(tags.filter((tag) => tag !== ""))],
+    };
+  }
+
+  private visibleTokens(texts: readonly string[]): ReadonlySet<number> {
+    const visible = new Set<number>();
+    const out = new Int32Array(8);
+    for (const text of texts) {
+      const bytes = cText(text);
+      const n = this.native.svc_tokenize(this.model, bytes, bytes.length - 1, out, out.length, 0, 1);
+      if (n === 1) visible.add(out[0] ?? -1);
+    }
+    return visible;
+  }
+
+  /** Frees the template. Every prompt must have been freed before. */
+  close(): void {
+    this.native.svc_chat_free(this.chat);
+  }
+}

@@ -1,0 +1,236 @@
+// A loaded model and its context as the engine loop sees them. Owns every native handle it makes.
+
+import { type Pointer, toArrayBuffer } from "bun:ffi";
+import { cpus, freemem } from "node:os";
+import { readFileSync } from "node:fs";
+import { ServiceError } from "../src/core/error.ts";
+import type { Prompt } from "../src/core/run.ts";
+import type { SamplingParams } from "../src/core/sampling.ts";
+import type { CacheType, EngineInfo, EngineOptions } from "../src/engine/protocol.ts";
+import type { Backend, BatchColumns, DecodeOutcome, PendingPrompt, SamplerHandle, SlotId } from "../src/worker/backend.ts";
+import type { Native } from "./library.ts";
+import { LlamaTemplates } from "./llama-chat.ts";
+import { cText, type Handle, nativeText, takeText } from "./text.ts";
+
+// ggml.h: enum ggml_type; bytes per element from the block layouts (a q8_0 block is 34 bytes for 32 values).
+const CACHE_TYPES: Readonly<Record<CacheType, { readonly id: number; readonly bytes: number }>> = {
+  f32: { id: 0, bytes: 4 },
+  f16: { id: 1, bytes: 2 },
+  q4_0: { id: 2, bytes: 18 / 32 },
+  q4_1: { id: 3, bytes: 20 / 32 },
+  q5_0: { id: 6, bytes: 22 / 32 },
+  q5_1: { id: 7, bytes: 24 / 32 },
+  q8_0: { id: 8, bytes: 34 / 32 },
+  iq4_nl: { id: 20, bytes: 18 / 32 },
+  bf16: { id: 30, bytes: 2 },
+};
+
+/** Progress is read this often while a model loads. */
+const LOAD_POLL_MS = 20;
+const LOADED = 1001;
+/** Share of the free memory that the KV cache takes at most when nobody said how large it should be. */
+const CACHE_SHARE = 0.25;
+/** Cells a sequence can count on when all of them run at once, unless the context is shorter. */
+const CELLS_PER_SEQUENCE = 1024;
+/** The cache is sized in steps of this many cells, which is what attention pads to anyway. */
+const CELL_STEP = 256;
+
+/** llama.cpp's own description of a model: svc_model_info. */
+interface ModelInfo {
+  readonly description: string;
+  readonly architecture: string;
+  readonly size_bytes: number;
+  readonly n_ctx_train: number;
+  readonly n_embd: number;
+  readonly n_head: number;
+  readonly n_head_kv: number;
+  readonly n_layer: number;
+  readonly n_vocab: number;
+}
+
+/**
+ * Cells of the KV cache. Unless configured: room for the whole trained context and for every sequence at once, but no
+ * more than a quarter of the free memory.
+ */
+export function chooseCells(options: EngineOptions, info: ModelInfo, freeBytes: number): number {
+  if (options.cells !== undefined) return options.cells;
+  const elements = 2 * info.n_layer * info.n_head_kv * (info.n_embd / Math.max(1, info.n_head));
+  const cellBytes = Math.max(1, elements * CACHE_TYPES[options.cacheType].bytes);
+  const stepDown = (cells: number): number => Math.max(CELL_STEP, Math.floor(cells / CELL_STEP) * CELL_STEP);
+  if (options.cacheBytes !== undefined) return stepDown(options.cacheBytes / cellBytes);
+  if (options.cacheFraction !== undefined) return stepDown((freeBytes * options.cacheFraction) / cellBytes);
+  const context = Math.min(options.contextTokens ?? info.n_ctx_train, info.n_ctx_train);
+  const wanted = Math.max(context, options.maxSeqs * Math.min(CELLS_PER_SEQUENCE, context));
+  return stepDown(Math.min(wanted, (freeBytes * CACHE_SHARE) / cellBytes));
+}
+
+/** Physical cores where the system tells, else what it schedules on. Two threads of one core gain nothing in a matmul. */
+export function physicalCores(): number {
+  try {
+    const cores = new Set<string>();
+    for (const block of readFileSync("/proc/cpuinfo", "utf8").split("\n\n")) {
+      const core = /^core id\s*:\s*(\d+)/m.exec(block)?.[1];
+      if (core !== undefined) cores.add(`${/^physical id\s*:\s*(\d+)/m.exec(block)?.[1] ?? 0}:${core}`);
+    }
+    if (cores.size > 0) return Math.min(cores.size, navigator.hardwareConcurrency);
+  } catch {
+    // not Linux: the count below is the best there is
+  }
+  return Math.max(1, cpus().length);
+}
+
+/** Loads a GGUF file, reporting parts per thousand. Throws ServiceError(model_unavailable) with llama.cpp's reason. */
+async function loadModel(
+  native: Native,
+  path: string,
+  gpuLayers: number,
+  onProgress: (permille: number) => void,
+): Promise<Handle> {
+  const params = Int32Array.of(gpuLayers, 0, 1, 0, 0, 0);
+  const load = native.svc_load_begin(cText(path), params, params.length);
+  if (load === null) throw new Error(nativeText(native.svc_last_error()));
+  for (let state = 0; state >= 0 && state < LOADED; ) {
+    await Bun.sleep(LOAD_POLL_MS);
+    state = native.svc_load_state(load);
+    if (state >= 0 && state < LOADED) onProgress(state);
+  }
+  const model = native.svc_load_finish(load);
+  if (model === null) {
+    throw new ServiceError("model_unavailable", `the model could not be loaded: ${nativeText(native.svc_last_error())}`);
+  }
+  return model;
+}
+
+export class LlamaBackend implements Backend {
+  readonly batch: number;
+  readonly ubatch: number;
+  readonly slots: number;
+  readonly cells: number;
+  readonly contextTokens: number;
+  readonly info: EngineInfo;
+  private readonly native: Native;
+  private readonly model: Handle;
+  private readonly context: Handle;
+  private readonly templates: LlamaTemplates;
+  private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
+  private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
+  private readonly visibleBytes: (Uint8Array | undefined)[] = [];
+
+  private constructor(native: Native, model: Handle, options: EngineOptions) {
+    this.native = native;
+    this.model = model;
+    const meta: ModelInfo = JSON.parse(takeText(native, native.svc_model_info(model)));
+    const threads = options.threads ?? physicalCores();
+    this.context = this.openContext(options, chooseCells(options, meta, freemem()), threads);
+    this.cells = native.svc_context_get(this.context, 0);
+    this.batch = native.svc_context_get(this.context, 1);
+    this.ubatch = native.svc_context_get(this.context, 2);
+    this.slots = options.maxSeqs;
+    const sequenceCells = native.svc_context_get(this.context, 4);
+    this.contextTokens = Math.min(options.contextTokens ?? meta.n_ctx_train, meta.n_ctx_train, sequenceCells);
+    this.flags = new Uint8Array(meta.n_vocab);
+    native.svc_vocab_flags(model, this.flags, meta.n_vocab);
+    this.templates = new LlamaTemplates(native, model, options.chatTemplate);
+    this.info = {
+      description: meta.description,
+      architecture: meta.architecture,
+      sizeBytes: meta.size_bytes,
+      vocabulary: meta.n_vocab,
+      trainedContext: meta.n_ctx_train,
+      contextTokens: this.contextTokens,
+      cells: this.cells,
+      maxSeqs: this.slots,
+      threads,
+    };
+  }
+
+  /** Loads the model and makes its context. Throws ServiceError(model_unavailable) with the reason. */
+  static async load(
+    native: Native,
+    path: string,
+    options: EngineOptions,
+    onProgress: (permille: number) => void,
+  ): Promise<LlamaBackend> {
+    const model = await loadModel(native, path, options.gpuLayers, onProgress);
+    return new LlamaBackend(native, model, options);
+  }
+
+  private openContext(options: EngineOptions, cells: number, threads: number): Handle {
+    const type = CACHE_TYPES[options.cacheType].id;
+    const { ubatch, maxSeqs } = options;
+    const batch = Math.max(options.batch, maxSeqs); // every sequence must be able to take part in a step
+    const threadsBatch = options.threadsBatch ?? threads;
+    const unified = options.unified ? 1 : 0;
+    const params = Int32Array.of(cells, batch, ubatch, maxSeqs, threads, threadsBatch, type, type, 0, -1, unified, -1, 1, 0);
+    const context = this.native.svc_context_new(this.model, params, params.length);
+    if (context === null) {
+      const reason = nativeText(this.native.svc_last_error());
+      throw new ServiceError("model_unavailable", `${reason} (asked for ${cells} cells of ${options.cacheType})`);
+    }
+    return context;
+  }
+
+  render(prompt: Prompt): PendingPrompt {
+    return this.templates.render(prompt);
+  }
+
+  decode(columns: BatchColumns, n: number): DecodeOutcome {
+    const { token, position, slot, output } = columns;
+    const code = this.native.svc_decode(this.context, n, token, position, slot, output);
+    if (code === 0) return "done";
+    return code === 1 ? "full" : "failed";
+  }
+
+  sample(n: number, rows: Int32Array, samplers: BigUint64Array, tokens: Int32Array): void {
+    if (this.native.svc_sample(this.context, n, rows, samplers, tokens) !== 0) tokens.fill(-1, 0, n);
+  }
+
+  clearSlot(slot: SlotId): void {
+    this.native.svc_sequence_remove(this.context, slot, 0, -1);
+  }
+
+  newSampler(params: SamplingParams, seed: number, choice: number): SamplerHandle {
+    const columns = Float32Array.of(params.temperature, params.topP, params.minP, params.topK);
+    const [low, high] = [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0];
+    const sampler = this.native.svc_sampler_new(columns, columns.length, low, high, choice);
+    if (sampler === null) throw new Error(nativeText(this.native.svc_last_error()));
+    return BigInt(sampler) as SamplerHandle;
+  }
+
+  freeSampler(sampler: SamplerHandle): void {
+    this.native.svc_sampler_free(sampler);
+  }
+
+  tokenBytes(token: number, visible: boolean): Uint8Array {
+    const known = visible ? this.visibleBytes : this.plainBytes;
+    const cached = known[token];
+    if (cached !== undefined) return cached;
+    let buffer = new Uint8Array(32);
+    let n = this.native.svc_token_bytes(this.model, token, visible ? 1 : 0, buffer, buffer.length);
+    if (n < 0) {
+      buffer = new Uint8Array(-n);
+      n = this.native.svc_token_bytes(this.model, token, visible ? 1 : 0, buffer, buffer.length);
+    }
+    const bytes = buffer.slice(0, n);
+    known[token] = bytes;
+    return bytes;
+  }
+
+  endsGeneration(token: number): boolean {
+    return ((this.flags[token] ?? 0) & 1) !== 0;
+  }
+
+  /** Logits of an output row of the last decode, copied: [vocabulary] f32. For tests. */
+  logits(row: number): Float32Array {
+    const data = this.native.svc_logits(this.context, row);
+    if (data === null) throw new Error(nativeText(this.native.svc_last_error()));
+    return new Float32Array(toArrayBuffer(Number(data) as Pointer, 0, this.info.vocabulary * 4).slice(0));
+  }
+
+  /** Frees everything native. The backend must not be used afterwards. */
+  close(): void {
+    this.templates.close();
+    this.native.svc_context_free(this.context);
+    this.native.svc_model_free(this.model);
+  }
+}

@@ -1,0 +1,228 @@
+// Chat templates and output parsing: a doorway to llama.cpp's common library, which knows the model families.
+
+#include "guard.h"
+#include "svc_llama.h"
+
+#include "chat.h"
+#include "common.h"
+#include "json.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+using svc::guard;
+using svc::need;
+
+namespace {
+
+// One prompt on its way through the thread below, and the parser of the answer to it.
+struct rendered {
+    std::string request;
+    std::vector<llama_token> tokens;
+    common_chat_params params;
+    common_chat_parser_params parser;
+    std::string error;
+    std::mutex mutex;
+    std::condition_variable changed;
+    int32_t state = 0;  // as svc_render_wait returns it
+
+    void settle(int32_t value) {
+        std::lock_guard<std::mutex> lock(mutex);
+        state = value;
+        changed.notify_all();
+    }
+};
+
+common_chat_templates_inputs read_request(const common_json & request) {
+    common_chat_templates_inputs in;
+    in.messages = common_chat_msgs_parse_oaicompat(request.at("messages"));
+    if (request.contains("tools")) in.tools = common_chat_tools_parse_oaicompat(request.at("tools"));
+    in.tool_choice = common_chat_tool_choice_parse_oaicompat(request.value("tool_choice", "auto"));
+    in.parallel_tool_calls = request.value("parallel_tool_calls", true);
+    in.enable_thinking = request.value("enable_thinking", true);
+    in.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
+    if (request.contains("json_schema")) in.json_schema = request.at("json_schema").dump();
+    if (request.contains("kwargs")) {
+        for (const auto & [key, value] : request.at("kwargs").items()) {
+            in.chat_template_kwargs[key] = value.dump();
+        }
+    }
+    return in;
+}
+
+common_json triggers_json(const std::vector<common_grammar_trigger> & triggers) {
+    common_json out = common_json::array();
+    for (const auto & trigger : triggers) {
+        common_json entry = common_json::object();
+        entry["type"] = (int) trigger.type;
+        entry["value"] = trigger.value;
+        entry["token"] = trigger.token;
+        out.push_back(entry);
+    }
+    return out;
+}
+
+// The model's templates and the thread that renders with them.
+class chat {
+  public:
+    chat(const llama_model * model, const std::string & source) :
+        vocab(llama_model_get_vocab(model)), templates(common_chat_templates_init(model, source)), thread([this] { loop(); }) { }
+
+    ~chat() {
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            closing = true;
+        }
+        arrived.notify_all();
+        thread.join();
+    }
+
+    void add(std::shared_ptr<rendered> prompt) {
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            queue.push_back(std::move(prompt));
+        }
+        arrived.notify_all();
+    }
+
+  private:
+    const llama_vocab * vocab;
+    common_chat_templates_ptr templates;
+    std::mutex mutex;
+    std::condition_variable arrived;
+    std::deque<std::shared_ptr<rendered>> queue;
+    bool closing = false;
+    std::thread thread;  // last: it uses all of the above
+
+    void loop() {
+        for (;;) {
+            std::shared_ptr<rendered> prompt;
+            {
+                std::unique_lock<std::mutex> lock(mutex);
+                arrived.wait(lock, [this] { return closing || !queue.empty(); });
+                if (closing) return;
+                prompt = std::move(queue.front());
+                queue.pop_front();
+            }
+            if (prompt.use_count() == 1) continue;  // the caller has gone meanwhile
+            try {
+                render(*prompt);
+                prompt->settle(1);
+            } catch (const std::exception & e) {
+                prompt->error = e.what();
+                prompt->settle(-1);
+            } catch (...) {
+                prompt->error = "an unknown error was raised while rendering";
+                prompt->settle(-1);
+            }
+        }
+    }
+
+    void render(rendered & out) {
+        const common_json request = common_json::parse(out.request);
+        out.request.clear();
+        if (request.contains("prompt")) {
+            out.tokens = common_tokenize(vocab, request.at("prompt").get<std::string>(), true, false);
+            return;
+        }
+        const common_chat_templates_inputs in = read_request(request);
+        out.params = common_chat_templates_apply(templates.get(), in);
+        out.parser = common_chat_parser_params(out.params);
+        out.parser.reasoning_format = in.reasoning_format;
+        out.parser.parse_tool_calls = !in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
+        if (!out.params.parser.empty()) out.parser.parser.load(out.params.parser);
+        out.tokens = common_tokenize(vocab, out.params.prompt, true, true);
+    }
+};
+
+rendered & need_prompt(void * handle) {
+    return *need<std::shared_ptr<rendered>>(handle, "rendered prompt");
+}
+
+}  // namespace
+
+void * svc_chat_open(void * model, const char * source) {
+    return guard<void *>(nullptr, [&]() -> void * {
+        return new chat(&need<llama_model>(model, "model"), source == nullptr ? "" : source);
+    });
+}
+
+void svc_chat_free(void * handle) {
+    guard<int32_t>(-1, [&] {
+        delete &need<chat>(handle, "chat template");
+        return 0;
+    });
+}
+
+void * svc_render_begin(void * handle, const char * request) {
+    return guard<void *>(nullptr, [&]() -> void * {
+        chat & c = need<chat>(handle, "chat template");
+        auto prompt = std::make_shared<rendered>();
+        prompt->request = request == nullptr ? "" : request;
+        auto out = std::make_unique<std::shared_ptr<rendered>>(prompt);
+        c.add(std::move(prompt));
+        return out.release();
+    });
+}
+
+int32_t svc_render_wait(void * handle, int32_t wait_ms) {
+    return guard<int32_t>(-1, [&]() -> int32_t {
+        rendered & r = need_prompt(handle);
+        std::unique_lock<std::mutex> lock(r.mutex);
+        r.changed.wait_for(lock, std::chrono::milliseconds(wait_ms), [&] { return r.state != 0; });
+        if (r.state < 0) throw std::runtime_error(r.error);
+        return r.state;
+    });
+}
+
+void svc_render_free(void * handle) {
+    guard<int32_t>(-1, [&] {
+        delete &need<std::shared_ptr<rendered>>(handle, "rendered prompt");
+        return 0;
+    });
+}
+
+char * svc_render_info(void * handle) {
+    return guard<char *>(nullptr, [&] {
+        const common_chat_params & p = need_prompt(handle).params;
+        common_json out = common_json::object();
+        out["format"] = std::string(common_chat_format_name(p.format));
+        out["thinking_start"] = p.thinking_start_tag;
+        out["thinking_ends"] = p.thinking_end_tags;
+        out["supports_thinking"] = p.supports_thinking;
+        out["generation_prompt"] = p.generation_prompt;
+        out["additional_stops"] = p.additional_stops;
+        out["preserved_tokens"] = p.preserved_tokens;
+        out["grammar"] = p.grammar;
+        out["grammar_lazy"] = p.grammar_lazy;
+        out["grammar_triggers"] = triggers_json(p.grammar_triggers);
+        return svc::copy_text(out.dump_safe());
+    });
+}
+
+char * svc_render_prompt(void * handle) {
+    return guard<char *>(nullptr, [&] { return svc::copy_text(need_prompt(handle).params.prompt); });
+}
+
+int32_t svc_render_tokens(void * handle, int32_t * out, int32_t capacity) {
+    return guard<int32_t>(0, [&]() -> int32_t {
+        const std::vector<llama_token> & tokens = need_prompt(handle).tokens;
+        const int32_t n = (int32_t) tokens.size();
+        if (n > capacity) return -n;
+        std::copy(tokens.begin(), tokens.end(), out);
+        return n;
+    });
+}
+
+char * svc_render_parse(void * handle, const char * text, int32_t len, int32_t partial) {
+    return guard<char *>(nullptr, [&] {
+        const rendered & r = need_prompt(handle);
+        const common_chat_msg message = common_chat_parse(std::string(text, len), partial != 0, r.parser);
+        return svc::copy_text(message.to_json_oaicompat().dump_safe());
+    });
+}

@@ -1,0 +1,157 @@
+// The KV cache and the forward pass.
+
+#include "guard.h"
+#include "model.h"
+#include "svc_llama.h"
+
+#include <memory>
+
+using svc::column;
+using svc::guard;
+using svc::need;
+
+namespace {
+
+llama_memory_t memory(svc::context & c) { return llama_get_memory(c.ctx); }
+
+}  // namespace
+
+void * svc_context_new(void * model, const int32_t * params, int32_t n) {
+    return guard<void *>(nullptr, [&]() -> void * {
+        auto c = std::make_unique<svc::context>();
+        c->model = &need<llama_model>(model, "model");
+        llama_context_params p = llama_context_default_params();
+        p.n_ctx = column(params, n, 0, 0);
+        p.n_batch = column(params, n, 1, 2048);
+        p.n_ubatch = column(params, n, 2, 512);
+        p.n_seq_max = column(params, n, 3, 1);
+        p.n_threads = c->n_threads = column(params, n, 4, 1);
+        p.n_threads_batch = column(params, n, 5, 1);
+        p.type_k = (ggml_type) column(params, n, 6, GGML_TYPE_F16);
+        p.type_v = (ggml_type) column(params, n, 7, GGML_TYPE_F16);
+        p.embeddings = column(params, n, 8, 0) != 0;
+        p.pooling_type = (enum llama_pooling_type) column(params, n, 9, LLAMA_POOLING_TYPE_UNSPECIFIED);
+        p.kv_unified = column(params, n, 10, 1) != 0;
+        p.flash_attn_type = (llama_flash_attn_type) column(params, n, 11, LLAMA_FLASH_ATTN_TYPE_AUTO);
+        p.offload_kqv = column(params, n, 12, 1) != 0;
+        p.swa_full = column(params, n, 13, 0) != 0;
+        p.no_perf = true;
+        c->ctx = llama_init_from_model(c->model, p);
+        if (c->ctx == nullptr) {
+            throw std::runtime_error("the context could not be created: too little memory, or settings that do not fit the model");
+        }
+        const uint32_t n_batch = llama_n_batch(c->ctx);
+        c->n_seq_id.assign(n_batch, 1);
+        c->seq_id.assign(n_batch, nullptr);
+        return c.release();
+    });
+}
+
+void svc_context_free(void * context) {
+    guard<int32_t>(-1, [&] {
+        std::unique_ptr<svc::context> c(&need<svc::context>(context, "context"));
+        llama_free(c->ctx);
+        return 0;
+    });
+}
+
+int32_t svc_context_get(void * context, int32_t which) {
+    return guard<int32_t>(-1, [&]() -> int32_t {
+        svc::context & c = need<svc::context>(context, "context");
+        switch (which) {
+            case 0: return llama_n_ctx(c.ctx);
+            case 1: return llama_n_batch(c.ctx);
+            case 2: return llama_n_ubatch(c.ctx);
+            case 3: return llama_n_seq_max(c.ctx);
+            case 4: return llama_n_ctx_seq(c.ctx);
+            case 5: return !llama_model_is_recurrent(c.model) && !llama_model_is_hybrid(c.model);
+            default: throw std::invalid_argument("unknown context property");
+        }
+    });
+}
+
+void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_batch) {
+    guard<int32_t>(-1, [&] {
+        svc::context & c = need<svc::context>(context, "context");
+        c.n_threads = n_threads;
+        llama_set_n_threads(c.ctx, n_threads, n_threads_batch);
+        return 0;
+    });
+}
+
+int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32_t * position, const int32_t * sequence,
+                   const int8_t * output) {
+    return guard<int32_t>(-2, [&]() -> int32_t {
+        svc::context & c = need<svc::context>(context, "context");
+        if (n < 1 || (size_t) n > c.seq_id.size()) throw std::invalid_argument("the batch is empty or larger than n_batch");
+        for (int32_t i = 0; i < n; i++) {
+            c.seq_id[i] = const_cast<llama_seq_id *>(sequence) + i;
+        }
+        llama_batch batch = {};
+        batch.n_tokens = n;
+        batch.token = const_cast<llama_token *>(token);
+        batch.pos = const_cast<llama_pos *>(position);
+        batch.n_seq_id = c.n_seq_id.data();
+        batch.seq_id = c.seq_id.data();
+        batch.logits = const_cast<int8_t *>(output);
+        return llama_decode(c.ctx, batch);
+    });
+}
+
+int32_t svc_sequence_remove(void * context, int32_t sequence, int32_t from, int32_t to) {
+    return guard<int32_t>(-1, [&]() -> int32_t {
+        return llama_memory_seq_rm(memory(need<svc::context>(context, "context")), sequence, from, to) ? 1 : 0;
+    });
+}
+
+int32_t svc_sequence_copy(void * context, int32_t source, int32_t target, int32_t from, int32_t to) {
+    return guard<int32_t>(-1, [&] {
+        llama_memory_seq_cp(memory(need<svc::context>(context, "context")), source, target, from, to);
+        return 0;
+    });
+}
+
+int32_t svc_sequence_end(void * context, int32_t sequence) {
+    return guard<int32_t>(-1, [&] {
+        return llama_memory_seq_pos_max(memory(need<svc::context>(context, "context")), sequence);
+    });
+}
+
+int32_t svc_memory_clear(void * context) {
+    return guard<int32_t>(-1, [&] {
+        llama_memory_clear(memory(need<svc::context>(context, "context")), false);
+        return 0;
+    });
+}
+
+int64_t svc_state_size(void * context, int32_t sequence) {
+    return guard<int64_t>(-1, [&]() -> int64_t {
+        return llama_state_seq_get_size(need<svc::context>(context, "context").ctx, sequence);
+    });
+}
+
+int64_t svc_state_get(void * context, int32_t sequence, uint8_t * out, int64_t capacity) {
+    return guard<int64_t>(-1, [&]() -> int64_t {
+        const size_t n = llama_state_seq_get_data(need<svc::context>(context, "context").ctx, out, capacity, sequence);
+        if (n == 0) throw std::runtime_error("the sequence could not be saved");
+        return n;
+    });
+}
+
+int64_t svc_state_set(void * context, int32_t sequence, const uint8_t * data, int64_t size) {
+    return guard<int64_t>(-1, [&]() -> int64_t {
+        svc::context & c = need<svc::context>(context, "context");
+        const size_t n = llama_state_seq_set_data(c.ctx, data, size, sequence);
+        if (n == 0) {
+            llama_memory_seq_rm(memory(c), sequence, -1, -1);
+            throw std::runtime_error("the saved sequence does not fit this context");
+        }
+        return n;
+    });
+}
+
+const float * svc_logits(void * context, int32_t i) {
+    return guard<const float *>(nullptr, [&]() -> const float * {
+        return llama_get_logits_ith(need<svc::context>(context, "context").ctx, i);
+    });
+}

@@ -1,0 +1,236 @@
+// Process start, model loading and the tokenizer.
+
+#include "guard.h"
+#include "model.h"
+#include "svc_llama.h"
+
+#include "common.h"
+#include "ggml-backend.h"
+#include "json.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+using svc::guard;
+using svc::need;
+
+namespace {
+
+std::atomic<int> verbosity{0};
+std::mutex log_mutex;
+std::string last_log_error;  // the library reports why a load failed through its log only
+
+void on_log(ggml_log_level level, const char * text, void *) {
+    static ggml_log_level previous = GGML_LOG_LEVEL_INFO;
+    std::lock_guard<std::mutex> lock(log_mutex);
+    const ggml_log_level actual = level == GGML_LOG_LEVEL_CONT ? previous : level;
+    previous = actual;
+    if (actual == GGML_LOG_LEVEL_ERROR) {
+        last_log_error = text;
+        while (!last_log_error.empty() && last_log_error.back() == '\n') last_log_error.pop_back();
+    }
+    const int needed = actual == GGML_LOG_LEVEL_ERROR ? 1 : actual == GGML_LOG_LEVEL_WARN ? 1 : actual == GGML_LOG_LEVEL_INFO ? 2 : 3;
+    if (verbosity.load() >= needed) {
+        fputs(text, stderr);
+    }
+}
+
+std::string take_log_error() {
+    std::lock_guard<std::mutex> lock(log_mutex);
+    std::string text;
+    text.swap(last_log_error);
+    return text;
+}
+
+std::string meta(const llama_model * model, const char * key) {
+    char value[512];
+    const int32_t n = llama_model_meta_val_str(model, key, value, sizeof(value));
+    return n < 0 ? "" : std::string(value, std::min<size_t>(n, sizeof(value) - 1));
+}
+
+std::string token_text(const llama_vocab * vocab, llama_token token) {
+    return token == LLAMA_TOKEN_NULL ? "" : common_token_to_piece(vocab, token, true);
+}
+
+struct load_task {
+    std::thread thread;
+    std::atomic<int32_t> state{0};
+    llama_model * model = nullptr;
+    std::string error;
+
+    void run(const std::string & path, llama_model_params params) {
+        try {
+            take_log_error();
+            model = llama_model_load_from_file(path.c_str(), params);
+            if (model == nullptr) {
+                const std::string reason = take_log_error();
+                error = reason.empty() ? "the model file could not be loaded" : reason;
+            }
+        } catch (const std::exception & e) {
+            error = e.what();
+        } catch (...) {
+            error = "an unknown error was raised while loading";
+        }
+        state.store(model != nullptr ? 1001 : -1);
+    }
+};
+
+}  // namespace
+
+const char * svc_abi_hash(void) { return SVC_ABI_HASH; }
+
+const char * svc_last_error(void) { return svc::last_error().c_str(); }
+
+void svc_free(void * text) { free(text); }
+
+int32_t svc_init(const char * dir, int32_t level) {
+    return guard<int32_t>(-1, [&] {
+        verbosity.store(level);
+        static bool loaded = false;
+        if (!loaded) {
+            llama_log_set(on_log, nullptr);
+            ggml_backend_load_all_from_path(dir);
+            llama_backend_init();
+            loaded = true;
+        }
+        if (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) == nullptr) {
+            throw std::runtime_error("no CPU back end could be loaded");
+        }
+        return 0;
+    });
+}
+
+char * svc_system_info(void) {
+    return guard<char *>(nullptr, [&] {
+        common_json devices = common_json::array();
+        for (size_t i = 0; i < ggml_backend_dev_count(); i++) {
+            ggml_backend_dev_t device = ggml_backend_dev_get(i);
+            size_t memory_free = 0, memory_total = 0;
+            ggml_backend_dev_memory(device, &memory_free, &memory_total);
+            const auto type = ggml_backend_dev_type(device);
+            common_json entry = common_json::object();
+            entry["name"] = std::string(ggml_backend_dev_name(device));
+            entry["description"] = std::string(ggml_backend_dev_description(device));
+            entry["type"] = std::string(type == GGML_BACKEND_DEVICE_TYPE_CPU ? "cpu" : type == GGML_BACKEND_DEVICE_TYPE_GPU ? "gpu" : "other");
+            entry["memory_free"] = (int64_t) memory_free;
+            entry["memory_total"] = (int64_t) memory_total;
+            devices.push_back(entry);
+        }
+        common_json out = common_json::object();
+        out["devices"] = devices;
+        out["cpu_features"] = std::string(llama_print_system_info());
+        out["llama_version"] = std::string(llama_version());
+        return svc::copy_text(out.dump_safe());
+    });
+}
+
+int32_t svc_selftest_throw(int32_t kind) {
+    return guard<int32_t>(-1, [&]() -> int32_t {
+        if (kind == 1) throw 42;
+        if (kind == 2) throw std::bad_alloc();
+        throw std::runtime_error("raised on purpose");
+    });
+}
+
+void * svc_load_begin(const char * path, const int32_t * params, int32_t n) {
+    return guard<void *>(nullptr, [&]() -> void * {
+        if (path == nullptr) throw std::invalid_argument("no path was given");
+        auto task = std::make_unique<load_task>();
+        llama_model_params p = llama_model_default_params();
+        p.n_gpu_layers = svc::column(params, n, 0, -1);
+        p.main_gpu = svc::column(params, n, 1, 0);
+        const bool use_mmap = svc::column(params, n, 2, 1) != 0, use_mlock = svc::column(params, n, 3, 0) != 0;
+        p.load_mode = use_mmap ? (use_mlock ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MMAP)
+                               : (use_mlock ? LLAMA_LOAD_MODE_MLOCK : LLAMA_LOAD_MODE_NONE);
+        p.vocab_only = svc::column(params, n, 4, 0) != 0;
+        p.check_tensors = svc::column(params, n, 5, 0) != 0;
+        p.progress_callback_user_data = &task->state;
+        p.progress_callback = [](float done, void * state) {
+            static_cast<std::atomic<int32_t> *>(state)->store((int32_t) (done * 1000));
+            return true;
+        };
+        load_task * raw = task.get();
+        raw->thread = std::thread([raw, file = std::string(path), p] { raw->run(file, p); });
+        return task.release();
+    });
+}
+
+int32_t svc_load_state(void * load) {
+    return load == nullptr ? -1 : static_cast<load_task *>(load)->state.load();
+}
+
+void * svc_load_finish(void * load) {
+    return guard<void *>(nullptr, [&]() -> void * {
+        std::unique_ptr<load_task> task(&need<load_task>(load, "load"));
+        task->thread.join();
+        if (task->model == nullptr) throw std::runtime_error(task->error);
+        return task->model;
+    });
+}
+
+void svc_model_free(void * model) {
+    guard<int32_t>(-1, [&] {
+        llama_model_free(&need<llama_model>(model, "model"));
+        return 0;
+    });
+}
+
+char * svc_model_info(void * handle) {
+    return guard<char *>(nullptr, [&] {
+        llama_model * model = &need<llama_model>(handle, "model");
+        const llama_vocab * vocab = llama_model_get_vocab(model);
+        char description[128] = "";
+        llama_model_desc(model, description, sizeof(description));
+        common_json out = common_json::object();
+        out["description"] = std::string(description);
+        out["architecture"] = meta(model, "general.architecture");
+        out["name"] = meta(model, "general.name");
+        out["size_bytes"] = (int64_t) llama_model_size(model);
+        out["n_params"] = (int64_t) llama_model_n_params(model);
+        out["n_ctx_train"] = llama_model_n_ctx_train(model);
+        out["n_embd"] = llama_model_n_embd(model);
+        out["n_layer"] = llama_model_n_layer(model);
+        out["n_head"] = llama_model_n_head(model);
+        out["n_head_kv"] = llama_model_n_head_kv(model);
+        out["n_vocab"] = llama_vocab_n_tokens(vocab);
+        out["n_swa"] = llama_model_n_swa(model);
+        out["has_encoder"] = llama_model_has_encoder(model);
+        out["has_decoder"] = llama_model_has_decoder(model);
+        out["recurrent"] = llama_model_is_recurrent(model);
+        out["hybrid"] = llama_model_is_hybrid(model);
+        out["has_chat_template"] = llama_model_chat_template(model, nullptr) != nullptr;
+        out["add_bos"] = llama_vocab_get_add_bos(vocab);
+        out["bos"] = token_text(vocab, llama_vocab_bos(vocab));
+        out["eos"] = token_text(vocab, llama_vocab_eos(vocab));
+        return svc::copy_text(out.dump_safe());
+    });
+}
+
+int32_t svc_vocab_flags(void * handle, uint8_t * out, int32_t n) {
+    return guard<int32_t>(-1, [&] {
+        const llama_vocab * vocab = llama_model_get_vocab(&need<llama_model>(handle, "model"));
+        const int32_t size = llama_vocab_n_tokens(vocab);
+        for (int32_t i = 0; i < std::min(n, size); i++) {
+            out[i] = (llama_vocab_is_eog(vocab, i) ? 1 : 0) | (llama_vocab_is_control(vocab, i) ? 2 : 0);
+        }
+        return size;
+    });
+}
+
+int32_t svc_tokenize(void * handle, const char * text, int32_t len, int32_t * out, int32_t capacity, int32_t add_special,
+                     int32_t parse_special) {
+    return guard<int32_t>(INT32_MIN, [&] {
+        const llama_vocab * vocab = llama_model_get_vocab(&need<llama_model>(handle, "model"));
+        return llama_tokenize(vocab, text, len, out, capacity, add_special != 0, parse_special != 0);
+    });
+}
+
+int32_t svc_token_bytes(void * handle, int32_t token, int32_t special, uint8_t * out, int32_t capacity) {
+    return guard<int32_t>(0, [&] {
+        const llama_vocab * vocab = llama_model_get_vocab(&need<llama_model>(handle, "model"));
+        if (token < 0 || token >= llama_vocab_n_tokens(vocab)) return 0;
+        return llama_token_to_piece(vocab, token, reinterpret_cast<char *>(out), capacity, 0, special != 0);
+    });
+}

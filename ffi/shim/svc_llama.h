@@ -1,0 +1,139 @@
+// Flat C ABI over llama.cpp and its `common` library: handles, integers, pointers and lengths.
+//
+// Rules, for every function:
+//  - No exception leaves it. A failure is a negative code or NULL; svc_last_error() then has one English sentence.
+//  - No struct crosses by value and no callback is taken.
+//  - Handles are opaque and owned by the caller until the matching *_free; a NULL handle is an error, never a crash,
+//    except where "may be NULL" is written.
+//  - `char *` results are malloc'ed UTF-8 text ended by 0: release them with svc_free. `const char *` results stay ours.
+//  - Only svc_load_state may be called while another thread works on the same handle.
+//
+// ffi/symbols.ts is generated from this file; svc_abi_hash() proves that a library was built from the same text.
+#ifndef SVC_LLAMA_H
+#define SVC_LLAMA_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SVC_API __attribute__((visibility("default")))
+
+// ---- process -------------------------------------------------------------------------------------------------
+
+// Hash of this header's declarations, baked in when the library was built.
+SVC_API const char * svc_abi_hash(void);
+// What went wrong in the last failed call of this thread; "" if nothing did. Valid until the next call.
+SVC_API const char * svc_last_error(void);
+SVC_API void svc_free(void * text);
+// Loads the compute back ends (best CPU variant, RPC, GPUs) found in `dir`; verbosity 0 errors .. 3 debug, to stderr.
+// 0, or -1 when no CPU back end could be loaded. Calling it again is a no-op.
+SVC_API int32_t svc_init(const char * dir, int32_t verbosity);
+// JSON {devices:[{name, description, type, memory_free, memory_total}], cpu_features, llama_version}.
+SVC_API char * svc_system_info(void);
+// Raises inside, to prove that nothing escapes: kind 0 std::exception, 1 an int, 2 bad_alloc. Always -1.
+SVC_API int32_t svc_selftest_throw(int32_t kind);
+
+// ---- model ---------------------------------------------------------------------------------------------------
+
+// Starts loading the GGUF file at `path` on a thread of its own. params: int32 columns, in order:
+//   0 n_gpu_layers (-1 all), 1 main_gpu, 2 use_mmap, 3 use_mlock, 4 vocab_only, 5 check_tensors.
+SVC_API void * svc_load_begin(const char * path, const int32_t * params, int32_t n_params);
+// Parts per thousand done, 0..1000, while loading; 1001 loaded; -1 failed. Never blocks.
+SVC_API int32_t svc_load_state(void * load);
+// Waits for the thread, frees `load`, returns the model; NULL when loading failed (svc_last_error says why).
+SVC_API void * svc_load_finish(void * load);
+// Every context, chat handle and rendered prompt of the model must have been freed before.
+SVC_API void svc_model_free(void * model);
+// JSON {description, architecture, name, size_bytes, n_params, n_ctx_train, n_embd, n_layer, n_head_kv, n_vocab, n_swa,
+//  has_encoder, has_decoder, recurrent, hybrid, has_chat_template, add_bos, bos, eos, file_type}.
+SVC_API char * svc_model_info(void * model);
+// Flags of each token id into out[n]: bit 0 ends generation, bit 1 control token. Returns the vocabulary size.
+SVC_API int32_t svc_vocab_flags(void * model, uint8_t * out, int32_t n);
+// Tokenizes `len` bytes of UTF-8. Returns the count, or -needed when `capacity` is too small (nothing is written).
+SVC_API int32_t svc_tokenize(void * model, const char * text, int32_t len, int32_t * out, int32_t capacity,
+                             int32_t add_special, int32_t parse_special);
+// Bytes of one token into out, without a terminating 0; `special` also renders control tokens.
+// Returns the count, or -needed when `capacity` is too small; tokens outside the vocabulary give 0.
+SVC_API int32_t svc_token_bytes(void * model, int32_t token, int32_t special, uint8_t * out, int32_t capacity);
+
+// ---- context: one KV cache shared by all sequences ------------------------------------------------------------
+
+// params: int32 columns, in order:
+//   0 n_ctx (cells), 1 n_batch, 2 n_ubatch, 3 n_seq_max, 4 n_threads, 5 n_threads_batch, 6 type_k, 7 type_v (ggml type ids),
+//   8 embeddings, 9 pooling (-1 model's), 10 kv_unified, 11 flash attention (-1 auto, 0, 1), 12 offload_kqv, 13 swa_full.
+// NULL when memory does not suffice or a setting does not fit the model.
+SVC_API void * svc_context_new(void * model, const int32_t * params, int32_t n_params);
+SVC_API void svc_context_free(void * context);
+// What the library made of the settings: which = 0 n_ctx, 1 n_batch, 2 n_ubatch, 3 n_seq_max, 4 context of one sequence,
+// 5 whether part of a sequence can be removed (0 for recurrent memory).
+SVC_API int32_t svc_context_get(void * context, int32_t which);
+SVC_API void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_batch);
+// One forward pass over n <= n_batch rows, given as columns [n]: token id, position, sequence id, 1 if logits are wanted.
+//   0 done; 1 no room in the cache: memory unchanged, free cells and try a smaller batch; 2 aborted;
+//   -1 bad batch: memory unchanged; < -1 compute failed: rows may be partly in the cache, remove their sequences.
+SVC_API int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32_t * position,
+                           const int32_t * sequence, const int8_t * output);
+// Forgets positions [from, to) of a sequence (to < 0: to the end). 1 done, 0 this memory cannot be cut there
+// (nothing changed), -1 failed.
+SVC_API int32_t svc_sequence_remove(void * context, int32_t sequence, int32_t from, int32_t to);
+// Makes `target` share positions [from, to) of `source` without copying or computing. 0, or -1.
+SVC_API int32_t svc_sequence_copy(void * context, int32_t source, int32_t target, int32_t from, int32_t to);
+// Highest position held for the sequence, -1 if it is empty.
+SVC_API int32_t svc_sequence_end(void * context, int32_t sequence);
+SVC_API int32_t svc_memory_clear(void * context);
+// Bytes that svc_state_get would write for the sequence; -1 on failure.
+SVC_API int64_t svc_state_size(void * context, int32_t sequence);
+// Saves a sequence's cells. Returns the bytes written, -1 on failure.
+SVC_API int64_t svc_state_get(void * context, int32_t sequence, uint8_t * out, int64_t capacity);
+// Restores cells saved by svc_state_get into an empty sequence. Returns the bytes read; -1 failed, the sequence is empty.
+SVC_API int64_t svc_state_set(void * context, int32_t sequence, const uint8_t * data, int64_t size);
+// Logits of output row i of the last decode: [n_vocab] f32, valid until the next decode. NULL if it has none.
+SVC_API const float * svc_logits(void * context, int32_t i);
+
+// ---- sampling ------------------------------------------------------------------------------------------------
+
+// params: f32 columns: 0 temperature (0 = greedy), 1 top_p (1 = off), 2 min_p (0 = off), 3 top_k (0 = off).
+// The random stream is a function of (seed_low, seed_high, stream) alone.
+SVC_API void * svc_sampler_new(const float * params, int32_t n_params, uint32_t seed_low, uint32_t seed_high,
+                               uint32_t stream);
+SVC_API void svc_sampler_free(void * sampler);
+// Draws one token for each of n rows from the logits of the last decode, in parallel over rows.
+// row[n] batch index of each row's output, sampler[n] its handle, token[n] receives ids; -1 where the logits held no
+// finite value or the row had no output. Consumes one random number a row. 0, or -1 and nothing was drawn.
+SVC_API int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_t * sampler, int32_t * token);
+// The same for one row of given logits [n_vocab]; for tests. Returns the token, -1 on failure.
+SVC_API int32_t svc_sample_logits(void * sampler, const float * logits, int32_t n_vocab);
+
+// ---- chat templates and output parsing (llama.cpp's common library) --------------------------------------------
+
+// `source` overrides the model's own template and may be NULL. NULL when the template does not parse. Free it only after
+// every prompt it renders.
+SVC_API void * svc_chat_open(void * model, const char * source);
+SVC_API void svc_chat_free(void * chat);
+// Starts rendering and tokenizing a prompt on the chat handle's own thread, one after the other, so that a long prompt or
+// a slow template never holds up a decode step. request: JSON, either {prompt: text} for plain text or, for a
+// conversation in chat-completions form, {messages, tools?, tool_choice?, parallel_tool_calls?, enable_thinking,
+// json_schema?, kwargs?: {name: value}}. NULL only when memory is short; what is wrong with the request, wait tells.
+SVC_API void * svc_render_begin(void * chat, const char * request);
+// Waits up to wait_ms. 1 ready, 0 still working, -1 failed: svc_last_error says what the template rejected.
+SVC_API int32_t svc_render_wait(void * rendered, int32_t wait_ms);
+// May be called at any time; work that is still under way is dropped. All of the following need a ready prompt.
+SVC_API void svc_render_free(void * rendered);
+// JSON {format, thinking_start, thinking_ends, supports_thinking, generation_prompt, additional_stops, preserved_tokens,
+//  grammar, grammar_lazy, grammar_triggers:[{type, value, token}]}.
+SVC_API char * svc_render_info(void * rendered);
+// The prompt's text, for logs and tests.
+SVC_API char * svc_render_prompt(void * rendered);
+// Token ids of the prompt into out. Returns the count, or -needed when `capacity` is too small (nothing is written).
+SVC_API int32_t svc_render_tokens(void * rendered, int32_t * out, int32_t capacity);
+// Parses what the model wrote after the prompt. partial = 1 while more may come. JSON message
+// {role, content, reasoning_content?, tool_calls?}; NULL when finished text does not follow the format.
+SVC_API char * svc_render_parse(void * rendered, const char * text, int32_t len, int32_t partial);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,28 @@
+// Handles, text and JSON across the C boundary.
+
+import { CString, type Pointer } from "bun:ffi";
+import type { Native } from "./library.ts";
+
+/** An address that native code returned; Bun gives a bigint where a number would be inexact. */
+export type Handle = Pointer | bigint;
+
+/** A C string that stays the library's. NULL gives "". */
+export function nativeText(text: Handle | null): string {
+  // The cast only narrows: x86-64 and arm64 user addresses fit a double exactly.
+  return text === null ? "" : new CString(Number(text) as Pointer).toString();
+}
+
+/** UTF-8 with a terminating 0, for `const char *` arguments. */
+export function cText(text: string): Uint8Array {
+  return Buffer.from(`${text}\0`);
+}
+
+/** Takes over a malloc'ed text and frees it. NULL becomes an exception with the library's reason. */
+export function takeText(native: Native, text: Handle | null): string {
+  if (text === null) throw new Error(nativeText(native.svc_last_error()));
+  try {
+    return nativeText(text);
+  } finally {
+    native.svc_free(text);
+  }
+}
