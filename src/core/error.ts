@@ -1,0 +1,88 @@
+// The one table of error codes. A code decides the HTTP status and the `type` a client library sees, so a
+// new failure gets a row here and nowhere else. Knows nothing of HTTP responses: src/http/errors.ts writes them.
+
+/** code → [HTTP status, `error.type`]. Client libraries choose their exception class from the status. */
+export const ERROR_TABLE = {
+  invalid_request: [400, "invalid_request_error"],
+  invalid_json: [400, "invalid_request_error"],
+  missing_field: [400, "invalid_request_error"],
+  unsupported_value: [400, "invalid_request_error"],
+  contradictory_fields: [400, "invalid_request_error"],
+  context_length_exceeded: [400, "invalid_request_error"],
+  unsupported_capability: [400, "invalid_request_error"],
+  capability_disabled: [400, "invalid_request_error"],
+  model_not_found: [404, "not_found_error"],
+  route_not_found: [404, "not_found_error"],
+  method_not_allowed: [405, "invalid_request_error"],
+  payload_too_large: [413, "invalid_request_error"],
+  unsupported_media_type: [415, "invalid_request_error"],
+  queue_full: [429, "rate_limit_error"],
+  engine_failed: [500, "server_error"],
+  internal_error: [500, "server_error"],
+  model_unavailable: [503, "server_error"],
+  shutting_down: [503, "server_error"],
+} as const satisfies Record<string, readonly [number, string]>;
+
+export type ErrorCode = keyof typeof ERROR_TABLE;
+
+/** The body of every error answer; `param` names the offending field where there is one. */
+export interface ErrorBody {
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly type: string;
+    readonly param?: string;
+  };
+}
+
+export interface ServiceErrorOptions {
+  /** The request field at fault, as a path: `messages[2].content`. */
+  readonly param?: string;
+  /** Seconds after which the same request may succeed; becomes Retry-After. */
+  readonly retryAfterSecs?: number;
+  readonly cause?: unknown;
+}
+
+/**
+ * A failure that a caller is told about. The message names the field and the fix, and never contains prompt
+ * text or a path of the server. Anything else that is thrown is a bug of ours and becomes `internal_error`.
+ */
+export class ServiceError extends Error {
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly retryAfterSecs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "ServiceError";
+    this.code = code;
+    this.param = options.param;
+    this.retryAfterSecs = options.retryAfterSecs;
+  }
+
+  get status(): number {
+    return ERROR_TABLE[this.code][0];
+  }
+
+  toBody(): ErrorBody {
+    const [, type] = ERROR_TABLE[this.code];
+    const param = this.param === undefined ? {} : { param: this.param };
+    return { error: { code: this.code, message: this.message, type, ...param } };
+  }
+
+  /** Plain data for a message between processes. */
+  toData(): ErrorData {
+    return { code: this.code, message: this.message, ...(this.param === undefined ? {} : { param: this.param }) };
+  }
+
+  static fromData(data: ErrorData): ServiceError {
+    return new ServiceError(data.code, data.message, data.param === undefined ? {} : { param: data.param });
+  }
+}
+
+/** A ServiceError as it crosses a process boundary. */
+export interface ErrorData {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly param?: string;
+}

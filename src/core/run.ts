@@ -1,0 +1,97 @@
+// The narrow waist: RunRequest in, RunEvents out. Read this file first.
+//
+// Dialects translate their bodies into a RunRequest and fold or stream the RunEvents that come back. The engine
+// knows no dialect and no dialect knows the engine. Everything here is plain data that can cross a process.
+//
+// Order of events of one run:
+//   accepted (text | reasoning | tool_call_*)* choice_end{n} finish      success
+//   accepted? … error                                                    failure
+// Exactly one terminal event (`finish` or `error`) ends every run. An `error` before `accepted` still has an
+// HTTP status to travel in; afterwards it travels in-band.
+
+import type { ErrorData } from "./error.ts";
+import type { Message, ToolSpec } from "./message.ts";
+import type { SamplingParams } from "./sampling.ts";
+
+/** How the model may use tools. `named` forces one of the listed functions. */
+export type ToolChoice =
+  | { readonly type: "auto" }
+  | { readonly type: "none" }
+  | { readonly type: "required" }
+  | { readonly type: "named"; readonly names: readonly string[]; readonly required: boolean };
+
+export type ReasoningEffort = "low" | "medium" | "high" | "xhigh";
+
+/** Thinking on, with or without a stated effort, or off. */
+export interface Thinking {
+  readonly enabled: boolean;
+  readonly effort?: ReasoningEffort;
+}
+
+/** What the model continues. */
+export type Prompt =
+  | {
+      readonly type: "chat";
+      readonly messages: readonly Message[];
+      readonly tools: readonly ToolSpec[];
+      readonly toolChoice: ToolChoice;
+      readonly thinking: Thinking;
+    }
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "tokens"; readonly tokens: readonly number[] };
+
+export interface RunRequest {
+  /** Model id as the client sent it; `default` when it sent none. */
+  readonly model: string;
+  readonly prompt: Prompt;
+  readonly sampling: SamplingParams;
+  /** Strings that end a choice; never emitted. */
+  readonly stop: readonly string[];
+  /** Cap on generated tokens of each choice; absent means "until the context is full". */
+  readonly maxTokens?: number;
+  /** Number of independent continuations. */
+  readonly choices: number;
+  /** Drop the oldest prompt tokens instead of failing when the prompt exceeds the context. */
+  readonly truncate: boolean;
+}
+
+/** Why a choice ended. */
+export type FinishReason = "stop" | "length" | "tool_calls";
+
+/** Token counts of a run, over all its choices. */
+export interface Usage {
+  readonly promptTokens: number;
+  /** Prompt tokens whose KV cells were reused instead of computed. */
+  readonly cachedTokens: number;
+  readonly completionTokens: number;
+  /** Part of `completionTokens`. */
+  readonly reasoningTokens: number;
+}
+
+/** Wall-clock times of a run, seconds. */
+export interface Timings {
+  /** From arrival in the engine to the end of prefill, queueing included. */
+  readonly promptSecs: number;
+  /** From the end of prefill to the last token. */
+  readonly completionSecs: number;
+}
+
+export type RunEvent =
+  | { readonly type: "accepted"; readonly promptTokens: number }
+  | { readonly type: "text"; readonly choice: number; readonly text: string }
+  | { readonly type: "reasoning"; readonly choice: number; readonly text: string }
+  | {
+      readonly type: "tool_call_start";
+      readonly choice: number;
+      /** Position of the call within its choice, from 0. */
+      readonly index: number;
+      readonly id: string;
+      readonly name: string;
+    }
+  | { readonly type: "tool_call_args"; readonly choice: number; readonly index: number; readonly delta: string }
+  | { readonly type: "choice_end"; readonly choice: number; readonly reason: FinishReason }
+  | { readonly type: "finish"; readonly usage: Usage; readonly timings: Timings }
+  | { readonly type: "error"; readonly error: ErrorData };
+
+/** Starts a run and yields its events. Aborting the signal ends the run; the iterator then just ends. */
+export type Generate = (request: RunRequest, signal: AbortSignal) => AsyncIterable<RunEvent>;

@@ -1,0 +1,191 @@
+// The serving process's half of one engine: starts it, restarts it when it dies, and turns its messages into the events
+// of each run. No policy about requests, no dialect.
+
+import { ServiceError, type ErrorData } from "../core/error.ts";
+import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
+import { EventQueue } from "../core/queue.ts";
+import type { RunEvent, RunRequest } from "../core/run.ts";
+import type { EngineLink, OpenLink } from "./host.ts";
+import type { EngineInfo, EngineOptions, FromEngine, RunId } from "./protocol.ts";
+
+/** loading: not usable yet; ready; failed: loading failed or the engine died, a restart is under way; stopped: for good. */
+export type EngineState = "loading" | "ready" | "failed" | "stopped";
+
+export interface EngineClientDeps {
+  readonly options: EngineOptions;
+  readonly openLink: OpenLink;
+  /** Runs that may wait for a sequence, beyond those being computed. */
+  readonly queueMax: number;
+  readonly log: (line: string) => void;
+}
+
+const ENGINE_DIED: ErrorData = {
+  code: "engine_failed",
+  message: "The model's engine process ended unexpectedly while it worked on this request. It is being restarted.",
+};
+
+/** An engine that has run this long is considered healthy: the next restart is quick again. */
+const HEALTHY_MS = 60_000;
+
+export class EngineClient {
+  state: EngineState = "loading";
+  info: EngineInfo | undefined;
+  private readonly deps: EngineClientDeps;
+  private link: EngineLink | undefined;
+  private readonly runs = new Map<RunId, EventQueue<RunEvent>>();
+  private nextRun: RunId = 1;
+  private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
+  private lastError: ErrorData | undefined;
+  private restartMs = ENGINE_RESTART_MS;
+  private restartTimer: ReturnType<typeof setTimeout> | undefined;
+  private startedAt = 0;
+
+  constructor(deps: EngineClientDeps) {
+    this.deps = deps;
+    this.open();
+  }
+
+  /** Process id of the engine, while there is one. */
+  get pid(): number | undefined {
+    return this.link?.pid;
+  }
+
+  /** Runs under way or waiting. */
+  get activeRuns(): number {
+    return this.runs.size;
+  }
+
+  /** Waits until the model is loaded. Throws ServiceError(model_unavailable) with the reason when it can't be. */
+  async ready(): Promise<EngineInfo> {
+    while (this.state === "loading") await this.settled.promise;
+    if (this.state === "ready" && this.info !== undefined) return this.info;
+    if (this.lastError !== undefined) throw ServiceError.fromData(this.lastError);
+    throw unavailable("The model is not loaded.");
+  }
+
+  /**
+   * Runs a request. The events end with exactly one terminal event, or without one when the signal was aborted. A run
+   * that arrives while the engine is restarted waits for it.
+   */
+  async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
+    try {
+      await this.admit(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ServiceError)) throw error;
+      yield { type: "error", error: error.toData() };
+      return;
+    }
+    const id = this.nextRun++;
+    const queue = new EventQueue<RunEvent>();
+    const abort = (): void => {
+      this.runs.delete(id);
+      this.link?.send({ type: "abort", id });
+      queue.close();
+    };
+    this.runs.set(id, queue);
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      this.link?.send({ type: "run", id, request });
+      yield* queue;
+    } finally {
+      signal.removeEventListener("abort", abort);
+      if (this.runs.has(id)) abort(); // the reader stopped early
+    }
+  }
+
+  /** Ends the engine process; runs under way end with an error. */
+  async stop(): Promise<void> {
+    this.state = "stopped";
+    clearTimeout(this.restartTimer);
+    this.settled.resolve();
+    await this.link?.stop();
+  }
+
+  private async admit(signal: AbortSignal): Promise<void> {
+    const full = (this.info?.maxSeqs ?? 0) + this.deps.queueMax;
+    if (this.runs.size >= full && this.info !== undefined) {
+      throw new ServiceError("queue_full", `${this.runs.size} requests are already waiting for this model. Try again soon.`, {
+        retryAfterSecs: 1,
+      });
+    }
+    if (this.state === "ready") return;
+    const aborted = Promise.withResolvers<void>();
+    const onAbort = (): void => aborted.reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      await Promise.race([this.ready(), aborted.promise]);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  private open(): void {
+    this.state = "loading";
+    this.lastError = undefined;
+    this.startedAt = performance.now();
+    this.link = this.deps.openLink({
+      onMessage: (message) => this.receive(message),
+      onExit: (description) => this.exited(description),
+    });
+    this.link.send({ type: "start", options: this.deps.options });
+  }
+
+  private receive(message: FromEngine): void {
+    switch (message.type) {
+      case "loading":
+        break;
+      case "ready":
+        this.info = message.info;
+        this.state = "ready";
+        this.lastError = undefined;
+        this.settled.resolve();
+        break;
+      case "failed":
+        // The process stays idle; it is ended so that its memory comes back, and onExit schedules the next try.
+        this.lastError = message.error;
+        void this.link?.stop();
+        break;
+      case "events":
+        message.events.forEach((event, i) => this.deliver(message.runs[i] ?? 0, event));
+        break;
+    }
+  }
+
+  private deliver(id: RunId, event: RunEvent): void {
+    const queue = this.runs.get(id);
+    if (queue === undefined) return; // aborted meanwhile
+    queue.push(event);
+    if (event.type !== "finish" && event.type !== "error") return;
+    this.runs.delete(id);
+    queue.close();
+  }
+
+  private exited(description: string): void {
+    this.link = undefined;
+    const wasReady = this.state === "ready";
+    for (const [id] of this.runs) this.deliver(id, { type: "error", error: ENGINE_DIED });
+    if (this.state === "stopped") return;
+    if (wasReady) {
+      this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);
+      this.settled = Promise.withResolvers<void>();
+      if (performance.now() - this.startedAt > HEALTHY_MS) this.restartMs = ENGINE_RESTART_MS;
+      this.state = "loading"; // requests wait for the restart
+    } else {
+      this.lastError ??= { code: "model_unavailable", message: `The engine process ended while loading (${description}).` };
+      this.state = "failed";
+      this.settled.resolve();
+    }
+    this.restartTimer = setTimeout(() => this.reopen(), this.restartMs);
+    this.restartMs = Math.min(this.restartMs * 2, ENGINE_RESTART_MS_MAX);
+  }
+
+  private reopen(): void {
+    if (this.state === "failed") this.settled = Promise.withResolvers<void>();
+    this.open();
+  }
+}
+
+function unavailable(message: string): ServiceError {
+  return new ServiceError("model_unavailable", message, { retryAfterSecs: 5 });
+}

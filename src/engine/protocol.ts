@@ -1,0 +1,71 @@
+// Every message between the serving process and an engine process: plain JSON data. The only file both halves import
+// besides core/. One `events` message a step carries what all rows produced in it.
+
+import type { ErrorData } from "../core/error.ts";
+import type { RunEvent, RunRequest } from "../core/run.ts";
+
+/** Number of a run on one link; never reused while the link lives. */
+export type RunId = number;
+
+/** KV cache element types that llama.cpp's attention kernels take. */
+export type CacheType = "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0" | "iq4_nl";
+
+/** What an engine process needs to know to load its model. */
+export interface EngineOptions {
+  /** GGUF file; absent: the built-in model. */
+  readonly modelPath?: string;
+  /** Where the native libraries are unpacked. */
+  readonly cacheDir: string;
+  /** Sequences decoded at once. */
+  readonly maxSeqs: number;
+  /** Size of the KV cache in cells (tokens); absent: chosen from the model and the free memory. */
+  readonly cells?: number;
+  /** Size of the KV cache as bytes or as a share of the free memory; at most one of the three is given. */
+  readonly cacheBytes?: number;
+  readonly cacheFraction?: number;
+  readonly cacheType: CacheType;
+  /** One pool of cells for all sequences; false gives each a fixed share. */
+  readonly unified: boolean;
+  /** Longest sequence, prompt and answer together; absent: what the model was trained for. */
+  readonly contextTokens?: number;
+  /** Threads for decode and for prefill; absent: the physical cores. */
+  readonly threads?: number;
+  readonly threadsBatch?: number;
+  /** Tokens a step may hold, and tokens per compute batch. */
+  readonly batch: number;
+  readonly ubatch: number;
+  /** Jinja source that replaces the model's own chat template. */
+  readonly chatTemplate?: string;
+  /** Layers on the GPU; -1 for all. */
+  readonly gpuLayers: number;
+  /** Native log to stderr: 0 none, 1 warnings, 2 info, 3 debug. */
+  readonly verbosity: number;
+}
+
+/** What a loaded model turned out to be. */
+export interface EngineInfo {
+  readonly description: string;
+  readonly architecture: string;
+  readonly sizeBytes: number;
+  readonly vocabulary: number;
+  readonly trainedContext: number;
+  /** Longest sequence this engine takes. */
+  readonly contextTokens: number;
+  readonly cells: number;
+  readonly maxSeqs: number;
+  readonly threads: number;
+}
+
+export type ToEngine =
+  | { readonly type: "start"; readonly options: EngineOptions }
+  | { readonly type: "run"; readonly id: RunId; readonly request: RunRequest }
+  /** The caller has gone: stop within one step; nothing more is sent for this run. */
+  | { readonly type: "abort"; readonly id: RunId }
+  | { readonly type: "stop" };
+
+export type FromEngine =
+  | { readonly type: "loading"; readonly permille: number }
+  | { readonly type: "ready"; readonly info: EngineInfo }
+  | { readonly type: "failed"; readonly error: ErrorData }
+  /** events[i] belongs to runs[i]; in order for each run. */
+  | { readonly type: "events"; readonly runs: readonly RunId[]; readonly events: readonly RunEvent[] };

@@ -1,0 +1,91 @@
+// What the engine loop needs from native code. Implemented by ffi/llama.ts, faked in tests.
+
+import type { SamplingParams } from "../core/sampling.ts";
+import type { Prompt } from "../core/run.ts";
+
+/** Native sequence id: a share of the KV cache that holds one sequence's cells. 0 … slots-1. */
+export type SlotId = number & { readonly __brand: "SlotId" };
+
+/** Opaque native sampler. */
+export type SamplerHandle = bigint & { readonly __brand: "SamplerHandle" };
+
+/** The rows of one forward pass as columns, allocated once; only the first `n` entries of each count. */
+export interface BatchColumns {
+  readonly token: Int32Array; // [batch] token ids
+  readonly position: Int32Array; // [batch] position within the sequence
+  readonly slot: Int32Array; // [batch] SlotId
+  readonly output: Int8Array; // [batch] 1 where logits are wanted
+}
+
+/**
+ * done: every row is in the cache. full: the cache had no room, nothing changed. failed: rows may be partly in the
+ * cache; their slots must be cleared.
+ */
+export type DecodeOutcome = "done" | "full" | "failed";
+
+/** A message as the output parser sees it so far. */
+export interface ParsedMessage {
+  readonly content: string;
+  readonly reasoning: string;
+  readonly toolCalls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
+}
+
+/** How the model marks up its answer, as far as the template tells. */
+export interface OutputFormat {
+  /** Tag that opens reasoning, "" if the format has none. */
+  readonly thinkingStart: string;
+  readonly thinkingEnds: readonly string[];
+  /** Strings that begin a tool call; empty when no tools were offered or the format has no fixed one. */
+  readonly toolMarkers: readonly string[];
+  /** Stop strings of the format itself. */
+  readonly stops: readonly string[];
+  /** Control tokens that are part of the markup and must stay visible to the parser. */
+  readonly visibleTokens: ReadonlySet<number>;
+  /** Every string at which the parser has to look again; between them text is passed straight on. */
+  readonly markup: readonly string[];
+}
+
+/** A prompt that is being rendered and tokenized beside the engine's own thread. */
+export interface PendingPrompt {
+  /**
+   * Waits up to `waitMs` for the result; undefined while it is not there. Throws ServiceError(invalid_request) when
+   * the template rejects the conversation, in which case nothing is left to free.
+   */
+  take(waitMs: number): RenderedPrompt | undefined;
+  /** Drops the work. Not to be called after `take` returned or threw. */
+  free(): void;
+}
+
+/** A rendered prompt. `free` it when the run has ended. */
+export interface RenderedPrompt {
+  readonly tokens: Int32Array; // [prompt]
+  readonly format: OutputFormat;
+  /** The answer has no markup at all: not a conversation, only text to continue. */
+  readonly plain: boolean;
+  /** Parses everything the model wrote so far. undefined when finished text does not follow the format. */
+  parse(text: string, partial: boolean): ParsedMessage | undefined;
+  free(): void;
+}
+
+export interface Backend {
+  /** Tokens of one forward pass at most. */
+  readonly batch: number;
+  /** Tokens of one compute batch: a pass is cut into pieces of this size. */
+  readonly ubatch: number;
+  readonly slots: number;
+  readonly cells: number;
+  readonly contextTokens: number;
+  /** Begins to render and tokenize; prompts are done one after the other. */
+  render(prompt: Prompt): PendingPrompt;
+  decode(columns: BatchColumns, n: number): DecodeOutcome;
+  /** Draws a token for each of the first n rows; -1 where a row has no usable logits. */
+  sample(n: number, rows: Int32Array, samplers: BigUint64Array, tokens: Int32Array): void;
+  /** Forgets what a slot holds. */
+  clearSlot(slot: SlotId): void;
+  newSampler(params: SamplingParams, seed: number, choice: number): SamplerHandle;
+  freeSampler(sampler: SamplerHandle): void;
+  /** Bytes of a token; with `visible`, control tokens too. The array must not be changed. */
+  tokenBytes(token: number, visible: boolean): Uint8Array;
+  /** True for tokens that end the answer. */
+  endsGeneration(token: number): boolean;
+}

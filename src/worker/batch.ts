@@ -1,0 +1,52 @@
+// The columns of one forward pass, allocated once and filled anew each step.
+
+import type { BatchColumns } from "./backend.ts";
+import type { PlannedRows } from "./scheduler.ts";
+import type { Sequence } from "./sequence.ts";
+
+export class Batch<S extends Sequence> {
+  readonly columns: BatchColumns;
+  /** Rows in use. */
+  count = 0;
+  /** Sequences whose next token is drawn in this step; the arrays below run parallel to it. */
+  readonly drawn: S[] = [];
+  readonly batchRows: Int32Array; // [slots] row of each drawn sequence's last token
+  readonly samplers: BigUint64Array; // [slots]
+  readonly tokens: Int32Array; // [slots] what was drawn
+
+  constructor(rows: number, slots: number) {
+    this.columns = {
+      token: new Int32Array(rows),
+      position: new Int32Array(rows),
+      slot: new Int32Array(rows),
+      output: new Int8Array(rows),
+    };
+    this.batchRows = new Int32Array(slots);
+    this.samplers = new BigUint64Array(slots);
+    this.tokens = new Int32Array(slots);
+  }
+
+  /** Lays the planned rows out. A sequence whose gap closes gets its next token drawn. Returns the prefill tokens. */
+  fill(rows: readonly PlannedRows<S>[]): number {
+    const { token, position, slot, output } = this.columns;
+    let at = 0;
+    let prefill = 0;
+    this.drawn.length = 0;
+    for (const { sequence, count } of rows) {
+      sequence.copyTokens(sequence.computed, count, token, at);
+      for (let i = 0; i < count; i++) position[at + i] = sequence.computed + i;
+      slot.fill(sequence.slot ?? -1, at, at + count);
+      output.fill(0, at, at + count);
+      at += count;
+      if (sequence.gap > 1) prefill += count;
+      if (count === sequence.gap) {
+        output[at - 1] = 1;
+        this.batchRows[this.drawn.length] = at - 1;
+        this.samplers[this.drawn.length] = sequence.sampler;
+        this.drawn.push(sequence);
+      }
+    }
+    this.count = at;
+    return prefill;
+  }
+}

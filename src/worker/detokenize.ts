@@ -1,0 +1,62 @@
+// Token bytes to text. A token may end within a UTF-8 character; the rest of it comes with a later token.
+
+const UTF8_LEAD = 0x80;
+
+/** The text of a vocabulary's tokens that are whole characters by themselves, remembered. Shared by all sequences. */
+export class TokenTexts {
+  private readonly known: (string | null | undefined)[] = []; // null: not valid UTF-8 by itself
+  private readonly strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+  /** Text of a token, or null if its bytes only make sense together with their neighbours'. */
+  get(token: number, bytes: Uint8Array): string | null {
+    const cached = this.known[token];
+    if (cached !== undefined) return cached;
+    let text: string | null;
+    try {
+      text = this.strict.decode(bytes);
+    } catch {
+      text = null; // part of a character
+    }
+    this.known[token] = text;
+    return text;
+  }
+}
+
+/** One sequence's stream of bytes. Never splits a character; bytes that can't become one turn into U+FFFD. */
+export class Detokenizer {
+  private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  private readonly texts: TokenTexts;
+  private open = false; // bytes of an unfinished character are in the decoder
+
+  constructor(texts: TokenTexts) {
+    this.texts = texts;
+  }
+
+  /** Text that a token completes; "" while a character is unfinished. */
+  push(token: number, bytes: Uint8Array): string {
+    if (!this.open) {
+      const text = this.texts.get(token, bytes);
+      if (text !== null) return text;
+    }
+    const text = this.decoder.decode(bytes, { stream: true });
+    this.open = endsInsideCharacter(bytes) || (this.open && text === "");
+    return text;
+  }
+
+  /** What an unfinished character leaves at the end of the stream. */
+  flush(): string {
+    this.open = false;
+    return this.decoder.decode();
+  }
+}
+
+/** True unless the last byte is ASCII or the character that the bytes end with is complete. */
+function endsInsideCharacter(bytes: Uint8Array): boolean {
+  for (let back = 1; back <= Math.min(4, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < UTF8_LEAD) return false;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 0;
+    if (length > 0) return length > back;
+  }
+  return true;
+}

@@ -1,0 +1,106 @@
+// The engine process: `svc engine`. Loads one model, then steps the engine while there is work. Reads messages between
+// steps only, so that an abort takes effect within one step. Never sees HTTP.
+
+import { randomBytes } from "node:crypto";
+import { unpackBuiltinModel, unpackLibraries } from "../../ffi/embedded.ts";
+import { openNative } from "../../ffi/library.ts";
+import { LlamaBackend } from "../../ffi/llama.ts";
+import { unreachable } from "../core/assert.ts";
+import { ServiceError } from "../core/error.ts";
+import type { RunEvent } from "../core/run.ts";
+import type { EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
+import { Engine } from "./engine.ts";
+
+/** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
+const RENDER_WAIT_MS = 1;
+
+function send(message: FromEngine): void {
+  process.send?.(message);
+}
+
+function newSeed(): number {
+  return Number(randomBytes(8).readBigUInt64LE() >> 11n); // 53 bits: every value is an exact number
+}
+
+async function loadBackend(options: EngineOptions): Promise<LlamaBackend> {
+  const native = openNative(unpackLibraries(options.cacheDir), options.verbosity);
+  const path = options.modelPath ?? unpackBuiltinModel(options.cacheDir);
+  return LlamaBackend.load(native, path, options, (permille) => send({ type: "loading", permille }));
+}
+
+/** Serves runs until told to stop or the parent is gone. Returns the exit code. */
+class EngineProcess {
+  private engine: Engine | undefined;
+  private stopping = false;
+  private wake: (() => void) | undefined;
+  private runs: RunId[] = [];
+  private events: RunEvent[] = [];
+
+  async run(): Promise<number> {
+    process.on("message", (message: ToEngine) => this.receive(message));
+    process.on("disconnect", () => this.stop());
+    // Ctrl-C reaches the whole process group; the parent decides when this process ends.
+    process.on("SIGINT", () => {});
+    process.on("SIGTERM", () => {});
+    while (!this.stopping) {
+      const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
+      this.flush();
+      if (outcome === "idle") await new Promise<void>((resolve) => (this.wake = resolve));
+      else await new Promise((resolve) => setImmediate(resolve));
+    }
+    return 0; // memory and native handles go with the process
+  }
+
+  private receive(message: ToEngine): void {
+    switch (message.type) {
+      case "start":
+        void this.start(message.options);
+        break;
+      case "run":
+        this.engine?.add(message.id, message.request);
+        break;
+      case "abort":
+        this.engine?.abort(message.id);
+        break;
+      case "stop":
+        this.stop();
+        break;
+      default:
+        unreachable(message);
+    }
+    this.wake?.();
+  }
+
+  private async start(options: EngineOptions): Promise<void> {
+    try {
+      const backend = await loadBackend(options);
+      const emit = (run: RunId, event: RunEvent): void => {
+        this.runs.push(run);
+        this.events.push(event);
+      };
+      this.engine = new Engine({ backend, emit, now: () => performance.now(), newSeed });
+      send({ type: "ready", info: backend.info });
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const data = error instanceof ServiceError ? error.toData() : ({ code: "model_unavailable", message } as const);
+      send({ type: "failed", error: data });
+    }
+  }
+
+  private flush(): void {
+    if (this.runs.length === 0) return;
+    send({ type: "events", runs: this.runs, events: this.events });
+    this.runs = [];
+    this.events = [];
+  }
+
+  private stop(): void {
+    this.stopping = true;
+    this.wake?.();
+  }
+}
+
+/** Entry of the hidden command `svc engine`. Returns the exit code. */
+export function engineMain(): Promise<number> {
+  return new EngineProcess().run();
+}

@@ -1,0 +1,149 @@
+// Model output to reasoning, text and tool calls.
+//
+// llama.cpp's parser knows the markup of every model family, but it reads the whole answer each time. To keep the cost of
+// a token independent of the answer's length, the parser is asked only where markup may be: once it shows that new text
+// simply lengthens the reasoning or the content, text is passed straight on until a piece of markup turns up.
+
+import { HoldBack } from "./hold-back.ts";
+import type { ParsedMessage, RenderedPrompt } from "./backend.ts";
+
+/** What a piece of output adds to the answer. Indexes count the calls of the answer from 0. */
+export type OutputDelta =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string }
+  | { readonly type: "tool_call_start"; readonly index: number; readonly id: string; readonly name: string }
+  | { readonly type: "tool_call_args"; readonly index: number; readonly delta: string };
+
+type Channel = "text" | "reasoning";
+
+const EMPTY: ParsedMessage = { content: "", reasoning: "", toolCalls: [] };
+/** Inside markup, the parser runs again when this share of the region is new: the number of runs grows as its logarithm. */
+const REPARSE_SHIFT = 5;
+
+export class OutputParser {
+  private readonly prompt: RenderedPrompt;
+  private readonly newCallId: () => string;
+  private readonly markup: HoldBack;
+  private raw = ""; // everything the model wrote
+  private plain: Channel | undefined; // where text goes while no markup is open
+  private regionStart = 0; // where in `raw` the present stretch of markup began
+  private parsedTo = 0; // length of `raw` at the last look of the parser
+  private last: ParsedMessage = EMPTY;
+  private contentSent = 0;
+  private reasoningSent = 0;
+  private argsSent: number[] = []; // [calls] characters of arguments sent
+  private space = ""; // white space at the end of plain text: markup may follow, and would swallow it
+  private out: OutputDelta[] = [];
+
+  constructor(prompt: RenderedPrompt, newCallId: () => string) {
+    this.prompt = prompt;
+    this.newCallId = newCallId;
+    this.markup = new HoldBack(prompt.format.markup);
+    if (prompt.plain) this.plain = "text";
+  }
+
+  /** True while the model reasons, as far as is known. */
+  get reasoning(): boolean {
+    return this.plain === "reasoning" || (this.plain === undefined && this.contentSent === 0 && this.reasoningSent > 0);
+  }
+
+  /** Number of tool calls begun. */
+  get toolCalls(): number {
+    return this.argsSent.length;
+  }
+
+  /** Takes text, returns what it adds to the answer. */
+  push(text: string): readonly OutputDelta[] {
+    if (text === "") return [];
+    this.out = [];
+    if (this.prompt.plain) {
+      this.out.push({ type: "text", text });
+      return this.out;
+    }
+    this.raw += text;
+    if (this.plain === undefined) this.parseWhenDue();
+    else this.passOn(this.plain, text);
+    return this.out;
+  }
+
+  /** The answer has ended: returns what is still missing. Text that does not follow the format arrives as content. */
+  end(): readonly OutputDelta[] {
+    this.out = [];
+    if (this.prompt.plain) return this.out;
+    if (this.plain !== undefined) {
+      const rest = this.space + this.markup.flush();
+      this.space = "";
+      this.send(this.plain, rest);
+      if (this.prompt.format.toolMarkers.length > 0 || this.raw === "") return this.out;
+    }
+    const message = this.prompt.parse(this.raw, false) ?? this.prompt.parse(this.raw, true);
+    if (message !== undefined) this.sendNew(message);
+    else this.send("text", this.raw.slice(this.parsedTo));
+    return this.out;
+  }
+
+  private passOn(channel: Channel, text: string): void {
+    const { free, match } = this.markup.push(text);
+    const all = this.space + free;
+    const solid = all.trimEnd();
+    this.space = all.slice(solid.length);
+    this.send(channel, solid);
+    if (match === undefined) return;
+    this.space = "";
+    this.regionStart = this.raw.length - text.length;
+    this.parse(); // only a starting point: what it shows about new text, the next look tells
+    this.plain = undefined;
+  }
+
+  private parseWhenDue(): void {
+    const region = this.raw.length - this.regionStart;
+    if (this.raw.length - this.parsedTo > region >> REPARSE_SHIFT) this.parse();
+  }
+
+  private parse(): void {
+    const message = this.prompt.parse(this.raw, true);
+    if (message === undefined) return;
+    const added = this.raw.slice(this.parsedTo);
+    const before = this.last;
+    this.last = message;
+    this.parsedTo = this.raw.length;
+    this.sendNew(message);
+    if (message.toolCalls.length > 0) return;
+    if (lengthened(before.reasoning, message.reasoning, added) && message.content === before.content) {
+      this.plain = "reasoning";
+    } else if (lengthened(before.content, message.content, added) && message.reasoning === before.reasoning) {
+      this.plain = "text";
+    }
+  }
+
+  private sendNew(message: ParsedMessage): void {
+    this.send("reasoning", message.reasoning.slice(this.reasoningSent));
+    this.send("text", message.content.slice(this.contentSent));
+    message.toolCalls.forEach((call, index) => this.sendCall(index, call));
+  }
+
+  private sendCall(index: number, call: ParsedMessage["toolCalls"][number]): void {
+    if (call.name === "") return;
+    let sent = this.argsSent[index];
+    if (sent === undefined) {
+      sent = this.argsSent[index] = 0;
+      this.out.push({ type: "tool_call_start", index, id: call.id === "" ? this.newCallId() : call.id, name: call.name });
+    }
+    if (call.arguments.length > sent) {
+      this.out.push({ type: "tool_call_args", index, delta: call.arguments.slice(sent) });
+      this.argsSent[index] = call.arguments.length;
+    }
+  }
+
+  private send(channel: Channel, text: string): void {
+    if (text === "") return;
+    if (channel === "text") this.contentSent += text.length;
+    else this.reasoningSent += text.length;
+    this.out.push({ type: channel, text });
+  }
+}
+
+/** True if `after` is `before` with exactly `added` at its end. */
+function lengthened(before: string, after: string, added: string): boolean {
+  return after.length === before.length + added.length && after.endsWith(added);
+}

@@ -1,0 +1,161 @@
+// One run inside the engine: its request, its choices and what has been said about it.
+
+import type { ErrorData } from "../core/error.ts";
+import { newId } from "../core/id.ts";
+import type { FinishReason, RunEvent, RunRequest } from "../core/run.ts";
+import type { RunId } from "../engine/protocol.ts";
+import type { Backend, RenderedPrompt } from "./backend.ts";
+import { Detokenizer, type TokenTexts } from "./detokenize.ts";
+import { HoldBack } from "./hold-back.ts";
+import { OutputParser } from "./output-parser.ts";
+
+/** Passes on an event of a run; the order of calls is the order of events. */
+export type Emit = (run: RunId, event: RunEvent) => void;
+
+/** The text side of one choice: from tokens to events. */
+export class ChoiceOutput {
+  readonly index: number;
+  private readonly detokenizer: Detokenizer;
+  private readonly stops: HoldBack;
+  private readonly parser: OutputParser;
+  private readonly emit: (event: RunEvent) => void;
+
+  constructor(index: number, prompt: RenderedPrompt, stop: readonly string[], texts: TokenTexts, emit: (event: RunEvent) => void) {
+    this.index = index;
+    this.detokenizer = new Detokenizer(texts);
+    this.stops = new HoldBack([...stop, ...prompt.format.stops]);
+    this.parser = new OutputParser(prompt, () => newId("call_"));
+    this.emit = emit;
+  }
+
+  /** True while the model reasons. */
+  get reasoning(): boolean {
+    return this.parser.reasoning;
+  }
+
+  /** Takes a token's bytes. Returns true when a stop string was completed; nothing of it or after it is emitted. */
+  push(token: number, bytes: Uint8Array): boolean {
+    const text = this.detokenizer.push(token, bytes);
+    if (text === "") return false;
+    const { free, match } = this.stops.push(text);
+    this.send(this.parser.push(free));
+    return match !== undefined;
+  }
+
+  /** Ends the choice; `stopped` when a stop string did, whose beginning must not come out. */
+  end(reason: FinishReason, stopped: boolean): void {
+    if (!stopped) this.send(this.parser.push(this.stops.push(this.detokenizer.flush()).free + this.stops.flush()));
+    this.send(this.parser.end());
+    const calls = this.parser.toolCalls > 0 && reason === "stop";
+    this.emit({ type: "choice_end", choice: this.index, reason: calls ? "tool_calls" : reason });
+  }
+
+  private send(deltas: ReturnType<OutputParser["push"]>): void {
+    for (const delta of deltas) this.emit({ ...delta, choice: this.index });
+  }
+}
+
+/** Bookkeeping of one run from `accepted` on. Emits exactly one terminal event. */
+export class RunState {
+  readonly id: RunId;
+  readonly request: RunRequest;
+  readonly prompt: RenderedPrompt;
+  /** Tokens each choice may generate. */
+  readonly tokenCap: number;
+  reasoningTokens = 0;
+  private readonly emit: Emit;
+  private readonly arrivedMs: number;
+  private prefilledMs: number | undefined;
+  private completionTokens = 0;
+  private openChoices: number;
+  private closed = false;
+
+  constructor(id: RunId, request: RunRequest, prompt: RenderedPrompt, tokenCap: number, arrivedMs: number, emit: Emit) {
+    this.id = id;
+    this.request = request;
+    this.prompt = prompt;
+    this.tokenCap = tokenCap;
+    this.arrivedMs = arrivedMs;
+    this.openChoices = request.choices;
+    this.emit = emit;
+    emit(id, { type: "accepted", promptTokens: prompt.tokens.length });
+  }
+
+  newOutput(choice: number, texts: TokenTexts): ChoiceOutput {
+    return new ChoiceOutput(choice, this.prompt, this.request.stop, texts, (event) => this.send(event));
+  }
+
+  /** Counts a drawn token. */
+  tokenDrawn(nowMs: number, reasoning: boolean): void {
+    this.prefilledMs ??= nowMs;
+    this.completionTokens++;
+    if (reasoning) this.reasoningTokens++;
+  }
+
+  /** A choice has ended; after the last one the run finishes. */
+  choiceEnded(nowMs: number): void {
+    this.openChoices--;
+    if (this.openChoices > 0) return;
+    const prefilledMs = this.prefilledMs ?? nowMs;
+    this.send({
+      type: "finish",
+      usage: {
+        promptTokens: this.prompt.tokens.length,
+        cachedTokens: 0,
+        completionTokens: this.completionTokens,
+        reasoningTokens: this.reasoningTokens,
+      },
+      timings: {
+        promptSecs: (prefilledMs - this.arrivedMs) / 1000,
+        completionSecs: (nowMs - prefilledMs) / 1000,
+      },
+    });
+    this.close();
+  }
+
+  /** Ends the run with an error. */
+  fail(error: ErrorData): void {
+    this.send({ type: "error", error });
+    this.close();
+  }
+
+  /** Ends the run without a word: nobody listens any more. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.prompt.free();
+  }
+
+  private send(event: RunEvent): void {
+    if (!this.closed) this.emit(this.id, event);
+  }
+}
+
+/** Tokens the prompt and the answer may take; see planLength. */
+export interface LengthPlan {
+  /** Prompt tokens to drop at the front. */
+  readonly drop: number;
+  /** Tokens that may be generated. */
+  readonly cap: number;
+}
+
+/** At least this share of the context is left for the answer when a truncated request does not say how much it wants. */
+const ANSWER_SHARE = 0.25;
+
+/** How prompt and answer share the context. undefined: the prompt does not fit and must not be truncated. */
+export function planLength(
+  promptTokens: number,
+  maxTokens: number | undefined,
+  truncate: boolean,
+  { contextTokens }: Pick<Backend, "contextTokens">,
+): LengthPlan | undefined {
+  let drop = 0;
+  if (promptTokens >= contextTokens) {
+    if (!truncate) return undefined;
+    const share = Math.max(1, Math.floor(contextTokens * ANSWER_SHARE));
+    const answer = Math.min(maxTokens ?? share, share);
+    drop = promptTokens - (contextTokens - answer);
+  }
+  const room = contextTokens - (promptTokens - drop);
+  return { drop, cap: Math.min(maxTokens ?? room, room) };
+}
