@@ -26,5 +26,7 @@ export function unpackLibraries(cacheDir: string): string {
 
 /** Unpacks the built-in model below `cacheDir` where needed; returns its path. The library maps it from there. */
 export function unpackBuiltinModel(cacheDir: string): string {
-  return extractFile({ name: tiny.file, sha256: tiny.sha256 }, join(cacheDir, "builtin"), () => readFileSync(tinyPath));
+  return extractFile({ name: tiny.file, sha256: tiny.sha256 }, join(cacheDir, "builtin"), () =>
+    readFileSync(tinyPath),
+  );
 }

@@ -113,6 +113,8 @@ export function extractFile(file: NamedContent, dir: string, read: () => Uint8Ar
 
 /** One name for the content of a whole manifest, so that two versions of svc never share a folder. */
 export function manifestHash(manifest: Manifest): string {
-  const sums = Object.values(manifest.archives).flatMap((archive) => archive.files.map((file) => file.sha256));
+  const sums = Object.values(manifest.archives).flatMap((archive) =>
+    archive.files.map((file) => file.sha256),
+  );
   return sha256(Buffer.from(sums.join("\n"))).slice(0, 16);
 }

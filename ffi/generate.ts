@@ -28,10 +28,11 @@ export function abiHash(header: string): string {
  */
 function ffiType(type: string): string {
   const clean = type.replace(/\bconst\b/g, "").replace(/\s+/g, "");
-  if (clean === "void*" || clean === "char*" || clean === "float*" ) return "ptr";
+  if (clean === "void*" || clean === "char*" || clean === "float*") return "ptr";
   if (clean.endsWith("*")) return "buffer";
   const scalar = SCALARS[clean];
-  if (scalar === undefined) throw new Error(`svc_llama.h uses the type "${type}", which ffi/generate.ts does not know`);
+  if (scalar === undefined)
+    throw new Error(`svc_llama.h uses the type "${type}", which ffi/generate.ts does not know`);
   return scalar;
 }
 
@@ -41,7 +42,8 @@ export function symbolsSource(header: string): string {
   const rows: string[] = [];
   for (const match of code.matchAll(/SVC_API\s+([\w\s]+?[\s*]+)(svc_\w+)\s*\(([^)]*)\)\s*;/g)) {
     const [, returns = "", name = "", list = ""] = match;
-    const args = list.trim() === "void" ? [] : list.split(",").map((arg) => ffiType(arg.trim().replace(/\w+$/, "")));
+    const args =
+      list.trim() === "void" ? [] : list.split(",").map((arg) => ffiType(arg.trim().replace(/\w+$/, "")));
     const text = args.map((arg) => `"${arg}"`).join(", ");
     rows.push(`  ${name}: { args: [${text}], returns: "${ffiType(returns)}" },`);
   }

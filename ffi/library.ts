@@ -28,7 +28,9 @@ export function openNative(dir: string, verbosity: number): Native {
   const { symbols: native } = dlopen(join(dir, "libsvc_llama.so"), SYMBOLS);
   const built = nativeText(native.svc_abi_hash());
   if (built !== ABI_HASH) {
-    throw new Error(`libsvc_llama.so has ABI ${built}, this svc needs ${ABI_HASH}: run prebuilt/build.sh shim`);
+    throw new Error(
+      `libsvc_llama.so has ABI ${built}, this svc needs ${ABI_HASH}: run prebuilt/build.sh shim`,
+    );
   }
   if (native.svc_init(Buffer.from(`${dir}\0`), verbosity) !== 0) {
     throw new Error(nativeText(native.svc_last_error()));

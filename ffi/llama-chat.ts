@@ -24,7 +24,11 @@ interface RenderInfo {
   readonly thinking_ends: readonly string[];
   readonly additional_stops: readonly string[];
   readonly preserved_tokens: readonly string[];
-  readonly grammar_triggers: readonly { readonly type: number; readonly value: string; readonly token: number }[];
+  readonly grammar_triggers: readonly {
+    readonly type: number;
+    readonly value: string;
+    readonly token: number;
+  }[];
 }
 
 /** common.h: COMMON_GRAMMAR_TRIGGER_TYPE_WORD, a trigger that is a literal string. */
@@ -59,7 +63,7 @@ function templateTools({ tools, toolChoice }: ChatPrompt): Record<string, unknow
 }
 
 /** The JSON that svc_render_begin takes. */
-export function renderRequest(prompt: Exclude<Prompt, { type: "tokens" }>): string {
+function renderRequest(prompt: Exclude<Prompt, { type: "tokens" }>): string {
   if (prompt.type === "text") return JSON.stringify({ prompt: prompt.text });
   const { effort, enabled } = prompt.thinking;
   // The effort goes in under both names that templates use; each takes the one it knows. Spec: Reasoning rules, 4.
@@ -72,7 +76,10 @@ export function renderRequest(prompt: Exclude<Prompt, { type: "tokens" }>): stri
   });
 }
 
-function toolCall(call: { id?: string; function: { name: string; arguments: string } }): ParsedMessage["toolCalls"][number] {
+function toolCall(call: {
+  id?: string;
+  function: { name: string; arguments: string };
+}): ParsedMessage["toolCalls"][number] {
   return { id: call.id ?? "", name: call.function.name, arguments: call.function.arguments };
 }
 
@@ -130,7 +137,13 @@ export class LlamaTemplates {
   render(prompt: Prompt): PendingPrompt {
     if (prompt.type === "tokens") {
       const tokens = Int32Array.from(prompt.tokens);
-      const ready: RenderedPrompt = { tokens, format: PLAIN_FORMAT, plain: true, parse: () => undefined, free: () => {} };
+      const ready: RenderedPrompt = {
+        tokens,
+        format: PLAIN_FORMAT,
+        plain: true,
+        parse: () => undefined,
+        free: () => {},
+      };
       return { take: () => ready, free: () => {} };
     }
     const handle = this.native.svc_render_begin(this.chat, cText(renderRequest(prompt)));
@@ -147,9 +160,13 @@ export class LlamaTemplates {
     if (state < 0) {
       const reason = nativeText(this.native.svc_last_error());
       this.native.svc_render_free(handle);
-      throw new ServiceError("invalid_request", `the model's chat template rejects this conversation: ${reason}`, {
-        param: prompt.type === "chat" ? "messages" : "prompt",
-      });
+      throw new ServiceError(
+        "invalid_request",
+        `the model's chat template rejects this conversation: ${reason}`,
+        {
+          param: prompt.type === "chat" ? "messages" : "prompt",
+        },
+      );
     }
     const tokens = this.promptTokens(handle);
     const plain = prompt.type !== "chat";
@@ -165,7 +182,9 @@ export class LlamaTemplates {
 
   private format(handle: Handle): OutputFormat {
     const info: RenderInfo = JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
-    const toolMarkers = info.grammar_triggers.filter(({ type }) => type === TRIGGER_WORD).map(({ value }) => value);
+    const toolMarkers = info.grammar_triggers
+      .filter(({ type }) => type === TRIGGER_WORD)
+      .map(({ value }) => value);
     const tags = [info.thinking_start, ...info.thinking_ends, ...info.preserved_tokens, ...toolMarkers];
     return {
       thinkingStart: info.thinking_start,

@@ -1,13 +1,20 @@
 // A loaded model and its context as the engine loop sees them. Owns every native handle it makes.
 
-import { type Pointer, toArrayBuffer } from "bun:ffi";
+import { toArrayBuffer } from "bun:ffi";
 import { cpus, freemem } from "node:os";
 import { readFileSync } from "node:fs";
 import { ServiceError } from "../src/core/error.ts";
 import type { Prompt } from "../src/core/run.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
 import type { CacheType, EngineInfo, EngineOptions } from "../src/engine/protocol.ts";
-import type { Backend, BatchColumns, DecodeOutcome, PendingPrompt, SamplerHandle, SlotId } from "../src/worker/backend.ts";
+import type {
+  Backend,
+  BatchColumns,
+  DecodeOutcome,
+  PendingPrompt,
+  SamplerHandle,
+  SlotId,
+} from "../src/worker/backend.ts";
 import type { Native } from "./library.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
@@ -52,7 +59,7 @@ interface ModelInfo {
  * Cells of the KV cache. Unless configured: room for the whole trained context and for every sequence at once, but no
  * more than a quarter of the free memory.
  */
-export function chooseCells(options: EngineOptions, info: ModelInfo, freeBytes: number): number {
+function chooseCells(options: EngineOptions, info: ModelInfo, freeBytes: number): number {
   if (options.cells !== undefined) return options.cells;
   const elements = 2 * info.n_layer * info.n_head_kv * (info.n_embd / Math.max(1, info.n_head));
   const cellBytes = Math.max(1, elements * CACHE_TYPES[options.cacheType].bytes);
@@ -65,7 +72,7 @@ export function chooseCells(options: EngineOptions, info: ModelInfo, freeBytes: 
 }
 
 /** Physical cores where the system tells, else what it schedules on. Two threads of one core gain nothing in a matmul. */
-export function physicalCores(): number {
+function physicalCores(): number {
   try {
     const cores = new Set<string>();
     for (const block of readFileSync("/proc/cpuinfo", "utf8").split("\n\n")) {
@@ -89,14 +96,17 @@ async function loadModel(
   const params = Int32Array.of(gpuLayers, 0, 1, 0, 0, 0);
   const load = native.svc_load_begin(cText(path), params, params.length);
   if (load === null) throw new Error(nativeText(native.svc_last_error()));
-  for (let state = 0; state >= 0 && state < LOADED; ) {
+  for (let state = 0; state >= 0 && state < LOADED;) {
     await Bun.sleep(LOAD_POLL_MS);
     state = native.svc_load_state(load);
     if (state >= 0 && state < LOADED) onProgress(state);
   }
   const model = native.svc_load_finish(load);
   if (model === null) {
-    throw new ServiceError("model_unavailable", `the model could not be loaded: ${nativeText(native.svc_last_error())}`);
+    throw new ServiceError(
+      "model_unavailable",
+      `the model could not be loaded: ${nativeText(native.svc_last_error())}`,
+    );
   }
   return model;
 }
@@ -161,11 +171,29 @@ export class LlamaBackend implements Backend {
     const batch = Math.max(options.batch, maxSeqs); // every sequence must be able to take part in a step
     const threadsBatch = options.threadsBatch ?? threads;
     const unified = options.unified ? 1 : 0;
-    const params = Int32Array.of(cells, batch, ubatch, maxSeqs, threads, threadsBatch, type, type, 0, -1, unified, -1, 1, 0);
+    const params = Int32Array.of(
+      cells,
+      batch,
+      ubatch,
+      maxSeqs,
+      threads,
+      threadsBatch,
+      type,
+      type,
+      0,
+      -1,
+      unified,
+      -1,
+      1,
+      0,
+    );
     const context = this.native.svc_context_new(this.model, params, params.length);
     if (context === null) {
       const reason = nativeText(this.native.svc_last_error());
-      throw new ServiceError("model_unavailable", `${reason} (asked for ${cells} cells of ${options.cacheType})`);
+      throw new ServiceError(
+        "model_unavailable",
+        `${reason} (asked for ${cells} cells of ${options.cacheType})`,
+      );
     }
     return context;
   }
@@ -224,7 +252,7 @@ export class LlamaBackend implements Backend {
   logits(row: number): Float32Array {
     const data = this.native.svc_logits(this.context, row);
     if (data === null) throw new Error(nativeText(this.native.svc_last_error()));
-    return new Float32Array(toArrayBuffer(Number(data) as Pointer, 0, this.info.vocabulary * 4).slice(0));
+    return new Float32Array(toArrayBuffer(data, 0, this.info.vocabulary * 4).slice(0));
   }
 
   /** Frees everything native. The backend must not be used afterwards. */

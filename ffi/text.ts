@@ -8,8 +8,7 @@ export type Handle = Pointer | bigint;
 
 /** A C string that stays the library's. NULL gives "". */
 export function nativeText(text: Handle | null): string {
-  // The cast only narrows: x86-64 and arm64 user addresses fit a double exactly.
-  return text === null ? "" : new CString(Number(text) as Pointer).toString();
+  return text === null ? "" : new CString(text).toString();
 }
 
 /** UTF-8 with a terminating 0, for `const char *` arguments. */

@@ -72,7 +72,11 @@ export class ServiceError extends Error {
 
   /** Plain data for a message between processes. */
   toData(): ErrorData {
-    return { code: this.code, message: this.message, ...(this.param === undefined ? {} : { param: this.param }) };
+    return {
+      code: this.code,
+      message: this.message,
+      ...(this.param === undefined ? {} : { param: this.param }),
+    };
   }
 
   static fromData(data: ErrorData): ServiceError {

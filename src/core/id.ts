@@ -3,7 +3,16 @@ import { randomBytes } from "node:crypto";
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /** Prefixes of the ids that clients see. */
-export type IdPrefix = "chatcmpl-" | "cmpl-" | "resp_" | "msg_" | "call_" | "file-" | "sess_" | "appr_" | "req_";
+export type IdPrefix =
+  | "chatcmpl-"
+  | "cmpl-"
+  | "resp_"
+  | "msg_"
+  | "call_"
+  | "file-"
+  | "sess_"
+  | "appr_"
+  | "req_";
 
 /** A fresh id such as `chatcmpl-4Fzk…`: the prefix and 24 characters of [0-9A-Za-z], about 142 random bits. */
 export function newId(prefix: IdPrefix): string {

@@ -10,8 +10,6 @@ export const STOP_STRINGS_MAX = 64;
 export const STOP_STRING_CHARS_MAX = 1024;
 /** Messages in one conversation. */
 export const MESSAGES_MAX = 16_384;
-/** Choices of one request (`n`). */
-export const CHOICES_MAX = 128;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */
 export const QUEUE_MAX = 1024;
 /** Time running requests get to finish after SIGINT/SIGTERM, milliseconds. */

@@ -88,7 +88,12 @@ export type RunEvent =
       readonly id: string;
       readonly name: string;
     }
-  | { readonly type: "tool_call_args"; readonly choice: number; readonly index: number; readonly delta: string }
+  | {
+      readonly type: "tool_call_args";
+      readonly choice: number;
+      readonly index: number;
+      readonly delta: string;
+    }
   | { readonly type: "choice_end"; readonly choice: number; readonly reason: FinishReason }
   | { readonly type: "finish"; readonly usage: Usage; readonly timings: Timings }
   | { readonly type: "error"; readonly error: ErrorData };

@@ -21,7 +21,8 @@ export interface EngineClientDeps {
 
 const ENGINE_DIED: ErrorData = {
   code: "engine_failed",
-  message: "The model's engine process ended unexpectedly while it worked on this request. It is being restarted.",
+  message:
+    "The model's engine process ended unexpectedly while it worked on this request. It is being restarted.",
 };
 
 /** An engine that has run this long is considered healthy: the next restart is quick again. */
@@ -105,9 +106,13 @@ export class EngineClient {
   private async admit(signal: AbortSignal): Promise<void> {
     const full = (this.info?.maxSeqs ?? 0) + this.deps.queueMax;
     if (this.runs.size >= full && this.info !== undefined) {
-      throw new ServiceError("queue_full", `${this.runs.size} requests are already waiting for this model. Try again soon.`, {
-        retryAfterSecs: 1,
-      });
+      throw new ServiceError(
+        "queue_full",
+        `${this.runs.size} requests are already waiting for this model. Try again soon.`,
+        {
+          retryAfterSecs: 1,
+        },
+      );
     }
     if (this.state === "ready") return;
     const aborted = Promise.withResolvers<void>();
@@ -172,7 +177,10 @@ export class EngineClient {
       if (performance.now() - this.startedAt > HEALTHY_MS) this.restartMs = ENGINE_RESTART_MS;
       this.state = "loading"; // requests wait for the restart
     } else {
-      this.lastError ??= { code: "model_unavailable", message: `The engine process ended while loading (${description}).` };
+      this.lastError ??= {
+        code: "model_unavailable",
+        message: `The engine process ended while loading (${description}).`,
+      };
       this.state = "failed";
       this.settled.resolve();
     }

@@ -17,9 +17,11 @@ const DEFAULT_NAME = "default";
 export class Models {
   private readonly models: readonly ServedModel[]; // the default model first
   private readonly created = Math.floor(Date.now() / 1000);
+  private readonly seed: number | undefined;
 
-  /** At least one model; `defaultId` is the id of one of them. */
-  constructor(models: readonly ServedModel[], defaultId: string | undefined) {
+  /** At least one model; `defaultId` is the id of one of them. `seed` is for requests that bring none. */
+  constructor(models: readonly ServedModel[], defaultId: string | undefined, seed?: number) {
+    this.seed = seed;
     const first = models.filter(({ id }) => id === defaultId);
     this.models = [...first, ...models.filter((model) => !first.includes(model))];
   }
@@ -39,14 +41,20 @@ export class Models {
     const model = name === DEFAULT_NAME ? this.models[0] : this.models.find(({ id }) => id === name);
     if (model !== undefined) return model;
     const ids = this.models.map(({ id }) => id).join(", ");
-    throw new ServiceError("model_not_found", `There is no model named "${name.slice(0, 200)}". Served: ${ids}.`, {
-      param: "model",
-    });
+    throw new ServiceError(
+      "model_not_found",
+      `There is no model named "${name.slice(0, 200)}". Served: ${ids}.`,
+      {
+        param: "model",
+      },
+    );
   }
 
   /** Runs a request on the model it names; see EngineClient.generate. */
   async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
-    yield* this.resolve(request.model).engine.generate(request, signal);
+    const seed = request.sampling.seed ?? this.seed;
+    const seeded = seed === undefined ? request : { ...request, sampling: { ...request.sampling, seed } };
+    yield* this.resolve(request.model).engine.generate(seeded, signal);
   }
 
   /** Resolves when all models are loaded; throws the first reason why one can't be. */

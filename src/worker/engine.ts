@@ -74,7 +74,12 @@ export class Engine {
   /** Takes a run. Its events follow from the next steps on. */
   add(id: RunId, request: RunRequest): void {
     try {
-      this.arrivals.push({ id, request, pending: this.backend.render(request.prompt), arrivedMs: this.now() });
+      this.arrivals.push({
+        id,
+        request,
+        pending: this.backend.render(request.prompt),
+        arrivedMs: this.now(),
+      });
     } catch (error) {
       this.emit(id, { type: "error", error: toErrorData(error) });
     }
@@ -133,13 +138,14 @@ export class Engine {
     }
   }
 
-  private accept({ id, request, arrivedMs }: Arrival, prompt: RenderedPrompt): void {
+  private accept(arrival: Arrival, prompt: RenderedPrompt): void {
+    const { request } = arrival;
     const length = planLength(prompt.tokens.length, request.maxTokens, request.truncate, this.backend);
     if (length === undefined || prompt.tokens.length === 0) {
       prompt.free();
       throw length === undefined ? this.tooLong(prompt.tokens.length) : emptyPrompt();
     }
-    const run = new RunState(id, request, prompt, length.cap, arrivedMs, this.emit);
+    const run = new RunState(arrival, prompt, length.cap, this.emit);
     const tokens = prompt.tokens.subarray(length.drop);
     const seed = request.sampling.seed ?? this.newSeed();
     for (let choice = 0; choice < request.choices; choice++) {
@@ -208,7 +214,7 @@ export class Engine {
   private makeRoom(): void {
     const youngest = this.running.at(-1);
     if (this.running.length > 1 && youngest !== undefined) return this.preempt([youngest]);
-    for (const sequence of [...this.running]) this.failRun(sequence.owner.run, ENGINE_FAILED);
+    for (const { owner } of this.running) this.failRun(owner.run, ENGINE_FAILED);
   }
 
   private failAll(rows: readonly PlannedRows<EngineSequence>[]): void {
@@ -216,7 +222,8 @@ export class Engine {
   }
 
   private failRun(run: RunState, error: ErrorData): void {
-    for (const sequence of [...this.running, ...this.waiting]) if (sequence.owner.run === run) this.release(sequence);
+    for (const sequence of [...this.running, ...this.waiting])
+      if (sequence.owner.run === run) this.release(sequence);
     run.fail(error);
   }
 
@@ -264,5 +271,7 @@ function toErrorData(error: unknown): ErrorData {
 }
 
 function emptyPrompt(): ServiceError {
-  return new ServiceError("invalid_request", "The prompt is empty: there is nothing to continue.", { param: "messages" });
+  return new ServiceError("invalid_request", "The prompt is empty: there is nothing to continue.", {
+    param: "messages",
+  });
 }

@@ -82,7 +82,8 @@ class EngineProcess {
       send({ type: "ready", info: backend.info });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      const data = error instanceof ServiceError ? error.toData() : ({ code: "model_unavailable", message } as const);
+      const data =
+        error instanceof ServiceError ? error.toData() : ({ code: "model_unavailable", message } as const);
       send({ type: "failed", error: data });
     }
   }

@@ -44,7 +44,10 @@ export class OutputParser {
 
   /** True while the model reasons, as far as is known. */
   get reasoning(): boolean {
-    return this.plain === "reasoning" || (this.plain === undefined && this.contentSent === 0 && this.reasoningSent > 0);
+    return (
+      this.plain === "reasoning" ||
+      (this.plain === undefined && this.contentSent === 0 && this.reasoningSent > 0)
+    );
   }
 
   /** Number of tool calls begun. */
@@ -127,7 +130,12 @@ export class OutputParser {
     let sent = this.argsSent[index];
     if (sent === undefined) {
       sent = this.argsSent[index] = 0;
-      this.out.push({ type: "tool_call_start", index, id: call.id === "" ? this.newCallId() : call.id, name: call.name });
+      this.out.push({
+        type: "tool_call_start",
+        index,
+        id: call.id === "" ? this.newCallId() : call.id,
+        name: call.name,
+      });
     }
     if (call.arguments.length > sent) {
       this.out.push({ type: "tool_call_args", index, delta: call.arguments.slice(sent) });

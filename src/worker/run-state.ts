@@ -20,7 +20,13 @@ export class ChoiceOutput {
   private readonly parser: OutputParser;
   private readonly emit: (event: RunEvent) => void;
 
-  constructor(index: number, prompt: RenderedPrompt, stop: readonly string[], texts: TokenTexts, emit: (event: RunEvent) => void) {
+  constructor(
+    index: number,
+    prompt: RenderedPrompt,
+    stop: readonly string[],
+    texts: TokenTexts,
+    emit: (event: RunEvent) => void,
+  ) {
     this.index = index;
     this.detokenizer = new Detokenizer(texts);
     this.stops = new HoldBack([...stop, ...prompt.format.stops]);
@@ -44,7 +50,8 @@ export class ChoiceOutput {
 
   /** Ends the choice; `stopped` when a stop string did, whose beginning must not come out. */
   end(reason: FinishReason, stopped: boolean): void {
-    if (!stopped) this.send(this.parser.push(this.stops.push(this.detokenizer.flush()).free + this.stops.flush()));
+    if (!stopped)
+      this.send(this.parser.push(this.stops.push(this.detokenizer.flush()).free + this.stops.flush()));
     this.send(this.parser.end());
     const calls = this.parser.toolCalls > 0 && reason === "stop";
     this.emit({ type: "choice_end", choice: this.index, reason: calls ? "tool_calls" : reason });
@@ -64,13 +71,19 @@ export class RunState {
   readonly tokenCap: number;
   reasoningTokens = 0;
   private readonly emit: Emit;
-  private readonly arrivedMs: number;
+  /** When the run reached the engine, monotonic milliseconds. */
+  readonly arrivedMs: number;
   private prefilledMs: number | undefined;
   private completionTokens = 0;
   private openChoices: number;
   private closed = false;
 
-  constructor(id: RunId, request: RunRequest, prompt: RenderedPrompt, tokenCap: number, arrivedMs: number, emit: Emit) {
+  constructor(
+    { id, request, arrivedMs }: Pick<RunState, "id" | "request" | "arrivedMs">,
+    prompt: RenderedPrompt,
+    tokenCap: number,
+    emit: Emit,
+  ) {
     this.id = id;
     this.request = request;
     this.prompt = prompt;

@@ -41,7 +41,7 @@ export interface Plan<S> {
 }
 
 /** Cells left free for each running sequence at an admission, so that the newcomer is not thrown out a moment later. */
-export const HEADROOM_CELLS = 16;
+const HEADROOM_CELLS = 16;
 
 /**
  * Plans one step. Holds always: rows ≤ budget; computed cells of all running sequences + rows ≤ cells; a lone sequence
@@ -87,7 +87,10 @@ export function plan<S extends Schedulable>(input: PlanInput<S>): Plan<S> {
 }
 
 /** Takes slots from the youngest until the others can go on: each needs room for one token at least. */
-function preempt<S extends Schedulable>({ running, cells }: PlanInput<S>): {
+function preempt<S extends Schedulable>({
+  running,
+  cells,
+}: PlanInput<S>): {
   kept: readonly S[];
   preempted: readonly S[];
   freeCells: number;
@@ -116,9 +119,16 @@ export interface StepCost {
 const COST_WEIGHT = 0.2;
 
 /** Takes one measured step into the averages. */
-export function measured(cost: StepCost, stepMs: number, decodeRows: number, prefillTokens: number): StepCost {
-  const blend = (old: number, value: number): number => (old === 0 ? value : old + COST_WEIGHT * (value - old));
-  if (prefillTokens === 0) return decodeRows === 0 ? cost : { ...cost, decodeMs: blend(cost.decodeMs, stepMs) };
+export function measured(
+  cost: StepCost,
+  stepMs: number,
+  decodeRows: number,
+  prefillTokens: number,
+): StepCost {
+  const blend = (old: number, value: number): number =>
+    old === 0 ? value : old + COST_WEIGHT * (value - old);
+  if (prefillTokens === 0)
+    return decodeRows === 0 ? cost : { ...cost, decodeMs: blend(cost.decodeMs, stepMs) };
   const base = decodeRows > 0 ? Math.min(cost.decodeMs, stepMs) : 0;
   return { ...cost, prefillTokenMs: blend(cost.prefillTokenMs, (stepMs - base) / prefillTokens) };
 }

@@ -1,0 +1,22 @@
+// What `svc serve` says when it starts.
+
+import { modelName } from "../config/model-name.ts";
+import { BUILTIN_MODEL_ID, type Settings } from "../config/settings.ts";
+import { VERSION } from "../core/version.ts";
+
+/** Lines for the terminal: where the server listens, what it serves, and how to get further. */
+export function banner({ server, models }: Settings, port: number): readonly string[] {
+  const host = server.host === "0.0.0.0" || server.host === "::" ? "localhost" : server.host;
+  const lines = [
+    `svc ${VERSION} listening on http://${host}:${port}`,
+    `  API   http://${host}:${port}/v1   docs  http://${host}:${port}/docs`,
+    `  model ${models.map(modelName).join(", ")}`,
+  ];
+  if (models.some(({ model_id }) => model_id === BUILTIN_MODEL_ID)) {
+    lines.push(
+      "  This is the built-in model: a toy of 4 million parameters for trying the API. It knows next to nothing.",
+      "  Load a real one with: svc serve -m path/to/model.gguf",
+    );
+  }
+  return lines;
+}

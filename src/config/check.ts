@@ -1,0 +1,132 @@
+// Judges raw values: each by its row of the table, then all together by the start-up rules. Returns every problem, not
+// the first. Touches no file; what needs the disk is in resolve.ts.
+
+import { Value } from "@sinclair/typebox/value";
+import { nearest } from "./nearest.ts";
+import type { Problem } from "./problem.ts";
+import { checkTogether } from "./rules.ts";
+import { isTable, type RawValue } from "./sources.ts";
+import { header, join, rowAt, ROWS, sectionAt, SECTIONS, usableValues, type Row } from "./table.ts";
+
+/** All problems of a merged configuration; none means that it can be completed into Settings. */
+export function check(values: readonly RawValue[]): readonly Problem[] {
+  const problems: Problem[] = [];
+  const sound: RawValue[] = [];
+  for (const value of values) {
+    const problem = checkValue(value);
+    if (problem === undefined) sound.push(value);
+    else problems.push(problem);
+  }
+  // A value that is wrong in itself would only cause a second complaint.
+  return [...problems, ...checkTogether(sound)];
+}
+
+/** The value as the program uses it: another spelling of a word is replaced by the word. */
+export function normalize(row: Row, value: unknown): unknown {
+  return typeof value === "string" ? (row.valueAliases[value] ?? value) : value;
+}
+
+/** What the row accepts, to be read after "is not": `an integer from 1 to 256`. */
+export function expected(row: Row): string {
+  switch (row.type) {
+    case "integer":
+      return `an integer${range(row)}`;
+    case "number":
+      return `a number${range(row)}`;
+    case "boolean":
+      return "true or false";
+    case "choice":
+      return `one of ${usableValues(row).join(", ")}`;
+    case "list":
+      return "a list";
+    case "text":
+      return "a nonempty text";
+  }
+}
+
+function checkValue({ path, value, origin }: RawValue): Problem | undefined {
+  const problem = (what: string, fix: string): Problem => ({ origin, key: path, what, fix });
+  const row = rowAt(path);
+  if (row === undefined) {
+    const unfit = checkSection(path, value);
+    return unfit === undefined ? undefined : problem(unfit.what, unfit.fix);
+  }
+  if (row.status === "never") return problem("this setting is refused", row.description);
+  const given = normalize(row, value);
+  if (row.status === "later" && !Value.Equal(given, row.defaultValue)) {
+    return problem("not available in this version", "Leave it out.");
+  }
+  if (typeof given === "string" && row.laterValues.includes(given)) {
+    return problem(`"${given}" is not available in this version`, `Use ${usableValues(row).join(" or ")}.`);
+  }
+  if (Value.Check(row.schema, given)) return undefined;
+  return problem(`${print(value)} is not ${expected(row)}`, remedy(row, given));
+}
+
+/** For a path that is not a setting: undefined where it is a section and holds one. */
+function checkSection(path: string, value: unknown): Pick<Problem, "what" | "fix"> | undefined {
+  if (path === "models") {
+    const fix = "Write [[models]] and a model_id, or leave it out for the built-in model.";
+    return { what: Array.isArray(value) ? "the list of models is empty" : "this is a list of models", fix };
+  }
+  const section = sectionAt(path);
+  if (section === undefined) return { what: "unknown key", fix: suggest(path) };
+  if (isTable(value)) return undefined;
+  return { what: "this is a section, not a value", fix: `Write ${header(section)} on a line of its own.` };
+}
+
+function remedy(row: Row, value: unknown): string {
+  const word = typeof value === "string" ? nearest(value, row.values) : undefined;
+  if (word !== undefined) return `Did you mean "${word}"?`;
+  if (row.defaultValue === undefined) return "Change or remove it.";
+  return `Leave it out for the default, ${print(row.defaultValue)}.`;
+}
+
+/** Names the known key that was probably meant: one spelled alike in the same place, or the same one elsewhere. */
+function suggest(path: string): string {
+  const dot = path.lastIndexOf(".");
+  const parent = path.slice(0, Math.max(dot, 0));
+  const key = path.slice(dot + 1);
+  const parentPath = parent.replaceAll(/\[\d+\]/g, "[]");
+  const siblings = ROWS.filter((row) => row.section === parentPath);
+  const here = siblings.flatMap((row) => [row.key, ...row.aliases]);
+  for (const { path: inner } of SECTIONS) {
+    const name = inner.slice(inner.lastIndexOf(".") + 1).replace("[]", "");
+    if (join(parentPath, name) === inner.replace(/\[\]$/, "")) here.push(name);
+  }
+  const meant = nearest(key, here);
+  if (meant !== undefined) return `Did you mean ${meant}?`;
+
+  const everywhere = ROWS.filter((row) => row.section !== parentPath);
+  const elsewhere = everywhere.find((row) => row.key === key || row.aliases.includes(key));
+  if (elsewhere?.status === "never") return elsewhere.description;
+  if (elsewhere !== undefined) return `${key} ${place(elsewhere)}.`;
+  const alike = nearest(
+    key,
+    everywhere.map((row) => row.key),
+  );
+  const found = everywhere.find((row) => row.key === alike);
+  if (found !== undefined) return `Did you mean ${found.key}? It ${place(found)}.`;
+  return `Known keys here: ${here.join(", ")}.`;
+}
+
+function place(row: Row): string {
+  const section = sectionAt(row.section);
+  return section === undefined ? "belongs at the top of the file" : `belongs in ${header(section)}`;
+}
+
+function range(row: Row): string {
+  const { minimum, exclusiveMinimum, maximum } = row.schema;
+  const isBounded = typeof maximum === "number";
+  if (typeof exclusiveMinimum === "number") {
+    return ` above ${exclusiveMinimum}${isBounded ? ` and up to ${maximum}` : ""}`;
+  }
+  if (typeof minimum !== "number") return "";
+  return isBounded ? ` from ${minimum} to ${maximum}` : ` of at least ${minimum}`;
+}
+
+/** A value as it would stand in the file. */
+function print(value: unknown): string {
+  if (isTable(value)) return "a table";
+  return JSON.stringify(value) ?? String(value);
+}

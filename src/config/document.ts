@@ -1,0 +1,130 @@
+// Writes svc.toml.example and docs/settings.md from the settings table: `bun src/config/document.ts`. A test fails when
+// the two files are not what this writes.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { expected } from "./check.ts";
+import { header, ROWS, sectionAt, SECTIONS, usableValues, type Row, type Section } from "./table.ts";
+import { tomlValue } from "./show.ts";
+
+const WIDTH = 100;
+
+/** Path from the repository's root → content. */
+export function documents(): Readonly<Record<string, string>> {
+  return { "svc.toml.example": exampleToml(), "docs/settings.md": settingsMarkdown() };
+}
+
+/** Every available setting, commented out at its default, so that the file as it is changes nothing. */
+function exampleToml(): string {
+  const intro = [
+    "# Settings of svc. Every line is commented out and shows the default, or an example where there is none.",
+    "# Use it with `svc serve svc.toml`. Flags win over the environment, which wins over this file.",
+    "# docs/settings.md lists flags and environment names. Relative paths start at this file's folder.",
+    "",
+  ];
+  const top = available("").flatMap(exampleLines);
+  const sections = SECTIONS.flatMap((section) => {
+    const rows = available(section.path);
+    if (rows.length === 0) return [];
+    // An entry of [[models]] without its model_id would be an error, so its headers are comments too.
+    const mark = section.path.startsWith("models") ? "# " : "";
+    return ["", ...comment(section.description), mark + header(section), ...rows.flatMap(exampleLines)];
+  });
+  return [...intro, ...top, ...sections, ""].join("\n");
+}
+
+function exampleLines(row: Row): readonly string[] {
+  const words = row.type === "choice" ? ` One of ${usableValues(row).join(", ")}.` : "";
+  return [...comment(row.description + words), `# ${row.key} = ${tomlValue(row.example)}`];
+}
+
+function settingsMarkdown(): string {
+  const intro = `# Settings
+
+One table in \`src/config/settings.ts\` holds every setting; this page, \`svc.toml.example\` and \`--help\` are made from it
+by \`bun src/config/document.ts\`.
+
+A setting can be given as a flag, in the environment or in a TOML file; flags win over the environment, the environment
+over the file, the file over the default. \`svc config show\` prints what is in force and who said it, \`svc config check\`
+every problem at once. A name that is not known stops the start.
+
+- **Environment.** \`SVC_\` and the flag in capitals; the spelling with \`SERVICE_\` is read where the first is not set.
+  An empty text counts as not set.
+- **Switches** have a \`--no-\` form: \`--no-cpu\`. In the environment: \`true\`, \`1\`, \`yes\`, \`on\` and their opposites.
+- **Models.** \`-m\` may be repeated. Models named by flags replace those of the environment and of the file. A flag
+  about a model (\`--cpu\`, \`--max-seq-len\`) holds for all of them.
+- **Paths** in a file start at the folder of that file, others at the working directory.
+`;
+  const top: Section = { path: "", description: "Outside of any section.", isList: false };
+  const sections = [top, ...SECTIONS].flatMap((section) => {
+    const rows = available(section.path);
+    if (rows.length === 0) return [];
+    const title = section.path === "" ? "Top level" : `\`${header(section)}\``;
+    return [`## ${title}`, "", section.description, "", ...table(rows), ""];
+  });
+  return [intro, ...sections, ...unavailable()].join("\n");
+}
+
+function table(rows: readonly Row[]): readonly string[] {
+  const lines = rows.map((row) => {
+    const names = [row.key, ...row.aliases].map(code).join(", ");
+    const flags = [row.short, row.flag].flatMap((flag) => (flag === undefined ? [] : code(flag))).join(", ");
+    const env = row.env[0] === undefined ? "" : code(row.env[0]);
+    const fallback = row.defaultValue === undefined ? "" : code(tomlValue(row.defaultValue));
+    return `| ${names} | ${flags} | ${env} | ${fallback} | ${accepts(row)} | ${row.description} |`;
+  });
+  return [
+    "| Key | Flag | Environment | Default | Accepts | Meaning |",
+    "|---|---|---|---|---|---|",
+    ...lines,
+  ];
+}
+
+function accepts(row: Row): string {
+  if (row.isPath) return "a file";
+  return row.type === "choice" ? usableValues(row).map(code).join(", ") : expected(row);
+}
+
+function unavailable(): readonly string[] {
+  const line = (row: Row): string => {
+    const section = sectionAt(row.section);
+    const place = section === undefined ? "" : `${header(section)} `;
+    return `- \`${place}${row.key}\`: ${row.description}`;
+  };
+  return [
+    "## Known, without effect in this version",
+    "",
+    "These names belong to the interface. Setting one to anything but its default stops the start.",
+    "",
+    ...ROWS.filter((row) => row.status === "later").map(line),
+    "",
+    "## Known and refused",
+    "",
+    ...ROWS.filter((row) => row.status === "never").map(line),
+    "",
+  ];
+}
+
+function available(section: string): readonly Row[] {
+  return ROWS.filter((row) => row.section === section && row.status === "available");
+}
+
+/** Wraps a text into comment lines. */
+function comment(text: string): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length >= WIDTH) lines.push(`# ${word}`);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
+
+if (import.meta.main) {
+  const root = new URL("../../", import.meta.url);
+  mkdirSync(new URL("docs/", root), { recursive: true });
+  for (const [path, content] of Object.entries(documents())) writeFileSync(new URL(path, root), content);
+}

@@ -1,0 +1,141 @@
+// The words in which src/config/settings.ts writes down one row of the settings table. Every helper makes a plain
+// TypeBox schema and hangs what TypeBox has no word for (flag, aliases, availability) on it as `facts`.
+// Knows no setting by name.
+
+import {
+  Type,
+  type TArray,
+  type TBoolean,
+  type TInteger,
+  type TNumber,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TString,
+  type TUnsafe,
+} from "@sinclair/typebox";
+
+/** What a row says beyond type, range, default and description. */
+export interface Facts {
+  /** Long flag. Absent: the key with dashes. `false`: none, so no environment name either. */
+  readonly flag?: string | false;
+  /** One-letter flag: `-p`. */
+  readonly short?: string;
+  /** Other spellings of the key in a TOML file. */
+  readonly aliases?: readonly string[];
+  /** The value names a file; a relative one starts at the folder of the file that says so. */
+  readonly isPath?: true;
+  /** Stands in the example file where there is no default. */
+  readonly example?: string | number | boolean;
+  /** A list of tables is a section with rows of its own, not one value. */
+  readonly isTables?: true;
+  /** `later`: no behaviour in this version. `never`: llama.cpp cannot do it. Absent: works. */
+  readonly status?: "later" | "never";
+  /** Values that are known but have no behaviour in this version. */
+  readonly laterValues?: readonly string[];
+  /** Other spellings of a value. */
+  readonly valueAliases?: Readonly<Record<string, string>>;
+}
+
+interface NumberFacts extends Facts {
+  readonly default?: number;
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+}
+
+interface TextFacts extends Facts {
+  readonly default?: string;
+}
+
+/** A whole number; bounds are inclusive. */
+export function integer(description: string, options: NumberFacts = {}): TInteger {
+  return Type.Integer({ description, ...numberOptions(options) });
+}
+
+/** A number; bounds are inclusive unless named otherwise. */
+export function number(description: string, options: NumberFacts = {}): TNumber {
+  return Type.Number({ description, ...numberOptions(options) });
+}
+
+/** A text of at least one character. */
+export function text(description: string, options: TextFacts = {}): TString {
+  const { default: fallback, ...facts } = options;
+  return Type.String({
+    description,
+    minLength: 1,
+    facts,
+    ...(fallback === undefined ? {} : { default: fallback }),
+  });
+}
+
+/** A switch that is off unless set. */
+export function toggle(description: string, facts: Facts = {}): TBoolean {
+  return Type.Boolean({ description, default: false, facts });
+}
+
+/** A switch with a third state, "not said": wrap it in `optional`. */
+export function tristate(description: string, facts: Facts = {}): TBoolean {
+  return Type.Boolean({ description, facts });
+}
+
+/** One of a few words. */
+export function choice<const T extends readonly string[]>(
+  values: T,
+  description: string,
+  options: Facts & { readonly default?: T[number] } = {},
+): TUnsafe<T[number]> {
+  const { default: fallback, ...facts } = options;
+  const literals = values.map((value) => Type.Literal(value));
+  return Type.Unsafe<T[number]>(
+    Type.Union(literals, { description, facts, ...(fallback === undefined ? {} : { default: fallback }) }),
+  );
+}
+
+/** A list; in the environment and on the command line its items are separated by commas. */
+export function list<T extends TSchema>(item: T, description: string, facts: Facts = {}): TArray<T> {
+  return Type.Array(item, { description, facts });
+}
+
+/** A row that may stay unset, having no default. */
+export function optional<T extends TSchema>(schema: T) {
+  return Type.Optional(schema);
+}
+
+/** A table of the file: `[server]`. Absent keys take their defaults, so the section itself never has to be there. */
+export function section<T extends TProperties>(description: string, properties: T): TObject<T> {
+  return Type.Object(properties, { description, default: {} });
+}
+
+/** An array of tables of the file: `[[models]]`. */
+export function entries<T extends TProperties>(description: string, properties: T): TArray<TObject<T>> {
+  return Type.Array(section(description, properties), {
+    description,
+    default: [],
+    facts: { isTables: true },
+  });
+}
+
+/** Marks a row that the interface names but this version does not do: anything but its default stops the start. */
+export function later<T extends TSchema>(schema: T): T {
+  return { ...schema, facts: { ...factsOf(schema), status: "later" } };
+}
+
+/** Marks a row that llama.cpp has no way to honour; its description is the sentence the user reads. */
+export function never<T extends TSchema>(schema: T): T {
+  return { ...schema, facts: { ...factsOf(schema), status: "never" } };
+}
+
+/** The facts of a schema made here; none for any other schema. */
+export function factsOf(schema: TSchema): Facts {
+  const facts: unknown = schema["facts"];
+  // Only the helpers above write this property.
+  return facts === undefined ? {} : (facts as Facts);
+}
+
+function numberOptions(options: NumberFacts): Record<string, unknown> {
+  const { default: fallback, minimum, exclusiveMinimum, maximum, ...facts } = options;
+  const range = { default: fallback, minimum, exclusiveMinimum, maximum };
+  // TypeBox takes a bound that is present but undefined for a bound.
+  return { facts, ...Object.fromEntries(Object.entries(range).filter(([, value]) => value !== undefined)) };
+}

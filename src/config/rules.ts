@@ -1,0 +1,151 @@
+// The start-up rules that hold between settings. Knows settings by name and nothing of where they come from beyond the
+// origin that a problem names.
+
+import { modelName } from "./model-name.ts";
+import { formatOrigin, type Problem } from "./problem.ts";
+import type { RawValue } from "./sources.ts";
+import { rowAt } from "./table.ts";
+
+/** Of each group at most one alternative may be given; an alternative may take several keys. */
+const EXCLUSIVE: readonly (readonly (readonly string[])[])[] = [
+  [["paged_attn.context_len"], ["paged_attn.memory_mb"], ["paged_attn.memory_fraction"]],
+  [["models[].quantization.imatrix"], ["models[].quantization.calibration_file"]],
+  [["models[].adapter.enable_lora", "models[].adapter.lora"], ["models[].adapter.legacy_lora"]],
+];
+
+/** Keys (a prefix, where they end in _) that mean nothing unless the switch is on. `runtime.agent` is all of them. */
+const NEEDS: readonly (readonly [string, string])[] = [
+  ["runtime.search_embedding_model", "runtime.enable_search"],
+  ["runtime.code_exec_", "runtime.enable_code_execution"],
+  ["runtime.shell_", "runtime.enable_shell"],
+  ["runtime.skills_dir", "runtime.enable_shell"],
+];
+
+type Values = ReadonlyMap<string, RawValue>;
+
+/** Problems between values that are each sound in themselves. */
+export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
+  const values: Values = new Map(list.map((value) => [value.path, value]));
+  const entries = list.filter((value) => /^models\[\d+\]$/.test(value.path)).map((value) => value.path);
+  return [
+    ...missingModelIds(values, entries),
+    ...exclusive(values, entries),
+    ...needs(values),
+    ...sameName(values, entries),
+    ...differentCpu(values, entries),
+    ...defaultModel(values, entries),
+    ...steps(values),
+    ...thinking(values),
+  ];
+}
+
+function missingModelIds(values: Values, entries: readonly string[]): readonly Problem[] {
+  return entries.flatMap((entry) => {
+    const given = values.get(entry);
+    if (given === undefined || values.has(`${entry}.model_id`)) return [];
+    // An unsound model_id is not among the values, but it is in the table that the file holds.
+    const isWritten = typeof given.value === "object" && given.value !== null && "model_id" in given.value;
+    if (isWritten) return [];
+    return [problem(given, `${entry}.model_id`, "missing", "Every [[models]] entry needs a model_id.")];
+  });
+}
+
+function exclusive(values: Values, entries: readonly string[]): readonly Problem[] {
+  return EXCLUSIVE.flatMap((group) => {
+    const isOfModels = group.flat().every((path) => path.startsWith("models[]"));
+    const scopes = isOfModels ? entries : ["models[]"];
+    return scopes.flatMap((entry) => {
+      const given = group.flatMap((paths) => {
+        const found = paths.flatMap((path) => values.get(path.replace("models[]", entry)) ?? []);
+        return found.slice(0, 1);
+      });
+      const [first, ...others] = given;
+      if (first === undefined) return [];
+      const what = `excludes ${first.path} (${formatOrigin(first.origin)})`;
+      return others.map((other) => problem(other, other.path, what, "Keep one of them."));
+    });
+  });
+}
+
+function needs(values: Values): readonly Problem[] {
+  if (values.get("runtime.agent")?.value === true) return [];
+  return NEEDS.flatMap(([prefix, switchPath]) => {
+    if (values.get(switchPath)?.value === true) return [];
+    const given = [...values.values()].filter(({ path }) =>
+      prefix.endsWith("_") ? path.startsWith(prefix) : path === prefix,
+    );
+    return given.map((value) =>
+      problem(value, value.path, `needs ${switchPath} = true`, "Remove it or set both."),
+    );
+  });
+}
+
+/** Clients choose a model by its name, so two entries cannot share one. */
+function sameName(values: Values, entries: readonly string[]): readonly Problem[] {
+  const seen = new Map<string, string>();
+  return entries.flatMap((entry) => {
+    const id = values.get(`${entry}.model_id`);
+    const name = nameOf(values, entry);
+    if (id === undefined || name === undefined) return [];
+    const earlier = seen.get(name);
+    if (earlier === undefined) {
+      seen.set(name, entry);
+      return [];
+    }
+    const what = `has the same name as ${earlier}, "${name}"`;
+    return [problem(id, entry, what, "Give one of them an alias of its own.")];
+  });
+}
+
+function differentCpu(values: Values, entries: readonly string[]): readonly Problem[] {
+  const isCpu = (entry: string): boolean => values.get(`${entry}.device.cpu`)?.value === true;
+  const [first, ...others] = entries;
+  if (first === undefined) return [];
+  return others.flatMap((entry) => {
+    const given = values.get(`${entry}.device.cpu`) ?? values.get(entry);
+    if (given === undefined || isCpu(entry) === isCpu(first)) return [];
+    const what = `is ${isCpu(entry)} here and ${isCpu(first)} in ${first}`;
+    return [problem(given, `${entry}.device.cpu`, what, "Use the same value for all models.")];
+  });
+}
+
+function defaultModel(values: Values, entries: readonly string[]): readonly Problem[] {
+  const given = values.get("default_model_id");
+  if (typeof given?.value !== "string") return [];
+  const names = entries.flatMap((entry) => nameOf(values, entry) ?? []);
+  const ids = entries.map((entry) => values.get(`${entry}.model_id`)?.value);
+  if (names.length === 0 || [...names, ...ids].includes(given.value)) return [];
+  return [
+    problem(given, given.path, `no model is called "${given.value}"`, `Use one of: ${names.join(", ")}.`),
+  ];
+}
+
+function steps(values: Values): readonly Problem[] {
+  const ubatch = values.get("runtime.ubatch");
+  const batch = values.get("runtime.batch")?.value ?? rowAt("runtime.batch")?.defaultValue;
+  // A default ubatch shrinks with the batch (resolve.ts); only a given one can contradict it.
+  if (typeof ubatch?.value !== "number" || typeof batch !== "number" || ubatch.value <= batch) return [];
+  const what = `${ubatch.value} is more than runtime.batch, ${batch}`;
+  return [problem(ubatch, ubatch.path, what, "A step cannot compute more at once than it holds.")];
+}
+
+function thinking(values: Values): readonly Problem[] {
+  const wanted = values.get("thinking")?.value;
+  const effort = values.get("reasoning_effort");
+  if (wanted === undefined || effort === undefined) return [];
+  const isOff = effort.value === "off" || effort.value === "none";
+  if (wanted !== isOff) return [];
+  return [problem(effort, effort.path, `contradicts thinking = ${String(wanted)}`, "Keep one of them.")];
+}
+
+/** The name clients use for an entry. */
+function nameOf(values: Values, entry: string): string | undefined {
+  const alias = values.get(`${entry}.alias`)?.value;
+  const id = values.get(`${entry}.model_id`)?.value;
+  if (typeof alias === "string") return alias;
+  return typeof id === "string" ? modelName({ model_id: id }) : undefined;
+}
+
+function problem(value: RawValue, key: string, what: string, fix: string): Problem {
+  return { origin: value.origin, key, what, fix };
+}

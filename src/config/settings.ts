@@ -1,0 +1,325 @@
+// The one table of settings. Flags, environment names, TOML paths, --help, svc.toml.example and docs/settings.md are
+// all derived from it (table.ts, document.ts, ../cli/args.ts), and `Settings` is its static type. A new setting is one
+// row here and nothing else. Rows marked `later` belong to the interface but do nothing yet; rows marked `never` are
+// recognised only to be refused with a reason.
+
+import { Type, type Static } from "@sinclair/typebox";
+import { QUEUE_MAX } from "../core/limits.ts";
+import {
+  choice,
+  entries,
+  integer,
+  later,
+  list,
+  never,
+  number,
+  optional,
+  section,
+  text,
+  toggle,
+  tristate,
+} from "./field.ts";
+
+/** `model_id` of the toy chat model inside the executable; served when no model is configured. */
+export const BUILTIN_MODEL_ID = "svc-tiny";
+
+const Server = section("Where the server listens and how it treats requests.", {
+  host: text("Address to listen on; 127.0.0.1 serves this machine only.", { default: "0.0.0.0" }),
+  port: integer("Port to listen on; 0 picks a free one.", {
+    short: "-p",
+    default: 1234,
+    minimum: 0,
+    maximum: 65_535,
+  }),
+  queue_max: integer("Runs that may wait for a free sequence before new ones are answered with 429.", {
+    default: QUEUE_MAX,
+    minimum: 1,
+    maximum: 1_000_000,
+  }),
+  no_ui: later(toggle("Do not serve the web interface at /ui.")),
+  mcp_port: later(optional(integer("Port of the MCP server at POST /mcp.", { minimum: 1, maximum: 65_535 }))),
+  max_tool_rounds: later(optional(integer("Cap on tool rounds where a request names none.", { minimum: 0 }))),
+  tool_dispatch_url: later(optional(text("URL that runs tool calls nobody else runs."))),
+  disable_access_log: later(toggle("Write no access log.")),
+  access_log_format: later(choice(["text", "json"], "Form of the access log.", { default: "text" })),
+  access_log_health: later(toggle("Log health checks too.")),
+  disable_request_id_header: later(toggle("Do not send x-request-id back.")),
+  disable_metrics: later(toggle("Serve no metrics.")),
+  state: later(text("Where responses, sessions and files are kept.", { default: "memory" })),
+  idle_timeout: later(
+    optional(integer("Seconds without a request after which a model is unloaded.", { minimum: 1 })),
+  ),
+  max_loaded_models: later(optional(integer("Models held in memory at the same time.", { minimum: 1 }))),
+  api_keys: later(optional(list(Type.String(), "Keys that clients must send."))),
+});
+
+const Runtime = section("How models are run.", {
+  max_seqs: integer("Sequences generated at the same time in one batch.", {
+    default: 32,
+    minimum: 1,
+    maximum: 256,
+  }),
+  chat_template: optional(
+    text("File with a Jinja chat template that replaces the one inside the model.", {
+      short: "-c",
+      isPath: true,
+      example: "chat.jinja",
+    }),
+  ),
+  threads: optional(
+    integer("Threads for generation; unset: the physical cores.", { minimum: 1, maximum: 1024, example: 8 }),
+  ),
+  threads_batch: optional(
+    integer("Threads for reading prompts; unset: as many as `threads`.", {
+      minimum: 1,
+      maximum: 1024,
+      example: 16,
+    }),
+  ),
+  batch: integer("Tokens of one step, over all sequences.", { default: 2048, minimum: 32, maximum: 65_536 }),
+  ubatch: integer("Tokens computed at once within a step; at most `batch`.", {
+    default: 512,
+    minimum: 32,
+    maximum: 65_536,
+  }),
+  prefix_cache_n: later(
+    integer("Finished prompts kept for reuse; 0 keeps none.", { default: 16, minimum: 0 }),
+  ),
+  no_kv_cache: later(toggle("Run without a KV cache.")),
+  jinja_explicit: later(optional(text("Jinja file used as it is.", { short: "-j", isPath: true }))),
+  speculative: later(optional(text("Draft model or method for speculative decoding."))),
+  mtp_model: later(optional(text("Model with the multi-token prediction head."))),
+  mtp_n_predict: later(optional(integer("Tokens that head drafts.", { minimum: 1 }))),
+  mtp_draft_sampling: later(
+    choice(["auto", "greedy", "probabilistic"], "How drafted tokens are drawn.", { default: "auto" }),
+  ),
+  mcp_config: later(optional(text("JSON file that lists MCP servers to use.", { isPath: true }))),
+  agent: later(toggle("Switches on search, code execution and shell.", { aliases: ["agentic"] })),
+  enable_search: later(toggle("Let models search the web.")),
+  search_embedding_model: later(optional(text("Embedding model that ranks search results."))),
+  enable_code_execution: later(toggle("Let models run Python.")),
+  code_exec_python: later(text("Python to run (on Windows usually `python`).", { default: "python3" })),
+  code_exec_timeout: later(integer("Seconds one execution may take.", { default: 60, minimum: 1 })),
+  code_exec_workdir: later(
+    optional(text("Folder it runs in; unset: a fresh one for each session.", { isPath: true })),
+  ),
+  enable_shell: later(toggle("Let models run shell commands.")),
+  shell_path: later(text("Shell to run (on Windows usually `cmd`).", { default: "/bin/sh" })),
+  shell_timeout: later(integer("Seconds one command may take.", { default: 600, minimum: 1 })),
+  shell_workdir: later(optional(text("Folder the shell runs in.", { isPath: true }))),
+  skills_dir: later(optional(text("Folder that holds uploaded skills.", { isPath: true }))),
+  agent_permission: later(
+    choice(["auto", "ask", "deny"], "Whether tools run at once, after approval, or not at all.", {
+      default: "auto",
+      aliases: ["code_exec_permission"],
+    }),
+  ),
+});
+
+const PagedAttn = section("Size and type of the KV cache. Name at most one of the three sizes.", {
+  mode: choice(
+    ["auto", "on", "off"],
+    "`off` gives every sequence a fixed share instead of one common pool.",
+    {
+      default: "auto",
+      flag: "--paged-attn",
+    },
+  ),
+  context_len: optional(
+    integer("Size in tokens, shared by all sequences.", {
+      flag: "--pa-context-len",
+      minimum: 256,
+      example: 65_536,
+    }),
+  ),
+  memory_mb: optional(integer("Size in MiB.", { flag: "--pa-memory-mb", minimum: 1, example: 4096 })),
+  memory_fraction: optional(
+    number("Size as a share of the memory that is free once the weights are loaded.", {
+      flag: "--pa-memory-fraction",
+      exclusiveMinimum: 0,
+      maximum: 1,
+      example: 0.5,
+    }),
+  ),
+  cache_type: choice(
+    ["auto", "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"],
+    "Number format of the cached keys and values; smaller ones save memory and cost precision.",
+    { default: "auto" },
+  ),
+  block_size: later(optional(integer("Tokens of one block.", { minimum: 1 }))),
+});
+
+const Sandbox = section("Limits of the processes that tools run in.", {
+  mode: later(
+    choice(["auto", "on", "off"], "Whether tools are confined.", { default: "auto", flag: "--sandbox" }),
+  ),
+  profile: later(
+    optional(choice(["restricted", "developer"], "What tools may reach.", { flag: "--sandbox-profile" })),
+  ),
+  max_memory_mb: later(
+    integer("MiB of one session.", { default: 2048, minimum: 1, flag: "--sb-max-memory-mb" }),
+  ),
+  max_cpu_secs: later(
+    integer("CPU seconds of one session.", { default: 600, minimum: 1, flag: "--sb-max-cpu-secs" }),
+  ),
+  max_procs: later(integer("Processes of one session.", { default: 64, minimum: 1, flag: "--sb-max-procs" })),
+  network: later(
+    optional(choice(["none", "loopback", "full"], "Network tools can use.", { flag: "--sandbox-network" })),
+  ),
+});
+
+const Global = section("Settings that belong to no part in particular.", {
+  seed: optional(
+    integer("Random seed of requests that name none; unset: a fresh one each time.", {
+      minimum: 0,
+      maximum: 4_294_967_295,
+      example: 42,
+    }),
+  ),
+  log: later(
+    optional(text("File that requests and responses are written to.", { short: "-l", isPath: true })),
+  ),
+  token_source: later(text("Where the hub token comes from.", { default: "cache" })),
+});
+
+const ModelFormat = section("Which files make up the model.", {
+  format: later(optional(text("File format of the weights."))),
+  quantized_file: later(optional(text("File inside the folder or hub repository."))),
+  mmproj: later(optional(text("Projector file for images and audio.", { isPath: true }))),
+  tok_model_id: later(optional(text("Model the tokenizer is taken from."))),
+  diffusion_model: later(optional(text("Image model: diffusion weights.", { isPath: true }))),
+  vae: later(optional(text("Image model: VAE weights.", { isPath: true }))),
+  clip_l: later(optional(text("Image model: CLIP-L weights.", { isPath: true }))),
+  clip_g: later(optional(text("Image model: CLIP-G weights.", { isPath: true }))),
+  t5xxl: later(optional(text("Image model: T5 weights.", { isPath: true }))),
+  llm: later(optional(text("Image model: text encoder.", { isPath: true }))),
+  from_uqff: never(optional(text("UQFF weights cannot be read; use a GGUF file."))),
+  matformer_config_path: never(optional(text("MatFormer slicing is not something llama.cpp can do."))),
+  matformer_slice_name: never(optional(text("MatFormer slicing is not something llama.cpp can do."))),
+});
+
+const LoraEntry = Type.Object({
+  alias: Type.String(),
+  source: Type.String(),
+  revision: Type.Optional(Type.String({ default: "main" })),
+});
+
+const ModelAdapter = section("LoRA adapters of the model. The three kinds exclude each other.", {
+  enable_lora: later(toggle("Allow adapters to be loaded while serving.")),
+  lora: later(optional(list(LoraEntry, "Adapters loaded at the start."))),
+  lora_max_adapters: later(integer("Adapters held at the same time.", { default: 16, minimum: 1 })),
+  lora_max_rank: later(integer("Highest rank accepted.", { default: 256, minimum: 1 })),
+  lora_max_bytes: later(integer("Bytes of all adapters.", { default: 8_589_934_592, minimum: 1 })),
+  legacy_lora: later(optional(text("Adapter merged into the weights at load."))),
+  legacy_lora_order: later(optional(text("File with the order of merged adapters.", { isPath: true }))),
+  xlora: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
+  xlora_order: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
+});
+
+const ModelQuantization = section("Weights made smaller at load.", {
+  quant: later(optional(text("Bits (4, 5, 6, 8) or a type name."))),
+  isq: later(optional(text("Type to quantize to in place."))),
+  imatrix: later(optional(text("Importance matrix file.", { isPath: true }))),
+  calibration_file: later(optional(text("Text an importance matrix is computed from.", { isPath: true }))),
+  isq_organization: never(optional(text("Quantizing only the experts is not something llama.cpp can do."))),
+  write_uqff: never(optional(text("UQFF files cannot be written; GGUF is the only format."))),
+});
+
+const ModelDevice = section("Where the model runs and how long its context is.", {
+  cpu: toggle("Stay on the CPU even where an accelerator is present; the same for all models.", {}),
+  device_layers: optional(
+    integer("Layers placed on the accelerator; unset: as many as fit.", {
+      flag: "--num-device-layers",
+      example: 99,
+      minimum: 0,
+    }),
+  ),
+  max_seq_len: optional(
+    integer("Longest context of one sequence in tokens; unset: what the model was trained for.", {
+      minimum: 64,
+      example: 8192,
+    }),
+  ),
+  max_batch_size: later(optional(integer("Sequences planned for when memory is estimated.", { minimum: 1 }))),
+  hf_cache: later(optional(text("Folder that downloaded models are kept in.", { isPath: true }))),
+  rpc: later(optional(list(Type.String(), "host:port of llama.cpp RPC servers that share the work."))),
+  main_gpu: later(optional(integer("GPU that holds what cannot be split.", { minimum: 0 }))),
+  tensor_split: later(optional(list(Type.Number(), "Share of the model on each GPU."))),
+  topology: never(optional(text("Topology files are not something llama.cpp can read; use device_layers."))),
+});
+
+const ModelMultimodal = section("Limits of images, video and audio in a prompt.", {
+  max_edge: later(optional(integer("Longest edge of an image in pixels.", { minimum: 1 }))),
+  max_num_images: later(optional(integer("Images of one request.", { minimum: 0 }))),
+  max_image_length: later(optional(integer("Longest image edge planned for, in pixels.", { minimum: 1 }))),
+  max_video_frames: later(optional(integer("Frames taken from one video.", { minimum: 1 }))),
+  max_audio_seconds: later(optional(number("Seconds of audio of one request.", { exclusiveMinimum: 0 }))),
+});
+
+const Models = entries("One entry for each model. Without any, the built-in toy model is served.", {
+  model_id: text(`Path of a GGUF file, of a folder that holds exactly one, or \`${BUILTIN_MODEL_ID}\`.`, {
+    flag: "--model",
+    example: "models/Qwen3-0.6B-Q4_K_M.gguf",
+    short: "-m",
+  }),
+  alias: optional(
+    text("Name that clients use; unset: the file name without its ending.", { example: "chat" }),
+  ),
+  kind: choice(["auto", "text", "multimodal", "image", "speech", "embedding"], "What the model is for.", {
+    default: "auto",
+    laterValues: ["multimodal", "image", "speech", "embedding"],
+    valueAliases: { diffusion: "image" },
+  }),
+  chat_template: optional(
+    text("As in [runtime], for this model alone.", { flag: false, isPath: true, example: "chat.jinja" }),
+  ),
+  tokenizer: later(optional(text("Tokenizer file that replaces the one in the model.", { isPath: true }))),
+  arch: later(optional(text("Architecture, where the file does not say it.", { short: "-a" }))),
+  dtype: later(text("Number format the weights are loaded in.", { default: "auto" })),
+  jinja_explicit: later(
+    optional(text("As in [runtime], for this model alone.", { flag: false, isPath: true })),
+  ),
+  format: ModelFormat,
+  adapter: ModelAdapter,
+  quantization: ModelQuantization,
+  device: ModelDevice,
+  multimodal: ModelMultimodal,
+});
+
+/** Schema of all settings, defaults included. */
+export const Settings = Type.Object({
+  command: choice(["serve", "run"], "What `svc FILE` is for: the server or the terminal chat.", {
+    default: "serve",
+    flag: false,
+  }),
+  default_model_id: optional(
+    text("Model of requests that name none: its name or its model_id.", { example: "chat" }),
+  ),
+  thinking: optional(
+    tristate("Terminal chat: let the model reason first; unset: as the model does by itself.", {
+      aliases: ["enable_thinking"],
+      example: true,
+    }),
+  ),
+  reasoning_effort: optional(
+    choice(["off", "low", "medium", "high", "xhigh"], "Terminal chat: how long the model reasons.", {
+      valueAliases: { none: "off" },
+      example: "low",
+    }),
+  ),
+  adapter: later(optional(text("Terminal chat: adapter to begin with."))),
+  server: Server,
+  runtime: Runtime,
+  paged_attn: PagedAttn,
+  sandbox: Sandbox,
+  global: Global,
+  models: Models,
+});
+
+type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
+
+/** All settings, complete: absent keys have taken their defaults. */
+export type Settings = DeepReadonly<Static<typeof Settings>>;
+
+/** One `[[models]]` entry. After loadSettings, `model_id` is the absolute path of a GGUF file or BUILTIN_MODEL_ID. */
+export type ModelSettings = Settings["models"][number];

@@ -1,0 +1,225 @@
+// The chat-completions wire: request, response and chunk. Each schema is the validator, the static type and the
+// OpenAPI component of the same name. Unknown fields are accepted everywhere.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { MESSAGES_MAX } from "../../core/limits.ts";
+import { orNull } from "../shared/check.ts";
+import { maxTokensProperties, samplingProperties } from "../shared/sampling.ts";
+import { CompletionUsageResponse } from "../shared/usage.ts";
+
+const OPEN = { additionalProperties: true } as const;
+
+const TextPart = Type.Object(
+  { type: Type.Literal("text"), text: Type.String() },
+  { $id: "TextPart", description: "A piece of text of a message.", ...OPEN },
+);
+
+export const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
+  $id: "MessageContent",
+  description: "Text, or an array of content parts.",
+});
+export type MessageContent = Static<typeof MessageContent>;
+
+const FunctionCalled = Type.Object(
+  {
+    name: Type.String({ minLength: 1 }),
+    arguments: Type.String({ description: "The arguments as JSON text." }),
+  },
+  { $id: "FunctionCalled", ...OPEN },
+);
+
+const ToolCall = Type.Object(
+  {
+    id: orNull(Type.String({ description: "What the answering tool message names in `tool_call_id`." })),
+    type: orNull(Type.Literal("function")),
+    function: FunctionCalled,
+  },
+  { $id: "ToolCall", description: "A call that the assistant made earlier.", ...OPEN },
+);
+
+const SystemMessage = Type.Object(
+  {
+    role: Type.Union([Type.Literal("system"), Type.Literal("developer")]),
+    content: MessageContent,
+    name: orNull(Type.String()),
+  },
+  { $id: "SystemMessage", description: "Instructions of the application.", ...OPEN },
+);
+
+const UserMessage = Type.Object(
+  { role: Type.Literal("user"), content: MessageContent, name: orNull(Type.String()) },
+  { $id: "UserMessage", ...OPEN },
+);
+
+const AssistantMessage = Type.Object(
+  {
+    role: Type.Literal("assistant"),
+    content: orNull(MessageContent),
+    reasoning_content: orNull(Type.String({ description: "The reasoning that preceded the content." })),
+    tool_calls: orNull(Type.Array(ToolCall)),
+    name: orNull(Type.String()),
+  },
+  { $id: "AssistantMessage", description: "An earlier answer of the model.", ...OPEN },
+);
+
+const ToolMessage = Type.Object(
+  {
+    role: Type.Literal("tool"),
+    content: MessageContent,
+    tool_call_id: orNull(Type.String({ description: "The call that this message answers." })),
+    name: orNull(Type.String({ description: "Name of the tool." })),
+  },
+  { $id: "ToolMessage", description: "The result of a tool call.", ...OPEN },
+);
+
+export const Message = Type.Union([SystemMessage, UserMessage, AssistantMessage, ToolMessage], {
+  $id: "Message",
+  description: "One message of the conversation; `role` decides its shape.",
+});
+export type Message = Static<typeof Message>;
+
+const StreamOptions = Type.Object(
+  { include_usage: orNull(Type.Boolean({ description: "Send usage in a last chunk without choices." })) },
+  { $id: "StreamOptions", ...OPEN },
+);
+
+const Permission = Type.Union([Type.Literal("auto"), Type.Literal("ask"), Type.Literal("deny")], {
+  description: "Tightens the server's permission for the actions of server-executed tools.",
+});
+
+const unused = (description: string) => Type.Optional(Type.Unknown({ description }));
+
+export const ChatCompletionRequest = Type.Object(
+  {
+    model: orNull(Type.String({ description: "Model id; `default` or absent takes the default model." })),
+    messages: Type.Union([Type.Array(Message, { minItems: 1, maxItems: MESSAGES_MAX }), Type.String()], {
+      description: "The conversation so far; a string is one user message.",
+    }),
+    ...maxTokensProperties,
+    ...samplingProperties,
+    stream: orNull(Type.Boolean({ description: "Send the answer as server-sent events while it is made." })),
+    stream_options: orNull(StreamOptions),
+    reasoning_effort: orNull(
+      Type.String({
+        description: "`off` (or `none`), `low`, `medium`, `high`, `xhigh`.",
+        examples: ["medium"],
+      }),
+    ),
+    enable_thinking: orNull(Type.Boolean({ description: "Older switch for reasoning; on by default." })),
+    truncate_sequence: orNull(
+      Type.Boolean({
+        description: "Cut a prompt that exceeds the context instead of answering with an error.",
+      }),
+    ),
+    agent_permission: orNull(Permission),
+    code_execution_permission: orNull(Permission),
+    max_tool_rounds: orNull(Type.Integer({ minimum: 0, description: "Cap on server-side tool rounds." })),
+    user: unused("Accepted, without effect."),
+    metadata: unused("Accepted, without effect."),
+    service_tier: unused("Accepted, without effect."),
+    parallel_tool_calls: unused("Accepted, without effect."),
+    store: unused("Accepted, without effect."),
+  },
+  { $id: "ChatCompletionRequest", description: "Body of a chat completion request.", ...OPEN },
+);
+export type ChatCompletionRequest = Static<typeof ChatCompletionRequest>;
+
+const FinishReasonWord = Type.Union([
+  Type.Literal("stop"),
+  Type.Literal("length"),
+  Type.Literal("tool_calls"),
+]);
+
+const ToolCallMade = Type.Object(
+  {
+    id: Type.String(),
+    type: Type.Literal("function"),
+    function: Type.Object({ name: Type.String(), arguments: Type.String({ description: "JSON text." }) }),
+  },
+  { $id: "ToolCallMade", description: "A call that the model wants made." },
+);
+
+export const ChatCompletionResponseMessage = Type.Object(
+  {
+    role: Type.Literal("assistant"),
+    content: Type.Union([Type.String(), Type.Null()], {
+      description: "Null when the answer is tool calls alone.",
+    }),
+    refusal: Type.Null({ description: "Always null: this server does not moderate." }),
+    reasoning_content: Type.Optional(Type.String({ description: "The model's reasoning; absent if none." })),
+    tool_calls: Type.Optional(Type.Array(ToolCallMade)),
+  },
+  { $id: "ChatCompletionResponseMessage" },
+);
+export type ChatCompletionResponseMessage = Static<typeof ChatCompletionResponseMessage>;
+
+export const ChatCompletionResponseChoice = Type.Object(
+  {
+    index: Type.Integer({ minimum: 0 }),
+    message: ChatCompletionResponseMessage,
+    logprobs: Type.Null(),
+    finish_reason: FinishReasonWord,
+  },
+  { $id: "ChatCompletionResponseChoice" },
+);
+export type ChatCompletionResponseChoice = Static<typeof ChatCompletionResponseChoice>;
+
+/** Fields that a body and all chunks of one answer have in common. */
+const answerProperties = {
+  id: Type.String({ description: "`chatcmpl-…`" }),
+  created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
+  model: Type.String({ description: "Id of the model that answered." }),
+  system_fingerprint: Type.String({ description: "Names the build of this server." }),
+};
+
+export const ChatCompletionResponse = Type.Object(
+  {
+    ...answerProperties,
+    object: Type.Literal("chat.completion"),
+    choices: Type.Array(ChatCompletionResponseChoice),
+    usage: CompletionUsageResponse,
+  },
+  { $id: "ChatCompletionResponse", description: "A complete answer." },
+);
+export type ChatCompletionResponse = Static<typeof ChatCompletionResponse>;
+
+const ToolCallDelta = Type.Object(
+  {
+    index: Type.Integer({ minimum: 0, description: "Which call of this choice." }),
+    id: Type.Optional(Type.String()),
+    type: Type.Optional(Type.Literal("function")),
+    function: Type.Object({ name: Type.Optional(Type.String()), arguments: Type.String() }),
+  },
+  { $id: "ToolCallDelta", description: "Id and name come first, then pieces of the arguments." },
+);
+
+export const ChatCompletionChunkDelta = Type.Object(
+  {
+    role: Type.Optional(Type.Literal("assistant")),
+    content: Type.Optional(Type.String()),
+    reasoning_content: Type.Optional(Type.String()),
+    tool_calls: Type.Optional(Type.Array(ToolCallDelta)),
+  },
+  { $id: "ChatCompletionChunkDelta", description: "What this chunk adds to the message." },
+);
+export type ChatCompletionChunkDelta = Static<typeof ChatCompletionChunkDelta>;
+
+const ChatCompletionChunkChoice = Type.Object(
+  {
+    index: Type.Integer({ minimum: 0 }),
+    delta: ChatCompletionChunkDelta,
+    finish_reason: Type.Union([FinishReasonWord, Type.Null()]),
+  },
+  { $id: "ChatCompletionChunkChoice" },
+);
+
+export const ChatCompletionChunkResponse = Type.Object(
+  {
+    ...answerProperties,
+    object: Type.Literal("chat.completion.chunk"),
+    choices: Type.Array(ChatCompletionChunkChoice),
+    usage: Type.Optional(Type.Union([CompletionUsageResponse, Type.Null()])),
+  },
+  { $id: "ChatCompletionChunkResponse", description: "One `data:` line of a streamed answer." },
+);
+export type ChatCompletionChunkResponse = Static<typeof ChatCompletionChunkResponse>;

@@ -1,0 +1,198 @@
+// Checks a value against its TypeBox schema and, where it fails, finds the one field at fault and says what would
+// be accepted. TypeBox decides whether a value is valid; only the wording is ours, because its messages for unions
+// do not name the real field. Knows no dialect. Called by every dialect's request.ts.
+
+import { KindGuard, type Static, type TObject, type TSchema, Type, type TUnion } from "@sinclair/typebox";
+import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import { ServiceError } from "../../core/error.ts";
+
+/** An optional field that may also be null: clients send nulls for what they leave open. */
+export function orNull<T extends TSchema>(schema: T) {
+  return Type.Optional(Type.Union([schema, Type.Null()]));
+}
+
+/** A function that returns its argument typed by the schema, or throws a ServiceError naming the field at fault. */
+export function checker<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
+  let compiled: TypeCheck<T> | undefined;
+  return (value) => {
+    compiled ??= TypeCompiler.Compile(schema); // on first use: start-up need not pay for it
+    if (compiled.Check(value)) return value;
+    throw (
+      explain(schema, value, "") ?? fault("invalid_request", "", "does not match the schema of this endpoint")
+    );
+  };
+}
+
+/** Appends a property to a field path: `messages[2]` and `content` give `messages[2].content`. */
+function fieldPath(parent: string, key: string): string {
+  return parent === "" ? key : `${parent}.${key}`;
+}
+
+type FaultCode = "invalid_request" | "missing_field" | "unsupported_value";
+
+function fault(code: FaultCode, path: string, problem: string): ServiceError {
+  const subject = path === "" ? "the request body" : path;
+  return new ServiceError(code, `${subject} ${problem}`, path === "" ? {} : { param: path });
+}
+
+/** The first fault of a value, outermost first; undefined when this schema has none. */
+function explain(schema: TSchema, value: unknown, path: string): ServiceError | undefined {
+  if (KindGuard.IsUnion(schema)) return explainUnion(schema, value, path);
+  if (KindGuard.IsObject(schema)) return explainObject(schema, value, path);
+  if (KindGuard.IsArray(schema)) {
+    if (!Array.isArray(value)) return wrongType("an array", value, path);
+    const { minItems, maxItems } = schema;
+    const size = explainSize(value.length, "items", { min: minItems, max: maxItems }, path);
+    return size ?? firstFault(value, (item, index) => explain(schema.items, item, `${path}[${index}]`));
+  }
+  if (KindGuard.IsString(schema)) {
+    if (typeof value !== "string") return wrongType("a string", value, path);
+    return explainSize(value.length, "characters", { min: schema.minLength, max: schema.maxLength }, path);
+  }
+  if (KindGuard.IsInteger(schema) || KindGuard.IsNumber(schema)) return explainNumber(schema, value, path);
+  if (KindGuard.IsBoolean(schema)) {
+    return typeof value === "boolean" ? undefined : wrongType("true or false", value, path);
+  }
+  if (KindGuard.IsLiteral(schema))
+    return value === schema.const ? undefined : notOneOf([schema.const], value, path);
+  return undefined;
+}
+
+function explainObject(schema: TObject, value: unknown, path: string): ServiceError | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return wrongType("an object", value, path);
+  }
+  const fields = new Map(Object.entries(value));
+  return firstFault(Object.entries(schema.properties), ([key, property]) => {
+    const field = fields.get(key);
+    const required = schema.required?.includes(key) ?? false;
+    if (field !== undefined) return explain(property, field, fieldPath(path, key));
+    return required ? fault("missing_field", fieldPath(path, key), "is required") : undefined;
+  });
+}
+
+/**
+ * Picks the member that the value was meant to be, so that the fault reported is the real one: by the tag of
+ * tagged objects, otherwise by the JSON type. Apart from null, a union's members are literals, tagged objects, or one
+ * schema a JSON type.
+ */
+function explainUnion(schema: TUnion, value: unknown, path: string): ServiceError | undefined {
+  const members = schema.anyOf.filter((member) => !KindGuard.IsNull(member));
+  if (members.length < schema.anyOf.length && value === null) return undefined;
+  const [only] = members;
+  if (members.length === 1 && only !== undefined) return explain(only, value, path);
+  if (members.every(KindGuard.IsLiteral)) {
+    const accepted = members.map((member) => member.const);
+    return accepted.some((literal) => literal === value) ? undefined : notOneOf(accepted, value, path);
+  }
+  if (members.every(KindGuard.IsObject)) return explainTagged(members, value, path);
+  const meant = members.find((member) => jsonTypeOf(member) === jsonType(value));
+  if (meant !== undefined) return explain(meant, value, path);
+  return wrongType(members.map(jsonTypeOf).join(" or "), value, path);
+}
+
+function explainTagged(members: readonly TObject[], value: unknown, path: string): ServiceError | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return wrongType("an object", value, path);
+  }
+  const fields = new Map(Object.entries(value));
+  const tag = ["role", "type"].find((key) => members.every((member) => tagValues(member, key).length > 0));
+  if (tag === undefined) return undefined;
+  const tagPath = fieldPath(path, tag);
+  const given = fields.get(tag);
+  if (given === undefined) return fault("missing_field", tagPath, "is required");
+  const meant = members.find((member) => tagValues(member, tag).some((literal) => literal === given));
+  if (meant !== undefined) return explain(meant, value, path);
+  return notOneOf(
+    members.flatMap((member) => tagValues(member, tag)),
+    given,
+    tagPath,
+  );
+}
+
+/** Literals that a property may take; empty when it is not a literal or a union of literals. */
+function tagValues(schema: TObject, key: string): readonly (string | number | boolean)[] {
+  const property = schema.properties[key];
+  if (property === undefined) return [];
+  const members = KindGuard.IsUnion(property) ? property.anyOf : [property];
+  return members.flatMap((member) => (KindGuard.IsLiteral(member) ? [member.const] : []));
+}
+
+function explainNumber(schema: TSchema, value: unknown, path: string): ServiceError | undefined {
+  const integer = KindGuard.IsInteger(schema);
+  if (typeof value !== "number") return wrongType(integer ? "an integer" : "a number", value, path);
+  const { minimum, maximum, exclusiveMinimum } = schema;
+  const ok =
+    (integer ? Number.isInteger(value) : Number.isFinite(value)) &&
+    (minimum === undefined || value >= minimum) &&
+    (maximum === undefined || value <= maximum) &&
+    (exclusiveMinimum === undefined || value > exclusiveMinimum);
+  if (ok) return undefined;
+  const bounds = [
+    ...(minimum === undefined ? [] : [`at least ${minimum}`]),
+    ...(exclusiveMinimum === undefined ? [] : [`greater than ${exclusiveMinimum}`]),
+    ...(maximum === undefined ? [] : [`at most ${maximum}`]),
+  ];
+  const kind = integer ? "an integer" : "a number";
+  const accepted = bounds.length === 0 ? kind : `${kind}, ${bounds.join(" and ")}`;
+  return fault("invalid_request", path, `must be ${accepted}; got ${value}`);
+}
+
+interface SizeBounds {
+  readonly min: number | undefined;
+  readonly max: number | undefined;
+}
+
+function explainSize(size: number, unit: string, bounds: SizeBounds, path: string): ServiceError | undefined {
+  if (bounds.min !== undefined && size < bounds.min) {
+    const problem =
+      bounds.min === 1 ? "must not be empty" : `must have at least ${bounds.min} ${unit}; got ${size}`;
+    return fault("invalid_request", path, problem);
+  }
+  if (bounds.max !== undefined && size > bounds.max) {
+    return fault("invalid_request", path, `must have at most ${bounds.max} ${unit}; got ${size}`);
+  }
+  return undefined;
+}
+
+function firstFault<T>(
+  items: readonly T[],
+  check: (item: T, index: number) => ServiceError | undefined,
+): ServiceError | undefined {
+  for (const [index, item] of items.entries()) {
+    const found = check(item, index);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function wrongType(expected: string, value: unknown, path: string): ServiceError {
+  return fault("invalid_request", path, `must be ${expected}; got ${jsonType(value)}`);
+}
+
+function notOneOf(accepted: readonly unknown[], value: unknown, path: string): ServiceError {
+  const list = accepted.map((literal) => JSON.stringify(literal)).join(", ");
+  const choice = accepted.length === 1 ? list : `one of ${list}`;
+  return fault("unsupported_value", path, `must be ${choice}; got ${shown(value)}`);
+}
+
+/** A value as it may appear in a message: short, and never an array or object, which may hold prompt text. */
+export function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : jsonType(value);
+}
+
+function jsonType(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object") return "an object";
+  return typeof value === "boolean" ? "a boolean" : `a ${typeof value}`;
+}
+
+/** The word of `jsonType` for values of a schema. */
+function jsonTypeOf(schema: TSchema): string {
+  if (KindGuard.IsArray(schema)) return "an array";
+  if (KindGuard.IsObject(schema)) return "an object";
+  if (KindGuard.IsBoolean(schema)) return "a boolean";
+  return KindGuard.IsString(schema) ? "a string" : "a number";
+}

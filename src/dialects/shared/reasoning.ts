@@ -1,0 +1,44 @@
+// The rules of `reasoning_effort` and `enable_thinking`. Spec: chat completions, Reasoning rules.
+
+import { ServiceError } from "../../core/error.ts";
+import type { ReasoningEffort, Thinking } from "../../core/run.ts";
+import { shown } from "./check.ts";
+
+const EFFORTS: readonly ReasoningEffort[] = ["low", "medium", "high", "xhigh"];
+
+export interface ReasoningFields {
+  readonly reasoning_effort?: string | null;
+  readonly enable_thinking?: boolean | null;
+}
+
+/**
+ * Thinking is on unless it is switched off; a stated effort switches it on. Throws `unsupported_value` for an
+ * unknown effort and `contradictory_fields` when the two fields disagree.
+ */
+export function thinkingOf(fields: ReasoningFields): Thinking {
+  const toggle = fields.enable_thinking ?? undefined;
+  const effort = parseEffort(fields.reasoning_effort ?? undefined);
+  if (effort === undefined) return { enabled: toggle ?? true };
+  const enabled = effort !== "off";
+  if (toggle !== undefined && toggle !== enabled) {
+    throw new ServiceError(
+      "contradictory_fields",
+      `reasoning_effort ${shown(effort)} contradicts enable_thinking ${toggle}; send only one of them`,
+      { param: "reasoning_effort" },
+    );
+  }
+  return effort === "off" ? { enabled } : { enabled, effort };
+}
+
+function parseEffort(text: string | undefined): ReasoningEffort | "off" | undefined {
+  if (text === undefined) return undefined;
+  const word = text.trim().toLowerCase();
+  if (word === "off" || word === "none") return "off";
+  const effort = EFFORTS.find((known) => known === word);
+  if (effort !== undefined) return effort;
+  throw new ServiceError(
+    "unsupported_value",
+    `reasoning_effort must be one of "off", "none", "low", "medium", "high", "xhigh"; got ${shown(text)}`,
+    { param: "reasoning_effort" },
+  );
+}

@@ -1,0 +1,53 @@
+// The usage object of chat and completions: the base fields plus timings.
+
+import { type Static, Type } from "@sinclair/typebox";
+import type { Timings, Usage } from "../../core/run.ts";
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const float = (description: string) => Type.Number({ description });
+
+export const CompletionUsageResponse = Type.Object(
+  {
+    prompt_tokens: count("Tokens of the prompt."),
+    completion_tokens: count("Generated tokens, over all choices."),
+    total_tokens: count("Sum of the two."),
+    prompt_tokens_details: Type.Object({
+      cached_tokens: count("Prompt tokens taken from the prefix cache instead of computed."),
+    }),
+    completion_tokens_details: Type.Object({
+      reasoning_tokens: count("Generated tokens that were reasoning."),
+    }),
+    avg_tok_per_sec: float("All tokens by the total time."),
+    avg_prompt_tok_per_sec: float("Prompt tokens by the prompt time."),
+    avg_compl_tok_per_sec: float("Generated tokens by the completion time."),
+    total_time_sec: float("Seconds from arrival to the last token."),
+    total_prompt_time_sec: float("Seconds until the prompt was processed, waiting included."),
+    total_completion_time_sec: float("Seconds from there to the last token."),
+  },
+  { $id: "CompletionUsageResponse", description: "Token counts and timings of a request." },
+);
+export type CompletionUsageResponse = Static<typeof CompletionUsageResponse>;
+
+/** The wire form of a run's counts and times. */
+export function usageBody(usage: Usage, timings: Timings): CompletionUsageResponse {
+  const totalTokens = usage.promptTokens + usage.completionTokens;
+  const totalSecs = timings.promptSecs + timings.completionSecs;
+  return {
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    total_tokens: totalTokens,
+    prompt_tokens_details: { cached_tokens: usage.cachedTokens },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    avg_tok_per_sec: rate(totalTokens, totalSecs),
+    avg_prompt_tok_per_sec: rate(usage.promptTokens, timings.promptSecs),
+    avg_compl_tok_per_sec: rate(usage.completionTokens, timings.completionSecs),
+    total_time_sec: totalSecs,
+    total_prompt_time_sec: timings.promptSecs,
+    total_completion_time_sec: timings.completionSecs,
+  };
+}
+
+/** Tokens a second; 0 where no time passed, because JSON has no infinity. */
+function rate(tokens: number, secs: number): number {
+  return secs > 0 ? tokens / secs : 0;
+}

@@ -1,0 +1,19 @@
+// What the HTTP layer is given by the composition root. Routes see nothing else of the program.
+
+import type { ModelInfo } from "../core/model-info.ts";
+import type { Generate } from "../core/run.ts";
+import type { LogLine } from "./errors.ts";
+
+export interface HttpDeps {
+  /** Starts a run on the model that the request names. */
+  readonly generate: Generate;
+  /** Served models; the default model comes first. */
+  readonly models: () => readonly ModelInfo[];
+  /** Names the build, as `system_fingerprint` in answers. */
+  readonly fingerprint: string;
+  readonly log: LogLine;
+  /** Silence on a stream after which a comment is sent, milliseconds. Default: limits.ts, KEEP_ALIVE_MS. */
+  readonly keepAliveMs?: number;
+  /** True once the server stops: running answers finish, new ones are refused. */
+  readonly draining?: () => boolean;
+}

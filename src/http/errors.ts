@@ -1,0 +1,96 @@
+// Anything thrown → the error envelope. The only place that makes an error response. Failures of ours are logged
+// with their stack and reach the client as `internal_error` without detail.
+
+import { ERROR_TABLE, type ErrorData, ServiceError } from "../core/error.ts";
+
+/** Takes one line of log output. */
+export type LogLine = (line: string) => void;
+
+/** Suggested pause before a retry where the thrower named none, seconds. */
+const RETRY_AFTER_SECS = 1;
+
+/** The ServiceError that a thrown value stands for; what is not one is logged and becomes `internal_error`. */
+export function toServiceError(thrown: unknown, log: LogLine): ServiceError {
+  if (thrown instanceof ServiceError) return thrown;
+  log(`internal error: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}`);
+  return new ServiceError(
+    "internal_error",
+    "the server failed to handle the request; its log has the details",
+    {
+      cause: thrown,
+    },
+  );
+}
+
+/** The same for an error that has no response to itself because the answer has begun. */
+export function toErrorData(thrown: unknown, log: LogLine): ErrorData {
+  return toServiceError(thrown, log).toData();
+}
+
+/** The error response of a ServiceError. */
+export function errorResponse(error: ServiceError, headers: Readonly<Record<string, string>> = {}): Response {
+  const [status] = ERROR_TABLE[error.code];
+  const mayRetry = status === 429 || status === 503;
+  const retryAfterSecs = error.retryAfterSecs ?? (mayRetry ? RETRY_AFTER_SECS : undefined);
+  const retry = retryAfterSecs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSecs)) };
+  return Response.json(error.toBody(), { status, headers: { ...retry, ...headers } });
+}
+
+/** Which methods each route pattern answers to; built once all routes are known. */
+export interface RouteTable {
+  /** Methods of a path, sorted; empty for an unknown one. */
+  methodsOf(path: string): readonly string[];
+}
+
+interface Route {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** Reads the methods by path from the registered routes. Preflights and catch-alls do not make a path known. */
+export function routeTable(routes: readonly Route[]): RouteTable {
+  const methods = new Map<string, Set<string>>();
+  for (const { method, path } of routes) {
+    if (method === "OPTIONS" || path.includes("*")) continue;
+    const known = methods.get(path) ?? new Set();
+    known.add(method);
+    if (method === "GET") known.add("HEAD");
+    methods.set(path, known);
+  }
+  const patterns = [...methods].map(([path, known]) => ({
+    segments: path.split("/"),
+    known: [...known].sort(),
+  }));
+  return {
+    methodsOf(path) {
+      const segments = (path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path).split("/");
+      return patterns.find((pattern) => matches(pattern.segments, segments))?.known ?? [];
+    },
+  };
+}
+
+function matches(pattern: readonly string[], segments: readonly string[]): boolean {
+  if (pattern.length !== segments.length) return false;
+  return pattern.every((part, index) => part.startsWith(":") || part === segments[index]);
+}
+
+/** 405 with Allow for a known path, 404 for any other. */
+export function unroutedResponse(request: Request, table: RouteTable): Response {
+  const { pathname } = new URL(request.url);
+  const allowed = table.methodsOf(pathname).join(", ");
+  if (allowed === "") {
+    return errorResponse(
+      new ServiceError(
+        "route_not_found",
+        `there is no route ${request.method} ${pathname}; GET /docs lists them`,
+      ),
+    );
+  }
+  return errorResponse(
+    new ServiceError(
+      "method_not_allowed",
+      `${pathname} does not take ${request.method}; it takes ${allowed}`,
+    ),
+    { allow: allowed },
+  );
+}

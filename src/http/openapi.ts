@@ -1,0 +1,111 @@
+// The OpenAPI 3.1.0 document. Its paths come from the routes' own details, its components from the TypeBox schemas
+// those details name, so nothing is listed twice. The page that shows it is docs.ts. See docs/decisions.
+
+import { swagger } from "@elysiajs/swagger";
+import { type TSchema, Type } from "@sinclair/typebox";
+import { assert } from "../core/assert.ts";
+import { VERSION } from "../core/version.ts";
+
+export const OPENAPI_PATH = "/api-doc/openapi.json";
+
+/** The error envelope as documented; core/error.ts writes it. */
+const ErrorResponse = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String({ description: "What went wrong, for programs." }),
+      message: Type.String({ description: "What went wrong and what to do, for people." }),
+      type: Type.String({ description: "Family of the code." }),
+      param: Type.Optional(Type.String({ description: "The request field at fault, as a path." })),
+    }),
+  },
+  { $id: "ErrorResponse", description: "Body of every error answer." },
+);
+
+interface Ref {
+  readonly $ref: string;
+}
+
+/** Collects the named schemas that route details refer to. One instance an app, filled while routes are built. */
+export class ApiComponents {
+  /** Plain JSON schemas by name. */
+  readonly schemas: Record<string, object> = {};
+
+  /** A reference to a schema, which becomes a component together with the named schemas inside it. */
+  ref(schema: TSchema): Ref {
+    const { $id: name, ...body } = schema;
+    assert(name !== undefined, "a documented schema has no $id");
+    if (!(name in this.schemas)) {
+      this.schemas[name] = {}; // stops the recursion of a schema that contains itself
+      this.schemas[name] = this.plain(body);
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  /** Request body of a JSON route. */
+  body(schema: TSchema) {
+    return { required: true, content: { "application/json": { schema: this.ref(schema) } } };
+  }
+
+  /** Responses of a JSON route. */
+  answers(description: string, schema: TSchema) {
+    return {
+      200: { description, content: { "application/json": { schema: this.ref(schema) } } },
+      default: this.error(),
+    };
+  }
+
+  /** Responses of a route that answers whole or as a stream. */
+  generationAnswers(whole: TSchema, chunk: TSchema) {
+    return {
+      200: {
+        description: "The answer: whole, or as server-sent events with `stream: true`.",
+        content: {
+          "application/json": { schema: this.ref(whole) },
+          "text/event-stream": { schema: this.ref(chunk) },
+        },
+      },
+      default: this.error(),
+    };
+  }
+
+  private error() {
+    return {
+      description: "An error.",
+      content: { "application/json": { schema: this.ref(ErrorResponse) } },
+    };
+  }
+
+  /**
+   * A copy without TypeBox's symbols, named schemas inside replaced by references. `$id` must go: in JSON Schema it
+   * would change what the references inside are relative to.
+   */
+  private plain(node: object): object {
+    if (Array.isArray(node)) return node.map((item) => this.plainValue(item));
+    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, this.plainValue(value)]));
+  }
+
+  private plainValue(value: unknown): unknown {
+    if (typeof value !== "object" || value === null) return value;
+    return "$id" in value ? this.ref(value as TSchema) : this.plain(value); // only schemas carry $id
+  }
+}
+
+/** Serves the document. The plugin's own page, which loads scripts from a CDN, is replaced by docs.ts. */
+export function openapiHook(components: ApiComponents, docsPath: string) {
+  return swagger({
+    path: docsPath,
+    specPath: OPENAPI_PATH,
+    provider: "swagger-ui",
+    documentation: {
+      openapi: "3.1.0", // overrides the plugin's 3.0.3: TypeBox emits JSON Schema, which is what 3.1 embeds
+      info: {
+        title: "svc",
+        version: VERSION,
+        description:
+          "A local AI-model server: chat, completions, responses, messages, embeddings, images, speech.",
+      },
+      servers: [{ url: "/" }],
+      components: { schemas: components.schemas },
+    },
+  });
+}

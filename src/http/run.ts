@@ -1,0 +1,115 @@
+// Starts a run for a request and waits for its first event, which decides the HTTP status: errors before `accepted`
+// travel as a status, later ones in-band. Knows no dialect.
+
+import { assert } from "../core/assert.ts";
+import { ServiceError } from "../core/error.ts";
+import type { Generate, RunEvent, RunRequest } from "../core/run.ts";
+import type { StreamEncoder } from "../dialects/shared/frame.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type LogLine, toErrorData } from "./errors.ts";
+import type { FrameSource } from "./sse.ts";
+
+/** Suggested pause before asking a stopping server's successor, seconds. */
+const DRAIN_RETRY_SECS = 5;
+
+/** A run that the engine has accepted. */
+export interface StartedRun {
+  /** All events, from `accepted` on. */
+  readonly events: AsyncGenerator<RunEvent>;
+  /** Aborts when the client is gone; the one way to end the run early. */
+  readonly abort: AbortController;
+}
+
+/**
+ * Starts a run bound to the client's connection. Throws the ServiceError of a run that is refused, with its status.
+ * The caller must drain `events` or abort.
+ */
+export async function startRun(
+  generate: Generate,
+  run: RunRequest,
+  client: AbortSignal,
+): Promise<StartedRun> {
+  const abort = new AbortController();
+  if (client.aborted) abort.abort();
+  else client.addEventListener("abort", () => abort.abort(), { once: true });
+  const source = generate(run, abort.signal)[Symbol.asyncIterator]();
+  const first = await source.next();
+  if (first.done === true) {
+    assert(abort.signal.aborted, "a run ended without an event");
+    throw cancelled();
+  }
+  if (first.value.type === "error") {
+    await source.return?.(); // lets the engine's side clean up before the answer
+    throw ServiceError.fromData(first.value.error);
+  }
+  assert(first.value.type === "accepted", `a run began with ${first.value.type}`);
+  return { events: resume(first.value, source), abort };
+}
+
+async function* resume(first: RunEvent, source: AsyncIterator<RunEvent>): AsyncGenerator<RunEvent> {
+  try {
+    yield first;
+    for (;;) {
+      const next = await source.next();
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    await source.return?.();
+  }
+}
+
+/** Feeds all events of a run to a fold, which throws for an `error` event. */
+export async function foldRun(started: StartedRun, fold: { add(event: RunEvent): void }): Promise<void> {
+  try {
+    for await (const event of started.events) fold.add(event);
+  } catch (thrown) {
+    started.abort.abort(); // nobody will read the rest
+    throw thrown;
+  }
+  if (started.abort.signal.aborted) throw cancelled();
+}
+
+/** Answers a client that has gone, so nobody reads it; it only keeps a cancelled run from being logged as a bug. */
+function cancelled(): ServiceError {
+  return new ServiceError("model_unavailable", "the request was cancelled");
+}
+
+/**
+ * The frames of a run in one dialect. Whatever goes wrong after `accepted`, a throw or a run that stops without its
+ * terminal event included, ends the stream in-band, so the client never takes a cut answer for a complete one.
+ */
+export function framesOf(started: StartedRun, encoder: StreamEncoder, log: LogLine): FrameSource {
+  const { events, abort } = started;
+  let ended = false;
+  const nextEvent = async (): Promise<RunEvent | undefined> => {
+    try {
+      const next = await events.next();
+      if (next.done !== true) return next.value;
+      assert(abort.signal.aborted, "a run stopped without its terminal event");
+      return undefined;
+    } catch (thrown) {
+      return { type: "error", error: toErrorData(thrown, log) };
+    }
+  };
+  return {
+    async next() {
+      while (!ended) {
+        const event = await nextEvent();
+        ended = event === undefined || event.type === "finish" || event.type === "error";
+        const frame = event === undefined ? "" : encoder.encode(event);
+        if (frame !== "") return frame;
+      }
+      return undefined;
+    },
+    close: async () => void (await events.return(undefined)),
+  };
+}
+
+/** Throws `shutting_down` once the server has begun to stop. */
+export function refuseWhileDraining(deps: HttpDeps): void {
+  if (deps.draining?.() !== true) return;
+  throw new ServiceError("shutting_down", "the server is shutting down and takes no new requests", {
+    retryAfterSecs: DRAIN_RETRY_SECS,
+  });
+}

@@ -1,0 +1,107 @@
+// Writes server-sent events: frames in, Response out. Pull-based, so a client that reads slowly slows its own run's
+// reading and nothing else, and at most one frame waits here. Knows no dialect and no engine.
+
+/** Where frames come from. `next` gives complete frames and undefined after the last; `close` ends it early. */
+export interface FrameSource {
+  next(): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+export interface SseOptions {
+  /** Aborted when the client goes away; whoever produces the frames listens to its signal. */
+  readonly abort: AbortController;
+  /** A comment is sent when nothing else was for this long, milliseconds. */
+  readonly keepAliveMs: number;
+}
+
+/** A comment line: clients ignore it, proxies see traffic. */
+const KEEP_ALIVE_FRAME = ": keep-alive\n\n";
+
+/** Responds with the frames of a source. The source must turn its own failures into frames. */
+export function sseResponse(source: FrameSource, options: SseOptions): Response {
+  const encoder = new TextEncoder();
+  const keepAlive = new KeepAlive(options.keepAliveMs);
+  let cancelled = false;
+  const end = async () => {
+    keepAlive.stop();
+    await source.close();
+  };
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      keepAlive.start(() => {
+        // A client that does not read needs no sign of life, and must not make comments pile up.
+        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(KEEP_ALIVE_FRAME));
+      });
+    },
+    async pull(controller) {
+      try {
+        const frame = await source.next();
+        if (cancelled) return; // the controller may not be used any more
+        if (frame !== undefined) {
+          keepAlive.touch();
+          controller.enqueue(encoder.encode(frame));
+          return;
+        }
+      } catch (bug) {
+        options.abort.abort(); // the connection breaks off, so nothing may go on producing for it
+        await end();
+        throw bug;
+      }
+      controller.close();
+      await end();
+    },
+    async cancel() {
+      cancelled = true;
+      options.abort.abort();
+      await end();
+    },
+  });
+  options.abort.signal.addEventListener("abort", () => keepAlive.stop(), { once: true });
+  return new Response(body, {
+    headers: {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no", // asks a reverse proxy to pass frames on at once
+    },
+  });
+}
+
+/**
+ * Calls back when nothing was sent for a whole interval. A frame only notes the time; the one timer re-arms itself,
+ * because setting a timer anew for every token would cost more than the token.
+ */
+class KeepAlive {
+  private readonly intervalMs: number;
+  private lastMs = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private stopped = false;
+
+  constructor(intervalMs: number) {
+    this.intervalMs = intervalMs;
+  }
+
+  start(send: () => void): void {
+    this.touch();
+    this.arm(send, this.intervalMs);
+  }
+
+  touch(): void {
+    this.lastMs = performance.now();
+  }
+
+  stop(): void {
+    this.stopped = true;
+    clearTimeout(this.timer);
+  }
+
+  private arm(send: () => void, delayMs: number): void {
+    if (this.stopped) return;
+    this.timer = setTimeout(() => {
+      const leftMs = this.lastMs + this.intervalMs - performance.now();
+      if (leftMs > 0) return this.arm(send, leftMs);
+      this.touch();
+      send();
+      this.arm(send, this.intervalMs);
+    }, delayMs);
+  }
+}

@@ -1,0 +1,166 @@
+// Process entry: parses the command line, runs one command, maps its outcome to an exit code. The only file that exits.
+
+import { join } from "node:path";
+import { homedir } from "node:os";
+import { type AppOptions, startModels, startServer } from "./app.ts";
+import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
+import { banner } from "./cli/banner.ts";
+import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
+import { formatProblems } from "./config/problem.ts";
+import { type Loaded, loadSettings } from "./config/resolve.ts";
+import { showSettings } from "./config/show.ts";
+import { unreachable } from "./core/assert.ts";
+import { engineMain } from "./worker/main.ts";
+
+function complain(line: string): void {
+  console.error(line);
+}
+
+/** Where unpacked files live: the user's cache folder by the XDG rule. */
+function cacheDir(): string {
+  return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "svc");
+}
+
+function appOptions({ settings }: Loaded): AppOptions {
+  const keepAlive = Number(process.env["KEEP_ALIVE_INTERVAL"]);
+  return {
+    settings,
+    cacheDir: cacheDir(),
+    verbosity: 0,
+    ...(keepAlive > 0 ? { keepAliveMs: keepAlive } : {}),
+    log: complain,
+  };
+}
+
+/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
+function untilSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const onSignal = (): void => {
+      if (asked) process.exit(EXIT.failure);
+      asked = true;
+      resolve();
+    };
+    process.on("SIGINT", onSignal);
+    process.on("SIGTERM", onSignal);
+  });
+}
+
+/** Serves until a signal comes. Port trouble and models that don't load end it with one clear line. */
+async function serve(loaded: Loaded): Promise<number> {
+  const { host, port } = loaded.settings.server;
+  let server: ReturnType<typeof startServer>;
+  try {
+    server = startServer(appOptions(loaded));
+  } catch (error) {
+    const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+    const reason = taken
+      ? "it is in use by another program"
+      : error instanceof Error
+        ? error.message
+        : String(error);
+    complain(`svc: cannot listen on ${host}:${port}: ${reason}. Choose another with --port.`);
+    return EXIT.failure;
+  }
+  const stopped = untilSignal();
+  for (const line of banner(loaded.settings, server.port)) complain(line);
+  const outcome = await Promise.race([stopped.then(() => "stopped" as const), loadedOrReason(server)]);
+  if (outcome !== "stopped" && outcome !== "loaded") {
+    complain(`svc: ${outcome}`);
+    await server.close();
+    return EXIT.failure;
+  }
+  if (outcome === "loaded") complain("Ready.");
+  await stopped;
+  complain("Stopping: running requests may finish; press Ctrl-C again to end at once.");
+  await server.close();
+  return EXIT.ok;
+}
+
+async function loadedOrReason({ models }: ReturnType<typeof startServer>): Promise<string> {
+  try {
+    await models.ready();
+    return "loaded";
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+async function chat(loaded: Loaded, prompt: string | undefined): Promise<number> {
+  const options = appOptions(loaded);
+  const models = startModels(options);
+  const thinking = thinkingOf(loaded.settings);
+  try {
+    await models.ready();
+    return await terminalChat({
+      generate: (request, signal) => models.generate(request, signal),
+      model: models.resolve("default").id,
+      input: process.stdin,
+      output: process.stdout,
+      errorOutput: process.stderr,
+      isTty: process.stdin.isTTY && process.stdout.isTTY,
+      ...(thinking === undefined ? {} : { thinking }),
+      ...(prompt === undefined ? {} : { prompt }),
+    });
+  } catch (error) {
+    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    return EXIT.failure;
+  } finally {
+    await models.stop();
+  }
+}
+
+/** Loads the settings and goes on with them, or lists every problem. */
+async function withSettings(
+  args: SettingsArgs,
+  command: "serve" | "run" | undefined,
+  go: (loaded: Loaded) => Promise<number> | number,
+): Promise<number> {
+  const result = loadSettings({
+    ...(command === undefined ? {} : { command }),
+    ...(args.configFile === undefined ? {} : { configFile: args.configFile }),
+    flags: args.flags,
+  });
+  if (!result.ok) {
+    complain(formatProblems(result.problems));
+    return EXIT.usage;
+  }
+  for (const notice of result.notices) complain(notice);
+  return go(result);
+}
+
+async function execute(invocation: Invocation): Promise<number> {
+  switch (invocation.command) {
+    case "serve":
+    case "run":
+    case "from-config": {
+      const command = invocation.command === "from-config" ? undefined : invocation.command;
+      const prompt = invocation.command === "serve" ? undefined : invocation.input;
+      return withSettings(invocation, command, (loaded) =>
+        loaded.settings.command === "run" ? chat(loaded, prompt) : serve(loaded),
+      );
+    }
+    case "config-check":
+      return withSettings(invocation, undefined, () => {
+        console.log("The configuration is valid.");
+        return EXIT.ok;
+      });
+    case "config-show":
+      return withSettings(invocation, undefined, (loaded) => {
+        process.stdout.write(showSettings(loaded));
+        return EXIT.ok;
+      });
+    case "engine":
+      return engineMain();
+    case "print":
+      process.stdout.write(invocation.text);
+      return EXIT.ok;
+    case "usage-error":
+      complain(invocation.text);
+      return EXIT.usage;
+    default:
+      return unreachable(invocation);
+  }
+}
+
+void execute(parseArgs(process.argv.slice(2))).then((code) => process.exit(code));

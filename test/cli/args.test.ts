@@ -1,0 +1,77 @@
+// Command lines to invocations, help and usage errors.
+
+import { describe, expect, test } from "bun:test";
+import { parseArgs, type Invocation } from "../../src/cli/args.ts";
+import { ROWS } from "../../src/config/table.ts";
+
+function parse(line: string): Invocation {
+  return parseArgs(line.split(" ").filter((word) => word !== ""));
+}
+
+test.each<[string, Invocation]>([
+  ["serve", { command: "serve", flags: {} }],
+  ["serve svc.toml", { command: "serve", configFile: "svc.toml", flags: {} }],
+  ["serve -p 80 --host ::1", { command: "serve", flags: { "server.port": "80", "server.host": "::1" } }],
+  ["serve --port=80", { command: "serve", flags: { "server.port": "80" } }],
+  ["serve -m a.gguf -m b.gguf", { command: "serve", flags: { "models[].model_id": ["a.gguf", "b.gguf"] } }],
+  [
+    "serve --cpu svc.toml",
+    { command: "serve", configFile: "svc.toml", flags: { "models[].device.cpu": true } },
+  ],
+  ["serve --no-cpu", { command: "serve", flags: { "models[].device.cpu": false } }],
+  ["serve --no-ui", { command: "serve", flags: { "server.no_ui": true } }],
+  ["serve --ui", { command: "serve", flags: { "server.no_ui": false } }],
+  ["serve --paged-attn off", { command: "serve", flags: { "paged_attn.mode": "off" } }],
+  ["serve --seed -3", { command: "serve", flags: { "global.seed": "-3" } }],
+  ["run", { command: "run", flags: {} }],
+  ["run svc.toml -i hello", { command: "run", configFile: "svc.toml", input: "hello", flags: {} }],
+  ["run --no-thinking", { command: "run", flags: { thinking: false } }],
+  ["from-config -f svc.toml", { command: "from-config", configFile: "svc.toml", flags: {} }],
+  ["config check", { command: "config-check", flags: {} }],
+  [
+    "config show a.toml -p 1",
+    { command: "config-show", configFile: "a.toml", flags: { "server.port": "1" } },
+  ],
+  ["engine --help -m x", { command: "engine", args: ["--help", "-m", "x"] }],
+])("svc %s", (line, invocation) => {
+  expect(parse(line)).toEqual(invocation);
+});
+
+test("--version prints the name and the version", () => {
+  expect(parse("--version")).toEqual({ command: "print", text: "svc 0.9.4\n" });
+});
+
+describe("help", () => {
+  test("shows every flag that works, its default, and none of the others", () => {
+    const help = parse("serve --help");
+    if (help.command !== "print") throw new Error("must print");
+    for (const { flag, status } of ROWS) {
+      if (flag === undefined) continue;
+      const isShown = new RegExp(`(^|[ ,])${flag}( |$)`, "m").test(help.text);
+      expect([flag, isShown]).toEqual([flag, status === "available"]);
+    }
+    expect(help.text.replaceAll(/\s+/g, " ")).toContain("(default: 1234)");
+  });
+
+  test("names the commands and the exit codes, and not the hidden one", () => {
+    const help = parse("--help");
+    if (help.command !== "print") throw new Error("must print");
+    for (const word of ["serve", "run", "from-config", "config", "Exit codes: 0"])
+      expect(help.text).toContain(word);
+    expect(help.text).not.toContain("engine");
+  });
+});
+
+test.each([
+  ["", "Usage: svc"],
+  ["config", "Usage: svc config"],
+  ["serv", "Did you mean serve?"],
+  ["serve --prot 80", "Did you mean --port?"],
+  ["serve --port", "argument missing"],
+  ["serve a.toml b.toml", "too many arguments"],
+  ["from-config", "'-f, --file <file>' not specified"],
+])("svc %s is a usage error: %s", (line, words) => {
+  const invocation = parse(line);
+  if (invocation.command !== "usage-error") throw new Error("must be refused");
+  expect(invocation.text).toContain(words);
+});

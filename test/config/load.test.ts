@@ -1,0 +1,279 @@
+// From files, environment and flags to settings or to the list of problems, with real files in a folder of its own.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { formatProblem, formatProblems } from "../../src/config/problem.ts";
+import { loadSettings, type LoadOptions, type LoadResult } from "../../src/config/resolve.ts";
+import { showSettings } from "../../src/config/show.ts";
+
+let folder = "";
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "svc-config-"));
+  for (const name of ["one", "two", "several", "empty", "split"]) mkdirSync(join(folder, name));
+  for (const name of ["a.gguf", "b.gguf", "one/only.gguf", "several/x.gguf", "several/y.gguf"]) gguf(name);
+  gguf("one/mmproj-only.gguf");
+  gguf("split/big-00001-of-00002.gguf");
+  gguf("split/big-00002-of-00002.gguf");
+  writeFileSync(join(folder, "text.gguf"), "hello");
+  writeFileSync(join(folder, "two/chat.jinja"), "{{ messages }}");
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function gguf(name: string): void {
+  writeFileSync(join(folder, name), "GGUF\u0003\0\0\0");
+}
+
+/** Loads with a TOML text, no environment and the test's folder as working directory, unless told otherwise. */
+function load(toml: string, options: Partial<LoadOptions> = {}): LoadResult {
+  writeFileSync(join(folder, "svc.toml"), toml);
+  return loadSettings({ command: "serve", configFile: "svc.toml", environment: {}, folder, ...options });
+}
+
+function settingsOf(result: LoadResult) {
+  if (!result.ok) throw new Error(formatProblems(result.problems));
+  return result.settings;
+}
+
+function problemsOf(result: LoadResult): readonly string[] {
+  return result.ok ? [] : result.problems.map(formatProblem);
+}
+
+describe("defaults", () => {
+  test("nothing configured: the built-in model and the table's defaults", () => {
+    const result = loadSettings({ environment: {} });
+    const settings = settingsOf(result);
+    expect(settings.command).toBe("serve");
+    expect(settings.server).toMatchObject({ host: "0.0.0.0", port: 1234, queue_max: 1024 });
+    expect(settings.runtime).toMatchObject({ max_seqs: 32, batch: 2048, ubatch: 512 });
+    expect(settings.runtime.threads).toBeUndefined();
+    expect(settings.paged_attn).toEqual({ mode: "auto", cache_type: "auto" });
+    expect(settings.models).toHaveLength(1);
+    expect(settings.models[0]).toMatchObject({
+      model_id: "svc-tiny",
+      alias: "svc-tiny",
+      device: { cpu: false },
+    });
+  });
+
+  test("a small batch takes the default ubatch with it", () => {
+    expect(settingsOf(load("[runtime]\nbatch = 128")).runtime.ubatch).toBe(128);
+  });
+});
+
+describe("precedence", () => {
+  const toml = "[server]\nport = 1\n";
+  test.each([
+    ["file over default", {}, {}, 1],
+    ["environment over file", { SVC_PORT: "2" }, {}, 2],
+    ["own prefix over the literal one", { SVC_PORT: "2", SERVICE_PORT: "3" }, {}, 2],
+    ["the literal prefix alone", { SERVICE_PORT: "3" }, {}, 3],
+    ["an empty name is not set", { SVC_PORT: "" }, {}, 1],
+    ["flag over environment", { SVC_PORT: "2" }, { "server.port": "4" }, 4],
+    ["a wrong value that is overruled does not matter", { SVC_PORT: "tcp://x" }, { "server.port": "4" }, 4],
+  ])("%s", (_name, environment, flags, port) => {
+    expect(settingsOf(load(toml, { environment, flags })).server.port).toBe(port);
+  });
+
+  test("the origin of each value is known", () => {
+    const result = load(toml, { environment: { SVC_MAX_SEQS: "4" }, flags: { "global.seed": "7" } });
+    if (!result.ok) throw new Error("must load");
+    expect(showSettings(result).split("\n")).toEqual(
+      expect.arrayContaining([
+        'host = "0.0.0.0"  # default',
+        "port = 1  # svc.toml",
+        "max_seqs = 4  # SVC_MAX_SEQS",
+        "seed = 7  # --seed",
+        'model_id = "svc-tiny"  # default',
+      ]),
+    );
+  });
+
+  test.each([
+    ["true", true],
+    ["1", true],
+    ["Yes", true],
+    ["off", false],
+    ["0", false],
+  ])("a switch in the environment: %s", (text, expected) => {
+    const [model] = settingsOf(load("", { environment: { SVC_CPU: text } })).models;
+    expect(model?.device.cpu).toBe(expected);
+  });
+});
+
+describe("command", () => {
+  test("the word on the command line counts", () => {
+    expect(settingsOf(load("", { command: "run" })).command).toBe("run");
+  });
+
+  test("a file that says otherwise wins and says so", () => {
+    const result = load('command = "run"');
+    expect(settingsOf(result).command).toBe("run");
+    expect(result.ok && result.notices).toEqual([
+      'svc.toml says command = "run", so the terminal chat starts.',
+    ]);
+  });
+
+  test("nothing is said where both agree, or only the file speaks", () => {
+    const agreed = load('command = "serve"');
+    expect(agreed.ok && agreed.notices).toEqual([]);
+    const silent = loadSettings({ configFile: "svc.toml", environment: {}, folder });
+    expect(silent.ok && silent.notices).toEqual([]);
+  });
+});
+
+describe("models", () => {
+  test("relative to the file's folder, or to the working directory for flags", () => {
+    writeFileSync(
+      join(folder, "two/svc.toml"),
+      '[[models]]\nmodel_id = "../a.gguf"\nchat_template = "chat.jinja"\n',
+    );
+    const fromFile = settingsOf(loadSettings({ configFile: "two/svc.toml", environment: {}, folder }));
+    expect(fromFile.models[0]?.model_id).toBe(join(folder, "a.gguf"));
+    expect(fromFile.models[0]?.chat_template).toBe(join(folder, "two/chat.jinja"));
+    const fromFlag = settingsOf(load("", { flags: { "models[].model_id": ["b.gguf"] } }));
+    expect(fromFlag.models[0]).toMatchObject({ model_id: join(folder, "b.gguf"), alias: "b" });
+  });
+
+  test.each([
+    ["one", "one/only.gguf", "one"],
+    ["split", "split/big-00001-of-00002.gguf", "split"],
+    ["split/big-00001-of-00002.gguf", "split/big-00001-of-00002.gguf", "big"],
+  ])("%s means %s", (id, file, alias) => {
+    const { models } = settingsOf(load("", { flags: { "models[].model_id": [id] } }));
+    expect(models[0]).toMatchObject({ model_id: join(folder, file), alias });
+  });
+
+  test.each([
+    ["nope.gguf", "there is no such file or folder"],
+    ["text.gguf", "this is not a GGUF file"],
+    ["empty", "the folder holds no GGUF file"],
+    ["several", "the folder holds 2 models. Name one of them: x.gguf, y.gguf."],
+  ])("%s: %s", (id, words) => {
+    const problems = problemsOf(load("", { flags: { "models[].model_id": [id] } }));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toStartWith(`--model: ${id}: `);
+    expect(problems[0]).toContain(words);
+  });
+
+  test("models of flags replace those of the file; what is said of models holds for each", () => {
+    const toml = '[[models]]\nmodel_id = "svc-tiny"\nalias = "toy"\n';
+    const flags = { "models[].model_id": ["a.gguf", "b.gguf"], "models[].device.cpu": true };
+    const replaced = settingsOf(load(toml, { flags, environment: { SVC_MAX_SEQ_LEN: "100" } }));
+    expect(replaced.models.map((model) => [model.alias, model.device])).toEqual([
+      ["a", { cpu: true, max_seq_len: 100 }],
+      ["b", { cpu: true, max_seq_len: 100 }],
+    ]);
+    const kept = settingsOf(load(toml, { flags: { "models[].device.cpu": true } }));
+    expect(kept.models.map((model) => [model.alias, model.device.cpu])).toEqual([["toy", true]]);
+  });
+
+  test.each(["a", "a.gguf"])("default_model_id %s becomes the model's name", (id) => {
+    const toml = `default_model_id = "${id}"\n[[models]]\nmodel_id = "b.gguf"\n[[models]]\nmodel_id = "a.gguf"\n`;
+    expect(settingsOf(load(toml)).default_model_id).toBe("a");
+  });
+
+  test("other spellings of a value are understood", () => {
+    expect(settingsOf(load('reasoning_effort = "none"')).reasoning_effort).toBe("off");
+    expect(settingsOf(load("enable_thinking = false")).thinking).toBe(false);
+  });
+});
+
+describe("problems", () => {
+  test("all of them at once, each with its place and its fix", () => {
+    const toml = `
+      default_model_id = "zz"
+      [server]
+      prot = 3
+      port = 99999
+      no_ui = true
+      disable_metrics = false
+      [paged_attn]
+      context_len = 512
+      memory_mb = 5
+      [[models]]
+      model_id = "nope.gguf"
+    `;
+    const problems = problemsOf(
+      load(toml, { environment: { SVC_THREADS: "many" }, flags: { "runtime.batch": "1" } }),
+    );
+    expect(problems).toEqual([
+      "svc.toml: server.prot: unknown key. Did you mean port?",
+      "svc.toml: server.port: 99999 is not an integer from 0 to 65535. Leave it out for the default, 1234.",
+      "svc.toml: server.no_ui: not available in this version. Leave it out.",
+      'SVC_THREADS: "many" is not an integer from 1 to 1024. Change or remove it.',
+      "--batch: 1 is not an integer from 32 to 65536. Leave it out for the default, 2048.",
+      "svc.toml: paged_attn.memory_mb: excludes paged_attn.context_len (svc.toml). Keep one of them.",
+      'svc.toml: default_model_id: no model is called "zz". Use one of: nope.',
+      "svc.toml: models[0].model_id: nope.gguf: there is no such file or folder. Give the path of a GGUF file; models are not downloaded yet.",
+    ]);
+  });
+
+  test.each([
+    ["comand = 1", "Did you mean command?"],
+    ["[serverr]\nx = 1", "Did you mean server?"],
+    ["[server]\nmax_seqs = 4", "max_seqs belongs in [runtime]."],
+    ["[runtime]\ncomand = 4", "Did you mean command? It belongs at the top of the file."],
+    ["[global]\nbanana = 1", "Known keys here: seed, log, token_source."],
+    ['[[models]]\nmodel_id = "svc-tiny"\ndivice.cpu = true', "Did you mean device?"],
+    ['[[models]]\nmodel_id = "svc-tiny"\ncpu = true', "cpu belongs in [models.device]."],
+    [
+      '[[models]]\nmodel_id = "svc-tiny"\ntopology = "t"',
+      "Topology files are not something llama.cpp can read",
+    ],
+    ["server = 3", "Write [server] on a line of its own."],
+    ['[models]\nmodel_id = "svc-tiny"', "Write [[models]] and a model_id"],
+    ["models = []", "the list of models is empty"],
+    ['[[models]]\nalias = "x"', "models[0].model_id: missing."],
+    ['[[models]]\nmodel_id = ""', 'models[0].model_id: "" is not a nonempty text.'],
+    ["[server]\nport = 1.5", "1.5 is not an integer from 0 to 65535"],
+    ["[server]\nport = 2026-01-01", "is not an integer"],
+    ["[runtime]\nmax_seqs = 257", "257 is not an integer from 1 to 256"],
+    ["[paged_attn]\nmemory_fraction = 1.5", "1.5 is not a number above 0 and up to 1"],
+    ['[paged_attn]\ncache_type = "q8"', 'Did you mean "q8_0"?'],
+    ['[sandbox]\nmode = "on"', "not available in this version"],
+    ['[[models]]\nmodel_id = "svc-tiny"\nkind = "diffusion"', '"image" is not available in this version'],
+    ['[[models]]\nmodel_id = "svc-tiny"\nadapter.xlora = "x"', "X-LoRA is not something llama.cpp can do"],
+    ["[runtime]\ncode_exec_timeout = 60", "needs runtime.enable_code_execution = true"],
+    ["[runtime]\nbatch = 64\nubatch = 128", "128 is more than runtime.batch, 64"],
+    ['thinking = true\nreasoning_effort = "none"', "contradicts thinking = true"],
+    [
+      '[[models]]\nmodel_id = "a.gguf"\n[[models]]\nmodel_id = "a.gguf"',
+      'has the same name as models[0], "a"',
+    ],
+    [
+      '[[models]]\nmodel_id = "a.gguf"\n[[models]]\nmodel_id = "b.gguf"\ndevice.cpu = true',
+      "models[1].device.cpu: is true here and false in models[0]",
+    ],
+    ['[runtime]\nchat_template = "nope.jinja"', "nope.jinja: there is no such file, or it cannot be read"],
+    ["[server\nport = 1", "is not valid TOML"],
+  ])("%p: %s", (toml, words) => {
+    const problems = problemsOf(load(toml));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toStartWith("svc.toml: ");
+    expect(problems[0]).toContain(words);
+  });
+
+  test("a setting that only repeats its default is fine though it does nothing yet", () => {
+    expect(
+      load("[server]\nno_ui = false\n[runtime]\nprefix_cache_n = 16\n[sandbox]\nmax_procs = 64").ok,
+    ).toBe(true);
+  });
+
+  test("a missing file, and a model given for one", () => {
+    expect(problemsOf(load("", { configFile: "nope.toml" }))[0]).toStartWith(
+      "nope.toml: there is no such file.",
+    );
+    expect(problemsOf(load("", { configFile: "a.gguf" }))[0]).toContain("svc serve -m a.gguf");
+  });
+
+  test("a name of the environment that is nearly one of ours is worth a word, no more", () => {
+    const result = load("", { environment: { SVC_MAX_SEQ: "3", SVC_SOMETHING_ELSE: "1", PATH: "/bin" } });
+    expect(result.ok && result.notices).toEqual([
+      "SVC_MAX_SEQ is not a setting and was ignored; did you mean SVC_MAX_SEQS?",
+    ]);
+  });
+});

@@ -1,0 +1,379 @@
+import { describe, expect, test } from "bun:test";
+import { ServiceError } from "../../src/core/error.ts";
+import { MESSAGES_MAX, STOP_STRINGS_MAX } from "../../src/core/limits.ts";
+import type { Message } from "../../src/core/message.ts";
+import type { RunRequest } from "../../src/core/run.ts";
+import { parseChatRequest } from "../../src/dialects/chat/request.ts";
+import { chatBody } from "../helpers/app.ts";
+
+type Body = Record<string, unknown>;
+
+function refusal(body: Body): ServiceError {
+  try {
+    parseChatRequest(body);
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+  throw new Error("the body was accepted");
+}
+
+const run = (extra: Body): RunRequest => parseChatRequest(chatBody(extra)).run;
+const thinking = (extra: Body) => {
+  const { prompt } = run(extra);
+  return prompt.type === "chat" ? prompt.thinking : undefined;
+};
+const messages = (...sent: readonly unknown[]): readonly Message[] => {
+  const { prompt } = parseChatRequest({ messages: sent }).run;
+  return prompt.type === "chat" ? prompt.messages : [];
+};
+const user = (content: unknown) => ({ messages: [{ role: "user", content }] });
+
+describe("what a body means", () => {
+  test("a body with messages alone takes every default", () => {
+    expect(parseChatRequest(chatBody())).toEqual({
+      run: {
+        model: "default",
+        prompt: {
+          type: "chat",
+          messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
+          tools: [],
+          toolChoice: { type: "none" },
+          thinking: { enabled: true },
+        },
+        sampling: { temperature: 1, topP: 1, topK: 0, minP: 0 },
+        stop: [],
+        choices: 1,
+        truncate: false,
+      },
+      stream: false,
+      includeUsage: false,
+    });
+  });
+
+  test("null is the same as absent for every optional field", () => {
+    const nulls = Object.fromEntries(
+      [
+        ..."model max_tokens max_completion_tokens temperature top_p top_k min_p seed stop stream".split(" "),
+        ..."stream_options reasoning_effort enable_thinking truncate_sequence agent_permission".split(" "),
+        ..."code_execution_permission max_tool_rounds user metadata service_tier parallel_tool_calls".split(
+          " ",
+        ),
+        ..."store n logprobs top_logprobs logit_bias presence_penalty frequency_penalty grammar tools".split(
+          " ",
+        ),
+        ..."tool_choice response_format adapter web_search_options session_id files functions".split(" "),
+        ..."repetition_penalty dry_multiplier modalities function_call".split(" "),
+      ].map((field) => [field, null]),
+    );
+    expect(parseChatRequest(chatBody(nulls))).toEqual(parseChatRequest(chatBody()));
+  });
+
+  test("sampling, length and stop fields arrive unchanged", () => {
+    const fields = { temperature: 0, top_p: 0.5, top_k: 40, min_p: 0.1, seed: 7 };
+    const request = run({
+      ...fields,
+      max_tokens: 5,
+      stop: ["a", "b", "a"],
+      model: "m",
+      truncate_sequence: true,
+    });
+    expect(request.sampling).toEqual({ temperature: 0, topP: 0.5, topK: 40, minP: 0.1, seed: 7 });
+    expect(request).toMatchObject({ maxTokens: 5, stop: ["a", "b"], model: "m", truncate: true });
+    expect(run({ stop: "end" }).stop).toEqual(["end"]);
+  });
+
+  test("max_completion_tokens is max_tokens by another name", () => {
+    expect(run({ max_completion_tokens: 9 }).maxTokens).toBe(9);
+    expect(run({ max_completion_tokens: 9, max_tokens: 9 }).maxTokens).toBe(9);
+    expect(run({ max_tokens: Number.MAX_SAFE_INTEGER }).maxTokens).toBe(2 ** 31 - 1);
+  });
+
+  test.each([
+    [0, 0],
+    [-1, 2 ** 53 - 1],
+    [2 ** 53 + 2, 2],
+    [Number.MIN_SAFE_INTEGER, 1],
+  ])("seed %d becomes %d", (seed, folded) => {
+    expect(run({ seed }).sampling.seed).toBe(folded);
+  });
+
+  test("usage in a chunk of its own is for streams that ask for it", () => {
+    const options = { stream_options: { include_usage: true } };
+    expect(parseChatRequest(chatBody({ ...options, stream: true }))).toMatchObject({
+      stream: true,
+      includeUsage: true,
+    });
+    expect(parseChatRequest(chatBody({ ...options })).includeUsage).toBe(false);
+    expect(parseChatRequest(chatBody({ stream: true })).includeUsage).toBe(false);
+  });
+
+  test("fields without behaviour and unknown fields are accepted", () => {
+    const unused = {
+      user: "u",
+      metadata: { a: 1 },
+      service_tier: "auto",
+      parallel_tool_calls: false,
+      store: true,
+    };
+    expect(run({ ...unused, something_new: { deep: [1] } })).toEqual(run({}));
+  });
+
+  test("values that change nothing are accepted", () => {
+    const neutral: Body = {
+      n: 1,
+      logprobs: false,
+      top_logprobs: 0,
+      logit_bias: {},
+      presence_penalty: 0,
+      frequency_penalty: 0,
+      repetition_penalty: 1,
+      dry_multiplier: 0,
+      tools: [],
+      tool_choice: "auto",
+      functions: [],
+      files: [],
+      response_format: { type: "text" },
+      modalities: ["text"],
+      agent_permission: "deny",
+      max_tool_rounds: 3,
+    };
+    expect(run(neutral)).toEqual(run({}));
+  });
+
+  test("tools that may not be called are accepted", () => {
+    const tools = [{ type: "function", function: { name: "f" } }];
+    expect(run({ tools, tool_choice: "none" })).toEqual(run({}));
+  });
+});
+
+describe("messages", () => {
+  test("a string is one user message", () => {
+    expect(parseChatRequest({ messages: "Hi" }).run.prompt).toMatchObject({
+      messages: [{ role: "user", content: [{ type: "text", text: "Hi" }] }],
+    });
+  });
+
+  test("every role, with string and part contents", () => {
+    const parts = [
+      { type: "text", text: "a" },
+      { type: "text", text: "b", cache_control: {} },
+    ];
+    expect(
+      messages(
+        { role: "system", content: "s" },
+        { role: "developer", content: parts },
+        { role: "user", content: "u", name: "ann" },
+        { role: "assistant", content: null, tool_calls: [], reasoning_content: "hm", refusal: null },
+        { role: "tool", content: "t", tool_call_id: "call_1", name: null },
+      ),
+    ).toEqual([
+      { role: "system", content: [{ type: "text", text: "s" }] },
+      {
+        role: "developer",
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "b" },
+        ],
+      },
+      { role: "user", content: [{ type: "text", text: "u" }], name: "ann" },
+      { role: "assistant", content: [], reasoning: "hm" },
+      { role: "tool", content: [{ type: "text", text: "t" }], toolCallId: "call_1" },
+    ]);
+  });
+
+  test("an assistant's tool calls keep their ids and get one where it is missing", () => {
+    const calls = [
+      { id: "call_9", type: "function", function: { name: "f", arguments: '{"a":1}' } },
+      { function: { name: "g", arguments: "" } },
+    ];
+    expect(messages({ role: "user", content: "u" }, { role: "assistant", tool_calls: calls })[1]).toEqual({
+      role: "assistant",
+      content: [],
+      toolCalls: [
+        { id: "call_9", name: "f", arguments: '{"a":1}' },
+        { id: "call_1_1", name: "g", arguments: "{}" },
+      ],
+    });
+  });
+});
+
+describe("reasoning", () => {
+  test.each<[Body, object]>([
+    [{}, { enabled: true }],
+    [{ enable_thinking: true }, { enabled: true }],
+    [{ enable_thinking: false }, { enabled: false }],
+    [{ reasoning_effort: "off" }, { enabled: false }],
+    [{ reasoning_effort: "none" }, { enabled: false }],
+    [{ reasoning_effort: " HIGH\n" }, { enabled: true, effort: "high" }],
+    [{ reasoning_effort: "low" }, { enabled: true, effort: "low" }],
+    [
+      { reasoning_effort: "medium", enable_thinking: true },
+      { enabled: true, effort: "medium" },
+    ],
+    [{ reasoning_effort: "XHigh" }, { enabled: true, effort: "xhigh" }],
+    [{ reasoning_effort: "None", enable_thinking: false }, { enabled: false }],
+  ])("%j", (fields, expected) => {
+    expect({ ...thinking(fields) }).toEqual({ ...expected });
+  });
+
+  test.each<[Body, string]>([
+    [{ reasoning_effort: "off", enable_thinking: true }, "contradictory_fields"],
+    [{ reasoning_effort: "none", enable_thinking: true }, "contradictory_fields"],
+    [{ reasoning_effort: "low", enable_thinking: false }, "contradictory_fields"],
+    [{ reasoning_effort: "minimal" }, "unsupported_value"],
+    [{ reasoning_effort: "" }, "unsupported_value"],
+    [{ reasoning_effort: 3 }, "invalid_request"],
+    [{ enable_thinking: "yes" }, "invalid_request"],
+  ])("%j is refused", (fields, code) => {
+    expect<string>(refusal(chatBody(fields)).code).toBe(code);
+  });
+});
+
+/** [body, code, param, words that the message must contain] */
+type Row = readonly [Body, string, string | undefined, ...string[]];
+
+const FIELD_RULES: readonly Row[] = [
+  [{}, "missing_field", "messages", "required"],
+  [{ messages: null }, "invalid_request", "messages", "array"],
+  [{ messages: 5 }, "invalid_request", "messages", "an array or a string", "a number"],
+  [{ messages: [] }, "invalid_request", "messages", "must not be empty"],
+  [chatBody({ model: 5 }), "invalid_request", "model", "a string"],
+  [chatBody({ temperature: -0.1 }), "invalid_request", "temperature", "at least 0", "at most 2", "-0.1"],
+  [chatBody({ temperature: 2.1 }), "invalid_request", "temperature", "2.1"],
+  [chatBody({ temperature: "hot" }), "invalid_request", "temperature", "a number", "a string"],
+  [chatBody({ temperature: Infinity }), "invalid_request", "temperature"],
+  [chatBody({ top_p: 0 }), "invalid_request", "top_p", "greater than 0", "at most 1"],
+  [chatBody({ top_p: 1.5 }), "invalid_request", "top_p"],
+  [chatBody({ top_k: -1 }), "invalid_request", "top_k", "at least 0"],
+  [chatBody({ top_k: 1.5 }), "invalid_request", "top_k", "an integer"],
+  [chatBody({ min_p: 2 }), "invalid_request", "min_p"],
+  [chatBody({ max_tokens: 0 }), "invalid_request", "max_tokens", "at least 1"],
+  [chatBody({ max_tokens: "5" }), "invalid_request", "max_tokens", "an integer", "a string"],
+  [chatBody({ max_completion_tokens: 1.5 }), "invalid_request", "max_completion_tokens"],
+  [chatBody({ max_tokens: 1, max_completion_tokens: 2 }), "contradictory_fields", "max_completion_tokens"],
+  [chatBody({ seed: 1.5 }), "invalid_request", "seed"],
+  [chatBody({ stop: "" }), "invalid_request", "stop", "empty"],
+  [chatBody({ stop: 3 }), "invalid_request", "stop", "a string or an array"],
+  [chatBody({ stop: ["a", 3] }), "invalid_request", "stop[1]", "a string"],
+  [
+    chatBody({ stop: Array(STOP_STRINGS_MAX + 1).fill("x") }),
+    "invalid_request",
+    "stop",
+    `${STOP_STRINGS_MAX}`,
+  ],
+  [chatBody({ stream: "yes" }), "invalid_request", "stream", "true or false"],
+  [chatBody({ stream_options: true }), "invalid_request", "stream_options", "an object"],
+  [chatBody({ stream_options: { include_usage: 1 } }), "invalid_request", "stream_options.include_usage"],
+  [chatBody({ truncate_sequence: 1 }), "invalid_request", "truncate_sequence"],
+  [chatBody({ agent_permission: "maybe" }), "unsupported_value", "agent_permission", '"ask"', '"maybe"'],
+  [chatBody({ agent_permission: "ask" }), "contradictory_fields", "agent_permission", "stream"],
+  [chatBody({ code_execution_permission: "ask" }), "contradictory_fields", "code_execution_permission"],
+  [chatBody({ max_tool_rounds: -1 }), "invalid_request", "max_tool_rounds"],
+];
+
+const MESSAGE_RULES: readonly Row[] = [
+  [{ messages: ["hi"] }, "invalid_request", "messages[0]", "an object"],
+  [{ messages: [{ content: "hi" }] }, "missing_field", "messages[0].role"],
+  [
+    { messages: [{ role: "bot", content: "hi" }] },
+    "unsupported_value",
+    "messages[0].role",
+    '"assistant"',
+    '"bot"',
+  ],
+  [{ messages: [{ role: "user" }] }, "missing_field", "messages[0].content"],
+  [user(null), "invalid_request", "messages[0].content", "a string or an array"],
+  [user(5), "invalid_request", "messages[0].content", "a number"],
+  [user(["x"]), "invalid_request", "messages[0].content[0]", "an object"],
+  [user([{ text: "x" }]), "missing_field", "messages[0].content[0].type"],
+  [user([{ type: "text" }]), "missing_field", "messages[0].content[0].text"],
+  [user([{ type: "text", text: 1 }]), "invalid_request", "messages[0].content[0].text", "a string"],
+  [user([{ type: "hologram" }]), "unsupported_value", "messages[0].content[0].type", '"text"', '"hologram"'],
+  [
+    user([{ type: "text", text: "x" }, { type: "image_url" }]),
+    "unsupported_capability",
+    "messages[0].content[1]",
+  ],
+  [user([{ type: "input_audio" }]), "unsupported_capability", "messages[0].content[0]"],
+  [user([{ type: "file" }]), "unsupported_capability", "messages[0].content[0]"],
+  [
+    { messages: [{ role: "assistant", tool_calls: [{ function: { name: "f" } }] }] },
+    "missing_field",
+    "messages[0].tool_calls[0].function.arguments",
+  ],
+  [
+    { messages: [{ role: "assistant", tool_calls: [{ function: { name: "f", arguments: {} } }] }] },
+    "invalid_request",
+    "messages[0].tool_calls[0].function.arguments",
+    "a string",
+    "an object",
+  ],
+  [
+    { messages: [{ role: "assistant", function_call: { name: "f" } }] },
+    "unsupported_value",
+    "messages[0].function_call",
+    "tool_calls",
+  ],
+  [{ messages: Array(MESSAGES_MAX + 1).fill({ role: "user", content: "" }) }, "invalid_request", "messages"],
+];
+
+const TOOLS = [{ type: "function", function: { name: "f" } }];
+const NOT_YET: readonly Row[] = [
+  [chatBody({ n: 2 }), "unsupported_value", "n"],
+  [chatBody({ logprobs: true }), "unsupported_value", "logprobs"],
+  [chatBody({ top_logprobs: 3 }), "unsupported_value", "top_logprobs"],
+  [chatBody({ logit_bias: { 5: 1 } }), "unsupported_value", "logit_bias"],
+  [chatBody({ presence_penalty: 0.5 }), "unsupported_value", "presence_penalty"],
+  [chatBody({ frequency_penalty: -1 }), "unsupported_value", "frequency_penalty"],
+  [chatBody({ repetition_penalty: 1.1 }), "unsupported_value", "repetition_penalty"],
+  [chatBody({ dry_multiplier: 0.8 }), "unsupported_value", "dry_multiplier"],
+  [chatBody({ grammar: { type: "regex", value: "a" } }), "unsupported_capability", "grammar"],
+  [chatBody({ adapter: "a" }), "unsupported_capability", "adapter"],
+  [chatBody({ web_search_options: {} }), "unsupported_capability", "web_search_options"],
+  [chatBody({ session_id: "s" }), "unsupported_capability", "session_id"],
+  [chatBody({ files: [{ name: "a.csv" }] }), "unsupported_capability", "files"],
+  [chatBody({ functions: [{ name: "f" }] }), "unsupported_capability", "functions"],
+  [chatBody({ modalities: ["text", "audio"] }), "unsupported_capability", "modalities"],
+  [chatBody({ tools: TOOLS }), "unsupported_capability", "tools"],
+  [chatBody({ tools: TOOLS, tool_choice: "required" }), "unsupported_capability", "tools"],
+  [chatBody({ tools: {} }), "invalid_request", "tools"],
+  [chatBody({ tool_choice: "required" }), "invalid_request", "tool_choice", "at least one tool"],
+  [chatBody({ tools: [], tool_choice: "required" }), "invalid_request", "tool_choice", "at least one tool"],
+  [chatBody({ tool_choice: { type: "function", name: "f" } }), "invalid_request", "tool_choice"],
+  [chatBody({ tool_choice: "sometimes" }), "unsupported_value", "tool_choice"],
+  [
+    chatBody({ response_format: { type: "json_object" } }),
+    "unsupported_value",
+    "response_format.type",
+    "json_schema",
+  ],
+  [chatBody({ response_format: { type: "json_schema" } }), "unsupported_capability", "response_format.type"],
+  [chatBody({ response_format: { type: "xml" } }), "unsupported_value", "response_format.type"],
+  [chatBody({ response_format: {} }), "unsupported_value", "response_format.type"],
+];
+
+describe.each([
+  ["fields", FIELD_RULES],
+  ["messages", MESSAGE_RULES],
+  ["not implemented", NOT_YET],
+])("refused: %s", (_, rows) => {
+  test.each(rows.map((row) => [row[2] ?? "body", row] as const))("%s", (_, [body, code, param, ...words]) => {
+    const error = refusal(body);
+    expect<object>({ code: error.code, param: error.param }).toEqual({ code, param });
+    if (param !== undefined) expect(error.message).toContain(param);
+    for (const word of words) expect(error.message).toContain(word);
+    expect(error.message.length).toBeLessThan(250);
+  });
+});
+
+test("a refusal never quotes a message", () => {
+  const secret = "a very private sentence";
+  const bodies = [
+    { messages: [{ role: "user", content: { text: secret } }] },
+    { messages: [{ role: "user", content: [{ type: "text", text: secret }, 1] }] },
+    { messages: [{ role: "user", content: secret }], temperature: 9 },
+    { messages: [{ role: "user", content: secret }, secret] },
+  ];
+  for (const body of bodies) expect(JSON.stringify(refusal(body).toBody())).not.toContain("private");
+});

@@ -1,0 +1,247 @@
+import { describe, expect, spyOn, test } from "bun:test";
+import fc from "fast-check";
+import type { FinishReason, RunEvent } from "../../src/core/run.ts";
+import { ChatFold } from "../../src/dialects/chat/response.ts";
+import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
+import { ChatStream, type AnswerMeta } from "../../src/dialects/chat/stream.ts";
+import { foldChunks } from "../helpers/fold-chunks.ts";
+import { ACCEPTED, answer, end, FINISH, text } from "../helpers/run-events.ts";
+import { parseDoneStream } from "../helpers/sse.ts";
+
+const META: AnswerMeta = {
+  id: "chatcmpl-1",
+  created: 1_700_000_000,
+  model: 'a "model"',
+  fingerprint: "svc-test",
+};
+const BASE = {
+  id: "chatcmpl-1",
+  object: "chat.completion.chunk",
+  created: 1_700_000_000,
+  model: 'a "model"',
+  system_fingerprint: "svc-test",
+};
+const USAGE_BODY = {
+  prompt_tokens: 12,
+  completion_tokens: 8,
+  total_tokens: 20,
+  prompt_tokens_details: { cached_tokens: 4 },
+  completion_tokens_details: { reasoning_tokens: 2 },
+  avg_tok_per_sec: 8,
+  avg_prompt_tok_per_sec: 24,
+  avg_compl_tok_per_sec: 4,
+  total_time_sec: 2.5,
+  total_prompt_time_sec: 0.5,
+  total_completion_time_sec: 2,
+};
+
+interface Options {
+  readonly choices?: number;
+  readonly includeUsage?: boolean;
+}
+
+function streamed(events: readonly RunEvent[], { choices = 1, includeUsage = false }: Options = {}): string {
+  const stream = new ChatStream(META, { choices, includeUsage });
+  return events.map((event) => stream.encode(event)).join("");
+}
+
+function chunks(events: readonly RunEvent[], options?: Options): readonly unknown[] {
+  return parseDoneStream(streamed(events, options));
+}
+
+function body(events: readonly RunEvent[], choices = 1) {
+  const fold = new ChatFold(choices);
+  for (const event of events) fold.add(event);
+  return fold.body(META);
+}
+
+const choice = (delta: object, reason: string | null = null, index = 0) => ({
+  index,
+  delta,
+  finish_reason: reason,
+});
+
+const TOOL_RUN: readonly RunEvent[] = [
+  ACCEPTED,
+  { type: "reasoning", choice: 0, text: "Let me\nlook" },
+  { type: "tool_call_start", choice: 0, index: 0, id: "call_a", name: "find" },
+  { type: "tool_call_args", choice: 0, index: 0, delta: '{"q":' },
+  { type: "tool_call_args", choice: 0, index: 0, delta: '"x"}' },
+  { type: "tool_call_start", choice: 0, index: 1, id: "call_b", name: "stop" },
+  { type: "tool_call_args", choice: 0, index: 1, delta: "{}" },
+  end("tool_calls"),
+  FINISH,
+];
+
+describe("chunks", () => {
+  test("of a text answer, byte for byte", () => {
+    const head =
+      'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"a \\"model\\"",';
+    const open = `${head}"system_fingerprint":"svc-test","choices":[{"index":0,"delta":`;
+    expect(streamed(answer("Hi", ' "you"\n'))).toBe(
+      [
+        `${open}{"role":"assistant","content":""},"finish_reason":null}]}`,
+        `${open}{"content":"Hi"},"finish_reason":null}]}`,
+        `${open}{"content":" \\"you\\"\\n"},"finish_reason":null}]}`,
+        `${open}{},"finish_reason":"stop"}],"usage":${JSON.stringify(USAGE_BODY)}}`,
+        "data: [DONE]",
+        "",
+      ].join("\n\n"),
+    );
+  });
+
+  test("of reasoning and tool calls: id and name first, then pieces of the arguments", () => {
+    const call = (part: object) => ({ ...BASE, choices: [choice({ tool_calls: [part] })] });
+    expect(chunks(TOOL_RUN)).toEqual([
+      { ...BASE, choices: [choice({ role: "assistant", content: "" })] },
+      { ...BASE, choices: [choice({ reasoning_content: "Let me\nlook" })] },
+      call({ index: 0, id: "call_a", type: "function", function: { name: "find", arguments: "" } }),
+      call({ index: 0, function: { arguments: '{"q":' } }),
+      call({ index: 0, function: { arguments: '"x"}' } }),
+      call({ index: 1, id: "call_b", type: "function", function: { name: "stop", arguments: "" } }),
+      call({ index: 1, function: { arguments: "{}" } }),
+      { ...BASE, choices: [choice({}, "tool_calls")], usage: USAGE_BODY },
+    ]);
+  });
+
+  test("with include_usage the usage comes alone and is null before", () => {
+    expect(chunks(answer("Hi"), { includeUsage: true })).toEqual([
+      { ...BASE, choices: [choice({ role: "assistant", content: "" })], usage: null },
+      { ...BASE, choices: [choice({ content: "Hi" })], usage: null },
+      { ...BASE, choices: [choice({}, "stop")], usage: null },
+      { ...BASE, choices: [], usage: USAGE_BODY },
+    ]);
+  });
+
+  test("every choice begins with its role and only the last to end carries usage", () => {
+    const events = [ACCEPTED, text("b", 1), end("length", 1), text("a", 0), end("stop", 0), FINISH];
+    expect(chunks(events, { choices: 2 })).toEqual([
+      { ...BASE, choices: [choice({ role: "assistant", content: "" }, null, 0)] },
+      { ...BASE, choices: [choice({ role: "assistant", content: "" }, null, 1)] },
+      { ...BASE, choices: [choice({ content: "b" }, null, 1)] },
+      { ...BASE, choices: [choice({}, "length", 1)] },
+      { ...BASE, choices: [choice({ content: "a" }, null, 0)] },
+      { ...BASE, choices: [choice({}, "stop", 0)], usage: USAGE_BODY },
+    ]);
+  });
+
+  test("the precomputed text equals JSON of the plain object for any text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (piece) => {
+        const plain = { ...BASE, choices: [choice({ content: piece })] };
+        const stream = new ChatStream(META, { choices: 1, includeUsage: false });
+        const frame = stream.encode(text(piece));
+        expect(frame).toBe(`data: ${JSON.stringify(plain)}\n\n`);
+        expect(frame.trimEnd()).not.toContain("\n");
+      }),
+    );
+  });
+});
+
+describe("the end", () => {
+  test("an error is sent in-band, after the finish of a choice that was complete", () => {
+    const error = { code: "engine_failed", message: "the engine died" } as const;
+    const events: readonly RunEvent[] = [ACCEPTED, text("Hi"), end(), { type: "error", error }];
+    expect(chunks(events).slice(-2)).toEqual([
+      { ...BASE, choices: [choice({}, "stop")] },
+      { error: { code: "engine_failed", message: "the engine died", type: "server_error" } },
+    ]);
+  });
+
+  test("nothing follows the end", () => {
+    const error: RunEvent = { type: "error", error: { code: "engine_failed", message: "late" } };
+    const whole = streamed(answer("Hi"));
+    expect(streamed([...answer("Hi"), text("more"), FINISH, error])).toBe(whole);
+    expect(streamed([ACCEPTED, error, text("more"), FINISH]).match(/\[DONE\]/g)).toHaveLength(1);
+  });
+});
+
+describe("fold of the stream equals the body", () => {
+  test.each<[string, readonly RunEvent[]]>([
+    ["text", answer("He", "llo")],
+    ["an empty answer", answer()],
+    ["reasoning and tool calls", TOOL_RUN],
+    ["cut by length", [ACCEPTED, text("He"), end("length"), FINISH]],
+  ])("%s", (_, events) => {
+    expect(foldChunks(chunks(events) as ChatCompletionChunkResponse[])).toEqual(body(events));
+  });
+
+  test("any run", () => {
+    fc.assert(
+      fc.property(anyRun(), fc.boolean(), ({ events, choices }, includeUsage) => {
+        const streamedChunks = chunks(events, { choices, includeUsage }) as ChatCompletionChunkResponse[];
+        expect(foldChunks(streamedChunks)).toEqual(body(events, choices));
+      }),
+    );
+  });
+
+  test("content is null only where tool calls stand in its place", () => {
+    expect(body(answer()).choices[0]?.message.content).toBe("");
+    expect(body(TOOL_RUN).choices[0]?.message).toMatchObject({
+      content: null,
+      reasoning_content: "Let me\nlook",
+    });
+  });
+});
+
+/** Runs of one to three choices whose events interleave, each choice ended once. */
+function anyRun(): fc.Arbitrary<{ events: readonly RunEvent[]; choices: number }> {
+  const piece = fc.record({
+    kind: fc.constantFrom("text", "reasoning", "call", "args"),
+    choice: fc.nat(2),
+    text: fc.string(),
+  });
+  const reasons = fc.array(fc.constantFrom<FinishReason>("stop", "length"), { minLength: 1, maxLength: 3 });
+  return fc.tuple(reasons, fc.array(piece, { maxLength: 40 })).map(([ends, pieces]) => {
+    const calls = ends.map(() => 0);
+    const middle = pieces.flatMap(({ kind, choice: raw, text: said }): RunEvent[] => {
+      const at = raw % ends.length;
+      const made = calls[at] ?? 0;
+      if (kind === "text" || kind === "reasoning") return [{ type: kind, choice: at, text: said }];
+      if (kind === "args")
+        return made === 0 ? [] : [{ type: "tool_call_args", choice: at, index: made - 1, delta: said }];
+      calls[at] = made + 1;
+      return [{ type: "tool_call_start", choice: at, index: made, id: `call_${made}`, name: "f" }];
+    });
+    const events = [ACCEPTED, ...middle, ...ends.map((reason, at) => end(reason, at)), FINISH];
+    return { events, choices: ends.length };
+  });
+}
+
+describe("cost is linear in the answer", () => {
+  const EVENTS = 100_000;
+  const pieces = Array.from({ length: EVENTS }, (_, index) => `w${index % 10} `); // three characters each
+
+  test("a stream serialises each piece once and nothing else", () => {
+    const stream = new ChatStream(META, { choices: 1, includeUsage: false });
+    let serialised = 0;
+    const original = JSON.stringify;
+    const spy = spyOn(JSON, "stringify").mockImplementation((value: unknown) => {
+      const json = original(value);
+      serialised += json.length;
+      return json;
+    });
+    let longest = 0;
+    try {
+      for (const event of answer(...pieces)) longest = Math.max(longest, stream.encode(event).length);
+    } finally {
+      spy.mockRestore();
+    }
+    expect(serialised).toBeLessThan(EVENTS * '"w0 "'.length + 2_000);
+    expect(longest).toBeLessThan(1_000);
+  });
+
+  test("a body joins its pieces once", () => {
+    const join = spyOn(Array.prototype, "join");
+    const fold = new ChatFold(1);
+    let joins: number;
+    try {
+      for (const event of answer(...pieces)) fold.add(event);
+      joins = join.mock.calls.length;
+    } finally {
+      join.mockRestore();
+    }
+    expect(joins).toBe(0);
+    expect(fold.body(META).choices[0]?.message.content).toBe(pieces.join(""));
+  });
+});

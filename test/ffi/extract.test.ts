@@ -1,0 +1,42 @@
+import { describe, expect, test } from "bun:test";
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { NATIVE, unpackBuiltinModel, unpackLibraries } from "../../ffi/embedded.ts";
+import { privateDir } from "../../ffi/extract.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+describe("unpacked libraries", () => {
+  const cache = tempDir();
+
+  test("lie complete in a folder for their owner only, and nothing else does", () => {
+    const dir = unpackLibraries(cache);
+    const names = Object.values(NATIVE.archives).flatMap(({ files }) => files.map(({ name }) => name));
+    expect(readdirSync(dir).sort()).toEqual(names.sort());
+    expect(statSync(dir).mode & 0o777).toBe(0o700);
+  });
+
+  test("are put right when one was changed or is missing", () => {
+    const dir = unpackLibraries(cache);
+    const path = join(dir, "libsvc_llama.so");
+    const good = readFileSync(path);
+    const bad = Buffer.from(good);
+    bad[100] = (bad[100] ?? 0) ^ 1;
+    writeFileSync(path, bad);
+    rmSync(join(dir, "libgomp.so.1"));
+    unpackLibraries(cache);
+    expect(readFileSync(path).equals(good)).toBe(true);
+    expect(statSync(join(dir, "libgomp.so.1")).size).toBeGreaterThan(0);
+  });
+
+  test("a folder that others can write to is refused", () => {
+    const open = tempDir();
+    chmodSync(open, 0o777);
+    expect(() => privateDir(open)).toThrow("only its owner");
+  });
+
+  test("the built-in model comes out as it went in", () => {
+    const path = unpackBuiltinModel(cache);
+    const original = join(import.meta.dir, "../../demo-model/tiny.gguf");
+    expect(readFileSync(path).equals(readFileSync(original))).toBe(true);
+  });
+});

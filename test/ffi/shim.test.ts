@@ -1,0 +1,91 @@
+// The C boundary: what is thrown inside stays inside, and the generated table matches the header.
+
+import { describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { NATIVE } from "../../ffi/embedded.ts";
+import { abiHash, symbolsSource } from "../../ffi/generate.ts";
+import { ABI_HASH } from "../../ffi/symbols.ts";
+import { cText, nativeText, takeText } from "../../ffi/text.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import { native, tinyBackend, TINY_PATH } from "../helpers/native.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+const FFI = join(import.meta.dir, "../../ffi");
+const header = readFileSync(join(FFI, "shim/svc_llama.h"), "utf8");
+
+async function refusal(promise: Promise<unknown>): Promise<ServiceError> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+  throw new Error("it was not refused");
+}
+
+describe("ABI", () => {
+  test("symbols.ts is what generate.ts makes of the header", () => {
+    expect(readFileSync(join(FFI, "symbols.ts"), "utf8")).toBe(symbolsSource(header));
+  });
+
+  test("the committed library was built from this header", () => {
+    expect(NATIVE.abi).toBe(abiHash(header));
+    expect(nativeText(native().svc_abi_hash())).toBe(ABI_HASH);
+  });
+});
+
+describe("nothing thrown gets out", () => {
+  for (const [kind, message] of [
+    [0, "raised on purpose"],
+    [1, "an unknown error was raised in native code"],
+    [2, "std::bad_alloc"],
+  ] as const) {
+    test(`kind ${kind} becomes a code and a sentence`, () => {
+      expect(native().svc_selftest_throw(kind)).toBe(-1);
+      expect(nativeText(native().svc_last_error())).toBe(message);
+    });
+  }
+
+  test("missing handles are errors, not crashes", () => {
+    const shim = native();
+    expect(shim.svc_model_info(null)).toBeNull();
+    expect(nativeText(shim.svc_last_error())).toBe("no model was given");
+    expect(
+      shim.svc_decode(null, 1, new Int32Array(1), new Int32Array(1), new Int32Array(1), new Int8Array(1)),
+    ).toBe(-2);
+    expect(shim.svc_chat_open(null, null)).toBeNull();
+    expect(shim.svc_render_begin(null, cText("{}"))).toBeNull();
+    expect(shim.svc_sampler_new(null, 0, 0, 0, 0)).toBeNull();
+  });
+});
+
+describe("bad model files are refused with a reason", () => {
+  const dir = tempDir();
+
+  test("no such file", async () => {
+    expect((await refusal(tinyBackend({}, join(dir, "none.gguf")))).code).toBe("model_unavailable");
+  });
+
+  test("not a GGUF file", async () => {
+    const path = join(dir, "garbage.gguf");
+    writeFileSync(path, "this is no model".repeat(1000));
+    expect((await refusal(tinyBackend({}, path))).message).toContain("could not be loaded");
+  });
+
+  test("cut off in the middle", async () => {
+    const path = join(dir, "half.gguf");
+    writeFileSync(path, readFileSync(TINY_PATH).subarray(0, 2_000_000));
+    expect((await refusal(tinyBackend({}, path))).message).toContain("could not be loaded");
+  });
+
+  test("a chat template that does not parse", async () => {
+    const error = await refusal(tinyBackend({ chatTemplate: "{% for %}" }));
+    expect(error.message).toContain("template does not parse");
+  });
+});
+
+test("system information names a CPU device", () => {
+  const info = JSON.parse(takeText(native(), native().svc_system_info()));
+  expect(info.devices.map((device: { type: string }) => device.type)).toContain("cpu");
+});

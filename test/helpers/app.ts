@@ -1,0 +1,45 @@
+// The HTTP application in process, without sockets.
+
+import type { Generate } from "../../src/core/run.ts";
+import type { HttpDeps } from "../../src/http/deps.ts";
+import { createHttp } from "../../src/http/server.ts";
+import { answer, playing } from "./run-events.ts";
+
+export interface TestApp {
+  /** A request to a path; the host must have an ordinary length or the framework misreads the path. */
+  request(path: string, init?: RequestInit): Promise<Response>;
+  /** POST of a JSON value. */
+  post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+  readonly logged: string[];
+  readonly app: ReturnType<typeof createHttp>;
+}
+
+/** An application around a generate function. */
+export function testApp(
+  generate: Generate = playing(answer("Hi")).generate,
+  deps: Partial<HttpDeps> = {},
+): TestApp {
+  const logged: string[] = [];
+  const app = createHttp({
+    generate,
+    models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
+    fingerprint: "svc-test",
+    log: (line) => void logged.push(line),
+    ...deps,
+  });
+  const request = (path: string, init?: RequestInit) =>
+    app.handle(new Request(`http://localhost${path}`, init));
+  const post = (path: string, body: unknown, init: RequestInit = {}) =>
+    request(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      ...init,
+    });
+  return { request, post, logged, app };
+}
+
+/** A smallest valid chat body. */
+export function chatBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { messages: [{ role: "user", content: "Hello" }], ...extra };
+}

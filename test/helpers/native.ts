@@ -1,0 +1,35 @@
+// The native libraries and the built-in model, loaded once for a test process.
+
+import { join } from "node:path";
+import { unpackLibraries } from "../../ffi/embedded.ts";
+import { type Native, openNative } from "../../ffi/library.ts";
+import { LlamaBackend } from "../../ffi/llama.ts";
+import type { EngineOptions } from "../../src/engine/protocol.ts";
+import { tempDir } from "./tmp.ts";
+
+export const TINY_PATH = join(import.meta.dir, "../../demo-model/tiny.gguf");
+
+let opened: Native | undefined;
+
+/** The shim; its libraries are unpacked to a temporary folder the first time. */
+export function native(): Native {
+  return (opened ??= openNative(unpackLibraries(tempDir()), 0));
+}
+
+const OPTIONS: EngineOptions = {
+  cacheDir: "",
+  maxSeqs: 16,
+  cells: 8192,
+  cacheType: "f16",
+  unified: true,
+  threads: 2,
+  batch: 512,
+  ubatch: 256,
+  gpuLayers: 0,
+  verbosity: 0,
+};
+
+/** The built-in model in a context of its own. Throws what LlamaBackend.load throws. */
+export function tinyBackend(options: Partial<EngineOptions> = {}, path = TINY_PATH): Promise<LlamaBackend> {
+  return LlamaBackend.load(native(), path, { ...OPTIONS, ...options }, () => {});
+}

@@ -1,0 +1,100 @@
+// Ready-made runs and generate functions for tests of the dialects and of HTTP.
+
+import type { Generate, RunEvent, RunRequest, Timings, Usage } from "../../src/core/run.ts";
+
+const USAGE: Usage = { promptTokens: 12, cachedTokens: 4, completionTokens: 8, reasoningTokens: 2 };
+const TIMINGS: Timings = { promptSecs: 0.5, completionSecs: 2 };
+
+export const ACCEPTED: RunEvent = { type: "accepted", promptTokens: 12 };
+export const FINISH: RunEvent = { type: "finish", usage: USAGE, timings: TIMINGS };
+
+/** A text piece of the first choice. */
+export function text(piece: string, choice = 0): RunEvent {
+  return { type: "text", choice, text: piece };
+}
+
+/** The end of a choice. */
+export function end(reason: "stop" | "length" | "tool_calls" = "stop", choice = 0): RunEvent {
+  return { type: "choice_end", choice, reason };
+}
+
+/** A successful run that says the given pieces. */
+export function answer(...pieces: readonly string[]): readonly RunEvent[] {
+  return [ACCEPTED, ...pieces.map((piece) => text(piece)), end(), FINISH];
+}
+
+/** A generate function that plays the same events for every request and notes what it was asked. */
+export function playing(events: readonly RunEvent[]): { generate: Generate; requests: RunRequest[] } {
+  const requests: RunRequest[] = [];
+  async function* generate(request: RunRequest): AsyncGenerator<RunEvent> {
+    requests.push(request);
+    yield* events;
+  }
+  return { generate, requests };
+}
+
+/** A run that the test drives by hand. */
+export interface HandRun {
+  readonly request: RunRequest;
+  readonly signal: AbortSignal;
+  /** Delivers events to the reader. */
+  emit(...events: readonly RunEvent[]): void;
+  /** Makes the iterator throw. */
+  fail(error: Error): void;
+  /** Events that the reader has taken so far. */
+  taken(): number;
+  /** Resolves when the reader has let go of the iterator. */
+  readonly closed: Promise<void>;
+}
+
+/** A generate function whose runs the test drives by hand; `next` resolves with the next run that is started. */
+export function byHand(): { generate: Generate; next(): Promise<HandRun> } {
+  const started: HandRun[] = [];
+  const waiting: ((run: HandRun) => void)[] = [];
+  const generate: Generate = (request, signal) => {
+    const queue: (RunEvent | Error)[] = [];
+    let wake: () => void = () => {};
+    let taken = 0;
+    const closed = Promise.withResolvers<void>();
+    const put = (...items: readonly (RunEvent | Error)[]) => {
+      queue.push(...items);
+      wake();
+    };
+    signal.addEventListener("abort", () => wake());
+    const run: HandRun = {
+      request,
+      signal,
+      emit: put,
+      fail: put,
+      taken: () => taken,
+      closed: closed.promise,
+    };
+    const waiter = waiting.shift();
+    if (waiter === undefined) started.push(run);
+    else waiter(run);
+    return (async function* () {
+      try {
+        for (;;) {
+          if (signal.aborted) return;
+          const item = queue.shift();
+          if (item instanceof Error) throw item;
+          if (item === undefined) {
+            await new Promise<void>((resolve) => (wake = resolve));
+            continue;
+          }
+          taken++;
+          yield item;
+          if (item.type === "finish" || item.type === "error") return;
+        }
+      } finally {
+        closed.resolve();
+      }
+    })();
+  };
+  const next = () => {
+    const run = started.shift();
+    if (run !== undefined) return Promise.resolve(run);
+    return new Promise<HandRun>((resolve) => waiting.push(resolve));
+  };
+  return { generate, next };
+}

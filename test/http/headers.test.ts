@@ -1,0 +1,89 @@
+// What every answer carries: the request id and CORS. And the two routes that need no model.
+
+import { describe, expect, test } from "bun:test";
+import { chatBody, testApp } from "../helpers/app.ts";
+import { playing } from "../helpers/run-events.ts";
+
+describe("x-request-id", () => {
+  const paths = ["/health", "/v1/models", "/nope", "/docs", "/api-doc/openapi.json"];
+
+  test.each(paths)("is echoed on %s", async (path) => {
+    const response = await testApp().request(path, { headers: { "x-request-id": "my-id_1" } });
+    expect(response.headers.get("x-request-id")).toBe("my-id_1");
+  });
+
+  test("is made when absent or unusable, a fresh one each time", async () => {
+    const app = testApp();
+    const seen = new Set<string | null>();
+    for (const headers of [{}, {}, { "x-request-id": "a b" }, { "x-request-id": "x".repeat(129) }]) {
+      seen.add((await app.request("/health", { headers })).headers.get("x-request-id"));
+    }
+    expect(seen.size).toBe(4);
+    for (const id of seen) expect(id).toMatch(/^req_[0-9A-Za-z]{24}$/);
+  });
+
+  test("is on streams and errors", async () => {
+    const app = testApp();
+    for (const body of [chatBody({ stream: true }), chatBody({ temperature: 9 })]) {
+      expect((await app.post("/v1/chat/completions", body)).headers.has("x-request-id")).toBe(true);
+    }
+  });
+});
+
+describe("CORS", () => {
+  const origin = { origin: "https://app.example" };
+
+  test("a preflight of any path allows the methods and headers of the API", async () => {
+    const headers = { ...origin, "access-control-request-method": "DELETE" };
+    const response = await testApp().request("/v1/files/x", { method: "OPTIONS", headers });
+    expect(response.status).toBe(204);
+    const get = (name: string) => response.headers.get(`access-control-${name}`);
+    expect(get("allow-origin")).toBe("*");
+    expect(get("allow-methods")).toBe("GET, POST, PUT, DELETE");
+    expect(get("allow-headers")?.toLowerCase().split(", ").toSorted().join(" ")).toBe(
+      "anthropic-beta anthropic-version authorization content-type msgapi-beta msgapi-version x-api-key x-request-id",
+    );
+    expect(get("allow-credentials")).toBeNull();
+  });
+
+  test.each(["/health", "/nope", "/v1/chat/completions"])("answers of %s may be read", async (path) => {
+    const { headers } = await testApp().request(path, { headers: origin });
+    expect(headers.get("access-control-allow-origin")).toBe("*");
+    expect(headers.get("access-control-expose-headers")).toBe("x-request-id");
+  });
+
+  test("streams may be read", async () => {
+    const { headers } = await testApp().post("/v1/chat/completions", chatBody({ stream: true }));
+    expect(headers.get("access-control-allow-origin")).toBe("*");
+  });
+});
+
+describe("health", () => {
+  test.each(["/health", "/"])("GET %s is ok without any model", async (path) => {
+    const response = await testApp(playing([]).generate, { models: () => [] }).request(path);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ status: "ok" });
+  });
+
+  test("HEAD /health is ok", async () => {
+    const response = await testApp().request("/health", { method: "HEAD" });
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe("");
+  });
+});
+
+test("GET /v1/models lists the models as cards", async () => {
+  const response = await testApp(playing([]).generate, {
+    models: () => [
+      { id: "a", created: 1, ownedBy: "svc", status: "loaded" },
+      { id: "b", created: 2, ownedBy: "local", status: "unloaded" },
+    ],
+  }).request("/v1/models");
+  expect(await response.json()).toEqual({
+    object: "list",
+    data: [
+      { id: "a", object: "model", created: 1, owned_by: "svc", status: "loaded" },
+      { id: "b", object: "model", created: 2, owned_by: "local", status: "unloaded" },
+    ],
+  });
+});

@@ -1,0 +1,288 @@
+// The real engine against the fake backend: thousands of arrivals of random length, random aborts, short caches, failing
+// steps. Seeded; a failure names its seed.
+
+import { describe, expect, test } from "bun:test";
+import type { RunEvent, RunRequest } from "../../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { Engine } from "../../src/worker/engine.ts";
+import type { DecodeOutcome } from "../../src/worker/backend.ts";
+import { EOG, FakeBackend, type FakeOptions } from "../helpers/fake-backend.ts";
+
+const OPTIONS: FakeOptions = {
+  slots: 8,
+  cells: 512,
+  batch: 64,
+  ubatch: 32,
+  contextTokens: 256,
+  eogOneIn: 40,
+};
+
+/** mulberry32: small, seeded, good enough to make traffic. */
+function random(seed: number): () => number {
+  let a = seed;
+  return () => {
+    a = (a + 0x6d2b79f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function request(tokens: readonly number[], extra: Partial<RunRequest> = {}): RunRequest {
+  return {
+    model: "default",
+    prompt: { type: "tokens", tokens },
+    sampling: { ...DEFAULT_SAMPLING, seed: 1 },
+    stop: [],
+    choices: 1,
+    truncate: false,
+    ...extra,
+  };
+}
+
+/** What a run said, checked as it says it. */
+class Witness {
+  text = "";
+  accepted = 0;
+  ended: RunEvent | undefined;
+  aborted = false;
+
+  take(event: RunEvent): void {
+    expect(this.ended).toBeUndefined(); // nothing after the end
+    expect(this.aborted).toBe(false); // nothing after an abort
+    if (event.type === "accepted") this.accepted++;
+    else if (event.type !== "error") expect(this.accepted).toBe(1);
+    if (event.type === "text") this.text += event.text;
+    if (event.type === "finish" || event.type === "error") this.ended = event;
+  }
+}
+
+class World {
+  readonly backend: FakeBackend;
+  readonly engine: Engine;
+  readonly witnesses = new Map<number, Witness>();
+  private clock = 0;
+
+  constructor(options: FakeOptions) {
+    this.backend = new FakeBackend(options);
+    this.engine = new Engine({
+      backend: this.backend,
+      emit: (run, event) => this.witness(run).take(event),
+      now: () => (this.clock += 0.5),
+      newSeed: () => 1,
+    });
+  }
+
+  witness(id: number): Witness {
+    const known = this.witnesses.get(id);
+    if (known !== undefined) return known;
+    const fresh = new Witness();
+    this.witnesses.set(id, fresh);
+    return fresh;
+  }
+
+  add(id: number, what: RunRequest): void {
+    this.witness(id);
+    this.engine.add(id, what);
+  }
+
+  abort(id: number): void {
+    this.witness(id).aborted = true;
+    this.engine.abort(id);
+  }
+
+  /** Steps until nothing is left to do; bounded, so that an engine that spins fails. */
+  drain(): void {
+    for (let i = 0; i < 200_000; i++) if (this.engine.step(0) === "idle") return;
+    throw new Error("the engine does not come to rest");
+  }
+
+  expectEmpty(): void {
+    expect(this.engine.runningCount).toBe(0);
+    expect(this.engine.freeSlotCount).toBe(this.backend.slots);
+    expect(this.backend.usedCells).toBe(0);
+    expect(this.backend.openPrompts).toBe(0);
+    expect(this.backend.openSamplers).toBe(0);
+  }
+}
+
+/** The answer by the definition of the fake model, without any engine. */
+function expectedText(
+  backend: FakeBackend,
+  prompt: readonly number[],
+  cap: number,
+): { text: string; reason: string } {
+  const tokens = [...prompt];
+  let text = "";
+  for (let n = 0; n < cap; n++) {
+    const next = backend.next(tokens);
+    if (next === EOG) return { text, reason: "stop" };
+    tokens.push(next);
+    text += String.fromCharCode(next);
+  }
+  return { text, reason: "length" };
+}
+
+describe("seeded traffic", () => {
+  for (const seed of [1, 2, 3, 4, 5, 6]) {
+    test(`seed ${seed}: every run ends exactly once and says what it would say alone`, () => {
+      const chance = random(seed);
+      const world = new World({ ...OPTIONS, cells: seed % 2 === 0 ? 300 : 1024, renderSteps: seed % 3 });
+      const asked = new Map<number, { prompt: number[]; maxTokens: number }>();
+      const runs = 1500;
+      for (let id = 0; id < runs;) {
+        if (chance() < 0.4) {
+          const length = 1 + Math.floor(chance() ** 3 * 250);
+          const prompt = Array.from({ length }, () => Math.floor(chance() * 256));
+          const maxTokens = 1 + Math.floor(chance() * 60);
+          asked.set(id, { prompt, maxTokens });
+          world.add(id++, request(prompt, { maxTokens }));
+        }
+        if (id > 0 && chance() < 0.05) {
+          const victim = Math.floor(chance() * id);
+          if (world.witness(victim).ended === undefined) world.abort(victim);
+        }
+        world.engine.step(0);
+        expect(world.backend.usedCells).toBeLessThanOrEqual(world.backend.cells);
+      }
+      world.drain();
+      world.expectEmpty();
+      let finished = 0;
+      for (const [id, { prompt, maxTokens }] of asked) {
+        const witness = world.witness(id);
+        if (witness.aborted) continue;
+        finished++;
+        expect(witness.ended?.type).toBe("finish");
+        const room = OPTIONS.contextTokens - prompt.length;
+        expect(witness.text).toBe(expectedText(world.backend, prompt, Math.min(maxTokens, room)).text);
+      }
+      expect(finished).toBeGreaterThan(runs / 2);
+    });
+  }
+
+  test("failing and full steps end runs with an error or let them start over, and leak nothing", () => {
+    const chance = random(99);
+    const outcomes: readonly DecodeOutcome[] = [
+      "done",
+      "done",
+      "done",
+      "done",
+      "done",
+      "done",
+      "done",
+      "full",
+      "failed",
+    ];
+    const outcome = (): DecodeOutcome => outcomes[Math.floor(chance() * outcomes.length)] ?? "done";
+    const world = new World({ ...OPTIONS, outcome });
+    for (let id = 0; id < 500; id++) {
+      world.add(
+        id,
+        request(
+          Array.from({ length: 1 + Math.floor(chance() * 100) }, () => 65),
+          { maxTokens: 20 },
+        ),
+      );
+      world.engine.step(0);
+    }
+    world.drain();
+    world.expectEmpty();
+    const ends = [...world.witnesses.values()].map((witness) => witness.ended?.type);
+    expect(ends.every((type) => type === "finish" || type === "error")).toBe(true);
+    expect(ends).toContain("finish");
+    expect(ends).toContain("error");
+  });
+});
+
+describe("one engine", () => {
+  test("an abort frees the slot and its cells before the next step", () => {
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9 });
+    world.add(1, request([1, 2, 3], { maxTokens: 200 }));
+    world.engine.step(0);
+    expect(world.engine.runningCount).toBe(1);
+    world.abort(1);
+    expect(world.engine.freeSlotCount).toBe(OPTIONS.slots);
+    expect(world.backend.usedCells).toBe(0);
+    expect(world.engine.step(0)).toBe("idle");
+  });
+
+  test("a long prompt is cut into chunks and never makes a decoding sequence skip a step", () => {
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9, cells: 1024, contextTokens: 1024 });
+    world.add(1, request([1, 2, 3], { maxTokens: 100 }));
+    world.engine.step(0);
+    const before = world.witness(1).text.length;
+    world.add(
+      2,
+      request(
+        Array.from({ length: 500 }, () => 7),
+        { maxTokens: 1 },
+      ),
+    );
+    let steps = 0;
+    while (world.witness(2).ended === undefined) {
+      world.engine.step(0);
+      steps++;
+      expect(world.witness(1).text.length).toBe(before + steps);
+    }
+    expect(steps).toBeGreaterThan(10);
+    expect(world.backend.largestStep).toBeLessThanOrEqual(OPTIONS.ubatch);
+  });
+
+  test("first come, first served: a short prompt does not overtake a long one for the last slot", () => {
+    const world = new World({ ...OPTIONS, slots: 1, eogOneIn: 1e9 });
+    world.add(1, request([1], { maxTokens: 5 }));
+    world.add(
+      2,
+      request(
+        Array.from({ length: 100 }, () => 2),
+        { maxTokens: 5 },
+      ),
+    );
+    world.add(3, request([3], { maxTokens: 5 }));
+    const order: number[] = [];
+    while (order.length < 3) {
+      world.engine.step(0);
+      for (const [id, { ended }] of world.witnesses)
+        if (ended !== undefined && !order.includes(id)) order.push(id);
+    }
+    expect(order).toEqual([1, 2, 3]);
+  });
+
+  test("a prompt as long as the context is refused with both numbers, or truncated when asked for", () => {
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9 });
+    const prompt = Array.from({ length: 300 }, (_, i) => i % 256);
+    world.add(1, request(prompt));
+    world.add(2, request(prompt, { truncate: true, maxTokens: 10 }));
+    world.drain();
+    const refused = world.witness(1).ended;
+    expect(refused).toMatchObject({ type: "error", error: { code: "context_length_exceeded" } });
+    expect(JSON.stringify(refused)).toContain("300");
+    expect(JSON.stringify(refused)).toContain("256");
+    expect(world.witness(2).text).toBe(expectedText(world.backend, prompt.slice(300 - 246), 10).text);
+    world.expectEmpty();
+  });
+
+  test("an empty prompt is an error of the caller", () => {
+    const world = new World(OPTIONS);
+    world.add(1, request([]));
+    world.drain();
+    expect(world.witness(1).ended).toMatchObject({ type: "error", error: { code: "invalid_request" } });
+    world.expectEmpty();
+  });
+
+  test("without max_tokens an answer ends where the context ends", () => {
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9 });
+    world.add(1, request([1, 2, 3]));
+    world.drain();
+    expect(world.witness(1).text.length).toBe(OPTIONS.contextTokens - 3);
+  });
+
+  test("a stop string that comes in pieces is never emitted, nor is anything after it", () => {
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9 });
+    const whole = expectedText(world.backend, [5, 6], 60).text;
+    const stop = whole.slice(20, 25);
+    world.add(1, request([5, 6], { maxTokens: 60, stop: ["#never#", stop] }));
+    world.drain();
+    expect(world.witness(1).text).toBe(whole.slice(0, whole.indexOf(stop)));
+  });
+});

@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { measured, plan, prefillChunk } from "../../src/worker/scheduler.ts";
+
+interface Fake {
+  readonly known: number;
+  readonly computed: number;
+}
+
+/** Any state the engine can be in: running sequences fit the cells, each sequence alone fits the cache. */
+const states = fc
+  .record({
+    cells: fc.integer({ min: 256, max: 2048 }),
+    budget: fc.integer({ min: 16, max: 512 }),
+    chunk: fc.integer({ min: 16, max: 512 }),
+    slots: fc.integer({ min: 1, max: 16 }),
+    lengths: fc.array(
+      fc.tuple(fc.integer({ min: 1, max: 255 }), fc.double({ min: 0, max: 0.999, noNaN: true })),
+      { maxLength: 16 },
+    ),
+    waiting: fc.array(fc.integer({ min: 1, max: 255 }), { maxLength: 8 }),
+  })
+  .map(({ cells, budget, chunk, slots, lengths, waiting }) => {
+    const running: Fake[] = [];
+    let used = 0;
+    for (const [known, share] of lengths.slice(0, slots)) {
+      const computed = Math.min(Math.floor(known * share), known - 1);
+      if (used + computed > cells) break;
+      used += computed;
+      running.push({ known, computed });
+    }
+    const queue: Fake[] = waiting.map((known) => ({ known, computed: 0 }));
+    return { cells, budget, chunk, running, waiting: queue, freeSlots: slots - running.length };
+  });
+
+describe("plan", () => {
+  test("never exceeds budget, cells or slots, and always makes progress", () => {
+    fc.assert(
+      fc.property(states, (state) => {
+        const { rows, admitted, preempted } = plan(state);
+        const total = rows.reduce((sum, { count }) => sum + count, 0);
+        const kept = state.running.filter((sequence) => !preempted.includes(sequence));
+        const used = kept.reduce((sum, { computed }) => sum + computed, 0);
+        expect(total).toBeLessThanOrEqual(state.budget);
+        expect(used + total).toBeLessThanOrEqual(state.cells);
+        expect(admitted.length).toBeLessThanOrEqual(state.freeSlots);
+        expect(admitted).toEqual(state.waiting.slice(0, admitted.length));
+        for (const { sequence, count } of rows) {
+          expect(count).toBeGreaterThan(0);
+          expect(count).toBeLessThanOrEqual(sequence.known - sequence.computed);
+          expect(kept.includes(sequence) || admitted.includes(sequence)).toBe(true);
+        }
+        expect(new Set(rows.map(({ sequence }) => sequence)).size).toBe(rows.length);
+        if (state.running.length > 0 || (state.waiting.length > 0 && state.freeSlots > 0))
+          expect(total).toBeGreaterThan(0);
+        if (state.running.length > 0) expect(preempted).not.toContain(state.running[0] as Fake);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("is a function of its input", () => {
+    fc.assert(fc.property(states, (state) => expect(plan(state)).toEqual(plan(state))));
+  });
+
+  test("decode rows come first and prefill beside them keeps to the chunk", () => {
+    const decode = { known: 10, computed: 9 };
+    const prompt = { known: 400, computed: 100 };
+    const { rows } = plan({
+      running: [prompt, decode],
+      waiting: [],
+      freeSlots: 0,
+      cells: 4096,
+      budget: 512,
+      chunk: 64,
+    });
+    expect(rows).toEqual([
+      { sequence: decode, count: 1 },
+      { sequence: prompt, count: 64 },
+    ]);
+  });
+
+  test("alone, a prompt gets the whole budget", () => {
+    const prompt = { known: 4000, computed: 0 };
+    const { rows } = plan({
+      running: [],
+      waiting: [prompt],
+      freeSlots: 1,
+      cells: 4096,
+      budget: 512,
+      chunk: 16,
+    });
+    expect(rows).toEqual([{ sequence: prompt, count: 512 }]);
+  });
+
+  test("when cells run out the youngest gives way", () => {
+    const old = { known: 100, computed: 99 };
+    const young = { known: 51, computed: 50 };
+    const { rows, preempted } = plan({
+      running: [old, young],
+      waiting: [],
+      freeSlots: 0,
+      cells: 150,
+      budget: 64,
+      chunk: 16,
+    });
+    expect(preempted).toEqual([young]);
+    expect(rows).toEqual([{ sequence: old, count: 1 }]);
+  });
+});
+
+describe("prefillChunk", () => {
+  test("spends about as long on prefill as the decode rows take, within its bounds", () => {
+    let cost = { decodeMs: 0, prefillTokenMs: 0 };
+    cost = measured(cost, 40, 8, 0); // 8 rows decode in 40 ms
+    cost = measured(cost, 40 + 64, 8, 64); // 64 prompt tokens take another 64 ms
+    expect(cost).toEqual({ decodeMs: 40, prefillTokenMs: 1 });
+    expect(prefillChunk(cost, 512)).toBe(40);
+    expect(prefillChunk({ decodeMs: 1, prefillTokenMs: 10 }, 512)).toBe(16);
+    expect(prefillChunk({ decodeMs: 1, prefillTokenMs: 0.001 }, 512)).toBe(512);
+    expect(prefillChunk({ decodeMs: 0, prefillTokenMs: 0 }, 512)).toBe(64);
+  });
+});
