@@ -89,6 +89,7 @@ class LlamaPrompt implements RenderedPrompt {
   readonly plain: boolean;
   private readonly native: Native;
   private readonly handle: Handle;
+  private freed = false;
 
   constructor(native: Native, handle: Handle, tokens: Int32Array, format: OutputFormat, plain: boolean) {
     this.native = native;
@@ -111,6 +112,8 @@ class LlamaPrompt implements RenderedPrompt {
   }
 
   free(): void {
+    if (this.freed) return;
+    this.freed = true;
     this.native.svc_render_free(this.handle);
   }
 }

@@ -12,11 +12,14 @@ import type {
   BatchColumns,
   DecodeOutcome,
   PendingPrompt,
+  ReuseMode,
+  RowLogprobs,
   SamplerHandle,
   SlotId,
 } from "../src/worker/backend.ts";
 import type { Native } from "./library.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
+import { newSampler } from "./llama-sampler.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
 // ggml.h: enum ggml_type; bytes per element from the block layouts (a q8_0 block is 34 bytes for 32 values).
@@ -35,6 +38,8 @@ const CACHE_TYPES: Readonly<Record<CacheType, { readonly id: number; readonly by
 /** Progress is read this often while a model loads. */
 const LOAD_POLL_MS = 20;
 const LOADED = 1001;
+/** llama.cpp: LLAMA_MAX_SEQ. */
+const SLOTS_MAX = 256;
 /** Share of the free memory that the KV cache takes at most when nobody said how large it should be. */
 const CACHE_SHARE = 0.25;
 /** Cells a sequence can count on when all of them run at once, unless the context is shorter. */
@@ -53,6 +58,9 @@ interface ModelInfo {
   readonly n_head_kv: number;
   readonly n_layer: number;
   readonly n_vocab: number;
+  readonly n_swa: number;
+  readonly recurrent: boolean;
+  readonly hybrid: boolean;
 }
 
 /**
@@ -86,6 +94,19 @@ function physicalCores(): number {
   return Math.max(1, cpus().length);
 }
 
+/** What the model's memory lets us do with cached prefixes. */
+function reuseMode(info: ModelInfo, options: EngineOptions): ReuseMode {
+  // A recurrent state has no positions to cut at; a sliding window has already dropped the older ones.
+  if (info.recurrent || info.hybrid || info.n_swa > 0) return "whole";
+  return options.unified ? "prefix" : "own"; // between separate streams nothing is shared
+}
+
+/** Native sequences: those that run and the kept prefixes, where that costs no memory. */
+function slotCount(info: ModelInfo, { maxSeqs, prefixesMax, unified }: EngineOptions): number {
+  const dear = info.recurrent || info.hybrid || !unified; // each sequence has memory of its own
+  return dear ? maxSeqs : Math.min(SLOTS_MAX, maxSeqs + prefixesMax);
+}
+
 /** Loads a GGUF file, reporting parts per thousand. Throws ServiceError(model_unavailable) with llama.cpp's reason. */
 async function loadModel(
   native: Native,
@@ -114,8 +135,10 @@ async function loadModel(
 export class LlamaBackend implements Backend {
   readonly batch: number;
   readonly ubatch: number;
+  readonly maxSeqs: number;
   readonly slots: number;
   readonly cells: number;
+  readonly reuse: ReuseMode;
   readonly contextTokens: number;
   readonly info: EngineInfo;
   private readonly native: Native;
@@ -131,11 +154,13 @@ export class LlamaBackend implements Backend {
     this.model = model;
     const meta: ModelInfo = JSON.parse(takeText(native, native.svc_model_info(model)));
     const threads = options.threads ?? physicalCores();
+    this.reuse = reuseMode(meta, options);
+    this.maxSeqs = options.maxSeqs;
+    this.slots = slotCount(meta, options);
     this.context = this.openContext(options, chooseCells(options, meta, freemem()), threads);
     this.cells = native.svc_context_get(this.context, 0);
     this.batch = native.svc_context_get(this.context, 1);
     this.ubatch = native.svc_context_get(this.context, 2);
-    this.slots = options.maxSeqs;
     const sequenceCells = native.svc_context_get(this.context, 4);
     this.contextTokens = Math.min(options.contextTokens ?? meta.n_ctx_train, meta.n_ctx_train, sequenceCells);
     this.flags = new Uint8Array(meta.n_vocab);
@@ -149,7 +174,7 @@ export class LlamaBackend implements Backend {
       trainedContext: meta.n_ctx_train,
       contextTokens: this.contextTokens,
       cells: this.cells,
-      maxSeqs: this.slots,
+      maxSeqs: this.maxSeqs,
       threads,
     };
   }
@@ -167,25 +192,13 @@ export class LlamaBackend implements Backend {
 
   private openContext(options: EngineOptions, cells: number, threads: number): Handle {
     const type = CACHE_TYPES[options.cacheType].id;
-    const { ubatch, maxSeqs } = options;
-    const batch = Math.max(options.batch, maxSeqs); // every sequence must be able to take part in a step
+    const { ubatch } = options;
+    const batch = Math.max(options.batch, options.maxSeqs); // every sequence must be able to take part in a step
     const threadsBatch = options.threadsBatch ?? threads;
     const unified = options.unified ? 1 : 0;
     const params = Int32Array.of(
-      cells,
-      batch,
-      ubatch,
-      maxSeqs,
-      threads,
-      threadsBatch,
-      type,
-      type,
-      0,
-      -1,
-      unified,
-      -1,
-      1,
-      0,
+      ...[cells, batch, ubatch, this.slots, threads, threadsBatch, type, type],
+      ...[0, -1, unified, -1, 1, 0],
     );
     const context = this.native.svc_context_new(this.model, params, params.length);
     if (context === null) {
@@ -209,20 +222,37 @@ export class LlamaBackend implements Backend {
     return code === 1 ? "full" : "failed";
   }
 
-  sample(n: number, rows: Int32Array, samplers: BigUint64Array, tokens: Int32Array): void {
-    if (this.native.svc_sample(this.context, n, rows, samplers, tokens) !== 0) tokens.fill(-1, 0, n);
+  sample(
+    n: number,
+    rows: Int32Array,
+    samplers: BigUint64Array,
+    masks: BigUint64Array,
+    tokens: Int32Array,
+  ): void {
+    if (this.native.svc_sample(this.context, n, rows, samplers, masks, tokens) !== 0) tokens.fill(-1, 0, n);
   }
 
-  clearSlot(slot: SlotId): void {
-    this.native.svc_sequence_remove(this.context, slot, 0, -1);
+  logprobs(row: number, token: number, top: number): RowLogprobs {
+    const ids = new Int32Array(Math.max(1, top));
+    const values = new Float32Array(top + 1);
+    const n = this.native.svc_logprobs(this.context, row, token, top, ids, values);
+    if (n < 0) throw new Error(nativeText(this.native.svc_last_error()));
+    return {
+      logprob: values[0] ?? 0,
+      top: Array.from({ length: n }, (_, i) => ({ token: ids[i] ?? 0, logprob: values[i + 1] ?? 0 })),
+    };
   }
 
-  newSampler(params: SamplingParams, seed: number, choice: number): SamplerHandle {
-    const columns = Float32Array.of(params.temperature, params.topP, params.minP, params.topK);
-    const [low, high] = [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0];
-    const sampler = this.native.svc_sampler_new(columns, columns.length, low, high, choice);
-    if (sampler === null) throw new Error(nativeText(this.native.svc_last_error()));
-    return BigInt(sampler) as SamplerHandle;
+  cutSlot(slot: SlotId, from: number): boolean {
+    return this.native.svc_sequence_remove(this.context, slot, from, -1) === 1;
+  }
+
+  shareSlot(source: SlotId, target: SlotId, length: number): void {
+    this.native.svc_sequence_copy(this.context, source, target, 0, length);
+  }
+
+  newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle {
+    return newSampler(this.native, this.model, { params, prompt, seed, choice });
   }
 
   freeSampler(sampler: SamplerHandle): void {
@@ -253,6 +283,11 @@ export class LlamaBackend implements Backend {
     const data = this.native.svc_logits(this.context, row);
     if (data === null) throw new Error(nativeText(this.native.svc_last_error()));
     return new Float32Array(toArrayBuffer(data, 0, this.info.vocabulary * 4).slice(0));
+  }
+
+  /** The native model, for tests that compare with llama.cpp itself. */
+  get modelHandle(): Handle {
+    return this.model;
   }
 
   /** Frees everything native. The backend must not be used afterwards. */

@@ -8,7 +8,9 @@ export type Handle = Pointer | bigint;
 
 /** A C string that stays the library's. NULL gives "". */
 export function nativeText(text: Handle | null): string {
-  return text === null ? "" : new CString(text).toString();
+  if (text === null) return "";
+  // oxlint-disable-next-line typescript/no-unnecessary-type-conversion -- its type says string, but it is a String object
+  return new CString(text).toString();
 }
 
 /** UTF-8 with a terminating 0, for `const char *` arguments. */

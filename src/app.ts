@@ -31,6 +31,7 @@ function engineOptions(model: ModelSettings, { settings, cacheDir, verbosity }: 
     ...(model.model_id === BUILTIN_MODEL_ID ? {} : { modelPath: model.model_id }),
     cacheDir,
     maxSeqs: runtime.max_seqs,
+    prefixesMax: runtime.prefix_cache_n,
     ...(cache.context_len === undefined ? {} : { cells: cache.context_len }),
     ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
     ...(cache.memory_fraction === undefined ? {} : { cacheFraction: cache.memory_fraction }),

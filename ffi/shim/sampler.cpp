@@ -1,11 +1,7 @@
-// Drawing the next token. Exact, and only as much work as the settings need:
-//   greedy               one argmax over the logits
-//   temperature only     two passes (sum, inverse CDF); no candidate array, no sort
-//   min_p                one comparison a token, then a draw from the survivors
-//   top_p                probabilities binned by logit; only the bin that crosses the threshold is sorted
-//   top_k (with others)  the k best by a heap that skips blocks of 64 below its minimum
-// Order of the stages: temperature, top_k, top_p, min_p; the draw is from what is left, renormalised.
+// From the logits of a step to tokens: bias, penalties, masks, then the draw. Bias and penalties touch few tokens, so they
+// are written into the row and taken back after the draw; the row is then as the model left it, for log probabilities.
 
+#include "draw.h"
 #include "guard.h"
 #include "model.h"
 #include "svc_llama.h"
@@ -14,227 +10,127 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 using svc::guard;
 using svc::need;
 
-// One compilation a CPU generation, chosen when the library is loaded.
-#if defined(__x86_64__)
-#define SVC_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define SVC_CLONES
-#endif
-
 namespace {
 
-struct candidate {
-    float logit;  // divided by the temperature
-    int32_t id;
+struct dry_deleter {
+    void operator()(llama_sampler * sampler) { llama_sampler_free(sampler); }
 };
 
-// SplitMix64 (Steele, Lea, Flood 2014): passes BigCrush, one multiply-xor chain a draw, any seed is good.
-struct random_stream {
-    uint64_t state;
-
-    uint64_t next() {
-        uint64_t z = (state += 0x9e3779b97f4a7c15ull);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-        return z ^ (z >> 31);
-    }
-
-    double uniform() { return (double) (next() >> 11) * 0x1.0p-53; }  // [0, 1)
+// How often a token occurred.
+struct occurrence {
+    int32_t in_prompt = 0;
+    int32_t in_answer = 0;
 };
 
 struct sampler {
-    float temperature, top_p, min_p;
-    int32_t top_k;
-    random_stream random;
-    std::vector<float> weight;           // [n_vocab] scratch: exp((logit - max) / temperature)
-    std::vector<candidate> candidates;   // scratch
+    svc::drawer drawer;
+    float repetition = 1, frequency = 0, presence = 0;
+    std::unique_ptr<llama_sampler, dry_deleter> dry;
+    std::vector<llama_logit_bias> bias;
+    std::unordered_map<int32_t, occurrence> history;  // kept only if something reads it
+    std::vector<std::pair<int32_t, float>> undo;      // (token, logit as the model left it), oldest first
+    std::vector<llama_token_data> dry_data;           // scratch
+    std::vector<float> masked;                        // [n_vocab] scratch: the row without forbidden tokens
+
+    bool reads_history() const { return repetition != 1 || frequency != 0 || presence != 0 || dry != nullptr; }
+
+    void accept(int32_t token, bool generated) {
+        if (!reads_history()) return;
+        occurrence & seen = history[token];
+        (generated ? seen.in_answer : seen.in_prompt)++;
+        if (dry != nullptr) llama_sampler_accept(dry.get(), token);
+    }
 };
 
-constexpr int32_t BLOCK = 64;
-constexpr int32_t BINS = 1024;
-constexpr float BIN_WIDTH = 1.0f / 32;  // in units of scaled logit: the bins span 32, beyond that a weight is below 1e-13
-
-// Largest of n values; -inf for none. NaN never wins.
-SVC_CLONES float maximum(const float * x, int32_t n) {
-    float best = -std::numeric_limits<float>::infinity();
-    #pragma omp simd reduction(max : best)
-    for (int32_t i = 0; i < n; i++) best = x[i] > best ? x[i] : best;
-    return best;
+void set_logit(sampler & s, float * logits, int32_t token, float value) {
+    s.undo.emplace_back(token, logits[token]);
+    logits[token] = value;
 }
 
-// First index of the largest value, -1 when nothing is greater than -inf.
-int32_t argmax(const float * x, int32_t n) {
-    float best = -std::numeric_limits<float>::infinity();
-    int32_t at = -1;
-    for (int32_t i = 0; i < n; i += BLOCK) {
-        const int32_t len = std::min(BLOCK, n - i);
-        if (maximum(x + i, len) > best) {
-            for (int32_t j = i; j < i + len; j++) {
-                if (x[j] > best) best = x[j], at = j;
-            }
-        }
+// The forms are llama.cpp's; the windows are those of the interface: repetition over prompt and answer, the other two
+// over the answer.
+void apply_penalties(sampler & s, float * logits) {
+    if (s.repetition == 1 && s.frequency == 0 && s.presence == 0) return;
+    for (const auto & [token, seen] : s.history) {
+        float logit = logits[token];
+        logit = logit <= 0 ? logit * s.repetition : logit / s.repetition;
+        if (seen.in_answer > 0) logit -= (float) seen.in_answer * s.frequency + s.presence;
+        if (logit != logits[token]) set_logit(s, logits, token, logit);
     }
-    return at;
 }
 
-// e^x for x <= 0, to about 2 ulp: range reduction by log2(e) and a degree-6 polynomial, written so that it vectorises.
-inline float exp_nonpositive(float x) {
-    x = x < -87.0f ? -87.0f : x;
-    const float t = x * 1.44269504f;
-    const float k = (float) (int32_t) (t - 0.5f);
-    const float f = (x - k * 0.693359375f) + k * 2.12194440e-4f;
-    float p = 1.3981999507e-3f;
-    p = p * f + 8.3334519073e-3f;
-    p = p * f + 4.1665795894e-2f;
-    p = p * f + 1.6666665459e-1f;
-    p = p * f + 5.0000001201e-1f;
-    p = p * f * f + f + 1.0f;
-    union { int32_t i; float f; } scale;
-    scale.i = ((int32_t) k + 127) << 23;
-    return p * scale.f;
+// DRY can only punish tokens that occurred, so these are all it is shown.
+void apply_dry(sampler & s, float * logits) {
+    if (s.dry == nullptr) return;
+    s.dry_data.clear();
+    for (const auto & entry : s.history) s.dry_data.push_back({ entry.first, logits[entry.first], 0 });
+    llama_token_data_array array = { s.dry_data.data(), s.dry_data.size(), -1, false };
+    llama_sampler_apply(s.dry.get(), &array);
+    for (size_t i = 0; i < array.size; i++) {
+        const llama_token_data & data = array.data[i];
+        if (data.logit != logits[data.id]) set_logit(s, logits, data.id, data.logit);
+    }
 }
 
-// weight[i] = exp((x[i] - top) * inverse_temperature); the sum of each block of 64 goes to the double total.
-SVC_CLONES double weights(const float * x, int32_t n, float top, float inverse_temperature, float * weight) {
-    double total = 0;
-    for (int32_t i = 0; i < n; i += BLOCK) {
-        const int32_t len = std::min(BLOCK, n - i);
+void apply_bias(sampler & s, float * logits, int32_t n) {
+    for (const llama_logit_bias & b : s.bias) {
+        if (b.token >= 0 && b.token < n) set_logit(s, logits, b.token, logits[b.token] + b.bias);
+    }
+}
+
+// Copies the allowed logits, [n_vocab]; mask holds a bit a token, lowest first.
+void copy_allowed(sampler & s, const float * logits, const uint32_t * mask, int32_t n) {
+    s.masked.resize(n);
+    for (int32_t i = 0; i < n; i += 32) {
+        const uint32_t bits = mask[i / 32];
+        const int32_t len = std::min(32, n - i);
         #pragma omp simd
         for (int32_t j = 0; j < len; j++) {
-            const float d = (x[i + j] - top) * inverse_temperature;
-            weight[i + j] = d > -87.0f ? exp_nonpositive(d) : 0.0f;  // also 0 for NaN and -inf
-        }
-        float sum = 0;
-        #pragma omp simd reduction(+ : sum)
-        for (int32_t j = 0; j < len; j++) sum += weight[i + j];
-        total += sum;
-    }
-    return total;
-}
-
-// Inverse CDF over weights >= floor: the first index at which the running sum exceeds target; the last positive one if
-// rounding leaves the target unreached.
-int32_t pick(const float * weight, int32_t n, float floor, double target) {
-    int32_t last = -1;
-    double sum = 0;
-    for (int32_t i = 0; i < n; i++) {
-        if (weight[i] > 0 && weight[i] >= floor) {
-            sum += weight[i];
-            last = i;
-            if (sum > target) break;
+            s.masked[i + j] = (bits >> j & 1) != 0 ? logits[i + j] : -std::numeric_limits<float>::infinity();
         }
     }
-    return last;
 }
 
-SVC_CLONES double mass_above(const float * weight, int32_t n, float floor) {
-    double sum = 0;
-    #pragma omp simd reduction(+ : sum)
-    for (int32_t i = 0; i < n; i++) sum += weight[i] >= floor ? weight[i] : 0.0f;
-    return sum;
-}
-
-// The smallest weight that belongs to the nucleus: bins find where the mass crosses top_p, one bin is sorted. Tokens
-// whose weight equals that of the crossing one all stay in.
-float nucleus_floor(const std::vector<float> & weight, int32_t n, double total, float top_p) {
-    std::vector<double> mass(BINS, 0.0);
-    auto bin_of = [](float w) { return std::min(BINS - 1, (int32_t) (-std::log(w) / BIN_WIDTH)); };
-    for (int32_t i = 0; i < n; i++) {
-        if (weight[i] > 0) mass[bin_of(weight[i])] += weight[i];
+int32_t sample_row(sampler & s, float * logits, const uint32_t * mask, int32_t n) {
+    apply_bias(s, logits, n);
+    apply_penalties(s, logits);
+    apply_dry(s, logits);
+    int32_t token;
+    if (mask == nullptr) {
+        token = s.drawer.draw(logits, n);
+    } else {
+        copy_allowed(s, logits, mask, n);
+        token = s.drawer.draw(s.masked.data(), n);
     }
-    const double wanted = total * top_p;
-    double sum = 0;
-    int32_t bin = 0;
-    while (bin < BINS - 1 && sum + mass[bin] < wanted) sum += mass[bin++];
-    std::vector<float> inside;
-    for (int32_t i = 0; i < n; i++) {
-        if (weight[i] > 0 && bin_of(weight[i]) == bin) inside.push_back(weight[i]);
-    }
-    std::sort(inside.begin(), inside.end(), std::greater<float>());
-    for (float w : inside) {
-        sum += w;
-        if (sum >= wanted) return w;
-    }
-    return inside.empty() ? 0.0f : inside.back();
-}
-
-int32_t sample_full(sampler & s, const float * logits, int32_t n, float top) {
-    s.weight.resize(n);
-    double total = weights(logits, n, top, 1.0f / s.temperature, s.weight.data());
-    float floor = s.min_p;  // the largest weight is 1, so a share of it is the share itself
-    if (s.top_p < 1) floor = std::max(floor, nucleus_floor(s.weight, n, total, s.top_p));
-    if (floor > 0) total = mass_above(s.weight.data(), n, floor);
-    return pick(s.weight.data(), n, floor, s.random.uniform() * total);
-}
-
-// The k largest logits, best first. Equal logits: the lower id first.
-void top_k(sampler & s, const float * logits, int32_t n) {
-    auto better = [](const candidate & a, const candidate & b) {
-        return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
-    };
-    std::vector<candidate> & heap = s.candidates;  // its front is the worst one kept
-    heap.clear();
-    const size_t k = std::min<size_t>(s.top_k, n);
-    for (int32_t i = 0; i < n; i += BLOCK) {
-        const int32_t len = std::min(BLOCK, n - i);
-        if (heap.size() == k && maximum(logits + i, len) <= heap.front().logit) continue;
-        for (int32_t j = i; j < i + len; j++) {
-            const candidate c = { logits[j], j };
-            if (std::isnan(c.logit)) continue;
-            if (heap.size() < k) {
-                heap.push_back(c);
-                std::push_heap(heap.begin(), heap.end(), better);
-            } else if (better(c, heap.front())) {
-                std::pop_heap(heap.begin(), heap.end(), better);
-                heap.back() = c;
-                std::push_heap(heap.begin(), heap.end(), better);
-            }
-        }
-    }
-    std::sort_heap(heap.begin(), heap.end(), better);
-}
-
-int32_t sample_top_k(sampler & s, const float * logits, int32_t n, float top) {
-    top_k(s, logits, n);
-    std::vector<candidate> & best = s.candidates;
-    s.weight.resize(std::max<size_t>(s.weight.size(), best.size()));
-    double total = 0;
-    for (size_t i = 0; i < best.size(); i++) {
-        s.weight[i] = std::exp((best[i].logit - top) / s.temperature);
-        total += s.weight[i];
-    }
-    size_t keep = 0;
-    double sum = 0;
-    while (keep < best.size() && (keep == 0 || (sum < total * s.top_p && s.weight[keep] >= s.min_p))) sum += s.weight[keep++];
-    const int32_t at = pick(s.weight.data(), (int32_t) keep, 0, s.random.uniform() * sum);
-    return at < 0 ? -1 : best[at].id;
-}
-
-int32_t sample_row(sampler & s, const float * logits, int32_t n) {
-    if (s.temperature <= 0 || s.top_k == 1) return argmax(logits, n);
-    const float top = maximum(logits, n);
-    if (!std::isfinite(top)) return -1;
-    return s.top_k > 0 && s.top_k < n ? sample_top_k(s, logits, n, top) : sample_full(s, logits, n, top);
+    for (auto it = s.undo.rbegin(); it != s.undo.rend(); ++it) logits[it->first] = it->second;
+    s.undo.clear();
+    if (token >= 0) s.accept(token, true);
+    return token;
 }
 
 }  // namespace
 
 void * svc_sampler_new(const float * params, int32_t n, uint32_t seed_low, uint32_t seed_high, uint32_t stream) {
     return guard<void *>(nullptr, [&]() -> void * {
-        if (params == nullptr || n < 4) throw std::invalid_argument("a sampler needs four parameters");
+        if (params == nullptr || n < 7) throw std::invalid_argument("a sampler needs seven parameters");
         auto s = std::make_unique<sampler>();
-        s->temperature = params[0];
-        s->top_p = params[1];
-        s->min_p = params[2];
-        s->top_k = (int32_t) params[3];
+        s->drawer.temperature = params[0];
+        s->drawer.top_p = params[1];
+        s->drawer.min_p = params[2];
+        s->drawer.top_k = (int32_t) params[3];
+        s->repetition = params[4];
+        s->frequency = params[5];
+        s->presence = params[6];
         // Streams of one seed start far apart: each is a draw of a generator that is never used otherwise.
-        random_stream base{ ((uint64_t) seed_high << 32 | seed_low) ^ 0x6a09e667f3bcc909ull };
-        for (uint32_t i = 0; i <= stream; i++) s->random.state = base.next();
+        svc::random_stream base;
+        base.state = ((uint64_t) seed_high << 32 | seed_low) ^ 0x6a09e667f3bcc909ull;
+        for (uint32_t i = 0; i <= stream; i++) s->drawer.random.state = base.next();
         return s.release();
     });
 }
@@ -246,17 +142,54 @@ void svc_sampler_free(void * handle) {
     });
 }
 
-int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_t * samplers, int32_t * token) {
+int32_t svc_sampler_bias(void * handle, int32_t n, const int32_t * token, const float * bias) {
+    return guard<int32_t>(-1, [&] {
+        sampler & s = need<sampler>(handle, "sampler");
+        s.bias.clear();
+        for (int32_t i = 0; i < n; i++) {
+            // The ends of the interface's range mean "never" and "always", which a finite number would only approach.
+            const float value = bias[i] <= -100 ? -std::numeric_limits<float>::infinity() : bias[i] >= 100 ? 1e6f : bias[i];
+            s.bias.push_back({ token[i], value });
+        }
+        return 0;
+    });
+}
+
+int32_t svc_sampler_dry(void * handle, void * model, float multiplier, float base, int32_t allowed_length,
+                        const char * breakers) {
+    return guard<int32_t>(-1, [&] {
+        sampler & s = need<sampler>(handle, "sampler");
+        const llama_model * m = &need<llama_model>(model, "model");
+        std::vector<const char *> list;
+        for (const char * text = breakers; text != nullptr && *text != 0; text += strlen(text) + 1) list.push_back(text);
+        s.dry.reset(llama_sampler_init_dry(llama_model_get_vocab(m), multiplier, base, allowed_length,
+                                           llama_model_n_ctx_train(m), list.data(), list.size()));
+        if (s.dry == nullptr) throw std::runtime_error("the DRY sampler could not be made");
+        return 0;
+    });
+}
+
+int32_t svc_sampler_accept(void * handle, int32_t n, const int32_t * token) {
+    return guard<int32_t>(-1, [&] {
+        sampler & s = need<sampler>(handle, "sampler");
+        for (int32_t i = 0; i < n; i++) s.accept(token[i], false);
+        return 0;
+    });
+}
+
+int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_t * samplers, const uint64_t * masks,
+                   int32_t * token) {
     return guard<int32_t>(-1, [&] {
         svc::context & c = need<svc::context>(context, "context");
         const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(c.model));
         llama_synchronize(c.ctx);
         // Looked up before the parallel part: the library's getter is not meant for several threads.
-        std::vector<const float *> logits(n);
+        std::vector<float *> logits(n);
         for (int32_t i = 0; i < n; i++) logits[i] = llama_get_logits_ith(c.ctx, row[i]);
         auto draw = [&](int32_t i) {
             sampler * s = reinterpret_cast<sampler *>(samplers[i]);
-            token[i] = s == nullptr || logits[i] == nullptr ? -1 : sample_row(*s, logits[i], n_vocab);
+            const uint32_t * mask = reinterpret_cast<const uint32_t *>(masks[i]);
+            token[i] = s == nullptr || logits[i] == nullptr ? -1 : sample_row(*s, logits[i], mask, n_vocab);
         };
         const int32_t threads = std::min(n, c.n_threads);
         // A parallel region costs a few microseconds, about one argmax over a 32k vocabulary.
@@ -266,6 +199,25 @@ int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_
     });
 }
 
-int32_t svc_sample_logits(void * handle, const float * logits, int32_t n_vocab) {
-    return guard<int32_t>(-1, [&] { return sample_row(need<sampler>(handle, "sampler"), logits, n_vocab); });
+int32_t svc_sample_logits(void * handle, float * logits, int32_t n_vocab) {
+    return guard<int32_t>(-1, [&] { return sample_row(need<sampler>(handle, "sampler"), logits, nullptr, n_vocab); });
+}
+
+int32_t svc_logprobs(void * context, int32_t row, int32_t token, int32_t n_top, int32_t * top, float * logprob) {
+    return guard<int32_t>(-1, [&] {
+        svc::context & c = need<svc::context>(context, "context");
+        const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(c.model));
+        const float * logits = llama_get_logits_ith(c.ctx, row);
+        if (logits == nullptr) throw std::invalid_argument("the row has no logits");
+        if (token < 0 || token >= n_vocab) throw std::invalid_argument("the token is outside the vocabulary");
+        thread_local std::vector<float> scratch;
+        const double total = svc::log_sum_exp(logits, n_vocab, scratch);
+        logprob[0] = (float) (logits[token] - total);
+        const std::vector<svc::candidate> best = n_top > 0 ? svc::best(logits, n_vocab, n_top) : std::vector<svc::candidate>();
+        for (size_t i = 0; i < best.size(); i++) {
+            top[i] = best[i].id;
+            logprob[i + 1] = (float) (best[i].logit - total);
+        }
+        return (int32_t) best.size();
+    });
 }

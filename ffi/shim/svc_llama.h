@@ -94,17 +94,31 @@ SVC_API const float * svc_logits(void * context, int32_t i);
 
 // ---- sampling ------------------------------------------------------------------------------------------------
 
-// params: f32 columns: 0 temperature (0 = greedy), 1 top_p (1 = off), 2 min_p (0 = off), 3 top_k (0 = off).
+// params: f32 columns: 0 temperature (0 = greedy), 1 top_p (1 = off), 2 min_p (0 = off), 3 top_k (0 = off),
+// 4 repetition penalty (1 = off), 5 frequency penalty (0 = off), 6 presence penalty (0 = off).
 // The random stream is a function of (seed_low, seed_high, stream) alone.
 SVC_API void * svc_sampler_new(const float * params, int32_t n_params, uint32_t seed_low, uint32_t seed_high,
                                uint32_t stream);
 SVC_API void svc_sampler_free(void * sampler);
+// Adds bias[n] to the logits of token[n]; <= -100 bans, >= 100 forces. Replaces an earlier list. 0, or -1.
+SVC_API int32_t svc_sampler_bias(void * sampler, int32_t n, const int32_t * token, const float * bias);
+// Switches DRY on. breakers: texts, each ended by 0, the list by an empty one; may be NULL. Before any accept. 0, or -1.
+SVC_API int32_t svc_sampler_dry(void * sampler, void * model, float multiplier, float base, int32_t allowed_length,
+                                const char * breakers);
+// Tells the sampler the prompt, for repetition penalty and DRY; drawn tokens it accepts by itself. 0, or -1.
+SVC_API int32_t svc_sampler_accept(void * sampler, int32_t n, const int32_t * token);
 // Draws one token for each of n rows from the logits of the last decode, in parallel over rows.
-// row[n] batch index of each row's output, sampler[n] its handle, token[n] receives ids; -1 where the logits held no
-// finite value or the row had no output. Consumes one random number a row. 0, or -1 and nothing was drawn.
-SVC_API int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_t * sampler, int32_t * token);
+// row[n] batch index of each row's output, sampler[n] its handle, mask[n] address of its bitset of allowed tokens
+// (uint32 words, lowest bit first) or 0; token[n] receives ids; -1 where no allowed token has a finite logit or the row
+// had no output. Consumes one random number a row. The logits stay as the model left them. 0, or -1: nothing was drawn.
+SVC_API int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_t * sampler,
+                           const uint64_t * mask, int32_t * token);
 // The same for one row of given logits [n_vocab]; for tests. Returns the token, -1 on failure.
-SVC_API int32_t svc_sample_logits(void * sampler, const float * logits, int32_t n_vocab);
+SVC_API int32_t svc_sample_logits(void * sampler, float * logits, int32_t n_vocab);
+// Log probabilities under the model's own distribution at an output row of the last decode: logprob[0] of `token`, then
+// those of the n_top most likely tokens, whose ids go to top[n_top]; logprob has room for n_top + 1. Returns how many of
+// the top there are, -1 on failure.
+SVC_API int32_t svc_logprobs(void * context, int32_t row, int32_t token, int32_t n_top, int32_t * top, float * logprob);
 
 // ---- chat templates and output parsing (llama.cpp's common library) --------------------------------------------
 

@@ -8,6 +8,26 @@ export const KEEP_ALIVE_MS = 10_000;
 export const STOP_STRINGS_MAX = 64;
 /** Characters of one stop string. */
 export const STOP_STRING_CHARS_MAX = 1024;
+/** Sequence breakers that a request may give to DRY sampling, and the characters of one. */
+export const DRY_BREAKERS_MAX = 64;
+export const DRY_BREAKER_CHARS_MAX = 128;
+/** Continuations of one prompt. The base dialect allows 128. */
+export const CHOICES_MAX = 128;
+/** Alternatives reported a token, in chat and in completions. Base dialect. */
+export const TOP_LOGPROBS_MAX = 20;
+export const COMPLETION_TOP_LOGPROBS_MAX = 5;
+/** Prompts of one completions request, and continuations of all of them together. */
+export const COMPLETION_PROMPTS_MAX = 256;
+export const COMPLETION_CHOICES_MAX = 1024;
+/** Inputs of one embeddings request. The base dialect allows 2048. */
+export const EMBED_INPUTS_MAX = 2048;
+/** Token ids are 32-bit in the engine. */
+export const TOKEN_ID_MAX = 2 ** 31 - 1;
+/** Tools that a request may declare, and characters of a tool's name. */
+export const TOOLS_MAX = 1024;
+export const TOOL_NAME_CHARS_MAX = 256;
+/** Grammars of one grammar set. */
+export const GRAMMARS_MAX = 64;
 /** Messages in one conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */

@@ -4,11 +4,12 @@
 // knows no dialect and no dialect knows the engine. Everything here is plain data that can cross a process.
 //
 // Order of events of one run:
-//   accepted (text | reasoning | tool_call_*)* choice_end{n} finish      success
+//   accepted (text | reasoning | tool_call_*)* choice_end{n} finish      success; choices interleave
 //   accepted? … error                                                    failure
 // Exactly one terminal event (`finish` or `error`) ends every run. An `error` before `accepted` still has an
 // HTTP status to travel in; afterwards it travels in-band.
 
+import type { Constraint } from "./constraint.ts";
 import type { ErrorData } from "./error.ts";
 import type { Message, ToolSpec } from "./message.ts";
 import type { SamplingParams } from "./sampling.ts";
@@ -37,7 +38,8 @@ export type Prompt =
       readonly toolChoice: ToolChoice;
       readonly thinking: Thinking;
     }
-  | { readonly type: "text"; readonly text: string }
+  /** `suffix`: what comes after the gap to fill, for models with fill-in-the-middle tokens. */
+  | { readonly type: "text"; readonly text: string; readonly suffix?: string }
   | { readonly type: "tokens"; readonly tokens: readonly number[] };
 
 export interface RunRequest {
@@ -47,12 +49,33 @@ export interface RunRequest {
   readonly sampling: SamplingParams;
   /** Strings that end a choice; never emitted. */
   readonly stop: readonly string[];
-  /** Cap on generated tokens of each choice; absent means "until the context is full". */
+  /** Cap on generated tokens of each choice, 0 only together with `echo`; absent means "until the context is full". */
   readonly maxTokens?: number;
+  /** Emit the prompt's own text before the answer, with log probabilities where asked for. Not for chat prompts. */
+  readonly echo?: boolean;
   /** Number of independent continuations. */
   readonly choices: number;
+  /** Report log probabilities of the drawn tokens and of the `top` most likely alternatives (0 … 20). */
+  readonly logprobs?: { readonly top: number };
+  /** What the content of the answer must look like. Reasoning before it is free. */
+  readonly constraint?: Constraint;
   /** Drop the oldest prompt tokens instead of failing when the prompt exceeds the context. */
   readonly truncate: boolean;
+}
+
+/** A token and how likely it was, natural logarithm, under the model's own distribution (before any sampling stage). */
+export interface TokenChance {
+  readonly token: number;
+  /** Text of the token; U+FFFD stands for bytes that are no whole character by themselves. */
+  readonly text: string;
+  /** Its bytes, since `text` may have lost some. */
+  readonly bytes: readonly number[];
+  readonly logprob: number;
+}
+
+/** A drawn token with the most likely ones at its place, best first. */
+export interface TokenLogprob extends TokenChance {
+  readonly top: readonly TokenChance[];
 }
 
 /** Why a choice ended. */
@@ -78,8 +101,13 @@ export interface Timings {
 
 export type RunEvent =
   | { readonly type: "accepted"; readonly promptTokens: number }
-  | { readonly type: "text"; readonly choice: number; readonly text: string }
-  | { readonly type: "reasoning"; readonly choice: number; readonly text: string }
+  | {
+      readonly type: "text" | "reasoning";
+      readonly choice: number;
+      readonly text: string;
+      /** Where asked for: the tokens drawn since the last event of this choice, this text's among them. */
+      readonly logprobs?: readonly TokenLogprob[];
+    }
   | {
       readonly type: "tool_call_start";
       readonly choice: number;
@@ -97,6 +125,23 @@ export type RunEvent =
   | { readonly type: "choice_end"; readonly choice: number; readonly reason: FinishReason }
   | { readonly type: "finish"; readonly usage: Usage; readonly timings: Timings }
   | { readonly type: "error"; readonly error: ErrorData };
+
+/** Texts or token sequences to embed. Each becomes one vector. */
+export interface EmbedRequest {
+  readonly model: string;
+  readonly inputs: readonly (string | readonly number[])[];
+  /** Cut inputs at the context instead of failing. */
+  readonly truncate: boolean;
+}
+
+export interface EmbedResult {
+  /** [inputs][dimensions], each of unit length. */
+  readonly vectors: readonly (readonly number[])[];
+  readonly promptTokens: number;
+}
+
+/** Embeds; throws ServiceError. Aborting the signal drops the work and rejects. */
+export type Embed = (request: EmbedRequest, signal: AbortSignal) => Promise<EmbedResult>;
 
 /** Starts a run and yields its events. Aborting the signal ends the run; the iterator then just ends. */
 export type Generate = (request: RunRequest, signal: AbortSignal) => AsyncIterable<RunEvent>;

@@ -18,6 +18,8 @@ export interface EngineOptions {
   readonly cacheDir: string;
   /** Sequences decoded at once. */
   readonly maxSeqs: number;
+  /** Finished prefixes kept in the KV cache for reuse; 0 keeps and shares none. */
+  readonly prefixesMax: number;
   /** Size of the KV cache in cells (tokens); absent: chosen from the model and the free memory. */
   readonly cells?: number;
   /** Size of the KV cache as bytes or as a share of the free memory; at most one of the three is given. */

@@ -6,6 +6,12 @@ import type { Prompt } from "../core/run.ts";
 /** Native sequence id: a share of the KV cache that holds one sequence's cells. 0 … slots-1. */
 export type SlotId = number & { readonly __brand: "SlotId" };
 
+/**
+ * How KV cells may be reused. prefix: any beginning of any slot, also of one in use. own: a slot may be cut and go on,
+ * but nothing can be shared between slots. whole: a slot's memory can't be cut; it can only go on from its end.
+ */
+export type ReuseMode = "prefix" | "own" | "whole";
+
 /** Opaque native sampler. */
 export type SamplerHandle = bigint & { readonly __brand: "SamplerHandle" };
 
@@ -22,6 +28,12 @@ export interface BatchColumns {
  * cache; their slots must be cleared.
  */
 export type DecodeOutcome = "done" | "full" | "failed";
+
+/** Natural logarithms of probabilities under the model's own distribution. */
+export interface RowLogprobs {
+  readonly logprob: number;
+  readonly top: readonly { readonly token: number; readonly logprob: number }[];
+}
 
 /** A message as the output parser sees it so far. */
 export interface ParsedMessage {
@@ -72,17 +84,35 @@ export interface Backend {
   readonly batch: number;
   /** Tokens of one compute batch: a pass is cut into pieces of this size. */
   readonly ubatch: number;
+  /** Sequences that may run at once. */
+  readonly maxSeqs: number;
+  /** Native sequences: those that run and those kept for reuse. */
   readonly slots: number;
   readonly cells: number;
+  readonly reuse: ReuseMode;
   readonly contextTokens: number;
   /** Begins to render and tokenize; prompts are done one after the other. */
   render(prompt: Prompt): PendingPrompt;
   decode(columns: BatchColumns, n: number): DecodeOutcome;
-  /** Draws a token for each of the first n rows; -1 where a row has no usable logits. */
-  sample(n: number, rows: Int32Array, samplers: BigUint64Array, tokens: Int32Array): void;
-  /** Forgets what a slot holds. */
-  clearSlot(slot: SlotId): void;
-  newSampler(params: SamplingParams, seed: number, choice: number): SamplerHandle;
+  /**
+   * Draws a token for each of the first n rows; -1 where a row has no usable logits. `masks` holds the address of each
+   * row's bitset of allowed tokens, or 0.
+   */
+  sample(
+    n: number,
+    rows: Int32Array,
+    samplers: BigUint64Array,
+    masks: BigUint64Array,
+    tokens: Int32Array,
+  ): void;
+  /** Log probability of a token at a row of the last decode, and the `top` most likely ones, best first. */
+  logprobs(row: number, token: number, top: number): RowLogprobs;
+  /** Forgets a slot's positions from `from` on. False: this memory can't be cut there, nothing has changed. */
+  cutSlot(slot: SlotId, from: number): boolean;
+  /** Lets the empty slot `target` share the first `length` positions of `source`. */
+  shareSlot(source: SlotId, target: SlotId, length: number): void;
+  /** A sampler for one choice. `prompt` is what repetition is counted over besides the answer. */
+  newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle;
   freeSampler(sampler: SamplerHandle): void;
   /** Bytes of a token; with `visible`, control tokens too. The array must not be changed. */
   tokenBytes(token: number, visible: boolean): Uint8Array;

@@ -12,6 +12,7 @@ export class Batch<S extends Sequence> {
   readonly drawn: S[] = [];
   readonly batchRows: Int32Array; // [slots] row of each drawn sequence's last token
   readonly samplers: BigUint64Array; // [slots]
+  readonly masks: BigUint64Array; // [slots] address of each drawn sequence's bitset of allowed tokens, 0 for none
   readonly tokens: Int32Array; // [slots] what was drawn
 
   constructor(rows: number, slots: number) {
@@ -23,6 +24,7 @@ export class Batch<S extends Sequence> {
     };
     this.batchRows = new Int32Array(slots);
     this.samplers = new BigUint64Array(slots);
+    this.masks = new BigUint64Array(slots);
     this.tokens = new Int32Array(slots);
   }
 
@@ -36,7 +38,7 @@ export class Batch<S extends Sequence> {
       sequence.copyTokens(sequence.computed, count, token, at);
       for (let i = 0; i < count; i++) position[at + i] = sequence.computed + i;
       slot.fill(sequence.slot ?? -1, at, at + count);
-      output.fill(0, at, at + count);
+      output.fill(sequence.scoresPrompt ? 1 : 0, at, at + count);
       at += count;
       if (sequence.gap > 1) prefill += count;
       if (count === sequence.gap) {

@@ -2,14 +2,24 @@
 // step awaits, so between two steps every invariant holds.
 
 import { assert } from "../core/assert.ts";
-import { ServiceError, type ErrorData } from "../core/error.ts";
+import type { ErrorData } from "../core/error.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
+import { type Arrival, Arrivals } from "./arrivals.ts";
 import { Batch } from "./batch.ts";
-import type { Backend, PendingPrompt, RenderedPrompt, SlotId } from "./backend.ts";
+import type { Backend, RenderedPrompt } from "./backend.ts";
 import { TokenTexts } from "./detokenize.ts";
+import { KvCache } from "./kv.ts";
+import { Logprobs } from "./logprobs.ts";
 import { type ChoiceOutput, type Emit, planLength, RunState } from "./run-state.ts";
-import { measured, plan, prefillChunk, type PlannedRows, type StepCost } from "./scheduler.ts";
+import {
+  type Candidate,
+  measured,
+  plan,
+  prefillChunk,
+  type PlannedRows,
+  type StepCost,
+} from "./scheduler.ts";
 import { Sequence } from "./sequence.ts";
 
 /** What a sequence of the engine belongs to. */
@@ -20,16 +30,10 @@ interface Choice {
 
 type EngineSequence = Sequence<Choice>;
 
-/** A request whose prompt is still being rendered. */
-interface Arrival {
-  readonly id: RunId;
-  readonly request: RunRequest;
-  readonly pending: PendingPrompt;
-  readonly arrivedMs: number;
-}
-
 export interface EngineDeps {
   readonly backend: Backend;
+  /** Finished prefixes kept for reuse; 0 keeps none. */
+  readonly prefixesMax: number;
   readonly emit: Emit;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -45,57 +49,49 @@ const ENGINE_FAILED: ErrorData = {
   message: "The model's engine could not compute this request. It has been reset; send the request again.",
 };
 
+/** Waiting sequences looked at in one step. */
+const CANDIDATES_MAX = 8;
+
 export class Engine {
   private readonly backend: Backend;
-  private readonly emit: Emit;
   private readonly now: () => number;
   private readonly newSeed: () => number;
+  private readonly emit: Emit;
   private readonly texts = new TokenTexts();
   private readonly batch: Batch<EngineSequence>;
-  private arrivals: Arrival[] = [];
+  private readonly kv: KvCache;
+  private readonly arrivals: Arrivals;
+  private readonly logprobs: Logprobs;
   private waiting: EngineSequence[] = []; // first come first
   private running: EngineSequence[] = []; // in order of admission
-  private readonly freeSlots: SlotId[];
   /** Tokens of a step: one compute batch, so that newcomers and aborts never wait for more; but every row has its turn. */
   private readonly budget: number;
   private cost: StepCost = { decodeMs: 0, prefillTokenMs: 0 };
 
-  constructor({ backend, emit, now, newSeed }: EngineDeps) {
+  constructor({ backend, prefixesMax, emit, now, newSeed }: EngineDeps) {
     this.backend = backend;
-    this.emit = emit;
     this.now = now;
     this.newSeed = newSeed;
-    this.budget = Math.min(backend.batch, Math.max(backend.ubatch, backend.slots));
-    this.batch = new Batch(this.budget, backend.slots);
-    // Highest first, so that pop() hands out slot 0 first.
-    this.freeSlots = Array.from({ length: backend.slots }, (_, i) => (backend.slots - 1 - i) as SlotId);
+    this.emit = emit;
+    this.budget = Math.min(backend.batch, Math.max(backend.ubatch, backend.maxSeqs));
+    this.batch = new Batch(this.budget, backend.maxSeqs);
+    this.kv = new KvCache(backend, prefixesMax);
+    this.arrivals = new Arrivals(backend, emit, now);
+    this.logprobs = new Logprobs(backend, this.texts);
   }
 
   /** Takes a run. Its events follow from the next steps on. */
   add(id: RunId, request: RunRequest): void {
-    try {
-      this.arrivals.push({
-        id,
-        request,
-        pending: this.backend.render(request.prompt),
-        arrivedMs: this.now(),
-      });
-    } catch (error) {
-      this.emit(id, { type: "error", error: toErrorData(error) });
-    }
+    this.arrivals.add(id, request);
   }
 
   /** Ends a run without further events. Unknown ids are ignored: the run may just have ended. */
   abort(id: RunId): void {
-    const arrival = this.arrivals.find((entry) => entry.id === id);
-    if (arrival !== undefined) {
-      arrival.pending.free();
-      this.arrivals = this.arrivals.filter((entry) => entry !== arrival);
-    }
+    this.arrivals.abort(id);
     for (const sequence of [...this.running, ...this.waiting]) {
       const { run } = sequence.owner;
       if (run.id !== id) continue;
-      this.release(sequence);
+      this.release(sequence, true);
       run.close();
     }
   }
@@ -105,92 +101,96 @@ export class Engine {
     return this.running.length;
   }
 
-  /** Slots that no sequence holds, for tests. */
-  get freeSlotCount(): number {
-    return this.freeSlots.length;
+  /** The cache, for tests and metrics. */
+  get cache(): KvCache {
+    return this.kv;
   }
 
   /** One step. `waitMs` is how long it may wait for a prompt to be rendered when there is nothing to compute. */
   step(waitMs: number): StepOutcome {
     const busy = this.running.length > 0 || this.waiting.length > 0;
-    this.takeArrivals(busy ? 0 : waitMs);
+    this.arrivals.take(busy ? 0 : waitMs, (arrival, prompt) => this.accept(arrival, prompt));
     const rows = this.schedule();
-    if (rows.length === 0) {
-      assert(this.running.length === 0, "running sequences always have rows");
-      return this.arrivals.length > 0 ? "rendering" : "idle";
+    if (rows.length > 0) {
+      this.compute(rows);
+      return "worked";
     }
-    this.compute(rows);
-    return "worked";
-  }
-
-  private takeArrivals(waitMs: number): void {
-    for (let arrival = this.arrivals[0]; arrival !== undefined; arrival = this.arrivals[0]) {
-      const { id, pending } = arrival;
-      try {
-        const prompt = pending.take(waitMs);
-        if (prompt === undefined) return;
-        this.arrivals.shift();
-        this.accept(arrival, prompt);
-      } catch (error) {
-        if (this.arrivals[0] === arrival) this.arrivals.shift();
-        this.emit(id, { type: "error", error: toErrorData(error) });
-      }
-    }
+    assert(this.running.length === 0 && this.waiting.length === 0, "whoever waits alone is admitted");
+    return this.arrivals.count > 0 ? "rendering" : "idle";
   }
 
   private accept(arrival: Arrival, prompt: RenderedPrompt): void {
     const { request } = arrival;
-    const length = planLength(prompt.tokens.length, request.maxTokens, request.truncate, this.backend);
-    if (length === undefined || prompt.tokens.length === 0) {
-      prompt.free();
-      throw length === undefined ? this.tooLong(prompt.tokens.length) : emptyPrompt();
-    }
-    const run = new RunState(arrival, prompt, length.cap, this.emit);
-    const tokens = prompt.tokens.subarray(length.drop);
+    const { drop, cap } = planLength(prompt.tokens.length, request, this.backend.contextTokens);
+    const run = new RunState(arrival, prompt, cap, this.emit);
+    const tokens = prompt.tokens.subarray(drop);
     const seed = request.sampling.seed ?? this.newSeed();
+    const scores = request.echo === true && request.logprobs !== undefined;
     for (let choice = 0; choice < request.choices; choice++) {
-      const sampler = this.backend.newSampler(request.sampling, seed, choice);
-      this.waiting.push(new Sequence({ run, output: run.newOutput(choice, this.texts) }, tokens, sampler));
+      const output = run.newOutput(choice, this.texts);
+      if (request.echo === true && !scores) output.echo(this.promptText(tokens));
+      const sampler = this.backend.newSampler(request.sampling, tokens, seed, choice);
+      const sequence = new Sequence({ run, output }, tokens, sampler, scores);
+      if (cap === 0 && !scores) this.endChoice(sequence, "length", false, this.now());
+      else this.waiting.push(sequence);
     }
   }
 
-  private tooLong(tokens: number): ServiceError {
-    const { contextTokens } = this.backend;
-    return new ServiceError(
-      "context_length_exceeded",
-      `The prompt has ${tokens} tokens, but the model's context holds ${contextTokens} including the answer. ` +
-        "Shorten it, or set truncate_sequence to true to drop its beginning.",
-      { param: "messages" },
+  private promptText(tokens: Int32Array): string {
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    const text = Array.from(tokens, (token) =>
+      decoder.decode(this.backend.tokenBytes(token, false), { stream: true }),
     );
+    return text.join("") + decoder.decode();
   }
 
   /** Plans the step and moves sequences in and out of their slots as it says. */
   private schedule(): readonly PlannedRows<EngineSequence>[] {
-    const { rows, admitted, preempted } = plan({
+    const { rows, admitted, preempted } = plan<EngineSequence>({
       running: this.running,
-      waiting: this.waiting,
-      freeSlots: this.freeSlots.length,
-      cells: this.backend.cells,
+      candidates: this.candidates(),
+      freeSlots: this.freeRuns(),
+      freeCells: this.kv.availableCells,
+      exclusiveCells: (sequence) => this.kv.exclusiveCells(sequence),
       budget: this.budget,
       chunk: prefillChunk(this.cost, this.backend.ubatch),
     });
     if (preempted.length > 0) this.preempt(preempted);
-    if (admitted.length > 0) {
-      this.waiting.splice(0, admitted.length);
-      for (const sequence of admitted) {
-        const slot = this.freeSlots.pop();
-        assert(slot !== undefined, "admissions are limited by free slots");
-        sequence.slot = slot;
-        this.running.push(sequence);
-      }
+    for (const { sequence, shared } of admitted) {
+      this.kv.admit(sequence, this.running, shared);
+      this.waiting.splice(this.waiting.indexOf(sequence), 1);
+      this.running.push(sequence);
+      const { run, output } = sequence.owner;
+      if (output.index === 0 && sequence.generated === 0) run.cachedTokens = sequence.computed;
     }
+    this.kv.makeRoom(rows.reduce((sum, { count }) => sum + count, 0));
     return rows;
+  }
+
+  private freeRuns(): number {
+    return Math.min(this.backend.maxSeqs - this.running.length, this.kv.availableSlots);
+  }
+
+  /** The first waiting sequences with what each finds in the cache, less those that had better wait for a prefix. */
+  private candidates(): readonly Candidate<EngineSequence>[] {
+    if (this.waiting.length === 0) return [];
+    const candidates: Candidate<EngineSequence>[] = [];
+    const ahead: EngineSequence[] = [];
+    const most = Math.min(CANDIDATES_MAX, this.freeRuns());
+    for (const sequence of this.waiting) {
+      if (candidates.length >= most) break;
+      const { shared, sharedPinned, wait } = this.kv.match(sequence, this.running, ahead);
+      if (wait) continue;
+      candidates.push({ sequence, shared, sharedPinned });
+      ahead.push(sequence);
+    }
+    return candidates;
   }
 
   /** Gives up the cells of some sequences; they start over from their known tokens when there is room again. */
   private preempt(sequences: readonly EngineSequence[]): void {
     for (const sequence of sequences) {
-      this.releaseSlot(sequence);
+      this.kv.release(sequence, false);
       this.running.splice(this.running.indexOf(sequence), 1);
       this.waiting.unshift(sequence);
     }
@@ -202,16 +202,41 @@ export class Engine {
     const outcome = this.backend.decode(this.batch.columns, this.batch.count);
     if (outcome === "full") return this.makeRoom();
     if (outcome === "failed") return this.failAll(rows);
-    for (const { sequence, count } of rows) sequence.computed += count;
-    const { drawn, batchRows, samplers, tokens } = this.batch;
-    if (drawn.length > 0) this.backend.sample(drawn.length, batchRows, samplers, tokens);
+    this.scorePrompts(rows);
+    for (const { sequence, count } of rows) this.kv.extend(sequence, count);
+    const { drawn, batchRows, samplers, masks, tokens } = this.batch;
+    if (drawn.length > 0) this.backend.sample(drawn.length, batchRows, samplers, masks, tokens);
     const nowMs = this.now();
     this.cost = measured(this.cost, nowMs - startMs, this.batch.count - prefillTokens, prefillTokens);
-    drawn.forEach((sequence, i) => this.update(sequence, tokens[i] ?? -1, nowMs));
+    drawn.forEach((sequence, i) => this.update(sequence, tokens[i] ?? -1, batchRows[i] ?? 0, nowMs));
+  }
+
+  /** Log probabilities of prompt tokens, for echoed prompts. */
+  private scorePrompts(rows: readonly PlannedRows<EngineSequence>[]): void {
+    let row = 0;
+    for (const { sequence, count } of rows) {
+      if (sequence.scoresPrompt && sequence.computed < sequence.promptTokens)
+        this.scorePrompt(sequence, row, count);
+      row += count;
+    }
+  }
+
+  private scorePrompt(sequence: EngineSequence, row: number, count: number): void {
+    const { run, output } = sequence.owner;
+    const top = run.request.logprobs?.top ?? 0;
+    for (let i = 0; i < count; i++) {
+      const position = sequence.computed + i;
+      if (position === 0) output.noteLogprob(this.logprobs.unscored(sequence.tokenAt(0)));
+      if (position + 1 >= sequence.promptTokens) continue;
+      output.noteLogprob(this.logprobs.at(row + i, sequence.tokenAt(position + 1), top));
+    }
+    if (sequence.computed + count === sequence.promptTokens)
+      output.echo(this.promptText(sequence.firstTokens(sequence.promptTokens)));
   }
 
   /** The cache had no room although our count said so (a model may need more cells than one a token). */
   private makeRoom(): void {
+    if (this.kv.keptCount > 0) return this.kv.dropAll();
     const youngest = this.running.at(-1);
     if (this.running.length > 1 && youngest !== undefined) return this.preempt([youngest]);
     for (const { owner } of this.running) this.failRun(owner.run, ENGINE_FAILED);
@@ -222,18 +247,22 @@ export class Engine {
   }
 
   private failRun(run: RunState, error: ErrorData): void {
-    for (const sequence of [...this.running, ...this.waiting])
-      if (sequence.owner.run === run) this.release(sequence);
+    for (const sequence of [...this.running, ...this.waiting]) {
+      if (sequence.owner.run === run) this.release(sequence, false);
+    }
     run.fail(error);
   }
 
   /** Takes a drawn token into its sequence and says what follows from it. */
-  private update(sequence: EngineSequence, token: number, nowMs: number): void {
+  private update(sequence: EngineSequence, token: number, row: number, nowMs: number): void {
     const { run, output } = sequence.owner;
     if (token < 0) return this.failRun(run, ENGINE_FAILED);
+    if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // only the prompt was asked for
     sequence.append(token);
     run.tokenDrawn(nowMs, output.reasoning);
     if (this.backend.endsGeneration(token)) return this.endChoice(sequence, "stop", false, nowMs);
+    const { logprobs } = run.request;
+    if (logprobs !== undefined) output.noteLogprob(this.logprobs.at(row, token, logprobs.top));
     const visible = run.prompt.format.visibleTokens.has(token);
     const stopped = output.push(token, this.backend.tokenBytes(token, visible));
     if (stopped) return this.endChoice(sequence, "stop", true, nowMs);
@@ -243,35 +272,15 @@ export class Engine {
   private endChoice(sequence: EngineSequence, reason: FinishReason, stopped: boolean, nowMs: number): void {
     const { run, output } = sequence.owner;
     output.end(reason, stopped);
-    this.release(sequence);
+    this.release(sequence, true);
     run.choiceEnded(nowMs);
   }
 
-  /** Takes a sequence out of the engine with everything it holds. */
-  private release(sequence: EngineSequence): void {
-    this.releaseSlot(sequence);
+  /** Takes a sequence out of the engine with everything it holds. `keep`: its prefix may be of use to others. */
+  private release(sequence: EngineSequence, keep: boolean): void {
+    this.kv.release(sequence, keep);
     this.backend.freeSampler(sequence.sampler);
     this.running = this.running.filter((other) => other !== sequence);
     this.waiting = this.waiting.filter((other) => other !== sequence);
   }
-
-  private releaseSlot(sequence: EngineSequence): void {
-    if (sequence.slot === undefined) return;
-    this.backend.clearSlot(sequence.slot);
-    this.freeSlots.push(sequence.slot);
-    sequence.slot = undefined;
-    sequence.computed = 0;
-  }
-}
-
-function toErrorData(error: unknown): ErrorData {
-  if (error instanceof ServiceError) return error.toData();
-  console.error("engine:", error);
-  return { code: "internal_error", message: "The engine could not take this request." };
-}
-
-function emptyPrompt(): ServiceError {
-  return new ServiceError("invalid_request", "The prompt is empty: there is nothing to continue.", {
-    param: "messages",
-  });
 }

@@ -78,7 +78,8 @@ class EngineProcess {
         this.runs.push(run);
         this.events.push(event);
       };
-      this.engine = new Engine({ backend, emit, now: () => performance.now(), newSeed });
+      const { prefixesMax } = options;
+      this.engine = new Engine({ backend, prefixesMax, emit, now: () => performance.now(), newSeed });
       send({ type: "ready", info: backend.info });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);

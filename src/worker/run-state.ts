@@ -1,10 +1,10 @@
 // One run inside the engine: its request, its choices and what has been said about it.
 
-import type { ErrorData } from "../core/error.ts";
+import { type ErrorData, ServiceError } from "../core/error.ts";
 import { newId } from "../core/id.ts";
-import type { FinishReason, RunEvent, RunRequest } from "../core/run.ts";
+import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
-import type { Backend, RenderedPrompt } from "./backend.ts";
+import type { RenderedPrompt } from "./backend.ts";
 import { Detokenizer, type TokenTexts } from "./detokenize.ts";
 import { HoldBack } from "./hold-back.ts";
 import { OutputParser } from "./output-parser.ts";
@@ -19,6 +19,7 @@ export class ChoiceOutput {
   private readonly stops: HoldBack;
   private readonly parser: OutputParser;
   private readonly emit: (event: RunEvent) => void;
+  private logprobs: TokenLogprob[] = []; // of tokens whose text has not been emitted yet
 
   constructor(
     index: number,
@@ -37,6 +38,16 @@ export class ChoiceOutput {
   /** True while the model reasons. */
   get reasoning(): boolean {
     return this.parser.reasoning;
+  }
+
+  /** Notes how likely a token was; goes out with its text. */
+  noteLogprob(logprob: TokenLogprob): void {
+    this.logprobs.push(logprob);
+  }
+
+  /** Emits text that is no output of the model: the echoed prompt. */
+  echo(text: string): void {
+    this.send([{ type: "text", text }]);
   }
 
   /** Takes a token's bytes. Returns true when a stop string was completed; nothing of it or after it is emitted. */
@@ -58,7 +69,14 @@ export class ChoiceOutput {
   }
 
   private send(deltas: ReturnType<OutputParser["push"]>): void {
-    for (const delta of deltas) this.emit({ ...delta, choice: this.index });
+    for (const delta of deltas) {
+      if (this.logprobs.length > 0 && (delta.type === "text" || delta.type === "reasoning")) {
+        this.emit({ ...delta, choice: this.index, logprobs: this.logprobs });
+        this.logprobs = [];
+      } else {
+        this.emit({ ...delta, choice: this.index });
+      }
+    }
   }
 }
 
@@ -69,7 +87,9 @@ export class RunState {
   readonly prompt: RenderedPrompt;
   /** Tokens each choice may generate. */
   readonly tokenCap: number;
-  reasoningTokens = 0;
+  /** Prompt tokens of the first choice that were not computed but found in the cache. */
+  cachedTokens = 0;
+  private reasoningTokens = 0;
   private readonly emit: Emit;
   /** When the run reached the engine, monotonic milliseconds. */
   readonly arrivedMs: number;
@@ -114,7 +134,7 @@ export class RunState {
       type: "finish",
       usage: {
         promptTokens: this.prompt.tokens.length,
-        cachedTokens: 0,
+        cachedTokens: this.cachedTokens,
         completionTokens: this.completionTokens,
         reasoningTokens: this.reasoningTokens,
       },
@@ -144,7 +164,7 @@ export class RunState {
   }
 }
 
-/** Tokens the prompt and the answer may take; see planLength. */
+/** How prompt and answer share the context. */
 export interface LengthPlan {
   /** Prompt tokens to drop at the front. */
   readonly drop: number;
@@ -152,23 +172,39 @@ export interface LengthPlan {
   readonly cap: number;
 }
 
-/** At least this share of the context is left for the answer when a truncated request does not say how much it wants. */
+/** At most this share of the context is kept free for the answer when a prompt is truncated. */
 const ANSWER_SHARE = 0.25;
 
-/** How prompt and answer share the context. undefined: the prompt does not fit and must not be truncated. */
+/**
+ * Fits a prompt of so many tokens into the context. Throws ServiceError(context_length_exceeded) when it does not fit
+ * and must not be truncated, ServiceError(invalid_request) when there is nothing to continue.
+ */
 export function planLength(
   promptTokens: number,
-  maxTokens: number | undefined,
-  truncate: boolean,
-  { contextTokens }: Pick<Backend, "contextTokens">,
-): LengthPlan | undefined {
+  { maxTokens, truncate, prompt }: Pick<RunRequest, "maxTokens" | "truncate" | "prompt">,
+  contextTokens: number,
+): LengthPlan {
+  const param = prompt.type === "chat" ? "messages" : "prompt";
+  if (promptTokens === 0) {
+    throw new ServiceError("invalid_request", "The prompt is empty: there is nothing to continue.", {
+      param,
+    });
+  }
   let drop = 0;
   if (promptTokens >= contextTokens) {
-    if (!truncate) return undefined;
+    if (!truncate) throw tooLong(promptTokens, contextTokens, param);
     const share = Math.max(1, Math.floor(contextTokens * ANSWER_SHARE));
-    const answer = Math.min(maxTokens ?? share, share);
-    drop = promptTokens - (contextTokens - answer);
+    drop = promptTokens - (contextTokens - Math.min(maxTokens ?? share, share));
   }
   const room = contextTokens - (promptTokens - drop);
   return { drop, cap: Math.min(maxTokens ?? room, room) };
+}
+
+function tooLong(tokens: number, contextTokens: number, param: string): ServiceError {
+  return new ServiceError(
+    "context_length_exceeded",
+    `The prompt has ${tokens} tokens, but the model's context holds ${contextTokens} including the answer. ` +
+      "Shorten it, or set truncate_sequence to true to drop its beginning.",
+    { param },
+  );
 }

@@ -8,25 +8,38 @@
 export interface Schedulable {
   /** Prompt and generated tokens. */
   readonly known: number;
-  /** Tokens in the KV cache; each takes one cell. */
+  /** Tokens in the KV cache. */
   readonly computed: number;
+  /** Most tokens it may have in one step. */
+  readonly rowsMax: number;
+}
+
+/** A waiting sequence and what it can take over instead of computing it. */
+export interface Candidate<S> {
+  readonly sequence: S;
+  /** Tokens whose cells it will share. */
+  readonly shared: number;
+  /** How many of these cells running sequences hold anyway. */
+  readonly sharedPinned: number;
 }
 
 export interface PlanInput<S extends Schedulable> {
   /** Sequences with a slot, in order of admission. */
   readonly running: readonly S[];
-  /** Sequences without one, first come first. */
-  readonly waiting: readonly S[];
+  /** Sequences that may get one, first come first. */
+  readonly candidates: readonly Candidate<S>[];
   readonly freeSlots: number;
-  /** Cells of the KV cache. */
-  readonly cells: number;
+  /** Cells that no running sequence holds. */
+  readonly freeCells: number;
+  /** Cells that a running sequence alone holds. */
+  readonly exclusiveCells: (sequence: S) => number;
   /** Tokens of one step. */
   readonly budget: number;
   /** Tokens of one step that may belong to gaps wider than one while others decode. */
   readonly chunk: number;
 }
 
-/** `count` tokens of a sequence from its computed position on. */
+/** `count` tokens of a sequence from its computed position on (for a candidate: from its shared length on). */
 export interface PlannedRows<S> {
   readonly sequence: S;
   readonly count: number;
@@ -34,8 +47,8 @@ export interface PlannedRows<S> {
 
 export interface Plan<S> {
   readonly rows: readonly PlannedRows<S>[];
-  /** Waiting sequences that get a slot now; a beginning of `waiting`. */
-  readonly admitted: readonly S[];
+  /** Candidates that get a slot now; a beginning of `candidates`. */
+  readonly admitted: readonly Candidate<S>[];
   /** Running sequences that lose their slot and cells, and wait at the front of the queue; youngest first. */
   readonly preempted: readonly S[];
 }
@@ -44,67 +57,92 @@ export interface Plan<S> {
 const HEADROOM_CELLS = 16;
 
 /**
- * Plans one step. Holds always: rows ≤ budget; computed cells of all running sequences + rows ≤ cells; a lone sequence
- * that fits the cache is never preempted; if anything is running or could be admitted, there is at least one row.
+ * Plans one step. Holds always: rows ≤ budget; rows and newly held shared cells ≤ free cells after preemption; the oldest
+ * running sequence is never preempted; if anything is running, or is a candidate that fits, there is at least one row.
  */
 export function plan<S extends Schedulable>(input: PlanInput<S>): Plan<S> {
   const { kept, preempted, freeCells } = preempt(input);
-  const decode = kept.filter((sequence) => sequence.known - sequence.computed === 1);
-  const rows: PlannedRows<S>[] = [];
-  let budget = input.budget;
-  let cells = freeCells;
-  const take = (sequence: S, most: number): number => {
-    const count = Math.min(sequence.known - sequence.computed, most, budget, cells);
-    if (count <= 0) return 0;
-    rows.push({ sequence, count });
-    budget -= count;
-    cells -= count;
-    return count;
-  };
-  for (const sequence of decode) take(sequence, 1);
-  let chunk = rows.length > 0 ? input.chunk : input.budget;
+  const step = new Step<S>(input.budget, freeCells);
+  for (const sequence of kept) if (sequence.known - sequence.computed === 1) step.take(sequence, 1, 1);
+  let chunk = step.rows.length > 0 ? input.chunk : input.budget;
   for (const sequence of kept) {
-    if (sequence.known - sequence.computed > 1) chunk -= take(sequence, chunk);
+    const gap = sequence.known - sequence.computed;
+    if (gap > 1) chunk -= step.take(sequence, gap, Math.min(chunk, sequence.rowsMax));
   }
-  const admitted: S[] = [];
-  if (preempted.length === 0) {
-    let running = kept.length;
-    const owed = kept.reduce((sum, { known, computed }) => sum + known - computed, 0);
-    const planned = rows.reduce((sum, { count }) => sum + count, 0);
-    let reserved = owed - planned; // cells that running prompts will still need
-    for (const sequence of input.waiting) {
-      if (admitted.length >= input.freeSlots || chunk <= 0 || budget <= 0) break;
-      if (running > 0 && cells - reserved < sequence.known + HEADROOM_CELLS * (running + 1)) break;
-      const count = take(sequence, chunk);
-      if (count === 0) break;
-      chunk -= count;
-      reserved += sequence.known - count;
-      running++;
-      admitted.push(sequence);
-    }
+  const admitted = preempted.length > 0 ? [] : admit(input, step, kept, chunk);
+  return { rows: step.rows, admitted, preempted };
+}
+
+/** The rows of a step as they are handed out. */
+class Step<S> {
+  readonly rows: PlannedRows<S>[] = [];
+  budget: number;
+  cells: number;
+
+  constructor(budget: number, cells: number) {
+    this.budget = budget;
+    this.cells = cells;
   }
-  return { rows, admitted, preempted };
+
+  /** Gives a sequence what it wants within all limits; returns how much that is. */
+  take(sequence: S, wanted: number, most: number): number {
+    const count = Math.min(wanted, most, this.budget, this.cells);
+    if (count <= 0) return 0;
+    this.rows.push({ sequence, count });
+    this.budget -= count;
+    this.cells -= count;
+    return count;
+  }
+}
+
+/** Admits candidates in order until one does not fit: nobody overtakes. */
+function admit<S extends Schedulable>(
+  { candidates, freeSlots }: PlanInput<S>,
+  step: Step<S>,
+  kept: readonly S[],
+  chunkLeft: number,
+): Candidate<S>[] {
+  const admitted: Candidate<S>[] = [];
+  const planned = step.rows.reduce((sum, { count }) => sum + count, 0);
+  let owed = kept.reduce((sum, { known, computed }) => sum + known - computed, 0) - planned; // cells still to be filled
+  let chunk = chunkLeft;
+  for (const candidate of candidates) {
+    const { sequence, shared, sharedPinned } = candidate;
+    const running = kept.length + admitted.length;
+    const needed = sequence.known - sharedPinned + HEADROOM_CELLS * (running + 1);
+    if (admitted.length >= freeSlots || chunk <= 0 || step.budget <= 0) break;
+    if (running > 0 && step.cells - owed < needed) break;
+    step.cells -= shared - sharedPinned;
+    const gap = sequence.known - shared;
+    const count = step.take(sequence, gap, Math.min(chunk, sequence.rowsMax));
+    if (count === 0) break;
+    chunk -= count;
+    owed += gap - count;
+    admitted.push(candidate);
+  }
+  return admitted;
 }
 
 /** Takes slots from the youngest until the others can go on: each needs room for one token at least. */
 function preempt<S extends Schedulable>({
   running,
-  cells,
+  freeCells,
+  exclusiveCells,
 }: PlanInput<S>): {
   kept: readonly S[];
   preempted: readonly S[];
   freeCells: number;
 } {
-  let freeCells = cells - running.reduce((sum, sequence) => sum + sequence.computed, 0);
+  let free = freeCells;
   let keep = running.length;
   const preempted: S[] = [];
-  while (keep > 1 && freeCells < keep) {
+  while (keep > 1 && free < keep) {
     const youngest = running[--keep];
     if (youngest === undefined) break;
-    freeCells += youngest.computed;
+    free += exclusiveCells(youngest);
     preempted.push(youngest);
   }
-  return { kept: running.slice(0, keep), preempted, freeCells };
+  return { kept: running.slice(0, keep), preempted, freeCells: free };
 }
 
 /** Running averages of what steps cost, from which the prefill chunk is chosen. */

@@ -4,6 +4,8 @@ import type { SamplerHandle, SlotId } from "./backend.ts";
 
 /** Room that a token buffer grows by at least. */
 const GROWTH = 256;
+/** Rows of a step whose logits are all kept. */
+const SCORED_ROWS_MAX = 32;
 
 /**
  * A sequence's tokens and progress. "Known" tokens are the prompt and everything drawn so far; "computed" ones are in the
@@ -13,14 +15,17 @@ export class Sequence<Owner = unknown> {
   readonly owner: Owner;
   readonly sampler: SamplerHandle;
   readonly promptTokens: number;
+  /** Logits are wanted at every prompt token, so none may come from the cache. */
+  readonly scoresPrompt: boolean;
   /** Slot that holds the computed cells; undefined while the sequence waits. */
   slot: SlotId | undefined;
   computed = 0;
   private buffer: Int32Array; // [≥ known]
   private count: number;
 
-  constructor(owner: Owner, prompt: Int32Array, sampler: SamplerHandle) {
+  constructor(owner: Owner, prompt: Int32Array, sampler: SamplerHandle, scoresPrompt = false) {
     this.owner = owner;
+    this.scoresPrompt = scoresPrompt;
     this.sampler = sampler;
     this.promptTokens = prompt.length;
     this.buffer = new Int32Array(prompt.length + GROWTH);
@@ -43,6 +48,16 @@ export class Sequence<Owner = unknown> {
     return this.count - this.computed;
   }
 
+  /** Most tokens of one step: where each needs logits, few, as a row of logits takes vocabulary × 4 bytes. */
+  get rowsMax(): number {
+    return this.scoresPrompt && this.computed < this.promptTokens ? SCORED_ROWS_MAX : Number.MAX_SAFE_INTEGER;
+  }
+
+  /** Token at a known position. */
+  tokenAt(position: number): number {
+    return this.buffer[position] ?? -1;
+  }
+
   append(token: number): void {
     if (this.count === this.buffer.length) {
       const larger = new Int32Array(this.count + Math.max(GROWTH, this.count >> 1));
@@ -50,6 +65,19 @@ export class Sequence<Owner = unknown> {
       this.buffer = larger;
     }
     this.buffer[this.count++] = token;
+  }
+
+  /** Known tokens at the beginning that are the same as `other`'s. */
+  commonPrefix(other: Int32Array): number {
+    const n = Math.min(this.count, other.length);
+    let i = 0;
+    while (i < n && this.buffer[i] === other[i]) i++;
+    return i;
+  }
+
+  /** The first `count` known tokens; a view, valid until the next append. */
+  firstTokens(count: number): Int32Array {
+    return this.buffer.subarray(0, count);
   }
 
   /** Copies known tokens [from, from + count) to target[at …]. */

@@ -7,6 +7,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Engine } from "../../src/worker/engine.ts";
 import { tinyBackend } from "../helpers/native.ts";
 
@@ -45,7 +46,7 @@ function request(text: string, extra: Partial<RunRequest> = {}): RunRequest {
       toolChoice: { type: "none" },
       thinking: { enabled: true },
     },
-    sampling: { temperature: 0, topP: 1, topK: 0, minP: 0 },
+    sampling: { ...DEFAULT_SAMPLING, temperature: 0 },
     stop: [],
     maxTokens: 80,
     choices: 1,
@@ -55,11 +56,12 @@ function request(text: string, extra: Partial<RunRequest> = {}): RunRequest {
 }
 
 /** Runs all requests together; returns each one's reasoning and text. */
-function answers(requests: readonly RunRequest[]): string[] {
+function answers(requests: readonly RunRequest[], prefixesMax = 0): string[] {
   const texts = requests.map(() => "");
   const ends: RunEvent["type"][] = [];
   const engine = new Engine({
     backend,
+    prefixesMax,
     emit: (run, event) => {
       if (event.type === "text" || event.type === "reasoning")
         texts[run] += `${event.type === "text" ? "" : "~"}${event.text}`;
@@ -82,7 +84,7 @@ test("greedy output of a prompt alone equals its output in a mixed batch of 16",
 });
 
 test("a seed repeats an answer at temperature 1, also among others", () => {
-  const sampling = { temperature: 1, topP: 0.95, topK: 0, minP: 0, seed: 42 };
+  const sampling = { ...DEFAULT_SAMPLING, topP: 0.95, seed: 42 };
   const [alone] = answers([request("Tell me a story.", { sampling })]);
   const [, among] = answers([
     request("Hello"),
@@ -90,4 +92,55 @@ test("a seed repeats an answer at temperature 1, also among others", () => {
     request("Count from 1 to 12."),
   ]);
   expect(among).toBe(alone ?? "");
+});
+
+test("sharing prefixes changes no answer", () => {
+  const requests = PROMPTS.slice(0, 6).map((prompt) => request(prompt));
+  const alone = requests.map((what) => answers([what])[0] ?? "");
+  expect(answers([...requests, ...requests], 16)).toEqual([...alone, ...alone]);
+});
+
+test("n choices at temperature 0 are the same answer, at temperature 1 they are not", () => {
+  const choices = (temperature: number): Set<string> => {
+    const texts = ["", "", ""];
+    const engine = new Engine({
+      backend,
+      prefixesMax: 16,
+      emit: (_, event) => {
+        if (event.type === "text" || event.type === "reasoning") texts[event.choice] += event.text;
+      },
+      now: () => performance.now(),
+      newSeed: () => 3,
+    });
+    const sampling = { ...DEFAULT_SAMPLING, temperature };
+    engine.add(1, request("Tell me a story.", { sampling, choices: 3 }));
+    while (engine.step(5) !== "idle");
+    engine.cache.dropAll();
+    return new Set(texts);
+  };
+  expect(choices(0).size).toBe(1);
+  expect(choices(2).size).toBe(3);
+});
+
+test("log probabilities belong to the tokens of the text and lead the alternatives at temperature 0", () => {
+  const tokens: string[] = [];
+  const engine = new Engine({
+    backend,
+    prefixesMax: 0,
+    emit: (_, event) => {
+      if (event.type !== "text") return;
+      for (const { text, logprob, top } of event.logprobs ?? []) {
+        tokens.push(text);
+        expect(logprob).toBeLessThanOrEqual(0);
+        expect(top).toHaveLength(3);
+        expect(top[0]?.text).toBe(text);
+        expect(top[0]?.logprob).toBeCloseTo(logprob, 4);
+      }
+    },
+    now: () => performance.now(),
+    newSeed: () => 3,
+  });
+  engine.add(1, request("What is the capital of France?", { logprobs: { top: 3 } }));
+  while (engine.step(5) !== "idle");
+  expect(tokens.join("")).toContain("The capital of France is Paris.");
 });

@@ -10,6 +10,8 @@ import type {
   DecodeOutcome,
   OutputFormat,
   PendingPrompt,
+  ReuseMode,
+  RowLogprobs,
   SamplerHandle,
   SlotId,
 } from "../../src/worker/backend.ts";
@@ -27,7 +29,10 @@ const NO_MARKUP: OutputFormat = {
 };
 
 export interface FakeOptions {
+  readonly maxSeqs: number;
+  /** Native sequences; more than maxSeqs leaves room for kept prefixes. */
   readonly slots: number;
+  readonly reuse?: ReuseMode;
   readonly cells: number;
   readonly batch: number;
   readonly ubatch: number;
@@ -40,6 +45,11 @@ export interface FakeOptions {
   readonly renderSteps?: number;
 }
 
+/** A cell; slots that share it hold the same object. */
+interface Cell {
+  readonly token: number;
+}
+
 /** FNV-1a over token ids. */
 function hash(tokens: readonly number[]): number {
   let h = 0x811c9dc5;
@@ -48,22 +58,27 @@ function hash(tokens: readonly number[]): number {
 }
 
 export class FakeBackend implements Backend {
+  readonly maxSeqs: number;
   readonly slots: number;
   readonly cells: number;
+  readonly reuse: ReuseMode;
   readonly batch: number;
   readonly ubatch: number;
   readonly contextTokens: number;
   steps = 0;
+  computedTokens = 0;
   openPrompts = 0;
   openSamplers = 0;
   largestStep = 0;
   private readonly options: FakeOptions;
-  private readonly held = new Map<number, number[]>(); // slot → tokens in the cache
+  private readonly held = new Map<number, Cell[]>(); // slot → what the cache holds of it
   private lastRows: readonly number[] = []; // slot of each row of the last step
 
   constructor(options: FakeOptions) {
     this.options = options;
+    this.maxSeqs = options.maxSeqs;
     this.slots = options.slots;
+    this.reuse = options.reuse ?? "prefix";
     this.cells = options.cells;
     this.batch = options.batch;
     this.ubatch = options.ubatch;
@@ -72,7 +87,7 @@ export class FakeBackend implements Backend {
 
   /** Cells in use. */
   get usedCells(): number {
-    return [...this.held.values()].reduce((sum, tokens) => sum + tokens.length, 0);
+    return new Set([...this.held.values()].flat()).size;
   }
 
   render(prompt: Prompt): PendingPrompt {
@@ -107,20 +122,28 @@ export class FakeBackend implements Backend {
     for (let i = 0; i < n; i++) {
       const slot = columns.slot[i] ?? -1;
       if (slot < 0 || slot >= this.slots) throw new Error(`row ${i} has slot ${slot}`);
-      const tokens = this.held.get(slot) ?? [];
-      if (columns.position[i] !== tokens.length) {
-        throw new Error(`slot ${slot}: position ${columns.position[i]} follows ${tokens.length} tokens`);
+      const cells = this.held.get(slot) ?? [];
+      if (columns.position[i] !== cells.length) {
+        throw new Error(`slot ${slot}: position ${columns.position[i]} follows ${cells.length} tokens`);
       }
-      tokens.push(columns.token[i] ?? -1);
-      this.held.set(slot, tokens);
+      cells.push({ token: columns.token[i] ?? -1 });
+      this.held.set(slot, cells);
     }
+    this.computedTokens += n;
     return forced;
   }
 
-  sample(n: number, rows: Int32Array, samplers: BigUint64Array, tokens: Int32Array): void {
+  sample(
+    n: number,
+    rows: Int32Array,
+    samplers: BigUint64Array,
+    _masks: BigUint64Array,
+    tokens: Int32Array,
+  ): void {
     for (let i = 0; i < n; i++) {
       if (samplers[i] === 0n) throw new Error("a row without a sampler");
-      tokens[i] = this.next(this.held.get(this.lastRows[rows[i] ?? -1] ?? -1) ?? []);
+      const cells = this.held.get(this.lastRows[rows[i] ?? -1] ?? -1) ?? [];
+      tokens[i] = this.next(cells.map(({ token }) => token));
     }
   }
 
@@ -130,11 +153,30 @@ export class FakeBackend implements Backend {
     return h % this.options.eogOneIn === 0 ? EOG : 97 + ((h >>> 8) % 26);
   }
 
-  clearSlot(slot: SlotId): void {
-    this.held.delete(slot);
+  cutSlot(slot: SlotId, from: number): boolean {
+    const cells = this.held.get(slot) ?? [];
+    if (from > 0 && this.reuse === "whole") return false;
+    if (from === 0) this.held.delete(slot);
+    else this.held.set(slot, cells.slice(0, from));
+    return true;
   }
 
-  newSampler(_params: SamplingParams, _seed: number, _choice: number): SamplerHandle {
+  shareSlot(source: SlotId, target: SlotId, length: number): void {
+    if (this.reuse !== "prefix") throw new Error("this cache shares nothing");
+    if (this.held.has(target)) throw new Error(`slot ${target} is not empty`);
+    const cells = this.held.get(source) ?? [];
+    if (cells.length < length) throw new Error(`slot ${source} holds ${cells.length} tokens, not ${length}`);
+    this.held.set(target, cells.slice(0, length));
+  }
+
+  logprobs(_row: number, token: number, top: number): RowLogprobs {
+    return {
+      logprob: -1,
+      top: Array.from({ length: top }, (_, i) => ({ token: token + i, logprob: -1 - i })),
+    };
+  }
+
+  newSampler(_params: SamplingParams, _prompt: Int32Array, _seed: number, _choice: number): SamplerHandle {
     this.openSamplers++;
     return BigInt(this.openSamplers) as SamplerHandle;
   }

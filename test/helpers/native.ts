@@ -10,15 +10,22 @@ import { tempDir } from "./tmp.ts";
 export const TINY_PATH = join(import.meta.dir, "../../demo-model/tiny.gguf");
 
 let opened: Native | undefined;
+let dir: string | undefined;
 
-/** The shim; its libraries are unpacked to a temporary folder the first time. */
+/** Where the libraries lie; they are unpacked to a temporary folder the first time. */
+export function libraryDir(): string {
+  return (dir ??= unpackLibraries(tempDir()));
+}
+
+/** The shim. */
 export function native(): Native {
-  return (opened ??= openNative(unpackLibraries(tempDir()), 0));
+  return (opened ??= openNative(libraryDir(), 0));
 }
 
 const OPTIONS: EngineOptions = {
   cacheDir: "",
   maxSeqs: 16,
+  prefixesMax: 0,
   cells: 8192,
   cacheType: "f16",
   unified: true,

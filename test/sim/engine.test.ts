@@ -9,7 +9,8 @@ import type { DecodeOutcome } from "../../src/worker/backend.ts";
 import { EOG, FakeBackend, type FakeOptions } from "../helpers/fake-backend.ts";
 
 const OPTIONS: FakeOptions = {
-  slots: 8,
+  maxSeqs: 8,
+  slots: 12,
   cells: 512,
   batch: 64,
   ubatch: 32,
@@ -63,10 +64,11 @@ class World {
   readonly witnesses = new Map<number, Witness>();
   private clock = 0;
 
-  constructor(options: FakeOptions) {
+  constructor(options: FakeOptions, prefixesMax = 4) {
     this.backend = new FakeBackend(options);
     this.engine = new Engine({
       backend: this.backend,
+      prefixesMax,
       emit: (run, event) => this.witness(run).take(event),
       now: () => (this.clock += 0.5),
       newSeed: () => 1,
@@ -99,7 +101,9 @@ class World {
 
   expectEmpty(): void {
     expect(this.engine.runningCount).toBe(0);
-    expect(this.engine.freeSlotCount).toBe(this.backend.slots);
+    expect(this.engine.cache.availableCells).toBe(this.backend.cells);
+    this.engine.cache.dropAll();
+    expect(this.engine.cache.availableSlots).toBe(this.backend.slots);
     expect(this.backend.usedCells).toBe(0);
     expect(this.backend.openPrompts).toBe(0);
     expect(this.backend.openSamplers).toBe(0);
@@ -124,16 +128,26 @@ function expectedText(
 }
 
 describe("seeded traffic", () => {
-  for (const seed of [1, 2, 3, 4, 5, 6]) {
+  const modes = ["prefix", "own", "whole"] as const;
+  for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
     test(`seed ${seed}: every run ends exactly once and says what it would say alone`, () => {
       const chance = random(seed);
-      const world = new World({ ...OPTIONS, cells: seed % 2 === 0 ? 300 : 1024, renderSteps: seed % 3 });
+      const reuse = modes[seed % 3] ?? "prefix";
+      const world = new World({
+        ...OPTIONS,
+        reuse,
+        cells: seed % 2 === 0 ? 300 : 1024,
+        renderSteps: seed % 2,
+      });
+      const openings = [20, 90, 160].map((n) => Array.from({ length: n }, () => Math.floor(chance() * 256)));
       const asked = new Map<number, { prompt: number[]; maxTokens: number }>();
       const runs = 1500;
       for (let id = 0; id < runs;) {
         if (chance() < 0.4) {
           const length = 1 + Math.floor(chance() ** 3 * 250);
-          const prompt = Array.from({ length }, () => Math.floor(chance() * 256));
+          const opening = chance() < 0.6 ? (openings[Math.floor(chance() * 3)] ?? []) : [];
+          const own = Array.from({ length }, () => Math.floor(chance() * 256));
+          const prompt = [...opening, ...own].slice(0, OPTIONS.contextTokens - 1);
           const maxTokens = 1 + Math.floor(chance() * 60);
           asked.set(id, { prompt, maxTokens });
           world.add(id++, request(prompt, { maxTokens }));
@@ -201,9 +215,9 @@ describe("one engine", () => {
     world.engine.step(0);
     expect(world.engine.runningCount).toBe(1);
     world.abort(1);
-    expect(world.engine.freeSlotCount).toBe(OPTIONS.slots);
-    expect(world.backend.usedCells).toBe(0);
+    expect(world.engine.runningCount).toBe(0);
     expect(world.engine.step(0)).toBe("idle");
+    world.expectEmpty();
   });
 
   test("a long prompt is cut into chunks and never makes a decoding sequence skip a step", () => {
@@ -229,7 +243,7 @@ describe("one engine", () => {
   });
 
   test("first come, first served: a short prompt does not overtake a long one for the last slot", () => {
-    const world = new World({ ...OPTIONS, slots: 1, eogOneIn: 1e9 });
+    const world = new World({ ...OPTIONS, maxSeqs: 1, eogOneIn: 1e9 });
     world.add(1, request([1], { maxTokens: 5 }));
     world.add(
       2,
@@ -284,5 +298,89 @@ describe("one engine", () => {
     world.add(1, request([5, 6], { maxTokens: 60, stop: ["#never#", stop] }));
     world.drain();
     expect(world.witness(1).text).toBe(whole.slice(0, whole.indexOf(stop)));
+  });
+});
+
+describe("shared prefixes", () => {
+  const shared = Array.from({ length: 100 }, (_, i) => (i * 7) % 256);
+  const options = { ...OPTIONS, cells: 2048, eogOneIn: 1e9 };
+  const cached = (world: World, id: number): number => {
+    const end = world.witness(id).ended;
+    return end?.type === "finish" ? end.usage.cachedTokens : -1;
+  };
+
+  test("users who arrive together with one opening compute it once", () => {
+    const world = new World(options);
+    for (let id = 1; id <= 8; id++) world.add(id, request([...shared, id], { maxTokens: 3 }));
+    world.drain();
+    // A user does not wait for the last few tokens of a prefix, which are cheap.
+    expect(world.backend.computedTokens).toBeLessThan(100 + 8 * (3 + 16));
+    for (let id = 1; id <= 8; id++) {
+      expect(world.witness(id).text).toBe(expectedText(world.backend, [...shared, id], 3).text);
+      if (id === 1) expect(cached(world, id)).toBe(0);
+      else expect(cached(world, id)).toBeGreaterThan(84);
+    }
+    world.expectEmpty();
+  });
+
+  test("the choices of one request compute the prompt once and are told apart", () => {
+    const world = new World(options);
+    world.add(1, request(shared, { maxTokens: 4, choices: 4 }));
+    world.drain();
+    expect(world.backend.computedTokens).toBeLessThan(100 + 4 * (4 + 16));
+    expect(world.witness(1).ended).toMatchObject({
+      type: "finish",
+      usage: { promptTokens: 100, completionTokens: 16 },
+    });
+    world.expectEmpty();
+  });
+
+  test("the next turn of a conversation finds the last one, answer included", () => {
+    const world = new World(options);
+    world.add(1, request(shared, { maxTokens: 10 }));
+    world.drain();
+    const answer = Array.from(world.witness(1).text, (char) => char.charCodeAt(0));
+    world.add(2, request([...shared, ...answer, 1, 2, 3], { maxTokens: 1 }));
+    world.drain();
+    expect(cached(world, 2)).toBe(109); // the last token drawn was never computed
+  });
+
+  test("prefix_cache_n = 0 shares nothing", () => {
+    const world = new World(options, 0);
+    world.add(1, request(shared, { maxTokens: 2 }));
+    world.drain();
+    world.add(2, request(shared, { maxTokens: 2 }));
+    world.drain();
+    expect(cached(world, 2)).toBe(0);
+    expect(world.backend.usedCells).toBe(0);
+  });
+
+  test("memory that can't be cut goes on only from its very end", () => {
+    const world = new World({ ...options, reuse: "whole" });
+    world.add(1, request(shared, { maxTokens: 10 }));
+    world.drain();
+    world.add(2, request([...shared.slice(0, 90), 1, 2, 3], { maxTokens: 1 }));
+    world.drain();
+    expect(cached(world, 2)).toBe(0);
+    const answer = Array.from(world.witness(1).text, (char) => char.charCodeAt(0));
+    world.add(3, request([...shared, ...answer, 1], { maxTokens: 1 }));
+    world.drain();
+    expect(cached(world, 3)).toBe(109);
+  });
+
+  test("kept prefixes give way to running sequences", () => {
+    const world = new World({ ...options, cells: 300, contextTokens: 256 });
+    world.add(1, request(shared, { maxTokens: 20 }));
+    world.drain();
+    world.add(
+      2,
+      request(
+        Array.from({ length: 250 }, () => 9),
+        { maxTokens: 5 },
+      ),
+    );
+    world.drain();
+    expect(world.witness(2).ended?.type).toBe("finish");
+    world.expectEmpty();
   });
 });

@@ -5,7 +5,10 @@ import { measured, plan, prefillChunk } from "../../src/worker/scheduler.ts";
 interface Fake {
   readonly known: number;
   readonly computed: number;
+  readonly rowsMax: number;
 }
+
+const ANY = Number.MAX_SAFE_INTEGER;
 
 /** Any state the engine can be in: running sequences fit the cells, each sequence alone fits the cache. */
 const states = fc
@@ -16,9 +19,16 @@ const states = fc
     slots: fc.integer({ min: 1, max: 16 }),
     lengths: fc.array(
       fc.tuple(fc.integer({ min: 1, max: 255 }), fc.double({ min: 0, max: 0.999, noNaN: true })),
-      { maxLength: 16 },
+      {
+        maxLength: 16,
+      },
     ),
-    waiting: fc.array(fc.integer({ min: 1, max: 255 }), { maxLength: 8 }),
+    waiting: fc.array(
+      fc.tuple(fc.integer({ min: 1, max: 255 }), fc.double({ min: 0, max: 0.999, noNaN: true })),
+      {
+        maxLength: 8,
+      },
+    ),
   })
   .map(({ cells, budget, chunk, slots, lengths, waiting }) => {
     const running: Fake[] = [];
@@ -27,50 +37,67 @@ const states = fc
       const computed = Math.min(Math.floor(known * share), known - 1);
       if (used + computed > cells) break;
       used += computed;
-      running.push({ known, computed });
+      running.push({ known, computed, rowsMax: ANY });
     }
-    const queue: Fake[] = waiting.map((known) => ({ known, computed: 0 }));
-    return { cells, budget, chunk, running, waiting: queue, freeSlots: slots - running.length };
+    const candidates = waiting.map(([known, share]) => {
+      const shared = Math.floor((known - 1) * share);
+      const sharedPinned = Math.min(used, Math.floor(shared * share));
+      return { sequence: { known, computed: 0, rowsMax: ANY }, shared, sharedPinned };
+    });
+    const freeCells = cells - used;
+    return { freeCells, budget, chunk, running, candidates, freeSlots: slots - running.length };
   });
+
+const exclusiveCells = ({ computed }: Fake): number => computed;
 
 describe("plan", () => {
   test("never exceeds budget, cells or slots, and always makes progress", () => {
     fc.assert(
       fc.property(states, (state) => {
-        const { rows, admitted, preempted } = plan(state);
+        const { rows, admitted, preempted } = plan({ ...state, exclusiveCells });
         const total = rows.reduce((sum, { count }) => sum + count, 0);
         const kept = state.running.filter((sequence) => !preempted.includes(sequence));
-        const used = kept.reduce((sum, { computed }) => sum + computed, 0);
+        const freed = preempted.reduce((sum, { computed }) => sum + computed, 0);
+        const taken = admitted.reduce((sum, { shared, sharedPinned }) => sum + shared - sharedPinned, 0);
         expect(total).toBeLessThanOrEqual(state.budget);
-        expect(used + total).toBeLessThanOrEqual(state.cells);
+        expect(total + taken).toBeLessThanOrEqual(state.freeCells + freed);
         expect(admitted.length).toBeLessThanOrEqual(state.freeSlots);
-        expect(admitted).toEqual(state.waiting.slice(0, admitted.length));
+        expect(admitted).toEqual(state.candidates.slice(0, admitted.length));
         for (const { sequence, count } of rows) {
+          const candidate = admitted.find((entry) => entry.sequence === sequence);
           expect(count).toBeGreaterThan(0);
-          expect(count).toBeLessThanOrEqual(sequence.known - sequence.computed);
-          expect(kept.includes(sequence) || admitted.includes(sequence)).toBe(true);
+          expect(count).toBeLessThanOrEqual(sequence.known - (candidate?.shared ?? sequence.computed));
+          expect(kept.includes(sequence) || candidate !== undefined).toBe(true);
         }
         expect(new Set(rows.map(({ sequence }) => sequence)).size).toBe(rows.length);
-        if (state.running.length > 0 || (state.waiting.length > 0 && state.freeSlots > 0))
+        if (state.running.length > 0) {
           expect(total).toBeGreaterThan(0);
-        if (state.running.length > 0) expect(preempted).not.toContain(state.running[0] as Fake);
+          expect(preempted.some((sequence) => sequence === state.running[0])).toBe(false);
+        } else if (state.candidates.length > 0 && state.freeSlots > 0) {
+          expect(total).toBeGreaterThan(0);
+        }
       }),
       { numRuns: 2000 },
     );
   });
 
   test("is a function of its input", () => {
-    fc.assert(fc.property(states, (state) => expect(plan(state)).toEqual(plan(state))));
+    fc.assert(
+      fc.property(states, (state) =>
+        expect(plan({ ...state, exclusiveCells })).toEqual(plan({ ...state, exclusiveCells })),
+      ),
+    );
   });
 
   test("decode rows come first and prefill beside them keeps to the chunk", () => {
-    const decode = { known: 10, computed: 9 };
-    const prompt = { known: 400, computed: 100 };
+    const decode = { known: 10, computed: 9, rowsMax: ANY };
+    const prompt = { known: 400, computed: 100, rowsMax: ANY };
     const { rows } = plan({
       running: [prompt, decode],
-      waiting: [],
+      candidates: [],
       freeSlots: 0,
-      cells: 4096,
+      freeCells: 4096,
+      exclusiveCells,
       budget: 512,
       chunk: 64,
     });
@@ -81,26 +108,29 @@ describe("plan", () => {
   });
 
   test("alone, a prompt gets the whole budget", () => {
-    const prompt = { known: 4000, computed: 0 };
+    const sequence = { known: 4000, computed: 0, rowsMax: ANY };
+    const candidates = [{ sequence, shared: 0, sharedPinned: 0 }];
     const { rows } = plan({
       running: [],
-      waiting: [prompt],
+      candidates,
       freeSlots: 1,
-      cells: 4096,
+      freeCells: 4096,
+      exclusiveCells,
       budget: 512,
       chunk: 16,
     });
-    expect(rows).toEqual([{ sequence: prompt, count: 512 }]);
+    expect(rows).toEqual([{ sequence, count: 512 }]);
   });
 
   test("when cells run out the youngest gives way", () => {
-    const old = { known: 100, computed: 99 };
-    const young = { known: 51, computed: 50 };
+    const old = { known: 100, computed: 99, rowsMax: ANY };
+    const young = { known: 51, computed: 50, rowsMax: ANY };
     const { rows, preempted } = plan({
       running: [old, young],
-      waiting: [],
+      candidates: [],
       freeSlots: 0,
-      cells: 150,
+      freeCells: 1,
+      exclusiveCells,
       budget: 64,
       chunk: 16,
     });
@@ -120,4 +150,19 @@ describe("prefillChunk", () => {
     expect(prefillChunk({ decodeMs: 1, prefillTokenMs: 0.001 }, 512)).toBe(512);
     expect(prefillChunk({ decodeMs: 0, prefillTokenMs: 0 }, 512)).toBe(64);
   });
+});
+
+test("a sequence whose every row needs logits gets few rows", () => {
+  const sequence = { known: 400, computed: 0, rowsMax: 32 };
+  const candidates = [{ sequence, shared: 0, sharedPinned: 0 }];
+  const state = {
+    running: [],
+    candidates,
+    freeSlots: 1,
+    freeCells: 4096,
+    exclusiveCells,
+    budget: 512,
+    chunk: 16,
+  };
+  expect(plan(state).rows).toEqual([{ sequence, count: 32 }]);
 });

@@ -1,0 +1,48 @@
+// Native samplers from sampling settings.
+
+import type { SamplingParams } from "../src/core/sampling.ts";
+import type { SamplerHandle } from "../src/worker/backend.ts";
+import type { Native } from "./library.ts";
+import { type Handle, nativeText } from "./text.ts";
+
+/** What one choice's sampler is made of. */
+interface SamplerSpec {
+  readonly params: SamplingParams;
+  /** Prompt tokens, over which repetition is counted too. */
+  readonly prompt: Int32Array;
+  readonly seed: number;
+  /** Choice number: each has a random stream of its own. */
+  readonly choice: number;
+}
+
+/** Makes a sampler; svc_sampler_free releases it. Throws when memory is short. */
+export function newSampler(
+  native: Native,
+  model: Handle,
+  { params, prompt, seed, choice }: SamplerSpec,
+): SamplerHandle {
+  const columns = Float32Array.of(
+    ...[params.temperature, params.topP, params.minP, params.topK],
+    ...[params.repetitionPenalty, params.frequencyPenalty, params.presencePenalty],
+  );
+  const [low, high] = [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0];
+  const sampler = native.svc_sampler_new(columns, columns.length, low, high, choice);
+  if (sampler === null) throw new Error(nativeText(native.svc_last_error()));
+  const { logitBias, dry } = params;
+  if (logitBias.length > 0) {
+    const tokens = Int32Array.from(logitBias, ({ token }) => token);
+    native.svc_sampler_bias(
+      sampler,
+      tokens.length,
+      tokens,
+      Float32Array.from(logitBias, ({ bias }) => bias),
+    );
+  }
+  if (dry.multiplier > 0) {
+    const breakers = Buffer.from(`${dry.sequenceBreakers.filter((text) => text !== "").join("\0")}\0\0`);
+    native.svc_sampler_dry(sampler, model, dry.multiplier, dry.base, dry.allowedLength, breakers);
+  }
+  if (dry.multiplier > 0 || params.repetitionPenalty !== 1)
+    native.svc_sampler_accept(sampler, prompt.length, prompt);
+  return BigInt(sampler) as SamplerHandle;
+}

@@ -1,0 +1,212 @@
+// Drawing a token from logits. Exact, and only as much work as the settings need:
+//   greedy               one argmax over the logits
+//   temperature only     two passes (sum, inverse CDF); no candidate array, no sort
+//   min_p                one comparison a token, then a draw from the survivors
+//   top_p                probabilities binned by logit; only the bin that crosses the threshold is sorted
+//   top_k (with others)  the k best by a heap that skips blocks of 64 below its minimum
+// Order of the stages: temperature, top_k, top_p, min_p; the draw is from what is left, renormalised.
+
+#include "draw.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+// One compilation a CPU generation, chosen when the library is loaded.
+#if defined(__x86_64__)
+#define SVC_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define SVC_CLONES
+#endif
+
+using svc::candidate;
+using svc::drawer;
+
+namespace {
+
+constexpr int32_t BLOCK = 64;
+constexpr int32_t BINS = 1024;
+constexpr float BIN_WIDTH = 1.0f / 32;  // in units of scaled logit: the bins span 32, beyond that a weight is below 1e-13
+
+// Largest of n values; -inf for none. NaN never wins.
+SVC_CLONES float maximum(const float * x, int32_t n) {
+    float best = -std::numeric_limits<float>::infinity();
+    #pragma omp simd reduction(max : best)
+    for (int32_t i = 0; i < n; i++) best = x[i] > best ? x[i] : best;
+    return best;
+}
+
+// First index of the largest value, -1 when nothing is greater than -inf.
+int32_t argmax(const float * x, int32_t n) {
+    float best = -std::numeric_limits<float>::infinity();
+    int32_t at = -1;
+    for (int32_t i = 0; i < n; i += BLOCK) {
+        const int32_t len = std::min(BLOCK, n - i);
+        if (maximum(x + i, len) > best) {
+            for (int32_t j = i; j < i + len; j++) {
+                if (x[j] > best) best = x[j], at = j;
+            }
+        }
+    }
+    return at;
+}
+
+// e^x for x <= 0, to about 2 ulp: range reduction by log2(e) and a degree-6 polynomial, written so that it vectorises.
+inline float exp_nonpositive(float x) {
+    x = x < -87.0f ? -87.0f : x;
+    const float t = x * 1.44269504f;
+    const float k = (float) (int32_t) (t - 0.5f);
+    const float f = (x - k * 0.693359375f) + k * 2.12194440e-4f;
+    float p = 1.3981999507e-3f;
+    p = p * f + 8.3334519073e-3f;
+    p = p * f + 4.1665795894e-2f;
+    p = p * f + 1.6666665459e-1f;
+    p = p * f + 5.0000001201e-1f;
+    p = p * f * f + f + 1.0f;
+    union { int32_t i; float f; } scale;
+    scale.i = ((int32_t) k + 127) << 23;
+    return p * scale.f;
+}
+
+// weight[i] = exp((x[i] - top) * inverse_temperature); the sum of each block of 64 goes to the double total.
+SVC_CLONES double weights(const float * x, int32_t n, float top, float inverse_temperature, float * weight) {
+    double total = 0;
+    for (int32_t i = 0; i < n; i += BLOCK) {
+        const int32_t len = std::min(BLOCK, n - i);
+        #pragma omp simd
+        for (int32_t j = 0; j < len; j++) {
+            const float d = (x[i + j] - top) * inverse_temperature;
+            weight[i + j] = d > -87.0f ? exp_nonpositive(d) : 0.0f;  // also 0 for NaN and -inf
+        }
+        float sum = 0;
+        #pragma omp simd reduction(+ : sum)
+        for (int32_t j = 0; j < len; j++) sum += weight[i + j];
+        total += sum;
+    }
+    return total;
+}
+
+// Inverse CDF over weights >= floor: the first index at which the running sum exceeds target; the last positive one if
+// rounding leaves the target unreached.
+int32_t pick(const float * weight, int32_t n, float floor, double target) {
+    int32_t last = -1;
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (weight[i] > 0 && weight[i] >= floor) {
+            sum += weight[i];
+            last = i;
+            if (sum > target) break;
+        }
+    }
+    return last;
+}
+
+SVC_CLONES double mass_above(const float * weight, int32_t n, float floor) {
+    double sum = 0;
+    #pragma omp simd reduction(+ : sum)
+    for (int32_t i = 0; i < n; i++) sum += weight[i] >= floor ? weight[i] : 0.0f;
+    return sum;
+}
+
+// The smallest weight that belongs to the nucleus: bins find where the mass crosses top_p, one bin is sorted. Tokens
+// whose weight equals that of the crossing one all stay in.
+float nucleus_floor(const std::vector<float> & weight, int32_t n, double total, float top_p) {
+    std::vector<double> mass(BINS, 0.0);
+    auto bin_of = [](float w) { return std::min(BINS - 1, (int32_t) (-std::log(w) / BIN_WIDTH)); };
+    for (int32_t i = 0; i < n; i++) {
+        if (weight[i] > 0) mass[bin_of(weight[i])] += weight[i];
+    }
+    const double wanted = total * top_p;
+    double sum = 0;
+    int32_t bin = 0;
+    while (bin < BINS - 1 && sum + mass[bin] < wanted) sum += mass[bin++];
+    std::vector<float> inside;
+    for (int32_t i = 0; i < n; i++) {
+        if (weight[i] > 0 && bin_of(weight[i]) == bin) inside.push_back(weight[i]);
+    }
+    std::sort(inside.begin(), inside.end(), std::greater<float>());
+    for (float w : inside) {
+        sum += w;
+        if (sum >= wanted) return w;
+    }
+    return inside.empty() ? 0.0f : inside.back();
+}
+
+int32_t sample_full(drawer & s, const float * logits, int32_t n, float top) {
+    s.weight.resize(n);
+    double total = weights(logits, n, top, 1.0f / s.temperature, s.weight.data());
+    float floor = s.min_p;  // the largest weight is 1, so a share of it is the share itself
+    if (s.top_p < 1) floor = std::max(floor, nucleus_floor(s.weight, n, total, s.top_p));
+    if (floor > 0) total = mass_above(s.weight.data(), n, floor);
+    return pick(s.weight.data(), n, floor, s.random.uniform() * total);
+}
+
+// The k largest logits, best first. Equal logits: the lower id first.
+void top_k(drawer & s, const float * logits, int32_t n) {
+    auto better = [](const candidate & a, const candidate & b) {
+        return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+    };
+    std::vector<candidate> & heap = s.candidates;  // its front is the worst one kept
+    heap.clear();
+    const size_t k = std::min<size_t>(s.top_k, n);
+    for (int32_t i = 0; i < n; i += BLOCK) {
+        const int32_t len = std::min(BLOCK, n - i);
+        if (heap.size() == k && maximum(logits + i, len) <= heap.front().logit) continue;
+        for (int32_t j = i; j < i + len; j++) {
+            const candidate c = { logits[j], j };
+            if (std::isnan(c.logit)) continue;
+            if (heap.size() < k) {
+                heap.push_back(c);
+                std::push_heap(heap.begin(), heap.end(), better);
+            } else if (better(c, heap.front())) {
+                std::pop_heap(heap.begin(), heap.end(), better);
+                heap.back() = c;
+                std::push_heap(heap.begin(), heap.end(), better);
+            }
+        }
+    }
+    std::sort_heap(heap.begin(), heap.end(), better);
+}
+
+int32_t sample_top_k(drawer & s, const float * logits, int32_t n, float top) {
+    top_k(s, logits, n);
+    std::vector<candidate> & best = s.candidates;
+    s.weight.resize(std::max<size_t>(s.weight.size(), best.size()));
+    double total = 0;
+    for (size_t i = 0; i < best.size(); i++) {
+        s.weight[i] = std::exp((best[i].logit - top) / s.temperature);
+        total += s.weight[i];
+    }
+    size_t keep = 0;
+    double sum = 0;
+    while (keep < best.size() && (keep == 0 || (sum < total * s.top_p && s.weight[keep] >= s.min_p))) sum += s.weight[keep++];
+    const int32_t at = pick(s.weight.data(), (int32_t) keep, 0, s.random.uniform() * sum);
+    return at < 0 ? -1 : best[at].id;
+}
+
+}  // namespace
+
+namespace svc {
+
+int32_t drawer::draw(const float * logits, int32_t n) {
+    if (temperature <= 0 || top_k == 1) return argmax(logits, n);
+    const float top = maximum(logits, n);
+    if (!std::isfinite(top)) return -1;
+    return top_k > 0 && top_k < n ? sample_top_k(*this, logits, n, top) : sample_full(*this, logits, n, top);
+}
+
+double log_sum_exp(const float * logits, int32_t n, std::vector<float> & scratch) {
+    const float top = maximum(logits, n);
+    scratch.resize(n);
+    return top + std::log(weights(logits, n, top, 1.0f, scratch.data()));
+}
+
+std::vector<candidate> best(const float * logits, int32_t n, int32_t k) {
+    drawer scratch;
+    scratch.top_k = k;
+    top_k(scratch, logits, n);
+    return scratch.candidates;
+}
+
+}  // namespace svc

@@ -1,0 +1,46 @@
+// Exact draws from a row of logits, and log probabilities.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace svc {
+
+struct candidate {
+    float logit;
+    int32_t id;
+};
+
+// SplitMix64 (Steele, Lea, Flood 2014): passes BigCrush, one multiply-xor chain a draw, any seed is good.
+struct random_stream {
+    uint64_t state = 0;
+
+    uint64_t next() {
+        uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+        return z ^ (z >> 31);
+    }
+
+    double uniform() { return (double) (next() >> 11) * 0x1.0p-53; }  // [0, 1)
+};
+
+// The settings of the draw, its random stream, and scratch memory that is kept between draws.
+struct drawer {
+    float temperature = 1, top_p = 1, min_p = 0;
+    int32_t top_k = 0;
+    random_stream random;
+    std::vector<float> weight;          // [n_vocab] exp((logit - max) / temperature)
+    std::vector<candidate> candidates;  // [top_k]
+
+    // A token id; -1 when no logit is finite. Logits of -inf and NaN are never drawn.
+    int32_t draw(const float * logits, int32_t n);
+};
+
+// Natural logarithm of the sum of e^logit.
+double log_sum_exp(const float * logits, int32_t n, std::vector<float> & scratch);
+
+// The k largest logits, best first; of equals the lower id first.
+std::vector<candidate> best(const float * logits, int32_t n, int32_t k);
+
+}  // namespace svc

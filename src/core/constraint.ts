@@ -1,0 +1,17 @@
+// What an answer must look like. Compiled by the engine; what can't be expressed is refused there with the reason.
+
+/** One grammar of a set; exactly one of the first two is given. Grammars refer to each other by name (llguidance). */
+export interface NamedGrammar {
+  readonly name?: string;
+  readonly jsonSchema?: unknown;
+  readonly larkGrammar?: string;
+}
+
+export type Constraint =
+  /** JSON text that is valid against the schema. */
+  | { readonly type: "json_schema"; readonly schema: unknown }
+  /** Text that the whole pattern matches. */
+  | { readonly type: "regex"; readonly pattern: string }
+  /** A grammar in llguidance's variant of Lark. */
+  | { readonly type: "lark"; readonly grammar: string }
+  | { readonly type: "grammars"; readonly grammars: readonly NamedGrammar[] };

@@ -1,0 +1,201 @@
+// The KV cache with its slots: which sequence holds what, which finished prefixes are kept for reuse, and what a new
+// sequence can share instead of computing it. The native cache is changed only here.
+//
+// Prefixes are found by comparing tokens slot by slot. There are at most a few dozen slots and a comparison ends at the
+// first difference, so that a search costs microseconds and needs no index to keep true (docs/decisions/013).
+
+import { assert } from "../core/assert.ts";
+import type { Backend, SlotId } from "./backend.ts";
+import { CellBook } from "./cells.ts";
+import type { Sequence } from "./sequence.ts";
+
+/** Prefixes shorter than this are not worth keeping, or waiting for. */
+const PREFIX_TOKENS_MIN = 16;
+
+/** What a sequence would find in the cache. */
+export interface Match {
+  /** Slot to share or take over; undefined when nothing is shared. */
+  readonly source: SlotId | undefined;
+  readonly shared: number;
+  readonly sharedPinned: number;
+  /** A sequence is just computing more of this prefix: better to wait for it than to compute it twice. */
+  readonly wait: boolean;
+}
+
+/** A finished sequence's tokens, kept in their slot. */
+interface Kept {
+  readonly slot: SlotId;
+  readonly tokens: Int32Array;
+}
+
+const NOTHING: Match = { source: undefined, shared: 0, sharedPinned: 0, wait: false };
+
+export class KvCache {
+  private readonly backend: Backend;
+  private readonly book: CellBook;
+  private readonly keptMax: number;
+  private readonly freeSlots: SlotId[];
+  private kept: Kept[] = []; // least recently used first
+
+  /** `keptMax`: finished prefixes to keep; 0 keeps none and shares nothing. */
+  constructor(backend: Backend, keptMax: number) {
+    this.backend = backend;
+    this.book = new CellBook(backend.cells, backend.slots);
+    this.keptMax = Math.min(keptMax, backend.slots);
+    // Highest first, so that pop() hands out slot 0 first.
+    this.freeSlots = Array.from({ length: backend.slots }, (_, i) => (backend.slots - 1 - i) as SlotId);
+  }
+
+  /** Cells that running sequences do not need. */
+  get availableCells(): number {
+    return this.book.available;
+  }
+
+  /** Slots that hold a finished prefix. */
+  get keptCount(): number {
+    return this.kept.length;
+  }
+
+  /** Slots that no running sequence has. */
+  get availableSlots(): number {
+    return this.freeSlots.length + this.kept.length;
+  }
+
+  /** Cells that would become available if this running sequence gave up. */
+  exclusiveCells(sequence: Sequence): number {
+    return sequence.slot === undefined ? 0 : this.book.exclusive(sequence.slot);
+  }
+
+  /**
+   * The best that the cache offers a waiting sequence: the longest prefix among finished and running sequences. `ahead`
+   * are candidates that will be admitted before it.
+   */
+  match(sequence: Sequence, running: readonly Sequence[], ahead: readonly Sequence[]): Match {
+    if (this.keptMax === 0 || sequence.scoresPrompt) return NOTHING;
+    const most = sequence.known - 1; // one token at least is computed, for its logits
+    let best = NOTHING;
+    const consider = (source: SlotId, length: number): void => {
+      if (length > best.shared) {
+        best = { source, shared: length, sharedPinned: this.book.pinnedWithin(source, length), wait: false };
+      }
+    };
+    for (const { slot, tokens } of this.kept) {
+      const common = Math.min(most, sequence.commonPrefix(tokens));
+      if (this.backend.reuse !== "whole" || common === tokens.length) consider(slot, common);
+    }
+    if (this.backend.reuse !== "prefix") return best;
+    let promised = 0;
+    for (const other of [...running, ...ahead]) {
+      const common = Math.min(most, sequence.commonPrefix(other.firstTokens(other.known)));
+      if (other.slot !== undefined) consider(other.slot, Math.min(common, other.computed));
+      promised = Math.max(promised, common);
+    }
+    return promised - best.shared >= PREFIX_TOKENS_MIN ? { ...best, wait: true } : best;
+  }
+
+  /**
+   * Gives a sequence a slot, pins it, and shares a prefix of at most `sharedMax` tokens: what the step was planned with.
+   * An admission just before may have used up what was found then, so it is looked for again.
+   */
+  admit(sequence: Sequence, running: readonly Sequence[], sharedMax: number): void {
+    const { source, shared } = this.match(sequence, running, []);
+    const length = Math.min(shared, sharedMax);
+    const slot = source === undefined || length === 0 ? this.takeFreeSlot() : this.takePrefix(source, length);
+    this.book.setPinned(slot, true);
+    sequence.slot = slot;
+    sequence.computed = this.book.length(slot);
+  }
+
+  /** Makes sure that `count` cells are free, dropping kept prefixes. Running sequences must leave as many. */
+  makeRoom(count: number): void {
+    while (this.book.free < count && this.kept.length > 0) this.dropOldest();
+  }
+
+  /** Notes that `count` more tokens of a sequence are in the cache. */
+  extend(sequence: Sequence, count: number): void {
+    assert(sequence.slot !== undefined, "only a sequence with a slot computes");
+    this.book.append(sequence.slot, count);
+    sequence.computed += count;
+  }
+
+  /** Takes a sequence's slot away. `keep`: what it computed may be of use to a later one. */
+  release(sequence: Sequence, keep: boolean): void {
+    const { slot } = sequence;
+    if (slot === undefined) return;
+    const tokens = sequence.firstTokens(sequence.computed);
+    sequence.slot = undefined;
+    sequence.computed = 0;
+    this.book.setPinned(slot, false);
+    if (keep && this.keptMax > 0 && tokens.length >= PREFIX_TOKENS_MIN && !this.covers(tokens)) {
+      this.dropCoveredBy(tokens);
+      this.kept.push({ slot, tokens: tokens.slice() });
+      if (this.kept.length > this.keptMax) this.dropOldest();
+    } else {
+      this.clear(slot);
+    }
+  }
+
+  /** Forgets all kept prefixes. */
+  dropAll(): void {
+    while (this.kept.length > 0) this.dropOldest();
+  }
+
+  private takeFreeSlot(): SlotId {
+    if (this.freeSlots.length === 0) this.dropOldest();
+    const slot = this.freeSlots.pop();
+    assert(slot !== undefined, "admissions are limited by available slots");
+    return slot;
+  }
+
+  /** A slot that holds the first `shared` positions of `source`: the source itself if all of it is wanted, else a share. */
+  private takePrefix(source: SlotId, shared: number): SlotId {
+    const kept = this.kept.find(({ slot }) => slot === source);
+    const wholly = kept !== undefined && kept.tokens.length === shared;
+    const alone = this.freeSlots.length === 0 && this.kept.length === 1;
+    if (kept !== undefined && (wholly || alone || this.backend.reuse !== "prefix")) {
+      this.kept = this.kept.filter((other) => other !== kept);
+      if (wholly || this.backend.cutSlot(source, shared)) {
+        this.book.truncate(source, shared);
+      } else {
+        this.backend.cutSlot(source, 0); // it can't be cut after all: start over in it
+        this.book.truncate(source, 0);
+      }
+      return source;
+    }
+    if (kept !== undefined) this.kept = [...this.kept.filter((other) => other !== kept), kept]; // just used
+    const slot = this.takeFreeSlot();
+    this.backend.shareSlot(source, slot, shared);
+    this.book.share(source, slot, shared);
+    return slot;
+  }
+
+  private covers(tokens: Int32Array): boolean {
+    return this.kept.some((kept) => startsWith(kept.tokens, tokens));
+  }
+
+  private dropCoveredBy(tokens: Int32Array): void {
+    for (const kept of this.kept.filter((other) => startsWith(tokens, other.tokens))) this.drop(kept);
+  }
+
+  private dropOldest(): void {
+    const [oldest] = this.kept;
+    if (oldest !== undefined) this.drop(oldest);
+  }
+
+  private drop(kept: Kept): void {
+    this.kept = this.kept.filter((other) => other !== kept);
+    this.clear(kept.slot);
+  }
+
+  private clear(slot: SlotId): void {
+    this.backend.cutSlot(slot, 0);
+    this.book.truncate(slot, 0);
+    this.freeSlots.push(slot);
+  }
+}
+
+function startsWith(tokens: Int32Array, prefix: Int32Array): boolean {
+  if (prefix.length > tokens.length) return false;
+  for (let i = 0; i < prefix.length; i++) if (tokens[i] !== prefix[i]) return false;
+  return true;
+}
