@@ -3,7 +3,13 @@
 import { ServiceError } from "../src/core/error.ts";
 import { messageText, type Message } from "../src/core/message.ts";
 import type { Prompt } from "../src/core/run.ts";
-import type { OutputFormat, ParsedMessage, PendingPrompt, RenderedPrompt } from "../src/worker/backend.ts";
+import type {
+  OutputFormat,
+  ParsedMessage,
+  PendingPrompt,
+  RenderedPrompt,
+  SamplerHandle,
+} from "../src/worker/backend.ts";
 import type { Native } from "./library.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
@@ -12,7 +18,9 @@ type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 const PLAIN_FORMAT: OutputFormat = {
   thinkingStart: "",
   thinkingEnds: [],
+  startsInReasoning: false,
   toolMarkers: [],
+  toolGrammar: "none",
   stops: [],
   visibleTokens: new Set(),
   markup: [],
@@ -22,8 +30,11 @@ const PLAIN_FORMAT: OutputFormat = {
 interface RenderInfo {
   readonly thinking_start: string;
   readonly thinking_ends: readonly string[];
+  readonly generation_prompt: string;
   readonly additional_stops: readonly string[];
   readonly preserved_tokens: readonly string[];
+  readonly grammar: string;
+  readonly grammar_lazy: boolean;
   readonly grammar_triggers: readonly {
     readonly type: number;
     readonly value: string;
@@ -51,20 +62,29 @@ function toTemplateMessage(message: Message): Record<string, unknown> {
   };
 }
 
+/** The tools that the model is shown, and whether it must call one. A choice among them hides the others. */
 function templateTools({ tools, toolChoice }: ChatPrompt): Record<string, unknown> {
-  if (tools.length === 0) return {};
+  const named = toolChoice.type === "named" ? toolChoice.names : undefined;
+  const offered = named === undefined ? tools : tools.filter(({ name }) => named.includes(name));
+  if (offered.length === 0 || toolChoice.type === "none") return {};
+  const must = toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required);
   return {
-    tools: tools.map(({ name, description, parameters }) => ({
+    tools: offered.map(({ name, description, parameters }) => ({
       type: "function",
       function: { name, description: description ?? "", parameters },
     })),
-    tool_choice: toolChoice.type === "auto" || toolChoice.type === "none" ? toolChoice.type : "required",
+    tool_choice: must ? "required" : "auto",
   };
 }
 
 /** The JSON that svc_render_begin takes. */
 function renderRequest(prompt: Exclude<Prompt, { type: "tokens" }>): string {
-  if (prompt.type === "text") return JSON.stringify({ prompt: prompt.text });
+  if (prompt.type === "text") {
+    return JSON.stringify({
+      prompt: prompt.text,
+      ...(prompt.suffix === undefined ? {} : { suffix: prompt.suffix }),
+    });
+  }
   const { effort, enabled } = prompt.thinking;
   // The effort goes in under both names that templates use; each takes the one it knows. Spec: Reasoning rules, 4.
   const kwargs = effort === undefined ? {} : { reasoning_effort: effort, reasoning_strength: effort };
@@ -83,12 +103,23 @@ function toolCall(call: {
   return { id: call.id ?? "", name: call.function.name, arguments: call.function.arguments };
 }
 
+/** Whether what the template wrote of the answer ends inside a reasoning block. */
+function opensReasoning({
+  thinking_start: start,
+  thinking_ends: ends,
+  generation_prompt: text,
+}: RenderInfo): boolean {
+  const opened = start === "" ? -1 : text.lastIndexOf(start);
+  return opened >= 0 && ends.every((end) => text.lastIndexOf(end) < opened);
+}
+
 class LlamaPrompt implements RenderedPrompt {
   readonly tokens: Int32Array;
   readonly format: OutputFormat;
   readonly plain: boolean;
+  /** For native calls of this folder only. */
+  readonly handle: Handle;
   private readonly native: Native;
-  private readonly handle: Handle;
   private freed = false;
 
   constructor(native: Native, handle: Handle, tokens: Int32Array, format: OutputFormat, plain: boolean) {
@@ -192,7 +223,11 @@ export class LlamaTemplates {
     return {
       thinkingStart: info.thinking_start,
       thinkingEnds: info.thinking_ends,
+      startsInReasoning: opensReasoning(info),
       toolMarkers,
+      // Triggers that are patterns must see the answer from its beginning.
+      toolGrammar:
+        info.grammar === "" ? "none" : info.grammar_lazy && toolMarkers.length > 0 ? "marker" : "start",
       stops: info.additional_stops,
       visibleTokens: this.visibleTokens(info.preserved_tokens),
       markup: [...new Set(tags.filter((tag) => tag !== ""))],
@@ -208,6 +243,13 @@ export class LlamaTemplates {
       if (n === 1) visible.add(out[0] ?? -1);
     }
     return visible;
+  }
+
+  /** See Backend.constrainTools. */
+  constrainTools(sampler: SamplerHandle, prompt: RenderedPrompt, recent: Int32Array): boolean {
+    if (!(prompt instanceof LlamaPrompt)) return false;
+    const tokens = recent.length > 0 ? recent : new Int32Array(1);
+    return this.native.svc_sampler_tools(sampler, this.model, prompt.handle, recent.length, tokens) === 0;
   }
 
   /** Frees the template. Every prompt must have been freed before. */

@@ -12,6 +12,7 @@ import type {
   BatchColumns,
   DecodeOutcome,
   PendingPrompt,
+  RenderedPrompt,
   ReuseMode,
   RowLogprobs,
   SamplerHandle,
@@ -19,6 +20,7 @@ import type {
 } from "../src/worker/backend.ts";
 import type { Native } from "./library.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
+import { type EmbedModel, LlamaEmbedder } from "./llama-embed.ts";
 import { newSampler } from "./llama-sampler.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
@@ -48,13 +50,12 @@ const CELLS_PER_SEQUENCE = 1024;
 const CELL_STEP = 256;
 
 /** llama.cpp's own description of a model: svc_model_info. */
-interface ModelInfo {
+interface ModelInfo extends EmbedModel {
   readonly description: string;
   readonly architecture: string;
   readonly size_bytes: number;
-  readonly n_ctx_train: number;
-  readonly n_embd: number;
-  readonly n_head: number;
+  readonly head_dim_k: number;
+  readonly head_dim_v: number;
   readonly n_head_kv: number;
   readonly n_layer: number;
   readonly n_vocab: number;
@@ -69,7 +70,7 @@ interface ModelInfo {
  */
 function chooseCells(options: EngineOptions, info: ModelInfo, freeBytes: number): number {
   if (options.cells !== undefined) return options.cells;
-  const elements = 2 * info.n_layer * info.n_head_kv * (info.n_embd / Math.max(1, info.n_head));
+  const elements = info.n_layer * info.n_head_kv * (info.head_dim_k + info.head_dim_v);
   const cellBytes = Math.max(1, elements * CACHE_TYPES[options.cacheType].bytes);
   const stepDown = (cells: number): number => Math.max(CELL_STEP, Math.floor(cells / CELL_STEP) * CELL_STEP);
   if (options.cacheBytes !== undefined) return stepDown(options.cacheBytes / cellBytes);
@@ -145,6 +146,8 @@ export class LlamaBackend implements Backend {
   private readonly model: Handle;
   private readonly context: Handle;
   private readonly templates: LlamaTemplates;
+  private readonly meta: ModelInfo;
+  private embedding: LlamaEmbedder | undefined;
   private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
@@ -153,6 +156,7 @@ export class LlamaBackend implements Backend {
     this.native = native;
     this.model = model;
     const meta: ModelInfo = JSON.parse(takeText(native, native.svc_model_info(model)));
+    this.meta = meta;
     const threads = options.threads ?? physicalCores();
     this.reuse = reuseMode(meta, options);
     this.maxSeqs = options.maxSeqs;
@@ -278,6 +282,21 @@ export class LlamaBackend implements Backend {
     return ((this.flags[token] ?? 0) & 1) !== 0;
   }
 
+  /** The model's embedding context, made at the first call. Throws ServiceError when there can be none. */
+  embedder(): LlamaEmbedder {
+    return (this.embedding ??= new LlamaEmbedder(
+      this.native,
+      this.model,
+      this.templates,
+      this.meta,
+      this.info.threads,
+    ));
+  }
+
+  constrainTools(sampler: SamplerHandle, prompt: RenderedPrompt, recent: Int32Array): boolean {
+    return this.templates.constrainTools(sampler, prompt, recent);
+  }
+
   /** Logits of an output row of the last decode, copied: [vocabulary] f32. For tests. */
   logits(row: number): Float32Array {
     const data = this.native.svc_logits(this.context, row);
@@ -292,6 +311,7 @@ export class LlamaBackend implements Backend {
 
   /** Frees everything native. The backend must not be used afterwards. */
   close(): void {
+    this.embedding?.close();
     this.templates.close();
     this.native.svc_context_free(this.context);
     this.native.svc_model_free(this.model);

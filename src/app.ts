@@ -78,6 +78,7 @@ export function startServer(options: AppOptions): RunningServer {
   let models: Models | undefined;
   const app = createHttp({
     generate: (request, signal) => served().generate(request, signal),
+    embed: (request, signal) => served().embed(request, signal),
     models: () => served().list(),
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,

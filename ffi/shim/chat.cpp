@@ -1,6 +1,7 @@
 // Chat templates and output parsing: a doorway to llama.cpp's common library, which knows the model families.
 
 #include "guard.h"
+#include "render.h"
 #include "svc_llama.h"
 
 #include "chat.h"
@@ -46,7 +47,6 @@ common_chat_templates_inputs read_request(const common_json & request) {
     in.parallel_tool_calls = request.value("parallel_tool_calls", true);
     in.enable_thinking = request.value("enable_thinking", true);
     in.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
-    if (request.contains("json_schema")) in.json_schema = request.at("json_schema").dump();
     if (request.contains("kwargs")) {
         for (const auto & [key, value] : request.at("kwargs").items()) {
             in.chat_template_kwargs[key] = value.dump();
@@ -123,11 +123,37 @@ class chat {
         }
     }
 
+    std::vector<llama_token> plain(const std::string & text) const {
+        std::vector<llama_token> tokens = common_tokenize(vocab, text, true, false);
+        // Nothing to continue is still something for a model that knows how texts begin.
+        if (tokens.empty() && llama_vocab_bos(vocab) != LLAMA_TOKEN_NULL) tokens.push_back(llama_vocab_bos(vocab));
+        return tokens;
+    }
+
+    // Prefix, suffix, middle: the order that models with these tokens were trained on.
+    std::vector<llama_token> fill_in(const common_json & request) const {
+        const llama_token pre = llama_vocab_fim_pre(vocab), suf = llama_vocab_fim_suf(vocab), mid = llama_vocab_fim_mid(vocab);
+        if (pre == LLAMA_TOKEN_NULL || suf == LLAMA_TOKEN_NULL || mid == LLAMA_TOKEN_NULL) {
+            throw std::invalid_argument("it has no fill-in-the-middle tokens, so `suffix` cannot be used");
+        }
+        std::vector<llama_token> tokens;
+        if (llama_vocab_get_add_bos(vocab)) tokens.push_back(llama_vocab_bos(vocab));
+        auto add = [&](llama_token mark, const std::string & text) {
+            tokens.push_back(mark);
+            const auto more = common_tokenize(vocab, text, false, false);
+            tokens.insert(tokens.end(), more.begin(), more.end());
+        };
+        add(pre, request.at("prompt").get<std::string>());
+        add(suf, request.at("suffix").get<std::string>());
+        tokens.push_back(mid);
+        return tokens;
+    }
+
     void render(rendered & out) {
         const common_json request = common_json::parse(out.request);
         out.request.clear();
         if (request.contains("prompt")) {
-            out.tokens = common_tokenize(vocab, request.at("prompt").get<std::string>(), true, false);
+            out.tokens = request.contains("suffix") ? fill_in(request) : plain(request.at("prompt").get<std::string>());
             return;
         }
         const common_chat_templates_inputs in = read_request(request);
@@ -145,6 +171,8 @@ rendered & need_prompt(void * handle) {
 }
 
 }  // namespace
+
+const common_chat_params & svc::render_params(void * handle) { return need_prompt(handle).params; }
 
 void * svc_chat_open(void * model, const char * source) {
     return guard<void *>(nullptr, [&]() -> void * {

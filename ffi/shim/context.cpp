@@ -155,3 +155,16 @@ const float * svc_logits(void * context, int32_t i) {
         return llama_get_logits_ith(need<svc::context>(context, "context").ctx, i);
     });
 }
+
+int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * row, float * sum) {
+    return guard<int32_t>(-1, [&] {
+        svc::context & c = need<svc::context>(context, "context");
+        const int32_t n_embd = llama_model_n_embd_out(c.model);
+        for (int32_t i = 0; i < n; i++) {
+            const float * embedding = llama_get_embeddings_ith(c.ctx, row[i]);
+            if (embedding == nullptr) throw std::invalid_argument("the row has no embedding");
+            for (int32_t j = 0; j < n_embd; j++) sum[j] += embedding[j];
+        }
+        return 0;
+    });
+}

@@ -5,6 +5,7 @@
 #include "guard.h"
 #include "model.h"
 #include "svc_llama.h"
+#include "tool_grammar.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,9 +19,11 @@ using svc::need;
 
 namespace {
 
-struct dry_deleter {
+struct native_deleter {
     void operator()(llama_sampler * sampler) { llama_sampler_free(sampler); }
 };
+
+using native_sampler = std::unique_ptr<llama_sampler, native_deleter>;
 
 // How often a token occurred.
 struct occurrence {
@@ -31,7 +34,8 @@ struct occurrence {
 struct sampler {
     svc::drawer drawer;
     float repetition = 1, frequency = 0, presence = 0;
-    std::unique_ptr<llama_sampler, dry_deleter> dry;
+    native_sampler dry;
+    native_sampler tools;  // grammar of tool calls, once one has begun
     std::vector<llama_logit_bias> bias;
     std::unordered_map<int32_t, occurrence> history;  // kept only if something reads it
     std::vector<std::pair<int32_t, float>> undo;      // (token, logit as the model left it), oldest first
@@ -41,6 +45,7 @@ struct sampler {
     bool reads_history() const { return repetition != 1 || frequency != 0 || presence != 0 || dry != nullptr; }
 
     void accept(int32_t token, bool generated) {
+        if (generated && tools != nullptr) llama_sampler_accept(tools.get(), token);
         if (!reads_history()) return;
         occurrence & seen = history[token];
         (generated ? seen.in_answer : seen.in_prompt)++;
@@ -97,13 +102,34 @@ void copy_allowed(sampler & s, const float * logits, const uint32_t * mask, int3
     }
 }
 
+bool fits_tools(sampler & s, int32_t token) {
+    llama_token_data data = { token, 1, 0 };
+    llama_token_data_array array = { &data, 1, -1, false };
+    llama_sampler_apply(s.tools.get(), &array);
+    return data.logit != -std::numeric_limits<float>::infinity();
+}
+
+// Draws among what the grammar allows. Checking a whole vocabulary takes milliseconds, so a draw without it comes first
+// and is kept if the grammar agrees, as it mostly does.
+int32_t draw_tools(sampler & s, const float * logits, int32_t n) {
+    const int32_t first = s.drawer.draw(logits, n);
+    if (first < 0 || fits_tools(s, first)) return first;
+    std::vector<llama_token_data> all(n);
+    for (int32_t i = 0; i < n; i++) all[i] = { i, logits[i], 0 };
+    llama_token_data_array array = { all.data(), all.size(), -1, false };
+    llama_sampler_apply(s.tools.get(), &array);
+    s.masked.assign(n, -std::numeric_limits<float>::infinity());
+    for (size_t i = 0; i < array.size; i++) s.masked[array.data[i].id] = array.data[i].logit;
+    return s.drawer.draw(s.masked.data(), n);
+}
+
 int32_t sample_row(sampler & s, float * logits, const uint32_t * mask, int32_t n) {
     apply_bias(s, logits, n);
     apply_penalties(s, logits);
     apply_dry(s, logits);
     int32_t token;
     if (mask == nullptr) {
-        token = s.drawer.draw(logits, n);
+        token = s.tools != nullptr ? draw_tools(s, logits, n) : s.drawer.draw(logits, n);
     } else {
         copy_allowed(s, logits, mask, n);
         token = s.drawer.draw(s.masked.data(), n);
@@ -169,6 +195,15 @@ int32_t svc_sampler_dry(void * handle, void * model, float multiplier, float bas
     });
 }
 
+int32_t svc_sampler_tools(void * handle, void * model, void * rendered, int32_t n, const int32_t * recent) {
+    return guard<int32_t>(-1, [&] {
+        sampler & s = need<sampler>(handle, "sampler");
+        const llama_vocab * vocab = llama_model_get_vocab(&need<llama_model>(model, "model"));
+        s.tools.reset(svc::tool_grammar(vocab, rendered, std::vector<llama_token>(recent, recent + n)));
+        return 0;
+    });
+}
+
 int32_t svc_sampler_accept(void * handle, int32_t n, const int32_t * token) {
     return guard<int32_t>(-1, [&] {
         sampler & s = need<sampler>(handle, "sampler");
@@ -187,9 +222,14 @@ int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_
         std::vector<float *> logits(n);
         for (int32_t i = 0; i < n; i++) logits[i] = llama_get_logits_ith(c.ctx, row[i]);
         auto draw = [&](int32_t i) {
-            sampler * s = reinterpret_cast<sampler *>(samplers[i]);
-            const uint32_t * mask = reinterpret_cast<const uint32_t *>(masks[i]);
-            token[i] = s == nullptr || logits[i] == nullptr ? -1 : sample_row(*s, logits[i], mask, n_vocab);
+            token[i] = -1;
+            try {  // nothing may leave a parallel region
+                sampler * s = reinterpret_cast<sampler *>(samplers[i]);
+                const uint32_t * mask = reinterpret_cast<const uint32_t *>(masks[i]);
+                if (s != nullptr && logits[i] != nullptr) token[i] = sample_row(*s, logits[i], mask, n_vocab);
+            } catch (...) {
+                token[i] = -1;
+            }
         };
         const int32_t threads = std::min(n, c.n_threads);
         // A parallel region costs a few microseconds, about one argmax over a 32k vocabulary.

@@ -46,8 +46,9 @@ SVC_API int32_t svc_load_state(void * load);
 SVC_API void * svc_load_finish(void * load);
 // Every context, chat handle and rendered prompt of the model must have been freed before.
 SVC_API void svc_model_free(void * model);
-// JSON {description, architecture, name, size_bytes, n_params, n_ctx_train, n_embd, n_layer, n_head_kv, n_vocab, n_swa,
-//  has_encoder, has_decoder, recurrent, hybrid, has_chat_template, add_bos, bos, eos, file_type}.
+// JSON {description, architecture, name, size_bytes, n_params, n_ctx_train, n_embd, n_layer, n_head_kv, n_vocab, n_swa, head_dim_k, head_dim_v,
+//  n_head, has_encoder, has_decoder, causal, pooling (-1 unknown, 0 none, 1 mean, 2 cls, 3 last, 4 rank), recurrent, hybrid,
+//  has_chat_template, add_bos, bos, eos}.
 SVC_API char * svc_model_info(void * model);
 // Flags of each token id into out[n]: bit 0 ends generation, bit 1 control token. Returns the vocabulary size.
 SVC_API int32_t svc_vocab_flags(void * model, uint8_t * out, int32_t n);
@@ -92,6 +93,10 @@ SVC_API int64_t svc_state_set(void * context, int32_t sequence, const uint8_t * 
 // Logits of output row i of the last decode: [n_vocab] f32, valid until the next decode. NULL if it has none.
 SVC_API const float * svc_logits(void * context, int32_t i);
 
+// Adds the embeddings of n output rows of the last decode to sum[n_embd]. The context must have been made with embeddings
+// on and pooling 0. 0, or -1: a row has none, sum may be partly filled.
+SVC_API int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * row, float * sum);
+
 // ---- sampling ------------------------------------------------------------------------------------------------
 
 // params: f32 columns: 0 temperature (0 = greedy), 1 top_p (1 = off), 2 min_p (0 = off), 3 top_k (0 = off),
@@ -105,6 +110,10 @@ SVC_API int32_t svc_sampler_bias(void * sampler, int32_t n, const int32_t * toke
 // Switches DRY on. breakers: texts, each ended by 0, the list by an empty one; may be NULL. Before any accept. 0, or -1.
 SVC_API int32_t svc_sampler_dry(void * sampler, void * model, float multiplier, float base, int32_t allowed_length,
                                 const char * breakers);
+// Constrains what follows to the tool calls that a rendered prompt allows. Where the template starts the grammar only at a
+// marker, call it when the marker has been written; recent[n] are the last tokens, with the marker among them. 0, or -1
+// when the grammar does not compile or does not take these tokens: nothing is constrained then.
+SVC_API int32_t svc_sampler_tools(void * sampler, void * model, void * rendered, int32_t n, const int32_t * recent);
 // Tells the sampler the prompt, for repetition penalty and DRY; drawn tokens it accepts by itself. 0, or -1.
 SVC_API int32_t svc_sampler_accept(void * sampler, int32_t n, const int32_t * token);
 // Draws one token for each of n rows from the logits of the last decode, in parallel over rows.
@@ -127,9 +136,9 @@ SVC_API int32_t svc_logprobs(void * context, int32_t row, int32_t token, int32_t
 SVC_API void * svc_chat_open(void * model, const char * source);
 SVC_API void svc_chat_free(void * chat);
 // Starts rendering and tokenizing a prompt on the chat handle's own thread, one after the other, so that a long prompt or
-// a slow template never holds up a decode step. request: JSON, either {prompt: text} for plain text or, for a
+// a slow template never holds up a decode step. request: JSON, either {prompt: text, suffix?: text} for plain text or, for a
 // conversation in chat-completions form, {messages, tools?, tool_choice?, parallel_tool_calls?, enable_thinking,
-// json_schema?, kwargs?: {name: value}}. NULL only when memory is short; what is wrong with the request, wait tells.
+// kwargs?: {name: value}}. NULL only when memory is short; what is wrong with the request, wait tells.
 SVC_API void * svc_render_begin(void * chat, const char * request);
 // Waits up to wait_ms. 1 ready, 0 still working, -1 failed: svc_last_error says what the template rejected.
 SVC_API int32_t svc_render_wait(void * rendered, int32_t wait_ms);

@@ -4,7 +4,7 @@
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
 import { EventQueue } from "../core/queue.ts";
-import type { RunEvent, RunRequest } from "../core/run.ts";
+import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
 import type { EngineInfo, EngineOptions, FromEngine, RunId } from "./protocol.ts";
 
@@ -34,6 +34,7 @@ export class EngineClient {
   private readonly deps: EngineClientDeps;
   private link: EngineLink | undefined;
   private readonly runs = new Map<RunId, EventQueue<RunEvent>>();
+  private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
   private nextRun: RunId = 1;
   private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
   private lastError: ErrorData | undefined;
@@ -53,7 +54,7 @@ export class EngineClient {
 
   /** Runs under way or waiting. */
   get activeRuns(): number {
-    return this.runs.size;
+    return this.runs.size + this.embeddings.size;
   }
 
   /** Waits until the model is loaded. Throws ServiceError(model_unavailable) with the reason when it can't be. */
@@ -95,6 +96,26 @@ export class EngineClient {
     }
   }
 
+  /** Embeds texts. Throws ServiceError; rejects with the signal's reason when it is aborted. */
+  async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
+    await this.admit(signal);
+    const id = this.nextRun++;
+    const answer = Promise.withResolvers<EmbedResult>();
+    const abort = (): void => {
+      this.link?.send({ type: "abort", id });
+      answer.reject(signal.reason);
+    };
+    this.embeddings.set(id, answer);
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      this.link?.send({ type: "embed", id, request });
+      return await answer.promise;
+    } finally {
+      signal.removeEventListener("abort", abort);
+      this.embeddings.delete(id);
+    }
+  }
+
   /** Ends the engine process; runs under way end with an error. */
   async stop(): Promise<void> {
     this.state = "stopped";
@@ -105,10 +126,10 @@ export class EngineClient {
 
   private async admit(signal: AbortSignal): Promise<void> {
     const full = (this.info?.maxSeqs ?? 0) + this.deps.queueMax;
-    if (this.runs.size >= full && this.info !== undefined) {
+    if (this.activeRuns >= full && this.info !== undefined) {
       throw new ServiceError(
         "queue_full",
-        `${this.runs.size} requests are already waiting for this model. Try again soon.`,
+        `${this.activeRuns} requests are already waiting for this model. Try again soon.`,
         {
           retryAfterSecs: 1,
         },
@@ -151,6 +172,15 @@ export class EngineClient {
         this.lastError = message.error;
         void this.link?.stop();
         break;
+      case "embedded":
+        this.embeddings.get(message.id)?.resolve({
+          vectors: message.vectors.map(decodeVector),
+          promptTokens: message.promptTokens,
+        });
+        break;
+      case "embed_failed":
+        this.embeddings.get(message.id)?.reject(ServiceError.fromData(message.error));
+        break;
       case "events":
         message.events.forEach((event, i) => this.deliver(message.runs[i] ?? 0, event));
         break;
@@ -170,6 +200,7 @@ export class EngineClient {
     this.link = undefined;
     const wasReady = this.state === "ready";
     for (const [id] of this.runs) this.deliver(id, { type: "error", error: ENGINE_DIED });
+    for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(ENGINE_DIED));
     if (this.state === "stopped") return;
     if (wasReady) {
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);
@@ -192,6 +223,12 @@ export class EngineClient {
     if (this.state === "failed") this.settled = Promise.withResolvers<void>();
     this.open();
   }
+}
+
+/** A vector from base64 of little-endian f32. */
+function decodeVector(text: string): number[] {
+  const bytes = Buffer.from(text, "base64");
+  return Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(i * 4));
 }
 
 function unavailable(message: string): ServiceError {

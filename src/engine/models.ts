@@ -2,7 +2,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import type { ModelInfo } from "../core/model-info.ts";
-import type { RunEvent, RunRequest } from "../core/run.ts";
+import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { EngineClient } from "./client.ts";
 
 /** A configured model under the name that clients use. */
@@ -55,6 +55,11 @@ export class Models {
     const seed = request.sampling.seed ?? this.seed;
     const seeded = seed === undefined ? request : { ...request, sampling: { ...request.sampling, seed } };
     yield* this.resolve(request.model).engine.generate(seeded, signal);
+  }
+
+  /** Embeds with the model that the request names; see EngineClient.embed. */
+  async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
+    return this.resolve(request.model).engine.embed(request, signal);
   }
 
   /** Resolves when all models are loaded; throws the first reason why one can't be. */

@@ -2,7 +2,7 @@
 // besides core/. One `events` message a step carries what all rows produced in it.
 
 import type { ErrorData } from "../core/error.ts";
-import type { RunEvent, RunRequest } from "../core/run.ts";
+import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
 
 /** Number of a run on one link; never reused while the link lives. */
 export type RunId = number;
@@ -61,6 +61,8 @@ export interface EngineInfo {
 export type ToEngine =
   | { readonly type: "start"; readonly options: EngineOptions }
   | { readonly type: "run"; readonly id: RunId; readonly request: RunRequest }
+  /** Answered by `embedded` or `embed_failed` of the same id. */
+  | { readonly type: "embed"; readonly id: RunId; readonly request: EmbedRequest }
   /** The caller has gone: stop within one step; nothing more is sent for this run. */
   | { readonly type: "abort"; readonly id: RunId }
   | { readonly type: "stop" };
@@ -69,5 +71,13 @@ export type FromEngine =
   | { readonly type: "loading"; readonly permille: number }
   | { readonly type: "ready"; readonly info: EngineInfo }
   | { readonly type: "failed"; readonly error: ErrorData }
+  /** Vectors as base64 of little-endian f32: JSON digits would be three times as long. */
+  | {
+      readonly type: "embedded";
+      readonly id: RunId;
+      readonly vectors: readonly string[];
+      readonly promptTokens: number;
+    }
+  | { readonly type: "embed_failed"; readonly id: RunId; readonly error: ErrorData }
   /** events[i] belongs to runs[i]; in order for each run. */
   | { readonly type: "events"; readonly runs: readonly RunId[]; readonly events: readonly RunEvent[] };

@@ -47,8 +47,15 @@ export interface OutputFormat {
   /** Tag that opens reasoning, "" if the format has none. */
   readonly thinkingStart: string;
   readonly thinkingEnds: readonly string[];
+  /** The template has opened the reasoning itself: the answer's first token is part of it. */
+  readonly startsInReasoning: boolean;
   /** Strings that begin a tool call; empty when no tools were offered or the format has no fixed one. */
   readonly toolMarkers: readonly string[];
+  /**
+   * When the grammar of tool calls begins to hold: never (there is none), with the answer's first token, or once a tool
+   * marker has been written.
+   */
+  readonly toolGrammar: "none" | "start" | "marker";
   /** Stop strings of the format itself. */
   readonly stops: readonly string[];
   /** Control tokens that are part of the markup and must stay visible to the parser. */
@@ -114,6 +121,11 @@ export interface Backend {
   /** A sampler for one choice. `prompt` is what repetition is counted over besides the answer. */
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle;
   freeSampler(sampler: SamplerHandle): void;
+  /**
+   * Constrains what the sampler draws to the tool calls that the prompt allows. Where the format starts them with a
+   * marker, `recent` are the last tokens, the marker among them. False if nothing could be constrained.
+   */
+  constrainTools(sampler: SamplerHandle, prompt: RenderedPrompt, recent: Int32Array): boolean;
   /** Bytes of a token; with `visible`, control tokens too. The array must not be changed. */
   tokenBytes(token: number, visible: boolean): Uint8Array;
   /** True for tokens that end the answer. */

@@ -26,6 +26,8 @@ import { Sequence } from "./sequence.ts";
 interface Choice {
   readonly run: RunState;
   readonly output: ChoiceOutput;
+  /** A tool call may still begin; from its marker on, the grammar of the tools holds. */
+  tools: boolean;
 }
 
 type EngineSequence = Sequence<Choice>;
@@ -48,6 +50,9 @@ const ENGINE_FAILED: ErrorData = {
   code: "engine_failed",
   message: "The model's engine could not compute this request. It has been reset; send the request again.",
 };
+
+/** The marker of a tool call lies within this many tokens before the one that completes it. */
+const MARKER_TOKENS_MAX = 24;
 
 /** Waiting sequences looked at in one step. */
 const CANDIDATES_MAX = 8;
@@ -130,7 +135,14 @@ export class Engine {
       const output = run.newOutput(choice, this.texts);
       if (request.echo === true && !scores) output.echo(this.promptText(tokens));
       const sampler = this.backend.newSampler(request.sampling, tokens, seed, choice);
-      const sequence = new Sequence({ run, output }, tokens, sampler, scores);
+      const { toolGrammar } = prompt.format;
+      if (toolGrammar === "start") this.backend.constrainTools(sampler, prompt, new Int32Array());
+      const sequence = new Sequence(
+        { run, output, tools: toolGrammar === "marker" },
+        tokens,
+        sampler,
+        scores,
+      );
       if (cap === 0 && !scores) this.endChoice(sequence, "length", false, this.now());
       else this.waiting.push(sequence);
     }
@@ -266,7 +278,15 @@ export class Engine {
     const visible = run.prompt.format.visibleTokens.has(token);
     const stopped = output.push(token, this.backend.tokenBytes(token, visible));
     if (stopped) return this.endChoice(sequence, "stop", true, nowMs);
+    if (sequence.owner.tools && output.toolCallBegan) this.constrainTools(sequence);
     if (sequence.generated >= run.tokenCap) this.endChoice(sequence, "length", false, nowMs);
+  }
+
+  private constrainTools(sequence: EngineSequence): void {
+    const { owner, sampler, known, generated } = sequence;
+    owner.tools = false;
+    const recent = Math.min(generated, MARKER_TOKENS_MAX);
+    this.backend.constrainTools(sampler, owner.run.prompt, sequence.firstTokens(known).slice(known - recent));
   }
 
   private endChoice(sequence: EngineSequence, reason: FinishReason, stopped: boolean, nowMs: number): void {

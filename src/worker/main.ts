@@ -9,6 +9,7 @@ import { unreachable } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import type { RunEvent } from "../core/run.ts";
 import type { EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
+import { Embedder, type EmbedOutcome } from "./embedder.ts";
 import { Engine } from "./engine.ts";
 
 /** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
@@ -28,9 +29,16 @@ async function loadBackend(options: EngineOptions): Promise<LlamaBackend> {
   return LlamaBackend.load(native, path, options, (permille) => send({ type: "loading", permille }));
 }
 
+function sendEmbedding({ id, result }: EmbedOutcome): void {
+  if (result instanceof ServiceError) return send({ type: "embed_failed", id, error: result.toData() });
+  const vectors = result.vectors.map((vector) => Buffer.from(vector.buffer).toString("base64"));
+  send({ type: "embedded", id, vectors, promptTokens: result.promptTokens });
+}
+
 /** Serves runs until told to stop or the parent is gone. Returns the exit code. */
 class EngineProcess {
   private engine: Engine | undefined;
+  private embedder: Embedder | undefined;
   private stopping = false;
   private wake: (() => void) | undefined;
   private runs: RunId[] = [];
@@ -45,7 +53,8 @@ class EngineProcess {
     while (!this.stopping) {
       const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
       this.flush();
-      if (outcome === "idle") await new Promise<void>((resolve) => (this.wake = resolve));
+      const embedded = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
+      if (outcome === "idle" && !embedded) await new Promise<void>((resolve) => (this.wake = resolve));
       else await new Promise((resolve) => setImmediate(resolve));
     }
     return 0; // memory and native handles go with the process
@@ -59,8 +68,12 @@ class EngineProcess {
       case "run":
         this.engine?.add(message.id, message.request);
         break;
+      case "embed":
+        this.embedder?.add(message.id, message.request);
+        break;
       case "abort":
         this.engine?.abort(message.id);
+        this.embedder?.abort(message.id);
         break;
       case "stop":
         this.stop();
@@ -80,6 +93,7 @@ class EngineProcess {
       };
       const { prefixesMax } = options;
       this.engine = new Engine({ backend, prefixesMax, emit, now: () => performance.now(), newSeed });
+      this.embedder = new Embedder(() => backend.embedder(), sendEmbedding);
       send({ type: "ready", info: backend.info });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);

@@ -26,6 +26,7 @@ export class OutputParser {
   private readonly markup: HoldBack;
   private raw = ""; // everything the model wrote
   private plain: Channel | undefined; // where text goes while no markup is open
+  private markerSeen = false;
   private regionStart = 0; // where in `raw` the present stretch of markup began
   private parsedTo = 0; // length of `raw` at the last look of the parser
   private last: ParsedMessage = EMPTY;
@@ -48,6 +49,11 @@ export class OutputParser {
       this.plain === "reasoning" ||
       (this.plain === undefined && this.contentSent === 0 && this.reasoningSent > 0)
     );
+  }
+
+  /** True once a tool marker stands in the text outside of reasoning. */
+  get toolCallBegan(): boolean {
+    return this.markerSeen;
   }
 
   /** Number of tool calls begun. */
@@ -104,6 +110,7 @@ export class OutputParser {
   }
 
   private parse(): void {
+    this.lookForMarker();
     const message = this.prompt.parse(this.raw, true);
     if (message === undefined) return;
     const added = this.raw.slice(this.parsedTo);
@@ -117,6 +124,18 @@ export class OutputParser {
     } else if (lengthened(before.content, message.content, added) && message.reasoning === before.reasoning) {
       this.plain = "text";
     }
+  }
+
+  /** A marker within reasoning is only talked about. */
+  private lookForMarker(): void {
+    const { toolMarkers, thinkingStart, thinkingEnds, startsInReasoning } = this.prompt.format;
+    if (this.markerSeen || toolMarkers.length === 0) return;
+    const opened =
+      startsInReasoning || (thinkingStart !== "" && this.raw.trimStart().startsWith(thinkingStart));
+    const closed = Math.max(...thinkingEnds.map((tag) => this.raw.lastIndexOf(tag)), -1);
+    if (opened && closed < 0) return;
+    const from = Math.max(this.regionStart, closed);
+    this.markerSeen = toolMarkers.some((marker) => this.raw.indexOf(marker, from) >= 0);
   }
 
   private sendNew(message: ParsedMessage): void {

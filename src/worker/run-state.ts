@@ -40,6 +40,11 @@ export class ChoiceOutput {
     return this.parser.reasoning;
   }
 
+  /** True once the marker of a tool call has been written. */
+  get toolCallBegan(): boolean {
+    return this.parser.toolCallBegan;
+  }
+
   /** Notes how likely a token was; goes out with its text. */
   noteLogprob(logprob: TokenLogprob): void {
     this.logprobs.push(logprob);

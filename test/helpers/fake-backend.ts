@@ -22,7 +22,9 @@ export const EOG = 256;
 const NO_MARKUP: OutputFormat = {
   thinkingStart: "",
   thinkingEnds: [],
+  startsInReasoning: false,
   toolMarkers: [],
+  toolGrammar: "none",
   stops: [],
   visibleTokens: new Set(),
   markup: [],
@@ -183,6 +185,10 @@ export class FakeBackend implements Backend {
 
   freeSampler(): void {
     this.openSamplers--;
+  }
+
+  constrainTools(): boolean {
+    return false;
   }
 
   tokenBytes(token: number): Uint8Array {

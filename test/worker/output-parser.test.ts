@@ -8,7 +8,9 @@ import { type OutputDelta, OutputParser } from "../../src/worker/output-parser.t
 const FORMAT: OutputFormat = {
   thinkingStart: "<think>",
   thinkingEnds: ["</think>"],
+  startsInReasoning: false,
   toolMarkers: ["<tool_call>"],
+  toolGrammar: "marker",
   stops: [],
   visibleTokens: new Set(),
   markup: ["<think>", "</think>", "<tool_call>", "</tool_call>"],

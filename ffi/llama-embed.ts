@@ -1,0 +1,110 @@
+// The embedding context of a loaded model: separate from the one that generates, because it has no use for logits.
+
+import { ServiceError } from "../src/core/error.ts";
+import type { BatchColumns, PendingPrompt, SlotId } from "../src/worker/backend.ts";
+import type { EmbedBackend, Pooling } from "../src/worker/embedder.ts";
+import type { Native } from "./library.ts";
+import type { LlamaTemplates } from "./llama-chat.ts";
+import { type Handle, nativeText } from "./text.ts";
+
+/** Longest input for which memory is set aside, tokens. */
+const CONTEXT_MAX = 8192;
+/**
+ * Compute batch of a causal model, tokens. Small, because llama.cpp computes and keeps a row of logits for each of them,
+ * which nobody reads.
+ */
+const CAUSAL_BATCH = 64;
+/** Compute batch of a model that sees its whole input at once: the longest input it takes. */
+const WHOLE_BATCH_MAX = 2048;
+const SLOTS = 16;
+
+/** llama.h: enum llama_pooling_type; what a model says nothing about is averaged. */
+const POOLINGS: Readonly<Record<number, Pooling>> = {
+  [-1]: "mean",
+  0: "mean",
+  1: "mean",
+  2: "cls",
+  3: "last",
+};
+
+/** What must be known of the model. */
+export interface EmbedModel {
+  readonly n_embd: number;
+  readonly n_ctx_train: number;
+  readonly pooling: number;
+  readonly causal: boolean;
+}
+
+export class LlamaEmbedder implements EmbedBackend {
+  readonly batch: number;
+  readonly contextTokens: number;
+  readonly slots = SLOTS;
+  readonly dimensions: number;
+  readonly pooling: Pooling;
+  readonly causal: boolean;
+  private readonly native: Native;
+  private readonly context: Handle;
+  private readonly templates: LlamaTemplates;
+
+  /** Throws ServiceError when the model gives no embeddings or memory is short. */
+  constructor(native: Native, model: Handle, templates: LlamaTemplates, info: EmbedModel, threads: number) {
+    const pooling = POOLINGS[info.pooling];
+    if (pooling === undefined) {
+      throw new ServiceError("unsupported_capability", "This model ranks texts; it gives no embeddings.", {
+        param: "model",
+      });
+    }
+    this.causal = info.causal;
+    this.contextTokens = Math.min(info.n_ctx_train, info.causal ? CONTEXT_MAX : WHOLE_BATCH_MAX);
+    this.batch = info.causal ? CAUSAL_BATCH : this.contextTokens;
+    const cells = Math.max(this.contextTokens + this.batch, 512);
+    const f16 = 1;
+    const params = Int32Array.of(
+      cells,
+      this.batch,
+      this.batch,
+      SLOTS,
+      threads,
+      threads,
+      f16,
+      f16,
+      1,
+      0,
+      1,
+      -1,
+      1,
+      0,
+    );
+    const context = native.svc_context_new(model, params, params.length);
+    if (context === null) throw new ServiceError("model_unavailable", nativeText(native.svc_last_error()));
+    this.native = native;
+    this.context = context;
+    this.templates = templates;
+    this.dimensions = info.n_embd;
+    this.pooling = pooling;
+  }
+
+  tokenize(input: string | readonly number[]): PendingPrompt {
+    return this.templates.render(
+      typeof input === "string" ? { type: "text", text: input } : { type: "tokens", tokens: input },
+    );
+  }
+
+  decode({ token, position, slot, output }: BatchColumns, n: number): boolean {
+    return this.native.svc_decode(this.context, n, token, position, slot, output) === 0;
+  }
+
+  addRows(rows: Int32Array, sum: Float32Array): void {
+    if (this.native.svc_embeddings_add(this.context, rows.length, rows, sum) === 0) return;
+    throw new ServiceError("unsupported_capability", "This model gives no embeddings.", { param: "model" });
+  }
+
+  clearSlot(slot: SlotId): void {
+    this.native.svc_sequence_remove(this.context, slot, 0, -1);
+  }
+
+  /** Frees the context. */
+  close(): void {
+    this.native.svc_context_free(this.context);
+  }
+}
