@@ -4,24 +4,41 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import tinyPath from "../demo-model/tiny.gguf" with { type: "file" };
+import grammarPath from "../prebuilt/linux-x64/grammar.zst" with { type: "file" };
 import llamaPath from "../prebuilt/linux-x64/llama.zst" with { type: "file" };
 import manifest from "../prebuilt/linux-x64/manifest.json" with { type: "json" };
 import shimPath from "../prebuilt/linux-x64/shim.zst" with { type: "file" };
 import tiny from "../demo-model/manifest.json" with { type: "json" };
 import { extractArchive, extractFile, manifestHash, type Manifest } from "./extract.ts";
 
-const ARCHIVE_PATHS: Readonly<Record<string, string>> = { "llama.zst": llamaPath, "shim.zst": shimPath };
+const ARCHIVE_PATHS: Readonly<Record<string, string>> = {
+  "llama.zst": llamaPath,
+  "shim.zst": shimPath,
+  "grammar.zst": grammarPath,
+};
 
 /** The manifest of the embedded libraries. */
 export const NATIVE: Manifest = manifest;
 
-/** Unpacks the native libraries below `cacheDir` where needed; returns their folder. */
-export function unpackLibraries(cacheDir: string): string {
+/** Unpacked only when the first constraint comes: who uses none does not wait for it. */
+const LATE = "grammar.zst";
+
+function unpack(cacheDir: string, wanted: (archive: string) => boolean): string {
   const dir = join(cacheDir, "native", manifestHash(NATIVE));
   for (const [name, archive] of Object.entries(NATIVE.archives)) {
-    extractArchive(archive, dir, () => readFileSync(ARCHIVE_PATHS[name] ?? name));
+    if (wanted(name)) extractArchive(archive, dir, () => readFileSync(ARCHIVE_PATHS[name] ?? name));
   }
   return dir;
+}
+
+/** Unpacks llama.cpp and the shim below `cacheDir` where needed; returns their folder. */
+export function unpackLibraries(cacheDir: string): string {
+  return unpack(cacheDir, (archive) => archive !== LATE);
+}
+
+/** The same for the grammar library. */
+export function unpackGrammar(cacheDir: string): string {
+  return unpack(cacheDir, (archive) => archive === LATE);
 }
 
 /** Unpacks the built-in model below `cacheDir` where needed; returns its path. The library maps it from there. */

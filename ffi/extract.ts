@@ -36,6 +36,8 @@ export interface Archive {
 export interface Manifest {
   /** ABI hash of the shim's header. */
   readonly abi: string;
+  /** ABI hash of the grammar library's header. */
+  readonly grammarAbi: string;
   readonly flags: string;
   readonly archives: Readonly<Record<string, Archive>>;
 }

@@ -1,12 +1,16 @@
-// Opens the shim and everything below it. The only place that calls dlopen.
+// Opens the native libraries. The only place that calls dlopen.
 
 import { dlopen, type Library as BunLibrary } from "bun:ffi";
 import { join } from "node:path";
 import { nativeText } from "./text.ts";
+import { ABI_HASH as GRAMMAR_ABI_HASH, SYMBOLS as GRAMMAR_SYMBOLS } from "./grammar-symbols.ts";
 import { ABI_HASH, SYMBOLS } from "./symbols.ts";
 
 /** The shim's entry points, typed from ffi/symbols.ts. */
 export type Native = BunLibrary<typeof SYMBOLS>["symbols"];
+
+/** The grammar library's entry points, typed from ffi/grammar-symbols.ts. */
+export type GrammarNative = BunLibrary<typeof GRAMMAR_SYMBOLS>["symbols"];
 
 // Dependency order: ld.so then satisfies each NEEDED entry by SONAME from what is already loaded, wherever it lies.
 const LOAD_ORDER: readonly (readonly [file: string, anySymbol: string])[] = [
@@ -17,6 +21,12 @@ const LOAD_ORDER: readonly (readonly [file: string, anySymbol: string])[] = [
   ["libllama-common.so.0", "_Z16llama_build_infov"],
 ];
 
+function checkAbi(file: string, built: string, needed: string, word: string): void {
+  if (built !== needed) {
+    throw new Error(`${file} has ABI ${built}, this svc needs ${needed}: run prebuilt/build.sh ${word}`);
+  }
+}
+
 /**
  * Loads the libraries in `dir` and their compute back ends. Throws when one is missing, or was built from another
  * version of the shim's header. verbosity: 0 errors … 3 debug.
@@ -26,14 +36,16 @@ export function openNative(dir: string, verbosity: number): Native {
     dlopen(join(dir, file), { [symbol]: { args: [], returns: "ptr" } });
   }
   const { symbols: native } = dlopen(join(dir, "libsvc_llama.so"), SYMBOLS);
-  const built = nativeText(native.svc_abi_hash());
-  if (built !== ABI_HASH) {
-    throw new Error(
-      `libsvc_llama.so has ABI ${built}, this svc needs ${ABI_HASH}: run prebuilt/build.sh shim`,
-    );
-  }
+  checkAbi("libsvc_llama.so", nativeText(native.svc_abi_hash()), ABI_HASH, "shim");
   if (native.svc_init(Buffer.from(`${dir}\0`), verbosity) !== 0) {
     throw new Error(nativeText(native.svc_last_error()));
   }
+  return native;
+}
+
+/** Loads the grammar library in `dir`. Throws like openNative. */
+export function openGrammar(dir: string): GrammarNative {
+  const { symbols: native } = dlopen(join(dir, "libsvc_grammar.so"), GRAMMAR_SYMBOLS);
+  checkAbi("libsvc_grammar.so", nativeText(native.svc_grammar_abi_hash()), GRAMMAR_ABI_HASH, "grammar");
   return native;
 }

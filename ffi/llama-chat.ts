@@ -17,10 +17,13 @@ type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
 const PLAIN_FORMAT: OutputFormat = {
   thinkingStart: "",
+  thinkingStartTokens: new Int32Array(),
   thinkingEnds: [],
   startsInReasoning: false,
   toolMarkers: [],
+  toolMarkerTokens: new Int32Array(),
   toolGrammar: "none",
+  callMarker: new Int32Array(),
   stops: [],
   visibleTokens: new Set(),
   markup: [],
@@ -33,6 +36,7 @@ interface RenderInfo {
   readonly generation_prompt: string;
   readonly additional_stops: readonly string[];
   readonly preserved_tokens: readonly string[];
+  readonly call_marker: string;
   readonly grammar: string;
   readonly grammar_lazy: boolean;
   readonly grammar_triggers: readonly {
@@ -154,9 +158,10 @@ export class LlamaTemplates {
   private readonly native: Native;
   private readonly model: Handle;
   private readonly chat: Handle;
+  private readonly vocabulary: number;
 
   /** `source` replaces the model's own template. Throws ServiceError(model_unavailable) when it does not parse. */
-  constructor(native: Native, model: Handle, source: string | undefined) {
+  constructor(native: Native, model: Handle, vocabulary: number, source: string | undefined) {
     const chat = native.svc_chat_open(model, source === undefined ? null : cText(source));
     if (chat === null) {
       const reason = nativeText(native.svc_last_error());
@@ -165,11 +170,17 @@ export class LlamaTemplates {
     this.native = native;
     this.model = model;
     this.chat = chat;
+    this.vocabulary = vocabulary;
   }
 
-  /** Begins to render and tokenize. */
+  /** Begins to render and tokenize. Throws ServiceError(invalid_request) for tokens that the model does not have. */
   render(prompt: Prompt): PendingPrompt {
     if (prompt.type === "tokens") {
+      const alien = prompt.tokens.find((token) => token < 0 || token >= this.vocabulary);
+      if (alien !== undefined) {
+        const message = `Token ${alien} is not in the model's vocabulary of ${this.vocabulary} tokens.`;
+        throw new ServiceError("invalid_request", message, { param: "prompt" });
+      }
       const tokens = Int32Array.from(prompt.tokens);
       const ready: RenderedPrompt = {
         tokens,
@@ -222,25 +233,35 @@ export class LlamaTemplates {
     const tags = [info.thinking_start, ...info.thinking_ends, ...info.preserved_tokens, ...toolMarkers];
     return {
       thinkingStart: info.thinking_start,
+      thinkingStartTokens: this.tokenize(info.thinking_start),
       thinkingEnds: info.thinking_ends,
       startsInReasoning: opensReasoning(info),
       toolMarkers,
+      toolMarkerTokens: this.tokenize(toolMarkers[0] ?? ""),
       // Triggers that are patterns must see the answer from its beginning.
       toolGrammar:
         info.grammar === "" ? "none" : info.grammar_lazy && toolMarkers.length > 0 ? "marker" : "start",
+      callMarker: this.tokenize(info.call_marker),
       stops: info.additional_stops,
       visibleTokens: this.visibleTokens(info.preserved_tokens),
       markup: [...new Set(tags.filter((tag) => tag !== ""))],
     };
   }
 
+  /** Tokens of a piece of markup, control tokens included. */
+  private tokenize(text: string): Int32Array {
+    const bytes = cText(text);
+    const out = new Int32Array(bytes.length);
+    const n =
+      text === "" ? 0 : this.native.svc_tokenize(this.model, bytes, bytes.length - 1, out, out.length, 0, 1);
+    return out.slice(0, Math.max(0, n));
+  }
+
   private visibleTokens(texts: readonly string[]): ReadonlySet<number> {
     const visible = new Set<number>();
-    const out = new Int32Array(8);
     for (const text of texts) {
-      const bytes = cText(text);
-      const n = this.native.svc_tokenize(this.model, bytes, bytes.length - 1, out, out.length, 0, 1);
-      if (n === 1) visible.add(out[0] ?? -1);
+      const [id, ...more] = this.tokenize(text);
+      if (id !== undefined && more.length === 0) visible.add(id);
     }
     return visible;
   }

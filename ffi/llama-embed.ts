@@ -2,7 +2,7 @@
 
 import { ServiceError } from "../src/core/error.ts";
 import type { BatchColumns, PendingPrompt, SlotId } from "../src/worker/backend.ts";
-import type { EmbedBackend, Pooling } from "../src/worker/embedder.ts";
+import type { EmbedBackend, Pooling } from "../src/worker/embed-backend.ts";
 import type { Native } from "./library.ts";
 import type { LlamaTemplates } from "./llama-chat.ts";
 import { type Handle, nativeText } from "./text.ts";
@@ -31,6 +31,7 @@ const POOLINGS: Readonly<Record<number, Pooling>> = {
 export interface EmbedModel {
   readonly n_embd: number;
   readonly n_ctx_train: number;
+  readonly n_vocab: number;
   readonly pooling: number;
   readonly causal: boolean;
 }

@@ -43,6 +43,6 @@ export function newSampler(
     native.svc_sampler_dry(sampler, model, dry.multiplier, dry.base, dry.allowedLength, breakers);
   }
   if (dry.multiplier > 0 || params.repetitionPenalty !== 1)
-    native.svc_sampler_accept(sampler, prompt.length, prompt);
+    native.svc_sampler_accept(sampler, prompt.length, prompt, 0);
   return BigInt(sampler) as SamplerHandle;
 }

@@ -19,6 +19,7 @@ import type {
   SlotId,
 } from "../src/worker/backend.ts";
 import type { Native } from "./library.ts";
+import type { Vocabulary } from "./grammar.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
 import { type EmbedModel, LlamaEmbedder } from "./llama-embed.ts";
 import { newSampler } from "./llama-sampler.ts";
@@ -58,7 +59,6 @@ interface ModelInfo extends EmbedModel {
   readonly head_dim_v: number;
   readonly n_head_kv: number;
   readonly n_layer: number;
-  readonly n_vocab: number;
   readonly n_swa: number;
   readonly recurrent: boolean;
   readonly hybrid: boolean;
@@ -141,6 +141,7 @@ export class LlamaBackend implements Backend {
   readonly cells: number;
   readonly reuse: ReuseMode;
   readonly contextTokens: number;
+  readonly vocabulary: number;
   readonly info: EngineInfo;
   private readonly native: Native;
   private readonly model: Handle;
@@ -167,9 +168,10 @@ export class LlamaBackend implements Backend {
     this.ubatch = native.svc_context_get(this.context, 2);
     const sequenceCells = native.svc_context_get(this.context, 4);
     this.contextTokens = Math.min(options.contextTokens ?? meta.n_ctx_train, meta.n_ctx_train, sequenceCells);
+    this.vocabulary = meta.n_vocab;
     this.flags = new Uint8Array(meta.n_vocab);
     native.svc_vocab_flags(model, this.flags, meta.n_vocab);
-    this.templates = new LlamaTemplates(native, model, options.chatTemplate);
+    this.templates = new LlamaTemplates(native, model, meta.n_vocab, options.chatTemplate);
     this.info = {
       description: meta.description,
       architecture: meta.architecture,
@@ -259,6 +261,10 @@ export class LlamaBackend implements Backend {
     return newSampler(this.native, this.model, { params, prompt, seed, choice });
   }
 
+  acceptForced(sampler: SamplerHandle, tokens: Int32Array): void {
+    this.native.svc_sampler_accept(sampler, tokens.length, tokens, 1);
+  }
+
   freeSampler(sampler: SamplerHandle): void {
     this.native.svc_sampler_free(sampler);
   }
@@ -280,6 +286,11 @@ export class LlamaBackend implements Backend {
 
   endsGeneration(token: number): boolean {
     return ((this.flags[token] ?? 0) & 1) !== 0;
+  }
+
+  /** The tokens as grammars need them. */
+  tokens(): Vocabulary {
+    return { size: this.vocabulary, flags: this.flags, bytes: (token) => this.tokenBytes(token, true) };
   }
 
   /** The model's embedding context, made at the first call. Throws ServiceError when there can be none. */

@@ -1,10 +1,13 @@
 #!/bin/sh
 # Rebuilds prebuilt/<platform>/ from source: llama.cpp from the bundle inside the npm package node-llama-cpp (version
-# pinned by prebuilt/source/package-lock.json), our shim from ffi/shim.
+# pinned by prebuilt/source/package-lock.json), our shim from ffi/shim, llguidance with our C ABI from ffi/constraint
+# (versions pinned by its Cargo.lock).
 #
-#   prebuilt/build.sh [all|shim] [BUILD_DIR]      `shim` rebuilds only ours against an earlier full build in BUILD_DIR
+#   prebuilt/build.sh [all|shim|grammar] [BUILD_DIR]
 #
-# Needs git, cmake, ninja, g++ >= 12 with OpenMP, node + npm and this repository's node_modules. About 6 minutes on 2 cores.
+# `shim` rebuilds only ours against an earlier full build in BUILD_DIR; `grammar` only ours over llguidance.
+# Needs git, cmake, ninja, g++ >= 12 with OpenMP, cargo >= 1.87, node + npm and this repository's node_modules.
+# About 8 minutes on 2 cores.
 set -eu
 
 what=${1:-all}
@@ -17,9 +20,12 @@ bin=$build/llama/bin
 out=$build/out
 bun=$root/node_modules/.bin/bun
 
-mkdir -p "$build" "$out"
+# Must match abiHash() in ffi/generate.ts: the header without comments and white space.
+abi_hash() {
+    sed 's://.*$::' "$1" | tr -d ' \t\n' | sha256sum | cut -c1-16
+}
 
-if [ "$what" = all ]; then
+build_llama() {
     # Not `npm ci`: it insists on lock entries for every platform's optional binaries, which are not wanted here.
     (cd "$here/source" && npm install --no-save --ignore-scripts --omit=optional --no-audit --no-fund --loglevel=error)
     [ -d "$source" ] || git clone --quiet "$here/source/node_modules/node-llama-cpp/llama/gitRelease.bundle" "$source"
@@ -33,18 +39,37 @@ if [ "$what" = all ]; then
     variants=$(ninja -C "$build/llama" -t targets all | sed -n 's/^\(ggml-cpu-[a-z0-9]*\):.*/\1/p' | sort -u)
     # shellcheck disable=SC2086
     ninja -C "$build/llama" llama mtmd ggml llama-common ggml-rpc $variants
-fi
+}
 
-# Must match abiHash() in ffi/generate.ts: the header without comments and white space.
-abi=$(sed 's://.*$::' "$root/ffi/shim/svc_llama.h" | tr -d ' \t\n' | sha256sum | cut -c1-16)
-g++ -std=c++17 -O3 -fno-math-errno -fno-trapping-math -fopenmp -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror \
-    "-ffile-prefix-map=$root=svc" -DSVC_ABI_HASH="\"$abi\"" -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED \
-    -isystem "$source/common" -isystem "$source/include" -isystem "$source/ggml/include" -isystem "$source/vendor" \
-    "$root"/ffi/shim/*.cpp -o "$out/libsvc_llama.so" -Wl,-soname,libsvc_llama.so -Wl,--no-undefined \
-    -L"$bin" -lllama-common -lllama -lggml -lggml-base
-strip --strip-unneeded "$out/libsvc_llama.so"
+build_shim() {
+    g++ -std=c++17 -O3 -fno-math-errno -fno-trapping-math -fopenmp -fPIC -shared -fvisibility=hidden \
+        -Wall -Wextra -Werror "-ffile-prefix-map=$root=svc" -DSVC_ABI_HASH="\"$(abi_hash "$root/ffi/shim/svc_llama.h")\"" \
+        -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED \
+        -isystem "$source/common" -isystem "$source/include" -isystem "$source/ggml/include" -isystem "$source/vendor" \
+        "$root"/ffi/shim/*.cpp -o "$out/libsvc_llama.so" -Wl,-soname,libsvc_llama.so -Wl,--no-undefined \
+        -L"$bin" -lllama-common -lllama -lggml -lggml-base
+    strip --strip-unneeded "$out/libsvc_llama.so"
+}
 
-if [ "$what" = all ]; then
+build_grammar() {
+    crate=$root/ffi/constraint
+    cargo fetch --quiet --locked --manifest-path "$crate/Cargo.toml"
+    # Panics name their source file: under a name that says nothing of this machine.
+    flags="--remap-path-prefix=$root=svc"
+    for dir in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
+        flags="$flags --remap-path-prefix=$dir=crates"
+    done
+    SVC_ABI_HASH=$(abi_hash "$crate/svc_grammar.h") RUSTFLAGS="$flags" \
+        cargo build --release --locked --manifest-path "$crate/Cargo.toml" --target-dir "$build/grammar"
+    # Linked here, not by cargo: llguidance brings a C ABI of its own, which cargo would export beside ours.
+    printf '{ global: svc_grammar_*; local: *; };\n' >"$build/grammar.map"
+    gcc -shared -o "$out/libsvc_grammar.so" -Wl,-soname,libsvc_grammar.so -Wl,--version-script="$build/grammar.map" \
+        -Wl,-u,svc_grammar_open -Wl,--gc-sections -Wl,--no-undefined "$build/grammar/release/libsvc_grammar.a" -lpthread -lm
+    strip --strip-unneeded "$out/libsvc_grammar.so"
+    "$bun" "$here/crate-licenses.ts" "$crate" "$here/LICENSES/llguidance-crates.txt"
+}
+
+collect_llama() {
     # Under their SONAMEs, so that the loader finds each by the name the others ask for.
     for lib in ggml-base ggml llama llama-common mtmd; do
         soname=$(readelf -d "$bin/lib$lib.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
@@ -55,8 +80,25 @@ if [ "$what" = all ]; then
     for file in "$out"/*; do strip --strip-unneeded "$file"; done
     cp "$source/LICENSE" "$here/LICENSES/llama.cpp.txt"
     for extra in jsonhpp linenoise httplib; do
-        [ -f "$source/licenses/LICENSE-$extra" ] && cp "$source/licenses/LICENSE-$extra" "$here/LICENSES/$extra.txt"
+        if [ -f "$source/licenses/LICENSE-$extra" ]; then
+            cp "$source/licenses/LICENSE-$extra" "$here/LICENSES/$extra.txt"
+        fi
     done
-fi
+}
 
-"$bun" "$here/pack.ts" "$what" "$out" "$here/$platform" "$abi"
+mkdir -p "$build" "$out"
+case $what in
+all)
+    build_llama
+    build_shim
+    build_grammar
+    collect_llama
+    ;;
+shim) build_shim ;;
+grammar) build_grammar ;;
+*)
+    echo "usage: prebuilt/build.sh [all|shim|grammar] [BUILD_DIR]" >&2
+    exit 2
+    ;;
+esac
+"$bun" "$here/pack.ts" "$what" "$out" "$here/$platform"

@@ -1,16 +1,18 @@
 // Packs built libraries for committing: the files of a group are laid end to end and compressed as one zstd stream, so
 // that the CPU variants, which are nearly alike, share what they have in common (5 MB instead of 10).
 //
-//   bun prebuilt/pack.ts all|shim BUILT_DIR PLATFORM_DIR ABI_HASH
+//   bun prebuilt/pack.ts all|shim|grammar BUILT_DIR PLATFORM_DIR
 //
-// manifest.json says where each file lies; ffi/extract.ts reads it.
+// manifest.json says where each file lies; ffi/extract.ts reads it. What is not packed anew stays as it was.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Archive, Manifest } from "../ffi/extract.ts";
+import { abiHash } from "../ffi/generate.ts";
 
 const SHIM = "libsvc_llama.so";
+const GRAMMAR = "libsvc_grammar.so";
 const LLAMA_FLAGS = "Release, OpenMP, GGML_BACKEND_DL, GGML_CPU_ALL_VARIANTS, RPC, mtmd; no curl, no OpenSSL";
 
 function sha256(bytes: Uint8Array): string {
@@ -30,30 +32,53 @@ function pack(builtDir: string, names: readonly string[], target: string, upstre
   return { upstream, bytes: offset, files: files.map((file) => file.entry) };
 }
 
+function abiOf(header: string): string {
+  return abiHash(readFileSync(join(import.meta.dir, "../ffi", header), "utf8"));
+}
+
+function llamaRelease(): string {
+  const lock = JSON.parse(readFileSync(join(import.meta.dir, "source/package-lock.json"), "utf8"));
+  const version = lock.packages["node_modules/node-llama-cpp"].version;
+  return `llama.cpp as bundled in node-llama-cpp ${version}`;
+}
+
+function llguidanceRelease(): string {
+  const lock = readFileSync(join(import.meta.dir, "../ffi/constraint/Cargo.lock"), "utf8");
+  return `ffi/constraint over llguidance ${/name = "llguidance"\nversion = "([^"]+)"/.exec(lock)?.[1] ?? "?"}`;
+}
+
 function main(): void {
-  const [what, builtDir, platformDir, abi] = process.argv.slice(2);
-  if (what === undefined || builtDir === undefined || platformDir === undefined || abi === undefined) {
-    throw new Error("usage: bun prebuilt/pack.ts all|shim BUILT_DIR PLATFORM_DIR ABI_HASH");
+  const [what, builtDir, platformDir] = process.argv.slice(2);
+  if (what === undefined || builtDir === undefined || platformDir === undefined) {
+    throw new Error("usage: bun prebuilt/pack.ts all|shim|grammar BUILT_DIR PLATFORM_DIR");
   }
   mkdirSync(platformDir, { recursive: true });
   const manifestPath = join(platformDir, "manifest.json");
-  const lock = JSON.parse(readFileSync(join(import.meta.dir, "source/package-lock.json"), "utf8"));
-  const version = lock.packages["node_modules/node-llama-cpp"].version;
-  const release = `llama.cpp as bundled in node-llama-cpp ${version}`;
-
-  const libraries = readdirSync(builtDir).filter((name) => name.includes(".so") && name !== SHIM);
   const earlier: Manifest | undefined = what === "all" ? undefined : JSON.parse(readFileSync(manifestPath, "utf8"));
+
+  /** The archive packed anew if it is its turn or there is none yet. */
+  const archive = (group: string, names: () => readonly string[], upstream: string): Archive => {
+    const kept = group === what ? undefined : earlier?.archives[`${group}.zst`];
+    return kept ?? pack(builtDir, names(), join(platformDir, `${group}.zst`), upstream);
+  };
+  const libraries = (): readonly string[] =>
+    readdirSync(builtDir)
+      .filter((name) => name.includes(".so") && name !== SHIM && name !== GRAMMAR)
+      .sort();
   const manifest: Manifest = {
-    abi,
+    abi: what === "grammar" && earlier !== undefined ? earlier.abi : abiOf("shim/svc_llama.h"),
+    grammarAbi:
+      what === "shim" && earlier !== undefined ? earlier.grammarAbi : abiOf("constraint/svc_grammar.h"),
     flags: LLAMA_FLAGS,
     archives: {
-      "llama.zst": earlier?.archives["llama.zst"] ?? pack(builtDir, libraries.sort(), join(platformDir, "llama.zst"), release),
-      "shim.zst": pack(builtDir, [SHIM], join(platformDir, "shim.zst"), "ffi/shim"),
+      "llama.zst": archive("llama", libraries, llamaRelease()),
+      "shim.zst": archive("shim", () => [SHIM], "ffi/shim"),
+      "grammar.zst": archive("grammar", () => [GRAMMAR], llguidanceRelease()),
     },
   };
   writeFileSync(manifestPath, `${JSON.stringify(manifest, null, 2)}\n`);
-  for (const [name, archive] of Object.entries(manifest.archives)) {
-    console.log(`${name}: ${archive.files.length} files, ${archive.bytes} bytes unpacked`);
+  for (const [name, { files, bytes }] of Object.entries(manifest.archives)) {
+    console.log(`${name}: ${files.length} files, ${bytes} bytes unpacked`);
   }
 }
 

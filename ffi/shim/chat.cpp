@@ -27,6 +27,7 @@ struct rendered {
     std::vector<llama_token> tokens;
     common_chat_params params;
     common_chat_parser_params parser;
+    std::string call_marker;  // what begins a tool call, where one must be made
     std::string error;
     std::mutex mutex;
     std::condition_variable changed;
@@ -156,13 +157,20 @@ class chat {
             out.tokens = request.contains("suffix") ? fill_in(request) : plain(request.at("prompt").get<std::string>());
             return;
         }
-        const common_chat_templates_inputs in = read_request(request);
+        common_chat_templates_inputs in = read_request(request);
         out.params = common_chat_templates_apply(templates.get(), in);
         out.parser = common_chat_parser_params(out.params);
         out.parser.reasoning_format = in.reasoning_format;
         out.parser.parse_tool_calls = !in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
         if (!out.params.parser.empty()) out.parser.parser.load(out.params.parser);
         out.tokens = common_tokenize(vocab, out.params.prompt, true, true);
+        if (in.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
+            // Only the lazy form of the grammar names the marker.
+            in.tool_choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
+            for (const auto & trigger : common_chat_templates_apply(templates.get(), in).grammar_triggers) {
+                if (trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_WORD) out.call_marker = trigger.value;
+            }
+        }
     }
 };
 
@@ -217,7 +225,8 @@ void svc_render_free(void * handle) {
 
 char * svc_render_info(void * handle) {
     return guard<char *>(nullptr, [&] {
-        const common_chat_params & p = need_prompt(handle).params;
+        const rendered & r = need_prompt(handle);
+        const common_chat_params & p = r.params;
         common_json out = common_json::object();
         out["format"] = std::string(common_chat_format_name(p.format));
         out["thinking_start"] = p.thinking_start_tag;
@@ -228,6 +237,7 @@ char * svc_render_info(void * handle) {
         out["preserved_tokens"] = p.preserved_tokens;
         out["grammar"] = p.grammar;
         out["grammar_lazy"] = p.grammar_lazy;
+        out["call_marker"] = r.call_marker;
         out["grammar_triggers"] = triggers_json(p.grammar_triggers);
         return svc::copy_text(out.dump_safe());
     });

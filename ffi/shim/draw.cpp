@@ -26,8 +26,7 @@ using svc::drawer;
 namespace {
 
 constexpr int32_t BLOCK = 64;
-constexpr int32_t BINS = 1024;
-constexpr float BIN_WIDTH = 1.0f / 32;  // in units of scaled logit: the bins span 32, beyond that a weight is below 1e-13
+constexpr int32_t BINS = 4096;  // 128 an octave: weights below 2^-32 share the last one
 
 // Largest of n values; -inf for none. NaN never wins.
 SVC_CLONES float maximum(const float * x, int32_t n) {
@@ -109,11 +108,17 @@ SVC_CLONES double mass_above(const float * weight, int32_t n, float floor) {
     return sum;
 }
 
+// Bin of a weight in (0, 1], the largest first. Positive floats sort like their bits, so the leading bits are a logarithm
+// that costs nothing.
+inline int32_t bin_of(float weight) {
+    union { float f; int32_t i; } bits = { weight };
+    return std::clamp((0x3f800000 - bits.i) >> 16, 0, BINS - 1);
+}
+
 // The smallest weight that belongs to the nucleus: bins find where the mass crosses top_p, one bin is sorted. Tokens
 // whose weight equals that of the crossing one all stay in.
 float nucleus_floor(const std::vector<float> & weight, int32_t n, double total, float top_p) {
     std::vector<double> mass(BINS, 0.0);
-    auto bin_of = [](float w) { return std::min(BINS - 1, (int32_t) (-std::log(w) / BIN_WIDTH)); };
     for (int32_t i = 0; i < n; i++) {
         if (weight[i] > 0) mass[bin_of(weight[i])] += weight[i];
     }

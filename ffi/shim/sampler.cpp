@@ -204,10 +204,10 @@ int32_t svc_sampler_tools(void * handle, void * model, void * rendered, int32_t 
     });
 }
 
-int32_t svc_sampler_accept(void * handle, int32_t n, const int32_t * token) {
+int32_t svc_sampler_accept(void * handle, int32_t n, const int32_t * token, int32_t generated) {
     return guard<int32_t>(-1, [&] {
         sampler & s = need<sampler>(handle, "sampler");
-        for (int32_t i = 0; i < n; i++) s.accept(token[i], false);
+        for (int32_t i = 0; i < n; i++) s.accept(token[i], generated != 0);
         return 0;
     });
 }

@@ -114,8 +114,9 @@ SVC_API int32_t svc_sampler_dry(void * sampler, void * model, float multiplier, 
 // marker, call it when the marker has been written; recent[n] are the last tokens, with the marker among them. 0, or -1
 // when the grammar does not compile or does not take these tokens: nothing is constrained then.
 SVC_API int32_t svc_sampler_tools(void * sampler, void * model, void * rendered, int32_t n, const int32_t * recent);
-// Tells the sampler the prompt, for repetition penalty and DRY; drawn tokens it accepts by itself. 0, or -1.
-SVC_API int32_t svc_sampler_accept(void * sampler, int32_t n, const int32_t * token);
+// Tells the sampler tokens that it did not draw: the prompt (generated = 0), for repetition penalty and DRY, or text that
+// was put into the answer (generated = 1). 0, or -1 when a grammar does not allow them.
+SVC_API int32_t svc_sampler_accept(void * sampler, int32_t n, const int32_t * token, int32_t generated);
 // Draws one token for each of n rows from the logits of the last decode, in parallel over rows.
 // row[n] batch index of each row's output, sampler[n] its handle, mask[n] address of its bitset of allowed tokens
 // (uint32 words, lowest bit first) or 0; token[n] receives ids; -1 where no allowed token has a finite logit or the row
@@ -145,7 +146,8 @@ SVC_API int32_t svc_render_wait(void * rendered, int32_t wait_ms);
 // May be called at any time; work that is still under way is dropped. All of the following need a ready prompt.
 SVC_API void svc_render_free(void * rendered);
 // JSON {format, thinking_start, thinking_ends, supports_thinking, generation_prompt, additional_stops, preserved_tokens,
-//  grammar, grammar_lazy, grammar_triggers:[{type, value, token}]}.
+//  grammar, grammar_lazy, grammar_triggers:[{type, value, token}], call_marker (what begins a tool call, if one must be
+//  made and the format has a fixed beginning)}.
 SVC_API char * svc_render_info(void * rendered);
 // The prompt's text, for logs and tests.
 SVC_API char * svc_render_prompt(void * rendered);

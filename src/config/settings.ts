@@ -82,11 +82,14 @@ const Runtime = section("How models are run.", {
     minimum: 32,
     maximum: 65_536,
   }),
-  prefix_cache_n: integer("Finished conversations whose beginnings are kept for reuse; 0 keeps and shares none.", {
-    default: 16,
-    minimum: 0,
-    maximum: 256,
-  }),
+  prefix_cache_n: integer(
+    "Finished conversations whose beginnings are kept for reuse; 0 keeps and shares none.",
+    {
+      default: 16,
+      minimum: 0,
+      maximum: 256,
+    },
+  ),
   no_kv_cache: later(toggle("Run without a KV cache.")),
   jinja_explicit: later(optional(text("Jinja file used as it is.", { short: "-j", isPath: true }))),
   speculative: later(optional(text("Draft model or method for speculative decoding."))),

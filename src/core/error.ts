@@ -14,6 +14,7 @@ export const ERROR_TABLE = {
   model_not_found: [404, "not_found_error"],
   route_not_found: [404, "not_found_error"],
   method_not_allowed: [405, "invalid_request_error"],
+  lora_runtime_unavailable: [409, "conflict_error"],
   payload_too_large: [413, "invalid_request_error"],
   unsupported_media_type: [415, "invalid_request_error"],
   queue_full: [429, "rate_limit_error"],

@@ -1,12 +1,14 @@
 // What the HTTP layer is given by the composition root. Routes see nothing else of the program.
 
 import type { ModelInfo } from "../core/model-info.ts";
-import type { Generate } from "../core/run.ts";
+import type { Embed, Generate } from "../core/run.ts";
 import type { LogLine } from "./errors.ts";
 
 export interface HttpDeps {
   /** Starts a run on the model that the request names. */
   readonly generate: Generate;
+  /** Makes vectors with the model that the request names. */
+  readonly embed: Embed;
   /** Served models; the default model comes first. */
   readonly models: () => readonly ModelInfo[];
   /** Names the build, as `system_fingerprint` in answers. */

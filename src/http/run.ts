@@ -12,10 +12,16 @@ import type { FrameSource } from "./sse.ts";
 /** Suggested pause before asking a stopping server's successor, seconds. */
 const DRAIN_RETRY_SECS = 5;
 
+/** The events of a run, and the way to let go of them; an async generator, but for what `return` gives. */
+export interface RunEvents extends AsyncIterable<RunEvent> {
+  next(): Promise<IteratorResult<RunEvent, unknown>>;
+  return(value: undefined): Promise<unknown>;
+}
+
 /** A run that the engine has accepted. */
 export interface StartedRun {
   /** All events, from `accepted` on. */
-  readonly events: AsyncGenerator<RunEvent>;
+  readonly events: RunEvents;
   /** Aborts when the client is gone; the one way to end the run early. */
   readonly abort: AbortController;
 }
@@ -46,17 +52,22 @@ export async function startRun(
   return { events: resume(first.value, source), abort };
 }
 
-async function* resume(first: RunEvent, source: AsyncIterator<RunEvent>): AsyncGenerator<RunEvent> {
-  try {
-    yield first;
-    for (;;) {
-      const next = await source.next();
-      if (next.done === true) return;
-      yield next.value;
-    }
-  } finally {
-    await source.return?.();
-  }
+/** Not a generator: one that has not begun would not pass `return` on. */
+function resume(first: RunEvent, source: AsyncIterator<RunEvent>): RunEvents {
+  let taken = false;
+  const events = {
+    next() {
+      if (taken) return source.next();
+      taken = true;
+      return Promise.resolve({ done: false, value: first });
+    },
+    async return() {
+      await source.return?.();
+      return { done: true as const, value: undefined };
+    },
+    [Symbol.asyncIterator]: () => events,
+  };
+  return events;
 }
 
 /** Feeds all events of a run to a fold, which throws for an `error` event. */
@@ -71,7 +82,7 @@ export async function foldRun(started: StartedRun, fold: { add(event: RunEvent):
 }
 
 /** Answers a client that has gone, so nobody reads it; it only keeps a cancelled run from being logged as a bug. */
-function cancelled(): ServiceError {
+export function cancelled(): ServiceError {
   return new ServiceError("model_unavailable", "the request was cancelled");
 }
 

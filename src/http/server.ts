@@ -10,6 +10,8 @@ import { corsHook } from "./hooks/cors.ts";
 import { REQUEST_ID_HEADER, requestId } from "./hooks/request-id.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
 import { chatRoutes } from "./routes/chat.ts";
+import { completionRoutes } from "./routes/completions.ts";
+import { embeddingRoutes } from "./routes/embeddings.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { modelRoutes } from "./routes/models.ts";
 
@@ -36,6 +38,8 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(healthRoutes(components))
     .use(modelRoutes(deps, components))
     .use(chatRoutes(deps, components))
+    .use(completionRoutes(deps, components))
+    .use(embeddingRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
   return app;

@@ -4,6 +4,7 @@ import { ServiceError, type ErrorData } from "../core/error.ts";
 import type { RunRequest } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
 import type { Backend, PendingPrompt, RenderedPrompt } from "./backend.ts";
+import type { ConstraintBackend, Matcher, PendingGrammar } from "./constraint-backend.ts";
 import type { Emit } from "./run-state.ts";
 
 /** A request on its way in. */
@@ -12,17 +13,26 @@ export interface Arrival {
   readonly request: RunRequest;
   /** Monotonic milliseconds. */
   readonly arrivedMs: number;
-  readonly pending: PendingPrompt;
+}
+
+/** An arrival with what has become of its halves so far. What is pending is set to undefined once it has been taken. */
+interface Incoming extends Arrival {
+  pending: PendingPrompt | undefined;
+  prompt: RenderedPrompt | undefined;
+  grammar: PendingGrammar | undefined;
+  matcher: Matcher | undefined;
 }
 
 export class Arrivals {
   private readonly backend: Backend;
+  private readonly constraints: () => ConstraintBackend;
   private readonly emit: Emit;
   private readonly now: () => number;
-  private queue: Arrival[] = [];
+  private queue: Incoming[] = [];
 
-  constructor(backend: Backend, emit: Emit, now: () => number) {
+  constructor(backend: Backend, constraints: () => ConstraintBackend, emit: Emit, now: () => number) {
     this.backend = backend;
+    this.constraints = constraints;
     this.emit = emit;
     this.now = now;
   }
@@ -31,10 +41,14 @@ export class Arrivals {
     return this.queue.length;
   }
 
-  /** Begins to render a request's prompt. */
+  /** Begins to render a request's prompt and to compile what its answer must look like. */
   add(id: RunId, request: RunRequest): void {
     try {
-      this.queue.push({ id, request, arrivedMs: this.now(), pending: this.backend.render(request.prompt) });
+      const { constraint } = request;
+      const grammar = constraint === undefined ? undefined : this.constraints().compile(constraint);
+      const pending = this.backend.render(request.prompt);
+      const arrivedMs = this.now();
+      this.queue.push({ id, request, arrivedMs, pending, grammar, prompt: undefined, matcher: undefined });
     } catch (error) {
       this.fail(id, error);
     }
@@ -42,26 +56,28 @@ export class Arrivals {
 
   /** Drops a request; unknown ids are ignored. */
   abort(id: RunId): void {
-    for (const arrival of this.queue) if (arrival.id === id) arrival.pending.free();
-    this.queue = this.queue.filter((arrival) => arrival.id !== id);
+    for (const incoming of this.queue) if (incoming.id === id) drop(incoming);
+    this.queue = this.queue.filter((incoming) => incoming.id !== id);
   }
 
   /**
-   * Hands over what is ready, waiting up to `waitMs` for the first. What `accept` or the rendering throws becomes the
-   * run's error; the prompt belongs to `accept` only if it returns.
+   * Hands over what is ready, waiting up to `waitMs` for the first. What `accept`, the rendering or the compilation
+   * throws becomes the run's error; prompt and matcher belong to `accept` only if it returns.
    */
-  take(waitMs: number, accept: (arrival: Arrival, prompt: RenderedPrompt) => void): void {
-    for (let arrival = this.queue[0]; arrival !== undefined; arrival = this.queue[0]) {
-      let prompt: RenderedPrompt | undefined;
+  take(
+    waitMs: number,
+    accept: (arrival: Arrival, prompt: RenderedPrompt, matcher: Matcher | undefined) => void,
+  ): void {
+    for (let incoming = this.queue[0]; incoming !== undefined; incoming = this.queue[0]) {
       try {
-        prompt = arrival.pending.take(waitMs);
+        const prompt = advance(incoming, waitMs);
         if (prompt === undefined) return;
         this.queue.shift();
-        accept(arrival, prompt);
+        accept(incoming, prompt, incoming.matcher);
       } catch (error) {
-        prompt?.free();
-        if (this.queue[0] === arrival) this.queue.shift();
-        this.fail(arrival.id, error);
+        if (this.queue[0] === incoming) this.queue.shift();
+        drop(incoming);
+        this.fail(incoming.id, error);
       }
     }
   }
@@ -69,6 +85,29 @@ export class Arrivals {
   private fail(id: RunId, error: unknown): void {
     this.emit(id, { type: "error", error: toErrorData(error) });
   }
+}
+
+/** Takes over what has become ready; the prompt once all is there. Throws what rendering or compiling threw. */
+function advance(incoming: Incoming, waitMs: number): RenderedPrompt | undefined {
+  const { pending, grammar } = incoming;
+  if (pending !== undefined) {
+    incoming.pending = undefined; // if it throws, nothing of it is left to free
+    incoming.prompt = pending.take(waitMs);
+    if (incoming.prompt === undefined) incoming.pending = pending;
+  }
+  if (grammar !== undefined) {
+    incoming.grammar = undefined;
+    incoming.matcher = grammar.take(waitMs);
+    if (incoming.matcher === undefined) incoming.grammar = grammar;
+  }
+  return incoming.pending === undefined && incoming.grammar === undefined ? incoming.prompt : undefined;
+}
+
+function drop({ pending, prompt, grammar, matcher }: Incoming): void {
+  pending?.free();
+  prompt?.free();
+  grammar?.free();
+  matcher?.free();
 }
 
 function toErrorData(error: unknown): ErrorData {

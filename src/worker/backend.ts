@@ -46,16 +46,21 @@ export interface ParsedMessage {
 export interface OutputFormat {
   /** Tag that opens reasoning, "" if the format has none. */
   readonly thinkingStart: string;
+  readonly thinkingStartTokens: Int32Array;
   readonly thinkingEnds: readonly string[];
   /** The template has opened the reasoning itself: the answer's first token is part of it. */
   readonly startsInReasoning: boolean;
   /** Strings that begin a tool call; empty when no tools were offered or the format has no fixed one. */
   readonly toolMarkers: readonly string[];
+  /** Tokens of the first tool marker. */
+  readonly toolMarkerTokens: Int32Array;
   /**
    * When the grammar of tool calls begins to hold: never (there is none), with the answer's first token, or once a tool
    * marker has been written.
    */
   readonly toolGrammar: "none" | "start" | "marker";
+  /** Tokens that begin a tool call, where one must be made and the format has a fixed beginning; else empty. */
+  readonly callMarker: Int32Array;
   /** Stop strings of the format itself. */
   readonly stops: readonly string[];
   /** Control tokens that are part of the markup and must stay visible to the parser. */
@@ -98,6 +103,8 @@ export interface Backend {
   readonly cells: number;
   readonly reuse: ReuseMode;
   readonly contextTokens: number;
+  /** Number of token ids. */
+  readonly vocabulary: number;
   /** Begins to render and tokenize; prompts are done one after the other. */
   render(prompt: Prompt): PendingPrompt;
   decode(columns: BatchColumns, n: number): DecodeOutcome;
@@ -121,6 +128,8 @@ export interface Backend {
   /** A sampler for one choice. `prompt` is what repetition is counted over besides the answer. */
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle;
   freeSampler(sampler: SamplerHandle): void;
+  /** Tells a sampler tokens of the answer that it did not draw. */
+  acceptForced(sampler: SamplerHandle, tokens: Int32Array): void;
   /**
    * Constrains what the sampler draws to the tool calls that the prompt allows. Where the format starts them with a
    * marker, `recent` are the last tokens, the marker among them. False if nothing could be constrained.

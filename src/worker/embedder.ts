@@ -5,29 +5,7 @@ import { ServiceError } from "../core/error.ts";
 import type { EmbedRequest } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
 import type { BatchColumns, PendingPrompt, SlotId } from "./backend.ts";
-
-/** How token vectors become one. */
-export type Pooling = "mean" | "cls" | "last";
-
-/** What the embedder needs from native code. Rows that are output give an embedding, and all of them are. */
-export interface EmbedBackend {
-  /** Tokens of one compute batch. */
-  readonly batch: number;
-  /** Longest input. */
-  readonly contextTokens: number;
-  /** Inputs in one batch. */
-  readonly slots: number;
-  readonly dimensions: number;
-  readonly pooling: Pooling;
-  /** Tokens see only what is before them, so that an input may be computed in pieces. */
-  readonly causal: boolean;
-  tokenize(input: string | readonly number[]): PendingPrompt;
-  /** False when computing failed. */
-  decode(columns: BatchColumns, n: number): boolean;
-  /** Adds the embeddings of rows to sum[dimensions]. */
-  addRows(rows: Int32Array, sum: Float32Array): void;
-  clearSlot(slot: SlotId): void;
-}
+import type { EmbedBackend } from "./embed-backend.ts";
 
 export interface EmbedOutcome {
   readonly id: RunId;

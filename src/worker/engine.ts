@@ -2,12 +2,14 @@
 // step awaits, so between two steps every invariant holds.
 
 import { assert } from "../core/assert.ts";
-import type { ErrorData } from "../core/error.ts";
+import { type ErrorData, ServiceError } from "../core/error.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
+import { AnswerGuard, escapesOf } from "./answer-guard.ts";
 import { type Arrival, Arrivals } from "./arrivals.ts";
 import { Batch } from "./batch.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
+import type { ConstraintBackend, Matcher } from "./constraint-backend.ts";
 import { TokenTexts } from "./detokenize.ts";
 import { KvCache } from "./kv.ts";
 import { Logprobs } from "./logprobs.ts";
@@ -26,6 +28,10 @@ import { Sequence } from "./sequence.ts";
 interface Choice {
   readonly run: RunState;
   readonly output: ChoiceOutput;
+  /** A tool call must be made, and begins like this as soon as the model has done with reasoning; empty if not, or done. */
+  marker: Int32Array;
+  /** What the answer must look like, if anything was asked. */
+  readonly guard: AnswerGuard | undefined;
   /** A tool call may still begin; from its marker on, the grammar of the tools holds. */
   tools: boolean;
 }
@@ -34,6 +40,8 @@ type EngineSequence = Sequence<Choice>;
 
 export interface EngineDeps {
   readonly backend: Backend;
+  /** Called at the first request that has a constraint. */
+  readonly constraints: () => ConstraintBackend;
   /** Finished prefixes kept for reuse; 0 keeps none. */
   readonly prefixesMax: number;
   readonly emit: Emit;
@@ -59,6 +67,7 @@ const CANDIDATES_MAX = 8;
 
 export class Engine {
   private readonly backend: Backend;
+  private readonly constraints: () => ConstraintBackend;
   private readonly now: () => number;
   private readonly newSeed: () => number;
   private readonly emit: Emit;
@@ -73,15 +82,16 @@ export class Engine {
   private readonly budget: number;
   private cost: StepCost = { decodeMs: 0, prefillTokenMs: 0 };
 
-  constructor({ backend, prefixesMax, emit, now, newSeed }: EngineDeps) {
+  constructor({ backend, constraints, prefixesMax, emit, now, newSeed }: EngineDeps) {
     this.backend = backend;
+    this.constraints = constraints;
     this.now = now;
     this.newSeed = newSeed;
     this.emit = emit;
     this.budget = Math.min(backend.batch, Math.max(backend.ubatch, backend.maxSeqs));
     this.batch = new Batch(this.budget, backend.maxSeqs);
     this.kv = new KvCache(backend, prefixesMax);
-    this.arrivals = new Arrivals(backend, emit, now);
+    this.arrivals = new Arrivals(backend, constraints, emit, now);
     this.logprobs = new Logprobs(backend, this.texts);
   }
 
@@ -114,7 +124,9 @@ export class Engine {
   /** One step. `waitMs` is how long it may wait for a prompt to be rendered when there is nothing to compute. */
   step(waitMs: number): StepOutcome {
     const busy = this.running.length > 0 || this.waiting.length > 0;
-    this.arrivals.take(busy ? 0 : waitMs, (arrival, prompt) => this.accept(arrival, prompt));
+    this.arrivals.take(busy ? 0 : waitMs, (arrival, prompt, matcher) =>
+      this.accept(arrival, prompt, matcher),
+    );
     const rows = this.schedule();
     if (rows.length > 0) {
       this.compute(rows);
@@ -124,8 +136,10 @@ export class Engine {
     return this.arrivals.count > 0 ? "rendering" : "idle";
   }
 
-  private accept(arrival: Arrival, prompt: RenderedPrompt): void {
+  /** Takes a rendered request in. `matcher` belongs to us only if this returns. */
+  private accept(arrival: Arrival, prompt: RenderedPrompt, matcher: Matcher | undefined): void {
     const { request } = arrival;
+    checkRequest(request, this.backend.vocabulary);
     const { drop, cap } = planLength(prompt.tokens.length, request, this.backend.contextTokens);
     const run = new RunState(arrival, prompt, cap, this.emit);
     const tokens = prompt.tokens.subarray(drop);
@@ -135,17 +149,29 @@ export class Engine {
       const output = run.newOutput(choice, this.texts);
       if (request.echo === true && !scores) output.echo(this.promptText(tokens));
       const sampler = this.backend.newSampler(request.sampling, tokens, seed, choice);
-      const { toolGrammar } = prompt.format;
+      const { toolGrammar, callMarker } = prompt.format;
       if (toolGrammar === "start") this.backend.constrainTools(sampler, prompt, new Int32Array());
-      const sequence = new Sequence(
-        { run, output, tools: toolGrammar === "marker" },
-        tokens,
-        sampler,
-        scores,
-      );
+      const guard = this.newGuard(choice === 0 ? matcher : matcher?.clone(), prompt, request);
+      const owner = { run, output, guard, marker: callMarker, tools: toolGrammar === "marker" };
+      const sequence = new Sequence<Choice>(owner, tokens, sampler, scores);
+      if (!mayReason(prompt, request)) this.beginCall(sequence);
       if (cap === 0 && !scores) this.endChoice(sequence, "length", false, this.now());
       else this.waiting.push(sequence);
     }
+  }
+
+  private newGuard(
+    matcher: Matcher | undefined,
+    prompt: RenderedPrompt,
+    request: RunRequest,
+  ): AnswerGuard | undefined {
+    if (matcher === undefined) return undefined;
+    const escapes = escapesOf(
+      prompt.format,
+      mayReason(prompt, request),
+      prompt.format.toolGrammar === "marker",
+    );
+    return new AnswerGuard(matcher, escapes, prompt.format.startsInReasoning);
   }
 
   private promptText(tokens: Int32Array): string {
@@ -211,12 +237,17 @@ export class Engine {
   private compute(rows: readonly PlannedRows<EngineSequence>[]): void {
     const startMs = this.now();
     const prefillTokens = this.batch.fill(rows);
+    // Masks depend on what was drawn before, not on the logits: they are computed while the model is.
+    const matchers = this.batch.drawn.flatMap(({ owner }) => owner.guard?.active ?? []);
+    if (matchers.length > 0) this.constraints().masksBegin(matchers);
     const outcome = this.backend.decode(this.batch.columns, this.batch.count);
+    if (matchers.length > 0) this.constraints().masksWait();
     if (outcome === "full") return this.makeRoom();
     if (outcome === "failed") return this.failAll(rows);
     this.scorePrompts(rows);
     for (const { sequence, count } of rows) this.kv.extend(sequence, count);
     const { drawn, batchRows, samplers, masks, tokens } = this.batch;
+    drawn.forEach(({ owner }, i) => (masks[i] = owner.guard?.maskAddress() ?? 0n));
     if (drawn.length > 0) this.backend.sample(drawn.length, batchRows, samplers, masks, tokens);
     const nowMs = this.now();
     this.cost = measured(this.cost, nowMs - startMs, this.batch.count - prefillTokens, prefillTokens);
@@ -268,7 +299,7 @@ export class Engine {
   /** Takes a drawn token into its sequence and says what follows from it. */
   private update(sequence: EngineSequence, token: number, row: number, nowMs: number): void {
     const { run, output } = sequence.owner;
-    if (token < 0) return this.failRun(run, ENGINE_FAILED);
+    if (token < 0) return this.failRun(run, sequence.owner.guard?.failure() ?? ENGINE_FAILED);
     if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // only the prompt was asked for
     sequence.append(token);
     run.tokenDrawn(nowMs, output.reasoning);
@@ -278,8 +309,25 @@ export class Engine {
     const visible = run.prompt.format.visibleTokens.has(token);
     const stopped = output.push(token, this.backend.tokenBytes(token, visible));
     if (stopped) return this.endChoice(sequence, "stop", true, nowMs);
+    const guardError = sequence.owner.guard?.accept(token, output.answering);
+    if (guardError !== undefined) return this.failRun(run, guardError);
+    if (sequence.owner.marker.length > 0 && output.answering) this.beginCall(sequence);
     if (sequence.owner.tools && output.toolCallBegan) this.constrainTools(sequence);
     if (sequence.generated >= run.tokenCap) this.endChoice(sequence, "length", false, nowMs);
+  }
+
+  /** Writes the beginning of a tool call into the answer, where one must be made. */
+  private beginCall(sequence: EngineSequence): void {
+    const { owner, sampler } = sequence;
+    const { marker, run, output } = owner;
+    if (marker.length === 0) return;
+    owner.marker = new Int32Array();
+    this.backend.acceptForced(sampler, marker);
+    for (const token of marker) {
+      sequence.append(token);
+      run.tokenForced();
+      output.push(token, this.backend.tokenBytes(token, run.prompt.format.visibleTokens.has(token)));
+    }
   }
 
   private constrainTools(sequence: EngineSequence): void {
@@ -300,7 +348,30 @@ export class Engine {
   private release(sequence: EngineSequence, keep: boolean): void {
     this.kv.release(sequence, keep);
     this.backend.freeSampler(sequence.sampler);
+    sequence.owner.guard?.free();
     this.running = this.running.filter((other) => other !== sequence);
     this.waiting = this.waiting.filter((other) => other !== sequence);
   }
+}
+
+/** What only the engine can judge of a request. Throws ServiceError. */
+function checkRequest({ sampling, prompt, constraint }: RunRequest, vocabulary: number): void {
+  const alien = sampling.logitBias.find(({ token }) => token >= vocabulary);
+  if (alien !== undefined) {
+    const message = `logit_bias names token ${alien.token}, but the model's vocabulary has ${vocabulary} tokens.`;
+    throw new ServiceError("invalid_request", message, { param: "logit_bias" });
+  }
+  if (constraint === undefined || prompt.type !== "chat") return;
+  const { toolChoice } = prompt;
+  if (toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required)) {
+    const message =
+      "An answer cannot be a tool call and follow response_format or grammar: leave one of them out.";
+    throw new ServiceError("contradictory_fields", message, { param: "tool_choice" });
+  }
+}
+
+/** Whether the answer may begin with reasoning. */
+function mayReason({ format }: RenderedPrompt, { prompt }: RunRequest): boolean {
+  const reasons = format.thinkingStart !== "" || format.startsInReasoning;
+  return reasons && prompt.type === "chat" && prompt.thinking.enabled;
 }

@@ -3,12 +3,14 @@
 
 import { randomBytes } from "node:crypto";
 import { unpackBuiltinModel, unpackLibraries } from "../../ffi/embedded.ts";
-import { openNative } from "../../ffi/library.ts";
+import { GrammarEngine } from "../../ffi/grammar.ts";
+import { openGrammar, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
 import { unreachable } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import type { RunEvent } from "../core/run.ts";
 import type { EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
+import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
 import { Engine } from "./engine.ts";
 
@@ -23,10 +25,21 @@ function newSeed(): number {
   return Number(randomBytes(8).readBigUInt64LE() >> 11n); // 53 bits: every value is an exact number
 }
 
-async function loadBackend(options: EngineOptions): Promise<LlamaBackend> {
-  const native = openNative(unpackLibraries(options.cacheDir), options.verbosity);
+interface Loaded {
+  readonly backend: LlamaBackend;
+  /** Made at the first call: the library costs nothing to those who never constrain an answer. */
+  readonly constraints: () => ConstraintBackend;
+}
+
+async function load(options: EngineOptions): Promise<Loaded> {
+  const dir = unpackLibraries(options.cacheDir);
+  const native = openNative(dir, options.verbosity);
   const path = options.modelPath ?? unpackBuiltinModel(options.cacheDir);
-  return LlamaBackend.load(native, path, options, (permille) => send({ type: "loading", permille }));
+  const backend = await LlamaBackend.load(native, path, options, (permille) =>
+    send({ type: "loading", permille }),
+  );
+  let grammars: GrammarEngine | undefined;
+  return { backend, constraints: () => (grammars ??= new GrammarEngine(openGrammar(dir), backend.tokens())) };
 }
 
 function sendEmbedding({ id, result }: EmbedOutcome): void {
@@ -86,13 +99,20 @@ class EngineProcess {
 
   private async start(options: EngineOptions): Promise<void> {
     try {
-      const backend = await loadBackend(options);
+      const { backend, constraints } = await load(options);
       const emit = (run: RunId, event: RunEvent): void => {
         this.runs.push(run);
         this.events.push(event);
       };
       const { prefixesMax } = options;
-      this.engine = new Engine({ backend, prefixesMax, emit, now: () => performance.now(), newSeed });
+      this.engine = new Engine({
+        backend,
+        constraints,
+        prefixesMax,
+        emit,
+        now: () => performance.now(),
+        newSeed,
+      });
       this.embedder = new Embedder(() => backend.embedder(), sendEmbedding);
       send({ type: "ready", info: backend.info });
     } catch (error) {

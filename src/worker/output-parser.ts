@@ -27,6 +27,7 @@ export class OutputParser {
   private raw = ""; // everything the model wrote
   private plain: Channel | undefined; // where text goes while no markup is open
   private markerSeen = false;
+  private reasoningClosed = false;
   private regionStart = 0; // where in `raw` the present stretch of markup began
   private parsedTo = 0; // length of `raw` at the last look of the parser
   private last: ParsedMessage = EMPTY;
@@ -49,6 +50,11 @@ export class OutputParser {
       this.plain === "reasoning" ||
       (this.plain === undefined && this.contentSent === 0 && this.reasoningSent > 0)
     );
+  }
+
+  /** True once the answer proper has begun: the model does not reason, or no longer. */
+  get answering(): boolean {
+    return this.contentSent > 0 || this.reasoningClosed;
   }
 
   /** True once a tool marker stands in the text outside of reasoning. */
@@ -110,7 +116,7 @@ export class OutputParser {
   }
 
   private parse(): void {
-    this.lookForMarker();
+    this.noteStructure();
     const message = this.prompt.parse(this.raw, true);
     if (message === undefined) return;
     const added = this.raw.slice(this.parsedTo);
@@ -126,14 +132,15 @@ export class OutputParser {
     }
   }
 
-  /** A marker within reasoning is only talked about. */
-  private lookForMarker(): void {
+  /** Notes where reasoning has ended and a tool call begun. A marker within reasoning is only talked about. */
+  private noteStructure(): void {
     const { toolMarkers, thinkingStart, thinkingEnds, startsInReasoning } = this.prompt.format;
-    if (this.markerSeen || toolMarkers.length === 0) return;
     const opened =
       startsInReasoning || (thinkingStart !== "" && this.raw.trimStart().startsWith(thinkingStart));
     const closed = Math.max(...thinkingEnds.map((tag) => this.raw.lastIndexOf(tag)), -1);
     if (opened && closed < 0) return;
+    this.reasoningClosed = closed >= 0;
+    if (this.markerSeen) return;
     const from = Math.max(this.regionStart, closed);
     this.markerSeen = toolMarkers.some((marker) => this.raw.indexOf(marker, from) >= 0);
   }

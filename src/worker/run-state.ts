@@ -40,6 +40,11 @@ export class ChoiceOutput {
     return this.parser.reasoning;
   }
 
+  /** True once the answer proper has begun. */
+  get answering(): boolean {
+    return this.parser.answering;
+  }
+
   /** True once the marker of a tool call has been written. */
   get toolCallBegan(): boolean {
     return this.parser.toolCallBegan;
@@ -128,6 +133,11 @@ export class RunState {
     this.prefilledMs ??= nowMs;
     this.completionTokens++;
     if (reasoning) this.reasoningTokens++;
+  }
+
+  /** Counts a token of the answer that was not drawn but written for the model. */
+  tokenForced(): void {
+    this.completionTokens++;
   }
 
   /** A choice has ended; after the last one the run finishes. */

@@ -3,9 +3,10 @@ import fc from "fast-check";
 import type { FinishReason, RunEvent } from "../../src/core/run.ts";
 import { ChatFold } from "../../src/dialects/chat/response.ts";
 import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
-import { ChatStream, type AnswerMeta } from "../../src/dialects/chat/stream.ts";
+import { ChatStream } from "../../src/dialects/chat/stream.ts";
+import type { AnswerMeta } from "../../src/dialects/shared/answer.ts";
 import { foldChunks } from "../helpers/fold-chunks.ts";
-import { ACCEPTED, answer, end, FINISH, text } from "../helpers/run-events.ts";
+import { ACCEPTED, answer, end, FINISH, logprob, text } from "../helpers/run-events.ts";
 import { parseDoneStream } from "../helpers/sse.ts";
 
 const META: AnswerMeta = {
@@ -49,8 +50,8 @@ function chunks(events: readonly RunEvent[], options?: Options): readonly unknow
   return parseDoneStream(streamed(events, options));
 }
 
-function body(events: readonly RunEvent[], choices = 1) {
-  const fold = new ChatFold(choices);
+function body(events: readonly RunEvent[], choices = 1, withLogprobs = false) {
+  const fold = new ChatFold({ choices, withLogprobs });
   for (const event of events) fold.add(event);
   return fold.body(META);
 }
@@ -138,6 +139,36 @@ describe("chunks", () => {
   });
 });
 
+describe("log probabilities", () => {
+  const tokens = [logprob("Hé", -0.5, ["H", -1]), { ...logprob("\uFFFD", -Infinity), bytes: [0xc3] }];
+  const content = [
+    {
+      token: "Hé",
+      logprob: -0.5,
+      bytes: [0x48, 0xc3, 0xa9],
+      top_logprobs: [{ token: "H", logprob: -1, bytes: [0x48] }],
+    },
+    { token: "\uFFFD", logprob: -9999, bytes: [0xc3], top_logprobs: [] },
+  ];
+  const reasoned: RunEvent = { type: "reasoning", choice: 0, text: "hm", logprobs: [logprob("hm", -1)] };
+  const said: RunEvent = { type: "text", choice: 0, text: "Hé", logprobs: tokens };
+  const events: readonly RunEvent[] = [ACCEPTED, reasoned, said, text("!"), end(), FINISH];
+
+  test("are on the chunks of the content's tokens, and not on reasoning's", () => {
+    expect(chunks(events).slice(1, -1)).toEqual([
+      { ...BASE, choices: [choice({ reasoning_content: "hm" })] },
+      { ...BASE, choices: [{ ...choice({ content: "Hé" }), logprobs: { content, refusal: null } }] },
+      { ...BASE, choices: [choice({ content: "!" })] },
+    ]);
+  });
+
+  test("are a list in a body that was to have them, even if empty, and null in another", () => {
+    expect(body(events, 1, true).choices[0]?.logprobs).toEqual({ content, refusal: null });
+    expect(body(answer("x"), 1, true).choices[0]?.logprobs).toEqual({ content: [], refusal: null });
+    expect(body(answer("x")).choices[0]?.logprobs).toBeNull();
+  });
+});
+
 describe("the end", () => {
   test("an error is sent in-band, after the finish of a choice that was complete", () => {
     const error = { code: "engine_failed", message: "the engine died" } as const;
@@ -168,9 +199,9 @@ describe("fold of the stream equals the body", () => {
 
   test("any run", () => {
     fc.assert(
-      fc.property(anyRun(), fc.boolean(), ({ events, choices }, includeUsage) => {
+      fc.property(anyRun(), fc.boolean(), ({ events, choices, withLogprobs }, includeUsage) => {
         const streamedChunks = chunks(events, { choices, includeUsage }) as ChatCompletionChunkResponse[];
-        expect(foldChunks(streamedChunks)).toEqual(body(events, choices));
+        expect(foldChunks(streamedChunks, withLogprobs)).toEqual(body(events, choices, withLogprobs));
       }),
     );
   });
@@ -185,26 +216,29 @@ describe("fold of the stream equals the body", () => {
 });
 
 /** Runs of one to three choices whose events interleave, each choice ended once. */
-function anyRun(): fc.Arbitrary<{ events: readonly RunEvent[]; choices: number }> {
+function anyRun(): fc.Arbitrary<{ events: readonly RunEvent[]; choices: number; withLogprobs: boolean }> {
   const piece = fc.record({
     kind: fc.constantFrom("text", "reasoning", "call", "args"),
     choice: fc.nat(2),
     text: fc.string(),
   });
   const reasons = fc.array(fc.constantFrom<FinishReason>("stop", "length"), { minLength: 1, maxLength: 3 });
-  return fc.tuple(reasons, fc.array(piece, { maxLength: 40 })).map(([ends, pieces]) => {
+  const all = fc.tuple(reasons, fc.array(piece, { maxLength: 40 }), fc.boolean());
+  return all.map(([ends, pieces, withLogprobs]) => {
     const calls = ends.map(() => 0);
     const middle = pieces.flatMap(({ kind, choice: raw, text: said }): RunEvent[] => {
       const at = raw % ends.length;
       const made = calls[at] ?? 0;
-      if (kind === "text" || kind === "reasoning") return [{ type: kind, choice: at, text: said }];
+      const logprobs = withLogprobs ? { logprobs: [logprob(said, -1, [said, -1])] } : {};
+      if (kind === "text" || kind === "reasoning")
+        return [{ type: kind, choice: at, text: said, ...logprobs }];
       if (kind === "args")
         return made === 0 ? [] : [{ type: "tool_call_args", choice: at, index: made - 1, delta: said }];
       calls[at] = made + 1;
       return [{ type: "tool_call_start", choice: at, index: made, id: `call_${made}`, name: "f" }];
     });
     const events = [ACCEPTED, ...middle, ...ends.map((reason, at) => end(reason, at)), FINISH];
-    return { events, choices: ends.length };
+    return { events, choices: ends.length, withLogprobs };
   });
 }
 
@@ -233,7 +267,7 @@ describe("cost is linear in the answer", () => {
 
   test("a body joins its pieces once", () => {
     const join = spyOn(Array.prototype, "join");
-    const fold = new ChatFold(1);
+    const fold = new ChatFold({ choices: 1, withLogprobs: false });
     let joins: number;
     try {
       for (const event of answer(...pieces)) fold.add(event);

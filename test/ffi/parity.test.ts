@@ -9,6 +9,7 @@ import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Engine } from "../../src/worker/engine.ts";
+import { noConstraints } from "../helpers/fake-backend.ts";
 import { tinyBackend } from "../helpers/native.ts";
 
 const PROMPTS = [
@@ -61,6 +62,7 @@ function answers(requests: readonly RunRequest[], prefixesMax = 0): string[] {
   const ends: RunEvent["type"][] = [];
   const engine = new Engine({
     backend,
+    constraints: noConstraints,
     prefixesMax,
     emit: (run, event) => {
       if (event.type === "text" || event.type === "reasoning")
@@ -105,6 +107,7 @@ test("n choices at temperature 0 are the same answer, at temperature 1 they are 
     const texts = ["", "", ""];
     const engine = new Engine({
       backend,
+      constraints: noConstraints,
       prefixesMax: 16,
       emit: (_, event) => {
         if (event.type === "text" || event.type === "reasoning") texts[event.choice] += event.text;
@@ -126,6 +129,7 @@ test("log probabilities belong to the tokens of the text and lead the alternativ
   const tokens: string[] = [];
   const engine = new Engine({
     backend,
+    constraints: noConstraints,
     prefixesMax: 0,
     emit: (_, event) => {
       if (event.type !== "text") return;

@@ -1,6 +1,6 @@
 // The HTTP application in process, without sockets.
 
-import type { Generate } from "../../src/core/run.ts";
+import type { Embed, Generate } from "../../src/core/run.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { answer, playing } from "./run-events.ts";
@@ -14,6 +14,12 @@ export interface TestApp {
   readonly app: ReturnType<typeof createHttp>;
 }
 
+/** Vectors that tell their inputs apart: [number of the input, its length], not of unit length. */
+const countingEmbed: Embed = async ({ inputs }) => ({
+  vectors: inputs.map((input, index) => [index, input.length]),
+  promptTokens: inputs.reduce((sum, input) => sum + input.length, 0),
+});
+
 /** An application around a generate function. */
 export function testApp(
   generate: Generate = playing(answer("Hi")).generate,
@@ -22,6 +28,7 @@ export function testApp(
   const logged: string[] = [];
   const app = createHttp({
     generate,
+    embed: countingEmbed,
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     fingerprint: "svc-test",
     log: (line) => void logged.push(line),
@@ -42,4 +49,9 @@ export function testApp(
 /** A smallest valid chat body. */
 export function chatBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return { messages: [{ role: "user", content: "Hello" }], ...extra };
+}
+
+/** A smallest valid completions body. */
+export function textBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { prompt: "Once", ...extra };
 }

@@ -21,10 +21,13 @@ export const EOG = 256;
 
 const NO_MARKUP: OutputFormat = {
   thinkingStart: "",
+  thinkingStartTokens: new Int32Array(),
   thinkingEnds: [],
   startsInReasoning: false,
   toolMarkers: [],
+  toolMarkerTokens: new Int32Array(),
   toolGrammar: "none",
+  callMarker: new Int32Array(),
   stops: [],
   visibleTokens: new Set(),
   markup: [],
@@ -67,6 +70,7 @@ export class FakeBackend implements Backend {
   readonly batch: number;
   readonly ubatch: number;
   readonly contextTokens: number;
+  readonly vocabulary = 257;
   steps = 0;
   computedTokens = 0;
   openPrompts = 0;
@@ -187,6 +191,8 @@ export class FakeBackend implements Backend {
     this.openSamplers--;
   }
 
+  acceptForced(): void {}
+
   constrainTools(): boolean {
     return false;
   }
@@ -198,4 +204,9 @@ export class FakeBackend implements Backend {
   endsGeneration(token: number): boolean {
     return token === EOG;
   }
+}
+
+/** For engines whose requests have no constraints. */
+export function noConstraints(): never {
+  throw new Error("no constraint was expected");
 }

@@ -5,12 +5,19 @@ import type { ChatCompletionChunkResponse, ChatCompletionResponse } from "../../
 interface Draft {
   content: string;
   reasoning: string | undefined;
+  readonly tokens: NonNullable<ChatCompletionResponse["choices"][number]["logprobs"]>["content"];
   readonly calls: { id: string; name: string; args: string }[];
   reason: string | null;
 }
 
-/** The body that the chunks add up to. Throws when the chunks disagree about what they have in common. */
-export function foldChunks(chunks: readonly ChatCompletionChunkResponse[]): ChatCompletionResponse {
+/**
+ * The body that the chunks add up to, with log probabilities if the request was for them. Throws when the chunks
+ * disagree about what they have in common.
+ */
+export function foldChunks(
+  chunks: readonly ChatCompletionChunkResponse[],
+  withLogprobs = false,
+): ChatCompletionResponse {
   const [first] = chunks;
   if (first === undefined) throw new Error("no chunks");
   const drafts: Draft[] = [];
@@ -25,22 +32,23 @@ export function foldChunks(chunks: readonly ChatCompletionChunkResponse[]): Chat
   }
   if (usage === undefined) throw new Error("no usage");
   const { id, created, model, system_fingerprint } = first;
-  const choices = drafts.map(toChoice);
+  const choices = drafts.map((draft, index) => toChoice(draft, index, withLogprobs));
   return { id, object: "chat.completion", created, model, system_fingerprint, choices, usage };
 }
 
 function addDelta(
   drafts: Draft[],
-  { index, delta, finish_reason }: ChatCompletionChunkResponse["choices"][number],
+  { index, delta, logprobs, finish_reason }: ChatCompletionChunkResponse["choices"][number],
 ) {
   if (delta.role !== undefined) {
     if (drafts[index] !== undefined) throw new Error("a choice begins twice");
-    drafts[index] = { content: "", reasoning: undefined, calls: [], reason: null };
+    drafts[index] = { content: "", reasoning: undefined, tokens: [], calls: [], reason: null };
   }
   const draft = drafts[index];
   if (draft === undefined) throw new Error("a choice begins without its role");
   if (draft.reason !== null) throw new Error("a choice goes on after its finish reason");
   draft.content += delta.content ?? "";
+  draft.tokens.push(...(logprobs?.content ?? []));
   if (delta.reasoning_content !== undefined)
     draft.reasoning = (draft.reasoning ?? "") + delta.reasoning_content;
   for (const call of delta.tool_calls ?? []) {
@@ -51,8 +59,12 @@ function addDelta(
   draft.reason = finish_reason;
 }
 
-function toChoice(draft: Draft, index: number): ChatCompletionResponse["choices"][number] {
-  const { content, reasoning, calls, reason } = draft;
+function toChoice(
+  draft: Draft,
+  index: number,
+  withLogprobs: boolean,
+): ChatCompletionResponse["choices"][number] {
+  const { content, reasoning, tokens, calls, reason } = draft;
   if (reason !== "stop" && reason !== "length" && reason !== "tool_calls")
     throw new Error("no finish reason");
   return {
@@ -72,7 +84,7 @@ function toChoice(draft: Draft, index: number): ChatCompletionResponse["choices"
             })),
           }),
     },
-    logprobs: null,
+    logprobs: withLogprobs ? { content: tokens, refusal: null } : null,
     finish_reason: reason,
   };
 }

@@ -1,6 +1,6 @@
 // Ready-made runs and generate functions for tests of the dialects and of HTTP.
 
-import type { Generate, RunEvent, RunRequest, Timings, Usage } from "../../src/core/run.ts";
+import type { Generate, RunEvent, RunRequest, Timings, TokenLogprob, Usage } from "../../src/core/run.ts";
 
 const USAGE: Usage = { promptTokens: 12, cachedTokens: 4, completionTokens: 8, reasoningTokens: 2 };
 const TIMINGS: Timings = { promptSecs: 0.5, completionSecs: 2 };
@@ -11,6 +11,19 @@ export const FINISH: RunEvent = { type: "finish", usage: USAGE, timings: TIMINGS
 /** A text piece of the first choice. */
 export function text(piece: string, choice = 0): RunEvent {
   return { type: "text", choice, text: piece };
+}
+
+/** A drawn token, with alternatives as [text, logprob]. */
+export function logprob(
+  piece: string,
+  chance: number,
+  ...top: readonly (readonly [string, number])[]
+): TokenLogprob {
+  return { ...token(piece, chance), top: top.map(([other, likely]) => token(other, likely)) };
+}
+
+function token(piece: string, chance: number) {
+  return { token: piece.length, text: piece, bytes: [...new TextEncoder().encode(piece)], logprob: chance };
 }
 
 /** The end of a choice. */
@@ -41,6 +54,8 @@ export interface HandRun {
   emit(...events: readonly RunEvent[]): void;
   /** Makes the iterator throw. */
   fail(error: Error): void;
+  /** Makes the iterator end. */
+  stop(): void;
   /** Events that the reader has taken so far. */
   taken(): number;
   /** Resolves when the reader has let go of the iterator. */
@@ -52,11 +67,11 @@ export function byHand(): { generate: Generate; next(): Promise<HandRun> } {
   const started: HandRun[] = [];
   const waiting: ((run: HandRun) => void)[] = [];
   const generate: Generate = (request, signal) => {
-    const queue: (RunEvent | Error)[] = [];
+    const queue: (RunEvent | Error | "stop")[] = [];
     let wake: () => void = () => {};
     let taken = 0;
     const closed = Promise.withResolvers<void>();
-    const put = (...items: readonly (RunEvent | Error)[]) => {
+    const put = (...items: readonly (RunEvent | Error | "stop")[]) => {
       queue.push(...items);
       wake();
     };
@@ -66,6 +81,7 @@ export function byHand(): { generate: Generate; next(): Promise<HandRun> } {
       signal,
       emit: put,
       fail: put,
+      stop: () => put("stop"),
       taken: () => taken,
       closed: closed.promise,
     };
@@ -78,6 +94,7 @@ export function byHand(): { generate: Generate; next(): Promise<HandRun> } {
           if (signal.aborted) return;
           const item = queue.shift();
           if (item instanceof Error) throw item;
+          if (item === "stop") return;
           if (item === undefined) {
             await new Promise<void>((resolve) => (wake = resolve));
             continue;

@@ -37,7 +37,14 @@ describe("the OpenAPI document", () => {
 
   test("describes the routes, and not the docs page itself", async () => {
     const { paths } = await fetchDocument();
-    expect(Object.keys(paths).sort()).toEqual(["/", "/health", "/v1/chat/completions", "/v1/models"]);
+    expect(Object.keys(paths).sort()).toEqual([
+      "/",
+      "/health",
+      "/v1/chat/completions",
+      "/v1/completions",
+      "/v1/embeddings",
+      "/v1/models",
+    ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
       requestBody: {
         content: { "application/json": { schema: { $ref: "#/components/schemas/ChatCompletionRequest" } } },

@@ -6,7 +6,7 @@ import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Engine } from "../../src/worker/engine.ts";
 import type { DecodeOutcome } from "../../src/worker/backend.ts";
-import { EOG, FakeBackend, type FakeOptions } from "../helpers/fake-backend.ts";
+import { EOG, FakeBackend, type FakeOptions, noConstraints } from "../helpers/fake-backend.ts";
 
 const OPTIONS: FakeOptions = {
   maxSeqs: 8,
@@ -68,6 +68,7 @@ class World {
     this.backend = new FakeBackend(options);
     this.engine = new Engine({
       backend: this.backend,
+      constraints: noConstraints,
       prefixesMax,
       emit: (run, event) => this.witness(run).take(event),
       now: () => (this.clock += 0.5),

@@ -7,10 +7,13 @@ import { type OutputDelta, OutputParser } from "../../src/worker/output-parser.t
 
 const FORMAT: OutputFormat = {
   thinkingStart: "<think>",
+  thinkingStartTokens: new Int32Array(),
   thinkingEnds: ["</think>"],
   startsInReasoning: false,
   toolMarkers: ["<tool_call>"],
+  toolMarkerTokens: new Int32Array(),
   toolGrammar: "marker",
+  callMarker: new Int32Array(),
   stops: [],
   visibleTokens: new Set(),
   markup: ["<think>", "</think>", "<tool_call>", "</tool_call>"],

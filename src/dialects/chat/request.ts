@@ -4,9 +4,13 @@
 import { ServiceError } from "../../core/error.ts";
 import type { Message as CoreMessage, ToolCall as CoreToolCall } from "../../core/message.ts";
 import type { RunRequest } from "../../core/run.ts";
-import { checker } from "../shared/check.ts";
+import { refuseAdapter } from "../shared/adapter.ts";
+import { checker, isPresent } from "../shared/check.ts";
+import { constraintOf } from "../shared/constraint.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { maxTokensOf, samplingOf, stopOf } from "../shared/sampling.ts";
+import { toolUseOf } from "../shared/tools.ts";
+import { logprobsOf } from "./logprobs.ts";
 import { ChatCompletionRequest, type Message, type MessageContent } from "./schema.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
@@ -26,20 +30,26 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatC
   const body = checkBody(json);
   const stream = body.stream ?? false;
   refuseUnansweredAsk(body, stream);
+  refuseAdapter(body);
+  const { tools, choice } = toolUseOf(body);
   const maxTokens = maxTokensOf(body);
+  const logprobs = logprobsOf(body);
+  const constraint = constraintOf(body);
   const run: RunRequest = {
     model: body.model ?? "default",
     prompt: {
       type: "chat",
       messages: messagesOf(body.messages),
-      tools: [],
-      toolChoice: { type: "none" },
+      tools,
+      toolChoice: choice,
       thinking: thinkingOf(body),
     },
     sampling: samplingOf(body),
     stop: stopOf(body.stop),
     ...(maxTokens === undefined ? {} : { maxTokens }),
-    choices: 1,
+    choices: body.n ?? 1,
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...(constraint === undefined ? {} : { constraint }),
     truncate: body.truncate_sequence ?? false,
   };
   return { run, stream, includeUsage: stream && body.stream_options?.include_usage === true };
@@ -98,8 +108,4 @@ function toolCallsOf(calls: AssistantToolCalls, messageIndex: number): readonly 
     name: call.function.name,
     arguments: call.function.arguments === "" ? "{}" : call.function.arguments,
   }));
-}
-
-function isPresent<T>(field: T | null | undefined): field is T {
-  return field !== null && field !== undefined;
 }

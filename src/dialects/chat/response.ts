@@ -2,14 +2,15 @@
 
 import { assert, unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
-import type { FinishReason, RunEvent } from "../../core/run.ts";
+import type { FinishReason, RunEvent, TokenLogprob } from "../../core/run.ts";
+import type { AnswerMeta } from "../shared/answer.ts";
 import { type CompletionUsageResponse, usageBody } from "../shared/usage.ts";
+import { choiceLogprobs } from "./logprobs.ts";
 import type {
   ChatCompletionResponse,
   ChatCompletionResponseChoice,
   ChatCompletionResponseMessage,
 } from "./schema.ts";
-import type { AnswerMeta } from "./stream.ts";
 
 interface CallDraft {
   readonly id: string;
@@ -21,19 +22,29 @@ interface ChoiceDraft {
   readonly text: string[];
   readonly reasoning: string[];
   readonly calls: CallDraft[];
+  readonly tokens: TokenLogprob[];
   reason: FinishReason | undefined;
+}
+
+export interface ChatFoldOptions {
+  readonly choices: number;
+  /** Whether the request asked for log probabilities; then every choice has them, be it an empty list. */
+  readonly withLogprobs: boolean;
 }
 
 /** Collects the events of one run; pieces are joined once at the end, so the cost is linear in the answer. */
 export class ChatFold {
   private readonly drafts: ChoiceDraft[];
+  private readonly withLogprobs: boolean;
   private usage: CompletionUsageResponse | undefined;
 
-  constructor(choices: number) {
+  constructor({ choices, withLogprobs }: ChatFoldOptions) {
+    this.withLogprobs = withLogprobs;
     this.drafts = Array.from({ length: choices }, () => ({
       text: [],
       reasoning: [],
       calls: [],
+      tokens: [],
       reason: undefined,
     }));
   }
@@ -44,7 +55,7 @@ export class ChatFold {
       case "accepted":
         return;
       case "text":
-        this.draft(event.choice).text.push(event.text);
+        this.addText(event);
         return;
       case "reasoning":
         this.draft(event.choice).reasoning.push(event.text);
@@ -77,8 +88,24 @@ export class ChatFold {
       created: meta.created,
       model: meta.model,
       system_fingerprint: meta.fingerprint,
-      choices: this.drafts.map(choiceBody),
+      choices: this.drafts.map((draft, index) => this.choiceBody(draft, index)),
       usage: this.usage,
+    };
+  }
+
+  private addText(event: Extract<RunEvent, { type: "text" | "reasoning" }>): void {
+    const draft = this.draft(event.choice);
+    draft.text.push(event.text);
+    for (const token of event.logprobs ?? []) draft.tokens.push(token);
+  }
+
+  private choiceBody(draft: ChoiceDraft, index: number): ChatCompletionResponseChoice {
+    assert(draft.reason !== undefined, "a run finished with a choice that has not ended");
+    return {
+      index,
+      message: messageBody(draft),
+      logprobs: this.withLogprobs ? choiceLogprobs(draft.tokens) : null,
+      finish_reason: draft.reason,
     };
   }
 
@@ -93,11 +120,6 @@ export class ChatFold {
     assert(call !== undefined, "arguments arrive for a tool call that has not started");
     return call;
   }
-}
-
-function choiceBody(draft: ChoiceDraft, index: number): ChatCompletionResponseChoice {
-  assert(draft.reason !== undefined, "a run finished with a choice that has not ended");
-  return { index, message: messageBody(draft), logprobs: null, finish_reason: draft.reason };
 }
 
 /** Content is null only when tool calls stand in its place; an empty answer is an empty string. */

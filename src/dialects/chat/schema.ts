@@ -3,9 +3,20 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { MESSAGES_MAX } from "../../core/limits.ts";
+import { adapterProperties } from "../shared/adapter.ts";
+import { answerProperties } from "../shared/answer.ts";
 import { orNull } from "../shared/check.ts";
-import { maxTokensProperties, samplingProperties } from "../shared/sampling.ts";
+import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
+import {
+  choicesProperties,
+  maxTokensProperties,
+  samplingProperties,
+  streamProperties,
+  truncateProperties,
+} from "../shared/sampling.ts";
+import { toolProperties } from "../shared/tools.ts";
 import { CompletionUsageResponse } from "../shared/usage.ts";
+import { ChoiceLogprobs, logprobsProperties } from "./logprobs.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -78,11 +89,6 @@ export const Message = Type.Union([SystemMessage, UserMessage, AssistantMessage,
 });
 export type Message = Static<typeof Message>;
 
-const StreamOptions = Type.Object(
-  { include_usage: orNull(Type.Boolean({ description: "Send usage in a last chunk without choices." })) },
-  { $id: "StreamOptions", ...OPEN },
-);
-
 const Permission = Type.Union([Type.Literal("auto"), Type.Literal("ask"), Type.Literal("deny")], {
   description: "Tightens the server's permission for the actions of server-executed tools.",
 });
@@ -97,8 +103,14 @@ export const ChatCompletionRequest = Type.Object(
     }),
     ...maxTokensProperties,
     ...samplingProperties,
-    stream: orNull(Type.Boolean({ description: "Send the answer as server-sent events while it is made." })),
-    stream_options: orNull(StreamOptions),
+    ...choicesProperties,
+    ...logprobsProperties,
+    ...grammarProperties,
+    ...responseFormatProperties,
+    ...toolProperties,
+    ...adapterProperties,
+    ...streamProperties,
+    ...truncateProperties,
     reasoning_effort: orNull(
       Type.String({
         description: "`off` (or `none`), `low`, `medium`, `high`, `xhigh`.",
@@ -106,11 +118,6 @@ export const ChatCompletionRequest = Type.Object(
       }),
     ),
     enable_thinking: orNull(Type.Boolean({ description: "Older switch for reasoning; on by default." })),
-    truncate_sequence: orNull(
-      Type.Boolean({
-        description: "Cut a prompt that exceeds the context instead of answering with an error.",
-      }),
-    ),
     agent_permission: orNull(Permission),
     code_execution_permission: orNull(Permission),
     max_tool_rounds: orNull(Type.Integer({ minimum: 0, description: "Cap on server-side tool rounds." })),
@@ -157,20 +164,12 @@ export const ChatCompletionResponseChoice = Type.Object(
   {
     index: Type.Integer({ minimum: 0 }),
     message: ChatCompletionResponseMessage,
-    logprobs: Type.Null(),
+    logprobs: Type.Union([ChoiceLogprobs, Type.Null()]),
     finish_reason: FinishReasonWord,
   },
   { $id: "ChatCompletionResponseChoice" },
 );
 export type ChatCompletionResponseChoice = Static<typeof ChatCompletionResponseChoice>;
-
-/** Fields that a body and all chunks of one answer have in common. */
-const answerProperties = {
-  id: Type.String({ description: "`chatcmpl-…`" }),
-  created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
-  model: Type.String({ description: "Id of the model that answered." }),
-  system_fingerprint: Type.String({ description: "Names the build of this server." }),
-};
 
 export const ChatCompletionResponse = Type.Object(
   {
@@ -193,7 +192,7 @@ const ToolCallDelta = Type.Object(
   { $id: "ToolCallDelta", description: "Id and name come first, then pieces of the arguments." },
 );
 
-export const ChatCompletionChunkDelta = Type.Object(
+const ChatCompletionChunkDelta = Type.Object(
   {
     role: Type.Optional(Type.Literal("assistant")),
     content: Type.Optional(Type.String()),
@@ -202,12 +201,12 @@ export const ChatCompletionChunkDelta = Type.Object(
   },
   { $id: "ChatCompletionChunkDelta", description: "What this chunk adds to the message." },
 );
-export type ChatCompletionChunkDelta = Static<typeof ChatCompletionChunkDelta>;
 
 const ChatCompletionChunkChoice = Type.Object(
   {
     index: Type.Integer({ minimum: 0 }),
     delta: ChatCompletionChunkDelta,
+    logprobs: Type.Optional(ChoiceLogprobs),
     finish_reason: Type.Union([FinishReasonWord, Type.Null()]),
   },
   { $id: "ChatCompletionChunkChoice" },

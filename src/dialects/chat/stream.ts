@@ -1,26 +1,13 @@
 // RunEvents → chat-completion chunks as frames. Guarantees: every choice starts with the role, ends with its finish
-// reason, and the stream has exactly one end, which is `data: [DONE]`.
-//
-// A frame is made for every token of every stream, so the constant text of a chunk is built once a choice and only
-// the delta's text is serialised. test/dialects/chat-stream.test.ts checks that this equals JSON of the plain object.
+// reason, and the stream has exactly one end.
 
 import { unreachable } from "../../core/assert.ts";
-import { type ErrorData, ServiceError } from "../../core/error.ts";
-import type { FinishReason, RunEvent } from "../../core/run.ts";
-import { dataFrame, DONE_FRAME, type StreamEncoder } from "../shared/frame.ts";
-import { type CompletionUsageResponse, usageBody } from "../shared/usage.ts";
-import type { ChatCompletionChunkDelta, ChatCompletionChunkResponse } from "./schema.ts";
-
-/** What all chunks and the body of one answer share. */
-export interface AnswerMeta {
-  /** `chatcmpl-…` */
-  readonly id: string;
-  /** Unix seconds. */
-  readonly created: number;
-  /** Id of the answering model. */
-  readonly model: string;
-  readonly fingerprint: string;
-}
+import type { RunEvent, TokenLogprob } from "../../core/run.ts";
+import type { AnswerMeta } from "../shared/answer.ts";
+import { ChunkWriter } from "../shared/chunk-writer.ts";
+import type { StreamEncoder } from "../shared/frame.ts";
+import { usageBody } from "../shared/usage.ts";
+import { choiceLogprobs } from "./logprobs.ts";
 
 export interface ChatStreamOptions {
   /** Number of choices; each starts with a chunk of its own. */
@@ -29,27 +16,21 @@ export interface ChatStreamOptions {
   readonly includeUsage: boolean;
 }
 
-interface EndedChoice {
-  readonly choice: number;
-  readonly reason: FinishReason;
-}
+const OPENING = '"delta":{"role":"assistant","content":""}';
 
 /** The chunk encoder of one run. */
 export class ChatStream implements StreamEncoder {
-  private readonly meta: AnswerMeta;
-  private readonly options: ChatStreamOptions;
-  /** Text of a chunk up to the inside of `delta`, by choice. */
-  private readonly heads: string[] = [];
-  /** Text of an ordinary chunk after the inside of `delta`. */
-  private readonly tail: string;
-  /** The last ended choice: its final chunk waits for the usage that may belong on it. */
-  private held: EndedChoice | undefined;
+  private readonly writer: ChunkWriter;
+  private readonly choices: number;
   private ended = false;
 
-  constructor(meta: AnswerMeta, options: ChatStreamOptions) {
-    this.meta = meta;
-    this.options = options;
-    this.tail = `},"finish_reason":null}]${options.includeUsage ? ',"usage":null' : ""}}\n\n`;
+  constructor(meta: AnswerMeta, { choices, includeUsage }: ChatStreamOptions) {
+    this.writer = new ChunkWriter(meta, {
+      object: "chat.completion.chunk",
+      last: { delta: {} },
+      includeUsage,
+    });
+    this.choices = choices;
   }
 
   /** Frames for one event; "" when it has none and for anything after the end. */
@@ -58,10 +39,12 @@ export class ChatStream implements StreamEncoder {
     switch (event.type) {
       case "accepted":
         return this.opening();
-      case "text":
-        return this.flush() + this.delta(event.choice, `"content":${JSON.stringify(event.text)}`);
-      case "reasoning":
-        return this.flush() + this.delta(event.choice, `"reasoning_content":${JSON.stringify(event.text)}`);
+      case "text": {
+        const delta = `"delta":{"content":${JSON.stringify(event.text)}}`;
+        return this.writer.piece(event.choice, delta + logprobsField(event.logprobs));
+      }
+      case "reasoning": // its tokens are not part of `logprobs.content`
+        return this.writer.piece(event.choice, `"delta":{"reasoning_content":${JSON.stringify(event.text)}}`);
       case "tool_call_start": {
         const call = {
           index: event.index,
@@ -69,23 +52,20 @@ export class ChatStream implements StreamEncoder {
           type: "function",
           function: { name: event.name, arguments: "" },
         };
-        return this.flush() + this.delta(event.choice, `"tool_calls":[${JSON.stringify(call)}]`);
+        return this.writer.piece(event.choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
       }
       case "tool_call_args": {
         const call = { index: event.index, function: { arguments: event.delta } };
-        return this.flush() + this.delta(event.choice, `"tool_calls":[${JSON.stringify(call)}]`);
+        return this.writer.piece(event.choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
       }
-      case "choice_end": {
-        const frames = this.flush();
-        this.held = event;
-        return frames;
-      }
+      case "choice_end":
+        return this.writer.end(event.choice, event.reason);
       case "finish":
         this.ended = true;
-        return this.closing(usageBody(event.usage, event.timings)) + DONE_FRAME;
+        return this.writer.finish(usageBody(event.usage, event.timings));
       case "error":
         this.ended = true;
-        return this.flush() + errorFrame(event.error) + DONE_FRAME;
+        return this.writer.fail(event.error);
       default:
         return unreachable(event);
     }
@@ -93,51 +73,11 @@ export class ChatStream implements StreamEncoder {
 
   private opening(): string {
     let frames = "";
-    for (let choice = 0; choice < this.options.choices; choice++) {
-      frames += this.delta(choice, '"role":"assistant","content":""');
-    }
+    for (let choice = 0; choice < this.choices; choice++) frames += this.writer.piece(choice, OPENING);
     return frames;
-  }
-
-  private delta(choice: number, inside: string): string {
-    return (this.heads[choice] ??= this.head(choice)) + inside + this.tail;
-  }
-
-  /** The fixed fields are serialised by JSON.stringify and cut open where `choices` begins to be filled. */
-  private head(choice: number): string {
-    const empty = JSON.stringify(this.chunk([]));
-    const open = empty.slice(0, -"]}".length); // `choices` is the last field
-    return `data: ${open}{"index":${choice},"delta":{`;
-  }
-
-  private chunk(choices: ChatCompletionChunkResponse["choices"]): ChatCompletionChunkResponse {
-    return {
-      id: this.meta.id,
-      object: "chat.completion.chunk",
-      created: this.meta.created,
-      model: this.meta.model,
-      system_fingerprint: this.meta.fingerprint,
-      choices,
-    };
-  }
-
-  /** The final chunk of the choice that ended last, if it still waits. */
-  private flush(usage?: CompletionUsageResponse): string {
-    if (this.held === undefined) return "";
-    const { choice, reason } = this.held;
-    this.held = undefined;
-    const delta: ChatCompletionChunkDelta = {};
-    const chunk = this.chunk([{ index: choice, delta, finish_reason: reason }]);
-    if (this.options.includeUsage) return dataFrame(JSON.stringify({ ...chunk, usage: null }));
-    return dataFrame(JSON.stringify(usage === undefined ? chunk : { ...chunk, usage }));
-  }
-
-  private closing(usage: CompletionUsageResponse): string {
-    if (!this.options.includeUsage && this.held !== undefined) return this.flush(usage);
-    return this.flush() + dataFrame(JSON.stringify({ ...this.chunk([]), usage }));
   }
 }
 
-function errorFrame(error: ErrorData): string {
-  return dataFrame(JSON.stringify(ServiceError.fromData(error).toBody()));
+function logprobsField(tokens: readonly TokenLogprob[] | undefined): string {
+  return tokens === undefined ? "" : `,"logprobs":${JSON.stringify(choiceLogprobs(tokens))}`;
 }

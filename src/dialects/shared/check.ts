@@ -2,7 +2,17 @@
 // be accepted. TypeBox decides whether a value is valid; only the wording is ours, because its messages for unions
 // do not name the real field. Knows no dialect. Called by every dialect's request.ts.
 
-import { KindGuard, type Static, type TObject, type TSchema, Type, type TUnion } from "@sinclair/typebox";
+import {
+  KindGuard,
+  type Static,
+  type TArray,
+  type TLiteral,
+  type TObject,
+  type TRecord,
+  type TSchema,
+  Type,
+  type TUnion,
+} from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { ServiceError } from "../../core/error.ts";
 
@@ -11,14 +21,18 @@ export function orNull<T extends TSchema>(schema: T) {
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }
 
-/** A function that returns its argument typed by the schema, or throws a ServiceError naming the field at fault. */
-export function checker<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
+/**
+ * A function that returns its argument typed by the schema, or throws a ServiceError naming the field at fault. `path`
+ * is where the value stands in the body; "" is the body itself.
+ */
+export function checker<T extends TSchema>(schema: T, path = ""): (value: unknown) => Static<T> {
   let compiled: TypeCheck<T> | undefined;
   return (value) => {
     compiled ??= TypeCompiler.Compile(schema); // on first use: start-up need not pay for it
     if (compiled.Check(value)) return value;
     throw (
-      explain(schema, value, "") ?? fault("invalid_request", "", "does not match the schema of this endpoint")
+      explain(schema, value, path) ??
+      fault("invalid_request", path, "does not match the schema of this endpoint")
     );
   };
 }
@@ -39,12 +53,8 @@ function fault(code: FaultCode, path: string, problem: string): ServiceError {
 function explain(schema: TSchema, value: unknown, path: string): ServiceError | undefined {
   if (KindGuard.IsUnion(schema)) return explainUnion(schema, value, path);
   if (KindGuard.IsObject(schema)) return explainObject(schema, value, path);
-  if (KindGuard.IsArray(schema)) {
-    if (!Array.isArray(value)) return wrongType("an array", value, path);
-    const { minItems, maxItems } = schema;
-    const size = explainSize(value.length, "items", { min: minItems, max: maxItems }, path);
-    return size ?? firstFault(value, (item, index) => explain(schema.items, item, `${path}[${index}]`));
-  }
+  if (KindGuard.IsRecord(schema)) return explainRecord(schema, value, path);
+  if (KindGuard.IsArray(schema)) return explainArray(schema, value, path);
   if (KindGuard.IsString(schema)) {
     if (typeof value !== "string") return wrongType("a string", value, path);
     return explainSize(value.length, "characters", { min: schema.minLength, max: schema.maxLength }, path);
@@ -58,13 +68,32 @@ function explain(schema: TSchema, value: unknown, path: string): ServiceError | 
   return undefined;
 }
 
+function explainArray(schema: TArray, value: unknown, path: string): ServiceError | undefined {
+  if (!Array.isArray(value)) return wrongType("an array", value, path);
+  const { minItems, maxItems } = schema;
+  const size = explainSize(value.length, "items", { min: minItems, max: maxItems }, path);
+  return size ?? firstFault(value, (item, index) => explain(schema.items, item, `${path}[${index}]`));
+}
+
+/** A map from names of one form; the description of `propertyNames` says what they are. */
+function explainRecord(schema: TRecord, value: unknown, path: string): ServiceError | undefined {
+  if (!isRecord(value)) return wrongType("an object", value, path);
+  const [form] = Object.entries<TSchema>(schema.patternProperties);
+  if (form === undefined) return undefined;
+  const [pattern, property] = form;
+  const name = new RegExp(pattern);
+  return firstFault(Object.entries(value), ([key, field]) => {
+    if (name.test(key)) return explain(property, field, fieldPath(path, key));
+    if (schema["additionalProperties"] !== false) return undefined;
+    const names: unknown = schema["propertyNames"]?.description;
+    return fault("invalid_request", path, `has the key ${shown(key)}; keys must be ${String(names)}`);
+  });
+}
+
 function explainObject(schema: TObject, value: unknown, path: string): ServiceError | undefined {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return wrongType("an object", value, path);
-  }
-  const fields = new Map(Object.entries(value));
+  if (!isRecord(value)) return wrongType("an object", value, path);
   return firstFault(Object.entries(schema.properties), ([key, property]) => {
-    const field = fields.get(key);
+    const field = Object.hasOwn(value, key) ? value[key] : undefined;
     const required = schema.required?.includes(key) ?? false;
     if (field !== undefined) return explain(property, field, fieldPath(path, key));
     return required ? fault("missing_field", fieldPath(path, key), "is required") : undefined;
@@ -73,41 +102,50 @@ function explainObject(schema: TObject, value: unknown, path: string): ServiceEr
 
 /**
  * Picks the member that the value was meant to be, so that the fault reported is the real one: by the tag of
- * tagged objects, otherwise by the JSON type. Apart from null, a union's members are literals, tagged objects, or one
- * schema a JSON type.
+ * tagged objects, otherwise by the JSON type, of arrays also by the type of their first item. Apart from null, the
+ * members of one JSON type are literals, tagged objects, arrays of different items, or one schema alone.
  */
 function explainUnion(schema: TUnion, value: unknown, path: string): ServiceError | undefined {
   const members = schema.anyOf.filter((member) => !KindGuard.IsNull(member));
   if (members.length < schema.anyOf.length && value === null) return undefined;
-  const [only] = members;
-  if (members.length === 1 && only !== undefined) return explain(only, value, path);
-  if (members.every(KindGuard.IsLiteral)) {
-    const accepted = members.map((member) => member.const);
-    return accepted.some((literal) => literal === value) ? undefined : notOneOf(accepted, value, path);
-  }
-  if (members.every(KindGuard.IsObject)) return explainTagged(members, value, path);
-  const meant = members.find((member) => jsonTypeOf(member) === jsonType(value));
-  if (meant !== undefined) return explain(meant, value, path);
-  return wrongType(members.map(jsonTypeOf).join(" or "), value, path);
+  if (members.every(KindGuard.IsLiteral)) return explainLiterals(members, value, path);
+  const alike = members.length === 1 ? members : members.filter((one) => jsonTypeOf(one) === jsonType(value));
+  const [meant] = alike;
+  if (meant === undefined) return wrongType([...new Set(members.map(jsonTypeOf))].join(" or "), value, path);
+  if (alike.length === 1) return explain(meant, value, path);
+  if (alike.every(KindGuard.IsLiteral)) return explainLiterals(alike, value, path);
+  if (alike.every(KindGuard.IsObject)) return explainTagged(alike, value, path);
+  return explain(alike.find((member) => holdsFirst(member, value)) ?? meant, value, path);
+}
+
+function explainLiterals(
+  members: readonly TLiteral[],
+  value: unknown,
+  path: string,
+): ServiceError | undefined {
+  const accepted = members.map((member) => member.const);
+  return accepted.some((literal) => literal === value) ? undefined : notOneOf(accepted, value, path);
+}
+
+/** Whether a schema is one of arrays with items of the JSON type that the value's first item has. */
+function holdsFirst(schema: TSchema, value: unknown): boolean {
+  if (!KindGuard.IsArray(schema) || !Array.isArray(value) || value.length === 0) return false;
+  return jsonTypeOf(schema.items) === jsonType(value[0]);
 }
 
 function explainTagged(members: readonly TObject[], value: unknown, path: string): ServiceError | undefined {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return wrongType("an object", value, path);
-  }
-  const fields = new Map(Object.entries(value));
+  if (!isRecord(value)) return wrongType("an object", value, path);
   const tag = ["role", "type"].find((key) => members.every((member) => tagValues(member, key).length > 0));
   if (tag === undefined) return undefined;
   const tagPath = fieldPath(path, tag);
-  const given = fields.get(tag);
+  const given = value[tag];
   if (given === undefined) return fault("missing_field", tagPath, "is required");
-  const meant = members.find((member) => tagValues(member, tag).some((literal) => literal === given));
+  const fitting = members.filter((member) => tagValues(member, tag).some((literal) => literal === given));
+  const complete = fitting.find((member) => member.required?.every((key) => value[key] !== undefined));
+  const meant = complete ?? fitting[0];
   if (meant !== undefined) return explain(meant, value, path);
-  return notOneOf(
-    members.flatMap((member) => tagValues(member, tag)),
-    given,
-    tagPath,
-  );
+  const accepted = new Set(members.flatMap((member) => tagValues(member, tag)));
+  return notOneOf([...accepted], given, tagPath);
 }
 
 /** Literals that a property may take; empty when it is not a literal or a union of literals. */
@@ -182,6 +220,16 @@ export function shown(value: unknown): string {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : jsonType(value);
 }
 
+/** Whether an optional field was sent: null means absent. */
+export function isPresent<T>(field: T | null | undefined): field is T {
+  return field !== null && field !== undefined;
+}
+
+/** Whether a value is a JSON object: neither null nor an array. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 function jsonType(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
@@ -192,7 +240,8 @@ function jsonType(value: unknown): string {
 /** The word of `jsonType` for values of a schema. */
 function jsonTypeOf(schema: TSchema): string {
   if (KindGuard.IsArray(schema)) return "an array";
-  if (KindGuard.IsObject(schema)) return "an object";
+  if (KindGuard.IsObject(schema) || KindGuard.IsRecord(schema)) return "an object";
   if (KindGuard.IsBoolean(schema)) return "a boolean";
+  if (KindGuard.IsLiteral(schema)) return jsonType(schema.const);
   return KindGuard.IsString(schema) ? "a string" : "a number";
 }

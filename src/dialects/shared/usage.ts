@@ -47,6 +47,29 @@ export function usageBody(usage: Usage, timings: Timings): CompletionUsageRespon
   };
 }
 
+/** Counts and times of one run. */
+export interface RunCost {
+  readonly usage: Usage;
+  readonly timings: Timings;
+}
+
+/** The cost of runs that went on at the same time: counts add up, times are those of the slowest. At least one run. */
+export function joinCosts(costs: readonly RunCost[]): RunCost {
+  const sum = (count: (usage: Usage) => number) =>
+    costs.reduce((total, { usage }) => total + count(usage), 0);
+  const promptSecs = Math.max(...costs.map(({ timings }) => timings.promptSecs));
+  const totalSecs = Math.max(...costs.map(({ timings }) => timings.promptSecs + timings.completionSecs));
+  return {
+    usage: {
+      promptTokens: sum((usage) => usage.promptTokens),
+      cachedTokens: sum((usage) => usage.cachedTokens),
+      completionTokens: sum((usage) => usage.completionTokens),
+      reasoningTokens: sum((usage) => usage.reasoningTokens),
+    },
+    timings: { promptSecs, completionSecs: totalSecs - promptSecs },
+  };
+}
+
 /** Tokens a second; 0 where no time passed, because JSON has no infinity. */
 function rate(tokens: number, secs: number): number {
   return secs > 0 ? tokens / secs : 0;

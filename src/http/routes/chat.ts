@@ -1,9 +1,7 @@
 // POST /v1/chat/completions: body → run → body or stream. Every step is someone else's function.
 
 import { Elysia } from "elysia";
-import { newId } from "../../core/id.ts";
 import { KEEP_ALIVE_MS } from "../../core/limits.ts";
-import type { RunRequest } from "../../core/run.ts";
 import { parseChatRequest } from "../../dialects/chat/request.ts";
 import { ChatFold } from "../../dialects/chat/response.ts";
 import {
@@ -11,7 +9,8 @@ import {
   ChatCompletionRequest,
   ChatCompletionResponse,
 } from "../../dialects/chat/schema.ts";
-import { type AnswerMeta, ChatStream } from "../../dialects/chat/stream.ts";
+import { ChatStream } from "../../dialects/chat/stream.ts";
+import { answerMeta } from "../answer.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
@@ -36,23 +35,13 @@ async function answerChat(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const { run, stream, includeUsage } = parseChatRequest(await readJsonObject(request));
   const started = await startRun(deps.generate, run, request.signal);
-  const meta = answerMeta(deps, run);
+  const meta = answerMeta(deps, run.model, "chatcmpl-");
   if (stream) {
     const encoder = new ChatStream(meta, { choices: run.choices, includeUsage });
     const keepAliveMs = deps.keepAliveMs ?? KEEP_ALIVE_MS;
     return sseResponse(framesOf(started, encoder, deps.log), { abort: started.abort, keepAliveMs });
   }
-  const fold = new ChatFold(run.choices);
+  const fold = new ChatFold({ choices: run.choices, withLogprobs: run.logprobs !== undefined });
   await foldRun(started, fold);
   return Response.json(fold.body(meta));
-}
-
-function answerMeta(deps: HttpDeps, run: RunRequest): AnswerMeta {
-  const [defaultModel] = deps.models();
-  return {
-    id: newId("chatcmpl-"),
-    created: Math.floor(Date.now() / 1000),
-    model: run.model === "default" ? (defaultModel?.id ?? run.model) : run.model,
-    fingerprint: deps.fingerprint,
-  };
 }

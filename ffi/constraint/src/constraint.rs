@@ -1,0 +1,123 @@
+//! The constraint as a request states it, as a grammar for llguidance.
+
+use llguidance::api::{GrammarWithLexer, TopLevelGrammar};
+use llguidance::regex_to_lark;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::guard::Reason;
+use crate::schema;
+
+/// Longest constraint, bytes of its JSON text.
+const TEXT_BYTES_MAX: usize = 256 * 1024;
+/// Brackets that may be open at once in a regular expression or Lark grammar: their parsers recurse.
+const DEPTH_MAX: usize = 200;
+
+/// src/core/constraint.ts
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Constraint {
+    JsonSchema { schema: Value },
+    Regex { pattern: String },
+    Lark { grammar: String },
+    Grammars { grammars: Vec<NamedGrammar> },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NamedGrammar {
+    name: Option<String>,
+    json_schema: Option<Value>,
+    lark_grammar: Option<String>,
+}
+
+/// A grammar ready for llguidance.
+pub struct Grammar {
+    pub top: TopLevelGrammar,
+    /// The whole answer is JSON: its numbers are kept within a double.
+    pub json: bool,
+}
+
+/// Reads and prepares a constraint. The reason says what cannot be expressed.
+pub fn read(text: &str) -> Result<Grammar, Reason> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(format!("the constraint is longer than {TEXT_BYTES_MAX} bytes"));
+    }
+    let constraint = serde_json::from_str(text).map_err(|error| format!("the constraint cannot be read: {error}"))?;
+    let (top, json) = match constraint {
+        Constraint::JsonSchema { schema } => (TopLevelGrammar::from_json_schema(schema::prepare(&schema)?), true),
+        Constraint::Regex { pattern } => {
+            check_depth(&pattern)?;
+            // Plain \d, \w and \s: nobody who writes \d waits for the digits of other scripts.
+            (TopLevelGrammar::from_lark(format!("start: /{}/", regex_to_lark(&pattern, "dws"))), false)
+        }
+        Constraint::Lark { grammar } => (TopLevelGrammar::from_lark(prepare_lark(&grammar)?), false),
+        Constraint::Grammars { grammars } => {
+            let grammars = grammars.into_iter().map(named).collect::<Result<Vec<_>, _>>()?;
+            (TopLevelGrammar { grammars, max_tokens: None }, false)
+        }
+    };
+    Ok(Grammar { top, json })
+}
+
+fn named(grammar: NamedGrammar) -> Result<GrammarWithLexer, Reason> {
+    let json_schema = grammar.json_schema.as_ref().map(schema::prepare).transpose()?;
+    let lark_grammar = grammar.lark_grammar.as_deref().map(prepare_lark).transpose()?;
+    if json_schema.is_some() == lark_grammar.is_some() {
+        return Err("each grammar of a set needs either a JSON schema or a Lark grammar".into());
+    }
+    Ok(GrammarWithLexer { name: grammar.name, json_schema, lark_grammar })
+}
+
+/// Counts brackets wherever they stand, so it errs towards refusing.
+fn check_depth(text: &str) -> Result<(), Reason> {
+    let mut depth = 0_usize;
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEPTH_MAX {
+            return Err(format!("the grammar is nested more than {DEPTH_MAX} levels deep"));
+        }
+    }
+    Ok(())
+}
+
+/// A Lark grammar whose inline schemas (`%json {…}`) went through the same preparation as any other schema.
+fn prepare_lark(grammar: &str) -> Result<String, Reason> {
+    const INLINE: &str = "%json";
+    let mut out = String::with_capacity(grammar.len());
+    let mut rest = grammar;
+    while let Some((before, after)) = rest.split_once(INLINE) {
+        out.push_str(before);
+        out.push_str(INLINE);
+        let mut values = serde_json::Deserializer::from_str(after).into_iter::<Value>();
+        rest = match values.next() {
+            Some(Ok(value @ (Value::Object(_) | Value::Bool(_)))) => {
+                out.push_str(&format!(" {}", schema::prepare(&value)?));
+                &after[values.byte_offset()..]
+            }
+            _ => after, // not a schema, perhaps a comment: llguidance will say
+        };
+    }
+    out.push_str(rest);
+    check_depth(&out)?;
+    refuse_temperature(&out)?;
+    Ok(out)
+}
+
+/// Rules may carry a temperature for llguidance's own sampling loop; ours takes the request's.
+fn refuse_temperature(grammar: &str) -> Result<(), Reason> {
+    for line in grammar.lines() {
+        let head = line.split(':').next().unwrap_or("");
+        let attributes = head.split_once('[').filter(|(name, _)| {
+            name.trim_start_matches(['!', '?']).chars().all(|char| char.is_alphanumeric() || "_-{} \t".contains(char))
+        });
+        if attributes.is_some_and(|(_, list)| list.contains("temperature")) {
+            return Err("`temperature` in a grammar cannot be honoured: set it for the whole request".into());
+        }
+    }
+    Ok(())
+}

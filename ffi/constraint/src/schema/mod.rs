@@ -1,0 +1,239 @@
+//! Prepares a JSON schema for llguidance's compiler.
+//!
+//! A client is promised that an answer validates against its schema. llguidance leaves some things unsaid that break the
+//! promise: keywords of another draft are dropped without a word, `format` is looser than the usual validators, patterns
+//! are read in another dialect. So the schema is written anew from the keywords known here, each with one meaning
+//! whatever the draft; one that cannot be enforced is refused by name, unknown words are annotations and go.
+
+mod formats;
+mod pattern;
+mod references;
+mod size;
+mod values;
+
+use std::collections::HashMap;
+
+use serde_json::{json, Map, Value};
+
+use crate::guard::Reason;
+use references::{join, References};
+
+/// Schemas in one schema.
+const SCHEMAS_MAX: usize = 10_000;
+
+/// White space that a model may put between tokens: one blank or tab, or a line break with its indentation. Bounded, as a
+/// model can otherwise go on with nothing but white space for ever.
+const WHITESPACE: &str = r"[\x20\t]|\r?\n[\x20\t]{0,40}";
+/// Without \uXXXX: a name has then one spelling only, so that `additionalProperties` cannot repeat a declared one.
+const ESCAPES: &str = "nrbtf\\\"";
+
+/// Keywords that state nothing about validity, or that are dealt with elsewhere.
+const ANNOTATIONS: [&str; 19] = [
+    "$schema",
+    "$id",
+    "id",
+    "$anchor",
+    "$dynamicAnchor",
+    "$vocabulary",
+    "$comment",
+    "$defs",
+    "definitions",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "contentMediaType",
+    "contentEncoding",
+    "contentSchema",
+];
+/// Keywords without a counterpart in llguidance.
+const REFUSED: [&str; 18] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "$dynamicRef",
+    "$recursiveRef",
+    "$recursiveAnchor",
+    "x-guidance",
+];
+
+type Object = Map<String, Value>;
+
+/// The schema for llguidance, references gathered in `$defs`. The reason names the keyword and where it stands.
+pub fn prepare(schema: &Value) -> Result<Value, Reason> {
+    let mut writer = Writer { references: References::new(schema), names: HashMap::new(), queue: Vec::new(), count: 0 };
+    let mut root = match writer.schema(schema, "")? {
+        Value::Object(map) => map,
+        Value::Bool(true) => Object::new(),
+        _ => return Err("the schema is false: nothing is valid against it".into()),
+    };
+    let mut definitions = Object::new();
+    while let Some((name, pointer)) = writer.queue.pop() {
+        let target = writer.references.get(&pointer);
+        let definition = writer.schema(target, &pointer)?;
+        definitions.insert(name, definition);
+    }
+    if !definitions.is_empty() {
+        root.insert("$defs".into(), definitions.into());
+    }
+    let mut root = Value::Object(root);
+    size::check(&root)?;
+    root["x-guidance"] = json!({
+        "whitespace_flexible": true, "whitespace_pattern": WHITESPACE, "json_allowed_escapes": ESCAPES,
+        "lenient": false, "coerce_one_of": false,
+    });
+    Ok(root)
+}
+
+struct Writer<'a> {
+    references: References<'a>,
+    /// Pointer → name in the new `$defs`.
+    names: HashMap<String, String>,
+    /// Targets that are still to be written. Not recursion: a chain of references may be long.
+    queue: Vec<(String, String)>,
+    count: usize,
+}
+
+impl Writer<'_> {
+    fn schema(&mut self, schema: &Value, at: &str) -> Result<Value, Reason> {
+        self.count += 1;
+        if self.count > SCHEMAS_MAX {
+            return Err(format!("the schema has more than {SCHEMAS_MAX} parts"));
+        }
+        match schema {
+            Value::Bool(_) => Ok(schema.clone()),
+            Value::Object(map) => self.object(map, at).map(Value::Object),
+            _ => Err(format!("a schema must be an object or a boolean{}", place(at))),
+        }
+    }
+
+    fn object(&mut self, map: &Object, at: &str) -> Result<Object, Reason> {
+        let rewritten = values::names_as_properties(map).map_err(|reason| reason + &place(at))?;
+        let map = rewritten.as_ref().unwrap_or(map);
+        let mut out = Object::new();
+        let mut applied = Object::new();
+        for (key, value) in map {
+            let written = self.keyword(map, key, value, at).map_err(|reason| explain(reason, at))?;
+            let target = match key.as_str() {
+                "allOf" | "anyOf" | "oneOf" | "enum" | "const" | "$ref" => &mut applied,
+                _ => &mut out,
+            };
+            if let Some((key, value)) = written {
+                target.insert(key.into(), value);
+            }
+        }
+        let strict = values::bounds(map).and_then(|bounds| {
+            out.extend(bounds);
+            values::check_counts(&out)?;
+            values::nullable(map, &mut out);
+            values::format(map)
+        });
+        if let Some(format) = strict.map_err(|reason| explain(reason, at))? {
+            let all = applied.entry("allOf").or_insert_with(|| json!([]));
+            if let Value::Array(all) = all {
+                all.push(format);
+            }
+        }
+        // Assertions first: llguidance reads neighbours like properties and additionalProperties together only then.
+        out.extend(applied);
+        Ok(out)
+    }
+
+    /// What becomes of one keyword; None where it adds nothing here.
+    fn keyword<'k>(
+        &mut self,
+        map: &Object,
+        key: &'k str,
+        value: &Value,
+        at: &str,
+    ) -> Result<Option<(&'k str, Value)>, Reason> {
+        let here = || join(at, key);
+        let written = match key {
+            "type" => values::type_names(value)?,
+            "properties" => self.members(value, &here(), false)?,
+            "patternProperties" => self.members(value, &here(), true)?,
+            "additionalProperties" => self.schema(value, &here())?,
+            "items" if value.is_array() && map.contains_key("prefixItems") => {
+                return Err("`items` must not be a list beside `prefixItems`".into());
+            }
+            "items" if value.is_array() => return Ok(Some(("prefixItems", self.list(value, &here())?))),
+            "items" => self.schema(value, &here())?,
+            "prefixItems" => self.list(value, &here())?,
+            "additionalItems" if map.get("items").is_some_and(Value::is_array) => {
+                return Ok(Some(("items", self.schema(value, &here())?)));
+            }
+            "allOf" | "anyOf" | "oneOf" => self.list(value, &here())?,
+            "required" => values::names(value)?,
+            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
+                values::count(key, value)?
+            }
+            "pattern" => json!(pattern::translate(values::text(key, value)?)?),
+            "enum" | "const" => values::literals(key, value)?,
+            "$ref" => json!(self.reference(values::text(key, value)?, at)?),
+            "$dynamicRef" | "$recursiveRef" => return Err(format!("`{key}` cannot be enforced")),
+            _ if REFUSED.contains(&key) && !values::states_nothing(map, key, value) => {
+                return Err(format!("`{key}` cannot be enforced"));
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some((key, written)))
+    }
+
+    fn members(&mut self, value: &Value, at: &str, patterns: bool) -> Result<Value, Reason> {
+        let map = value.as_object().ok_or("`properties` and `patternProperties` must be objects")?;
+        let mut out = Object::new();
+        for (name, schema) in map {
+            let written = self.schema(schema, &join(at, name))?;
+            let name = if patterns { pattern::translate(name)? } else { name.clone() };
+            out.insert(name, written);
+        }
+        Ok(out.into())
+    }
+
+    fn list(&mut self, value: &Value, at: &str) -> Result<Value, Reason> {
+        let list = value.as_array().filter(|list| !list.is_empty()).ok_or("a list of schemas must not be empty")?;
+        let written = list.iter().enumerate().map(|(index, schema)| self.schema(schema, &format!("{at}/{index}")));
+        written.collect::<Result<Vec<_>, _>>().map(Value::Array)
+    }
+
+    fn reference(&mut self, reference: &str, at: &str) -> Result<String, Reason> {
+        let pointer = self.references.resolve(reference, at)?;
+        let next = format!("r{}", self.names.len());
+        let name = self.names.entry(pointer.clone()).or_insert_with(|| {
+            self.queue.push((next.clone(), pointer));
+            next
+        });
+        Ok(format!("#/$defs/{name}"))
+    }
+}
+
+fn place(at: &str) -> String {
+    if at.is_empty() {
+        String::new()
+    } else {
+        format!(" (at {at})")
+    }
+}
+
+/// Adds the innermost place to a reason.
+fn explain(reason: Reason, at: &str) -> Reason {
+    if reason.ends_with(')') && reason.contains(" (at /") {
+        reason
+    } else {
+        reason + &place(at)
+    }
+}

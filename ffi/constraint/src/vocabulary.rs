@@ -1,0 +1,107 @@
+//! A model's vocabulary as llguidance wants it.
+
+use std::sync::Arc;
+
+use llguidance::earley::SlicedBiasComputer;
+use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
+use llguidance::ParserFactory;
+
+use crate::guard::{tidy, Reason};
+use crate::numbers::NumberTokens;
+
+const ENDS_GENERATION: u8 = 1;
+const CONTROL: u8 = 2;
+
+/// toktrie asserts that no token is longer; no answer needs one.
+const TOKEN_BYTES_MAX: usize = 1000;
+
+/// Regular expressions that llguidance reads with each token; see its ParserLimits for the speeds behind the numbers.
+/// What a request can make it spend: about 60 ms to build a lexer, 15 ms on one mask.
+const INITIAL_LEXER_FUEL: u64 = 3_000_000;
+const STEP_LEXER_FUEL: u64 = 200_000;
+const STEP_ITEMS_MAX: usize = 50_000;
+const ROW_ITEMS_MAX: usize = 2_000;
+/// 1 to 2 KB each.
+const LEXER_STATES_MAX: usize = 50_000;
+const GRAMMAR_SYMBOLS_MAX: usize = 500_000;
+
+/// The vocabulary as the caller gave it.
+pub struct Vocabulary {
+    /// Bytes of each token; control tokens stand behind llguidance's marker byte, so that no text matches them.
+    words: Vec<Vec<u8>>,
+    eos: Vec<u32>,
+}
+
+impl Vocabulary {
+    /// Copies. Refuses when the lengths do not add up or no token ends an answer.
+    pub fn new(bytes: &[u8], lengths: &[i32], flags: &[u8]) -> Result<Self, Reason> {
+        let mut words = Vec::with_capacity(lengths.len());
+        let mut eos = Vec::new();
+        let mut offset = 0;
+        for (token, (&length, &flag)) in lengths.iter().zip(flags).enumerate() {
+            let end = offset + usize::try_from(length).map_err(|_| "a token has a negative length".to_string())?;
+            let text = bytes.get(offset..end).ok_or("the lengths are more than the bytes")?;
+            offset = end;
+            if flag & ENDS_GENERATION != 0 {
+                eos.push(token as u32);
+            }
+            words.push(word(text, flag));
+        }
+        if offset != bytes.len() {
+            return Err("the lengths are less than the bytes".into());
+        }
+        if eos.is_empty() {
+            return Err("the vocabulary has no token that ends an answer".into());
+        }
+        Ok(Self { words, eos })
+    }
+
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    pub fn eos(&self) -> &[u32] {
+        &self.eos
+    }
+}
+
+fn word(text: &[u8], flag: u8) -> Vec<u8> {
+    let special = flag & (ENDS_GENERATION | CONTROL) != 0;
+    // 0xFF is no UTF-8 and llguidance's own marker: a token that begins with it is never part of a text.
+    let unusable = text.is_empty() || text.len() > TOKEN_BYTES_MAX || text[0] == TokTrie::SPECIAL_TOKEN_MARKER;
+    match (unusable, special) {
+        (true, _) => Vec::new(),
+        (false, true) => [&[TokTrie::SPECIAL_TOKEN_MARKER], text].concat(),
+        (false, false) => text.to_vec(),
+    }
+}
+
+/// The lookup structures of a vocabulary, built once.
+pub struct Lookup {
+    pub factory: ParserFactory,
+    pub env: TokEnv,
+    pub numbers: NumberTokens,
+}
+
+impl Lookup {
+    pub fn new(vocabulary: &Vocabulary) -> Result<Self, Reason> {
+        let info = TokRxInfo::new(vocabulary.words.len() as u32, vocabulary.eos[0]);
+        let trie = TokTrie::from(&info, &vocabulary.words).with_eos_tokens(&vocabulary.eos);
+        let numbers = NumberTokens::new(&vocabulary.words);
+        // Not canonical: we have no tokenizer here, so any spelling of a text in tokens is allowed and none is forced.
+        let env: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
+        // The first slice is for unbounded white space, which none of our JSON grammars has.
+        let slices = &SlicedBiasComputer::json_slices()[1..];
+        let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), slices).map_err(tidy)?;
+        factory.quiet();
+        let limits = factory.limits_mut();
+        limits.initial_lexer_fuel = INITIAL_LEXER_FUEL;
+        limits.step_lexer_fuel = STEP_LEXER_FUEL;
+        limits.step_max_items = STEP_ITEMS_MAX;
+        limits.max_items_in_row = ROW_ITEMS_MAX;
+        limits.max_lexer_states = LEXER_STATES_MAX;
+        limits.max_grammar_size = GRAMMAR_SYMBOLS_MAX;
+        limits.verbose_errors = false;
+        Ok(Self { factory, env, numbers })
+    }
+}

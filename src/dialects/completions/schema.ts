@@ -1,0 +1,146 @@
+// The completions wire: request, response and chunk. Fields of other endpoints (sessions, files, searching, thinking) are
+// outside this schema and, like all unknown fields, accepted without effect.
+
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import {
+  CHOICES_MAX,
+  COMPLETION_PROMPTS_MAX,
+  COMPLETION_TOP_LOGPROBS_MAX,
+  TOKEN_ID_MAX,
+} from "../../core/limits.ts";
+import { adapterProperties } from "../shared/adapter.ts";
+import { answerProperties } from "../shared/answer.ts";
+import { orNull } from "../shared/check.ts";
+import { grammarProperties } from "../shared/constraint.ts";
+import {
+  choicesProperties,
+  samplingProperties,
+  streamProperties,
+  truncateProperties,
+} from "../shared/sampling.ts";
+import { CompletionUsageResponse } from "../shared/usage.ts";
+
+const TokenId = Type.Integer({ minimum: 0, maximum: TOKEN_ID_MAX });
+const prompts = <T extends TSchema>(prompt: T) =>
+  Type.Array(prompt, { minItems: 1, maxItems: COMPLETION_PROMPTS_MAX });
+
+const CompletionPrompt = Type.Union(
+  [
+    Type.String(),
+    prompts(Type.String()),
+    Type.Array(TokenId, { minItems: 1 }),
+    prompts(Type.Array(TokenId, { minItems: 1 })),
+  ],
+  { $id: "CompletionPrompt", description: "Text or token ids to continue, or an array of either." },
+);
+
+export const CompletionRequest = Type.Object(
+  {
+    model: orNull(Type.String({ description: "Model id; `default` or absent takes the default model." })),
+    prompt: CompletionPrompt,
+    suffix: orNull(
+      Type.String({
+        description: "Text after the gap to fill, for models that can; only with one text prompt.",
+      }),
+    ),
+    max_tokens: orNull(
+      Type.Integer({
+        minimum: 0,
+        description: "Most tokens to generate a choice. 0 needs `echo`. Default 16.",
+      }),
+    ),
+    echo: orNull(Type.Boolean({ description: "Begin the answer with the prompt." })),
+    logprobs: orNull(
+      Type.Integer({
+        minimum: 0,
+        maximum: COMPLETION_TOP_LOGPROBS_MAX,
+        description: "Report how likely each token was, and so many alternatives.",
+      }),
+    ),
+    ...choicesProperties,
+    best_of: orNull(
+      Type.Integer({
+        minimum: 1,
+        maximum: CHOICES_MAX,
+        description: "Generate so many and answer with the `n` whose tokens are likeliest on average.",
+      }),
+    ),
+    ...samplingProperties,
+    ...grammarProperties,
+    ...adapterProperties,
+    ...streamProperties,
+    ...truncateProperties,
+    user: Type.Optional(Type.Unknown({ description: "Accepted, without effect." })),
+  },
+  { $id: "CompletionRequest", description: "Body of a completion request.", additionalProperties: true },
+);
+export type CompletionRequest = Static<typeof CompletionRequest>;
+
+const FinishReasonWord = Type.Union([Type.Literal("stop"), Type.Literal("length")]);
+
+const list = <T extends TSchema>(item: T, description: string) => Type.Array(item, { description });
+
+export const CompletionLogprobs = Type.Object(
+  {
+    tokens: list(Type.String(), "Text of each token; `bytes:\\x…` for a part of a character."),
+    token_logprobs: list(
+      Type.Union([Type.Number(), Type.Null()]),
+      "Natural logarithm of each token's probability; null for the first token of an echoed prompt.",
+    ),
+    top_logprobs: list(
+      Type.Union([Type.Record(Type.String(), Type.Number()), Type.Null()]),
+      "The likeliest tokens at each place, and the token itself.",
+    ),
+    text_offset: list(Type.Integer({ minimum: 0 }), "Where each token begins in the text, in characters."),
+  },
+  { $id: "CompletionLogprobs" },
+);
+export type CompletionLogprobs = Static<typeof CompletionLogprobs>;
+
+const OptionalLogprobs = Type.Union([CompletionLogprobs, Type.Null()]);
+
+export const CompletionResponseChoice = Type.Object(
+  {
+    index: Type.Integer({
+      minimum: 0,
+      description: "Index of the prompt times `n`, plus that of the answer.",
+    }),
+    text: Type.String(),
+    logprobs: OptionalLogprobs,
+    finish_reason: FinishReasonWord,
+  },
+  { $id: "CompletionResponseChoice" },
+);
+export type CompletionResponseChoice = Static<typeof CompletionResponseChoice>;
+
+export const CompletionResponse = Type.Object(
+  {
+    ...answerProperties,
+    object: Type.Literal("text_completion"),
+    choices: Type.Array(CompletionResponseChoice),
+    usage: CompletionUsageResponse,
+  },
+  { $id: "CompletionResponse", description: "A complete answer." },
+);
+export type CompletionResponse = Static<typeof CompletionResponse>;
+
+const CompletionChunkChoice = Type.Object(
+  {
+    index: Type.Integer({ minimum: 0 }),
+    text: Type.String(),
+    logprobs: OptionalLogprobs,
+    finish_reason: Type.Union([FinishReasonWord, Type.Null()]),
+  },
+  { $id: "CompletionChunkChoice" },
+);
+
+export const CompletionChunkResponse = Type.Object(
+  {
+    ...answerProperties,
+    object: Type.Literal("text_completion"),
+    choices: Type.Array(CompletionChunkChoice),
+    usage: Type.Optional(Type.Union([CompletionUsageResponse, Type.Null()])),
+  },
+  { $id: "CompletionChunkResponse", description: "One `data:` line of a streamed answer." },
+);
+export type CompletionChunkResponse = Static<typeof CompletionChunkResponse>;

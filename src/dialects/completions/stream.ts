@@ -1,0 +1,66 @@
+// RunEvents → completion chunks as frames. Guarantees: every choice ends with its finish reason, and the stream has
+// exactly one end.
+
+import { assert, unreachable } from "../../core/assert.ts";
+import type { RunEvent, TokenLogprob } from "../../core/run.ts";
+import type { AnswerMeta } from "../shared/answer.ts";
+import { ChunkWriter } from "../shared/chunk-writer.ts";
+import type { StreamEncoder } from "../shared/frame.ts";
+import { usageBody } from "../shared/usage.ts";
+import { LogprobsLayout } from "./logprobs.ts";
+import type { CompletionLayout } from "./request.ts";
+
+export interface CompletionStreamOptions {
+  readonly layout: CompletionLayout;
+  /** Usage in a chunk without choices instead of on the last choice's final chunk. */
+  readonly includeUsage: boolean;
+}
+
+/** The chunk encoder of one request, whose runs have been merged into one. */
+export class CompletionStream implements StreamEncoder {
+  private readonly writer: ChunkWriter;
+  private readonly layout: CompletionLayout;
+  private readonly logprobs: LogprobsLayout[] = []; // by choice
+  private ended = false;
+
+  constructor(meta: AnswerMeta, { layout, includeUsage }: CompletionStreamOptions) {
+    const last = { text: "", logprobs: null };
+    this.writer = new ChunkWriter(meta, { object: "text_completion", last, includeUsage });
+    this.layout = layout;
+  }
+
+  /** Frames for one event; "" when it has none and for anything after the end. */
+  encode(event: RunEvent): string {
+    if (this.ended) return "";
+    switch (event.type) {
+      case "accepted":
+        return "";
+      case "text":
+      case "reasoning": {
+        const logprobs = this.logprobsText(event.choice, event.logprobs);
+        const fields = `"text":${JSON.stringify(event.text)},"logprobs":${logprobs}`;
+        return this.writer.piece(event.choice, fields);
+      }
+      case "tool_call_start":
+      case "tool_call_args":
+        assert(false, "a completion calls a tool");
+        return "";
+      case "choice_end":
+        return this.writer.end(event.choice, event.reason);
+      case "finish":
+        this.ended = true;
+        return this.writer.finish(usageBody(event.usage, event.timings));
+      case "error":
+        this.ended = true;
+        return this.writer.fail(event.error);
+      default:
+        return unreachable(event);
+    }
+  }
+
+  private logprobsText(choice: number, tokens: readonly TokenLogprob[] | undefined): string {
+    if (!this.layout.withLogprobs || tokens === undefined) return "null";
+    const layout = (this.logprobs[choice] ??= new LogprobsLayout(this.layout.echo));
+    return JSON.stringify(layout.next(tokens));
+  }
+}

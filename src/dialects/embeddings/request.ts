@@ -1,0 +1,45 @@
+// An embeddings body → an EmbedRequest. Pure.
+
+import { ServiceError } from "../../core/error.ts";
+import type { EmbedRequest } from "../../core/run.ts";
+import { checker, isPresent } from "../shared/check.ts";
+import { EmbeddingRequest } from "./schema.ts";
+
+export type EncodingFormat = "float" | "base64";
+
+/** What a body asks for: the vectors, and how they are written. */
+export interface EmbeddingCall {
+  readonly request: EmbedRequest;
+  readonly format: EncodingFormat;
+}
+
+const checkBody = checker(EmbeddingRequest);
+
+/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+export function parseEmbeddingRequest(json: Readonly<Record<string, unknown>>): EmbeddingCall {
+  const body = checkBody(json);
+  if (isPresent(body.dimensions)) {
+    const message = "dimensions is not supported: vectors have the model's own length; omit it";
+    throw new ServiceError("unsupported_value", message, { param: "dimensions" });
+  }
+  return {
+    request: {
+      model: body.model ?? "default",
+      inputs: inputsOf(body.input),
+      truncate: body.truncate_sequence ?? false,
+    },
+    format: body.encoding_format ?? "float",
+  };
+}
+
+/** An array of numbers is one input; an array of anything else has one input an item. */
+function inputsOf(input: EmbeddingRequest["input"]): EmbedRequest["inputs"] {
+  if (typeof input === "string") return [input];
+  const inputs: (string | readonly number[])[] = [];
+  const tokens: number[] = [];
+  for (const item of input) {
+    if (typeof item === "number") tokens.push(item);
+    else inputs.push(item);
+  }
+  return tokens.length > 0 ? [tokens] : inputs;
+}

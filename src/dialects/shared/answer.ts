@@ -1,0 +1,21 @@
+// What the body and all chunks of one answer share, in chat and in completions.
+
+import { Type } from "@sinclair/typebox";
+
+export interface AnswerMeta {
+  /** `chatcmpl-…` or `cmpl-…` */
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  /** Id of the answering model. */
+  readonly model: string;
+  readonly fingerprint: string;
+}
+
+/** Properties to spread into the schemas of bodies and chunks. */
+export const answerProperties = {
+  id: Type.String({ description: "Unique name of this answer." }),
+  created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
+  model: Type.String({ description: "Id of the model that answered." }),
+  system_fingerprint: Type.String({ description: "Names the build of this server." }),
+};

@@ -1,0 +1,182 @@
+// Function tools and the choice among them: wire schemas, and their meaning in core words. Nested and flat forms mean
+// the same. Hosted tools are refused before this is reached.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { unreachable } from "../../core/assert.ts";
+import { ServiceError } from "../../core/error.ts";
+import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
+import type { ToolSpec } from "../../core/message.ts";
+import type { ToolChoice as CoreToolChoice } from "../../core/run.ts";
+import { isPresent, orNull, shown } from "./check.ts";
+import { jsonObject } from "./json-object.ts";
+
+const OPEN = { additionalProperties: true } as const;
+
+const functionProperties = {
+  name: Type.String({ minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
+  description: orNull(Type.String({ description: "What it does and when to call it." })),
+  parameters: orNull(jsonObject("JSON Schema of the arguments, an object's. Absent means no arguments.")),
+  strict: orNull(Type.Boolean({ description: "Hold generated arguments to `parameters`." })),
+};
+const FunctionTool = Type.Object(functionProperties, { $id: "Function", ...OPEN });
+
+const FUNCTION = Type.Literal("function");
+/** Keeps the flat form apart from the nested one: what the nested form holds is absent here. */
+const NOT_NESTED = Type.Optional(Type.Null());
+
+const Tool = Type.Object({ type: FUNCTION, function: FunctionTool }, { $id: "Tool", ...OPEN });
+const FlatTool = Type.Object(
+  { type: FUNCTION, ...functionProperties, function: NOT_NESTED },
+  { $id: "FlatTool", description: "The same without nesting.", ...OPEN },
+);
+
+const Name = Type.String({ description: "Name of a declared function." });
+const NestedName = Type.Object(
+  { type: FUNCTION, function: Type.Object({ name: Name }, OPEN) },
+  { $id: "NestedFunctionToolChoice", ...OPEN },
+);
+const FlatName = Type.Object(
+  { type: FUNCTION, name: Name, function: NOT_NESTED },
+  { $id: "NamedFunctionToolChoice", ...OPEN },
+);
+
+const AllowedToolChoice = Type.Union([NestedName, FlatName], { $id: "AllowedToolChoice" });
+const allowedProperties = {
+  mode: Type.Union([Type.Literal("auto"), Type.Literal("required")], {
+    description: "`required` makes the model call one of them.",
+  }),
+  tools: Type.Array(AllowedToolChoice, { minItems: 1, maxItems: TOOLS_MAX }),
+};
+const ALLOWED_TOOLS = Type.Literal("allowed_tools");
+const FlatAllowed = Type.Object(
+  { type: ALLOWED_TOOLS, ...allowedProperties, allowed_tools: NOT_NESTED },
+  { $id: "AllowedToolsToolChoice", description: "Only some of the declared functions.", ...OPEN },
+);
+const NestedAllowed = Type.Object(
+  { type: ALLOWED_TOOLS, allowed_tools: Type.Object(allowedProperties, OPEN) },
+  { $id: "NestedAllowedToolsToolChoice", ...OPEN },
+);
+
+const ToolChoice = Type.Union(
+  [
+    Type.Literal("none"),
+    Type.Literal("auto"),
+    Type.Literal("required"),
+    NestedName,
+    FlatName,
+    FlatAllowed,
+    NestedAllowed,
+  ],
+  {
+    $id: "ToolChoice",
+    description:
+      "Whether the model may or must call a function, and which. Default: `auto` where there are any.",
+  },
+);
+type ToolChoice = Static<typeof ToolChoice>;
+
+/** Properties to spread into a dialect's request schema. */
+export const toolProperties = {
+  tools: orNull(
+    Type.Array(Type.Union([Tool, FlatTool]), {
+      maxItems: TOOLS_MAX,
+      description: "Functions that the model may call.",
+    }),
+  ),
+  tool_choice: orNull(ToolChoice),
+};
+
+const ToolFields = Type.Object(toolProperties);
+type ToolFields = Static<typeof ToolFields>;
+
+export interface ToolUse {
+  readonly tools: readonly ToolSpec[];
+  readonly choice: CoreToolChoice;
+}
+
+/**
+ * The tools of a checked body and the choice among them. Tools that may not be called are left out. Throws
+ * `invalid_request` for duplicate names, parameters that are no object's, and a choice that names no declared tool.
+ */
+export function toolUseOf(body: ToolFields): ToolUse {
+  const sent = body.tools ?? [];
+  refuseDuplicates(sent);
+  const tools = sent.map(toolSpec);
+  const choice = body.tool_choice ?? "auto";
+  if (choice === "none" || (choice === "auto" && tools.length === 0))
+    return { tools: [], choice: { type: "none" } };
+  if (tools.length === 0) {
+    const what = choice === "required" ? 'tool_choice "required"' : "tool_choice naming a tool";
+    throw invalid(`${what} needs at least one tool in tools`, "tool_choice");
+  }
+  return { tools, choice: typeof choice === "string" ? { type: choice } : named(choice, tools) };
+}
+
+type WireTool = NonNullable<ToolFields["tools"]>[number];
+
+function toolSpec(tool: WireTool, index: number): ToolSpec {
+  const { name, description, parameters, strict } = tool.function ?? tool;
+  return {
+    name,
+    ...(isPresent(description) ? { description } : {}),
+    parameters: objectSchema(parameters ?? {}, `${pathOf(tool, index)}.parameters`),
+    strict: strict ?? false,
+  };
+}
+
+/** Where the properties of a function stand in the body. */
+function pathOf(tool: WireTool, index: number): string {
+  return isPresent(tool.function) ? `tools[${index}].function` : `tools[${index}]`;
+}
+
+/** Chat templates read `type` and `properties`, so a schema that leaves all open is given both. */
+function objectSchema(
+  schema: Readonly<Record<string, unknown>>,
+  path: string,
+): Readonly<Record<string, unknown>> {
+  if (Object.keys(schema).length === 0) return { type: "object", properties: {} };
+  const type = schema["type"] ?? "object";
+  if (type === "object") return { ...schema, type };
+  const message = `${path}.type must be "object", because arguments are one JSON object; got ${shown(type)}`;
+  throw invalid(message, `${path}.type`);
+}
+
+function refuseDuplicates(tools: readonly WireTool[]): void {
+  const seen = new Set<string>();
+  for (const [index, tool] of tools.entries()) {
+    const { name } = tool.function ?? tool;
+    const param = `${pathOf(tool, index)}.name`;
+    if (seen.has(name)) throw invalid(`${param} ${shown(name)} is the name of an earlier tool`, param);
+    seen.add(name);
+  }
+}
+
+/** A choice in object form: which tools, and where in the body their names stand. */
+function named(choice: Exclude<ToolChoice, string>, tools: readonly ToolSpec[]): CoreToolChoice {
+  switch (choice.type) {
+    case "function":
+      return { type: "named", names: [declared(choice, "tool_choice", tools)], required: true };
+    case "allowed_tools": {
+      const { mode, tools: allowed } = choice.allowed_tools ?? choice;
+      const path = isPresent(choice.allowed_tools) ? "tool_choice.allowed_tools.tools" : "tool_choice.tools";
+      const names = allowed.map((one, index) => declared(one, `${path}[${index}]`, tools));
+      return { type: "named", names: [...new Set(names)], required: mode === "required" };
+    }
+    default:
+      return unreachable(choice);
+  }
+}
+
+type NamedTool = Static<typeof AllowedToolChoice>;
+
+/** The name that a choice gives, if a tool has it. */
+function declared(choice: NamedTool, path: string, tools: readonly ToolSpec[]): string {
+  const { name } = choice.function ?? choice;
+  if (tools.some((tool) => tool.name === name)) return name;
+  const param = isPresent(choice.function) ? `${path}.function.name` : `${path}.name`;
+  throw invalid(`${param} ${shown(name)} is not the name of a tool in tools`, param);
+}
+
+function invalid(message: string, param: string): ServiceError {
+  return new ServiceError("invalid_request", message, { param });
+}

@@ -1,0 +1,21 @@
+// What the answers of all generation routes begin with.
+
+import { type IdPrefix, newId } from "../core/id.ts";
+import type { AnswerMeta } from "../dialects/shared/answer.ts";
+import type { HttpDeps } from "./deps.ts";
+
+/** Id, time, model and build of the answer to a request that named `model`. */
+export function answerMeta(deps: HttpDeps, model: string, prefix: IdPrefix): AnswerMeta {
+  return {
+    id: newId(prefix),
+    created: Math.floor(Date.now() / 1000),
+    model: answeringModel(deps, model),
+    fingerprint: deps.fingerprint,
+  };
+}
+
+/** The id of the model behind a name that a request gave. */
+export function answeringModel(deps: HttpDeps, model: string): string {
+  const [defaultModel] = deps.models();
+  return model === "default" ? (defaultModel?.id ?? model) : model;
+}

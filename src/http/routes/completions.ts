@@ -1,0 +1,49 @@
+// POST /v1/completions: body → one run a prompt → body or stream. Every step is someone else's function.
+
+import { Elysia } from "elysia";
+import { KEEP_ALIVE_MS } from "../../core/limits.ts";
+import { parseCompletionRequest } from "../../dialects/completions/request.ts";
+import { completionBody, CompletionFold } from "../../dialects/completions/response.ts";
+import {
+  CompletionChunkResponse,
+  CompletionRequest,
+  CompletionResponse,
+} from "../../dialects/completions/schema.ts";
+import { CompletionStream } from "../../dialects/completions/stream.ts";
+import { answerMeta } from "../answer.ts";
+import { readJsonObject } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import { foldRuns, mergeRuns, startRuns } from "../merge.ts";
+import type { ApiComponents } from "../openapi.ts";
+import { framesOf, refuseWhileDraining } from "../run.ts";
+import { sseResponse } from "../sse.ts";
+
+/** Completion routes. */
+export function completionRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia().post("/v1/completions", ({ request }) => answerCompletion(deps, request), {
+    parse: "none", // body.ts reads it
+    detail: {
+      operationId: "create_completion",
+      tags: ["Generation"],
+      summary: "Continue a text",
+      requestBody: components.body(CompletionRequest),
+      responses: components.generationAnswers(CompletionResponse, CompletionChunkResponse),
+    },
+  });
+}
+
+async function answerCompletion(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const { runs, layout, stream, includeUsage } = parseCompletionRequest(await readJsonObject(request));
+  const started = await startRuns(deps.generate, runs, request.signal);
+  const meta = answerMeta(deps, runs[0]?.model ?? "default", "cmpl-");
+  if (stream) {
+    const encoder = new CompletionStream(meta, { layout, includeUsage });
+    const merged = mergeRuns(started, layout.n);
+    const keepAliveMs = deps.keepAliveMs ?? KEEP_ALIVE_MS;
+    return sseResponse(framesOf(merged, encoder, deps.log), { abort: started.abort, keepAliveMs });
+  }
+  const folds = runs.map(({ choices }) => new CompletionFold(choices, layout));
+  await foldRuns(started, folds);
+  return Response.json(completionBody(meta, folds));
+}

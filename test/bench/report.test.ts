@@ -1,0 +1,59 @@
+import { expect, test } from "bun:test";
+import type { LoadResult } from "../../bench/load.ts";
+import { remarks, table, type Measurement, type Row } from "../../bench/report.ts";
+
+const LOAD: LoadResult = {
+  seconds: 1,
+  errors: 0,
+  resets: 0,
+  tokens: 128,
+  warmupTokens: 16,
+  tokensPerSecond: 100,
+  answerTokensMin: 128,
+  answerTokensMax: 128,
+  ttftP50Ms: 10,
+  ttftP95Ms: 20,
+  itlP50Ms: 5,
+  itlP95Ms: 6,
+  itlEndP50Ms: 5,
+  clientCpuSeconds: 0.1,
+};
+
+function measured(changes: Partial<LoadResult>): Measurement {
+  return {
+    load: { ...LOAD, ...changes },
+    memory: { rssBytes: 2 ** 28, pssBytes: 2 ** 27 },
+    serverCpuSeconds: 1,
+    strangersShare: 0,
+  };
+}
+
+function row(left: Measurement[], right: Measurement[]): Row {
+  return { model: "nano", scenario: "decode", streams: 8, left, right };
+}
+
+test("a row shows medians, and the ratio of the pairs with its extremes", () => {
+  const left = [200, 300, 100].map((tokensPerSecond) => measured({ tokensPerSecond }));
+  const right = [100, 100, 100].map((tokensPerSecond) => measured({ tokensPerSecond }));
+  const text = table([row(left, right)], "svc", "llama-server");
+  expect(text).toContain("tokens/s svc / llama-server");
+  expect(text).toContain("| 200 / 100 | **2.00** (1.00..3.00) | 10.0 / 10.0 | **1.00** (1.00..1.00) |");
+  expect(text).toContain("| 256 / 256 |");
+});
+
+test("every line of the table has as many cells", () => {
+  const lines = table([row([measured({})], [measured({})])], "a", "b").split("\n");
+  expect(new Set(lines.map((line) => line.split("|").length)).size).toBe(1);
+});
+
+test("failed requests, retries and answers of unequal length are remarked", () => {
+  expect(remarks([row([measured({})], [measured({})])], "a", "b")).toEqual([]);
+  const found = remarks([row([measured({ errors: 2, tokens: 100 })], [measured({ resets: 1 })])], "a", "b");
+  expect(found).toHaveLength(3);
+  expect(found[0]).toContain("2 failed requests");
+});
+
+test("a measurement that other processes disturbed is remarked", () => {
+  const disturbed = { ...measured({}), strangersShare: 0.4 };
+  expect(remarks([row([disturbed], [measured({})])], "a", "b").join()).toContain("up to 40 % of the machine");
+});

@@ -1,0 +1,225 @@
+// Who may import whom, and who may touch the process. The linter says the same while one types (.oxlintrc.json); this
+// test is the authority, and it also proves that it reads something.
+
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+
+const ROOT = join(import.meta.dir, "..");
+
+interface Rule {
+  /** A folder ends with a slash. Of several rules that fit a file, the longest holds. */
+  readonly from: string;
+  /** What its files may import besides their own folder and packages. */
+  readonly may: readonly string[];
+  /** The same with `import type` only. */
+  readonly types?: readonly string[];
+}
+
+/** Downward only. Two folders at one level that need each other share a type in core/, or app.ts hands over a function. */
+const RULES: readonly Rule[] = [
+  { from: "src/core/", may: [] },
+  { from: "src/config/", may: ["src/core/"] },
+  // A dialect knows the canonical words and what dialects share; neither its siblings nor the engine, HTTP or a clock.
+  ...readdirSync(join(ROOT, "src/dialects")).map((name) => {
+    return { from: `src/dialects/${name}/`, may: ["src/core/", "src/dialects/shared/"] };
+  }),
+  { from: "src/engine/", may: ["src/core/"] },
+  // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
+  { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
+  { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
+  { from: "src/http/", may: ["src/core/", "src/dialects/"] },
+  { from: "src/cli/", may: ["src/core/", "src/config/"] },
+  { from: "src/app.ts", may: ["src/core/", "src/config/", "src/engine/", "src/http/"] },
+  // One executable, two processes: main.ts is the entry of both.
+  {
+    from: "src/main.ts",
+    may: ["src/core/", "src/config/", "src/cli/", "src/app.ts", "src/worker/main.ts"],
+  },
+  { from: "src/build.ts", may: [] },
+  // ffi implements what the worker needs, so it knows those interfaces, and what the executable carries.
+  {
+    from: "ffi/",
+    may: ["src/core/", "prebuilt/", "demo-model/"],
+    types: [
+      "src/worker/backend.ts",
+      "src/worker/constraint-backend.ts",
+      "src/worker/embed-backend.ts",
+      "src/engine/protocol.ts",
+    ],
+  },
+];
+
+/** Packages and where they may be used. One that is missing here may be used nowhere. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  "bun:ffi": ["ffi/"],
+  elysia: ["src/http/"],
+  "@elysiajs/cors": ["src/http/"],
+  "@elysiajs/swagger": ["src/http/"],
+  "swagger-ui-dist": ["src/http/"],
+  "@sinclair/typebox": ["src/core/", "src/config/", "src/dialects/", "src/agent/", "src/http/"],
+  commander: ["src/cli/"],
+  "smol-toml": ["src/config/"],
+};
+
+interface Words {
+  readonly pattern: RegExp;
+  readonly what: string;
+  readonly isAllowed: (file: string) => boolean;
+}
+
+const SCRIPTS = ["src/build.ts", "ffi/generate.ts", "src/config/document.ts"];
+
+const WORDS: readonly Words[] = [
+  {
+    pattern: /\bprocess\.exit\b/,
+    what: "process.exit",
+    isAllowed: (file) => file === "src/main.ts" || SCRIPTS.includes(file),
+  },
+  {
+    pattern: /\b(?:process|Bun|import\.meta)\.(?:env|argv)\b/,
+    what: "the environment or the command line",
+    isAllowed: (file) => file === "src/main.ts" || file === "src/config/sources.ts" || SCRIPTS.includes(file),
+  },
+  {
+    pattern:
+      /\bDate\.now\b|\bnew Date\b|\bperformance\.|\bMath\.random\b|\bsetTimeout\b|\bfetch\(|"node:|\bBun\./,
+    what: "a clock, chance or I/O",
+    isAllowed: (file) => !file.startsWith("src/dialects/"),
+  },
+];
+
+/** Source text by path from the root. */
+type Sources = ReadonlyMap<string, string>;
+
+function readSources(): Sources {
+  const paths = [...new Bun.Glob("{src,ffi}/**/*.ts").scanSync(ROOT)].sort();
+  return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), "utf8")]));
+}
+
+interface Import {
+  readonly target: string;
+  readonly isType: boolean;
+}
+
+const STATIC = /^(?:import|export)\b(?<type>\s+type\b)?[^;"'`]*?\bfrom\s+"(?<target>[^"]+)"/gm;
+const transpiler = new Bun.Transpiler({ loader: "ts" });
+
+/**
+ * Imports of a file: the pattern sees all static ones, type-only ones included, which scanImports leaves out; scanImports
+ * sees dynamic ones and `import "x"`.
+ */
+function importsOf(source: string): readonly Import[] {
+  const found = [...source.matchAll(STATIC)].map(({ groups }) => ({
+    target: groups?.["target"] ?? "",
+    isType: groups?.["type"] !== undefined,
+  }));
+  const known = new Set(found.map(({ target }) => target));
+  const scanned = transpiler.scanImports(source).map(({ path }) => path);
+  return [
+    ...found,
+    ...scanned.filter((path) => !known.has(path)).map((target) => ({ target, isType: false })),
+  ];
+}
+
+/** `@scope/name` or `name` of a specifier; built-in modules by their whole name. */
+function packageOf(target: string): string {
+  if (target.startsWith("bun:") || target.startsWith("node:")) return target;
+  return target
+    .split("/")
+    .slice(0, target.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
+const isWithin = (path: string, place: string): boolean =>
+  place.endsWith("/") ? path.startsWith(place) : path === place;
+
+function ruleOf(file: string): Rule | undefined {
+  const fitting = RULES.filter(({ from }) => isWithin(file, from));
+  return fitting.sort((a, b) => b.from.length - a.from.length)[0];
+}
+
+/** Why a file may not import something; undefined where it may. */
+function objection(file: string, { target, isType }: Import): string | undefined {
+  if (!target.startsWith(".")) {
+    const name = packageOf(target);
+    if (name.startsWith("node:")) return undefined;
+    const places = PACKAGES[name] ?? [];
+    return places.some((place) => isWithin(file, place)) ? undefined : `may not use ${name}`;
+  }
+  const rule = ruleOf(file);
+  if (rule === undefined) return "has no rule: add its folder to RULES";
+  const path = relative(ROOT, join(ROOT, dirname(file), target));
+  const own = rule.from.endsWith("/") ? [rule.from] : [];
+  const places = [...own, ...rule.may, ...(isType ? (rule.types ?? []) : [])];
+  if (places.some((place) => isWithin(path, place))) return undefined;
+  const isTypesOnly = rule.types?.some((place) => isWithin(path, place)) ?? false;
+  return `may not import ${path}${isTypesOnly ? " but for its types" : ""}`;
+}
+
+/** Comments say what they like. */
+function withoutComments(source: string): string {
+  return source.replace(/\/\*[^]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "$1");
+}
+
+function violations(sources: Sources): readonly string[] {
+  return [...sources].flatMap(([file, source]) => {
+    const imports = importsOf(source).map((found) => objection(file, found));
+    const code = withoutComments(source);
+    const words = WORDS.filter(({ pattern, isAllowed }) => !isAllowed(file) && pattern.test(code)).map(
+      ({ what }) => `may not use ${what}`,
+    );
+    return [...imports.filter((text) => text !== undefined), ...words].map((text) => `${file} ${text}`);
+  });
+}
+
+test("the sources keep to the rules, and they were read", () => {
+  const sources = readSources();
+  expect(violations(sources)).toEqual([]);
+  expect(sources.size).toBeGreaterThan(70);
+  const imports = [...sources.values()].flatMap(importsOf);
+  expect(imports.length).toBeGreaterThan(250);
+  expect(imports.filter(({ isType }) => isType).length).toBeGreaterThan(50);
+});
+
+test("every rule is about files that exist", () => {
+  const paths = [...readSources().keys()];
+  expect(RULES.filter(({ from }) => !paths.some((path) => isWithin(path, from)))).toEqual([]);
+});
+
+describe("a violation is found", () => {
+  test.each([
+    ["src/core/x.ts", 'import { a } from "../engine/client.ts";'],
+    ["src/core/x.ts", 'import type { A } from "../config/settings.ts";'],
+    ["src/dialects/chat/x.ts", 'export type { A } from "../../engine/protocol.ts";'],
+    ["src/dialects/chat/x.ts", 'import { a } from "../completions/schema.ts";'],
+    ["src/dialects/chat/x.ts", "const now = Date.now();"],
+    ["src/dialects/shared/x.ts", 'import { readdirSync, readFileSync } from "node:fs";'],
+    ["src/engine/x.ts", 'import {\n  type A,\n  b,\n} from "../worker/engine.ts";'],
+    ["src/engine/x.ts", 'const a = await import("../http/server.ts");'],
+    ["src/worker/engine.ts", 'import { LlamaBackend } from "../../ffi/llama.ts";'],
+    ["src/worker/x.ts", 'import { spawnEngine } from "../engine/host.ts";'],
+    ["src/http/routes/x.ts", 'import { Models } from "../../engine/models.ts";'],
+    ["src/cli/x.ts", 'import "../http/server.ts";'],
+    ["src/cli/x.ts", 'import { Type } from "@sinclair/typebox";'],
+    ["src/http/x.ts", 'import { dlopen } from "bun:ffi";'],
+    ["src/engine/x.ts", 'import { Elysia } from "elysia";'],
+    ["src/core/x.ts", 'import lodash from "lodash";'],
+    ["ffi/x.ts", 'import { Engine } from "../src/worker/engine.ts";'],
+    ["ffi/x.ts", 'import { planLength } from "../src/worker/backend.ts";'],
+    ["src/http/x.ts", "if (wrong) process.exit(1);"],
+    ["ffi/x.ts", 'const home = process.env["HOME"];'],
+    ["src/unknown/x.ts", 'import { a } from "../core/id.ts";'],
+  ])("%s: %s", (file, source) => {
+    expect(violations(new Map([[file, source]]))).toHaveLength(1);
+  });
+
+  test.each([
+    ["src/worker/main.ts", 'import { LlamaBackend } from "../../ffi/llama.ts";'],
+    ["ffi/x.ts", 'import type { Backend } from "../src/worker/backend.ts";'],
+    ["src/http/x.ts", "// process.exit is for main.ts"],
+    ["src/core/x.ts", 'import { randomBytes } from "node:crypto";'],
+  ])("and this is none: %s: %s", (file, source) => {
+    expect(violations(new Map([[file, source]]))).toEqual([]);
+  });
+});

@@ -1,0 +1,153 @@
+// What the official client can ask for: tools, schemas, log probabilities, completions, embeddings.
+
+import { beforeAll, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { zodResponseFormat } from "openai/helpers/zod";
+import { z } from "zod";
+import { STRUCTURED, TOOL_ARGS } from "../helpers/fake-model.ts";
+import { fakeServer } from "../helpers/listening.ts";
+
+const server = fakeServer();
+let client: OpenAI;
+beforeAll(() => {
+  client = new OpenAI({ apiKey: "any", baseURL: server.baseUrl(), maxRetries: 0 });
+});
+
+const messages = [{ role: "user" as const, content: "the weather?" }];
+const PARAMETERS = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+const tools: OpenAI.ChatCompletionTool[] = [
+  { type: "function", function: { name: "weather", parameters: PARAMETERS, strict: true } },
+  { type: "function", function: { name: "time" } },
+];
+const CALL = { type: "function", function: { name: "weather", arguments: JSON.stringify(TOOL_ARGS) } };
+
+describe("tools", () => {
+  test("are called and answered", async () => {
+    const first = await client.chat.completions.create({ model: "tiny", messages, tools });
+    const [choice] = first.choices;
+    expect(choice).toMatchObject({
+      finish_reason: "tool_calls",
+      message: { content: null, tool_calls: [CALL] },
+    });
+    const call = choice?.message.tool_calls?.[0];
+    if (choice === undefined || call === undefined) throw new Error("no call");
+    const history = [
+      ...messages,
+      choice.message,
+      { role: "tool" as const, tool_call_id: call.id, content: "sunny" },
+    ];
+    const second = await client.chat.completions.create({ model: "tiny", messages: history, tools });
+    expect(second.choices[0]?.message.content).toBe("The tool says sunny");
+  });
+
+  test("stream their arguments to the client's own accumulator", async () => {
+    const stream = client.chat.completions.stream({ model: "tiny", messages, tools });
+    const deltas: string[] = [];
+    stream.on("tool_calls.function.arguments.delta", ({ arguments_delta }) => deltas.push(arguments_delta));
+    const { choices } = await stream.finalChatCompletion();
+    expect(choices[0]?.message.tool_calls).toMatchObject([CALL]);
+    expect(deltas.filter((delta) => delta !== "")).toEqual(Array.from(JSON.stringify(TOOL_ARGS)));
+  });
+
+  test.each<[string, OpenAI.ChatCompletionToolChoiceOption]>([
+    ["named", { type: "function", function: { name: "time" } }],
+    [
+      "allowed_tools",
+      {
+        type: "allowed_tools",
+        allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "time" } }] },
+      },
+    ],
+  ])("can be chosen: %s", async (_, tool_choice) => {
+    const { choices } = await client.chat.completions.create({ model: "tiny", messages, tools, tool_choice });
+    expect(choices[0]?.message.tool_calls).toMatchObject([{ function: { name: "time" } }]);
+  });
+});
+
+describe("structured output", () => {
+  const Person = z.object({ name: z.string(), age: z.number() });
+
+  test("is parsed by the client's helper", async () => {
+    const response_format = zodResponseFormat(Person, "person");
+    const { choices } = await client.chat.completions.parse({ model: "tiny", messages, response_format });
+    expect(choices[0]?.message.parsed).toEqual(STRUCTURED);
+    expect(server.lastRequest()?.constraint).toMatchObject({
+      type: "json_schema",
+      schema: { type: "object" },
+    });
+  });
+
+  test("streams", async () => {
+    const response_format = zodResponseFormat(Person, "person");
+    const stream = client.chat.completions.stream({ model: "tiny", messages, response_format });
+    expect((await stream.finalChatCompletion()).choices[0]?.message.parsed).toEqual(STRUCTURED);
+  });
+});
+
+test("log probabilities, whole and accumulated from a stream", async () => {
+  const asked = { model: "tiny", messages, logprobs: true, top_logprobs: 1, n: 2 };
+  const { choices } = await client.chat.completions.create(asked);
+  expect(choices).toHaveLength(2);
+  const content = choices[1]?.logprobs?.content;
+  expect(content?.map(({ token }) => token).join("")).toBe("You said the weather?");
+  expect(content?.[0]).toMatchObject({ logprob: -0.25, top_logprobs: [{ token: "You " }] });
+  const streamed = await client.chat.completions.stream(asked).finalChatCompletion();
+  expect(streamed.choices[1]?.logprobs?.content).toEqual(content ?? []);
+});
+
+describe("completions", () => {
+  test("several prompts, echoed, with log probabilities", async () => {
+    const { choices, usage } = await client.completions.create({
+      model: "tiny",
+      prompt: ["Once", "Twice"],
+      echo: true,
+      logprobs: 1,
+      n: 2,
+      max_tokens: 5,
+    });
+    expect(choices.map(({ index, text }) => [index, text])).toEqual([
+      [0, "Once and so on"],
+      [1, "Once and so on"],
+      [2, "Twice and so on"],
+      [3, "Twice and so on"],
+    ]);
+    expect(choices[2]?.logprobs).toMatchObject({
+      tokens: ["Twice ", "and ", "so ", "on"],
+      text_offset: [0, 6, 10, 13],
+    });
+    expect(usage?.prompt_tokens).toBe(24);
+  });
+
+  test("stream", async () => {
+    const stream = await client.completions.create({
+      model: "tiny",
+      prompt: [[1, 2], [3]],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const texts = ["", ""];
+    let total: number | undefined;
+    for await (const { choices, usage } of stream) {
+      for (const { index, text } of choices) texts[index] += text;
+      total = usage?.total_tokens ?? total;
+    }
+    expect(texts).toEqual([" and so on", " and so on"]);
+    expect(total).toBe(40);
+  });
+});
+
+test.each(["float", "base64", undefined] as const)("embeddings as %p", async (encoding_format) => {
+  const format = encoding_format === undefined ? {} : { encoding_format };
+  const { data, usage } = await client.embeddings.create({ model: "tiny", input: ["a", "bcd"], ...format });
+  const vectors = data.map(({ embedding }) => embedding as unknown);
+  const base64 = (...floats: readonly number[]) =>
+    Buffer.from(Float32Array.from(floats).buffer).toString("base64");
+  // Without a format the client asks for base64 and decodes it.
+  if (encoding_format === "base64") expect(vectors).toEqual([base64(0, 1), base64(1, 3)]);
+  else
+    expect(vectors).toEqual([
+      [0, 1],
+      [1, 3],
+    ]);
+  expect(usage).toEqual({ prompt_tokens: 4, total_tokens: 4 });
+});

@@ -1,0 +1,96 @@
+// Properties that hold for any body of any dialect.
+
+import { describe, expect, test } from "bun:test";
+import type { TObject } from "@sinclair/typebox";
+import fc from "fast-check";
+import { ServiceError } from "../../src/core/error.ts";
+import { parseChatRequest } from "../../src/dialects/chat/request.ts";
+import { ChatCompletionRequest } from "../../src/dialects/chat/schema.ts";
+import { parseCompletionRequest } from "../../src/dialects/completions/request.ts";
+import { CompletionRequest } from "../../src/dialects/completions/schema.ts";
+import { parseEmbeddingRequest } from "../../src/dialects/embeddings/request.ts";
+import { EmbeddingRequest } from "../../src/dialects/embeddings/schema.ts";
+import { chatBody, textBody } from "../helpers/app.ts";
+import type { Body } from "../helpers/rules.ts";
+
+interface Endpoint {
+  readonly schema: TObject;
+  readonly parse: (body: Body) => unknown;
+  readonly smallest: Body;
+}
+
+const ENDPOINTS: readonly (readonly [string, Endpoint])[] = [
+  ["chat", { schema: ChatCompletionRequest, parse: parseChatRequest, smallest: chatBody() }],
+  ["completions", { schema: CompletionRequest, parse: parseCompletionRequest, smallest: textBody() }],
+  ["embeddings", { schema: EmbeddingRequest, parse: parseEmbeddingRequest, smallest: { input: "a" } }],
+];
+
+/** Words that occur in valid bodies, so that random ones get deep into the schemas. */
+const WORDS = [
+  "text",
+  "function",
+  "json_schema",
+  "regex",
+  "llguidance",
+  "user",
+  "assistant",
+  "auto",
+  "{}",
+  "a",
+];
+const KEYS = [
+  "type",
+  "function",
+  "name",
+  "role",
+  "content",
+  "value",
+  "grammars",
+  "schema",
+  "mode",
+  "tools",
+  "5",
+];
+
+const anyValue = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 5 },
+    fc.constantFrom<unknown>(null, true, false, 0, 1, -1, 0.5, 1e9),
+    fc.constantFrom(...WORDS),
+    fc.array(tie("value"), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom(...KEYS), tie("value"), { maxKeys: 4 }),
+  ),
+})).value;
+
+describe.each(ENDPOINTS)("%s", (_, { schema, parse, smallest }) => {
+  const fields = Object.keys(schema.properties);
+  const required = new Set(schema.required);
+
+  test.each(fields.filter((field) => !required.has(field)))("%s may be null, which is absent", (field) => {
+    expect(parse({ ...smallest, [field]: null })).toEqual(parse(smallest));
+  });
+
+  test("any body is accepted or refused with an error that names a field of it", () => {
+    const body = fc.dictionary(fc.constantFrom(...fields), anyValue, { maxKeys: 4 });
+    fc.assert(
+      fc.property(body, (extra) => {
+        try {
+          parse({ ...smallest, ...extra });
+        } catch (error) {
+          if (!(error instanceof ServiceError)) throw error;
+          const field = error.param?.split(/[.[]/)[0] ?? "";
+          expect(fields).toContain(field);
+          expect(error.message).toContain(field);
+          expect(error.message.length).toBeLessThan(300);
+          expect(error.status).toBeOneOf([400, 409]);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("unknown fields change nothing", () => {
+    const unknown = { ...smallest, x_new: { deep: [1] }, ignore_eos: true, chat_template_kwargs: { a: 1 } };
+    expect(parse(unknown)).toEqual(parse(smallest));
+  });
+});

@@ -1,0 +1,289 @@
+// Completion bodies and streams.
+
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { RunEvent, TokenLogprob } from "../../src/core/run.ts";
+import { LogprobsLayout } from "../../src/dialects/completions/logprobs.ts";
+import type { CompletionLayout } from "../../src/dialects/completions/request.ts";
+import { completionBody, CompletionFold } from "../../src/dialects/completions/response.ts";
+import type { CompletionChunkResponse } from "../../src/dialects/completions/schema.ts";
+import { CompletionStream } from "../../src/dialects/completions/stream.ts";
+import type { AnswerMeta } from "../../src/dialects/shared/answer.ts";
+import { foldCompletionChunks } from "../helpers/fold-completions.ts";
+import { ACCEPTED, answer, end, FINISH, logprob, text } from "../helpers/run-events.ts";
+import { parseDoneStream } from "../helpers/sse.ts";
+
+const META: AnswerMeta = { id: "cmpl-1", created: 1_700_000_000, model: "tiny", fingerprint: "svc-test" };
+const BASE = {
+  id: "cmpl-1",
+  object: "text_completion",
+  created: 1_700_000_000,
+  model: "tiny",
+  system_fingerprint: "svc-test",
+};
+const PLAIN: CompletionLayout = { n: 1, withLogprobs: false, echo: false };
+const RATED: CompletionLayout = { ...PLAIN, withLogprobs: true };
+
+function streamed(events: readonly RunEvent[], layout = PLAIN, includeUsage = false): string {
+  const stream = new CompletionStream(META, { layout, includeUsage });
+  return events.map((event) => stream.encode(event)).join("");
+}
+
+function chunks(events: readonly RunEvent[], layout = PLAIN, includeUsage = false) {
+  return parseDoneStream(streamed(events, layout, includeUsage)) as CompletionChunkResponse[];
+}
+
+function folded(events: readonly RunEvent[], layout = PLAIN, choices = layout.n): CompletionFold {
+  const fold = new CompletionFold(choices, layout);
+  for (const event of events) fold.add(event);
+  return fold;
+}
+
+const body = (events: readonly RunEvent[], layout = PLAIN, choices = layout.n) =>
+  completionBody(META, [folded(events, layout, choices)]);
+
+const choice = (said: string, reason: string | null = null, index = 0) => ({
+  index,
+  text: said,
+  logprobs: null,
+  finish_reason: reason,
+});
+
+/** Text with one token. */
+const drawn = (piece: string, chance: number, at = 0): RunEvent => ({
+  type: "text",
+  choice: at,
+  text: piece,
+  logprobs: [logprob(piece, chance)],
+});
+
+describe("chunks", () => {
+  test("of an answer, byte for byte", () => {
+    const open =
+      'data: {"id":"cmpl-1","object":"text_completion","created":1700000000,"model":"tiny","system_fingerprint":"svc-test","choices":[{"index":0,';
+    const [one, two, last, done, ...rest] = streamed(answer("Hi", ' "you"\n')).split("\n\n");
+    expect(one).toBe(`${open}"text":"Hi","logprobs":null,"finish_reason":null}]}`);
+    expect(two).toBe(`${open}"text":" \\"you\\"\\n","logprobs":null,"finish_reason":null}]}`);
+    expect(last).toStartWith(
+      `${open}"text":"","logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":12`,
+    );
+    expect([done, ...rest]).toEqual(["data: [DONE]", ""]);
+  });
+
+  test("with include_usage the usage comes alone and is null before", () => {
+    const { usage } = body(answer("Hi"));
+    expect(chunks(answer("Hi"), PLAIN, true)).toEqual([
+      { ...BASE, choices: [choice("Hi")], usage: null },
+      { ...BASE, choices: [choice("", "stop")], usage: null },
+      { ...BASE, choices: [], usage },
+    ] as CompletionChunkResponse[]);
+  });
+
+  test("carry the lists of their own tokens, offsets going on", () => {
+    const events = [ACCEPTED, drawn("Hé", -0.5), drawn("llo", -1), end("length"), FINISH];
+    expect(chunks(events, RATED).map(({ choices }) => choices[0]?.logprobs)).toEqual([
+      { tokens: ["Hé"], token_logprobs: [-0.5], top_logprobs: [{ Hé: -0.5 }], text_offset: [0] },
+      { tokens: ["llo"], token_logprobs: [-1], top_logprobs: [{ llo: -1 }], text_offset: [2] },
+      null,
+    ]);
+  });
+
+  test("an error is sent in-band, and nothing follows the end", () => {
+    const error: RunEvent = { type: "error", error: { code: "engine_failed", message: "it died" } };
+    const sent = parseDoneStream(streamed([ACCEPTED, text("Hi"), end(), error, text("more"), FINISH]));
+    expect(sent.slice(-2)).toEqual([
+      { ...BASE, choices: [choice("", "stop")] },
+      { error: { code: "engine_failed", message: "it died", type: "server_error" } },
+    ]);
+  });
+
+  test("the precomputed text equals JSON of the plain object for any text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (piece) => {
+        const stream = new CompletionStream(META, { layout: PLAIN, includeUsage: false });
+        const plain = { ...BASE, choices: [choice(piece)] };
+        expect(stream.encode(text(piece))).toBe(`data: ${JSON.stringify(plain)}\n\n`);
+      }),
+    );
+  });
+});
+
+describe("bodies", () => {
+  test("of an answer", () => {
+    expect(body(answer("He", "llo"))).toEqual({
+      ...BASE,
+      object: "text_completion",
+      choices: [{ index: 0, text: "Hello", logprobs: null, finish_reason: "stop" }],
+      usage: expect.objectContaining({ prompt_tokens: 12, completion_tokens: 8, total_time_sec: 2.5 }),
+    });
+  });
+
+  test("of several prompts: choices numbered through, counts added, times those of the slowest", () => {
+    const quick: RunEvent = {
+      type: "finish",
+      usage: { promptTokens: 3, cachedTokens: 1, completionTokens: 2, reasoningTokens: 0 },
+      timings: { promptSecs: 1, completionSecs: 0.5 },
+    };
+    const layout = { ...PLAIN, n: 2 };
+    const first = [ACCEPTED, text("a", 0), text("b", 1), end("stop", 0), end("length", 1), FINISH];
+    const second = [ACCEPTED, text("c", 0), text("d", 1), end("stop", 1), end("stop", 0), quick];
+    const joined = completionBody(META, [folded(first, layout), folded(second, layout)]);
+    expect(joined.choices.map((one) => [one.index, one.text, one.finish_reason])).toEqual([
+      [0, "a", "stop"],
+      [1, "b", "length"],
+      [2, "c", "stop"],
+      [3, "d", "stop"],
+    ]);
+    expect(joined.usage).toMatchObject({
+      prompt_tokens: 15,
+      completion_tokens: 10,
+      total_tokens: 25,
+      prompt_tokens_details: { cached_tokens: 5 },
+      total_time_sec: 2.5,
+      total_prompt_time_sec: 1,
+      total_completion_time_sec: 1.5,
+    });
+  });
+
+  test("logprobs are empty lists where nothing was drawn", () => {
+    expect(body(answer(), RATED).choices[0]?.logprobs).toEqual({
+      tokens: [],
+      token_logprobs: [],
+      top_logprobs: [],
+      text_offset: [],
+    });
+  });
+});
+
+describe("best_of", () => {
+  const run = (...choices: readonly (readonly RunEvent[])[]) => [
+    ACCEPTED,
+    ...choices.flat(),
+    ...choices.map((_, at) => end("stop", at)),
+    FINISH,
+  ];
+
+  test("takes the choices whose tokens are likeliest on average, best first", () => {
+    const events = run(
+      [drawn("poor", -2, 0)],
+      [drawn("lo", -1, 1), drawn("ng", -1, 1), drawn("er", -1, 1)], // the least likely as a sum
+      [drawn("fine", -1.5, 2)],
+      [], // said nothing at all
+    );
+    const best = body(events, { ...PLAIN, n: 3 }, 4).choices;
+    expect(best.map((one) => [one.index, one.text])).toEqual([
+      [0, "longer"],
+      [1, "fine"],
+      [2, "poor"],
+    ]);
+    expect(best.every((one) => one.logprobs === null)).toBe(true);
+  });
+
+  test("leaves the echoed prompt out of the average", () => {
+    // The prompt's two tokens are the same for all choices, and outweigh a short answer.
+    const accepted: RunEvent = { type: "accepted", promptTokens: 2 };
+    const echoed = (at: number) => [drawn("On", -9, at), drawn("ce", -9, at)];
+    const events: readonly RunEvent[] = [
+      accepted,
+      ...echoed(0),
+      ...[" a", " b", " c"].map((piece) => drawn(piece, -3, 0)),
+      ...echoed(1),
+      drawn(" x", -2, 1),
+      end("stop", 0),
+      end("stop", 1),
+      FINISH,
+    ];
+    expect(body(events, { n: 1, withLogprobs: false, echo: true }, 2).choices[0]?.text).toBe("Once x");
+  });
+});
+
+describe("the layout of log probabilities", () => {
+  const token = (piece: string, bytes: readonly number[]): TokenLogprob => ({
+    ...logprob(piece, -1),
+    bytes,
+  });
+
+  test("the first token of an echoed prompt has no probability", () => {
+    const tokens = [logprob("On", 0, ["x", -1]), logprob("ce", -2, ["x", -1])];
+    expect(new LogprobsLayout(true).next(tokens)).toEqual({
+      tokens: ["On", "ce"],
+      token_logprobs: [null, -2],
+      top_logprobs: [null, { x: -1, ce: -2 }],
+      text_offset: [0, 2],
+    });
+  });
+
+  test("tokens that are parts of a character are named by their bytes and lie where it begins", () => {
+    const tokens = [
+      token("a", [0x61]),
+      token("\uFFFD", [0xf0, 0x9f]),
+      token("\uFFFD\uFFFD", [0x8c, 0x8d]),
+      token("b", [0x62]),
+    ];
+    const { tokens: names, text_offset } = new LogprobsLayout(false).next(tokens);
+    expect(names).toEqual(["a", "bytes:\\xf0\\x9f", "bytes:\\x8c\\x8d", "b"]);
+    expect(text_offset).toEqual([0, 1, 1, 2]);
+  });
+
+  test("a real U+FFFD keeps its name, and names like those of object members are harmless", () => {
+    const { tokens, top_logprobs } = new LogprobsLayout(false).next([
+      logprob("\uFFFD", -1),
+      logprob("__proto__", -Infinity, ["__proto__", -1], ["constructor", -2]),
+    ]);
+    expect(tokens).toEqual(["\uFFFD", "__proto__"]);
+    expect(JSON.stringify(top_logprobs[1])).toBe('{"__proto__":-1,"constructor":-2}');
+  });
+
+  test("however a text is cut into tokens, offsets count its characters and never fall", () => {
+    const cut = fc.tuple(fc.string({ unit: "grapheme" }), fc.array(fc.nat(8), { minLength: 1 }));
+    fc.assert(
+      fc.property(cut, ([said, lengths]) => {
+        const bytes = [...new TextEncoder().encode(said)];
+        const tokens: TokenLogprob[] = [];
+        for (let at = 0; at < bytes.length;) {
+          const part = bytes.slice(at, at + (lengths[tokens.length % lengths.length] ?? 0) + 1);
+          tokens.push(token(new TextDecoder().decode(Uint8Array.from(part)), part));
+          at += part.length;
+        }
+        const offsets = new LogprobsLayout(false).next(tokens).text_offset;
+        let before = 0;
+        for (const [index, offset] of offsets.entries()) {
+          const head = new TextDecoder().decode(Uint8Array.from(bytes.slice(0, before)));
+          const whole = Array.from(head.replace(/\uFFFD+$/u, "")).length; // code points
+          if (!said.includes("\uFFFD")) expect(offset).toBe(whole);
+          before += tokens[index]?.bytes.length ?? 0;
+        }
+        expect([...offsets].sort((a, b) => a - b)).toEqual(offsets);
+      }),
+    );
+  });
+});
+
+describe("fold of the stream equals the body", () => {
+  test("any run", () => {
+    const piece = fc.record({ at: fc.nat(2), said: fc.string(), rated: fc.boolean() });
+    const ends = fc.array(fc.constantFrom("stop" as const, "length" as const), {
+      minLength: 1,
+      maxLength: 3,
+    });
+    const inputs = [
+      ends,
+      fc.array(piece, { maxLength: 40 }),
+      fc.boolean(),
+      fc.boolean(),
+      fc.boolean(),
+    ] as const;
+    fc.assert(
+      fc.property(...inputs, (reasons, pieces, withLogprobs, echo, includeUsage) => {
+        const n = reasons.length;
+        const middle = pieces.map(({ at, said, rated }) =>
+          rated ? drawn(said, -1, at % n) : text(said, at % n),
+        );
+        const events = [ACCEPTED, ...middle, ...reasons.map((reason, at) => end(reason, at)), FINISH];
+        const layout = { n, withLogprobs, echo };
+        const whole = foldCompletionChunks(chunks(events, layout, includeUsage), n, withLogprobs);
+        expect(whole).toEqual(body(events, layout));
+      }),
+    );
+  });
+});

@@ -1,0 +1,147 @@
+// `response_format` and `grammar`.
+
+import { describe, expect, test } from "bun:test";
+import type { Constraint } from "../../src/core/constraint.ts";
+import { GRAMMARS_MAX } from "../../src/core/limits.ts";
+import { parseChatRequest } from "../../src/dialects/chat/request.ts";
+import { parseCompletionRequest } from "../../src/dialects/completions/request.ts";
+import { chatBody, textBody } from "../helpers/app.ts";
+import { type Body, type Rule, testRules } from "../helpers/rules.ts";
+
+const constraint = (extra: Body) => parseChatRequest(chatBody(extra)).run.constraint;
+
+const SCHEMA = { type: "object", properties: { a: { type: "integer" } } };
+const FORMAT = { type: "json_schema", json_schema: { name: "answer", schema: SCHEMA } };
+const set = (...grammars: readonly Body[]) => ({ type: "llguidance", value: { grammars } });
+
+describe("response_format", () => {
+  test("json_schema holds the answer to the schema, strict or not", () => {
+    const meaning: Constraint = { type: "json_schema", schema: SCHEMA };
+    expect(constraint({ response_format: FORMAT })).toEqual(meaning);
+    for (const strict of [true, false, null]) {
+      const json_schema = { ...FORMAT.json_schema, strict, description: null };
+      expect(constraint({ response_format: { type: "json_schema", json_schema } })).toEqual(meaning);
+    }
+  });
+
+  test("text is no constraint", () => {
+    expect(constraint({ response_format: { type: "text" } })).toBeUndefined();
+    expect(constraint({ response_format: null, grammar: null })).toBeUndefined();
+  });
+});
+
+const FORMS: readonly [object, Constraint][] = [
+  [
+    { type: "regex", value: "a+" },
+    { type: "regex", pattern: "a+" },
+  ],
+  [
+    { type: "lark", value: 'start: "a"' },
+    { type: "lark", grammar: 'start: "a"' },
+  ],
+  [
+    { type: "json_schema", value: SCHEMA },
+    { type: "json_schema", schema: SCHEMA },
+  ],
+  [
+    { type: "json_schema", value: JSON.stringify(SCHEMA) },
+    { type: "json_schema", schema: SCHEMA },
+  ],
+  [
+    set({ lark_grammar: "start: @a", name: null, json_schema: null }, { name: "a", json_schema: SCHEMA }),
+    { type: "grammars", grammars: [{ larkGrammar: "start: @a" }, { name: "a", jsonSchema: SCHEMA }] },
+  ],
+  [
+    { type: "llguidance", value: JSON.stringify({ grammars: [{ json_schema: SCHEMA, max_tokens: null }] }) },
+    { type: "grammars", grammars: [{ jsonSchema: SCHEMA }] },
+  ],
+];
+
+describe("grammar", () => {
+  test.each(FORMS)("%j", (grammar, meaning) => {
+    expect(constraint({ grammar })).toEqual(meaning);
+    expect(constraint({ grammar, response_format: { type: "text" } })).toEqual(meaning);
+    expect(parseCompletionRequest(textBody({ grammar })).runs[0]?.constraint).toEqual(meaning);
+  });
+});
+
+const grammar = (value: unknown) => chatBody({ grammar: value });
+const IN_SET = "grammar.value.grammars";
+const RULES: readonly Rule[] = [
+  [chatBody({ response_format: "text" }), "invalid_request", "response_format", "an object"],
+  [chatBody({ response_format: {} }), "missing_field", "response_format.type"],
+  [
+    chatBody({ response_format: { type: "xml" } }),
+    "unsupported_value",
+    "response_format.type",
+    '"json_schema"',
+  ],
+  [
+    chatBody({ response_format: { type: "json_object" } }),
+    "unsupported_value",
+    "response_format.type",
+    "not accepted",
+    "json_schema",
+  ],
+  [chatBody({ response_format: { type: "json_schema" } }), "missing_field", "response_format.json_schema"],
+  [
+    chatBody({ response_format: { type: "json_schema", schema: SCHEMA } }),
+    "missing_field",
+    "response_format.json_schema",
+  ],
+  [
+    chatBody({ response_format: { type: "json_schema", json_schema: { schema: {} } } }),
+    "missing_field",
+    "response_format.json_schema.name",
+  ],
+  [
+    chatBody({ response_format: { type: "json_schema", json_schema: { name: "a" } } }),
+    "missing_field",
+    "response_format.json_schema.schema",
+  ],
+  [
+    chatBody({ response_format: { type: "json_schema", json_schema: { name: "a", schema: "{}" } } }),
+    "invalid_request",
+    "response_format.json_schema.schema",
+    "an object",
+  ],
+  [
+    chatBody({ response_format: FORMAT, grammar: { type: "regex", value: "a" } }),
+    "contradictory_fields",
+    "grammar",
+  ],
+  [grammar("a"), "invalid_request", "grammar", "an object"],
+  [grammar({ value: "a" }), "missing_field", "grammar.type"],
+  [grammar({ type: "gbnf", value: "a" }), "unsupported_value", "grammar.type", '"lark"', '"gbnf"'],
+  [grammar({ type: "regex" }), "missing_field", "grammar.value"],
+  [grammar({ type: "regex", value: {} }), "invalid_request", "grammar.value", "a string"],
+  [grammar({ type: "regex", value: "" }), "invalid_request", "grammar.value", "empty"],
+  [grammar({ type: "lark", value: {} }), "invalid_request", "grammar.value", "a string"],
+  [grammar({ type: "json_schema", value: 5 }), "invalid_request", "grammar.value", "an object or a string"],
+  [grammar({ type: "json_schema", value: "{" }), "invalid_request", "grammar.value", "JSON text"],
+  [grammar({ type: "json_schema", value: "[]" }), "invalid_request", "grammar.value", "JSON text"],
+  [grammar({ type: "llguidance", value: "start: x" }), "invalid_request", "grammar.value", "JSON text"],
+  [grammar({ type: "llguidance", value: {} }), "missing_field", IN_SET],
+  [grammar({ type: "llguidance", value: "{}" }), "missing_field", IN_SET],
+  [grammar(set()), "invalid_request", IN_SET, "empty"],
+  [grammar(set(...Array(GRAMMARS_MAX + 1).fill({ lark_grammar: "x" }))), "invalid_request", IN_SET],
+  [grammar(set({ name: "a" })), "invalid_request", `${IN_SET}[0]`, "exactly one"],
+  [grammar(set({ json_schema: {}, lark_grammar: "x" })), "invalid_request", `${IN_SET}[0]`, "exactly one"],
+  [grammar(set({ lark_grammar: "x", max_tokens: 5 })), "unsupported_value", `${IN_SET}[0].max_tokens`],
+  [
+    grammar({ type: "llguidance", value: { grammars: [{ lark_grammar: "x" }], max_tokens: 5 } }),
+    "unsupported_value",
+    "grammar.value.max_tokens",
+  ],
+  [
+    grammar(set({ name: "a", lark_grammar: "x" }, { name: "a", lark_grammar: "y" })),
+    "invalid_request",
+    `${IN_SET}[1].name`,
+    "earlier",
+  ],
+  [grammar(set({ name: "", lark_grammar: "x" })), "invalid_request", `${IN_SET}[0].name`, "empty"],
+  [textBody({ grammar: { type: "regex" } }), "missing_field", "grammar.value"],
+];
+
+describe("refused", () =>
+  testRules((body) => ("prompt" in body ? parseCompletionRequest(body) : parseChatRequest(body)), RULES));

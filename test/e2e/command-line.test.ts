@@ -1,0 +1,103 @@
+// What the executable says and returns when there is nothing to serve, or nothing that can be served.
+
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { VERSION } from "../../src/core/version.ts";
+import { newFolder, runBinary, TINY_FILE } from "../helpers/binary.ts";
+
+describe("words", () => {
+  test("--version and --help print on stdout and return 0", async () => {
+    expect(await runBinary(["--version"])).toEqual({ exit: 0, out: `svc ${VERSION}\n`, err: "" });
+    const help = await runBinary(["--help"]);
+    expect([help.exit, help.err]).toEqual([0, ""]);
+    for (const word of ["serve", "run", "from-config", "config", "--version"])
+      expect(help.out).toContain(word);
+    const serve = await runBinary(["serve", "--help"]);
+    expect(serve.out).toContain("--max-seqs");
+    expect(serve.out).not.toContain("engine"); // the command of the engine processes is nobody else's business
+  });
+
+  test.each([[["bogus"]], [["serve", "--bogus"]], [[]]])("%j is explained on stderr, 2", async (words) => {
+    const { exit, out, err } = await runBinary(words);
+    expect([exit, out]).toEqual([2, ""]);
+    expect(err).toMatch(/Usage|unknown/);
+  });
+});
+
+describe("configuration", () => {
+  test("all problems are listed, each with its place, 2", async () => {
+    const cwd = newFolder();
+    const lines = [
+      "[server]",
+      "port = 99999",
+      'hots = "x"',
+      "[runtime]",
+      "max_seqs = 0",
+      "[[models]]",
+      'model_id = "absent.gguf"',
+    ];
+    writeFileSync(join(cwd, "bad.toml"), lines.join("\n"));
+    const { exit, out, err } = await runBinary(["serve", "bad.toml", "--ubatch", "many"], { cwd });
+    expect([exit, out]).toEqual([2, ""]);
+    expect(err).toContain("5 problems");
+    for (const words of [
+      "bad.toml: server.port: 99999",
+      "server.hots: unknown key. Did you mean host?",
+      "runtime.max_seqs: 0",
+      "models[0].model_id: absent.gguf",
+      '--ubatch: "many"',
+    ]) {
+      expect(err).toContain(words);
+    }
+  });
+
+  test("a file that is no TOML, and one that is not there, 2", async () => {
+    const cwd = newFolder();
+    writeFileSync(join(cwd, "cut.toml"), "[server\n");
+    expect(await runBinary(["serve", "cut.toml"], { cwd })).toMatchObject({ exit: 2 });
+    expect(await runBinary(["serve", "absent.toml"], { cwd })).toMatchObject({ exit: 2 });
+  });
+});
+
+describe("a model file that is none", () => {
+  test("is told from its first bytes, before anything starts, 2", async () => {
+    const cwd = newFolder();
+    writeFileSync(join(cwd, "noise.gguf"), "this is no model");
+    const { exit, err } = await runBinary(["serve", "-m", "noise.gguf"], { cwd });
+    expect(exit).toBe(2);
+    expect(err).toContain("--model: noise.gguf: this is not a GGUF file.");
+  });
+
+  test.each(["serve", "run"])("svc %s: a damaged one gives one line with the reason, 1", async (command) => {
+    const cwd = newFolder();
+    const whole = readFileSync(TINY_FILE);
+    writeFileSync(join(cwd, "cut.gguf"), whole.subarray(0, whole.length >> 1));
+    const port = command === "serve" ? ["--port", "0"] : [];
+    const { exit, err } = await runBinary([command, ...port, "-m", "cut.gguf"], { cwd, stdin: "Hi" });
+    expect(exit).toBe(1);
+    const complaints = err.split("\n").filter((line) => line.startsWith("svc: "));
+    expect(complaints).toHaveLength(1);
+    // llama.cpp's own finding, not only that it found something.
+    expect(complaints[0]).toMatch(/corrupted or incomplete|file bounds/);
+  });
+});
+
+test("a port in use: one clear line, 1, and no model is loaded for it", async () => {
+  const taken = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
+  const { port } = taken;
+  try {
+    const cache = newFolder();
+    const { exit, err } = await runBinary(["serve", "--host", "127.0.0.1", "--port", String(port)], {
+      cache,
+    });
+    expect(exit).toBe(1);
+    expect(readdirSync(cache)).toEqual([]); // an engine would have unpacked its libraries
+    expect(err).toBe(
+      `svc: cannot listen on 127.0.0.1:${port}: it is in use by another program. Choose another with --port.\n`,
+    );
+    expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("mine");
+  } finally {
+    await taken.stop(true);
+  }
+});

@@ -1,0 +1,119 @@
+// Models from files, several at once, by their names.
+
+import { beforeAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { launchServer, newFolder, startServer, type Server, TINY_FILE } from "../helpers/binary.ts";
+import { ask, CAPITAL, complete, ENDLESS, FIRST_TEXT, openStream, postChat } from "../helpers/chat-client.ts";
+import { isAlive } from "../helpers/processes.ts";
+import { until } from "../helpers/until.ts";
+import { afterAll } from "bun:test";
+
+interface Card {
+  readonly id: string;
+  readonly status: string;
+}
+
+async function cards(server: Server): Promise<readonly Card[]> {
+  const list: unknown = await (await fetch(`${server.url}/v1/models`)).json();
+  return (list as { data: Card[] }).data; // the wire's shape is tested elsewhere
+}
+
+describe("a configuration with three models", () => {
+  let server: Server;
+  beforeAll(async () => {
+    const cwd = newFolder();
+    mkdirSync(join(cwd, "models/folder"), { recursive: true });
+    copyFileSync(TINY_FILE, join(cwd, "models/first.gguf"));
+    copyFileSync(TINY_FILE, join(cwd, "models/folder/second.gguf"));
+    const lines = [
+      'default_model_id = "small"',
+      "[runtime]",
+      "max_seqs = 4",
+      "[[models]]",
+      'model_id = "models/first.gguf"',
+      "[[models]]",
+      'model_id = "models/folder"',
+      'alias = "small"',
+      "[models.device]",
+      "max_seq_len = 256",
+      "[[models]]",
+      'model_id = "svc-tiny"',
+      'alias = "toy"',
+    ];
+    writeFileSync(join(cwd, "svc.toml"), lines.join("\n"));
+    server = await launchServer(["svc.toml"], { cwd });
+    await server.says("Ready.");
+  });
+  afterAll(async () => void (await server.stop()));
+
+  test("each has a card and an engine process of its own; the default one comes first", async () => {
+    expect((await cards(server)).map(({ id, status }) => [id, status])).toEqual([
+      ["small", "loaded"],
+      ["first", "loaded"],
+      ["toy", "loaded"],
+    ]);
+    expect(server.enginePids()).toHaveLength(3);
+  });
+
+  test.each([
+    ["first", "first"],
+    ["small", "small"],
+    ["toy", "toy"],
+    ["default", "small"],
+    [undefined, "small"],
+  ])("a request that names %p is answered by %s", async (name, model) => {
+    const answer = await complete(server.url, ask(CAPITAL, name === undefined ? {} : { model: name }));
+    expect(answer.model).toBe(model);
+    expect(answer.choices[0]?.message.content).toBe(CAPITAL.answer);
+  });
+
+  test("an unknown name is a 404 that tells the known ones", async () => {
+    const response = await postChat(server.url, ask(CAPITAL, { model: "absent" }));
+    expect(response.status).toBe(404);
+    const body: unknown = await response.json();
+    expect(body).toMatchObject({
+      error: { code: "model_not_found", type: "not_found_error", param: "model" },
+    });
+    for (const id of ["absent", "first", "small", "toy"]) expect(JSON.stringify(body)).toContain(id);
+  });
+
+  test("a model's own settings hold for it alone", async () => {
+    const long = { content: `Count to 1000 ${"and more ".repeat(200)}` };
+    const refused = await postChat(server.url, ask(long, { model: "small" }));
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
+    const answered = await postChat(server.url, ask(long, { model: "first", max_tokens: 1 }));
+    expect(answered.status).toBe(200);
+  });
+
+  test("the death of one engine is nobody else's business", async () => {
+    const engines = server.enginePids();
+    const streams = await Promise.all(
+      ["first", "small", "toy"].map((model) =>
+        openStream(server.url, ask(ENDLESS, { model, max_tokens: 200 })),
+      ),
+    );
+    await Promise.all(streams.map((stream) => stream.readTo(FIRST_TEXT)));
+    const [victim] = engines;
+    if (victim === undefined) throw new Error("there is no engine");
+    process.kill(victim, "SIGKILL");
+    const answers = await Promise.all(streams.map((stream) => stream.finish()));
+    expect(answers.filter(({ errors }) => errors.length > 0)).toHaveLength(1);
+    await until("all three are loaded", async () =>
+      (await cards(server)).every(({ status }) => status === "loaded"),
+    );
+    expect(engines.filter(isAlive)).toHaveLength(2);
+    expect(server.enginePids()).toHaveLength(3);
+  });
+});
+
+test("-m takes a file and names it", async () => {
+  const cwd = newFolder();
+  copyFileSync(TINY_FILE, join(cwd, "My Model.gguf"));
+  const server = await startServer(["-m", "My Model.gguf"], { cwd });
+  expect((await cards(server)).map(({ id }) => id)).toEqual(["My Model"]);
+  const answer = await complete(server.url, ask(CAPITAL, { model: "My Model" }));
+  expect(answer.choices[0]?.message.content).toBe(CAPITAL.answer);
+  expect(server.stderr()).not.toContain("toy"); // the banner's warning is for the built-in model
+});

@@ -1,0 +1,81 @@
+// `svc run`: one answer for a script, a conversation for a person.
+
+import { beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { HAS_TERMINAL, newFolder, openTerminal, runBinary, type Terminal } from "../helpers/binary.ts";
+import { CAPITAL, ENDLESS } from "../helpers/chat-client.ts";
+import { within } from "../helpers/until.ts";
+
+let cwd = "";
+beforeAll(() => {
+  cwd = newFolder();
+  // The seed makes the answers the same each time: `run` draws at temperature 1.
+  writeFileSync(join(cwd, "chat.toml"), 'command = "run"\n[global]\nseed = 1\n');
+});
+
+describe("one answer", () => {
+  test("piped text is answered once, on stdout, without reasoning", async () => {
+    const answer = await runBinary(["run", "chat.toml"], { cwd, stdin: `${CAPITAL.content}\n` });
+    expect(answer).toEqual({ exit: 0, out: `${CAPITAL.answer}\n`, err: "" });
+  });
+
+  test.each([
+    ["run", "chat.toml"],
+    ["from-config", "-f", "chat.toml"],
+  ])("-i, by way of %s", async (...words) => {
+    const answer = await runBinary([...words, "-i", CAPITAL.content], { cwd });
+    expect(answer).toEqual({ exit: 0, out: `${CAPITAL.answer}\n`, err: "" });
+  });
+
+  test("no text at all is a mistake, 2", async () => {
+    const answer = await runBinary(["run", "chat.toml"], { cwd, stdin: "" });
+    expect([answer.exit, answer.out]).toEqual([2, ""]);
+  });
+
+  test("a file that says run wins over the word serve, and that is said", async () => {
+    const { exit, out, err } = await runBinary(["serve", "chat.toml"], { cwd, stdin: CAPITAL.content });
+    expect([exit, out]).toEqual([0, `${CAPITAL.answer}\n`]);
+    expect(err).toContain('chat.toml says command = "run"');
+  });
+});
+
+describe("on a terminal (needs script of util-linux)", () => {
+  const PROMPT = /\r\n[^\r\n]*> [^\r\n]*$/;
+
+  /** Asks and returns what is shown up to the next prompt. */
+  async function say(terminal: Terminal, text: string): Promise<string> {
+    terminal.type(`${text}\r`);
+    return terminal.shows(PROMPT);
+  }
+
+  test.skipIf(!HAS_TERMINAL)("a conversation, Ctrl-C in an answer, /exit", async () => {
+    const terminal = openTerminal("run chat.toml", cwd);
+    expect(await terminal.shows(PROMPT)).toContain("Chatting with svc-tiny.");
+    expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
+
+    terminal.type(`${ENDLESS.content}\r`);
+    await terminal.shows(/1, 2, 3/);
+    const engine = terminal.enginePid();
+    process.kill(engine, "SIGSTOP"); // in the middle of the answer, for as long as it takes
+    terminal.type("\x03");
+    const rest = await terminal.shows(PROMPT);
+    expect(rest).not.toContain("/exit leaves"); // Ctrl-C was for the answer alone
+    process.kill(engine, "SIGCONT");
+
+    expect(await say(terminal, "/clear")).toContain("forgotten");
+    expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
+    expect(terminal.enginePid()).toBe(engine);
+    terminal.type("/exit\r");
+    expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
+  });
+
+  test.skipIf(!HAS_TERMINAL)("Ctrl-C twice at the prompt leaves with 0", async () => {
+    const terminal = openTerminal("run chat.toml", cwd);
+    await terminal.shows(PROMPT);
+    terminal.type("\x03");
+    await terminal.shows(/Ctrl-C again or \/exit leaves/);
+    terminal.type("\x03");
+    expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
+  });
+});

@@ -1,0 +1,106 @@
+// Tool calls of the built-in model through llama.cpp's templates, grammars and parsers.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { ToolSpec } from "../../src/core/message.ts";
+import type { RunRequest, ToolChoice } from "../../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { chatRequest, run } from "../helpers/engine-run.ts";
+import { tinyBackend } from "../helpers/native.ts";
+
+let backend: LlamaBackend;
+beforeAll(async () => {
+  backend = await tinyBackend();
+});
+afterAll(() => backend.close());
+
+const WEATHER: ToolSpec = {
+  name: "get_weather",
+  description: "Get the weather of a city",
+  parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  strict: false,
+};
+const TIME: ToolSpec = {
+  name: "get_time",
+  description: "Get the time in a city",
+  parameters: {
+    type: "object",
+    properties: { city: { type: "string" }, unit: { enum: ["12h", "24h"] } },
+    required: ["city", "unit"],
+    additionalProperties: false,
+  },
+  strict: true,
+};
+
+function withTools(
+  text: string,
+  toolChoice: ToolChoice,
+  thinking = false,
+  extra: Partial<RunRequest> = {},
+): RunRequest {
+  const base = chatRequest(text, extra);
+  if (base.prompt.type !== "chat") throw new Error("a chat request has a chat prompt");
+  return {
+    ...base,
+    prompt: { ...base.prompt, tools: [WEATHER, TIME], toolChoice, thinking: { enabled: thinking } },
+  };
+}
+
+describe("tool calls", () => {
+  for (const thinking of [false, true]) {
+    test(`auto, thinking ${thinking ? "on" : "off"}: the model calls and the call is parsed`, () => {
+      const answer = run(backend, withTools("What is the weather in Paris?", { type: "auto" }, thinking));
+      expect(answer.calls).toEqual([
+        { id: answer.calls[0]?.id ?? "", name: "get_weather", args: expect.any(String) },
+      ]);
+      expect(answer.calls[0]?.id).not.toBe("");
+      expect(JSON.parse(answer.calls[0]?.args ?? "")).toEqual({ city: "Paris" });
+      expect(answer.text).not.toContain("tool_call");
+      expect(answer.reasoning.length > 0).toBe(thinking);
+      expect(answer.reason).toBe("tool_calls");
+    });
+  }
+
+  test("auto without need answers in words", () => {
+    const answer = run(backend, withTools("Hello", { type: "auto" }));
+    expect(answer.calls).toEqual([]);
+    expect(answer.text).toContain("Hello");
+    expect(answer.reason).toBe("stop");
+  });
+
+  test("none hides the tools", () => {
+    expect(run(backend, withTools("What is the weather in Paris?", { type: "none" })).calls).toEqual([]);
+  });
+
+  test("required forces a call where the model would answer in words", () => {
+    const answer = run(backend, withTools("Hello", { type: "required" }));
+    expect(answer.calls.length).toBeGreaterThan(0);
+    expect(["get_weather", "get_time"]).toContain(answer.calls[0]?.name ?? "");
+    expect(() => JSON.parse(answer.calls[0]?.args ?? "")).not.toThrow();
+  });
+
+  test("a named function is the one that is called", () => {
+    const choice: ToolChoice = { type: "named", names: ["get_time"], required: true };
+    const answer = run(backend, withTools("What is the weather in Paris?", choice));
+    expect(answer.calls.map(({ name }) => name)).toEqual(["get_time"]);
+    const args = JSON.parse(answer.calls[0]?.args ?? "");
+    expect(["12h", "24h"]).toContain(args.unit);
+  });
+
+  test("arguments are valid against the schema at any temperature, whole answers at least", () => {
+    for (let seed = 0; seed < 30; seed++) {
+      const sampling = { ...DEFAULT_SAMPLING, temperature: 1.5, seed };
+      const answer = run(
+        backend,
+        withTools("What time is it in Rome?", { type: "required" }, false, { sampling, maxTokens: 200 }),
+      );
+      if (answer.reason === "length") continue;
+      for (const call of answer.calls) {
+        const args = JSON.parse(call.args);
+        expect(typeof args.city).toBe("string");
+        if (call.name === "get_time") expect(Object.keys(args).sort()).toEqual(["city", "unit"]);
+      }
+      expect(answer.calls.length).toBeGreaterThan(0);
+    }
+  });
+});

@@ -1,0 +1,260 @@
+// The compiled executable, run as a user would: in an empty folder, with no environment but its own.
+
+import { afterAll, beforeAll, onTestFinished } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { atEnd } from "./at-end.ts";
+import { childrenOf, descendantsOf, isAlive, wordsOf } from "./processes.ts";
+import { until, within } from "./until.ts";
+
+/** The built-in model, as a file that can be served like any other. */
+export const TINY_FILE = resolve(import.meta.dir, "../../demo-model/tiny.gguf");
+
+/** Longest time from the start of a process to its banner, and from a stop to its end, milliseconds. */
+const START_MS = 30_000;
+const STOP_MS = 20_000;
+
+/** Path of the executable under test. Throws when there is none. */
+export function binaryPath(): string {
+  const path = resolve(process.env["SVC_BINARY"] ?? join(import.meta.dir, "../../svc"));
+  if (existsSync(path)) return path;
+  throw new Error(`there is no executable ${path}: make it with "npm run build", or name one in SVC_BINARY`);
+}
+
+/** A folder that is gone when all tests are done. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "svc-e2e-"));
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+let sharedCache: string | undefined;
+
+/** The cache that all tests share unless they bring one: unpacked once a process. */
+function cacheFolder(): string {
+  return (sharedCache ??= newFolder());
+}
+
+export interface RunOptions {
+  /** Working directory; an empty one unless given. */
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Value of XDG_CACHE_HOME. */
+  readonly cache?: string;
+  /** Makes the process the leader of a group and session of its own. */
+  readonly detached?: boolean;
+}
+
+interface SpawnOptions extends RunOptions {
+  /** What to start instead of the executable, in the same surroundings. */
+  readonly command?: readonly string[];
+  readonly stdin?: "ignore" | "pipe" | Uint8Array;
+}
+
+/** Starts the executable. The caller must see to its end. */
+function spawnBinary(args: readonly string[], options: SpawnOptions = {}) {
+  const cwd = options.cwd ?? newFolder();
+  return Bun.spawn([...(options.command ?? [binaryPath()]), ...args], {
+    cwd,
+    env: {
+      PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+      HOME: cwd,
+      XDG_CACHE_HOME: options.cache ?? cacheFolder(),
+      // A decode step of the built-in model is too small to be shared out: with two threads it waits a hundred times
+      // for the other one, which on a busy machine is each time a turn of the system's scheduler.
+      SVC_THREADS: "1",
+      ...options.env,
+    },
+    stdin: options.stdin ?? "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    detached: options.detached ?? false,
+  });
+}
+
+export interface Ended {
+  readonly exit: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the executable to its end, which must come within 30 s. */
+export async function runBinary(
+  args: readonly string[],
+  options: RunOptions & { readonly stdin?: string } = {},
+): Promise<Ended> {
+  const { stdin, ...rest } = options;
+  const child = spawnBinary(args, { ...rest, ...(stdin === undefined ? {} : { stdin: Buffer.from(stdin) }) });
+  const killer = setTimeout(() => child.kill("SIGKILL"), START_MS);
+  try {
+    const [out, err, exit] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    return { exit, out, err };
+  } finally {
+    clearTimeout(killer);
+  }
+}
+
+/** The executable on a terminal of its own. */
+export interface Terminal {
+  /** Types, as keys: "\r" is Enter, "\x03" Ctrl-C. */
+  type(keys: string): void;
+  /** Waits until what was written since the last call matches, and returns it. */
+  shows(pattern: RegExp): Promise<string>;
+  enginePid(): number;
+  /** Ends with the process: its exit code. */
+  readonly exited: Promise<number>;
+}
+
+/** Whether openTerminal works here: it needs script(1), which makes the terminal. */
+export const HAS_TERMINAL = Bun.which("script") !== null;
+
+/** Runs the executable on a terminal for one test. `words` are its arguments as a shell reads them. */
+export function openTerminal(words: string, cwd: string): Terminal {
+  const command = ["script", "--quiet", "--return", "--command", `"${binaryPath()}" ${words}`, "/dev/null"];
+  const env = { TERM: "xterm", SHELL: "/bin/sh" };
+  const child = spawnBinary([], { command, cwd, env, stdin: "pipe" });
+  let shown = "";
+  void (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stdout) shown += decoder.decode(chunk, { stream: true });
+  })();
+  onTestFinished(() => {
+    for (const pid of [child.pid, ...descendantsOf(child.pid)])
+      if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  });
+  return {
+    type: (keys) => {
+      const { stdin } = child;
+      if (typeof stdin !== "object") throw new Error("the terminal has no keyboard");
+      stdin.write(keys);
+      void stdin.flush();
+    },
+    shows: async (pattern) => {
+      await until(`the terminal shows ${pattern}`, () => pattern.test(shown)).catch((error: unknown) => {
+        throw new Error(`the terminal shows:\n${shown}`, { cause: error });
+      });
+      const seen = shown;
+      shown = "";
+      return seen;
+    },
+    enginePid: () => {
+      const pid = descendantsOf(child.pid).find((candidate) => wordsOf(candidate).at(-1) === "engine");
+      if (pid === undefined) throw new Error("there is no engine");
+      return pid;
+    },
+    exited: child.exited,
+  };
+}
+
+/** A running `svc serve`. */
+export interface Server {
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly pid: number;
+  /** Ends with the process: its exit code, 128 + n after signal n. */
+  readonly exited: Promise<number>;
+  /** Engine processes that run now. */
+  enginePids(): readonly number[];
+  /** The one engine process of a server with one model. */
+  enginePid(): number;
+  /** Halts the one engine process where it is, so that its streams are as slow as a test wants; returns how to go on. */
+  pauseEngine(): () => void;
+  /** Everything the server and its engines have written to stderr. */
+  stderr(): string;
+  /** Waits until stderr holds `text`. */
+  says(text: string): Promise<void>;
+  kill(signal: NodeJS.Signals): void;
+  /** Asks it to end, insists after a while, and returns the exit code. */
+  stop(): Promise<number>;
+}
+
+/** Starts `svc serve` and waits until /health answers. The caller must stop it. */
+export async function launchServer(args: readonly string[] = [], options: RunOptions = {}): Promise<Server> {
+  const child = spawnBinary(["serve", "--host", "127.0.0.1", "--port", "0", ...args], options);
+  let heard = "";
+  const listening = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stderr) heard += decoder.decode(chunk, { stream: true });
+  })();
+  const engines = () => childrenOf(child.pid).filter((pid) => wordsOf(pid).at(-1) === "engine");
+  const enginePid = () => {
+    const [pid, ...others] = engines();
+    if (pid === undefined || others.length > 0)
+      throw new Error(`one engine was expected, there are ${engines().length}`);
+    return pid;
+  };
+  const server = (url: string): Server => ({
+    url,
+    pid: child.pid,
+    exited: child.exited,
+    enginePids: engines,
+    enginePid,
+    pauseEngine: () => {
+      const pid = enginePid();
+      process.kill(pid, "SIGSTOP");
+      return () => void process.kill(pid, "SIGCONT");
+    },
+    stderr: () => heard,
+    says: async (text) => {
+      await until(`stderr says "${text}"`, () => heard.includes(text)).catch((error: unknown) => {
+        throw new Error(`stderr is:\n${heard}`, { cause: error });
+      });
+    },
+    kill: (signal) => child.kill(signal),
+    stop: () => stopServer(child, engines()),
+  });
+  try {
+    const url = await until(
+      `svc serve tells its address`,
+      () => {
+        if (child.exitCode !== null) throw new Error(`svc serve ended with ${child.exitCode}`);
+        return /listening on (http:\/\/\S+)/.exec(heard)?.[1];
+      },
+      START_MS,
+    );
+    await until("/health answers", async () => (await fetch(`${url}/health`)).ok, START_MS);
+    return server(url);
+  } catch (error) {
+    child.kill("SIGKILL");
+    await listening;
+    throw new Error(`the server did not start; stderr:\n${heard}`, { cause: error });
+  }
+}
+
+/** Ends a server and whatever it leaves behind. */
+async function stopServer(
+  child: ReturnType<typeof spawnBinary>,
+  engines: readonly number[],
+): Promise<number> {
+  for (const pid of engines) if (isAlive(pid)) process.kill(pid, "SIGCONT"); // a test may have paused it
+  child.kill("SIGTERM");
+  try {
+    return await within(STOP_MS, "the server stops", child.exited);
+  } catch {
+    child.kill("SIGKILL");
+    return await child.exited;
+  } finally {
+    for (const pid of engines) if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  }
+}
+
+/** A server for one test; it ends with the test. */
+export async function startServer(args: readonly string[] = [], options: RunOptions = {}): Promise<Server> {
+  const server = await launchServer(args, options);
+  onTestFinished(async () => void (await server.stop()));
+  return server;
+}
+
+/** One server for all tests of a file. The result gives it inside a test. */
+export function fileServer(args: readonly string[] = [], options: RunOptions = {}): () => Server {
+  let server: Server | undefined;
+  beforeAll(async () => {
+    server = await launchServer(args, options);
+  });
+  afterAll(async () => void (await server?.stop()));
+  return () => {
+    if (server === undefined) throw new Error("the server is there once tests run");
+    return server;
+  };
+}

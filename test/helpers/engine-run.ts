@@ -1,0 +1,108 @@
+// Runs requests through a real Engine on a real backend, without processes or HTTP.
+
+import { expect } from "bun:test";
+import { GrammarEngine } from "../../ffi/grammar.ts";
+import { openGrammar } from "../../ffi/library.ts";
+import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { Engine } from "../../src/worker/engine.ts";
+import { libraryDir } from "./native.ts";
+
+/** One choice of an answer, folded. */
+export interface Answer {
+  reasoning: string;
+  text: string;
+  calls: { id: string; name: string; args: string }[];
+  reason: FinishReason | undefined;
+  logprobs: TokenLogprob[];
+}
+
+/** A greedy chat request about one user message. */
+export function chatRequest(text: string, extra: Partial<RunRequest> = {}): RunRequest {
+  return {
+    model: "default",
+    prompt: {
+      type: "chat",
+      messages: [{ role: "user", content: [{ type: "text", text }] }],
+      tools: [],
+      toolChoice: { type: "none" },
+      thinking: { enabled: false },
+    },
+    sampling: { ...DEFAULT_SAMPLING, temperature: 0 },
+    stop: [],
+    maxTokens: 120,
+    choices: 1,
+    truncate: false,
+    ...extra,
+  };
+}
+
+function take(answer: Answer, event: RunEvent): void {
+  switch (event.type) {
+    case "text":
+    case "reasoning":
+      answer[event.type] += event.text;
+      answer.logprobs.push(...(event.logprobs ?? []));
+      break;
+    case "tool_call_start":
+      expect(event.index).toBe(answer.calls.length);
+      answer.calls.push({ id: event.id, name: event.name, args: "" });
+      break;
+    case "tool_call_args": {
+      const call = answer.calls[event.index];
+      expect(call).toBeDefined();
+      if (call !== undefined) call.args += event.delta;
+      break;
+    }
+    case "choice_end":
+      answer.reason = event.reason;
+      break;
+    default:
+  }
+}
+
+/** Runs all requests together; the answers' choices in order, or the error a run ended with. */
+export function runAll(
+  backend: LlamaBackend,
+  requests: readonly RunRequest[],
+  prefixesMax = 0,
+): (Answer[] | RunEvent)[] {
+  const out: (Answer[] | RunEvent)[] = requests.map(({ choices }) =>
+    Array.from({ length: choices }, () => ({
+      reasoning: "",
+      text: "",
+      calls: [],
+      reason: undefined,
+      logprobs: [],
+    })),
+  );
+  let grammars: GrammarEngine | undefined;
+  const engine = new Engine({
+    backend,
+    constraints: () => (grammars ??= new GrammarEngine(openGrammar(libraryDir()), backend.tokens())),
+    prefixesMax,
+    emit: (run, event) => {
+      const answers = out[run];
+      if (event.type === "error") out[run] = event;
+      else if (Array.isArray(answers) && "choice" in event) {
+        const answer = answers[event.choice];
+        if (answer !== undefined) take(answer, event);
+      }
+    },
+    now: () => performance.now(),
+    newSeed: () => 1,
+  });
+  requests.forEach((request, id) => engine.add(id, request));
+  while (engine.step(5) !== "idle");
+  engine.cache.dropAll();
+  return out;
+}
+
+/** The first choice of one request; fails the test if the run ended with an error. */
+export function run(backend: LlamaBackend, request: RunRequest): Answer {
+  const [answers] = runAll(backend, [request]);
+  if (!Array.isArray(answers) || answers[0] === undefined)
+    throw new Error(`the run failed: ${JSON.stringify(answers)}`);
+  return answers[0];
+}

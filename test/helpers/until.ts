@@ -1,0 +1,34 @@
+/** How often a condition is looked at, milliseconds. */
+const POLL_MS = 5;
+
+/**
+ * Waits until `condition` gives something other than false or undefined, and returns it. Throws when that takes longer
+ * than `withinMs`; `what` completes the sentence "… did not happen".
+ */
+export async function until<T>(
+  what: string,
+  condition: () => T | false | undefined | Promise<T | false | undefined>,
+  withinMs = 20_000,
+): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const result = await condition();
+    if (result !== false && result !== undefined) return result;
+    if (performance.now() > deadline) throw new Error(`within ${withinMs} ms this did not happen: ${what}`);
+    await Bun.sleep(POLL_MS);
+  }
+}
+
+/** The promise's value; throws when it takes longer than `withinMs`. */
+export async function within<T>(withinMs: number, what: string, promise: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`within ${withinMs} ms this did not happen: ${what}`)),
+    withinMs,
+  );
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
