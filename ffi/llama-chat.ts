@@ -205,13 +205,12 @@ export class LlamaTemplates {
     if (state < 0) {
       const reason = nativeText(this.native.svc_last_error());
       this.native.svc_render_free(handle);
-      throw new ServiceError(
-        "invalid_request",
-        `the model's chat template rejects this conversation: ${reason}`,
-        {
-          param: prompt.type === "chat" ? "messages" : "prompt",
-        },
-      );
+      if (prompt.type !== "chat") {
+        const message = `The model cannot take this prompt: ${reason}`;
+        throw new ServiceError("unsupported_capability", message, { param: "suffix" });
+      }
+      const message = `The model's chat template rejects this conversation: ${reason}`;
+      throw new ServiceError("invalid_request", message, { param: "messages" });
     }
     const tokens = this.promptTokens(handle);
     const plain = prompt.type !== "chat";

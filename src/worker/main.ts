@@ -2,7 +2,7 @@
 // steps only, so that an abort takes effect within one step. Never sees HTTP.
 
 import { randomBytes } from "node:crypto";
-import { unpackBuiltinModel, unpackLibraries } from "../../ffi/embedded.ts";
+import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
 import { openGrammar, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
@@ -32,14 +32,16 @@ interface Loaded {
 }
 
 async function load(options: EngineOptions): Promise<Loaded> {
-  const dir = unpackLibraries(options.cacheDir);
-  const native = openNative(dir, options.verbosity);
-  const path = options.modelPath ?? unpackBuiltinModel(options.cacheDir);
+  const { cacheDir } = options;
+  const native = openNative(unpackLibraries(cacheDir), options.verbosity);
+  const path = options.modelPath ?? unpackBuiltinModel(cacheDir);
   const backend = await LlamaBackend.load(native, path, options, (permille) =>
     send({ type: "loading", permille }),
   );
   let grammars: GrammarEngine | undefined;
-  return { backend, constraints: () => (grammars ??= new GrammarEngine(openGrammar(dir), backend.tokens())) };
+  const constraints = (): GrammarEngine =>
+    (grammars ??= new GrammarEngine(openGrammar(unpackGrammar(cacheDir)), backend.tokens()));
+  return { backend, constraints };
 }
 
 function sendEmbedding({ id, result }: EmbedOutcome): void {

@@ -1,13 +1,12 @@
 // Runs requests through a real Engine on a real backend, without processes or HTTP.
 
 import { expect } from "bun:test";
-import { GrammarEngine } from "../../ffi/grammar.ts";
-import { openGrammar } from "../../ffi/library.ts";
+import type { GrammarEngine } from "../../ffi/grammar.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Engine } from "../../src/worker/engine.ts";
-import { libraryDir } from "./native.ts";
+import { grammars } from "./native.ts";
 
 /** One choice of an answer, folded. */
 export interface Answer {
@@ -62,6 +61,14 @@ function take(answer: Answer, event: RunEvent): void {
   }
 }
 
+const engines = new WeakMap<LlamaBackend, GrammarEngine>();
+
+function newEngine(backend: LlamaBackend): GrammarEngine {
+  const engine = grammars(backend);
+  engines.set(backend, engine);
+  return engine;
+}
+
 /** Runs all requests together; the answers' choices in order, or the error a run ended with. */
 export function runAll(
   backend: LlamaBackend,
@@ -77,10 +84,9 @@ export function runAll(
       logprobs: [],
     })),
   );
-  let grammars: GrammarEngine | undefined;
   const engine = new Engine({
     backend,
-    constraints: () => (grammars ??= new GrammarEngine(openGrammar(libraryDir()), backend.tokens())),
+    constraints: () => (engines.get(backend) ?? newEngine(backend)),
     prefixesMax,
     emit: (run, event) => {
       const answers = out[run];

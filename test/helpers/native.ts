@@ -1,8 +1,9 @@
 // The native libraries and the built-in model, loaded once for a test process.
 
 import { join } from "node:path";
-import { unpackLibraries } from "../../ffi/embedded.ts";
-import { type Native, openNative } from "../../ffi/library.ts";
+import { unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
+import { GrammarEngine } from "../../ffi/grammar.ts";
+import { type Native, openGrammar, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
 import type { EngineOptions } from "../../src/engine/protocol.ts";
 import { tempDir } from "./tmp.ts";
@@ -12,9 +13,20 @@ export const TINY_PATH = join(import.meta.dir, "../../demo-model/tiny.gguf");
 let opened: Native | undefined;
 let dir: string | undefined;
 
+let cache: string | undefined;
+
+function cacheDir(): string {
+  return (cache ??= tempDir());
+}
+
 /** Where the libraries lie; they are unpacked to a temporary folder the first time. */
 export function libraryDir(): string {
-  return (dir ??= unpackLibraries(tempDir()));
+  return (dir ??= unpackLibraries(cacheDir()));
+}
+
+/** Grammars for a model's tokens. */
+export function grammars(backend: LlamaBackend): GrammarEngine {
+  return new GrammarEngine(openGrammar(unpackGrammar(cacheDir())), backend.tokens());
 }
 
 /** The shim. */

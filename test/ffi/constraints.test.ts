@@ -1,0 +1,111 @@
+// Constrained answers of the built-in model: whatever it says, what comes out matches.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { Constraint } from "../../src/core/constraint.ts";
+import type { ToolSpec } from "../../src/core/message.ts";
+import type { RunRequest } from "../../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { type Answer, chatRequest, run, runAll } from "../helpers/engine-run.ts";
+import { tinyBackend } from "../helpers/native.ts";
+import { SCHEMAS } from "../helpers/schemas.ts";
+import { validator } from "../helpers/ajv.ts";
+
+let backend: LlamaBackend;
+beforeAll(async () => {
+  backend = await tinyBackend();
+});
+afterAll(() => backend.close());
+
+function constrained(constraint: Constraint, seed: number, thinking = false): RunRequest {
+  const base = chatRequest("Give me an example.", { constraint, maxTokens: 300 });
+  if (base.prompt.type !== "chat") throw new Error("a chat request has a chat prompt");
+  const sampling = { ...DEFAULT_SAMPLING, temperature: 1, seed };
+  return { ...base, sampling, prompt: { ...base.prompt, thinking: { enabled: thinking } } };
+}
+
+function first(answers: Answer[] | unknown): Answer {
+  if (!Array.isArray(answers)) throw new Error(`the run failed: ${JSON.stringify(answers)}`);
+  return answers[0];
+}
+
+test("finished answers are valid against their schemas, at any seed", () => {
+  let finished = 0;
+  const schemas = Object.entries(SCHEMAS);
+  const requests = schemas.flatMap(([, schema]) =>
+    [1, 2, 3, 4, 5].map((seed) => constrained({ type: "json_schema", schema }, seed)),
+  );
+  runAll(backend, requests).forEach((answers, i) => {
+    const answer = first(answers);
+    if (answer.reason === "length") return;
+    finished++;
+    const [name = "", schema] = schemas[Math.floor(i / 5)] ?? [];
+    expect(`${name}: ${validator(name, schema)(JSON.parse(answer.text))}`).toBe(`${name}: `);
+  });
+  expect(finished).toBeGreaterThan(requests.length / 2);
+}, 120_000);
+
+describe("around the grammar", () => {
+  const schema = {
+    type: "object",
+    properties: { a: { type: "integer" } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+
+  test("a model that thinks does so first, and the content follows the schema", () => {
+    const answers = [1, 2, 3, 4, 5].map((seed) =>
+      run(backend, constrained({ type: "json_schema", schema }, seed, true)),
+    );
+    expect(answers.some(({ reasoning }) => reasoning.length > 0)).toBe(true);
+    for (const { text, reason } of answers)
+      if (reason === "stop") expect(validator("", schema)(JSON.parse(text))).toBe("");
+  });
+
+  test("a tool call may come instead of the answer", () => {
+    const tool: ToolSpec = {
+      name: "get_weather",
+      parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+      strict: false,
+    };
+    const request = constrained({ type: "json_schema", schema }, 1);
+    if (request.prompt.type !== "chat") throw new Error("a chat request has a chat prompt");
+    const messages = [
+      { role: "user", content: [{ type: "text", text: "What is the weather in Paris?" }] },
+    ] as const;
+    const prompt = { ...request.prompt, messages, tools: [tool], toolChoice: { type: "auto" } as const };
+    const answer = run(backend, { ...request, prompt, sampling: { ...DEFAULT_SAMPLING, temperature: 0 } });
+    expect(answer.calls.map(({ name }) => name)).toEqual(["get_weather"]);
+  });
+
+  test("a regex holds over the whole answer", () => {
+    for (const seed of [1, 2, 3]) {
+      const answer = run(backend, constrained({ type: "regex", pattern: "(yes|no), [a-z]{3}!" }, seed));
+      expect(answer.text).toMatch(/^(yes|no), [a-z]{3}!$/);
+    }
+  });
+
+  test("a Lark grammar and a set of grammars hold", () => {
+    const lark = run(backend, constrained({ type: "lark", grammar: 'start: "red" | "green" | "blue"' }, 1));
+    expect(["red", "green", "blue"]).toContain(lark.text);
+    const set = {
+      type: "grammars",
+      grammars: [{ larkGrammar: 'start: "<" @inner ">"' }, { name: "inner", jsonSchema: { enum: [1, 2] } }],
+    };
+    expect(run(backend, constrained(set as Constraint, 1)).text).toMatch(/^<[12]>$/);
+  });
+
+  test("choices of one request follow the grammar each on its own", () => {
+    const request = { ...constrained({ type: "regex", pattern: "[0-9]{6}" }, 3), choices: 4 };
+    const [answers] = runAll(backend, [request], 16);
+    const texts = Array.isArray(answers) ? answers.map(({ text }) => text) : [];
+    expect(texts).toHaveLength(4);
+    for (const text of texts) expect(text).toMatch(/^[0-9]{6}$/);
+    expect(new Set(texts).size).toBeGreaterThan(1);
+  });
+
+  test("what cannot be expressed is refused with the reason", () => {
+    const [error] = runAll(backend, [constrained({ type: "regex", pattern: "(?=lookahead)x" }, 1)]);
+    expect(error).toMatchObject({ type: "error", error: { code: "invalid_request" } });
+  });
+});
