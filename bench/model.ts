@@ -1,0 +1,209 @@
+// Makes the models that are measured: GGUF files with random weights at the shape of a real architecture. Speed depends
+// on shapes, types and vocabulary, not on what the weights say, and nothing has to be downloaded. The tokenizers are those
+// of the vocabulary-only files in the llama.cpp source.
+
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { exec } from "./exec.ts";
+import {
+  arrayLength,
+  f32Field,
+  int32Array,
+  readFields,
+  stringField,
+  TENSOR,
+  u32Field,
+  writeGguf,
+  type Field,
+  type Tensor,
+} from "./gguf.ts";
+import { CACHE, ROOT, type Peer } from "./peer.ts";
+import { normalSource, type NormalSource } from "./random.ts";
+
+interface Shape {
+  readonly arch: "qwen3" | "llama";
+  readonly embd: number;
+  readonly layers: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headDim: number;
+  readonly ffn: number;
+  readonly contextTokens: number;
+  /** File in the llama.cpp source's models/ whose tokenizer is copied. */
+  readonly vocab: string;
+  readonly template: string;
+  /** Output matrix shared with the token embedding. */
+  readonly tied: boolean;
+  /** Type llama-quantize converts to; undefined keeps f16. */
+  readonly quantization?: string;
+}
+
+// Names in a served file change with this number, so that a changed recipe never meets an old file.
+const RECIPE = 1;
+
+const CHATML =
+  "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' -}}{%- endfor -%}" +
+  "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}";
+const PLAIN =
+  "{%- for m in messages -%}{{- m.role + ': ' + m.content + '\\n' -}}{%- endfor -%}" +
+  "{%- if add_generation_prompt -%}{{- 'assistant: ' -}}{%- endif -%}";
+
+const SHAPES = {
+  // Qwen3-0.6B: what a small real model costs, with a 152,000-token vocabulary.
+  "qwen3-0.6b": {
+    arch: "qwen3",
+    embd: 1024,
+    layers: 28,
+    heads: 16,
+    kvHeads: 8,
+    headDim: 128,
+    ffn: 3072,
+    contextTokens: 40_960,
+    vocab: "ggml-vocab-qwen2.gguf",
+    template: CHATML,
+    tied: true,
+    quantization: "Q4_K_M",
+  },
+  // Next to no computing: what remains is the server's own overhead. Rows of 64 are too short for K-quants: f16.
+  nano: {
+    arch: "llama",
+    embd: 64,
+    layers: 2,
+    heads: 4,
+    kvHeads: 2,
+    headDim: 16,
+    ffn: 192,
+    contextTokens: 32_768,
+    vocab: "ggml-vocab-llama-spm.gguf",
+    template: PLAIN,
+    tied: false,
+  },
+} as const satisfies Record<string, Shape>;
+
+/** Models the bench knows; `builtin` is the one inside the executable. */
+export const MODELS = ["nano", "qwen3-0.6b", "builtin"] as const;
+export type ModelName = (typeof MODELS)[number];
+
+/** Path of the model's file; made first if it is not there yet (20 s and 1.2 GB of temporary space for the 0.6B). */
+export async function ensureModel(name: ModelName, peer: Peer): Promise<string> {
+  if (name === "builtin") return join(ROOT, "demo-model/tiny.gguf");
+  const shape: Shape = SHAPES[name];
+  const folder = join(CACHE, "models");
+  const type = shape.quantization ?? "f16";
+  const target = join(folder, `${name}-${type.toLowerCase()}.r${RECIPE}.gguf`);
+  if (existsSync(target)) return target;
+  mkdirSync(folder, { recursive: true });
+  console.error(`bench: making ${target}, once`);
+  const full = `${target}.f16.part`;
+  const made = `${target}.part`;
+  try {
+    writeModel(full, name, shape, join(peer.source, "models", shape.vocab));
+    const threads = String(availableParallelism());
+    if (shape.quantization === undefined) renameSync(full, made);
+    else await exec([peer.quantize, full, made, shape.quantization, threads], folder);
+    renameSync(made, target);
+  } finally {
+    for (const part of [full, made]) rmSync(part, { force: true });
+  }
+  return target;
+}
+
+function writeModel(path: string, name: string, shape: Shape, vocabPath: string): void {
+  const tokenizer = readFields(readFileSync(vocabPath)).filter((field) => field.key.startsWith("tokenizer."));
+  const tokens = arrayLength(fieldNamed(tokenizer, "tokenizer.ggml.tokens"));
+  const key = (suffix: string): string => `${shape.arch}.${suffix}`;
+  const fields: Field[] = [
+    stringField("general.architecture", shape.arch),
+    stringField("general.name", `${name} (random weights)`),
+    u32Field("general.file_type", 1), // mostly f16
+    u32Field(key("block_count"), shape.layers),
+    u32Field(key("context_length"), shape.contextTokens),
+    u32Field(key("embedding_length"), shape.embd),
+    u32Field(key("feed_forward_length"), shape.ffn),
+    u32Field(key("attention.head_count"), shape.heads),
+    u32Field(key("attention.head_count_kv"), shape.kvHeads),
+    u32Field(key("attention.key_length"), shape.headDim),
+    u32Field(key("attention.value_length"), shape.headDim),
+    u32Field(key("rope.dimension_count"), shape.headDim),
+    f32Field(key("attention.layer_norm_rms_epsilon"), 1e-6),
+    f32Field(key("rope.freq_base"), 1e6),
+    u32Field(key("vocab_size"), tokens),
+    ...tokenizer.filter((field) => field.key !== "tokenizer.chat_template"),
+    stringField("tokenizer.chat_template", shape.template),
+  ];
+  const types = int32Array(fieldNamed(tokenizer, "tokenizer.ggml.token_type"));
+  // gguf.md, token types: 1 is a normal piece of text; the rest are control, unknown, unused and single-byte tokens.
+  const quiet = (row: number): boolean => types[row] !== 1;
+  writeGguf(path, fields, tensorsOf(shape, tokens, quiet));
+}
+
+function fieldNamed(fields: readonly Field[], key: string): Field {
+  const found = fields.find((field) => field.key === key);
+  if (found === undefined) throw new Error(`the vocabulary file has no ${key}`);
+  return found;
+}
+
+function tensorsOf(shape: Shape, tokens: number, quiet: (row: number) => boolean): Tensor[] {
+  const source = normalSource(1);
+  const { embd, ffn } = shape;
+  const q = shape.heads * shape.headDim;
+  const kv = shape.kvHeads * shape.headDim;
+  // Every answer must reach max_tokens, or two servers would be compared over different lengths: the vocabulary rows of
+  // end-of-text (and all other special) tokens are a hundred times smaller, so their logits stay near 0 while the best of
+  // thousands of normal tokens lies several standard deviations above. Both servers read the same file.
+  const vocabulary = (name: string): Tensor => matrix(source, name, tokens, embd, quiet);
+  const tensors: Tensor[] = [vocabulary("token_embd.weight"), ones("output_norm.weight", embd)];
+  if (!shape.tied) tensors.push(vocabulary("output.weight"));
+  for (let layer = 0; layer < shape.layers; layer++) {
+    const block = `blk.${layer}.`;
+    tensors.push(
+      ones(`${block}attn_norm.weight`, embd),
+      ones(`${block}ffn_norm.weight`, embd),
+      matrix(source, `${block}attn_q.weight`, q, embd),
+      matrix(source, `${block}attn_k.weight`, kv, embd),
+      matrix(source, `${block}attn_v.weight`, kv, embd),
+      matrix(source, `${block}attn_output.weight`, embd, q),
+      matrix(source, `${block}ffn_gate.weight`, ffn, embd),
+      matrix(source, `${block}ffn_up.weight`, ffn, embd),
+      matrix(source, `${block}ffn_down.weight`, embd, ffn),
+    );
+    if (shape.arch === "qwen3") {
+      tensors.push(
+        ones(`${block}attn_q_norm.weight`, shape.headDim),
+        ones(`${block}attn_k_norm.weight`, shape.headDim),
+      );
+    }
+  }
+  return tensors;
+}
+
+/** An f16 matrix [inputs, outputs] of normal values with standard deviation 1/sqrt(inputs), which keeps activations near 1. */
+function matrix(
+  source: NormalSource,
+  name: string,
+  outputs: number,
+  inputs: number,
+  quiet: (row: number) => boolean = () => false,
+): Tensor {
+  const loud = source.halfTable(1 / Math.sqrt(inputs));
+  const low = source.halfTable(0.01 / Math.sqrt(inputs));
+  function* chunks(): Generator<Uint8Array> {
+    const rowsAtOnce = Math.max(1, Math.floor(2 ** 20 / inputs)); // about 2 MB a write
+    for (let first = 0; first < outputs; first += rowsAtOnce) {
+      const rows = Math.min(rowsAtOnce, outputs - first);
+      const values = new Uint16Array(rows * inputs); // [rows, inputs] f16 bits
+      for (let row = 0; row < rows; row++) {
+        source.fill(values.subarray(row * inputs, (row + 1) * inputs), quiet(first + row) ? low : loud);
+      }
+      yield new Uint8Array(values.buffer);
+    }
+  }
+  return { name, shape: [inputs, outputs], type: TENSOR.f16, chunks };
+}
+
+/** The weights of a norm that changes nothing. */
+function ones(name: string, length: number): Tensor {
+  const bytes = new Uint8Array(new Float32Array(length).fill(1).buffer);
+  return { name, shape: [length], type: TENSOR.f32, chunks: () => [bytes] };
+}

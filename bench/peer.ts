@@ -1,0 +1,94 @@
+// Builds the programs svc is compared with: llama-server, llama-bench and llama-quantize, from the very source that our
+// own libraries are built from, for exactly this machine's CPU. Everything lands in bench/.cache (git-ignored), in a
+// folder named after the release, so a new release is built anew and an old one is reused.
+
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { exec } from "./exec.ts";
+
+/** The repository. */
+export const ROOT = join(import.meta.dir, "..");
+/** The compiled executable under test; `bun run build` makes it. */
+export const SVC = join(ROOT, "svc");
+/** Everything the bench builds or makes. */
+export const CACHE = join(import.meta.dir, ".cache");
+
+const TARGETS = ["llama-server", "llama-bench", "llama-quantize"] as const;
+
+// Native kernels and OpenMP: the fastest CPU build there is, so that a win is a win over the best they can do.
+// Static libraries make each program one file. The web interface would be downloaded at build time, and is not measured.
+const FLAGS = [
+  "-DCMAKE_BUILD_TYPE=Release",
+  "-DBUILD_SHARED_LIBS=OFF",
+  "-DGGML_NATIVE=ON",
+  "-DGGML_OPENMP=ON",
+  "-DLLAMA_CURL=OFF",
+  "-DLLAMA_OPENSSL=OFF",
+  "-DLLAMA_BUILD_TESTS=OFF",
+  "-DLLAMA_BUILD_EXAMPLES=OFF",
+  "-DLLAMA_BUILD_SERVER=ON",
+  "-DLLAMA_BUILD_UI=OFF",
+  "-DLLAMA_USE_PREBUILT_UI=OFF",
+];
+
+/** Paths of the peer's programs and of the source tree they were built from. */
+export interface Peer {
+  readonly server: string;
+  readonly bench: string;
+  readonly quantize: string;
+  readonly source: string;
+  /** Names the source, e.g. "llama.cpp of node-llama-cpp 3.22.1". */
+  readonly release: string;
+}
+
+/** Builds the peer if it is not there yet; about 5 minutes on two cores, once a release. Throws when a step fails. */
+export async function ensurePeer(): Promise<Peer> {
+  const version = await lockedVersion();
+  const folder = join(CACHE, `llama-${version}`);
+  const bin = join(folder, "build", "bin");
+  const peer: Peer = {
+    server: join(bin, "llama-server"),
+    bench: join(bin, "llama-bench"),
+    quantize: join(bin, "llama-quantize"),
+    source: join(folder, "source"),
+    release: `llama.cpp of node-llama-cpp ${version}`,
+  };
+  // A stamp rather than the programs' presence: an interrupted build must not pass for a finished one.
+  const stamp = join(folder, "built");
+  if (existsSync(stamp) && TARGETS.every((name) => existsSync(join(bin, name)))) return peer;
+  mkdirSync(folder, { recursive: true });
+  await ensureSource(peer.source);
+  console.error(`bench: building ${TARGETS.join(", ")} (${peer.release}), once`);
+  const build = join(folder, "build");
+  await exec(["cmake", "-S", peer.source, "-B", build, ...FLAGS], folder);
+  const jobs = String(availableParallelism());
+  await exec(["cmake", "--build", build, "--parallel", jobs, "--target", ...TARGETS], folder);
+  await Bun.write(stamp, FLAGS.join("\n"));
+  return peer;
+}
+
+async function lockedVersion(): Promise<string> {
+  const lock: unknown = await Bun.file(join(ROOT, "prebuilt/source/package-lock.json")).json();
+  const match = JSON.stringify(lock).match(/"node_modules\/node-llama-cpp":\{"version":"([^"]+)"/);
+  if (match?.[1] === undefined) throw new Error("prebuilt/source/package-lock.json names no node-llama-cpp");
+  return match[1];
+}
+
+async function ensureSource(target: string): Promise<void> {
+  if (existsSync(target)) return;
+  const packages = join(ROOT, "prebuilt/source");
+  const bundle = join(packages, "node_modules/node-llama-cpp/llama/gitRelease.bundle");
+  if (!existsSync(bundle)) {
+    // The same command as prebuilt/build.sh; it takes the version from the lock file.
+    const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
+    await exec(["npm", "install", "--no-save", "--ignore-scripts", "--omit=optional", ...quiet], packages);
+  }
+  // Cloned aside and renamed, so that an interrupted clone is not taken for the source.
+  const aside = `${target}.part`;
+  rmSync(aside, { recursive: true, force: true });
+  await exec(["git", "clone", "--quiet", bundle, aside], ROOT);
+  renameSync(aside, target);
+}
+
+if (import.meta.main) console.log(JSON.stringify(await ensurePeer(), null, 2));

@@ -1,0 +1,117 @@
+// Turns measurements into the markdown table and the remarks below it. Pure.
+
+import type { LoadResult } from "./load.ts";
+import type { TreeMemory } from "./processes.ts";
+import { median, pairRatio, type Ratio } from "./stats.ts";
+
+/** One run of the load client against one server. */
+export interface Measurement {
+  readonly load: LoadResult;
+  readonly memory: TreeMemory;
+  /** Processor time of the server's processes. */
+  readonly serverCpuSeconds: number;
+  /** Part of all cores' time that processes other than the server and its client used meanwhile, 0 to 1. */
+  readonly strangersShare: number;
+}
+
+/** Above this part of the machine in strangers' hands a measurement says little: two compute threads need two cores. */
+export const STRANGERS_SHARE_MAX = 0.05;
+
+/** A row: the two sides' measurements, entry i of one belonging to entry i of the other. */
+export interface Row {
+  readonly model: string;
+  readonly scenario: string;
+  readonly streams: number;
+  readonly left: readonly Measurement[];
+  readonly right: readonly Measurement[];
+}
+
+/** Markdown table of medians. Ratios are left over right, with the extremes of the pairs. */
+export function table(rows: readonly Row[], leftName: string, rightName: string): string {
+  const sides = `${leftName} / ${rightName}`;
+  const header = [
+    "model",
+    "scenario",
+    "streams",
+    `tokens/s ${sides}`,
+    "ratio (min..max)",
+    `TTFT p50 ms ${sides}`,
+    "ratio (min..max)",
+    "TTFT p95 ms",
+    "ITL p50 ms",
+    "ITL p95 ms",
+    "server CPU ms/token",
+    "RSS MiB",
+  ];
+  const lines = rows.map((row) => [row.model, row.scenario, String(row.streams), ...cells(row)]);
+  const rule = header.map((_, index) => (index < 2 ? "---" : "--:"));
+  return [header, rule, ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
+}
+
+function cells(row: Row): string[] {
+  const both = (value: (one: Measurement) => number): [number[], number[]] => [
+    row.left.map(value),
+    row.right.map(value),
+  ];
+  const speeds = both((one) => one.load.tokensPerSecond);
+  const firsts = both((one) => one.load.ttftP50Ms);
+  return [
+    medians(speeds),
+    ratio(pairRatio(...speeds)),
+    medians(firsts),
+    ratio(pairRatio(...firsts)),
+    medians(both((one) => one.load.ttftP95Ms)),
+    medians(both((one) => one.load.itlP50Ms)),
+    medians(both((one) => one.load.itlP95Ms)),
+    medians(both(cpuMsPerToken)),
+    medians(both((one) => one.memory.rssBytes / 2 ** 20)),
+  ];
+}
+
+/** Prompts included; the warm-up is on both sides of the fraction because it cannot be told apart in the server. */
+function cpuMsPerToken({ load, serverCpuSeconds }: Measurement): number {
+  return (serverCpuSeconds * 1000) / (load.tokens + load.warmupTokens);
+}
+
+function medians([left, right]: readonly [readonly number[], readonly number[]]): string {
+  return `${short(median(left))} / ${short(median(right))}`;
+}
+
+function ratio({ median: middle, min, max }: Ratio): string {
+  return `**${middle.toFixed(2)}** (${min.toFixed(2)}..${max.toFixed(2)})`;
+}
+
+/** Three significant digits, no exponent. */
+function short(value: number): string {
+  if (!Number.isFinite(value)) return "-";
+  return value >= 100 ? String(Math.round(value)) : value.toFixed(value >= 10 ? 1 : 2);
+}
+
+/** What makes a row doubtful: errors, retries, answers of other lengths on one side than on the other. */
+export function remarks(rows: readonly Row[], leftName: string, rightName: string): string[] {
+  return rows.flatMap((row) => {
+    const place = `${row.model}, ${row.scenario}, ${row.streams} streams`;
+    const found = [
+      ...troubles(row.left, `${place}, ${leftName}`),
+      ...troubles(row.right, `${place}, ${rightName}`),
+    ];
+    const [left, right] = [row.left, row.right].map((side) =>
+      side.reduce((sum, one) => sum + one.load.tokens, 0),
+    );
+    if (left !== right)
+      found.push(`${place}: answers differ in length, ${left} tokens against ${right} in all`);
+    return found;
+  });
+}
+
+function troubles(side: readonly Measurement[], place: string): string[] {
+  const errors = side.reduce((sum, one) => sum + one.load.errors, 0);
+  const resets = side.reduce((sum, one) => sum + one.load.resets, 0);
+  const strangers = Math.max(...side.map((one) => one.strangersShare));
+  const percent = `${Math.round(strangers * 100)} % of the machine`;
+  return [
+    ...(strangers > STRANGERS_SHARE_MAX ? [`${place}: other processes used up to ${percent}`] : []),
+    ...(errors > 0 ? [`${place}: ${errors} failed requests`] : []),
+    ...(resets > 0 ? [`${place}: ${resets} requests sent twice after a lost connection`] : []),
+  ];
+}

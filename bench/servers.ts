@@ -1,0 +1,114 @@
+// Starts a server for one measurement and ends it again. Both servers get the same model, threads, number of sequences
+// and context size; everything else is their own default.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Subprocess } from "bun";
+import { THREADS } from "./machine.ts";
+import { CACHE, SVC, type Peer } from "./peer.ts";
+import { spawnLogged, stopTree, treeCpuSeconds, treeMemory, type TreeMemory } from "./processes.ts";
+
+/** The two sides of a comparison. */
+export const SIDES = ["svc", "llama-server"] as const;
+export type Side = (typeof SIDES)[number];
+
+/** What a server is started with. */
+export interface ServerOptions {
+  /** GGUF file; undefined: the model inside the executable (svc only). */
+  readonly modelPath: string | undefined;
+  /** Sequences generated at the same time. */
+  readonly sequences: number;
+  /** Context of all sequences together, in tokens. */
+  readonly cells: number;
+}
+
+/** A server that answers chat requests. */
+export interface RunningServer {
+  readonly port: number;
+  memory(): TreeMemory;
+  /** Processor time used so far. */
+  cpuSeconds(): number;
+  /** Ends it, by force after ten seconds. */
+  stop(): Promise<void>;
+}
+
+// A 0.6B model loads in about a second; this is for slow disks and cold caches.
+const READY_MS_MAX = 120_000;
+
+/** Starts a server and waits until it has answered a chat request. Throws, with its last output, when it does not. */
+export async function startServer(side: Side, options: ServerOptions, peer: Peer): Promise<RunningServer> {
+  const port = freePort();
+  const command = side === "svc" ? svcCommand(options, port) : llamaServerCommand(options, port, peer);
+  const logPath = join(CACHE, "logs", `${side}.log`);
+  const child = spawnLogged(command, logPath, { XDG_CACHE_HOME: join(CACHE, "xdg") });
+  const stop = (): Promise<void> => stopTree(child);
+  try {
+    await untilAnswering(child, port);
+  } catch (error) {
+    await stop();
+    const output = readFileSync(logPath, "utf8").slice(-2000);
+    throw new Error(`${side} does not answer: ${command.join(" ")}\n${output}`, { cause: error });
+  }
+  return { port, memory: () => treeMemory(child.pid), cpuSeconds: () => treeCpuSeconds(child.pid), stop };
+}
+
+/** A port that nobody listens on now. */
+export function freePort(): number {
+  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+  const { port } = probe;
+  probe.stop(true);
+  return port;
+}
+
+function svcCommand({ modelPath, sequences, cells }: ServerOptions, port: number): string[] {
+  const model = modelPath === undefined ? [] : ["-m", modelPath];
+  const size = [
+    "--max-seqs",
+    String(sequences),
+    "--pa-context-len",
+    String(cells),
+    "--threads",
+    String(THREADS),
+  ];
+  return [SVC, "serve", ...model, "--host", "127.0.0.1", "--port", String(port), ...size];
+}
+
+function llamaServerCommand(
+  { modelPath, sequences, cells }: ServerOptions,
+  port: number,
+  peer: Peer,
+): string[] {
+  if (modelPath === undefined) throw new Error("llama-server has no model of its own");
+  const size = ["-np", String(sequences), "-c", String(cells), "--kv-unified", "-t", String(THREADS)];
+  const place = ["--host", "127.0.0.1", "--port", String(port)];
+  return [peer.server, "-m", modelPath, ...place, ...size, "--jinja", "--no-ui"];
+}
+
+async function untilAnswering(child: Subprocess, port: number): Promise<void> {
+  const deadline = performance.now() + READY_MS_MAX;
+  while (performance.now() < deadline) {
+    if (child.exitCode !== null) throw new Error(`it ended with exit code ${child.exitCode}`);
+    if (await answers(port)) return;
+    await Bun.sleep(20);
+  }
+  throw new Error(`no answer within ${READY_MS_MAX} ms`);
+}
+
+/** Whether a chat request succeeds: /health may be fine while the model still loads. */
+async function answers(port: number): Promise<boolean> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "default",
+        messages: [{ role: "user", content: "ready?" }],
+        max_tokens: 1,
+      }),
+    });
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    return false; // nobody listens yet
+  }
+}
