@@ -1,5 +1,6 @@
 // Prompts: from the canonical conversation to token ids, and the parser for what comes back.
 
+import { createHash } from "node:crypto";
 import { ServiceError } from "../src/core/error.ts";
 import { messageText, type Message } from "../src/core/message.ts";
 import type { Prompt } from "../src/core/run.ts";
@@ -49,10 +50,22 @@ interface RenderInfo {
 /** common.h: COMMON_GRAMMAR_TRIGGER_TYPE_WORD, a trigger that is a literal string. */
 const TRIGGER_WORD = 1;
 
+/** Kinds of prompts of one template for which it is remembered what tags interrupt text; more are worked out again. */
+const MUTE_KEYS_MAX = 64;
+
+/** What Mistral's templates say of ids of tool calls that they do not like. */
+const SHORT_IDS = /\bIDs?\b.*\blength 9\b/;
+
+/** The id in nine letters and digits, the only kind that some templates of Mistral take. */
+function shortId(id: string): string {
+  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : createHash("sha256").update(id).digest("hex").slice(0, 9);
+}
+
 /** A message in the form that llama.cpp's common library and the models' templates expect. */
-function toTemplateMessage(message: Message): Record<string, unknown> {
+function toTemplateMessage(message: Message, shortIds: boolean): Record<string, unknown> {
+  const toId = (id: string): string => (shortIds ? shortId(id) : id);
   const calls = message.toolCalls?.map((call) => ({
-    id: call.id,
+    id: toId(call.id),
     type: "function",
     function: { name: call.name, arguments: call.arguments },
   }));
@@ -61,9 +74,13 @@ function toTemplateMessage(message: Message): Record<string, unknown> {
     content: messageText(message),
     ...(message.reasoning === undefined ? {} : { reasoning_content: message.reasoning }),
     ...(calls === undefined || calls.length === 0 ? {} : { tool_calls: calls }),
-    ...(message.toolCallId === undefined ? {} : { tool_call_id: message.toolCallId }),
+    ...(message.toolCallId === undefined ? {} : { tool_call_id: toId(message.toolCallId) }),
     ...(message.name === undefined ? {} : { name: message.name }),
   };
+}
+
+function mustCall({ toolChoice }: Pick<ChatPrompt, "toolChoice">): boolean {
+  return toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required);
 }
 
 /** The tools that the model is shown, and whether it must call one. A choice among them hides the others. */
@@ -71,18 +88,17 @@ function templateTools({ tools, toolChoice }: ChatPrompt): Record<string, unknow
   const named = toolChoice.type === "named" ? toolChoice.names : undefined;
   const offered = named === undefined ? tools : tools.filter(({ name }) => named.includes(name));
   if (offered.length === 0 || toolChoice.type === "none") return {};
-  const must = toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required);
   return {
     tools: offered.map(({ name, description, parameters }) => ({
       type: "function",
       function: { name, description: description ?? "", parameters },
     })),
-    tool_choice: must ? "required" : "auto",
+    tool_choice: mustCall({ toolChoice }) ? "required" : "auto",
   };
 }
 
 /** The JSON that svc_render_begin takes. */
-function renderRequest(prompt: Exclude<Prompt, { type: "tokens" }>): string {
+function renderRequest(prompt: Exclude<Prompt, { type: "tokens" }>, shortIds: boolean): string {
   if (prompt.type === "text") {
     return JSON.stringify({
       prompt: prompt.text,
@@ -93,7 +109,7 @@ function renderRequest(prompt: Exclude<Prompt, { type: "tokens" }>): string {
   // The effort goes in under both names that templates use; each takes the one it knows. Spec: Reasoning rules, 4.
   const kwargs = effort === undefined ? {} : { reasoning_effort: effort, reasoning_strength: effort };
   return JSON.stringify({
-    messages: prompt.messages.map(toTemplateMessage),
+    messages: prompt.messages.map((message) => toTemplateMessage(message, shortIds)),
     enable_thinking: enabled,
     kwargs,
     ...templateTools(prompt),
@@ -117,6 +133,31 @@ function opensReasoning({
   return opened >= 0 && ends.every((end) => text.lastIndexOf(end) < opened);
 }
 
+/** See RenderedPrompt.parse. */
+function parseAnswer(native: Native, handle: Handle, text: string): ParsedMessage | undefined {
+  const bytes = cText(text);
+  // Not `partial`: it differs only in that what has left the format gives some message or other instead of none.
+  const result = native.svc_render_parse(handle, bytes, bytes.length - 1, 0);
+  if (result === null) return undefined;
+  const message = JSON.parse(takeText(native, result));
+  return {
+    content: typeof message.content === "string" ? message.content : "",
+    reasoning: message.reasoning_content ?? "",
+    toolCalls: (message.tool_calls ?? []).map(toolCall),
+  };
+}
+
+function refusal(prompt: Prompt, reason: string): ServiceError {
+  if (prompt.type !== "chat") {
+    const message = `The model cannot take this prompt: ${reason}`;
+    return new ServiceError("unsupported_capability", message, { param: "suffix" });
+  }
+  // What the template itself says, without the piece of its source around it.
+  const said = /Jinja Exception: ([^]*)/.exec(reason)?.[1] ?? reason;
+  const message = `The model's chat template rejects this conversation: ${said.trim()}`;
+  return new ServiceError("invalid_request", message, { param: "messages" });
+}
+
 class LlamaPrompt implements RenderedPrompt {
   readonly tokens: Int32Array;
   readonly format: OutputFormat;
@@ -134,16 +175,8 @@ class LlamaPrompt implements RenderedPrompt {
     this.plain = plain;
   }
 
-  parse(text: string, partial: boolean): ParsedMessage | undefined {
-    const bytes = cText(text);
-    const result = this.native.svc_render_parse(this.handle, bytes, bytes.length - 1, partial ? 1 : 0);
-    if (result === null) return undefined;
-    const message = JSON.parse(takeText(this.native, result));
-    return {
-      content: typeof message.content === "string" ? message.content : "",
-      reasoning: message.reasoning_content ?? "",
-      toolCalls: (message.tool_calls ?? []).map(toolCall),
-    };
+  parse(text: string): ParsedMessage | undefined {
+    return parseAnswer(this.native, this.handle, text);
   }
 
   free(): void {
@@ -159,6 +192,8 @@ export class LlamaTemplates {
   private readonly model: Handle;
   private readonly chat: Handle;
   private readonly vocabulary: number;
+  private readonly mute = new Map<string, ReadonlySet<string>>(); // tags that interrupt nothing, by what decides that
+  private shortIds = false; // the template takes only ids of nine letters and digits
 
   /** `source` replaces the model's own template. Throws ServiceError(model_unavailable) when it does not parse. */
   constructor(native: Native, model: Handle, vocabulary: number, source: string | undefined) {
@@ -191,30 +226,39 @@ export class LlamaTemplates {
       };
       return { take: () => ready, free: () => {} };
     }
-    const handle = this.native.svc_render_begin(this.chat, cText(renderRequest(prompt)));
-    if (handle === null) throw new Error(nativeText(this.native.svc_last_error()));
-    return {
-      take: (waitMs) => this.take(handle, prompt, waitMs),
-      free: () => this.native.svc_render_free(handle),
-    };
-  }
-
-  private take(handle: Handle, prompt: Prompt, waitMs: number): RenderedPrompt | undefined {
-    const state = this.native.svc_render_wait(handle, waitMs);
-    if (state === 0) return undefined;
-    if (state < 0) {
+    let shortIds = this.shortIds;
+    let handle = this.begin(prompt, shortIds);
+    const take = (waitMs: number): RenderedPrompt | undefined => {
+      const state = this.native.svc_render_wait(handle, waitMs);
+      if (state === 0) return undefined;
+      if (state > 0) return this.ready(handle, prompt);
       const reason = nativeText(this.native.svc_last_error());
       this.native.svc_render_free(handle);
-      if (prompt.type !== "chat") {
-        const message = `The model cannot take this prompt: ${reason}`;
-        throw new ServiceError("unsupported_capability", message, { param: "suffix" });
-      }
-      const message = `The model's chat template rejects this conversation: ${reason}`;
-      throw new ServiceError("invalid_request", message, { param: "messages" });
-    }
+      if (shortIds || !SHORT_IDS.test(reason)) throw refusal(prompt, reason);
+      this.shortIds = shortIds = true;
+      handle = this.begin(prompt, true);
+      return undefined;
+    };
+    return { take, free: () => this.native.svc_render_free(handle) };
+  }
+
+  private begin(prompt: Exclude<Prompt, { type: "tokens" }>, shortIds: boolean): Handle {
+    const handle = this.native.svc_render_begin(this.chat, cText(renderRequest(prompt, shortIds)));
+    if (handle === null) throw new Error(nativeText(this.native.svc_last_error()));
+    return handle;
+  }
+
+  private ready(handle: Handle, prompt: Prompt): RenderedPrompt {
     const tokens = this.promptTokens(handle);
-    const plain = prompt.type !== "chat";
-    return new LlamaPrompt(this.native, handle, tokens, plain ? PLAIN_FORMAT : this.format(handle), plain);
+    if (prompt.type !== "chat") return new LlamaPrompt(this.native, handle, tokens, PLAIN_FORMAT, true);
+    const format = this.format(handle, prompt);
+    if (mustCall(prompt) && format.toolGrammar === "none") {
+      this.native.svc_render_free(handle);
+      const message =
+        "A tool call cannot be required of this model: its chat template has no format for them.";
+      throw new ServiceError("unsupported_capability", message, { param: "tool_choice" });
+    }
+    return new LlamaPrompt(this.native, handle, tokens, format, false);
   }
 
   private promptTokens(handle: Handle): Int32Array {
@@ -224,27 +268,65 @@ export class LlamaTemplates {
     return tokens;
   }
 
-  private format(handle: Handle): OutputFormat {
+  private format(handle: Handle, prompt: ChatPrompt): OutputFormat {
     const info: RenderInfo = JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
+    const startsInReasoning = opensReasoning(info);
+    const names = prompt.tools.map(({ name }) => name);
     const toolMarkers = info.grammar_triggers
       .filter(({ type }) => type === TRIGGER_WORD)
       .map(({ value }) => value);
-    const tags = [info.thinking_start, ...info.thinking_ends, ...info.preserved_tokens, ...toolMarkers];
+    if (info.grammar === "" && !startsInReasoning && this.bareCalls(handle, prompt)) toolMarkers.push("{");
+    const mute = this.muteTags(handle, prompt, info, startsInReasoning);
+    const loud = info.preserved_tokens.filter((tag) => !mute.has(tag));
+    const tags = [info.thinking_start, ...info.thinking_ends, ...loud, ...toolMarkers];
     return {
       thinkingStart: info.thinking_start,
       thinkingStartTokens: this.tokenize(info.thinking_start),
       thinkingEnds: info.thinking_ends,
-      startsInReasoning: opensReasoning(info),
+      startsInReasoning,
       toolMarkers,
       toolMarkerTokens: this.tokenize(toolMarkers[0] ?? ""),
       // Triggers that are patterns must see the answer from its beginning.
       toolGrammar:
         info.grammar === "" ? "none" : info.grammar_lazy && toolMarkers.length > 0 ? "marker" : "start",
-      callMarker: this.tokenize(info.call_marker),
+      // A marker that names a function would choose among them.
+      callMarker: this.tokenize(
+        names.some((name) => info.call_marker.includes(name)) ? "" : info.call_marker,
+      ),
       stops: info.additional_stops,
       visibleTokens: this.visibleTokens(info.preserved_tokens),
       markup: [...new Set(tags.filter((tag) => tag !== ""))],
     };
+  }
+
+  /** Whether calls are JSON without any marker: then each brace may be the beginning of one. */
+  private bareCalls(handle: Handle, { tools, toolChoice }: ChatPrompt): boolean {
+    if (tools.length === 0 || toolChoice.type === "none") return false;
+    const brace = parseAnswer(this.native, handle, "{");
+    return brace !== undefined && brace.content === "" && brace.reasoning === "";
+  }
+
+  /**
+   * Of the tags that the parser wants to see, those that change nothing where they stand in plain text, such as closing
+   * ones. They may be common in text (`">`, ```` ``` ````), and the parser need not look at the whole answer for them.
+   */
+  private muteTags(
+    handle: Handle,
+    { tools, toolChoice }: ChatPrompt,
+    info: RenderInfo,
+    startsInReasoning: boolean,
+  ): ReadonlySet<string> {
+    const offered = tools.length > 0 && toolChoice.type !== "none";
+    const key = JSON.stringify([offered, startsInReasoning, info.generation_prompt, info.preserved_tokens]);
+    const known = this.mute.get(key);
+    if (known !== undefined) return known;
+    const start = startsInReasoning ? (info.thinking_ends.at(-1) ?? "") : "";
+    const content = (text: string): string | undefined =>
+      parseAnswer(this.native, handle, start + text)?.content;
+    const found = info.preserved_tokens.filter((tag) => content(`x${tag}`) === `x${tag}`);
+    if (this.mute.size >= MUTE_KEYS_MAX) this.mute.clear();
+    this.mute.set(key, new Set(found));
+    return new Set(found);
   }
 
   /** Tokens of a piece of markup, control tokens included. */

@@ -41,6 +41,11 @@ const CACHE_TYPES: Readonly<Record<CacheType, { readonly id: number; readonly by
 /** Progress is read this often while a model loads. */
 const LOAD_POLL_MS = 20;
 const LOADED = 1001;
+/**
+ * Below this size of its weights a token takes well under a millisecond, most of which more threads would spend waiting
+ * for each other, and the serving process for a core.
+ */
+const SMALL_MODEL_BYTES = 32 * 1024 * 1024;
 /** llama.cpp: LLAMA_MAX_SEQ. */
 const SLOTS_MAX = 256;
 /** Share of the free memory that the KV cache takes at most when nobody said how large it should be. */
@@ -148,6 +153,7 @@ export class LlamaBackend implements Backend {
   private readonly context: Handle;
   private readonly templates: LlamaTemplates;
   private readonly meta: ModelInfo;
+  private readonly computeThreads: number;
   private embedding: LlamaEmbedder | undefined;
   private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
@@ -158,11 +164,14 @@ export class LlamaBackend implements Backend {
     this.model = model;
     const meta: ModelInfo = JSON.parse(takeText(native, native.svc_model_info(model)));
     this.meta = meta;
-    const threads = options.threads ?? physicalCores();
+    const cores = physicalCores();
+    const threads = options.threads ?? (meta.size_bytes < SMALL_MODEL_BYTES ? 1 : cores);
+    const threadsBatch = options.threadsBatch ?? options.threads ?? cores;
+    this.computeThreads = Math.max(threads, threadsBatch);
     this.reuse = reuseMode(meta, options);
     this.maxSeqs = options.maxSeqs;
     this.slots = slotCount(meta, options);
-    this.context = this.openContext(options, chooseCells(options, meta, freemem()), threads);
+    this.context = this.openContext(options, chooseCells(options, meta, freemem()), [threads, threadsBatch]);
     this.cells = native.svc_context_get(this.context, 0);
     this.batch = native.svc_context_get(this.context, 1);
     this.ubatch = native.svc_context_get(this.context, 2);
@@ -183,6 +192,12 @@ export class LlamaBackend implements Backend {
       maxSeqs: this.maxSeqs,
       threads,
     };
+    this.tieThreads();
+  }
+
+  /** To be called when native threads have been started: compute threads keep their CPUs, the others stay free. */
+  tieThreads(): void {
+    this.native.svc_tie_threads(this.computeThreads);
   }
 
   /** Loads the model and makes its context. Throws ServiceError(model_unavailable) with the reason. */
@@ -196,14 +211,13 @@ export class LlamaBackend implements Backend {
     return new LlamaBackend(native, model, options);
   }
 
-  private openContext(options: EngineOptions, cells: number, threads: number): Handle {
+  private openContext(options: EngineOptions, cells: number, threads: readonly [number, number]): Handle {
     const type = CACHE_TYPES[options.cacheType].id;
     const { ubatch } = options;
     const batch = Math.max(options.batch, options.maxSeqs); // every sequence must be able to take part in a step
-    const threadsBatch = options.threadsBatch ?? threads;
     const unified = options.unified ? 1 : 0;
     const params = Int32Array.of(
-      ...[cells, batch, ubatch, this.slots, threads, threadsBatch, type, type],
+      ...[cells, batch, ubatch, this.slots, ...threads, type, type],
       ...[0, -1, unified, -1, 1, 0],
     );
     const context = this.native.svc_context_new(this.model, params, params.length);

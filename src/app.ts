@@ -4,7 +4,8 @@
 import { readFileSync } from "node:fs";
 import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { modelName } from "./config/model-name.ts";
-import { DRAIN_MS } from "./core/limits.ts";
+import { processEnvironment } from "./config/sources.ts";
+import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import { VERSION } from "./core/version.ts";
 import { EngineClient } from "./engine/client.ts";
 import { spawnEngine } from "./engine/host.ts";
@@ -55,7 +56,7 @@ export function startModels(options: AppOptions): Models {
     id: modelName(model),
     engine: new EngineClient({
       options: engineOptions(model, options),
-      openLink: spawnEngine,
+      openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
       queueMax: settings.server.queue_max,
       log: (line) => log(`${modelName(model)}: ${line}`),
     }),
@@ -103,10 +104,15 @@ export function startServer(options: AppOptions): RunningServer {
   };
 }
 
-/** Waits for running requests up to the deadline, then ends everything. */
+/**
+ * Waits for running requests up to the deadline, then ends everything. An answer that is complete may still be on its way
+ * to a slow reader, and one that was not learns so from its last frame: both get their time before connections are cut.
+ */
 async function drain(server: Listening, models: Models): Promise<void> {
   const deadline = performance.now() + DRAIN_MS;
   while (models.activeRuns() > 0 && performance.now() < deadline) await Bun.sleep(20);
   await models.stop();
+  const leftMs = Math.max(FLUSH_MS, deadline - performance.now());
+  await Promise.race([server.stop(false), Bun.sleep(leftMs)]);
   await server.stop(true);
 }

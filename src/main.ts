@@ -163,4 +163,10 @@ async function execute(invocation: Invocation): Promise<number> {
   }
 }
 
+/** A reader of our output that has seen enough, like `head`, is no failure. */
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(EXIT.ok);
+});
+
 void execute(parseArgs(process.argv.slice(2))).then((code) => process.exit(code));

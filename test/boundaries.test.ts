@@ -68,18 +68,18 @@ interface Words {
   readonly isAllowed: (file: string) => boolean;
 }
 
-const SCRIPTS = ["src/build.ts", "ffi/generate.ts", "src/config/document.ts"];
+const SCRIPTS = new Set(["src/build.ts", "ffi/generate.ts", "src/config/document.ts"]);
 
 const WORDS: readonly Words[] = [
   {
     pattern: /\bprocess\.exit\b/,
     what: "process.exit",
-    isAllowed: (file) => file === "src/main.ts" || SCRIPTS.includes(file),
+    isAllowed: (file) => file === "src/main.ts" || SCRIPTS.has(file),
   },
   {
     pattern: /\b(?:process|Bun|import\.meta)\.(?:env|argv)\b/,
     what: "the environment or the command line",
-    isAllowed: (file) => file === "src/main.ts" || file === "src/config/sources.ts" || SCRIPTS.includes(file),
+    isAllowed: (file) => file === "src/main.ts" || file === "src/config/sources.ts" || SCRIPTS.has(file),
   },
   {
     pattern:

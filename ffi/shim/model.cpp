@@ -20,16 +20,16 @@ namespace {
 
 std::atomic<int> verbosity{0};
 std::mutex log_mutex;
-std::string last_log_error;  // the library reports why a load failed through its log only
+std::string first_log_error;  // the library reports why a load failed through its log only
 
 void on_log(ggml_log_level level, const char * text, void *) {
     static ggml_log_level previous = GGML_LOG_LEVEL_INFO;
     std::lock_guard<std::mutex> lock(log_mutex);
     const ggml_log_level actual = level == GGML_LOG_LEVEL_CONT ? previous : level;
     previous = actual;
-    if (actual == GGML_LOG_LEVEL_ERROR) {
-        last_log_error = text;
-        while (!last_log_error.empty() && last_log_error.back() == '\n') last_log_error.pop_back();
+    if (actual == GGML_LOG_LEVEL_ERROR && first_log_error.empty()) {  // what follows the first only reports that it failed
+        first_log_error = text;
+        while (!first_log_error.empty() && first_log_error.back() == '\n') first_log_error.pop_back();
     }
     const int needed = actual == GGML_LOG_LEVEL_ERROR ? 1 : actual == GGML_LOG_LEVEL_WARN ? 1 : actual == GGML_LOG_LEVEL_INFO ? 2 : 3;
     if (verbosity.load() >= needed) {
@@ -40,7 +40,7 @@ void on_log(ggml_log_level level, const char * text, void *) {
 std::string take_log_error() {
     std::lock_guard<std::mutex> lock(log_mutex);
     std::string text;
-    text.swap(last_log_error);
+    text.swap(first_log_error);
     return text;
 }
 

@@ -71,6 +71,9 @@ SVC_API void svc_context_free(void * context);
 // 5 whether part of a sequence can be removed (0 for recurrent memory).
 SVC_API int32_t svc_context_get(void * context, int32_t which);
 SVC_API void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_batch);
+// Ties the compute threads to a CPU each, where there are at least as many as CPUs; with fewer it does nothing. Other
+// threads that exist now stay free, so call it again when more have been started. Never fails; Linux only.
+SVC_API void svc_tie_threads(int32_t n_threads);
 // One forward pass over n <= n_batch rows, given as columns [n]: token id, position, sequence id, 1 if logits are wanted.
 //   0 done; 1 no room in the cache: memory unchanged, free cells and try a smaller batch; 2 aborted;
 //   -1 bad batch: memory unchanged; < -1 compute failed: rows may be partly in the cache, remove their sequences.

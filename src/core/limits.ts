@@ -34,6 +34,8 @@ export const MESSAGES_MAX = 16_384;
 export const QUEUE_MAX = 1024;
 /** Time running requests get to finish after SIGINT/SIGTERM, milliseconds. */
 export const DRAIN_MS = 10_000;
+/** Time that last frames get to reach their clients after that, milliseconds. */
+export const FLUSH_MS = 1_000;
 /** Time an engine process gets to end by itself before it is killed, milliseconds. */
 export const ENGINE_STOP_MS = 3_000;
 /** First pause before a dead engine is started again, milliseconds; doubles up to the maximum. */

@@ -25,6 +25,11 @@ const ENGINE_DIED: ErrorData = {
     "The model's engine process ended unexpectedly while it worked on this request. It is being restarted.",
 };
 
+const STOPPED: ErrorData = {
+  code: "shutting_down",
+  message: "The server was stopped before this request was finished.",
+};
+
 /** An engine that has run this long is considered healthy: the next restart is quick again. */
 const HEALTHY_MS = 60_000;
 
@@ -35,6 +40,7 @@ export class EngineClient {
   private link: EngineLink | undefined;
   private readonly runs = new Map<RunId, EventQueue<RunEvent>>();
   private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
+  private arriving = 0; // requests that wait for the engine to be loaded
   private nextRun: RunId = 1;
   private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
   private lastError: ErrorData | undefined;
@@ -52,9 +58,9 @@ export class EngineClient {
     return this.link?.pid;
   }
 
-  /** Runs under way or waiting. */
+  /** Runs under way or waiting, for a sequence or for the engine to be there. */
   get activeRuns(): number {
-    return this.runs.size + this.embeddings.size;
+    return this.runs.size + this.embeddings.size + this.arriving;
   }
 
   /** Waits until the model is loaded. Throws ServiceError(model_unavailable) with the reason when it can't be. */
@@ -125,8 +131,8 @@ export class EngineClient {
   }
 
   private async admit(signal: AbortSignal): Promise<void> {
-    const full = (this.info?.maxSeqs ?? 0) + this.deps.queueMax;
-    if (this.activeRuns >= full && this.info !== undefined) {
+    const full = this.deps.options.maxSeqs + this.deps.queueMax;
+    if (this.activeRuns >= full) {
       throw new ServiceError(
         "queue_full",
         `${this.activeRuns} requests are already waiting for this model. Try again soon.`,
@@ -139,9 +145,15 @@ export class EngineClient {
     const aborted = Promise.withResolvers<void>();
     const onAbort = (): void => aborted.reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
+    this.arriving++;
     try {
       await Promise.race([this.ready(), aborted.promise]);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      // Why it does not load concerns the operator, who has it in the log; it may name files of the server.
+      throw unavailable("The model could not be loaded. The server's log says why; it is tried again.");
     } finally {
+      this.arriving--;
       signal.removeEventListener("abort", onAbort);
     }
   }
@@ -170,6 +182,7 @@ export class EngineClient {
       case "failed":
         // The process stays idle; it is ended so that its memory comes back, and onExit schedules the next try.
         this.lastError = message.error;
+        if (this.info !== undefined) this.deps.log(message.error.message); // the first start is told by who waits for it
         void this.link?.stop();
         break;
       case "embedded":
@@ -199,8 +212,9 @@ export class EngineClient {
   private exited(description: string): void {
     this.link = undefined;
     const wasReady = this.state === "ready";
-    for (const [id] of this.runs) this.deliver(id, { type: "error", error: ENGINE_DIED });
-    for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(ENGINE_DIED));
+    const error = this.state === "stopped" ? STOPPED : ENGINE_DIED;
+    for (const [id] of this.runs) this.deliver(id, { type: "error", error });
+    for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
     if (this.state === "stopped") return;
     if (wasReady) {
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);

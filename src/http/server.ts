@@ -25,7 +25,8 @@ const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 export function createHttp(deps: HttpDeps): AnyElysia {
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the first miss, when all routes are known
-  const app = new Elysia()
+  // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
+  const app = new Elysia({ handler: { standardHostname: false } })
     .onError(({ code, error, request, set }) => {
       if (code === "NOT_FOUND") return unroutedResponse(request, (table ??= routeTable(app.routes)));
       const id = String(set.headers[REQUEST_ID_HEADER]);

@@ -86,8 +86,8 @@ export interface RenderedPrompt {
   readonly format: OutputFormat;
   /** The answer has no markup at all: not a conversation, only text to continue. */
   readonly plain: boolean;
-  /** Parses everything the model wrote so far. undefined when finished text does not follow the format. */
-  parse(text: string, partial: boolean): ParsedMessage | undefined;
+  /** Parses everything the model wrote so far. undefined: it has left the format, whatever may still come. */
+  parse(text: string): ParsedMessage | undefined;
   free(): void;
 }
 

@@ -39,8 +39,13 @@ async function load(options: EngineOptions): Promise<Loaded> {
     send({ type: "loading", permille }),
   );
   let grammars: GrammarEngine | undefined;
-  const constraints = (): GrammarEngine =>
-    (grammars ??= new GrammarEngine(openGrammar(unpackGrammar(cacheDir)), backend.tokens()));
+  const constraints = (): GrammarEngine => {
+    if (grammars === undefined) {
+      grammars = new GrammarEngine(openGrammar(unpackGrammar(cacheDir)), backend.tokens());
+      backend.tieThreads(); // it has brought threads of its own
+    }
+    return grammars;
+  };
   return { backend, constraints };
 }
 

@@ -21,7 +21,7 @@ async function modelStatus(server: Server): Promise<string> {
 
 /** Asks until told otherwise; returns how many answers were something else than "ok". */
 function watchHealth(server: Server): () => Promise<number> {
-  let asking = true;
+  const done = new AbortController();
   const isOk = () =>
     fetch(`${server.url}/health`).then(
       ({ ok }) => ok,
@@ -29,11 +29,11 @@ function watchHealth(server: Server): () => Promise<number> {
     );
   const watch = (async () => {
     let failures = 0;
-    while (asking) if (!(await isOk())) failures++;
+    while (!done.signal.aborted) if (!(await isOk())) failures++;
     return failures;
   })();
   return () => {
-    asking = false;
+    done.abort();
     return watch;
   };
 }

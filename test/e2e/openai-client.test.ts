@@ -68,6 +68,26 @@ test("stops at max_tokens and at a stop string", async () => {
   expect(cut.choices[0]).toMatchObject({ finish_reason: "stop", message: { content: "1, 2, 3, 4, 5, 6" } });
 });
 
+test("continues a text", async () => {
+  const { choices, usage } = await client().completions.create({
+    model: "default",
+    prompt: "Once upon a time",
+    max_tokens: 8,
+    temperature: 0,
+  });
+  expect(choices[0]?.text).toMatch(/\w/);
+  expect(usage?.completion_tokens).toBeLessThanOrEqual(8);
+});
+
+test("embeds texts: unit vectors, equal for equal texts", async () => {
+  const input = ["a cat", "a cat", "the capital of France"];
+  const { data } = await client().embeddings.create({ model: "default", input });
+  const [first, second, other] = data.map(({ embedding }) => embedding);
+  expect(Math.hypot(...(first ?? []))).toBeCloseTo(1, 3);
+  expect(second).toEqual(first ?? []);
+  expect(other).not.toEqual(first ?? []);
+});
+
 test("aborts a stream by leaving its loop", async () => {
   const messages = [{ role: "user" as const, content: ENDLESS.content }];
   const stream = await client().chat.completions.create({ ...question, messages, stream: true });

@@ -123,6 +123,15 @@ describe("other routes", () => {
     });
   });
 
+  test.each(["svc", "x", "a.b:80"])("a host that is called %p is served like any other", async (host) => {
+    const models = await fetch(`${server().url}/v1/models`, { headers: { host } });
+    expect(models.status).toBe(200);
+    const answer = await postChat(server().url, ask(CAPITAL), {
+      headers: { host, "content-type": "application/json" },
+    });
+    expect(answer.status).toBe(200);
+  });
+
   test("a browser of another origin may call", async () => {
     const preflight = await fetch(server().url + CHAT, {
       method: "OPTIONS",

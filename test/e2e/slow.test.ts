@@ -1,11 +1,20 @@
 // What takes long by its nature. Skipped, visibly, unless SVC_SLOW_TESTS=1.
 
 import { describe, expect, test } from "bun:test";
+import { connect } from "node:net";
 import { DRAIN_MS, ENGINE_STOP_MS } from "../../src/core/limits.ts";
 import { startServer } from "../helpers/binary.ts";
-import { ask, CAPITAL, completeText, ENDLESS, FIRST_TEXT, openStream } from "../helpers/chat-client.ts";
+import {
+  ask,
+  CAPITAL,
+  completeText,
+  COUNT_100,
+  ENDLESS,
+  FIRST_TEXT,
+  openStream,
+} from "../helpers/chat-client.ts";
 import { isAlive } from "../helpers/processes.ts";
-import { within } from "../helpers/until.ts";
+import { until, within } from "../helpers/until.ts";
 
 const SKIP = process.env["SVC_SLOW_TESTS"] !== "1";
 
@@ -38,6 +47,29 @@ describe("slow (SVC_SLOW_TESTS=1 runs these)", () => {
       expect(isAlive(engine)).toBe(false);
       const { errors } = await stream.finish();
       expect(errors).toHaveLength(1);
+    },
+    60_000,
+  );
+
+  test.skipIf(SKIP)(
+    "a client that reads slowly gets the rest of its answer although the server is asked to stop",
+    async () => {
+      const server = await startServer(["--max-seqs", "1"]);
+      const body = JSON.stringify(
+        ask(COUNT_100, { stream: true, n: 32, logprobs: true, top_logprobs: 20 }), // 25 MB, more than sockets hold
+      );
+      const head = ["POST /v1/chat/completions HTTP/1.1", "host: localhost", "connection: close"];
+      const socket = connect(Number(new URL(server.url).port), "127.0.0.1").pause();
+      socket.write([...head, `content-length: ${Buffer.byteLength(body)}`, "", body].join("\r\n"));
+      await until("it runs", () => socket.bytesWritten > body.length);
+      // There is one sequence: once this is answered, the run above is over.
+      expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+      server.kill("SIGTERM");
+      await server.says("Stopping");
+      let received = "";
+      for await (const chunk of socket) received += String(chunk);
+      expect(received.includes("data: [DONE]")).toBe(true); // too long to be printed
+      expect(await within(5_000, "the server ends", server.exited)).toBe(0);
     },
     60_000,
   );

@@ -131,3 +131,11 @@ test("the queue is bounded: beyond it 429, at once and with Retry-After", async 
   expect((await queued.finish()).text).toBe(CAPITAL.answer);
   expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
 });
+
+test("the queue is bounded while the model is still loading, too", async () => {
+  const server = await startServer(["--max-seqs", "1", "--queue-max", "1"]);
+  const responses = await Promise.all(Array.from({ length: 20 }, () => postChat(server.url, ask(CAPITAL))));
+  const statuses = responses.map(({ status }) => status);
+  expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0);
+});

@@ -3,7 +3,14 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { HAS_TERMINAL, newFolder, openTerminal, runBinary, type Terminal } from "../helpers/binary.ts";
+import {
+  HAS_TERMINAL,
+  newFolder,
+  openTerminal,
+  runBinary,
+  runShell,
+  type Terminal,
+} from "../helpers/binary.ts";
 import { CAPITAL, ENDLESS } from "../helpers/chat-client.ts";
 import { within } from "../helpers/until.ts";
 
@@ -20,17 +27,19 @@ describe("one answer", () => {
     expect(answer).toEqual({ exit: 0, out: `${CAPITAL.answer}\n`, err: "" });
   });
 
-  test.each([
-    ["run", "chat.toml"],
-    ["from-config", "-f", "chat.toml"],
-  ])("-i, by way of %s", async (...words) => {
-    const answer = await runBinary([...words, "-i", CAPITAL.content], { cwd });
+  test.each(["run chat.toml", "from-config -f chat.toml"])("-i, by way of %s", async (words) => {
+    const answer = await runBinary([...words.split(" "), "-i", CAPITAL.content], { cwd });
     expect(answer).toEqual({ exit: 0, out: `${CAPITAL.answer}\n`, err: "" });
   });
 
   test("no text at all is a mistake, 2", async () => {
     const answer = await runBinary(["run", "chat.toml"], { cwd, stdin: "" });
     expect([answer.exit, answer.out]).toEqual([2, ""]);
+  });
+
+  test("a reader that has seen enough ends it without a complaint", async () => {
+    const line = `{ "$0" run chat.toml -i "${ENDLESS.content}"; echo $? >&2; } | head -c 4`;
+    expect(await runShell(line, { cwd })).toEqual({ exit: 0, out: "1, 2", err: "0\n" });
   });
 
   test("a file that says run wins over the word serve, and that is said", async () => {

@@ -16,7 +16,7 @@ const START_MS = 30_000;
 const STOP_MS = 20_000;
 
 /** Path of the executable under test. Throws when there is none. */
-export function binaryPath(): string {
+function binaryPath(): string {
   const path = resolve(process.env["SVC_BINARY"] ?? join(import.meta.dir, "../../svc"));
   if (existsSync(path)) return path;
   throw new Error(`there is no executable ${path}: make it with "npm run build", or name one in SVC_BINARY`);
@@ -80,15 +80,27 @@ export interface Ended {
 }
 
 /** Runs the executable to its end, which must come within 30 s. */
-export async function runBinary(
+export function runBinary(
   args: readonly string[],
   options: RunOptions & { readonly stdin?: string } = {},
 ): Promise<Ended> {
   const { stdin, ...rest } = options;
-  const child = spawnBinary(args, { ...rest, ...(stdin === undefined ? {} : { stdin: Buffer.from(stdin) }) });
+  return ended(spawnBinary(args, { ...rest, ...(stdin === undefined ? {} : { stdin: Buffer.from(stdin) }) }));
+}
+
+/** The same with a line for the shell, in which "$0" is the executable. */
+export function runShell(line: string, options: RunOptions = {}): Promise<Ended> {
+  return ended(spawnBinary([], { ...options, command: ["sh", "-c", line, binaryPath()] }));
+}
+
+async function ended(child: ReturnType<typeof spawnBinary>): Promise<Ended> {
   const killer = setTimeout(() => child.kill("SIGKILL"), START_MS);
   try {
-    const [out, err, exit] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const [out, err, exit] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
     return { exit, out, err };
   } finally {
     clearTimeout(killer);
@@ -127,7 +139,7 @@ export function openTerminal(words: string, cwd: string): Terminal {
     type: (keys) => {
       const { stdin } = child;
       if (typeof stdin !== "object") throw new Error("the terminal has no keyboard");
-      stdin.write(keys);
+      void stdin.write(keys);
       void stdin.flush();
     },
     shows: async (pattern) => {

@@ -109,12 +109,17 @@ export async function streamed(url: string, body: Record<string, unknown>): Prom
   return (await openStream(url, body)).finish();
 }
 
-type Payload = ChatCompletionChunkResponse | { readonly error: StreamedAnswer["errors"][number] };
+interface Payload extends Partial<ChatCompletionChunkResponse> {
+  readonly error?: StreamedAnswer["errors"][number];
+}
+
+function isChunk(payload: Payload): payload is ChatCompletionChunkResponse {
+  return payload.error === undefined;
+}
 
 function readAnswer(raw: string): StreamedAnswer {
   const payloads = parseDoneStream(raw) as readonly Payload[];
-  const chunks = payloads.filter((payload) => !("error" in payload));
-  const errors = payloads.flatMap((payload) => ("error" in payload ? [payload.error] : []));
+  const chunks = payloads.filter(isChunk);
   const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
-  return { raw, chunks, text, errors };
+  return { raw, chunks, text, errors: payloads.flatMap(({ error }) => error ?? []) };
 }

@@ -26,9 +26,9 @@ class ToyPrompt implements RenderedPrompt {
   readonly plain = false;
   charsRead = 0;
 
-  parse(text: string, partial: boolean): ParsedMessage | undefined {
+  parse(text: string): ParsedMessage | undefined {
     this.charsRead += text.length;
-    const cut = partial ? text.replace(/<[a-z_/]*$/, "") : text;
+    const cut = text.replace(/<[a-z_/]*$/, "");
     const [, reasoning = "", rest = ""] = /^(?:<think>([^]*?)(?:<\/think>|$))?([^]*)$/.exec(cut) ?? [];
     const [content = "", ...calls] = rest.split("<tool_call>");
     const toolCalls = calls.map((call) => {
@@ -36,7 +36,6 @@ class ToyPrompt implements RenderedPrompt {
       const [, name = "", args = ""] = /^\{"name": "([a-z]+)", "arguments": ([^]*?)\}?$/.exec(body) ?? [];
       return { id: "", name, arguments: args };
     });
-    if (!partial && calls.some((call) => !call.includes("</tool_call>"))) return undefined;
     return { content: calls.length > 0 ? content.trimEnd() : content, reasoning, toolCalls };
   }
 

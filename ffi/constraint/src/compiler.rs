@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::cache::{Cache, Template};
 use crate::constraint;
-use crate::guard::{contain, tidy, Reason};
+use crate::guard::{contain, Reason};
 use crate::matcher::Matcher;
 use crate::vocabulary::{Lookup, Vocabulary};
 
@@ -149,6 +149,7 @@ impl Work {
 
 fn compile(text: &str, lookup: Arc<Lookup>, lanes: usize) -> Result<Template, Reason> {
     let grammar = constraint::read(text)?;
-    let parser = lookup.factory.create_parser(grammar.top).map_err(tidy)?;
-    Ok(Template::new(Matcher::new(parser, lookup, grammar.json)?, lanes))
+    let json = grammar.json;
+    let parser = lookup.parser(grammar)?;
+    Ok(Template::new(Matcher::new(parser, lookup, json)?, lanes))
 }

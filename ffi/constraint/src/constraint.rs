@@ -10,6 +10,8 @@ use crate::schema;
 
 /// Longest constraint, bytes of its JSON text.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
+/// Longest Lark grammar, bytes. Its compiler recurses along rules: this keeps it within a quarter of its stack.
+const LARK_BYTES_MAX: usize = 64 * 1024;
 /// Brackets that may be open at once in a regular expression or Lark grammar: their parsers recurse.
 const DEPTH_MAX: usize = 200;
 
@@ -88,6 +90,9 @@ fn check_depth(text: &str) -> Result<(), Reason> {
 /// A Lark grammar whose inline schemas (`%json {…}`) went through the same preparation as any other schema.
 fn prepare_lark(grammar: &str) -> Result<String, Reason> {
     const INLINE: &str = "%json";
+    if grammar.len() > LARK_BYTES_MAX {
+        return Err(format!("the Lark grammar is longer than {LARK_BYTES_MAX} bytes"));
+    }
     let mut out = String::with_capacity(grammar.len());
     let mut rest = grammar;
     while let Some((before, after)) = rest.split_once(INLINE) {

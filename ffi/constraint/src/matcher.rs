@@ -2,12 +2,25 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 use llguidance::TokenParser;
 
 use crate::guard::{contain, tidy, Reason};
 use crate::numbers::NumberGuard;
 use crate::vocabulary::Lookup;
+
+/// Processor time of one step. llguidance counts fuel, but what a unit costs depends on the grammar: an ambiguous one gets
+/// slower with every token, and a token's turn must not keep all other answers waiting. Usual steps take 0.1 ms.
+const STEP_TIME_MAX: Duration = Duration::from_millis(200);
+
+/// Processor time of this thread; a busy machine is not the grammar's fault.
+fn thread_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable; the clock exists on every platform that svc is built for.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
 
 #[derive(Clone, PartialEq)]
 enum State {
@@ -42,6 +55,9 @@ impl Matcher {
         let numbers = json.then(NumberGuard::new);
         let mut matcher = Self { parser, lookup, numbers, state: State::Open, spoiled: Arc::default() };
         matcher.attempt(Self::settle)?;
+        // What fails at its first step is refused while there is still somebody to tell. It also warms the lexer up.
+        let words = matcher.words();
+        matcher.mask(&mut vec![0; words])?;
         Ok(matcher)
     }
 
@@ -69,7 +85,11 @@ impl Matcher {
         if let State::Failed(reason) = &self.state {
             return Err(reason.clone());
         }
-        let result = contain(|| step(self));
+        let start = thread_time();
+        let mut result = contain(|| step(self));
+        if result.is_ok() && thread_time().saturating_sub(start) > STEP_TIME_MAX {
+            result = Err("the grammar takes too long to follow".into());
+        }
         if let Err(reason) = &result {
             self.state = State::Failed(reason.clone());
             self.spoiled.store(true, Ordering::Relaxed);

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use llguidance::api::{GrammarInit, ParserLimits};
 use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
-use llguidance::ParserFactory;
+use llguidance::{Logger, ParserFactory, TokenParser};
 
+use crate::constraint::Grammar;
 use crate::guard::{tidy, Reason};
 use crate::numbers::NumberTokens;
 
@@ -15,15 +17,33 @@ const CONTROL: u8 = 2;
 /// toktrie asserts that no token is longer; no answer needs one.
 const TOKEN_BYTES_MAX: usize = 1000;
 
-/// Regular expressions that llguidance reads with each token; see its ParserLimits for the speeds behind the numbers.
-/// What a request can make it spend: about 60 ms to build a lexer, 15 ms on one mask.
+// What a request can make llguidance spend; see its ParserLimits for the speeds behind the numbers.
+/// To build a lexer: 100 ms or so.
 const INITIAL_LEXER_FUEL: u64 = 3_000_000;
+/// To lex for one mask: 15 ms.
 const STEP_LEXER_FUEL: u64 = 200_000;
+/// To parse for one mask: 3 ms.
 const STEP_ITEMS_MAX: usize = 50_000;
 const ROW_ITEMS_MAX: usize = 2_000;
+/// In JSON an object takes about four items for each of its optional properties, and its rows are cheap.
+const JSON_ROW_ITEMS_MAX: usize = 10_000;
+const JSON_STEP_ITEMS_MAX: usize = 500_000;
 /// 1 to 2 KB each.
 const LEXER_STATES_MAX: usize = 50_000;
-const GRAMMAR_SYMBOLS_MAX: usize = 500_000;
+const GRAMMAR_SYMBOLS_MAX: usize = 200_000;
+
+fn limits(json: bool) -> ParserLimits {
+    ParserLimits {
+        initial_lexer_fuel: INITIAL_LEXER_FUEL,
+        step_lexer_fuel: STEP_LEXER_FUEL,
+        step_max_items: if json { JSON_STEP_ITEMS_MAX } else { STEP_ITEMS_MAX },
+        max_items_in_row: if json { JSON_ROW_ITEMS_MAX } else { ROW_ITEMS_MAX },
+        max_lexer_states: LEXER_STATES_MAX,
+        max_grammar_size: GRAMMAR_SYMBOLS_MAX,
+        verbose_errors: false,
+        ..ParserLimits::default()
+    }
+}
 
 /// The vocabulary as the caller gave it.
 pub struct Vocabulary {
@@ -78,7 +98,7 @@ fn word(text: &[u8], flag: u8) -> Vec<u8> {
 
 /// The lookup structures of a vocabulary, built once.
 pub struct Lookup {
-    pub factory: ParserFactory,
+    factory: ParserFactory,
     pub env: TokEnv,
     pub numbers: NumberTokens,
 }
@@ -94,14 +114,14 @@ impl Lookup {
         let slices = &SlicedBiasComputer::json_slices()[1..];
         let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), slices).map_err(tidy)?;
         factory.quiet();
-        let limits = factory.limits_mut();
-        limits.initial_lexer_fuel = INITIAL_LEXER_FUEL;
-        limits.step_lexer_fuel = STEP_LEXER_FUEL;
-        limits.step_max_items = STEP_ITEMS_MAX;
-        limits.max_items_in_row = ROW_ITEMS_MAX;
-        limits.max_lexer_states = LEXER_STATES_MAX;
-        limits.max_grammar_size = GRAMMAR_SYMBOLS_MAX;
-        limits.verbose_errors = false;
         Ok(Self { factory, env, numbers })
+    }
+
+    /// Compiles a grammar.
+    pub fn parser(&self, grammar: Grammar) -> Result<TokenParser, Reason> {
+        let init = GrammarInit::Serialized(grammar.top);
+        let quiet = Logger::new(0, 0);
+        let none = InferenceCapabilities::default();
+        self.factory.create_parser_from_init_ext(init, quiet, none, limits(grammar.json)).map_err(tidy)
     }
 }

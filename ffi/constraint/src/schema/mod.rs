@@ -18,8 +18,10 @@ use serde_json::{json, Map, Value};
 use crate::guard::Reason;
 use references::{join, References};
 
-/// Schemas in one schema.
-const SCHEMAS_MAX: usize = 10_000;
+/// Schemas in one schema. llguidance's work grows with their square: this many take about a second.
+const SCHEMAS_MAX: usize = 5_000;
+/// Of `patternProperties`, which are compared with each other.
+const PATTERNS_MAX: usize = 100;
 
 /// White space that a model may put between tokens: one blank or tab, or a line break with its indentation. Bounded, as a
 /// model can otherwise go on with nothing but white space for ever.
@@ -75,7 +77,14 @@ type Object = Map<String, Value>;
 
 /// The schema for llguidance, references gathered in `$defs`. The reason names the keyword and where it stands.
 pub fn prepare(schema: &Value) -> Result<Value, Reason> {
-    let mut writer = Writer { references: References::new(schema), names: HashMap::new(), queue: Vec::new(), count: 0 };
+    let mut writer = Writer {
+        references: References::new(schema),
+        names: HashMap::new(),
+        queue: Vec::new(),
+        copying: Vec::new(),
+        count: 0,
+        patterns: 0,
+    };
     let mut root = match writer.schema(schema, "")? {
         Value::Object(map) => map,
         Value::Bool(true) => Object::new(),
@@ -105,10 +114,13 @@ struct Writer<'a> {
     names: HashMap<String, String>,
     /// Targets that are still to be written. Not recursion: a chain of references may be long.
     queue: Vec<(String, String)>,
+    /// Targets that are being copied out.
+    copying: Vec<String>,
     count: usize,
+    patterns: usize,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
     fn schema(&mut self, schema: &Value, at: &str) -> Result<Value, Reason> {
         self.count += 1;
         if self.count > SCHEMAS_MAX {
@@ -176,7 +188,8 @@ impl Writer<'_> {
             "additionalItems" if map.get("items").is_some_and(Value::is_array) => {
                 return Ok(Some(("items", self.schema(value, &here())?)));
             }
-            "allOf" | "anyOf" | "oneOf" => self.list(value, &here())?,
+            "oneOf" => self.exclusive(value, &here())?,
+            "allOf" | "anyOf" => self.list(value, &here())?,
             "required" => values::names(value)?,
             "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
                 values::count(key, value)?
@@ -195,6 +208,10 @@ impl Writer<'_> {
 
     fn members(&mut self, value: &Value, at: &str, patterns: bool) -> Result<Value, Reason> {
         let map = value.as_object().ok_or("`properties` and `patternProperties` must be objects")?;
+        self.patterns += if patterns { map.len() } else { 0 };
+        if self.patterns > PATTERNS_MAX {
+            return Err(format!("`patternProperties` has more than {PATTERNS_MAX} patterns in all"));
+        }
         let mut out = Object::new();
         for (name, schema) in map {
             let written = self.schema(schema, &join(at, name))?;
@@ -208,6 +225,24 @@ impl Writer<'_> {
         let list = value.as_array().filter(|list| !list.is_empty()).ok_or("a list of schemas must not be empty")?;
         let written = list.iter().enumerate().map(|(index, schema)| self.schema(schema, &format!("{at}/{index}")));
         written.collect::<Result<Vec<_>, _>>().map(Value::Array)
+    }
+
+    /// The alternatives of a `oneOf`, references copied out: llguidance has to see that no two can be met at once.
+    fn exclusive(&mut self, value: &Value, at: &str) -> Result<Value, Reason> {
+        let Value::Array(mut options) = self.list(value, at)? else { return Ok(value.clone()) };
+        for (option, index) in options.iter_mut().zip(0..) {
+            let source = &value[index];
+            let alone = option.as_object().is_some_and(|map| map.len() == 1);
+            let Some(reference) = source.get("$ref").and_then(Value::as_str).filter(|_| alone) else { continue };
+            let pointer = self.references.resolve(reference, at)?;
+            if self.copying.contains(&pointer) {
+                continue; // it contains itself
+            }
+            self.copying.push(pointer.clone());
+            *option = self.schema(self.references.get(&pointer), &pointer)?;
+            self.copying.pop();
+        }
+        Ok(Value::Array(options))
     }
 
     fn reference(&mut self, reference: &str, at: &str) -> Result<String, Reason> {

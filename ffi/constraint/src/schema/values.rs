@@ -90,13 +90,36 @@ pub fn bounds(map: &Object) -> Result<Object, Reason> {
             out.insert(exclusive.into(), as_json(number));
         }
     }
+    if out.get("exclusiveMaximum") == Some(&json!(0)) {
+        // llguidance would allow "-0", which is no less than 0.
+        out.shift_remove("exclusiveMaximum");
+        let maximum = out.get("maximum").and_then(Value::as_f64).unwrap_or(0.0).min(-SMALLEST);
+        out.insert("maximum".into(), json!(maximum));
+    }
     if let Some(step) = number(map, "multipleOf")? {
         if step <= 0.0 {
             return Err("`multipleOf` must be greater than 0".into());
         }
         out.insert("multipleOf".into(), as_json(step));
+        // A number with too many digits would be rounded to one that is no multiple.
+        let largest = largest_multiple(step);
+        if !out.contains_key("minimum") && !out.contains_key("exclusiveMinimum") {
+            out.insert("minimum".into(), as_json(-largest));
+        }
+        if !out.contains_key("maximum") && !out.contains_key("exclusiveMaximum") {
+            out.insert("maximum".into(), as_json(largest));
+        }
     }
     Ok(out)
+}
+
+/// Up to here a number with as many decimal places as `step` has is told from its neighbours: 15 digits in all.
+fn largest_multiple(step: f64) -> f64 {
+    if step.fract() == 0.0 {
+        return EXACT_MAX;
+    }
+    let places = (1..=9).find(|&places| (step * 10_f64.powi(places)).fract() == 0.0).unwrap_or(9);
+    10_f64.powi(15 - places) - 1.0
 }
 
 /// A model may repeat a free name, which a parser then counts once.

@@ -1,0 +1,89 @@
+// Where threads run.
+//
+// llama.cpp's compute threads meet at a barrier about a hundred times a token and spin there for a while. If the scheduler
+// puts two of them on one CPU, because another program keeps the next one busy, each barrier lasts a time slice: a token
+// that takes half a millisecond was measured to take 950. So where there is a compute thread for every CPU, each is tied
+// to its own. Threads created by a tied thread inherit the tie; all others of the process are set free again.
+
+#include "guard.h"
+#include "svc_llama.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#ifdef __linux__
+
+#include <dirent.h>
+#include <omp.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace {
+
+// The CPUs this process may use, as they were before anything was tied.
+const cpu_set_t & allowed() {
+    static const cpu_set_t set = [] {
+        cpu_set_t s;
+        CPU_ZERO(&s);
+        if (sched_getaffinity(0, sizeof(s), &s) != 0) CPU_SET(0, &s);
+        return s;
+    }();
+    return set;
+}
+
+std::vector<int> allowed_list() {
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &allowed())) cpus.push_back(cpu);
+    }
+    return cpus;
+}
+
+void tie(pid_t thread, int cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(thread, sizeof(one), &one);  // a refusal costs speed only
+}
+
+// Ties the compute threads, each to one of the CPUs; returns their ids.
+std::set<pid_t> tie_compute_threads(int32_t n, const std::vector<int> & cpus) {
+    std::set<pid_t> tied;
+    #pragma omp parallel num_threads(n)
+    {
+        const pid_t thread = (pid_t) syscall(SYS_gettid);
+        tie(thread, cpus[omp_get_thread_num() % cpus.size()]);
+        #pragma omp critical
+        tied.insert(thread);
+    }
+    return tied;
+}
+
+void free_others(const std::set<pid_t> & tied) {
+    DIR * tasks = opendir("/proc/self/task");
+    if (tasks == nullptr) return;
+    while (const dirent * entry = readdir(tasks)) {
+        const pid_t thread = atoi(entry->d_name);
+        if (thread > 0 && tied.count(thread) == 0) sched_setaffinity(thread, sizeof(cpu_set_t), &allowed());
+    }
+    closedir(tasks);
+}
+
+}  // namespace
+
+void svc_tie_threads(int32_t n_threads) {
+    svc::guard<int32_t>(-1, [&] {
+        const std::vector<int> cpus = allowed_list();
+        if (n_threads < 2 || (size_t) n_threads < cpus.size()) return 0;
+        free_others(tie_compute_threads(n_threads, cpus));
+        return 0;
+    });
+}
+
+#else
+
+void svc_tie_threads(int32_t) { }
+
+#endif

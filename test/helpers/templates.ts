@@ -1,0 +1,75 @@
+// Real chat templates of many model families, from the llama.cpp source that prebuilt/build.sh compiles. They are other
+// people's work and not part of this repository: the first use unpacks them into node_modules/.cache.
+
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+const ROOT = join(import.meta.dir, "../..");
+const SOURCE = join(ROOT, "prebuilt/source");
+const PACKAGE = join(SOURCE, "node_modules/node-llama-cpp");
+const CACHE = join(ROOT, "node_modules/.cache/svc-templates");
+const FOLDER = "models/templates";
+/** Downloading the package takes a while; a network that does not answer must not hold up the tests for ever. */
+const COMMAND_MS_MAX = 180_000;
+
+/** Template sources by file name without .jinja, or why there are none. */
+export type Templates =
+  | { readonly type: "found"; readonly sources: ReadonlyMap<string, string> }
+  | { readonly type: "missing"; readonly reason: string };
+
+/** The templates; unpacked, and if need be downloaded, the first time. */
+export function chatTemplates(): Templates {
+  try {
+    const dir = join(CACHE, pinnedVersion());
+    if (!existsSync(dir)) unpack(dir);
+    const files = readdirSync(dir).filter((name) => name.endsWith(".jinja"));
+    const read = (name: string): string => readFileSync(join(dir, name), "utf8");
+    return {
+      type: "found",
+      sources: new Map(files.map((name) => [name.slice(0, -".jinja".length), read(name)])),
+    };
+  } catch (error) {
+    return { type: "missing", reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function pinnedVersion(): string {
+  const { dependencies } = JSON.parse(readFileSync(join(SOURCE, "package.json"), "utf8"));
+  return String(dependencies["node-llama-cpp"]);
+}
+
+function installedVersion(): string | undefined {
+  const file = join(PACKAGE, "package.json");
+  return existsSync(file) ? String(JSON.parse(readFileSync(file, "utf8")).version) : undefined;
+}
+
+function run(cwd: string, ...command: string[]): void {
+  const { success, stderr } = Bun.spawnSync(command, {
+    cwd,
+    stdout: "ignore",
+    stderr: "pipe",
+    timeout: COMMAND_MS_MAX,
+  });
+  if (!success)
+    throw new Error(`${command.slice(0, 2).join(" ")} failed: ${String(stderr).trim().slice(-300)}`);
+}
+
+/** Puts the templates into `dir`, which appears only when it is complete. */
+function unpack(dir: string): void {
+  if (installedVersion() !== pinnedVersion()) {
+    // As in prebuilt/build.sh, which says why.
+    run(
+      SOURCE,
+      ...["npm", "install", "--no-save", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"],
+    );
+  }
+  mkdirSync(CACHE, { recursive: true });
+  const work = mkdtempSync(join(CACHE, "unpack-"));
+  try {
+    run(work, "git", "clone", "--quiet", "--bare", join(PACKAGE, "llama/gitRelease.bundle"), "llama.git");
+    run(work, "git", "--git-dir=llama.git", "--work-tree=.", "checkout", "--quiet", "HEAD", "--", FOLDER);
+    if (!existsSync(dir)) renameSync(join(work, FOLDER), dir);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
