@@ -2,17 +2,21 @@
 // Needs no weights: a vocabulary-only GGUF will do. Walks through each schema with random tokens and times every mask.
 
 import { performance } from "node:perf_hooks";
+import { join } from "node:path";
+import { unpackGrammar, unpackLibraries } from "../ffi/embedded.ts";
+import { GrammarEngine } from "../ffi/grammar.ts";
+import { openGrammar, openNative } from "../ffi/library.ts";
 import type { Constraint } from "../src/core/constraint.ts";
 import type { Matcher } from "../src/worker/constraint-backend.ts";
 import {
   allowedTokens,
   compile,
-  grammarEngine,
   loadVocabulary,
   randomBelow,
   type TestVocabulary,
 } from "../test/helpers/grammar.ts";
 
+const CACHE = join(import.meta.dir, ".cache/masks");
 const ROWS = 32;
 const STEPS = 200;
 const CLOSING = /^["}\]]/;
@@ -43,14 +47,17 @@ const CONSTRAINTS: Readonly<Record<string, Constraint>> = {
   "regular expression": { type: "regex", pattern: "(\\w{3,12} ){200}" },
   "Lark calculator": {
     type: "lark",
-    grammar: 'start: sum\nsum: prod (/[+-]/ prod)*\nprod: atom (/[*\\/]/ atom)*\natom: /[0-9]+/ | "(" sum ")"',
+    grammar:
+      'start: sum\nsum: prod (/[+-]/ prod)*\nprod: atom (/[*\\/]/ atom)*\natom: /[0-9]+/ | "(" sum ")"',
   },
 };
 
 function quantiles(times: readonly number[]): string {
   const sorted = [...times].sort((a, b) => a - b);
   const at = (share: number): string =>
-    (1000 * (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0)).toFixed(0).padStart(6);
+    (1000 * (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0))
+      .toFixed(0)
+      .padStart(6);
   return `p50 ${at(0.5)}  p99 ${at(0.99)}  max ${at(1)} us`;
 }
 
@@ -62,10 +69,16 @@ function timed<T>(times: number[], action: () => T): T {
 }
 
 /** The next token of a random answer, in which strings end after a while. undefined at its end. */
-function draw(matcher: Matcher, vocabulary: TestVocabulary, below: (n: number) => number): number | undefined {
+function draw(
+  matcher: Matcher,
+  vocabulary: TestVocabulary,
+  below: (n: number) => number,
+): number | undefined {
   const inside = allowedTokens(matcher.mask).filter((token) => ((vocabulary.flags[token] ?? 0) & 1) === 0);
   if (below(8) > 0) return inside[below(inside.length)];
-  const closing = inside.filter((token) => CLOSING.test(Buffer.from(vocabulary.texts[token] ?? []).toString("latin1")));
+  const closing = inside.filter((token) =>
+    CLOSING.test(Buffer.from(vocabulary.texts[token] ?? []).toString("latin1")),
+  );
   return closing[below(closing.length)] ?? inside[below(inside.length)];
 }
 
@@ -89,8 +102,11 @@ function follow(matcher: Matcher, vocabulary: TestVocabulary): { masks: number[]
 }
 
 /** Masks of many rows at different places, on the engine's threads. */
-function batch(engine: ReturnType<typeof grammarEngine>, matcher: Matcher, vocabulary: TestVocabulary): number[] {
-  const rows = Array.from({ length: ROWS }, (_, row) => ({ matcher: matcher.clone(), below: randomBelow(row) }));
+function batch(engine: GrammarEngine, matcher: Matcher, vocabulary: TestVocabulary): number[] {
+  const rows = Array.from({ length: ROWS }, (_, row) => ({
+    matcher: matcher.clone(),
+    below: randomBelow(row),
+  }));
   const times: number[] = [];
   for (let step = 0; step < STEPS / 4; step++) {
     timed(times, () => {
@@ -113,13 +129,17 @@ function batch(engine: ReturnType<typeof grammarEngine>, matcher: Matcher, vocab
 
 function main(): void {
   const [path, threads] = process.argv.slice(2);
-  const vocabulary = loadVocabulary(path);
+  if (path === undefined) throw new Error("usage: bun bench/masks.ts MODEL.gguf [THREADS]");
+  const vocabulary = loadVocabulary(path, openNative(unpackLibraries(CACHE), 0));
+  const library = openGrammar(unpackGrammar(CACHE));
   const start = performance.now();
-  const engine = grammarEngine(vocabulary, Number(threads ?? 1));
+  const engine = new GrammarEngine(library, vocabulary, Number(threads ?? 1));
   const opened = performance.now();
   compile(engine, { type: "regex", pattern: "a" }).free();
   const built = performance.now();
-  console.log(`${vocabulary.size} tokens: open ${(opened - start).toFixed(0)} ms, lookup ${(built - opened).toFixed(0)} ms beside`);
+  console.log(
+    `${vocabulary.size} tokens: open ${(opened - start).toFixed(0)} ms, lookup ${(built - opened).toFixed(0)} ms beside`,
+  );
   for (const [name, constraint] of Object.entries(CONSTRAINTS)) {
     const compiles: number[] = [];
     const matcher = timed(compiles, () => compile(engine, constraint));

@@ -126,7 +126,8 @@ export class GrammarEngine implements ConstraintBackend {
   /** threads: how many compute masks. Throws when the vocabulary has no ending token. */
   constructor(native: GrammarNative, vocabulary: Vocabulary, threads = 1) {
     const { bytes, lengths } = columns(vocabulary);
-    const engine = native.svc_grammar_open(bytes, lengths, vocabulary.flags, vocabulary.size, threads);
+    const { size, flags } = vocabulary;
+    const engine = native.svc_grammar_open(bytes, bytes.length, lengths, flags, size, threads);
     if (engine === null) throw new Error(nativeText(native.svc_grammar_last_error()));
     this.native = native;
     this.engine = engine;

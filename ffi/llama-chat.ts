@@ -133,6 +133,14 @@ function opensReasoning({
   return opened >= 0 && ends.every((end) => text.lastIndexOf(end) < opened);
 }
 
+/** What to begin a call with. Not a marker that names a function, which would choose among them (Qwen3-Coder's do). */
+function callMarker(
+  { call_marker: marker, preserved_tokens: tags }: RenderInfo,
+  { tools }: ChatPrompt,
+): string {
+  return tools.some(({ name }) => marker === `<function=${name}>`) ? (tags[0] ?? "") : marker;
+}
+
 /** See RenderedPrompt.parse. */
 function parseAnswer(native: Native, handle: Handle, text: string): ParsedMessage | undefined {
   const bytes = cText(text);
@@ -271,7 +279,6 @@ export class LlamaTemplates {
   private format(handle: Handle, prompt: ChatPrompt): OutputFormat {
     const info: RenderInfo = JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
     const startsInReasoning = opensReasoning(info);
-    const names = prompt.tools.map(({ name }) => name);
     const toolMarkers = info.grammar_triggers
       .filter(({ type }) => type === TRIGGER_WORD)
       .map(({ value }) => value);
@@ -289,10 +296,7 @@ export class LlamaTemplates {
       // Triggers that are patterns must see the answer from its beginning.
       toolGrammar:
         info.grammar === "" ? "none" : info.grammar_lazy && toolMarkers.length > 0 ? "marker" : "start",
-      // A marker that names a function would choose among them.
-      callMarker: this.tokenize(
-        names.some((name) => info.call_marker.includes(name)) ? "" : info.call_marker,
-      ),
+      callMarker: this.tokenize(callMarker(info, prompt)),
       stops: info.additional_stops,
       visibleTokens: this.visibleTokens(info.preserved_tokens),
       markup: [...new Set(tags.filter((tag) => tag !== ""))],
@@ -312,21 +316,22 @@ export class LlamaTemplates {
    */
   private muteTags(
     handle: Handle,
-    { tools, toolChoice }: ChatPrompt,
+    prompt: ChatPrompt,
     info: RenderInfo,
     startsInReasoning: boolean,
   ): ReadonlySet<string> {
-    const offered = tools.length > 0 && toolChoice.type !== "none";
-    const key = JSON.stringify([offered, startsInReasoning, info.generation_prompt, info.preserved_tokens]);
+    const offered = prompt.tools.length > 0 && prompt.toolChoice.type !== "none";
+    const { generation_prompt: start, preserved_tokens: tags } = info;
+    const key = JSON.stringify([offered, mustCall(prompt), startsInReasoning, start, tags]);
     const known = this.mute.get(key);
     if (known !== undefined) return known;
-    const start = startsInReasoning ? (info.thinking_ends.at(-1) ?? "") : "";
-    const content = (text: string): string | undefined =>
-      parseAnswer(this.native, handle, start + text)?.content;
-    const found = info.preserved_tokens.filter((tag) => content(`x${tag}`) === `x${tag}`);
+    const before = startsInReasoning ? (info.thinking_ends[0] ?? "") : "";
+    const isText = (text: string): boolean =>
+      parseAnswer(this.native, handle, before + text)?.content === text;
+    const found = new Set(isText("x") ? tags.filter((tag) => isText(`x${tag}`)) : []);
     if (this.mute.size >= MUTE_KEYS_MAX) this.mute.clear();
-    this.mute.set(key, new Set(found));
-    return new Set(found);
+    this.mute.set(key, found);
+    return found;
   }
 
   /** Tokens of a piece of markup, control tokens included. */

@@ -21,10 +21,9 @@ export function newSampler(
   model: Handle,
   { params, prompt, seed, choice }: SamplerSpec,
 ): SamplerHandle {
-  const columns = Float32Array.of(
-    ...[params.temperature, params.topP, params.minP, params.topK],
-    ...[params.repetitionPenalty, params.frequencyPenalty, params.presencePenalty],
-  );
+  const draw = [params.temperature, params.topP, params.minP, params.topK];
+  const penalties = [params.repetitionPenalty, params.frequencyPenalty, params.presencePenalty];
+  const columns = Float32Array.from([...draw, ...penalties]);
   const [low, high] = [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0];
   const sampler = native.svc_sampler_new(columns, columns.length, low, high, choice);
   if (sampler === null) throw new Error(nativeText(native.svc_last_error()));

@@ -216,10 +216,9 @@ export class LlamaBackend implements Backend {
     const { ubatch } = options;
     const batch = Math.max(options.batch, options.maxSeqs); // every sequence must be able to take part in a step
     const unified = options.unified ? 1 : 0;
-    const params = Int32Array.of(
-      ...[cells, batch, ubatch, this.slots, ...threads, type, type],
-      ...[0, -1, unified, -1, 1, 0],
-    );
+    const sizes = [cells, batch, ubatch, this.slots, ...threads, type, type];
+    const switches = [0, -1, unified, -1, 1, 0]; // embeddings, pooling, unified, flash attention, offload, full SWA
+    const params = Int32Array.from([...sizes, ...switches]);
     const context = this.native.svc_context_new(this.model, params, params.length);
     if (context === null) {
       const reason = nativeText(this.native.svc_last_error());

@@ -31,12 +31,12 @@ SVC_API int32_t svc_grammar_selftest_panic(int32_t kind);
 
 // ---- engine: one vocabulary and the threads that work on it -----------------------------------------------------
 
-// Copies the vocabulary: the tokens' bytes end to end, length[n_vocab] of each, flags[n_vocab] as svc_vocab_flags gives
+// Copies the vocabulary: bytes[n_bytes] of all tokens end to end, length[n_vocab] of each, flags[n_vocab] as svc_vocab_flags gives
 // them (bit 0 ends generation, bit 1 control token). Control tokens and tokens without bytes are never allowed; ending
 // tokens only where the grammar may end. threads: how many compute masks, besides the caller while it waits for them.
 // Returns at once; the lookup structures are built with the first grammar. NULL when the numbers do not add up.
-SVC_API void * svc_grammar_open(const uint8_t * bytes, const int32_t * length, const uint8_t * flags, int32_t n_vocab,
-                                int32_t threads);
+SVC_API void * svc_grammar_open(const uint8_t * bytes, int32_t n_bytes, const int32_t * length, const uint8_t * flags,
+                                int32_t n_vocab, int32_t threads);
 // Stops the threads; work in progress is finished first. Matchers may outlive it, but no longer take part in batches.
 SVC_API void svc_grammar_close(void * engine);
 

@@ -168,7 +168,9 @@ class chat {
             // Only the lazy form of the grammar names the marker.
             in.tool_choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
             for (const auto & trigger : common_chat_templates_apply(templates.get(), in).grammar_triggers) {
-                if (trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_WORD) out.call_marker = trigger.value;
+                if (trigger.type != COMMON_GRAMMAR_TRIGGER_TYPE_WORD) continue;
+                out.call_marker = trigger.value;  // the first: the others begin particular tools
+                break;
             }
         }
     }

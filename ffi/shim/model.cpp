@@ -7,6 +7,7 @@
 #include "common.h"
 #include "ggml-backend.h"
 #include "json.h"
+#include "log.h"
 
 #include <atomic>
 #include <mutex>
@@ -91,6 +92,7 @@ int32_t svc_init(const char * dir, int32_t level) {
         static bool loaded = false;
         if (!loaded) {
             llama_log_set(on_log, nullptr);
+            common_log_set_verbosity_thold(LOG_LEVEL_ERROR);  // its warnings quote what models wrote
             ggml_backend_load_all_from_path(dir);
             llama_backend_init();
             loaded = true;

@@ -35,6 +35,15 @@ llama_sampler * lazy_grammar(const llama_vocab * vocab, const common_chat_params
                                                     tokens.data(), tokens.size());
 }
 
+// Tokens of what the template wrote of the answer. Some tokenizers begin a text with a space that is not in it.
+std::vector<llama_token> written_tokens(const llama_vocab * vocab, const std::string & text) {
+    std::vector<llama_token> tokens = common_tokenize(vocab, text, false, true);
+    if (tokens.empty() || text.empty()) return tokens;
+    const std::string first = common_token_to_piece(vocab, tokens.front(), true);
+    if (!first.empty() && isspace((unsigned char) first[0]) && !isspace((unsigned char) text[0])) tokens.erase(tokens.begin());
+    return tokens;
+}
+
 }  // namespace
 
 llama_sampler * svc::tool_grammar(const llama_vocab * vocab, void * rendered, const std::vector<llama_token> & recent) {
@@ -44,7 +53,7 @@ llama_sampler * svc::tool_grammar(const llama_vocab * vocab, void * rendered, co
                                                   : llama_sampler_init_grammar(vocab, params.grammar.c_str(), "root");
     if (grammar == nullptr) throw std::runtime_error("the grammar of the tools could not be compiled");
     // What the template already wrote of the answer is part of the grammar's text.
-    const std::vector<llama_token> seen = params.grammar_lazy ? recent : common_tokenize(vocab, params.generation_prompt, false, true);
+    const std::vector<llama_token> seen = params.grammar_lazy ? recent : written_tokens(vocab, params.generation_prompt);
     try {
         for (llama_token token : seen) llama_sampler_accept(grammar, token);
     } catch (...) {

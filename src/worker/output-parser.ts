@@ -98,8 +98,7 @@ export class OutputParser {
       return this.out;
     }
     this.sendNew(message);
-    const begun = this.begunCall(message, this.raw);
-    if (begun >= 0) this.send("text", this.raw.slice(begun));
+    if (this.plain === undefined) this.sendCutOff(message);
     return this.out;
   }
 
@@ -148,22 +147,51 @@ export class OutputParser {
     const message =
       good === this.parsedTo ? this.last : (this.prompt.parse(this.raw.slice(0, good)) ?? EMPTY);
     this.sendNew(message);
-    let from = this.begunCall(message, this.raw.slice(0, good + 1));
+    let from = this.unread(message, this.raw.slice(0, good), this.prompt.format.toolMarkers);
     if (from < 0) from = message.toolCalls.length > 0 ? good : this.readTo(message, good);
-    // Text that went out before the parser saw it must not go out twice.
-    const ahead = Math.max(0, this.contentSent - message.content.length);
-    this.send("text", this.raw.slice(from + ahead));
+    this.sendRaw("text", from, this.prompt.parse(this.raw.slice(0, from)) ?? EMPTY);
     this.plain = "text";
     this.broken = true;
   }
 
-  /** Where the last marker of a tool call in `text` begins, whole or cut off, if no call came of it; else -1. */
-  private begunCall(message: ParsedMessage, text: string): number {
-    const starts = this.prompt.format.toolMarkers.map((marker) => lastStart(text, marker));
-    const start = Math.max(...starts, -1);
-    if (start < this.regionStart) return -1;
-    const before = this.prompt.parse(text.slice(0, start));
-    return before !== undefined && sameSize(before, message) ? start : -1;
+  /** Sends what stands at the end of the answer and may have become markup, had the answer not ended there. */
+  private sendCutOff(message: ParsedMessage): void {
+    const { toolMarkers, markup } = this.prompt.format;
+    // Behind a call there is nothing but markup.
+    const from = this.unread(message, this.raw, message.toolCalls.length > 0 ? toolMarkers : markup);
+    if (from < 0) return;
+    const before = this.prompt.parse(this.raw.slice(0, from)) ?? EMPTY;
+    const more = this.prompt.parse(`${this.raw.slice(0, from)}x`) ?? EMPTY;
+    this.sendRaw(more.reasoning.length > before.reasoning.length ? "reasoning" : "text", from, before);
+  }
+
+  /** Sends the answer from `from` on, before which it said `before`, as it is. */
+  private sendRaw(channel: Channel, from: number, before: ParsedMessage): void {
+    this.sendNew(before); // white space may be missing that the markup, had it been some, would have swallowed
+    // What went out before the parser saw it must not go out twice.
+    const ahead =
+      channel === "text"
+        ? this.contentSent - before.content.length
+        : this.reasoningSent - before.reasoning.length;
+    this.send(channel, this.raw.slice(from + Math.max(0, ahead)));
+  }
+
+  /**
+   * Where the first of some tags begins of which nothing came in `message`, made of `text`: cut off at its end or, if it is
+   * the marker of a tool call, whole. -1 if there is none.
+   */
+  private unread(message: ParsedMessage, text: string, tags: readonly string[]): number {
+    const { toolMarkers } = this.prompt.format;
+    const starts = [
+      ...tags.map((tag) => cutOff(text, tag)),
+      ...toolMarkers.map((tag) => text.lastIndexOf(tag)),
+    ];
+    const isUnread = (start: number): boolean => {
+      if (start < this.regionStart) return false;
+      const before = this.prompt.parse(text.slice(0, start));
+      return before !== undefined && sameSize(before, message);
+    };
+    return [...new Set(starts)].sort((a, b) => a - b).find(isUnread) ?? -1;
   }
 
   /** Length of the shortest beginning of the first `end` characters that says all that `message`, made of them, says. */
@@ -228,8 +256,8 @@ function lengthened(before: string, after: string, added: string): boolean {
 /** True if the longer one of two messages, of which one is the beginning of the other, says nothing more. */
 function sameSize(a: ParsedMessage, b: ParsedMessage): boolean {
   return (
-    a.content.length === b.content.length &&
-    a.reasoning.length === b.reasoning.length &&
+    a.content.trimEnd().length === b.content.trimEnd().length &&
+    a.reasoning.trimEnd().length === b.reasoning.trimEnd().length &&
     a.toolCalls.length === b.toolCalls.length &&
     a.toolCalls.at(-1)?.arguments.length === b.toolCalls.at(-1)?.arguments.length
   );
@@ -246,10 +274,10 @@ function last(from: number, to: number, holds: (value: number) => boolean): numb
   return yes;
 }
 
-/** Where `needle` begins for the last time in `text`, at whose end it may be cut off; -1 if nowhere. */
-function lastStart(text: string, needle: string): number {
-  for (let n = Math.min(needle.length - 1, text.length); n > 0; n--) {
-    if (text.endsWith(needle.slice(0, n))) return text.length - n;
+/** Where at the end of `text` a beginning of `tag` begins, the longest there is; -1 if there is none. */
+function cutOff(text: string, tag: string): number {
+  for (let n = Math.min(tag.length - 1, text.length); n > 0; n--) {
+    if (text.endsWith(tag.slice(0, n))) return text.length - n;
   }
-  return text.lastIndexOf(needle);
+  return -1;
 }

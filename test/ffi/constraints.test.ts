@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
-import type { RunRequest } from "../../src/core/run.ts";
+import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { type Answer, chatRequest, run, runAll } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";
@@ -24,9 +24,10 @@ function constrained(constraint: Constraint, seed: number, thinking = false): Ru
   return { ...base, sampling, prompt: { ...base.prompt, thinking: { enabled: thinking } } };
 }
 
-function first(answers: Answer[] | unknown): Answer {
-  if (!Array.isArray(answers)) throw new Error(`the run failed: ${JSON.stringify(answers)}`);
-  return answers[0];
+function first(answers: Answer[] | RunEvent): Answer {
+  const answer = Array.isArray(answers) ? answers[0] : undefined;
+  if (answer === undefined) throw new Error(`the run failed: ${JSON.stringify(answers)}`);
+  return answer;
 }
 
 test("finished answers are valid against their schemas, at any seed", () => {

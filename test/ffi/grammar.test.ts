@@ -2,53 +2,110 @@
 // enforced is refused, and nothing hostile gets further than an error.
 
 import { afterAll, describe, expect, test } from "bun:test";
-import Ajv from "ajv";
-import Ajv2020 from "ajv/dist/2020";
-import addFormats from "ajv-formats";
-import { ServiceError } from "../../src/core/error.ts";
-import { compile, grammarEngine, loadVocabulary, randomBelow, walk } from "../helpers/grammar.ts";
-import { REFUSED_SCHEMAS, SCHEMAS } from "../helpers/schemas.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { NATIVE } from "../../ffi/embedded.ts";
+import { abiHash, symbolsSource } from "../../ffi/generate.ts";
+import { ABI_HASH } from "../../ffi/grammar-symbols.ts";
+import { nativeText } from "../../ffi/text.ts";
+import type { Constraint } from "../../src/core/constraint.ts";
+import type { Matcher } from "../../src/worker/constraint-backend.ts";
+import { validator } from "../helpers/ajv.ts";
+import {
+  allowedTokens,
+  compile,
+  feedText,
+  grammarEngine,
+  grammarNative,
+  randomBelow,
+  refusal,
+  tinyVocabulary,
+  walk,
+} from "../helpers/grammar.ts";
+import { REFUSED_SCHEMAS } from "../helpers/refused-schemas.ts";
+import { SCHEMAS } from "../helpers/schemas.ts";
 
-const vocabulary = loadVocabulary();
+const vocabulary = tinyVocabulary();
 const engine = grammarEngine(vocabulary);
 afterAll(() => engine.close());
 
-/** Schemas that ajv reads only in another spelling. */
-const SPELLED_FOR_AJV: Readonly<Record<string, unknown>> = {
-  "bounds of draft 4": { type: "integer", exclusiveMinimum: 3, maximum: 9 },
+const OBJECT: Constraint = {
+  type: "json_schema",
+  schema: {
+    type: "object",
+    properties: { a: { type: "integer" } },
+    required: ["a"],
+    additionalProperties: false,
+  },
 };
 
-function validator(name: string, schema: unknown): (value: unknown) => string {
-  const options = { strict: false, allErrors: true };
-  const ajv = JSON.stringify(schema).includes("draft-07") ? new Ajv(options) : new Ajv2020(options);
-  addFormats(ajv);
-  const validate = ajv.compile((SPELLED_FOR_AJV[name] ?? schema) as object);
-  return (value) => (validate(value) ? "" : ajv.errorsText(validate.errors));
+function answers(constraint: Constraint, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => {
+    const { text, specialsInside } = walk(compile(engine, constraint), vocabulary, randomBelow(i));
+    expect(specialsInside).toBe(0);
+    return text;
+  });
 }
 
-function refusal(action: () => unknown): ServiceError {
-  try {
-    action();
-  } catch (error) {
-    if (error instanceof ServiceError) return error;
-    throw error;
-  }
-  throw new Error("it was not refused");
-}
+const isEnding = (token: number): boolean => ((vocabulary.flags[token] ?? 0) & 1) !== 0;
+const ending = vocabulary.texts.findIndex((_, token) => isEnding(token));
+
+const feed = (matcher: Matcher, text: string): string => feedText(matcher, vocabulary, text);
+
+describe("the library", () => {
+  const header = readFileSync(join(import.meta.dir, "../../ffi/constraint/svc_grammar.h"), "utf8");
+
+  test("was built from this header, and the table of symbols made from it", () => {
+    const table = readFileSync(join(import.meta.dir, "../../ffi/grammar-symbols.ts"), "utf8");
+    expect(table).toBe(symbolsSource(header, "constraint/svc_grammar.h"));
+    expect(NATIVE.grammarAbi).toBe(abiHash(header));
+    expect(nativeText(grammarNative().svc_grammar_abi_hash())).toBe(ABI_HASH);
+  });
+
+  test("turns a panic into an error", () => {
+    const reasons = [0, 1, 2, 3].map((kind) => {
+      expect(grammarNative().svc_grammar_selftest_panic(kind)).toBe(-1);
+      return nativeText(grammarNative().svc_grammar_last_error());
+    });
+    expect(reasons.every((reason) => reason.startsWith("the grammar engine failed: "))).toBe(true);
+    expect(reasons[0]).toContain("raised on purpose");
+  });
+
+  test("takes missing handles for errors", () => {
+    const library = grammarNative();
+    expect(library.svc_grammar_accept(null, 1)).toBe(-1);
+    expect(nativeText(library.svc_grammar_last_error())).toBe("no matcher was given");
+    expect(library.svc_grammar_clone(null)).toBeNull();
+    expect(library.svc_grammar_compile_begin(null, null)).toBeNull();
+    expect(library.svc_grammar_compile_wait(null, 0)).toBe(-1);
+    expect(library.svc_grammar_masks_wait(null)).toBe(-1);
+    library.svc_grammar_free(null);
+    library.svc_grammar_close(null);
+  });
+
+  test("refuses a vocabulary that does not add up or cannot end", () => {
+    const open = (lengths: number[], flags: number[]): unknown =>
+      grammarNative().svc_grammar_open(
+        Buffer.from("ab"),
+        2,
+        Int32Array.from(lengths),
+        Uint8Array.from(flags),
+        2,
+        1,
+      );
+    expect(open([1, 2], [0, 1])).toBeNull();
+    expect(open([1, -1], [0, 1])).toBeNull();
+    expect(open([1, 1], [0, 0])).toBeNull();
+    expect(nativeText(grammarNative().svc_grammar_last_error())).toContain("no token that ends an answer");
+  });
+});
 
 describe("whatever a schema's masks allow is valid", () => {
   for (const [name, schema] of Object.entries(SCHEMAS)) {
     test(name, () => {
       const problems = validator(name, schema);
-      for (let seed = 1; seed <= 5; seed++) {
-        const { text, specialsInside } = walk(
-          compile(engine, { type: "json_schema", schema }),
-          vocabulary,
-          randomBelow(seed),
-        );
-        expect(specialsInside).toBe(0);
-        const value: unknown = JSON.parse(text);
-        expect(`${problems(value)} ${text}`).toBe(` ${text}`);
+      for (const text of answers({ type: "json_schema", schema }, 5)) {
+        expect(`${problems(JSON.parse(text))} ${text}`).toBe(` ${text}`);
       }
     });
   }
@@ -63,4 +120,200 @@ describe("what cannot be enforced is refused with its reason", () => {
       expect(error.message).toContain(reason);
     });
   }
+});
+
+describe("JSON stays within what a parser reads back", () => {
+  test("white space between tokens is bounded", () => {
+    const matcher = compile(engine, OBJECT);
+    expect(feed(matcher, "{\n")).toBe("ok");
+    let blanks = 0;
+    while (feed(matcher, " ") === "ok" && blanks < 1000) blanks++;
+    expect(blanks).toBe(40);
+    expect(feed(matcher, '"a": 1 }')).toBe("finished");
+    matcher.free();
+  });
+
+  test("numbers end before they lose digits or overflow", () => {
+    for (const [text, next] of [
+      ["123456789012345", "6"],
+      ["1234567890.12345", "6"],
+      ["1e99", "9"],
+      ["-0.00000000000001", "1"],
+    ] as const) {
+      const matcher = compile(engine, { type: "json_schema", schema: { type: "number" } });
+      feed(matcher, text);
+      matcher.computeMask();
+      const allowed = allowedTokens(matcher.mask).map((token) =>
+        Buffer.from(vocabulary.texts[token] ?? []).toString(),
+      );
+      expect(allowed).not.toContain(next);
+      expect(matcher.mayEnd()).toBe(true);
+      matcher.free();
+    }
+  });
+
+  test("a declared name has one spelling", () => {
+    const schema = { type: "object", properties: { a: { type: "integer" } } };
+    const matcher = compile(engine, { type: "json_schema", schema });
+    expect(feed(matcher, '{"\\')).toBe("ok");
+    expect(feed(matcher, "u")).toBe("rejected");
+    matcher.free();
+  });
+});
+
+describe("regular expressions", () => {
+  const cases: readonly (readonly [pattern: string, outcome: RegExp])[] = [
+    ["(yes|no)( sir)?", /^(yes|no)( sir)?$/],
+    ["\\d{3}-[A-F]+x", /^[0-9]{3}-[A-F]+x$/],
+    ["^anchored$", /^anchored$/],
+    ["https?://[a-z]+/", /^https?:\/\/[a-z]+\/$/],
+    ["[äöü]{2,4}", /^[äöü]{2,4}$/],
+    ["(?i)ok", /^ok$/i],
+    ["a{0}", /^$/],
+  ];
+  for (const [pattern, outcome] of cases) {
+    test(pattern, () => {
+      for (const text of answers({ type: "regex", pattern }, 5)) expect(text).toMatch(outcome);
+    });
+  }
+
+  test("what has no automaton is refused", () => {
+    for (const pattern of ["(?=a)b", "(a)\\1", "[a", "\\bx"]) {
+      expect(refusal(() => compile(engine, { type: "regex", pattern })).message).not.toBe("");
+    }
+  });
+});
+
+describe("Lark grammars and sets", () => {
+  test("recursive rules", () => {
+    const grammar = 'start: "(" start ")" | /[0-9]/';
+    for (const text of answers({ type: "lark", grammar }, 20)) {
+      const depth = text.indexOf(/\d/.exec(text)?.[0] ?? "");
+      expect(text).toMatch(new RegExp(`^\\({${depth}}\\d\\){${depth}}$`));
+    }
+  });
+
+  test("white space that is ignored, and terminals", () => {
+    const grammar = '%ignore / /\nstart: WORD ("," WORD){2}\nWORD: /[a-z]{1,5}/';
+    for (const text of answers({ type: "lark", grammar }, 5))
+      expect(text).toMatch(/^[a-z]+ *, *[a-z]+ *, *[a-z]+ *$/);
+  });
+
+  test("an inline schema is held to the same rules as any other", () => {
+    const inline = (schema: unknown): Constraint => ({
+      type: "lark",
+      grammar: `start: "<" %json ${JSON.stringify(schema)} ">"`,
+    });
+    for (const text of answers(inline({ type: "integer", minimum: 3, maximum: 5 }), 5))
+      expect(text).toMatch(/^<[345]>$/);
+    expect(refusal(() => compile(engine, inline({ not: {} }))).message).toContain("`not`");
+  });
+
+  test("grammars of a set refer to each other", () => {
+    const constraint: Constraint = {
+      type: "grammars",
+      grammars: [
+        { larkGrammar: 'start: "call " @arguments "." @tail' },
+        {
+          name: "arguments",
+          jsonSchema: { type: "object", properties: { n: { const: 1 } }, required: ["n"] },
+        },
+        { name: "tail", larkGrammar: 'start: "done"' },
+      ],
+    };
+    for (const text of answers(constraint, 5)) expect(text).toMatch(/^call \{[^]*\}\.done$/);
+  });
+
+  test("a control token that a grammar names is allowed there and nowhere else", () => {
+    const control = vocabulary.flags.findIndex((flags) => flags === 2);
+    const name = Buffer.from(vocabulary.texts[control] ?? []).toString();
+    const matcher = compile(engine, { type: "lark", grammar: `start: "a" ${name} "b"` });
+    expect(feed(matcher, "a")).toBe("ok");
+    matcher.computeMask();
+    expect(allowedTokens(matcher.mask)).toEqual([control]);
+    expect(matcher.accept(control)).toBe("ok");
+    expect(feed(matcher, "b")).toBe("finished");
+    matcher.free();
+  });
+
+  test("mistakes are explained", () => {
+    const reason = (constraint: Constraint): string => refusal(() => compile(engine, constraint)).message;
+    expect(reason({ type: "lark", grammar: "start: missing" })).toContain('"missing"');
+    expect(reason({ type: "lark", grammar: "start: (" })).not.toBe("");
+    expect(reason({ type: "lark", grammar: 'start[temperature=0.5]: "a"' })).toContain("temperature");
+    expect(reason({ type: "grammars", grammars: [] })).toContain("empty");
+    expect(reason({ type: "grammars", grammars: [{ name: "a" }] })).toContain("either");
+    expect(reason({ type: "grammars", grammars: [{ larkGrammar: "start: @b" }] })).toContain("b");
+  });
+});
+
+describe("matchers", () => {
+  test("end exactly where the grammar does", () => {
+    const matcher = compile(engine, { type: "regex", pattern: "ab?" });
+    expect(matcher.mayEnd()).toBe(false);
+    expect(matcher.accept(ending)).toBe("rejected");
+    expect(feed(matcher, "a")).toBe("ok");
+    expect(matcher.mayEnd()).toBe(true);
+    const copy = matcher.clone();
+    expect(copy.accept(ending)).toBe("finished");
+    expect(feed(matcher, "b")).toBe("finished");
+    matcher.computeMask();
+    expect(allowedTokens(matcher.mask).every(isEnding)).toBe(true);
+    expect(feed(matcher, "b")).toBe("rejected");
+    expect(matcher.accept(ending)).toBe("finished");
+    matcher.free();
+    copy.free();
+  });
+
+  test("reject tokens that do not exist and stay where they are", () => {
+    const matcher = compile(engine, OBJECT);
+    for (const token of [-1, vocabulary.size, 2 ** 31 - 1]) expect(matcher.accept(token)).toBe("rejected");
+    expect(feed(matcher, "[")).toBe("rejected");
+    expect(feed(matcher, "{")).toBe("ok");
+    matcher.free();
+  });
+
+  test("a batch gives the masks that each would compute alone", () => {
+    const own = grammarEngine(vocabulary, 2);
+    const constraints: Constraint[] = [
+      OBJECT,
+      { type: "regex", pattern: "x+" },
+      { type: "json_schema", schema: {} },
+    ];
+    const matchers = Array.from({ length: 24 }, (_, i) => compile(own, constraints[i % 3] ?? OBJECT));
+    const expected = matchers.map((matcher) => {
+      const copy = matcher.clone();
+      copy.computeMask();
+      const mask = copy.mask.slice();
+      copy.free();
+      return mask;
+    });
+    for (let round = 0; round < 20; round++) {
+      matchers.forEach(({ mask }) => mask.fill(0));
+      own.masksBegin(matchers);
+      expect(() => matchers[0]?.accept(1)).toThrow("is being computed");
+      expect(own.masksWait()).toEqual([]);
+      expect(matchers.map(({ mask }) => mask)).toEqual(expected);
+    }
+    expect(() => own.masksBegin([matchers[0], matchers[0]] as Matcher[])).toThrow("twice");
+    own.masksBegin([]);
+    expect(own.masksWait()).toEqual([]);
+    for (const matcher of matchers) matcher.free();
+    own.close();
+  });
+
+  test("the same constraint is compiled once", () => {
+    const schema = { enum: Array.from({ length: 3000 }, (_, i) => `value number ${i * 7919}`) };
+    compile(engine, { type: "json_schema", schema }).free();
+    const again = engine.compile({ type: "json_schema", schema }).take(0); // without any wait
+    expect(again).toBeDefined();
+    again?.free();
+    const { not } = { not: { type: "json_schema", schema: { not: {} } } as const };
+    expect(refusal(() => compile(engine, not)).message).toBe(refusal(() => compile(engine, not)).message);
+  });
+
+  test("work that is dropped leaves nothing behind", () => {
+    for (let i = 0; i < 50; i++) engine.compile({ type: "regex", pattern: `a{${i}}b` }).free();
+    expect(answers({ type: "regex", pattern: "end" }, 1)).toEqual(["end"]);
+  });
 });

@@ -3,6 +3,7 @@
 import { expect } from "bun:test";
 import type { GrammarEngine } from "../../ffi/grammar.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
+import { unreachable } from "../../src/core/assert.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Engine } from "../../src/worker/engine.ts";
@@ -57,7 +58,12 @@ function take(answer: Answer, event: RunEvent): void {
     case "choice_end":
       answer.reason = event.reason;
       break;
+    case "accepted":
+    case "finish":
+    case "error":
+      break;
     default:
+      unreachable(event);
   }
 }
 
@@ -86,7 +92,7 @@ export function runAll(
   );
   const engine = new Engine({
     backend,
-    constraints: () => (engines.get(backend) ?? newEngine(backend)),
+    constraints: () => engines.get(backend) ?? newEngine(backend),
     prefixesMax,
     emit: (run, event) => {
       const answers = out[run];

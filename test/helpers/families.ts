@@ -42,7 +42,8 @@ export type Ability =
   | "parallel" // two calls in one answer
   | "text before call"
   | "markup in reasoning" // reasoning may talk about calls without making one
-  | "required"; // a call can be forced
+  | "required" // a call can be forced
+  | "grammar under auto"; // once a call begins, it must be one to a declared tool
 
 export interface Family {
   readonly name: string;
@@ -239,6 +240,7 @@ export const FAMILIES: readonly Family[] = [
     limits: {
       "text before call": "llama.cpp forgets the >>> between them: the call arrives as text",
       parallel: "llama.cpp forgets the >>> between them: the second arrives as text",
+      "grammar under auto": "llama.cpp starts it at a >>>, but the first stands in the prompt already",
     },
   }),
 ];

@@ -1,19 +1,18 @@
 // Grammars over the built-in model's vocabulary, and walks through them at random.
 
-import { unpackGrammar } from "../../ffi/embedded.ts";
 import { GrammarEngine, readVocabulary, type Vocabulary } from "../../ffi/grammar.ts";
-import { type GrammarNative, openGrammar } from "../../ffi/library.ts";
+import { type GrammarNative, type Native, openGrammar } from "../../ffi/library.ts";
 import { cText, nativeText } from "../../ffi/text.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
+import { ServiceError } from "../../src/core/error.ts";
 import type { ConstraintBackend, Matcher } from "../../src/worker/constraint-backend.ts";
-import { native, TINY_PATH } from "./native.ts";
-import { tempDir } from "./tmp.ts";
+import { grammarDir, native, TINY_PATH } from "./native.ts";
 
 let opened: GrammarNative | undefined;
 
 /** The grammar library; unpacked to a temporary folder the first time. */
 export function grammarNative(): GrammarNative {
-  return (opened ??= openGrammar(unpackGrammar(tempDir())));
+  return (opened ??= openGrammar(grammarDir()));
 }
 
 /** A vocabulary that is all in memory. */
@@ -22,8 +21,7 @@ export interface TestVocabulary extends Vocabulary {
 }
 
 /** The tokens of a GGUF file, without its weights. */
-export function loadVocabulary(path = TINY_PATH): TestVocabulary {
-  const shim = native();
+export function loadVocabulary(path: string, shim: Native): TestVocabulary {
   const load = shim.svc_load_begin(cText(path), Int32Array.of(0, 0, 1, 0, 1, 0), 6);
   if (load === null) throw new Error(nativeText(shim.svc_last_error()));
   const model = shim.svc_load_finish(load);
@@ -34,6 +32,11 @@ export function loadVocabulary(path = TINY_PATH): TestVocabulary {
   return { size, flags, texts, bytes: (token) => texts[token] ?? new Uint8Array() };
 }
 
+/** The tokens of the built-in model. */
+export function tinyVocabulary(): TestVocabulary {
+  return loadVocabulary(TINY_PATH, native());
+}
+
 /** Compiles and waits. Throws what `take` throws. */
 export function compile(backend: ConstraintBackend, constraint: Constraint): Matcher {
   const pending = backend.compile(constraint);
@@ -42,6 +45,32 @@ export function compile(backend: ConstraintBackend, constraint: Constraint): Mat
     if (matcher !== undefined) return matcher;
   }
   throw new Error("the grammar is still being compiled");
+}
+
+/** The ServiceError that an action throws. */
+export function refusal(action: () => unknown): ServiceError {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+  throw new Error("it was not refused");
+}
+
+/** Accepts a text in whatever tokens come first in the vocabulary. Returns the last answer, "rejected" as soon as it comes. */
+export function feedText(matcher: Matcher, vocabulary: TestVocabulary, text: string): string {
+  let last = "";
+  for (let rest = Buffer.from(text); rest.length > 0;) {
+    const token = vocabulary.texts.findIndex(
+      (bytes, id) =>
+        bytes.length > 0 && vocabulary.flags[id] === 0 && rest.subarray(0, bytes.length).equals(bytes),
+    );
+    last = matcher.accept(token);
+    if (last === "rejected") return last;
+    rest = rest.subarray(vocabulary.texts[token]?.length ?? 1);
+  }
+  return last;
 }
 
 /** Token ids that a mask allows. */
@@ -89,7 +118,8 @@ export function walk(matcher: Matcher, vocabulary: TestVocabulary, below: (n: nu
     const inside = allowed.filter((token) => !isEnding(token));
     specialsInside += inside.filter((token) => (vocabulary.flags[token] ?? 0) !== 0).length;
     if (mayEnd && (inside.length === 0 || tokens.length > LONG || below(4) === 0)) break;
-    const closing = tokens.length > LONG ? inside.filter((token) => CLOSING.has(vocabulary.texts[token]?.[0] ?? 0)) : [];
+    const closing =
+      tokens.length > LONG ? inside.filter((token) => CLOSING.has(vocabulary.texts[token]?.[0] ?? 0)) : [];
     const choice = closing.length > 0 ? closing : inside;
     const token = choice[below(choice.length)] ?? -1;
     if (matcher.accept(token) === "rejected") throw new Error(`the mask allowed ${token}, accept did not`);
@@ -101,7 +131,7 @@ export function walk(matcher: Matcher, vocabulary: TestVocabulary, below: (n: nu
   return { text, tokens, specialsInside };
 }
 
-/** An engine for a vocabulary; close it. */
+/** Grammars for a vocabulary; close it. */
 export function grammarEngine(vocabulary: Vocabulary, threads = 1): GrammarEngine {
   return new GrammarEngine(grammarNative(), vocabulary, threads);
 }

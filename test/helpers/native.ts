@@ -24,9 +24,14 @@ export function libraryDir(): string {
   return (dir ??= unpackLibraries(cacheDir()));
 }
 
+/** Where the grammar library lies, unpacked likewise. */
+export function grammarDir(): string {
+  return unpackGrammar(cacheDir());
+}
+
 /** Grammars for a model's tokens. */
 export function grammars(backend: LlamaBackend): GrammarEngine {
-  return new GrammarEngine(openGrammar(unpackGrammar(cacheDir())), backend.tokens());
+  return new GrammarEngine(openGrammar(grammarDir()), backend.tokens());
 }
 
 /** The shim. */

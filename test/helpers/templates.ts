@@ -58,10 +58,8 @@ function run(cwd: string, ...command: string[]): void {
 function unpack(dir: string): void {
   if (installedVersion() !== pinnedVersion()) {
     // As in prebuilt/build.sh, which says why.
-    run(
-      SOURCE,
-      ...["npm", "install", "--no-save", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"],
-    );
+    const quiet = ["--no-audit", "--no-fund"];
+    run(SOURCE, "npm", "install", "--no-save", "--ignore-scripts", "--omit=optional", ...quiet);
   }
   mkdirSync(CACHE, { recursive: true });
   const work = mkdtempSync(join(CACHE, "unpack-"));

@@ -4,6 +4,7 @@
 import { describe, expect, test } from "bun:test";
 import type { OutputFormat, ParsedMessage, RenderedPrompt } from "../../src/worker/backend.ts";
 import { type OutputDelta, OutputParser } from "../../src/worker/output-parser.ts";
+import { foldDeltas, type ParsedAnswer } from "../helpers/parse-output.ts";
 
 const FORMAT: OutputFormat = {
   thinkingStart: "<think>",
@@ -19,19 +20,28 @@ const FORMAT: OutputFormat = {
   markup: ["<think>", "</think>", "<tool_call>", "</tool_call>"],
 };
 
+const CALL_HEAD = '{"name": "';
+
 /** Reads the toy format; counts how many characters it was given in all. */
 class ToyPrompt implements RenderedPrompt {
   readonly tokens = new Int32Array();
-  readonly format = FORMAT;
+  readonly format: OutputFormat;
   readonly plain = false;
   charsRead = 0;
+
+  constructor(format: OutputFormat = FORMAT) {
+    this.format = format;
+  }
 
   parse(text: string): ParsedMessage | undefined {
     this.charsRead += text.length;
     const cut = text.replace(/<[a-z_/]*$/, "");
     const [, reasoning = "", rest = ""] = /^(?:<think>([^]*?)(?:<\/think>|$))?([^]*)$/.exec(cut) ?? [];
     const [content = "", ...calls] = rest.split("<tool_call>");
-    const toolCalls = calls.map((call) => {
+    const alien = (call: string): boolean => !CALL_HEAD.startsWith(call.slice(0, CALL_HEAD.length));
+    if (calls.some(alien)) return undefined;
+    const named = calls.filter((call) => call.startsWith(CALL_HEAD));
+    const toolCalls = named.map((call) => {
       const body = call.replace(/<\/tool_call>\s*$/, "");
       const [, name = "", args = ""] = /^\{"name": "([a-z]+)", "arguments": ([^]*?)\}?$/.exec(body) ?? [];
       return { id: "", name, arguments: args };
@@ -42,41 +52,21 @@ class ToyPrompt implements RenderedPrompt {
   free(): void {}
 }
 
-interface Answer {
-  reasoning: string;
-  text: string;
-  calls: { id: string; name: string; args: string }[];
-}
-
-function fold(deltas: readonly OutputDelta[]): Answer {
-  const answer: Answer = { reasoning: "", text: "", calls: [] };
-  for (const delta of deltas) {
-    if (delta.type === "text" || delta.type === "reasoning") answer[delta.type] += delta.text;
-    else if (delta.type === "tool_call_start")
-      answer.calls.push({ id: delta.id, name: delta.name, args: "" });
-    else {
-      const call = answer.calls[delta.index];
-      if (call !== undefined) call.args += delta.delta;
-    }
-  }
-  return answer;
-}
-
 function run(
   text: string,
   size: number,
   prompt = new ToyPrompt(),
-): { answer: Answer; deltas: OutputDelta[] } {
+): { answer: ParsedAnswer; deltas: OutputDelta[] } {
   const parser = new OutputParser(prompt, () => "call_x");
   const deltas: OutputDelta[] = [];
   for (let at = 0; at < text.length; at += size) deltas.push(...parser.push(text.slice(at, at + size)));
   deltas.push(...parser.end());
-  return { answer: fold(deltas), deltas };
+  return { answer: foldDeltas(deltas), deltas };
 }
 
 describe("OutputParser", () => {
   const call = '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>';
-  const cases: readonly (readonly [string, Answer])[] = [
+  const cases: readonly (readonly [string, ParsedAnswer])[] = [
     [
       "Just text, a < b and <b>bold</b>.",
       { reasoning: "", text: "Just text, a < b and <b>bold</b>.", calls: [] },
@@ -110,6 +100,44 @@ describe("OutputParser", () => {
       });
     }
   }
+
+  const mends: readonly (readonly [string, string, Partial<ParsedAnswer>])[] = [
+    ["markup that is only talked about", "Write <tool_call> first, 1 < 2.", {}],
+    ["a call that has just begun", 'Well.<tool_call>{"na', {}],
+    ["a marker cut off", "Well.<tool_", {}],
+    ["the end of reasoning cut off", "<think>Well.</thi", { reasoning: "Well.</thi", text: "" }],
+  ];
+  for (const [what, text, expected] of mends) {
+    test(`${what} is not lost`, () => {
+      for (const size of [1, 2, 3, 7, 1000])
+        expect(run(text, size).answer).toEqual({ reasoning: "", text, calls: [], ...expected });
+    });
+  }
+
+  test("after a call, what follows no format is text", () => {
+    for (const size of [1, 2, 3, 7, 1000]) {
+      const { answer } = run(`${call}<tool_call>oh <tool_call>`, size);
+      expect(answer.calls.map(({ args }) => args)).toEqual(['{"city": "Paris"}']);
+      expect(answer.text).toBe("<tool_call>oh <tool_call>");
+    }
+  });
+
+  test("of markup within longer markup, nothing of the longer one leaks", () => {
+    const prompt = new ToyPrompt({ ...FORMAT, markup: [...FORMAT.markup, "tool_call"] });
+    for (const size of [1, 2, 3, 7]) {
+      const { answer } = run(`Let me look. ${call}`, size, prompt);
+      expect(answer.text.trimEnd()).toBe("Let me look.");
+    }
+  });
+
+  test("a marker that comes in pieces is noticed", () => {
+    const parser = new OutputParser(new ToyPrompt(), () => "call_x");
+    const seen = Array.from("One two <tool_call>", (char) => {
+      parser.push(char);
+      return parser.toolCallBegan;
+    });
+    expect(seen.indexOf(true)).toBe(seen.length - 1);
+  });
 
   test("reasoning and text stream as they come, not at the end", () => {
     const { deltas } = run("<think>one two three</think>four five six", 4);

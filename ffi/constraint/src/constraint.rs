@@ -38,6 +38,8 @@ pub struct Grammar {
     pub top: TopLevelGrammar,
     /// The whole answer is JSON: its numbers are kept within a double.
     pub json: bool,
+    /// Names of members are given by patterns, which may leave no name.
+    pub names_by_pattern: bool,
 }
 
 /// Reads and prepares a constraint. The reason says what cannot be expressed.
@@ -59,7 +61,8 @@ pub fn read(text: &str) -> Result<Grammar, Reason> {
             (TopLevelGrammar { grammars, max_tokens: None }, false)
         }
     };
-    Ok(Grammar { top, json })
+    let names_by_pattern = text.contains("patternProperties") || text.contains("propertyNames");
+    Ok(Grammar { top, json, names_by_pattern })
 }
 
 fn named(grammar: NamedGrammar) -> Result<GrammarWithLexer, Reason> {

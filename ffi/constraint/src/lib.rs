@@ -98,6 +98,7 @@ pub extern "C" fn svc_grammar_selftest_panic(kind: i32) -> i32 {
 #[no_mangle]
 pub unsafe extern "C" fn svc_grammar_open(
     bytes: *const u8,
+    n_bytes: i32,
     length: *const i32,
     flags: *const u8,
     n_vocab: i32,
@@ -107,10 +108,7 @@ pub unsafe extern "C" fn svc_grammar_open(
         if !(1..=VOCABULARY_MAX).contains(&n_vocab) || !(0..=THREADS_MAX).contains(&threads) {
             return Err("the size of the vocabulary or the number of threads is out of range".into());
         }
-        let length = column(length, n_vocab)?;
-        let total: i64 = length.iter().map(|&length| i64::from(length)).sum();
-        let total = i32::try_from(total).map_err(|_| "the vocabulary is too large".to_string())?;
-        let vocabulary = Vocabulary::new(column(bytes, total)?, length, column(flags, n_vocab)?)?;
+        let vocabulary = Vocabulary::new(column(bytes, n_bytes)?, column(length, n_vocab)?, column(flags, n_vocab)?)?;
         let words = vocabulary.len().div_ceil(32);
         let masks = MaskPool::new(threads as usize)?;
         let compiler = Compiler::new(vocabulary, threads.max(1) as usize)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use llguidance::api::{GrammarInit, ParserLimits};
+use llguidance::earley::lexerspec::LexemeIdx;
 use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Logger, ParserFactory, TokenParser};
@@ -96,6 +97,19 @@ fn word(text: &[u8], flag: u8) -> Vec<u8> {
     }
 }
 
+/// True if a terminal of the grammar matches nothing: answers would run into it and get no further. llguidance looks for
+/// such strings, but not for such names.
+fn has_dead_terminal(parser: &TokenParser) -> Result<bool, Reason> {
+    let spec = parser.parser.grammar().lexer_spec();
+    let mut lexer = spec.to_regex_vec(&mut limits(true)).map_err(tidy)?;
+    let terminals = (0..spec.lexemes.len()).map(LexemeIdx::new).filter(|index| !spec.skip_by_class.contains(index));
+    Ok(terminals.into_iter().any(|index| {
+        let mut alone = spec.alloc_lexeme_set();
+        alone.add(index);
+        lexer.initial_state(&alone).is_dead()
+    }))
+}
+
 /// The lookup structures of a vocabulary, built once.
 pub struct Lookup {
     factory: ParserFactory,
@@ -122,6 +136,10 @@ impl Lookup {
         let init = GrammarInit::Serialized(grammar.top);
         let quiet = Logger::new(0, 0);
         let none = InferenceCapabilities::default();
-        self.factory.create_parser_from_init_ext(init, quiet, none, limits(grammar.json)).map_err(tidy)
+        let parser = self.factory.create_parser_from_init_ext(init, quiet, none, limits(grammar.json)).map_err(tidy)?;
+        if grammar.names_by_pattern && has_dead_terminal(&parser)? {
+            return Err("`patternProperties` has a pattern that leaves no name besides the declared ones".into());
+        }
+        Ok(parser)
     }
 }

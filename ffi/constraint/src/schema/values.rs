@@ -78,23 +78,18 @@ fn as_json(number: f64) -> Value {
     }
 }
 
-/// The bounds of numbers; the booleans of draft 4 become numbers.
+/// The bounds of numbers, all inclusive: llguidance lets a 0 through here and there where it is excluded. What is left out
+/// is less than the 15th digit. Draft 4's booleans go the same way.
 pub fn bounds(map: &Object) -> Result<Object, Reason> {
     let mut out = Object::new();
-    for (limit, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
+    for (limit, exclusive, side) in [("minimum", "exclusiveMinimum", 1.0), ("maximum", "exclusiveMaximum", -1.0)] {
         let strict = map.get(exclusive) == Some(&json!(true));
-        if let Some(number) = number(map, limit)? {
-            out.insert(if strict { exclusive } else { limit }.into(), as_json(number));
+        let beside = |number: f64| number + side * step_beside(number);
+        let plain = number(map, limit)?.map(|number| if strict { beside(number) } else { number });
+        let bounds = [plain, number(map, exclusive)?.map(beside)];
+        if let Some(tightest) = bounds.into_iter().flatten().max_by(|a, b| (side * a).total_cmp(&(side * b))) {
+            out.insert(limit.into(), as_json(tightest));
         }
-        if let Some(number) = number(map, exclusive)? {
-            out.insert(exclusive.into(), as_json(number));
-        }
-    }
-    if out.get("exclusiveMaximum") == Some(&json!(0)) {
-        // llguidance would allow "-0", which is no less than 0.
-        out.shift_remove("exclusiveMaximum");
-        let maximum = out.get("maximum").and_then(Value::as_f64).unwrap_or(0.0).min(-SMALLEST);
-        out.insert("maximum".into(), json!(maximum));
     }
     if let Some(step) = number(map, "multipleOf")? {
         if step <= 0.0 {
@@ -103,14 +98,16 @@ pub fn bounds(map: &Object) -> Result<Object, Reason> {
         out.insert("multipleOf".into(), as_json(step));
         // A number with too many digits would be rounded to one that is no multiple.
         let largest = largest_multiple(step);
-        if !out.contains_key("minimum") && !out.contains_key("exclusiveMinimum") {
-            out.insert("minimum".into(), as_json(-largest));
-        }
-        if !out.contains_key("maximum") && !out.contains_key("exclusiveMaximum") {
-            out.insert("maximum".into(), as_json(largest));
-        }
+        out.entry("minimum").or_insert_with(|| as_json(-largest));
+        out.entry("maximum").or_insert_with(|| as_json(largest));
     }
     Ok(out)
+}
+
+/// The least that a number of 15 digits can differ from this one.
+fn step_beside(number: f64) -> f64 {
+    let whole_digits = number.abs().max(1.0).log10().floor() as i32 + 1;
+    10_f64.powi(whole_digits - 14).clamp(SMALLEST, 1.0)
 }
 
 /// Up to here a number with as many decimal places as `step` has is told from its neighbours: 15 digits in all.
