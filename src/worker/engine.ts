@@ -184,14 +184,17 @@ export class Engine {
 
   /** Plans the step and moves sequences in and out of their slots as it says. */
   private schedule(): readonly PlannedRows<EngineSequence>[] {
+    const candidates = this.candidates();
+    const decoding = this.running.filter(({ gap }) => gap === 1).length;
+    const prefilling = this.running.length - decoding + candidates.length;
     const { rows, admitted, preempted } = plan<EngineSequence>({
       running: this.running,
-      candidates: this.candidates(),
+      candidates,
       freeSlots: this.freeRuns(),
       freeCells: this.kv.availableCells,
       exclusiveCells: (sequence) => this.kv.exclusiveCells(sequence),
       budget: this.budget,
-      chunk: prefillChunk(this.cost, this.backend.ubatch),
+      chunk: prefillChunk(this.cost, this.backend.ubatch, decoding, prefilling),
     });
     if (preempted.length > 0) this.preempt(preempted);
     for (const { sequence, shared } of admitted) {

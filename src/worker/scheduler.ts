@@ -175,9 +175,13 @@ export function measured(
 const CHUNK_MS_MIN = 20;
 const CHUNK_TOKENS_MIN = 16;
 
-/** Prefill tokens of a step in which others decode: about as long as the decode itself, within [16, ubatch]. */
-export function prefillChunk(cost: StepCost, ubatch: number): number {
+/**
+ * Prefill tokens of a step in which others decode, within [16, ubatch]: about as long as the decode itself, or longer in
+ * the proportion in which more sequences wait for their prompt than for their next token.
+ */
+export function prefillChunk(cost: StepCost, ubatch: number, decoding: number, prefilling: number): number {
   if (cost.prefillTokenMs <= 0) return Math.min(64, ubatch);
-  const tokens = Math.floor(Math.max(CHUNK_MS_MIN, cost.decodeMs) / cost.prefillTokenMs);
+  const share = Math.max(1, prefilling / Math.max(1, decoding));
+  const tokens = Math.floor((Math.max(CHUNK_MS_MIN, cost.decodeMs) * share) / cost.prefillTokenMs);
   return Math.max(Math.min(CHUNK_TOKENS_MIN, ubatch), Math.min(ubatch, tokens));
 }

@@ -384,4 +384,25 @@ describe("shared prefixes", () => {
     expect(world.witness(2).ended?.type).toBe("finish");
     world.expectEmpty();
   });
+
+  test("short prefixes do not pile up, long ones stay", () => {
+    const world = new World({ ...options, slots: 24, cells: 8192, contextTokens: 1024, ubatch: 64 }, 16);
+    const long = Array.from({ length: 600 }, (_, i) => (i * 11) % 251);
+    world.add(1, request(long, { maxTokens: 2 }));
+    world.drain();
+    for (let id = 2; id <= 15; id++) {
+      world.add(
+        id,
+        request(
+          Array.from({ length: 200 }, (_, i) => (i * id) % 253),
+          { maxTokens: 2 },
+        ),
+      );
+      world.drain();
+    }
+    expect(world.backend.usedCells).toBeLessThanOrEqual(601 + 1024);
+    world.add(99, request([...long, 1, 2], { maxTokens: 1 }));
+    world.drain();
+    expect(cached(world, 99)).toBeGreaterThan(590);
+  });
 });

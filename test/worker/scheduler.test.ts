@@ -146,10 +146,11 @@ describe("prefillChunk", () => {
     cost = measured(cost, 40, 8, 0); // 8 rows decode in 40 ms
     cost = measured(cost, 40 + 64, 8, 64); // 64 prompt tokens take another 64 ms
     expect(cost).toEqual({ decodeMs: 40, prefillTokenMs: 1 });
-    expect(prefillChunk(cost, 512)).toBe(40);
-    expect(prefillChunk({ decodeMs: 1, prefillTokenMs: 10 }, 512)).toBe(16);
-    expect(prefillChunk({ decodeMs: 1, prefillTokenMs: 0.001 }, 512)).toBe(512);
-    expect(prefillChunk({ decodeMs: 0, prefillTokenMs: 0 }, 512)).toBe(64);
+    expect(prefillChunk(cost, 512, 8, 1)).toBe(40);
+    expect(prefillChunk(cost, 512, 2, 6)).toBe(120); // three wait for a prompt for each that waits for a token
+    expect(prefillChunk({ decodeMs: 1, prefillTokenMs: 10 }, 512, 1, 1)).toBe(16);
+    expect(prefillChunk({ decodeMs: 1, prefillTokenMs: 0.001 }, 512, 1, 1)).toBe(512);
+    expect(prefillChunk({ decodeMs: 0, prefillTokenMs: 0 }, 512, 1, 1)).toBe(64);
   });
 });
 
