@@ -19,7 +19,7 @@ import type {
   SlotId,
 } from "../src/worker/backend.ts";
 import type { Native } from "./library.ts";
-import type { Vocabulary } from "./grammar.ts";
+import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
 import { type EmbedModel, LlamaEmbedder } from "./llama-embed.ts";
 import { newSampler } from "./llama-sampler.ts";
@@ -301,9 +301,9 @@ export class LlamaBackend implements Backend {
     return ((this.flags[token] ?? 0) & 1) !== 0;
   }
 
-  /** The tokens as grammars need them. */
+  /** The tokens as grammars need them: all of them once, so nothing is remembered here. */
   tokens(): Vocabulary {
-    return { size: this.vocabulary, flags: this.flags, bytes: (token) => this.tokenBytes(token, true) };
+    return readVocabulary(this.native, this.model);
   }
 
   /** The model's embedding context, made at the first call. Throws ServiceError when there can be none. */

@@ -84,6 +84,7 @@ export class EngineClient {
       yield { type: "error", error: error.toData() };
       return;
     }
+    if (signal.aborted) return; // between the two, nobody listened
     const id = this.nextRun++;
     const queue = new EventQueue<RunEvent>();
     const abort = (): void => {
@@ -105,6 +106,7 @@ export class EngineClient {
   /** Embeds texts. Throws ServiceError; rejects with the signal's reason when it is aborted. */
   async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
     await this.admit(signal);
+    signal.throwIfAborted();
     const id = this.nextRun++;
     const answer = Promise.withResolvers<EmbedResult>();
     const abort = (): void => {

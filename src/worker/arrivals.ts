@@ -110,7 +110,8 @@ function drop({ pending, prompt, grammar, matcher }: Incoming): void {
   matcher?.free();
 }
 
-function toErrorData(error: unknown): ErrorData {
+/** What a caller is told of something thrown; what is no ServiceError is logged and told without detail. */
+export function toErrorData(error: unknown): ErrorData {
   if (error instanceof ServiceError) return error.toData();
   console.error("engine:", error);
   return { code: "internal_error", message: "The engine could not take this request." };

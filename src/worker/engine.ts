@@ -6,7 +6,7 @@ import { type ErrorData, ServiceError } from "../core/error.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
 import { AnswerGuard, escapesOf } from "./answer-guard.ts";
-import { type Arrival, Arrivals } from "./arrivals.ts";
+import { type Arrival, Arrivals, toErrorData } from "./arrivals.ts";
 import { Batch } from "./batch.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
 import type { ConstraintBackend, Matcher } from "./constraint-backend.ts";
@@ -144,20 +144,35 @@ export class Engine {
     const run = new RunState(arrival, prompt, cap, this.emit);
     const tokens = prompt.tokens.subarray(drop);
     const seed = request.sampling.seed ?? this.newSeed();
-    const scores = request.echo === true && request.logprobs !== undefined;
-    for (let choice = 0; choice < request.choices; choice++) {
-      const output = run.newOutput(choice, this.texts);
-      if (request.echo === true && !scores) output.echo(this.promptText(tokens));
-      const sampler = this.backend.newSampler(request.sampling, tokens, seed, choice);
-      const { toolGrammar, callMarker } = prompt.format;
-      if (toolGrammar === "start") this.backend.constrainTools(sampler, prompt, new Int32Array());
-      const guard = this.newGuard(choice === 0 ? matcher : matcher?.clone(), prompt, request);
-      const owner = { run, output, guard, marker: callMarker, tools: toolGrammar === "marker" };
-      const sequence = new Sequence<Choice>(owner, tokens, sampler, scores);
-      if (!mayReason(prompt, request)) this.beginCall(sequence);
-      if (cap === 0 && !scores) this.endChoice(sequence, "length", false, this.now());
-      else this.waiting.push(sequence);
+    try {
+      for (let choice = 0; choice < request.choices; choice++) {
+        const guard = this.newGuard(choice === 0 ? matcher : matcher?.clone(), prompt, request);
+        this.addChoice(run, choice, guard, { tokens, seed });
+      }
+    } catch (error) {
+      // Earlier choices own the prompt and the matcher by now, so they are not handed back.
+      this.failRun(run, toErrorData(error));
     }
+  }
+
+  private addChoice(
+    run: RunState,
+    choice: number,
+    guard: AnswerGuard | undefined,
+    { tokens, seed }: { readonly tokens: Int32Array; readonly seed: number },
+  ): void {
+    const { request, prompt, tokenCap } = run;
+    const scores = request.echo === true && request.logprobs !== undefined;
+    const output = run.newOutput(choice, this.texts);
+    if (request.echo === true && !scores) output.echo(this.promptText(tokens));
+    const sampler = this.backend.newSampler(request.sampling, tokens, seed, choice);
+    const { toolGrammar, callMarker } = prompt.format;
+    if (toolGrammar === "start") this.backend.constrainTools(sampler, prompt, new Int32Array());
+    const owner = { run, output, guard, marker: callMarker, tools: toolGrammar === "marker" };
+    const sequence = new Sequence<Choice>(owner, tokens, sampler, scores);
+    if (!mayReason(prompt, request)) this.beginCall(sequence);
+    if (tokenCap === 0 && !scores) this.endChoice(sequence, "length", false, this.now());
+    else this.waiting.push(sequence);
   }
 
   private newGuard(
