@@ -3,9 +3,11 @@
 
 import { readFileSync } from "node:fs";
 import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
+import { plainConverse } from "./agent/plain.ts";
 import { modelName } from "./config/model-name.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
+import type { Generate } from "./core/run.ts";
 import { VERSION } from "./core/version.ts";
 import { EngineClient } from "./engine/client.ts";
 import { spawnEngine } from "./engine/host.ts";
@@ -77,8 +79,10 @@ export function startServer(options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
   let draining = false;
   let models: Models | undefined;
+  const generate: Generate = (request, signal) => served().generate(request, signal);
   const app = createHttp({
-    generate: (request, signal) => served().generate(request, signal),
+    generate,
+    converse: plainConverse(generate),
     embed: (request, signal) => served().embed(request, signal),
     models: () => served().list(),
     fingerprint: `svc-${VERSION}`,

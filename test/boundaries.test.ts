@@ -24,13 +24,15 @@ const RULES: readonly Rule[] = [
   ...readdirSync(join(ROOT, "src/dialects")).map((name) => {
     return { from: `src/dialects/${name}/`, may: ["src/core/", "src/dialects/shared/"] };
   }),
+  // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
+  { from: "src/agent/", may: ["src/core/"] },
   { from: "src/engine/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
   { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
   { from: "src/http/", may: ["src/core/", "src/dialects/"] },
   { from: "src/cli/", may: ["src/core/", "src/config/"] },
-  { from: "src/app.ts", may: ["src/core/", "src/config/", "src/engine/", "src/http/"] },
+  { from: "src/app.ts", may: ["src/core/", "src/config/", "src/agent/", "src/engine/", "src/http/"] },
   // One executable, two processes: main.ts is the entry of both.
   {
     from: "src/main.ts",

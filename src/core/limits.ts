@@ -28,6 +28,13 @@ export const TOOLS_MAX = 1024;
 export const TOOL_NAME_CHARS_MAX = 256;
 /** Grammars of one grammar set. */
 export const GRAMMARS_MAX = 64;
+/** Files that a request may ask for, and files that a body holds; the others stay in the store. */
+export const REQUESTED_FILES_MAX = 64;
+export const FILES_IN_BODY_MAX = 64;
+/** Characters of a session's name. */
+export const SESSION_ID_CHARS_MAX = 256;
+/** Hosts in a search filter. Spec: Limits. */
+export const SEARCH_DOMAINS_MAX = 100;
 /** Messages in one conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */

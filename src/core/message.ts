@@ -17,9 +17,9 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
-export interface Message {
+export interface Message<Part = ContentPart> {
   readonly role: Role;
-  readonly content: readonly ContentPart[];
+  readonly content: readonly Part[];
   /** Assistant only: the reasoning that preceded the answer. */
   readonly reasoning?: string;
   /** Assistant only. */

@@ -29,23 +29,25 @@ export interface Thinking {
   readonly effort?: ReasoningEffort;
 }
 
+export interface ChatPrompt<M = Message> {
+  readonly type: "chat";
+  readonly messages: readonly M[];
+  readonly tools: readonly ToolSpec[];
+  readonly toolChoice: ToolChoice;
+  readonly thinking: Thinking;
+}
+
 /** What the model continues. */
 export type Prompt =
-  | {
-      readonly type: "chat";
-      readonly messages: readonly Message[];
-      readonly tools: readonly ToolSpec[];
-      readonly toolChoice: ToolChoice;
-      readonly thinking: Thinking;
-    }
+  | ChatPrompt
   /** `suffix`: what comes after the gap to fill, for models with fill-in-the-middle tokens. */
   | { readonly type: "text"; readonly text: string; readonly suffix?: string }
   | { readonly type: "tokens"; readonly tokens: readonly number[] };
 
-export interface RunRequest {
+export interface RunRequest<P = Prompt> {
   /** Model id as the client sent it; `default` when it sent none. */
   readonly model: string;
-  readonly prompt: Prompt;
+  readonly prompt: P;
   readonly sampling: SamplingParams;
   /** Strings that end a choice; never emitted. */
   readonly stop: readonly string[];

@@ -1,12 +1,15 @@
 // What the HTTP layer is given by the composition root. Routes see nothing else of the program.
 
 import type { ModelInfo } from "../core/model-info.ts";
+import type { Converse } from "../core/agent.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { LogLine } from "./errors.ts";
 
 export interface HttpDeps {
   /** Starts a run on the model that the request names. */
   readonly generate: Generate;
+  /** Answers a conversation: what chat-type dialects ask for. */
+  readonly converse: Converse;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
   /** Served models; the default model comes first. */

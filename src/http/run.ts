@@ -3,7 +3,8 @@
 
 import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
-import type { Generate, RunEvent, RunRequest } from "../core/run.ts";
+import type { AnswerEvent } from "../core/agent.ts";
+import type { RunEvent } from "../core/run.ts";
 import type { StreamEncoder } from "../dialects/shared/frame.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type LogLine, toErrorData } from "./errors.ts";
@@ -13,15 +14,15 @@ import type { FrameSource } from "./sse.ts";
 const DRAIN_RETRY_SECS = 5;
 
 /** The events of a run, and the way to let go of them; an async generator, but for what `return` gives. */
-export interface RunEvents extends AsyncIterable<RunEvent> {
-  next(): Promise<IteratorResult<RunEvent, unknown>>;
+export interface RunEvents<E extends AnswerEvent = RunEvent> extends AsyncIterable<E> {
+  next(): Promise<IteratorResult<E, unknown>>;
   return(value: undefined): Promise<unknown>;
 }
 
 /** A run that the engine has accepted. */
-export interface StartedRun {
+export interface StartedRun<E extends AnswerEvent = RunEvent> {
   /** All events, from `accepted` on. */
-  readonly events: RunEvents;
+  readonly events: RunEvents<E>;
   /** Aborts when the client is gone; the one way to end the run early. */
   readonly abort: AbortController;
 }
@@ -30,11 +31,11 @@ export interface StartedRun {
  * Starts a run bound to the client's connection. Throws the ServiceError of a run that is refused, with its status.
  * The caller must drain `events` or abort.
  */
-export async function startRun(
-  generate: Generate,
-  run: RunRequest,
+export async function startRun<R, E extends AnswerEvent>(
+  generate: (request: R, signal: AbortSignal) => AsyncIterable<E>,
+  run: R,
   client: AbortSignal,
-): Promise<StartedRun> {
+): Promise<StartedRun<E>> {
   const abort = new AbortController();
   if (client.aborted) abort.abort();
   else client.addEventListener("abort", () => abort.abort(), { once: true });
@@ -49,11 +50,11 @@ export async function startRun(
     throw ServiceError.fromData(first.value.error);
   }
   assert(first.value.type === "accepted", `a run began with ${first.value.type}`);
-  return { events: resume(first.value, source), abort };
+  return { events: resume<E>(first.value, source), abort };
 }
 
 /** Not a generator: one that has not begun would not pass `return` on. */
-function resume(first: RunEvent, source: AsyncIterator<RunEvent>): RunEvents {
+function resume<E extends AnswerEvent>(first: E, source: AsyncIterator<E>): RunEvents<E> {
   let taken = false;
   const events = {
     next() {
@@ -71,7 +72,10 @@ function resume(first: RunEvent, source: AsyncIterator<RunEvent>): RunEvents {
 }
 
 /** Feeds all events of a run to a fold, which throws for an `error` event. */
-export async function foldRun(started: StartedRun, fold: { add(event: RunEvent): void }): Promise<void> {
+export async function foldRun<E extends AnswerEvent>(
+  started: StartedRun<E>,
+  fold: { add(event: E): void },
+): Promise<void> {
   try {
     for await (const event of started.events) fold.add(event);
   } catch (thrown) {
@@ -90,10 +94,14 @@ export function cancelled(): ServiceError {
  * The frames of a run in one dialect. Whatever goes wrong after `accepted`, a throw or a run that stops without its
  * terminal event included, ends the stream in-band, so the client never takes a cut answer for a complete one.
  */
-export function framesOf(started: StartedRun, encoder: StreamEncoder, log: LogLine): FrameSource {
+export function framesOf<E extends AnswerEvent>(
+  started: StartedRun<E>,
+  encoder: StreamEncoder<E>,
+  log: LogLine,
+): FrameSource {
   const { events, abort } = started;
   let ended = false;
-  const nextEvent = async (): Promise<RunEvent | undefined> => {
+  const nextEvent = async (): Promise<E | RunEvent | undefined> => {
     try {
       const next = await events.next();
       if (next.done !== true) return next.value;

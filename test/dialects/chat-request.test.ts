@@ -1,22 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { CHOICES_MAX, MESSAGES_MAX } from "../../src/core/limits.ts";
-import type { Message } from "../../src/core/message.ts";
-import type { RunRequest } from "../../src/core/run.ts";
+import type { Conversation, InputMessage } from "../../src/core/agent.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { chatBody } from "../helpers/app.ts";
 import { type Body, refusalOf, type Rule, testRules } from "../helpers/rules.ts";
 
 const refusal = (body: Body) => refusalOf(parseChatRequest, body);
-const run = (extra: Body): RunRequest => parseChatRequest(chatBody(extra)).run;
-const thinking = (extra: Body) => {
-  const { prompt } = run(extra);
-  return prompt.type === "chat" ? prompt.thinking : undefined;
-};
-const messages = (...sent: readonly unknown[]): readonly Message[] => {
-  const { prompt } = parseChatRequest({ messages: sent }).run;
-  return prompt.type === "chat" ? prompt.messages : [];
-};
+const run = (extra: Body): Conversation["run"] => parseChatRequest(chatBody(extra)).run;
+const thinking = (extra: Body) => run(extra).prompt.thinking;
+const messages = (...sent: readonly unknown[]): readonly InputMessage[] =>
+  parseChatRequest({ messages: sent }).run.prompt.messages;
 const user = (content: unknown) => ({ messages: [{ role: "user", content }] });
 
 describe("what a body means", () => {
@@ -36,6 +30,7 @@ describe("what a body means", () => {
         choices: 1,
         truncate: false,
       },
+      agent: { python: false, files: [], interactive: false },
       stream: false,
       includeUsage: false,
     });
@@ -183,8 +178,8 @@ describe("reasoning", () => {
     ],
     [{ reasoning_effort: "XHigh" }, { enabled: true, effort: "xhigh" }],
     [{ reasoning_effort: "None", enable_thinking: false }, { enabled: false }],
-  ])("%j", (fields, expected) => {
-    expect({ ...thinking(fields) }).toEqual({ ...expected });
+  ])("%j", (fields, expected: object) => {
+    expect<object>({ ...thinking(fields) }).toEqual({ ...expected });
   });
 
   test.each<[Body, string]>([
@@ -240,7 +235,7 @@ const MESSAGE_RULES: readonly Rule[] = [
     "messages[0].content[1]",
   ],
   [user([{ type: "input_audio" }]), "unsupported_capability", "messages[0].content[0]"],
-  [user([{ type: "file" }]), "unsupported_capability", "messages[0].content[0]"],
+  [user([{ type: "file" }]), "missing_field", "messages[0].content[0].file"],
   [
     { messages: [{ role: "assistant", tool_calls: [{ function: { name: "f" } }] }] },
     "missing_field",
@@ -270,9 +265,6 @@ const REFUSED_FIELDS: readonly Rule[] = [
   [chatBody({ logprobs: true, top_logprobs: -1 }), "invalid_request", "top_logprobs"],
   [chatBody({ top_logprobs: 3 }), "contradictory_fields", "top_logprobs", "logprobs: true"],
   [chatBody({ logprobs: false, top_logprobs: 3 }), "contradictory_fields", "top_logprobs"],
-  [chatBody({ web_search_options: {} }), "unsupported_capability", "web_search_options"],
-  [chatBody({ session_id: "s" }), "unsupported_capability", "session_id"],
-  [chatBody({ files: [{ name: "a.csv" }] }), "unsupported_capability", "files"],
   [chatBody({ functions: [{ name: "f" }] }), "unsupported_capability", "functions", "tools"],
   [chatBody({ modalities: ["text", "audio"] }), "unsupported_capability", "modalities"],
 ];

@@ -11,7 +11,7 @@ import { type Body, refusalOf, type Rule, testRules } from "../helpers/rules.ts"
 
 interface Dialect {
   readonly parse: (body: Body) => { readonly stream: boolean; readonly includeUsage: boolean };
-  readonly run: (body: Body) => RunRequest | undefined;
+  readonly run: (body: Body) => Omit<RunRequest, "prompt"> | undefined;
   readonly smallest: (extra: Body) => Body;
 }
 

@@ -1,5 +1,6 @@
 // The HTTP application in process, without sockets.
 
+import { plainConverse } from "../../src/agent/plain.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { createHttp } from "../../src/http/server.ts";
@@ -28,6 +29,7 @@ export function testApp(
   const logged: string[] = [];
   const app = createHttp({
     generate,
+    converse: plainConverse(generate),
     embed: countingEmbed,
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     fingerprint: "svc-test",

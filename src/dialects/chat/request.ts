@@ -1,22 +1,23 @@
 // A chat-completions body → a RunRequest. All rules of this dialect about what may be sent together live here and in
 // unsupported.ts. Pure: knows neither HTTP nor the engine.
 
+import type { AgentRequest, Conversation, FilePart, InputMessage } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
-import type { Message as CoreMessage, ToolCall as CoreToolCall } from "../../core/message.ts";
-import type { RunRequest } from "../../core/run.ts";
+import type { ContentPart, ToolCall as CoreToolCall } from "../../core/message.ts";
 import { refuseAdapter } from "../shared/adapter.ts";
+import { agentOf, refuseForeignContainers } from "../shared/agent.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { constraintOf } from "../shared/constraint.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { maxTokensOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { toolUseOf } from "../shared/tools.ts";
+import { webSearchOptionsOf } from "../shared/web-search.ts";
 import { logprobsOf } from "./logprobs.ts";
-import { ChatCompletionRequest, type Message, type MessageContent } from "./schema.ts";
+import { ChatCompletionRequest, type Message, type UserContent } from "./schema.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
-/** What a body asks for: the run, and how its answer is to be delivered. */
-export interface ChatCall {
-  readonly run: RunRequest;
+/** What a body asks for, and how its answer is to be delivered. */
+export interface ChatCall extends Conversation {
   readonly stream: boolean;
   /** Send usage in a chunk of its own, without choices. */
   readonly includeUsage: boolean;
@@ -27,15 +28,16 @@ const checkBody = checker(ChatCompletionRequest);
 /** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
 export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatCall {
   refuseUnsupported(json);
+  refuseForeignContainers(json["tools"]);
   const body = checkBody(json);
   const stream = body.stream ?? false;
-  refuseUnansweredAsk(body, stream);
+  const agent = chatAgentOf(body, stream);
   refuseAdapter(body);
-  const { tools, choice } = toolUseOf(body);
+  const { tools, choice } = toolUseOf(body, agent.python || agent.webSearch !== undefined);
   const maxTokens = maxTokensOf(body);
   const logprobs = logprobsOf(body);
   const constraint = constraintOf(body);
-  const run: RunRequest = {
+  const run: Conversation["run"] = {
     model: body.model ?? "default",
     prompt: {
       type: "chat",
@@ -52,33 +54,28 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatC
     ...(constraint === undefined ? {} : { constraint }),
     truncate: body.truncate_sequence ?? false,
   };
-  return { run, stream, includeUsage: stream && body.stream_options?.include_usage === true };
+  return { run, agent, stream, includeUsage: stream && body.stream_options?.include_usage === true };
 }
 
-/** An approval is asked for in the stream, so a body that wants to be asked must stream. */
-function refuseUnansweredAsk(body: ChatCompletionRequest, stream: boolean): void {
-  const param = (["agent_permission", "code_execution_permission"] as const).find(
-    (key) => body[key] === "ask",
-  );
-  if (param === undefined || stream) return;
-  throw new ServiceError(
-    "contradictory_fields",
-    `${param} "ask" needs stream: true, where approvals are asked for`,
-    {
-      param,
-    },
-  );
+/** What the body lets the server do by itself. */
+function chatAgentOf(body: ChatCompletionRequest, stream: boolean): AgentRequest {
+  const webSearch = webSearchOptionsOf(body.web_search_options);
+  return {
+    ...agentOf(body, stream),
+    python: (body.tools ?? []).some((tool) => tool.type === "code_interpreter"),
+    ...(webSearch === undefined ? {} : { webSearch }),
+  };
 }
 
-function messagesOf(messages: readonly Message[] | string): readonly CoreMessage[] {
-  if (typeof messages === "string") return [{ role: "user", content: contentOf(messages) }];
+function messagesOf(messages: readonly Message[] | string): readonly InputMessage[] {
+  if (typeof messages === "string") return [{ role: "user", content: [{ type: "text", text: messages }] }];
   return messages.map(messageOf);
 }
 
-function messageOf(message: Message, index: number): CoreMessage {
+function messageOf(message: Message, index: number): InputMessage {
   const base = {
     role: message.role,
-    content: contentOf(message.content),
+    content: contentOf(message.content, `messages[${index}].content`),
     ...(isPresent(message.name) ? { name: message.name } : {}),
   };
   if (message.role === "tool") {
@@ -93,10 +90,24 @@ function messageOf(message: Message, index: number): CoreMessage {
   };
 }
 
-function contentOf(content: MessageContent | null | undefined): CoreMessage["content"] {
+function contentOf(content: UserContent | null | undefined, path: string): InputMessage["content"] {
   if (content === null || content === undefined) return [];
   if (typeof content === "string") return [{ type: "text", text: content }];
-  return content.map(({ text }) => ({ type: "text", text }));
+  return content.map((part, index) => partOf(part, `${path}[${index}]`));
+}
+
+type WirePart = Exclude<UserContent, string>[number];
+
+function partOf(part: WirePart, param: string): ContentPart | FilePart {
+  if (part.type === "text") return { type: "text", text: part.text };
+  const { file_id: id, filename, file_data: data } = part.file;
+  if (isPresent(id) === isPresent(data)) {
+    const message = `${param}.file must have exactly one of file_id and file_data`;
+    throw new ServiceError("invalid_request", message, { param: `${param}.file` });
+  }
+  if (isPresent(id)) return { type: "file", source: { type: "stored", id }, param };
+  const named = isPresent(filename) ? { filename } : {};
+  return { type: "file", source: { type: "inline", data: data ?? "", ...named }, param };
 }
 
 type AssistantToolCalls = NonNullable<Extract<Message, { role: "assistant" }>["tool_calls"]>;

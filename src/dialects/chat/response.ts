@@ -2,7 +2,9 @@
 
 import { assert, unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
+import type { AnswerEvent } from "../../core/agent.ts";
 import type { FinishReason, RunEvent, TokenLogprob } from "../../core/run.ts";
+import { AgentFold, isAgentEvent } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
 import { type CompletionUsageResponse, usageBody } from "../shared/usage.ts";
 import { choiceLogprobs } from "./logprobs.ts";
@@ -36,6 +38,7 @@ export interface ChatFoldOptions {
 export class ChatFold {
   private readonly drafts: ChoiceDraft[];
   private readonly withLogprobs: boolean;
+  private readonly agent = new AgentFold();
   private usage: CompletionUsageResponse | undefined;
 
   constructor({ choices, withLogprobs }: ChatFoldOptions) {
@@ -50,7 +53,8 @@ export class ChatFold {
   }
 
   /** Takes the next event; throws the ServiceError of an `error` event. */
-  add(event: RunEvent): void {
+  add(event: AnswerEvent): void {
+    if (isAgentEvent(event)) return this.agent.add(event);
     switch (event.type) {
       case "accepted":
         return;
@@ -90,6 +94,7 @@ export class ChatFold {
       system_fingerprint: meta.fingerprint,
       choices: this.drafts.map((draft, index) => this.choiceBody(draft, index)),
       usage: this.usage,
+      ...this.agent.body(),
     };
   }
 

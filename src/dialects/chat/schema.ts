@@ -2,7 +2,7 @@
 // OpenAPI component of the same name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { MESSAGES_MAX } from "../../core/limits.ts";
+import { MESSAGES_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
 import { answerProperties } from "../shared/answer.ts";
 import { orNull } from "../shared/check.ts";
@@ -14,8 +14,11 @@ import {
   streamProperties,
   truncateProperties,
 } from "../shared/sampling.ts";
-import { toolProperties } from "../shared/tools.ts";
+import { agentProperties, CodeInterpreterTool } from "../shared/agent.ts";
+import { agentAnswerProperties } from "../shared/agent-events.ts";
+import { FUNCTION_TOOLS, toolChoiceProperties } from "../shared/tools.ts";
 import { CompletionUsageResponse } from "../shared/usage.ts";
+import { WebSearchOptions } from "../shared/web-search.ts";
 import { ChoiceLogprobs, logprobsProperties } from "./logprobs.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -23,6 +26,21 @@ const OPEN = { additionalProperties: true } as const;
 const TextPart = Type.Object(
   { type: Type.Literal("text"), text: Type.String() },
   { $id: "TextPart", description: "A piece of text of a message.", ...OPEN },
+);
+
+const FilePart = Type.Object(
+  {
+    type: Type.Literal("file"),
+    file: Type.Object(
+      {
+        file_id: orNull(Type.String({ minLength: 1, description: "Id of an uploaded file." })),
+        filename: orNull(Type.String({ description: "Name of the file that `file_data` holds." })),
+        file_data: orNull(Type.String({ minLength: 1, description: "The file as a base64 data URL." })),
+      },
+      OPEN,
+    ),
+  },
+  { $id: "FilePart", description: "A file: `file_id`, or `file_data` with `filename`.", ...OPEN },
 );
 
 export const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
@@ -57,8 +75,14 @@ const SystemMessage = Type.Object(
   { $id: "SystemMessage", description: "Instructions of the application.", ...OPEN },
 );
 
+const UserContent = Type.Union([Type.String(), Type.Array(Type.Union([TextPart, FilePart]))], {
+  $id: "UserContent",
+  description: "Text, or an array of content parts.",
+});
+export type UserContent = Static<typeof UserContent>;
+
 const UserMessage = Type.Object(
-  { role: Type.Literal("user"), content: MessageContent, name: orNull(Type.String()) },
+  { role: Type.Literal("user"), content: UserContent, name: orNull(Type.String()) },
   { $id: "UserMessage", ...OPEN },
 );
 
@@ -89,10 +113,6 @@ export const Message = Type.Union([SystemMessage, UserMessage, AssistantMessage,
 });
 export type Message = Static<typeof Message>;
 
-const Permission = Type.Union([Type.Literal("auto"), Type.Literal("ask"), Type.Literal("deny")], {
-  description: "Tightens the server's permission for the actions of server-executed tools.",
-});
-
 const unused = (description: string) => Type.Optional(Type.Unknown({ description }));
 
 export const ChatCompletionRequest = Type.Object(
@@ -107,7 +127,15 @@ export const ChatCompletionRequest = Type.Object(
     ...logprobsProperties,
     ...grammarProperties,
     ...responseFormatProperties,
-    ...toolProperties,
+    tools: orNull(
+      Type.Array(Type.Union([...FUNCTION_TOOLS, CodeInterpreterTool]), {
+        maxItems: TOOLS_MAX,
+        description: "Functions that the model may call, and tools that the server runs.",
+      }),
+    ),
+    ...toolChoiceProperties,
+    ...agentProperties,
+    web_search_options: orNull(WebSearchOptions),
     ...adapterProperties,
     ...streamProperties,
     ...truncateProperties,
@@ -118,9 +146,6 @@ export const ChatCompletionRequest = Type.Object(
       }),
     ),
     enable_thinking: orNull(Type.Boolean({ description: "Older switch for reasoning; on by default." })),
-    agent_permission: orNull(Permission),
-    code_execution_permission: orNull(Permission),
-    max_tool_rounds: orNull(Type.Integer({ minimum: 0, description: "Cap on server-side tool rounds." })),
     user: unused("Accepted, without effect."),
     metadata: unused("Accepted, without effect."),
     service_tier: unused("Accepted, without effect."),
@@ -177,6 +202,7 @@ export const ChatCompletionResponse = Type.Object(
     object: Type.Literal("chat.completion"),
     choices: Type.Array(ChatCompletionResponseChoice),
     usage: CompletionUsageResponse,
+    ...agentAnswerProperties,
   },
   { $id: "ChatCompletionResponse", description: "A complete answer." },
 );
@@ -217,6 +243,7 @@ export const ChatCompletionChunkResponse = Type.Object(
     ...answerProperties,
     object: Type.Literal("chat.completion.chunk"),
     choices: Type.Array(ChatCompletionChunkChoice),
+    session_id: agentAnswerProperties.session_id,
     usage: Type.Optional(Type.Union([CompletionUsageResponse, Type.Null()])),
   },
   { $id: "ChatCompletionChunkResponse", description: "One `data:` line of a streamed answer." },

@@ -2,7 +2,9 @@
 // reason, and the stream has exactly one end.
 
 import { unreachable } from "../../core/assert.ts";
-import type { RunEvent, TokenLogprob } from "../../core/run.ts";
+import type { AnswerEvent } from "../../core/agent.ts";
+import type { TokenLogprob } from "../../core/run.ts";
+import { agentFrame, isAgentEvent } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
 import { ChunkWriter } from "../shared/chunk-writer.ts";
 import type { StreamEncoder } from "../shared/frame.ts";
@@ -19,7 +21,7 @@ export interface ChatStreamOptions {
 const OPENING = '"delta":{"role":"assistant","content":""}';
 
 /** The chunk encoder of one run. */
-export class ChatStream implements StreamEncoder {
+export class ChatStream implements StreamEncoder<AnswerEvent> {
   private readonly writer: ChunkWriter;
   private readonly choices: number;
   private ended = false;
@@ -34,8 +36,12 @@ export class ChatStream implements StreamEncoder {
   }
 
   /** Frames for one event; "" when it has none and for anything after the end. */
-  encode(event: RunEvent): string {
+  encode(event: AnswerEvent): string {
     if (this.ended) return "";
+    if (isAgentEvent(event)) {
+      if (event.type === "session") this.writer.nameSession(event.sessionId);
+      return this.writer.flush() + agentFrame(event);
+    }
     switch (event.type) {
       case "accepted":
         return this.opening();

@@ -13,15 +13,11 @@ interface Refusal {
   readonly fix: string;
 }
 
-const never = () => false;
 const equals = (neutral: unknown) => (value: unknown) => value === neutral;
 const emptyArray = (value: unknown) => Array.isArray(value) && value.length === 0;
 const textAlone = (value: unknown) => Array.isArray(value) && value.every(equals("text"));
 
 const REFUSALS: readonly Refusal[] = [
-  { field: "web_search_options", harmless: never, fix: "omit it" },
-  { field: "session_id", harmless: never, fix: "send the whole conversation in messages" },
-  { field: "files", harmless: emptyArray, fix: "omit it" },
   { field: "enable_shell", harmless: equals(false), fix: "omit it" },
   { field: "enable_code_execution", harmless: equals(false), fix: "omit it" },
   { field: "functions", harmless: emptyArray, fix: "send tools" },
@@ -37,7 +33,6 @@ export function refuseUnsupported(body: Readonly<Record<string, unknown>>): void
     throw new ServiceError("unsupported_capability", message, { param: field });
   }
   refuseJsonObject(body["response_format"]);
-  if (Array.isArray(body["tools"])) body["tools"].forEach(refuseHostedTool);
   if (Array.isArray(body["messages"])) body["messages"].forEach(refuseMessage);
 }
 
@@ -49,24 +44,8 @@ function refuseJsonObject(format: unknown): void {
   throw new ServiceError("unsupported_value", message, { param: "response_format.type" });
 }
 
-/** Tools that the server would run itself, and what each of them needs. */
-const HOSTED_TOOLS = new Map<unknown, string>([
-  ["code_interpreter", "code execution"],
-  ["shell", "shell execution"],
-  ["web_search", "web search"],
-  ["web_search_preview", "web search"],
-]);
-
-function refuseHostedTool(tool: unknown, index: number): void {
-  const needed = isRecord(tool) ? HOSTED_TOOLS.get(tool["type"]) : undefined;
-  if (needed === undefined || !isRecord(tool)) return;
-  const param = `tools[${index}].type`;
-  const message = `${param} ${shown(tool["type"])} needs ${needed}, which is not enabled on this server`;
-  throw new ServiceError("capability_disabled", message, { param });
-}
-
 /** Content parts that the dialect defines and that need a model or a store which this build does not have. */
-const MEDIA_PARTS = new Set<unknown>(["image_url", "input_audio", "audio_url", "video_url", "file"]);
+const MEDIA_PARTS = new Set<unknown>(["image_url", "input_audio", "audio_url", "video_url"]);
 
 function refuseMessage(message: unknown, index: number): void {
   if (!isRecord(message)) return;

@@ -32,6 +32,7 @@ export class ChunkWriter {
   private readonly heads: string[] = [];
   /** Text of an ordinary chunk after what is new. */
   private readonly tail: string;
+  private sessionId: string | undefined;
   /** The last ended choice: its final chunk waits for the usage that may belong on it. */
   private held: EndedChoice | undefined;
 
@@ -39,6 +40,12 @@ export class ChunkWriter {
     this.meta = meta;
     this.options = options;
     this.tail = `,"finish_reason":null}]${options.includeUsage ? ',"usage":null' : ""}}\n\n`;
+  }
+
+  /** Names the session in all later chunks. */
+  nameSession(id: string): void {
+    this.sessionId = id;
+    this.heads.length = 0;
   }
 
   /** A chunk of a choice that goes on; `fields` is JSON text of the choice's properties, without braces. */
@@ -79,12 +86,13 @@ export class ChunkWriter {
       created: this.meta.created,
       model: this.meta.model,
       system_fingerprint: this.meta.fingerprint,
+      ...(this.sessionId === undefined ? {} : { session_id: this.sessionId }),
       choices,
     };
   }
 
   /** The final chunk of the choice that ended last, if it still waits. */
-  private flush(usage?: CompletionUsageResponse): string {
+  flush(usage?: CompletionUsageResponse): string {
     if (this.held === undefined) return "";
     const { choice, reason } = this.held;
     this.held = undefined;

@@ -75,19 +75,22 @@ const ToolChoice = Type.Union(
 );
 type ToolChoice = Static<typeof ToolChoice>;
 
-/** Properties to spread into a dialect's request schema. */
-export const toolProperties = {
-  tools: orNull(
-    Type.Array(Type.Union([Tool, FlatTool]), {
-      maxItems: TOOLS_MAX,
-      description: "Functions that the model may call.",
-    }),
-  ),
-  tool_choice: orNull(ToolChoice),
-};
+/** The forms of a function tool. */
+export const FUNCTION_TOOLS = [Tool, FlatTool] as const;
+const FunctionToolForm = Type.Union([...FUNCTION_TOOLS]);
+type WireTool = Static<typeof FunctionToolForm>;
 
-const ToolFields = Type.Object(toolProperties);
-type ToolFields = Static<typeof ToolFields>;
+/** Properties to spread into a dialect's request schema; the dialect adds `tools`. */
+export const toolChoiceProperties = { tool_choice: orNull(ToolChoice) };
+
+/** The fields read here. Tools of other types run on the server; the dialect reads them. */
+interface ToolFields {
+  readonly tools?: readonly (WireTool | { readonly type: HostedToolType })[] | null;
+  readonly tool_choice?: ToolChoice | null;
+}
+
+/** Types of tools that the server runs. */
+export type HostedToolType = "code_interpreter" | "shell" | "web_search" | "web_search_preview";
 
 export interface ToolUse {
   readonly tools: readonly ToolSpec[];
@@ -95,16 +98,18 @@ export interface ToolUse {
 }
 
 /**
- * The tools of a checked body and the choice among them. Tools that may not be called are left out. Throws
+ * The function tools of a checked body and the choice among them. Tools that may not be called are left out.
+ * `withHosted` says that the server has tools of its own for this body, which `required` may mean. Throws
  * `invalid_request` for duplicate names, parameters that are no object's, and a choice that names no declared tool.
  */
-export function toolUseOf(body: ToolFields): ToolUse {
-  const sent = body.tools ?? [];
+export function toolUseOf(body: ToolFields, withHosted = false): ToolUse {
+  const sent = (body.tools ?? []).map((tool, index) => ({ tool, index })).filter(isFunction);
   refuseDuplicates(sent);
   const tools = sent.map(toolSpec);
   const choice = body.tool_choice ?? "auto";
   if (choice === "none" || (choice === "auto" && tools.length === 0))
     return { tools: [], choice: { type: "none" } };
+  if (choice === "required" && withHosted) return { tools, choice: { type: "required" } };
   if (tools.length === 0) {
     const what = choice === "required" ? 'tool_choice "required"' : "tool_choice naming a tool";
     throw invalid(`${what} needs at least one tool in tools`, "tool_choice");
@@ -112,9 +117,17 @@ export function toolUseOf(body: ToolFields): ToolUse {
   return { tools, choice: typeof choice === "string" ? { type: choice } : named(choice, tools) };
 }
 
-type WireTool = NonNullable<ToolFields["tools"]>[number];
+/** A tool and where it stands in the body. */
+interface SentTool {
+  readonly tool: WireTool;
+  readonly index: number;
+}
 
-function toolSpec(tool: WireTool, index: number): ToolSpec {
+function isFunction(sent: { readonly tool: { readonly type: string } }): sent is SentTool {
+  return sent.tool.type === "function";
+}
+
+function toolSpec({ tool, index }: SentTool): ToolSpec {
   const { name, description, parameters, strict } = tool.function ?? tool;
   return {
     name,
@@ -141,9 +154,9 @@ function objectSchema(
   throw invalid(message, `${path}.type`);
 }
 
-function refuseDuplicates(tools: readonly WireTool[]): void {
+function refuseDuplicates(tools: readonly SentTool[]): void {
   const seen = new Set<string>();
-  for (const [index, tool] of tools.entries()) {
+  for (const { tool, index } of tools) {
     const { name } = tool.function ?? tool;
     const param = `${pathOf(tool, index)}.name`;
     if (seen.has(name)) throw invalid(`${param} ${shown(name)} is the name of an earlier tool`, param);

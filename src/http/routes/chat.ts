@@ -33,8 +33,8 @@ export function chatRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerChat(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const { run, stream, includeUsage } = parseChatRequest(await readJsonObject(request));
-  const started = await startRun(deps.generate, run, request.signal);
+  const { run, agent, stream, includeUsage } = parseChatRequest(await readJsonObject(request));
+  const started = await startRun(deps.converse, { run, agent }, request.signal);
   const meta = answerMeta(deps, run.model, "chatcmpl-");
   if (stream) {
     const encoder = new ChatStream(meta, { choices: run.choices, includeUsage });

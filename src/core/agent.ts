@@ -1,0 +1,175 @@
+// What a chat-type request may ask for beyond one generation: input files, and what the server does by itself between
+// the model's words. A dialect translates its body into a Conversation; whoever answers it yields the events of a run
+// with agent events between them. The engine knows nothing of this.
+
+import type { ContentPart, Message } from "./message.ts";
+import type { ChatPrompt, RunEvent, RunRequest } from "./run.ts";
+
+/** Where the bytes of an input file come from. */
+export type FileSource =
+  | { readonly type: "stored"; readonly id: string }
+  /** Base64 or a data URL. */
+  | { readonly type: "inline"; readonly data: string; readonly filename?: string }
+  | { readonly type: "remote"; readonly url: string };
+
+/** A file in a user message. It becomes text before the engine sees the message. */
+export interface FilePart {
+  readonly type: "file";
+  readonly source: FileSource;
+  /** Where it stands in the request, for errors: `messages[2].content[0]`. */
+  readonly param: string;
+}
+
+export type InputMessage = Message<ContentPart | FilePart>;
+
+/** `ask` waits for an approval before each action, `deny` tells the model no. */
+export type Permission = "auto" | "ask" | "deny";
+
+/** A skill mounted into the shell's folder. */
+export interface SkillReference {
+  readonly skillId: string;
+  readonly version: number | "latest";
+}
+
+/** An output file that the answer must produce. */
+export interface RequestedFile {
+  readonly name: string;
+  /** As a file name's extension; taken from the name where absent. */
+  readonly format?: string;
+  readonly description?: string;
+}
+
+export interface UserLocation {
+  readonly city?: string;
+  readonly region?: string;
+  readonly country?: string;
+  readonly timezone?: string;
+}
+
+/** How the model may search the web. */
+export interface WebSearch {
+  readonly contextSize: "low" | "medium" | "high";
+  readonly unlimitedBudget: boolean;
+  readonly location?: UserLocation;
+  /** Hosts with their subdomains; empty allows all. */
+  readonly allowedDomains: readonly string[];
+  readonly blockedDomains: readonly string[];
+  /** Replace what the model is told about the two tools. */
+  readonly searchDescription?: string;
+  readonly extractDescription?: string;
+  /** Searches that this request may make. */
+  readonly usesMax?: number;
+}
+
+/** What a request allows the server to do by itself. */
+export interface AgentRequest {
+  /** Continues or begins the session of this name. */
+  readonly sessionId?: string;
+  /** Tightens the server's own setting. */
+  readonly permission?: Permission;
+  /** Tool rounds of this request; 0 hides all server tools. Absent: the server's setting. */
+  readonly maxToolRounds?: number;
+  readonly python: boolean;
+  readonly shell?: { readonly skills: readonly SkillReference[] };
+  readonly webSearch?: WebSearch;
+  readonly files: readonly RequestedFile[];
+  /** Whether somebody reads the events while the run goes on, so that an approval can be asked for. */
+  readonly interactive: boolean;
+}
+
+/** A chat-type request as its dialect understood it. */
+export interface Conversation {
+  readonly run: RunRequest<ChatPrompt<InputMessage>>;
+  readonly agent: AgentRequest;
+}
+
+/** What a stored file is, as clients see it in events and bodies. Spec: File object. */
+export interface FileObject {
+  readonly id: string;
+  readonly name: string;
+  readonly format?: string;
+  readonly mime_type?: string;
+  readonly bytes: number;
+  /** Unix seconds. */
+  readonly created_at: number;
+  readonly purpose: "agent_output" | "user_data";
+  readonly source: { readonly tool: string; readonly round: number; readonly turn: number };
+  /** One of the bodies, absent above the inline limit and for a file that was not made. */
+  readonly text?: string;
+  readonly preview?: string;
+  readonly data_base64?: string;
+  /** Why there is no such file. */
+  readonly code?: string;
+  readonly message?: string;
+}
+
+/** What a tool call is about and, once it is done, what came of it: `data` of a progress event. */
+export type ToolProgress =
+  | {
+      readonly tool_type: "code_execution";
+      readonly code?: string;
+      readonly stdout?: string;
+      readonly stderr?: string;
+      readonly exception?: string;
+      readonly images_base64?: readonly string[];
+      readonly video_frames_base64?: readonly string[];
+      readonly video_frame_count?: number;
+      readonly working_directory?: string;
+      readonly execution_time_ms?: number;
+    }
+  | {
+      readonly tool_type: "shell";
+      readonly commands?: readonly string[];
+      readonly stdout?: string;
+      readonly stderr?: string;
+      readonly exit_code?: number | null;
+      readonly status?: string;
+      readonly working_directory?: string;
+      readonly timed_out?: boolean;
+    }
+  | {
+      readonly tool_type: "web_search";
+      readonly query?: string;
+      readonly results_count?: number;
+      readonly sources?: readonly string[];
+    }
+  | { readonly tool_type: "custom"; readonly arguments?: string; readonly content?: string };
+
+interface ToolCallAt {
+  /** From 1. */
+  readonly round: number;
+  readonly callId: string;
+  readonly toolName: string;
+  /** As the model wrote them: JSON text. */
+  readonly arguments: string;
+}
+
+export type AgentEvent =
+  /** The session of this run; comes once, before anything the model says. */
+  | { readonly type: "session"; readonly sessionId: string }
+  | ({ readonly type: "tool_calling"; readonly data: ToolProgress } & ToolCallAt)
+  | ({
+      readonly type: "tool_complete";
+      readonly data: ToolProgress;
+      /** A short account for people and logs. */
+      readonly resultContent: string;
+      /** PNG images, base64. */
+      readonly images: readonly string[];
+      readonly fileIds: readonly string[];
+    } & ToolCallAt)
+  | {
+      readonly type: "approval_required";
+      readonly approvalId: string;
+      readonly sessionId: string;
+      readonly round: number;
+      readonly tool: { readonly source: string; readonly kind: string; readonly label: string };
+      /** Parsed, or the text where it is no JSON. */
+      readonly arguments: unknown;
+    }
+  | { readonly type: "file_produced"; readonly file: FileObject };
+
+/** What an answer to a conversation is made of; ordered and ended as a run is. */
+export type AnswerEvent = RunEvent | AgentEvent;
+
+/** Answers a conversation: files become text, server tools run in a loop. As `Generate` in all else. */
+export type Converse = (conversation: Conversation, signal: AbortSignal) => AsyncIterable<AnswerEvent>;

@@ -1,0 +1,120 @@
+// What a body lets the server do by itself: the fields that chat and messages share, and the hosted tools.
+
+import { type Static, Type } from "@sinclair/typebox";
+import type { AgentRequest, Permission, RequestedFile } from "../../core/agent.ts";
+import { ServiceError } from "../../core/error.ts";
+import { REQUESTED_FILES_MAX, SESSION_ID_CHARS_MAX } from "../../core/limits.ts";
+import { isPresent, isRecord, orNull, shown } from "./check.ts";
+
+const OPEN = { additionalProperties: true } as const;
+
+const Permission = Type.Union([Type.Literal("auto"), Type.Literal("ask"), Type.Literal("deny")], {
+  description: "Tightens the server's permission for the actions of server-executed tools.",
+});
+
+const RequestedFile = Type.Object(
+  {
+    name: Type.String({ minLength: 1, description: "File name." }),
+    format: orNull(Type.String({ description: "Such as `png` or `csv`; default: the name's extension." })),
+    description: orNull(Type.String({ description: "Shown to the model." })),
+  },
+  { $id: "RequestedFile", description: "A file that the answer must produce.", ...OPEN },
+);
+
+/** Output files that the answer must produce. */
+export const requestedFilesProperties = {
+  files: orNull(
+    Type.Array(RequestedFile, { maxItems: REQUESTED_FILES_MAX, description: "Files to be produced." }),
+  ),
+};
+
+/** Properties to spread into the schemas of chat and messages. */
+export const agentProperties = {
+  ...requestedFilesProperties,
+  session_id: orNull(
+    Type.String({
+      minLength: 1,
+      maxLength: SESSION_ID_CHARS_MAX,
+      description: "Continues or begins the session of this name.",
+    }),
+  ),
+  agent_permission: orNull(Permission),
+  code_execution_permission: orNull(Permission),
+  max_tool_rounds: orNull(
+    Type.Integer({ minimum: 0, description: "Cap on server-side tool rounds; 0 hides the server's tools." }),
+  ),
+};
+
+const AgentFields = Type.Object(agentProperties);
+
+/** What the fields of a checked body say; hosted tools are added by the dialect. */
+export function agentOf(body: Static<typeof AgentFields>, interactive: boolean): AgentRequest {
+  refuseUnansweredAsk(body, interactive);
+  const permission = permissionOf(body);
+  return {
+    ...(isPresent(body.session_id) ? { sessionId: body.session_id } : {}),
+    ...(permission === undefined ? {} : { permission }),
+    ...(isPresent(body.max_tool_rounds) ? { maxToolRounds: body.max_tool_rounds } : {}),
+    python: false,
+    files: requestedFilesOf(body.files),
+    interactive,
+  };
+}
+
+/** Either name says the same; the first one counts. */
+function permissionOf(body: Static<typeof AgentFields>): Permission | undefined {
+  return body.agent_permission ?? body.code_execution_permission ?? undefined;
+}
+
+/** An approval is asked for in the stream, so a body that wants to be asked must stream. */
+function refuseUnansweredAsk(body: Static<typeof AgentFields>, interactive: boolean): void {
+  if (interactive) return;
+  const names = ["agent_permission", "code_execution_permission"] as const;
+  const param = names.find((key) => body[key] === "ask");
+  if (param === undefined) return;
+  const message = `${param} "ask" needs stream: true, where approvals are asked for`;
+  throw new ServiceError("contradictory_fields", message, { param });
+}
+
+/** Requested files of a checked body. */
+export function requestedFilesOf(
+  files: readonly Static<typeof RequestedFile>[] | null | undefined,
+): readonly RequestedFile[] {
+  return (files ?? []).map(({ name, format, description }) => ({
+    name,
+    ...(isPresent(format) ? { format } : {}),
+    ...(isPresent(description) ? { description } : {}),
+  }));
+}
+
+/** The tool that lets the model run Python, in chat and in Responses. */
+export const CodeInterpreterTool = Type.Object(
+  {
+    type: Type.Literal("code_interpreter"),
+    container: orNull(
+      Type.Object({ type: Type.Literal("auto") }, { $id: "HostedCodeInterpreterAutoContainer", ...OPEN }),
+    ),
+  },
+  { $id: "HostedCodeInterpreterTool", description: "Lets the model run Python on the server.", ...OPEN },
+);
+
+/** Throws `unsupported_value` for the forms of a container that only a vendor's cloud has. Runs before the schema check. */
+export function refuseForeignContainers(tools: unknown): void {
+  if (!Array.isArray(tools)) return;
+  for (const [index, tool] of tools.entries()) {
+    if (!isRecord(tool) || tool["type"] !== "code_interpreter") continue;
+    refuseForeignContainer(tool["container"], `tools[${index}].container`);
+  }
+}
+
+function refuseForeignContainer(container: unknown, path: string): void {
+  if (typeof container === "string") {
+    const message = `${path} must be {"type": "auto"}; container ids are not supported, got ${shown(container)}`;
+    throw new ServiceError("unsupported_value", message, { param: path });
+  }
+  if (!isRecord(container)) return;
+  const key = ["file_ids", "memory_limit"].find((name) => isPresent(container[name]));
+  if (key === undefined) return;
+  const param = `${path}.${key}`;
+  throw new ServiceError("unsupported_value", `${param} is not supported; omit it`, { param });
+}

@@ -1,0 +1,113 @@
+// How the model may search the web: the options object of chat and messages, and what all forms of it mean.
+
+import { type Static, Type } from "@sinclair/typebox";
+import type { UserLocation, WebSearch } from "../../core/agent.ts";
+import { ServiceError } from "../../core/error.ts";
+import { SEARCH_DOMAINS_MAX } from "../../core/limits.ts";
+import { isPresent, orNull } from "./check.ts";
+
+const OPEN = { additionalProperties: true } as const;
+
+const domains = (description: string) =>
+  orNull(Type.Array(Type.String({ minLength: 1 }), { maxItems: SEARCH_DOMAINS_MAX, description }));
+
+/** Domain lists, as they stand in filters and, in some dialects, on the tool itself. */
+export const domainProperties = {
+  allowed_domains: domains("Only these hosts and their subdomains."),
+  blocked_domains: domains("Not these hosts and their subdomains."),
+};
+
+/** Parts of a place. */
+export const placeProperties = {
+  city: orNull(Type.String()),
+  region: orNull(Type.String()),
+  country: orNull(Type.String()),
+  timezone: orNull(Type.String()),
+};
+
+const WebSearchFilters = Type.Object(domainProperties, { $id: "WebSearchFilters", ...OPEN });
+
+const WebSearchImageSettings = Type.Object(
+  { caption: orNull(Type.Boolean()), max_results: orNull(Type.Integer({ minimum: 0 })) },
+  { $id: "WebSearchImageSettings", description: "Not supported: images are not searched for.", ...OPEN },
+);
+
+/** What every form of web search has, whether an object of options or a hosted tool. */
+export const webSearchProperties = {
+  search_context_size: orNull(
+    Type.Union([Type.Literal("low"), Type.Literal("medium"), Type.Literal("high")], {
+      description: "How much of the pages found the model is given. Default `medium`.",
+    }),
+  ),
+  filters: orNull(WebSearchFilters),
+  external_web_access: orNull(Type.Boolean({ description: "`false` is refused: there is no stored web." })),
+  return_token_budget: orNull(Type.Union([Type.Literal("default"), Type.Literal("unlimited")])),
+  search_content_types: orNull(
+    Type.Array(Type.Union([Type.Literal("text"), Type.Literal("image")]), {
+      description: "Only `text` is supported.",
+    }),
+  ),
+  image_settings: orNull(WebSearchImageSettings),
+};
+
+export const WebSearchOptions = Type.Object(
+  {
+    ...webSearchProperties,
+    user_location: orNull(
+      Type.Object(
+        { type: Type.Literal("approximate"), approximate: Type.Object(placeProperties, OPEN) },
+        { $id: "WebSearchUserLocation", ...OPEN },
+      ),
+    ),
+    search_description: orNull(Type.String({ description: "Replaces what the model is told of searching." })),
+    extract_description: orNull(
+      Type.String({ description: "Replaces what the model is told of reading a page." }),
+    ),
+  },
+  { $id: "WebSearchOptions", description: "Lets the model search the web.", ...OPEN },
+);
+
+const SearchFields = Type.Object(webSearchProperties);
+const PlaceFields = Type.Object(placeProperties);
+
+/**
+ * The search that checked options allow; `path` is where they stand in the body. Throws `unsupported_value` for image
+ * search and for a search without the web.
+ */
+export function webSearchOf(options: Static<typeof SearchFields>, path: string): WebSearch {
+  refuse(options.search_content_types?.includes("image") === true, `${path}.search_content_types`, "image");
+  refuse(isPresent(options.image_settings), `${path}.image_settings`, "a value");
+  refuse(options.external_web_access === false, `${path}.external_web_access`, "false");
+  return {
+    contextSize: options.search_context_size ?? "medium",
+    unlimitedBudget: options.return_token_budget === "unlimited",
+    allowedDomains: options.filters?.allowed_domains ?? [],
+    blockedDomains: options.filters?.blocked_domains ?? [],
+  };
+}
+
+function refuse(isAsked: boolean, param: string, value: string): void {
+  if (!isAsked) return;
+  throw new ServiceError("unsupported_value", `${param} does not accept ${value}; omit it`, { param });
+}
+
+/** `web_search_options` of a checked body. */
+export function webSearchOptionsOf(
+  options: Static<typeof WebSearchOptions> | null | undefined,
+): WebSearch | undefined {
+  if (!isPresent(options)) return undefined;
+  const location = placeOf(options.user_location?.approximate ?? {});
+  return {
+    ...webSearchOf(options, "web_search_options"),
+    ...(location === undefined ? {} : { location }),
+    ...(isPresent(options.search_description) ? { searchDescription: options.search_description } : {}),
+    ...(isPresent(options.extract_description) ? { extractDescription: options.extract_description } : {}),
+  };
+}
+
+/** The place without its empty parts; undefined when nothing is left. */
+export function placeOf(place: Static<typeof PlaceFields>): UserLocation | undefined {
+  const { city, region, country, timezone } = place;
+  const parts = Object.entries({ city, region, country, timezone }).filter(([, part]) => isPresent(part));
+  return parts.length === 0 ? undefined : Object.fromEntries(parts);
+}
