@@ -25,14 +25,20 @@ const RULES: readonly Rule[] = [
     return { from: `src/dialects/${name}/`, may: ["src/core/", "src/dialects/shared/"] };
   }),
   // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
-  { from: "src/agent/", may: ["src/core/"] },
+  { from: "src/agent/", may: ["src/core/"], types: ["src/exec/types.ts", "src/sandbox/types.ts"] },
+  // Runs code that a model wrote. How it is confined is the sandbox's business, which knows nothing of what runs.
+  { from: "src/exec/", may: ["src/core/", "src/sandbox/"] },
+  { from: "src/sandbox/", may: ["src/core/"] },
   { from: "src/engine/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
   { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
   { from: "src/http/", may: ["src/core/", "src/dialects/"] },
   { from: "src/cli/", may: ["src/core/", "src/config/"] },
-  { from: "src/app.ts", may: ["src/core/", "src/config/", "src/agent/", "src/engine/", "src/http/"] },
+  {
+    from: "src/app.ts",
+    may: ["src/core/", "src/config/", "src/agent/", "src/exec/", "src/sandbox/", "src/engine/", "src/http/"],
+  },
   // One executable, two processes: main.ts is the entry of both.
   {
     from: "src/main.ts",
@@ -211,6 +217,8 @@ describe("a violation is found", () => {
     ["ffi/x.ts", 'import { planLength } from "../src/worker/backend.ts";'],
     ["src/http/x.ts", "if (wrong) process.exit(1);"],
     ["ffi/x.ts", 'const home = process.env["HOME"];'],
+    ["src/sandbox/x.ts", 'import { PythonSessions } from "../exec/python.ts";'],
+    ["src/agent/x.ts", 'import { Python } from "../exec/types.ts";'],
     ["src/unknown/x.ts", 'import { a } from "../core/id.ts";'],
   ])("%s: %s", (file, source) => {
     expect(violations(new Map([[file, source]]))).toHaveLength(1);
