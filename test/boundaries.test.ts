@@ -27,6 +27,7 @@ const RULES: readonly Rule[] = [
   // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
   { from: "src/agent/", may: ["src/core/"] },
   { from: "src/engine/", may: ["src/core/"] },
+  { from: "src/state/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
   { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
