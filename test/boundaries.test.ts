@@ -56,6 +56,7 @@ const RULES: readonly Rule[] = [
 /** Packages and where they may be used. One that is missing here may be used nowhere. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "bun:ffi": ["ffi/"],
+  "bun:sqlite": ["src/state/"],
   elysia: ["src/http/"],
   "@elysiajs/cors": ["src/http/"],
   "@elysiajs/swagger": ["src/http/"],

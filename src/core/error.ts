@@ -23,6 +23,7 @@ export const ERROR_TABLE = {
   model_unavailable: [503, "server_error"],
   shutting_down: [503, "server_error"],
   state_full: [503, "server_error"],
+  storage_unavailable: [503, "server_error"],
 } as const satisfies Record<string, readonly [number, string]>;
 
 export type ErrorCode = keyof typeof ERROR_TABLE;
