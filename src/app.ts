@@ -6,14 +6,17 @@ import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/se
 import { plainConverse } from "./agent/plain.ts";
 import { modelName } from "./config/model-name.ts";
 import { processEnvironment } from "./config/sources.ts";
-import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
+import { DRAIN_MS, FLUSH_MS, STATE_SWEEP_MS } from "./core/limits.ts";
 import type { Generate } from "./core/run.ts";
+import type { State } from "./core/state.ts";
 import { VERSION } from "./core/version.ts";
 import { EngineClient } from "./engine/client.ts";
 import { spawnEngine } from "./engine/host.ts";
 import { Models } from "./engine/models.ts";
 import type { EngineOptions } from "./engine/protocol.ts";
+import { FileStore } from "./files/store.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
+import { openState } from "./state/open.ts";
 
 export interface AppOptions {
   readonly settings: Settings;
@@ -74,9 +77,15 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Listens at once and loads the models meanwhile. Throws what Bun throws when the port can't be had. */
+/** Why the server cannot start: a sentence for whoever started it. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+}
+
+/** Listens at once and loads the models meanwhile. Throws StartError. */
 export function startServer(options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
+  const state = stateOf(options);
   let draining = false;
   let models: Models | undefined;
   const generate: Generate = (request, signal) => served().generate(request, signal);
@@ -84,6 +93,7 @@ export function startServer(options: AppOptions): RunningServer {
     generate,
     converse: plainConverse(generate),
     embed: (request, signal) => served().embed(request, signal),
+    files: new FileStore(state),
     models: () => served().list(),
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
@@ -91,7 +101,8 @@ export function startServer(options: AppOptions): RunningServer {
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
   });
   // The port comes first: if it is taken, no model has been loaded in vain.
-  const server = listen(app, { hostname: settings.server.host, port: settings.server.port });
+  const server = listenOrSay(app, settings);
+  const sweeping = setInterval(() => state.sweep(), STATE_SWEEP_MS);
   const running = startModels(options);
   models = running;
   function served(): Models {
@@ -103,9 +114,34 @@ export function startServer(options: AppOptions): RunningServer {
     port: server.port,
     close: async () => {
       draining = true;
+      clearInterval(sweeping);
       await drain(server, running);
+      state.close();
     },
   };
+}
+
+function stateOf({ settings, log }: AppOptions): State {
+  try {
+    return openState(settings.server.state, log);
+  } catch (error) {
+    throw new StartError(reasonOf(error), { cause: error });
+  }
+}
+
+function listenOrSay(app: Parameters<typeof listen>[0], { server: { host, port } }: Settings): Listening {
+  try {
+    return listen(app, { hostname: host, port });
+  } catch (error) {
+    const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+    const reason = isTaken ? "it is in use by another program" : reasonOf(error);
+    const message = `cannot listen on ${host}:${port}: ${reason}. Choose another with --port.`;
+    throw new StartError(message, { cause: error });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /**

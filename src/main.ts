@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { homedir } from "node:os";
-import { type AppOptions, startModels, startServer } from "./app.ts";
+import { type AppOptions, StartError, startModels, startServer } from "./app.ts";
 import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
@@ -46,20 +46,14 @@ function untilSignal(): Promise<void> {
   });
 }
 
-/** Serves until a signal comes. Port trouble and models that don't load end it with one clear line. */
+/** Serves until a signal comes. What keeps it from starting and models that don't load end it with one clear line. */
 async function serve(loaded: Loaded): Promise<number> {
-  const { host, port } = loaded.settings.server;
   let server: ReturnType<typeof startServer>;
   try {
     server = startServer(appOptions(loaded));
   } catch (error) {
-    const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
-    const reason = taken
-      ? "it is in use by another program"
-      : error instanceof Error
-        ? error.message
-        : String(error);
-    complain(`svc: cannot listen on ${host}:${port}: ${reason}. Choose another with --port.`);
+    if (!(error instanceof StartError)) throw error;
+    complain(`svc: ${error.message}`);
     return EXIT.failure;
   }
   const stopped = untilSignal();

@@ -30,6 +30,9 @@ const RULES: readonly Rule[] = [
   { from: "src/exec/", may: ["src/core/", "src/sandbox/"] },
   { from: "src/sandbox/", may: ["src/core/"] },
   { from: "src/engine/", may: ["src/core/"] },
+  // Stores of what outlives a request. They meet in app.ts.
+  { from: "src/state/", may: ["src/core/"] },
+  { from: "src/files/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
   { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
@@ -37,7 +40,9 @@ const RULES: readonly Rule[] = [
   { from: "src/cli/", may: ["src/core/", "src/config/"] },
   {
     from: "src/app.ts",
-    may: ["src/core/", "src/config/", "src/agent/", "src/exec/", "src/sandbox/", "src/engine/", "src/http/"],
+    may: ["config", "agent", "exec", "sandbox", "engine", "files", "http", "state"]
+      .map((folder) => `src/${folder}/`)
+      .concat("src/core/"),
   },
   // One executable, two processes: main.ts is the entry of both.
   {
@@ -61,10 +66,12 @@ const RULES: readonly Rule[] = [
 /** Packages and where they may be used. One that is missing here may be used nowhere. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "bun:ffi": ["ffi/"],
+  "bun:sqlite": ["src/state/"],
   elysia: ["src/http/"],
   "@elysiajs/cors": ["src/http/"],
   "@elysiajs/swagger": ["src/http/"],
   "swagger-ui-dist": ["src/http/"],
+  "@fastify/busboy": ["src/http/"],
   "@sinclair/typebox": ["src/core/", "src/config/", "src/dialects/", "src/agent/", "src/http/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],

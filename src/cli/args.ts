@@ -154,6 +154,7 @@ function groupOf(row: Row): string {
 function valueWord(row: Row): string {
   if (row.path === MODEL_ID) return "path";
   if (row.isPath) return "file";
+  if (row.isFolder) return "folder";
   // Long lists would push every description to the right; they go into the description.
   if (row.type === "choice") return usableValues(row).length > 3 ? "word" : usableValues(row).join("|");
   return row.type === "integer" || row.type === "number" ? "n" : row.type;

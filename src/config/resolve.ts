@@ -23,7 +23,7 @@ import {
   type Flags,
   type RawValue,
 } from "./sources.ts";
-import { rowAt, ROWS } from "./table.ts";
+import { type Row, rowAt, ROWS } from "./table.ts";
 
 export interface LoadOptions {
   /** The word after `svc`. A file's own `command` wins over it. Absent for `from-config`. */
@@ -90,9 +90,12 @@ function resolveFiles(
   const found = values.map((value) => {
     const row = rowAt(value.path);
     const isModel = row?.path === "models[].model_id" && value.value !== BUILTIN_MODEL_ID;
-    if (typeof value.value !== "string" || !(isModel || row?.isPath === true)) return value;
+    if (typeof value.value !== "string") return value;
     const { origin } = value;
     const base = origin.type === "file" ? dirname(origin.file) : ".";
+    const made = madePath(row, value.value, (path) => resolvePath(folder, base, path));
+    if (made !== undefined) return { ...value, value: made };
+    if (!isModel && row?.isPath !== true) return value;
     const path = resolvePath(folder, base, value.value);
     const file = isModel ? findModelFile(path) : findReadable(path);
     if (file.ok) return { ...value, value: file.file };
@@ -100,6 +103,17 @@ function resolveFiles(
     return value;
   });
   return { found: nameModels(values, found), missing };
+}
+
+/** A value whose file or folder need not be there, with its path made absolute; undefined for other values. */
+function madePath(
+  row: Row | undefined,
+  value: string,
+  absolute: (path: string) => string,
+): string | undefined {
+  if (row?.isFolder === true) return absolute(value);
+  const word = row?.pathAfter;
+  return word !== undefined && value.startsWith(word) ? word + absolute(value.slice(word.length)) : undefined;
 }
 
 /**

@@ -36,6 +36,11 @@ const Server = section("Where the server listens and how it treats requests.", {
     minimum: 1,
     maximum: 1_000_000,
   }),
+  state: text("Where files, sessions and stored responses are kept; `sqlite:FILE` survives a restart.", {
+    default: "memory",
+    pathAfter: "sqlite:",
+    form: { pattern: "^(?:memory|sqlite:.+)$", words: "`memory` or `sqlite:FILE`" },
+  }),
   no_ui: later(toggle("Do not serve the web interface at /ui.")),
   mcp_port: later(optional(integer("Port of the MCP server at POST /mcp.", { minimum: 1, maximum: 65_535 }))),
   max_tool_rounds: later(optional(integer("Cap on tool rounds where a request names none.", { minimum: 0 }))),
@@ -45,7 +50,6 @@ const Server = section("Where the server listens and how it treats requests.", {
   access_log_health: later(toggle("Log health checks too.")),
   disable_request_id_header: later(toggle("Do not send x-request-id back.")),
   disable_metrics: later(toggle("Serve no metrics.")),
-  state: later(text("Where responses, sessions and files are kept.", { default: "memory" })),
   idle_timeout: later(
     optional(integer("Seconds without a request after which a model is unloaded.", { minimum: 1 })),
   ),

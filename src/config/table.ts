@@ -37,6 +37,11 @@ export interface Row {
   readonly aliases: readonly string[];
   readonly status: "available" | "later" | "never";
   readonly isPath: boolean;
+  readonly isFolder: boolean;
+  /** After this word a value names a file. */
+  readonly pathAfter: string | undefined;
+  /** What a text must look like, in words. */
+  readonly form: string | undefined;
   /** `--max-seqs`; absent where the setting lives in the file alone. */
   readonly flag: string | undefined;
   readonly short: string | undefined;
@@ -149,6 +154,9 @@ function readRow(schema: TSchema, section: string, key: string): Row {
     aliases: facts.aliases ?? [],
     status: facts.status ?? "available",
     isPath: facts.isPath ?? false,
+    isFolder: facts.isFolder ?? false,
+    pathAfter: facts.pathAfter,
+    form: facts.form?.words,
     flag,
     short: facts.short,
     // Spec: the product's own prefix first, then the literal one of the interface.

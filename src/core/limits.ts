@@ -31,6 +31,26 @@ export const GRAMMARS_MAX = 64;
 /** Files that a request may ask for, and files that a body holds; the others stay in the store. */
 export const REQUESTED_FILES_MAX = 64;
 export const FILES_IN_BODY_MAX = 64;
+/** Files kept, and the life of each from its creation, milliseconds. Spec: Limits. */
+export const FILES_MAX = 4096;
+export const FILE_LIFE_MS = 30 * 60 * 1000;
+/** Bytes of all files' bodies; beyond it the oldest bodies are elided. */
+export const FILE_BODIES_BYTES_MAX = 1024 * 1024 * 1024;
+/** Largest body that a JSON body or event carries. Spec: Limits. */
+export const FILE_INLINE_BYTES_MAX = 8 * 1024 * 1024;
+/** Characters of an input file's preview, bytes of an agent output's. Spec: Limits. */
+export const INPUT_PREVIEW_CHARS_MAX = 4096;
+export const OUTPUT_PREVIEW_BYTES_MAX = 1024;
+/** Characters of a file's name, of its purpose, of a form's text field. */
+export const FILE_NAME_CHARS_MAX = 255;
+export const FILE_PURPOSE_CHARS_MAX = 64;
+export const FORM_FIELD_CHARS_MAX = 4096;
+/** Parts of an uploaded form, and header lines of one part with their bytes. */
+export const FORM_PARTS_MAX = 1000;
+export const FORM_PART_HEADERS_MAX = 16;
+export const FORM_PART_HEADER_BYTES_MAX = 16 * 1024;
+/** Pause between sweeps of what has expired, milliseconds. */
+export const STATE_SWEEP_MS = 120_000;
 /** Characters of a session's name. */
 export const SESSION_ID_CHARS_MAX = 256;
 /** Hosts in a search filter. Spec: Limits. */

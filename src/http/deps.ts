@@ -2,6 +2,7 @@
 
 import type { ModelInfo } from "../core/model-info.ts";
 import type { Converse } from "../core/agent.ts";
+import type { Files } from "../core/files.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { LogLine } from "./errors.ts";
 
@@ -12,6 +13,7 @@ export interface HttpDeps {
   readonly converse: Converse;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
+  readonly files: Files;
   /** Served models; the default model comes first. */
   readonly models: () => readonly ModelInfo[];
   /** Names the build, as `system_fingerprint` in answers. */

@@ -12,6 +12,7 @@ import { ApiComponents, openapiHook } from "./openapi.ts";
 import { chatRoutes } from "./routes/chat.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
+import { containerRoutes, fileRoutes } from "./routes/files.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { modelRoutes } from "./routes/models.ts";
 
@@ -41,6 +42,8 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(chatRoutes(deps, components))
     .use(completionRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
+    .use(fileRoutes(deps, components))
+    .use(containerRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
   return app;

@@ -2,8 +2,10 @@
 
 import { plainConverse } from "../../src/agent/plain.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
+import { FileStore } from "../../src/files/store.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { createHttp } from "../../src/http/server.ts";
+import { memoryState } from "../../src/state/memory.ts";
 import { answer, playing } from "./run-events.ts";
 
 export interface TestApp {
@@ -31,6 +33,7 @@ export function testApp(
     generate,
     converse: plainConverse(generate),
     embed: countingEmbed,
+    files: new FileStore(memoryState()),
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     fingerprint: "svc-test",
     log: (line) => void logged.push(line),

@@ -42,7 +42,13 @@ describe("the OpenAPI document", () => {
       "/health",
       "/v1/chat/completions",
       "/v1/completions",
+      "/v1/containers/{container_id}/files",
+      "/v1/containers/{container_id}/files/{file_id}",
+      "/v1/containers/{container_id}/files/{file_id}/content",
       "/v1/embeddings",
+      "/v1/files",
+      "/v1/files/{id}",
+      "/v1/files/{id}/content",
       "/v1/models",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
