@@ -68,14 +68,20 @@ describe("tool_choice", () => {
     expect<object>({ ...toolChoice }).toEqual({ ...meaning });
   });
 
+  test.each<[Body]>([[{ tools: TOOLS, tool_choice: "none" }], [{ tool_choice: "none" }]])(
+    "%j leaves no tools",
+    (fields) => {
+      expect(promptOf(fields)).toMatchObject({ tools: [], toolChoice: { type: "none" } });
+    },
+  );
+
   test.each<[Body]>([
-    [{ tools: TOOLS, tool_choice: "none" }],
     [{ tools: [], tool_choice: "auto" }],
     [{ tools: null, tool_choice: null }],
     [{ tool_choice: "auto" }],
-    [{ tool_choice: "none" }],
-  ])("%j leaves no tools", (fields) => {
-    expect(promptOf(fields)).toMatchObject({ tools: [], toolChoice: { type: "none" } });
+    [{}],
+  ])("%j leaves the choice among tools that the server may have", (fields) => {
+    expect(promptOf(fields)).toMatchObject({ tools: [], toolChoice: { type: "auto" } });
   });
 
   const body = (choice: unknown, tools: readonly object[] = TOOLS) =>

@@ -107,14 +107,14 @@ export function toolUseOf(body: ToolFields, withHosted = false): ToolUse {
   refuseDuplicates(sent);
   const tools = sent.map(toolSpec);
   const choice = body.tool_choice ?? "auto";
-  if (choice === "none" || (choice === "auto" && tools.length === 0))
-    return { tools: [], choice: { type: "none" } };
+  if (choice === "none") return { tools: [], choice: { type: "none" } };
+  if (choice === "auto") return { tools, choice: { type: "auto" } }; // be it among the server's tools alone
   if (choice === "required" && withHosted) return { tools, choice: { type: "required" } };
   if (tools.length === 0) {
     const what = choice === "required" ? 'tool_choice "required"' : "tool_choice naming a tool";
     throw invalid(`${what} needs at least one tool in tools`, "tool_choice");
   }
-  return { tools, choice: typeof choice === "string" ? { type: choice } : named(choice, tools) };
+  return { tools, choice: choice === "required" ? { type: "required" } : named(choice, tools) };
 }
 
 /** A tool and where it stands in the body. */
