@@ -3,6 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
+import { Approvals } from "./agent/approvals.ts";
 import { plainConverse } from "./agent/plain.ts";
 import { modelName } from "./config/model-name.ts";
 import { processEnvironment } from "./config/sources.ts";
@@ -86,12 +87,14 @@ export class StartError extends Error {
 export function startServer(options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
   const state = stateOf(options);
+  const approvals = new Approvals();
   let draining = false;
   let models: Models | undefined;
   const generate: Generate = (request, signal) => served().generate(request, signal);
   const app = createHttp({
     generate,
     converse: plainConverse(generate),
+    answerApproval: approvals.answer,
     embed: (request, signal) => served().embed(request, signal),
     files: new FileStore(state),
     models: () => served().list(),

@@ -55,6 +55,21 @@ export const STATE_SWEEP_MS = 120_000;
 export const SESSION_ID_CHARS_MAX = 256;
 /** Hosts in a search filter. Spec: Limits. */
 export const SEARCH_DOMAINS_MAX = 100;
+/** Tool rounds of a request where neither it nor the server names a cap. Spec: Limits. */
+export const TOOL_ROUNDS_MAX = 256;
+/** Longest context whose model is told of tools in short, tokens: full descriptions take about a thousand. */
+export const BRIEF_CONTEXT_TOKENS = 4096;
+/** Characters of one text of a tool result for the model, and of one slice of a file. */
+export const TOOL_TEXT_CHARS_MAX = 65_536;
+/** Installed Python packages that a model is told of. */
+export const PACKAGES_TOLD_MAX = 200;
+/** Time a person has to approve an action, milliseconds. Spec: States. */
+export const APPROVAL_WAIT_MS = 300_000;
+/** Body of an answer to an approval, bytes, and characters of its message to the model. */
+export const APPROVAL_BODY_BYTES_MAX = 1024 * 1024;
+export const APPROVAL_MESSAGE_CHARS_MAX = 4096;
+/** Answer of a tool behind the dispatch URL, bytes. */
+export const DISPATCH_ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 /** Messages in one conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */

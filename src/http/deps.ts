@@ -1,7 +1,7 @@
 // What the HTTP layer is given by the composition root. Routes see nothing else of the program.
 
 import type { ModelInfo } from "../core/model-info.ts";
-import type { Converse } from "../core/agent.ts";
+import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { Files } from "../core/files.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { LogLine } from "./errors.ts";
@@ -11,6 +11,8 @@ export interface HttpDeps {
   readonly generate: Generate;
   /** Answers a conversation: what chat-type dialects ask for. */
   readonly converse: Converse;
+  /** Takes a person's word on an action that a run wants done. */
+  readonly answerApproval: AnswerApproval;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
   readonly files: Files;

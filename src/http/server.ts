@@ -9,6 +9,7 @@ import { errorResponse, type RouteTable, routeTable, toServiceError, unroutedRes
 import { corsHook } from "./hooks/cors.ts";
 import { REQUEST_ID_HEADER, requestId } from "./hooks/request-id.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
+import { approvalRoutes } from "./routes/approvals.ts";
 import { chatRoutes } from "./routes/chat.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
@@ -40,6 +41,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(healthRoutes(components))
     .use(modelRoutes(deps, components))
     .use(chatRoutes(deps, components))
+    .use(approvalRoutes(deps, components))
     .use(completionRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
     .use(fileRoutes(deps, components))

@@ -1,5 +1,6 @@
 // The HTTP application in process, without sockets.
 
+import { Approvals } from "../../src/agent/approvals.ts";
 import { plainConverse } from "../../src/agent/plain.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import { FileStore } from "../../src/files/store.ts";
@@ -32,6 +33,7 @@ export function testApp(
   const app = createHttp({
     generate,
     converse: plainConverse(generate),
+    answerApproval: new Approvals().answer,
     embed: countingEmbed,
     files: new FileStore(memoryState()),
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],

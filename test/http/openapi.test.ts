@@ -40,6 +40,7 @@ describe("the OpenAPI document", () => {
     expect(Object.keys(paths).sort()).toEqual([
       "/",
       "/health",
+      "/v1/agent/approvals/{approval_id}",
       "/v1/chat/completions",
       "/v1/completions",
       "/v1/containers/{container_id}/files",
