@@ -1,0 +1,197 @@
+// Answers conversations: passes of the model with rounds of the server's tools between them. Sits between dialects and
+// the engine and speaks the words of both; a conversation in which the server does nothing is one run, passed through.
+
+import type { AnswerEvent, Conversation, Converse, Permission } from "../core/agent.ts";
+import type { Message, ToolSpec } from "../core/message.ts";
+import type { Generate, RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
+import type { Approvals } from "./approvals.ts";
+import { Caller } from "./call.ts";
+import { addCosts, type Cost, NO_COST } from "./cost.ts";
+import { type MadeCall, pass, type PassResult } from "./pass.ts";
+import { strictest } from "./permission.ts";
+import { type Plan, type PlanDeps, planOf } from "./plan.ts";
+import type { KeepFile, OpenSession, PreparedInput, PrepareInput, Sessions } from "./ports.ts";
+import { withSystemTexts } from "./system-text.ts";
+import type { ServerTool } from "./tool.ts";
+
+export interface LoopDeps extends PlanDeps {
+  readonly generate: Generate;
+  /** The server's own setting; requests can only tighten it. */
+  readonly permission: Permission;
+  readonly approvals: Approvals;
+  readonly sessions: Sessions;
+  readonly prepareInput: PrepareInput;
+  readonly keepFile: KeepFile;
+  /** Context of the model of that name; undefined where it is not known. Never rejects. */
+  readonly contextTokens: (model: string) => Promise<number | undefined>;
+  readonly log: (line: string) => void;
+}
+
+/** The Converse of a server with tools. Its first `next` rejects with the ServiceError of a request that cannot be met. */
+export function agentConverse(deps: LoopDeps): Converse {
+  return (conversation, signal) => converse(deps, conversation, signal);
+}
+
+async function* converse(
+  deps: LoopDeps,
+  conversation: Conversation,
+  signal: AbortSignal,
+): AsyncGenerator<AnswerEvent> {
+  const { run, agent } = conversation;
+  const plan = planOf(deps, conversation, await deps.contextTokens(run.model));
+  const session = plan.hasSession ? deps.sessions.open(agent.sessionId, run.prompt.messages) : undefined;
+  const input = await deps.prepareInput(session?.messages ?? run.prompt.messages, session?.id, signal);
+  const texts = input.systemText === undefined ? plan.systemTexts : [...plan.systemTexts, input.systemText];
+  const messages = withSystemTexts(input.messages, texts);
+  const prompt = { ...run.prompt, messages, tools: plan.specs, toolChoice: plan.choice };
+  const request = { ...run, prompt };
+  if (session === undefined) yield* deps.generate(request, signal);
+  else yield* new Loop(deps, { conversation, plan, session, input, request }, signal).answer();
+}
+
+type ChatRequest = RunRequest<Extract<RunRequest["prompt"], { type: "chat" }>>;
+
+interface Task {
+  readonly conversation: Conversation;
+  readonly plan: Plan;
+  readonly session: OpenSession;
+  readonly input: PreparedInput;
+  /** The first pass. */
+  readonly request: ChatRequest;
+}
+
+/** One answer in a session. */
+class Loop {
+  private readonly deps: LoopDeps;
+  private readonly task: Task;
+  private readonly signal: AbortSignal;
+  private readonly caller: Caller;
+  /** What was said and done since the request came in. */
+  private readonly turn: Message[] = [];
+  private cost: Cost = NO_COST;
+
+  constructor(deps: LoopDeps, task: Task, signal: AbortSignal) {
+    this.deps = deps;
+    this.task = task;
+    this.signal = signal;
+    const { agent, run } = task.conversation;
+    const { approvals, keepFile, log } = deps;
+    this.caller = new Caller({
+      permit: {
+        permission: strictest(deps.permission, agent.permission),
+        interactive: agent.interactive,
+        approvals,
+        session: task.session,
+      },
+      input: task.input,
+      keepFile,
+      requested: agent.files,
+      turn: Math.max(0, run.prompt.messages.filter(({ role }) => role === "user").length - 1),
+      log,
+    });
+  }
+
+  async *answer(): AsyncGenerator<AnswerEvent> {
+    for (let round = 1; ; round++) {
+      const made = yield* this.pass(round);
+      if (made === undefined) return;
+      const own = this.ownCalls(made, round);
+      const clients = made.calls.filter(({ isClients }) => isClients);
+      this.turn.push(spoken(made, own.length > 0 ? own : clients));
+      for (const call of own) {
+        const told = yield* this.caller.call(call, this.toolOf(call.name), round, this.signal);
+        if (told === undefined) return;
+        this.turn.push(told);
+      }
+      const goesOn = own.length > 0 && clients.length === 0;
+      if (goesOn && this.tokensLeft() !== 0) continue;
+      // What the client must call stands last, where its answers will follow.
+      if (own.length > 0 && clients.length > 0) this.turn.push(spoken({ text: "", reasoning: "" }, clients));
+      yield* this.end(made, goesOn);
+      return;
+    }
+  }
+
+  private async *pass(round: number): AsyncGenerator<AnswerEvent, PassResult | undefined> {
+    const { request, session, plan } = this.task;
+    const prompt = { ...request.prompt, ...this.toolsOf(round) };
+    const messages = [...prompt.messages, ...this.turn];
+    const left = this.tokensLeft();
+    const events = this.deps.generate(
+      { ...request, prompt: { ...prompt, messages }, ...(left === undefined ? {} : { maxTokens: left }) },
+      this.signal,
+    );
+    const isHidden = this.isLast(round);
+    const isClients = (name: string): boolean => !isHidden && (!plan.acts || plan.clientNames.has(name));
+    const told = pass(events, { isFirst: round === 1, isClients });
+    for (;;) {
+      const next = await told.next();
+      if (next.done === true) {
+        if (next.value !== undefined) this.cost = addCosts(this.cost, next.value.cost);
+        return next.value;
+      }
+      yield next.value;
+      if (next.value.type === "accepted") yield { type: "session", sessionId: session.id };
+    }
+  }
+
+  /** The rounds are used up: the model sees no tools and must answer with what it has. */
+  private isLast(round: number): boolean {
+    const { acts, roundsMax } = this.task.plan;
+    return acts && round > roundsMax;
+  }
+
+  /** What a choice of tools demands holds for the first pass alone; otherwise the model could never answer. */
+  private toolsOf(round: number): { readonly tools?: readonly ToolSpec[]; readonly toolChoice?: ToolChoice } {
+    if (this.isLast(round)) return { tools: [], toolChoice: { type: "none" } };
+    return round === 1 ? {} : { toolChoice: { type: "auto" } };
+  }
+
+  /** The calls of a pass that the server makes. One that the token cap has cut is not a call. */
+  private ownCalls({ calls, end }: PassResult, round: number): readonly MadeCall[] {
+    if (end?.reason === "length" || this.isLast(round)) return [];
+    return calls.filter(({ isClients }) => !isClients);
+  }
+
+  private toolOf(name: string): ServerTool | undefined {
+    const { tools, fallback } = this.task.plan;
+    return tools.get(name) ?? fallback?.(name);
+  }
+
+  /** Tokens that the answer may still have; undefined where there is no cap. The cap is on all passes together. */
+  private tokensLeft(): number | undefined {
+    const { maxTokens } = this.task.request;
+    return maxTokens === undefined ? undefined : Math.max(0, maxTokens - this.cost.usage.completionTokens);
+  }
+
+  /** Ends the answer with the end of its last pass; `isCut` where tokens ran out before the model could answer. */
+  private *end({ end }: PassResult, isCut: boolean): Generator<RunEvent> {
+    this.task.session.save(this.turn);
+    if (end !== undefined) {
+      const hasNoCalls = end.reason === "tool_calls" && !this.handsBack();
+      yield isCut ? { ...end, reason: "length" } : hasNoCalls ? { ...end, reason: "stop" } : end;
+    }
+    yield { type: "finish", ...this.cost };
+  }
+
+  /** Whether the client has calls to make. */
+  private handsBack(): boolean {
+    const last = this.turn.at(-1);
+    return last?.role === "assistant" && (last.toolCalls?.length ?? 0) > 0;
+  }
+}
+
+/** What the model said in a pass, with calls. */
+function spoken(
+  { text, reasoning }: Pick<PassResult, "text" | "reasoning">,
+  calls: readonly MadeCall[],
+): Message {
+  return {
+    role: "assistant",
+    content: text === "" ? [] : [{ type: "text", text }],
+    ...(reasoning === "" ? {} : { reasoning }),
+    ...(calls.length === 0
+      ? {}
+      : { toolCalls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })) }),
+  };
+}
