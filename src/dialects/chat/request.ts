@@ -33,7 +33,8 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatC
   const stream = body.stream ?? false;
   const agent = chatAgentOf(body, stream);
   refuseAdapter(body);
-  const { tools, choice } = toolUseOf(body, agent.python || agent.webSearch !== undefined);
+  const isHosted = agent.python || agent.shell !== undefined || agent.webSearch !== undefined;
+  const { tools, choice } = toolUseOf(body, isHosted);
   const maxTokens = maxTokensOf(body);
   const logprobs = logprobsOf(body);
   const constraint = constraintOf(body);
@@ -63,6 +64,7 @@ function chatAgentOf(body: ChatCompletionRequest, stream: boolean): AgentRequest
   return {
     ...agentOf(body, stream),
     python: (body.tools ?? []).some((tool) => tool.type === "code_interpreter"),
+    ...(body.enable_shell === true ? { shell: { skills: [] } } : {}),
     ...(webSearch === undefined ? {} : { webSearch }),
   };
 }
