@@ -14,6 +14,7 @@ export const ERROR_TABLE = {
   capability_disabled: [400, "invalid_request_error"],
   model_not_found: [404, "not_found_error"],
   file_not_found: [404, "not_found_error"],
+  session_not_found: [404, "not_found_error"],
   route_not_found: [404, "not_found_error"],
   method_not_allowed: [405, "invalid_request_error"],
   lora_runtime_unavailable: [409, "conflict_error"],
