@@ -7,6 +7,7 @@ import { Approvals } from "./agent/approvals.ts";
 import { plainConverse } from "./agent/plain.ts";
 import { modelName } from "./config/model-name.ts";
 import { processEnvironment } from "./config/sources.ts";
+import { inputFileName } from "./core/input-file.ts";
 import { DRAIN_MS, FLUSH_MS, STATE_SWEEP_MS } from "./core/limits.ts";
 import type { Generate } from "./core/run.ts";
 import type { State } from "./core/state.ts";
@@ -17,6 +18,8 @@ import { Models } from "./engine/models.ts";
 import type { EngineOptions } from "./engine/protocol.ts";
 import { FileStore } from "./files/store.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
+import { publicFetch } from "./net/public-fetch.ts";
+import { SessionStore } from "./sessions/store.ts";
 import { openState } from "./state/open.ts";
 
 export interface AppOptions {
@@ -91,12 +94,15 @@ export function startServer(options: AppOptions): RunningServer {
   let draining = false;
   let models: Models | undefined;
   const generate: Generate = (request, signal) => served().generate(request, signal);
+  const files = new FileStore(state);
+  const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
   const app = createHttp({
     generate,
-    converse: plainConverse(generate),
+    converse: plainConverse({ generate, sessions, files, fetchFile: publicFetch() }),
     answerApproval: approvals.answer,
     embed: (request, signal) => served().embed(request, signal),
-    files: new FileStore(state),
+    files,
+    sessions,
     models: () => served().list(),
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
@@ -105,7 +111,10 @@ export function startServer(options: AppOptions): RunningServer {
   });
   // The port comes first: if it is taken, no model has been loaded in vain.
   const server = listenOrSay(app, settings);
-  const sweeping = setInterval(() => state.sweep(), STATE_SWEEP_MS);
+  const sweeping = setInterval(() => {
+    state.sweep();
+    sessions.sweep();
+  }, STATE_SWEEP_MS);
   const running = startModels(options);
   models = running;
   function served(): Models {

@@ -33,6 +33,9 @@ const RULES: readonly Rule[] = [
   // Stores of what outlives a request. They meet in app.ts.
   { from: "src/state/", may: ["src/core/"] },
   { from: "src/files/", may: ["src/core/"] },
+  { from: "src/sessions/", may: ["src/core/"] },
+  // Ways out to the internet.
+  { from: "src/net/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
   { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
@@ -40,7 +43,7 @@ const RULES: readonly Rule[] = [
   { from: "src/cli/", may: ["src/core/", "src/config/"] },
   {
     from: "src/app.ts",
-    may: ["config", "agent", "exec", "sandbox", "engine", "files", "http", "state"]
+    may: ["config", "agent", "exec", "sandbox", "engine", "files", "http", "net", "sessions", "state"]
       .map((folder) => `src/${folder}/`)
       .concat("src/core/"),
   },
@@ -73,6 +76,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "swagger-ui-dist": ["src/http/"],
   "@fastify/busboy": ["src/http/"],
   "@sinclair/typebox": ["src/core/", "src/config/", "src/dialects/", "src/agent/", "src/http/"],
+  "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],
 };

@@ -15,6 +15,7 @@ export const ERROR_TABLE = {
   model_not_found: [404, "not_found_error"],
   file_not_found: [404, "not_found_error"],
   approval_not_found: [404, "not_found_error"],
+  session_not_found: [404, "not_found_error"],
   route_not_found: [404, "not_found_error"],
   method_not_allowed: [405, "invalid_request_error"],
   lora_runtime_unavailable: [409, "conflict_error"],

@@ -20,6 +20,8 @@ export interface StoredFile {
   readonly isText: boolean;
   /** Beginning of a text. */
   readonly preview?: string;
+  /** Whether the preview is all of the text. */
+  readonly isPreviewWhole?: boolean;
   /** Why there is no such file: an output that was not made. */
   readonly failure?: { readonly code: string; readonly message: string };
   /** Sessions that the file belongs to. */
@@ -57,6 +59,6 @@ export interface Files {
   delete(id: string): boolean;
   /** Oldest first; those of one session if one is named. */
   list(sessionId?: string): readonly StoredFile[];
-  /** A file as events and bodies show it, with its body if it is small enough. */
-  object(file: StoredFile): Promise<FileObject>;
+  /** A file as events and bodies show it, with its body if it is small enough, or without. */
+  object(file: StoredFile, withBody?: boolean): Promise<FileObject>;
 }

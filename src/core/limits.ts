@@ -41,6 +41,14 @@ export const FILE_INLINE_BYTES_MAX = 8 * 1024 * 1024;
 /** Characters of an input file's preview, bytes of an agent output's. Spec: Limits. */
 export const INPUT_PREVIEW_CHARS_MAX = 4096;
 export const OUTPUT_PREVIEW_BYTES_MAX = 1024;
+/** Largest file that a request brings or names, bytes, and files of one request. Spec: agent runtime. */
+export const INPUT_FILE_BYTES_MAX = 64 * 1024 * 1024;
+export const INPUT_FILES_MAX = 64;
+/** Characters of all previews of one request. Spec: Limits. */
+export const REQUEST_PREVIEW_CHARS_MAX = 32_768;
+/** Time to fetch what an address names, milliseconds, and redirects that are followed. */
+export const FETCH_MS = 30_000;
+export const FETCH_REDIRECTS_MAX = 3;
 /** Characters of a file's name, of its purpose, of a form's text field. */
 export const FILE_NAME_CHARS_MAX = 255;
 export const FILE_PURPOSE_CHARS_MAX = 64;
@@ -51,6 +59,15 @@ export const FORM_PART_HEADERS_MAX = 16;
 export const FORM_PART_HEADER_BYTES_MAX = 16 * 1024;
 /** Pause between sweeps of what has expired, milliseconds. */
 export const STATE_SWEEP_MS = 120_000;
+/** Sessions kept, and their life from the last use, milliseconds. */
+export const SESSIONS_MAX = 128;
+export const SESSION_IDLE_MS = 30 * 60 * 1000;
+/** Characters of all sessions together; beyond it the least recently used go. */
+export const SESSIONS_CHARS_MAX = 128 * 1024 * 1024;
+/** Bytes of files' bodies in an exported session: with base64 it still fits a request body. */
+export const SESSION_EXPORT_BYTES_MAX = 32 * 1024 * 1024;
+/** Files of an exported session. */
+export const SESSION_FILES_MAX = 256;
 /** Characters of a session's name. */
 export const SESSION_ID_CHARS_MAX = 256;
 /** Hosts in a search filter. Spec: Limits. */

@@ -7,6 +7,7 @@
 export interface Records<T> {
   /** The record, or undefined when it is unknown or has expired. */
   get(id: string): T | undefined;
+  has(id: string): boolean;
   /**
    * Inserts or replaces; a body that is not given stays as it is. A full set first drops what has expired, then the
    * oldest record that may go. Takes the body over, also when it throws: `state_full` when no record may go,

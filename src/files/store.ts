@@ -43,12 +43,12 @@ export class FileStore implements Files {
 
   async add(file: NewFile, pieces: readonly Uint8Array<ArrayBuffer>[]): Promise<StoredFile> {
     const staged = await this.state.stage(pieces);
-    const { isText, beginning } = sniff(pieces, previewExtent(file.purpose));
+    const { isText, beginning, isWhole } = sniff(pieces, previewExtent(file.purpose));
     let stored: StoredFile = {
       ...this.describe(file),
       bytes: staged.blob.size,
       isText,
-      ...(isText ? { preview: beginning } : {}),
+      ...(isText ? { preview: beginning, isPreviewWhole: isWhole } : {}),
     };
     if (isText && stored.mimeType === ANY_MIME_TYPE) stored = { ...stored, mimeType: "text/plain" };
     this.records.put(stored.id, stored, staged);
@@ -88,7 +88,7 @@ export class FileStore implements Files {
     return sessionId === undefined ? all : all.filter(({ sessions }) => sessions.includes(sessionId));
   }
 
-  async object(file: StoredFile): Promise<FileObject> {
+  async object(file: StoredFile, withBody = true): Promise<FileObject> {
     const { id, name, format, mimeType, bytes, createdAt, purpose, source, preview, failure } = file;
     return {
       id,
@@ -100,7 +100,7 @@ export class FileStore implements Files {
       purpose,
       source,
       ...(preview === undefined ? {} : { preview }),
-      ...(failure ?? (await this.inlineBody(file))),
+      ...(failure ?? (withBody ? await this.inlineBody(file) : {})),
     };
   }
 

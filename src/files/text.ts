@@ -6,6 +6,8 @@ export interface Sniffed {
   readonly isText: boolean;
   /** The beginning of a text, without a byte order mark. */
   readonly beginning: string;
+  /** Whether that is all of it. */
+  readonly isWhole: boolean;
 }
 
 /** How long a text's beginning may be; characters are code points. */
@@ -16,20 +18,23 @@ export function sniff(pieces: readonly Uint8Array[], extent: Extent): Sniffed {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const enough = 2 * ("characters" in extent ? extent.characters : extent.bytes); // UTF-16 units, with a margin
   let text = "";
+  let units = 0;
   try {
     for (const piece of pieces) {
       const decoded = decoder.decode(piece, { stream: true });
       if (decoded.includes("\0")) return BINARY;
+      units += decoded.length;
       if (text.length < enough) text += decoded.slice(0, enough);
     }
-    text += decoder.decode();
+    decoder.decode(); // throws for an incomplete end
   } catch {
     return BINARY;
   }
-  return { isText: true, beginning: cutText(text, extent) };
+  const beginning = cutText(text, extent);
+  return { isText: true, beginning, isWhole: beginning.length === units };
 }
 
-const BINARY: Sniffed = { isText: false, beginning: "" };
+const BINARY: Sniffed = { isText: false, beginning: "", isWhole: false };
 
 /** The longest beginning of a text within an extent. */
 export function cutText(text: string, extent: Extent): string {

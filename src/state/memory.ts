@@ -43,6 +43,10 @@ class MemoryRecords<T> implements Records<T> {
     return this.living(id)?.value;
   }
 
+  has(id: string): boolean {
+    return this.living(id) !== undefined;
+  }
+
   put(id: string, value: T, staged?: StagedBody): void {
     checkBodySize(staged?.blob, this.options.bodyBytesMax);
     const old = this.living(id);

@@ -41,6 +41,7 @@ function statementsOf(db: Database) {
     one: db.query<Row, [kind: string, id: string]>(
       `SELECT ${HEAD}, value FROM records WHERE kind = ? AND id = ?`,
     ),
+    head: db.query<Head, [kind: string, id: string]>(`SELECT ${HEAD} FROM records WHERE kind = ? AND id = ?`),
     rows: db.query<Row, [kind: string]>(`SELECT ${HEAD}, value FROM records WHERE kind = ? ORDER BY age`),
     heads: db.query<Head, [kind: string]>(`SELECT ${HEAD} FROM records WHERE kind = ? ORDER BY age`),
     totals: db.query<{ count: number; bytes: number | null }, [kind: string]>(
@@ -80,6 +81,10 @@ export class SqliteRecords<T> implements Records<T> {
     return row === undefined ? undefined : this.valueOf(row);
   }
 
+  has(id: string): boolean {
+    return this.head(id) !== undefined;
+  }
+
   put(id: string, value: T, staged?: StagedBody): void {
     try {
       checkBodySize(staged?.blob, this.options.bodyBytesMax);
@@ -91,16 +96,16 @@ export class SqliteRecords<T> implements Records<T> {
   }
 
   body(id: string): Blob | undefined {
-    const name = this.living(id)?.body ?? undefined;
+    const name = this.head(id)?.body ?? undefined;
     return name === undefined ? undefined : this.store.bodies.blob(name);
   }
 
   hasBody(id: string): boolean {
-    return (this.living(id)?.body ?? null) !== null;
+    return (this.head(id)?.body ?? null) !== null;
   }
 
   delete(id: string): boolean {
-    const existed = this.living(id) !== undefined;
+    const existed = this.has(id);
     if (existed) this.write(() => this.remove(id));
     return existed;
   }
@@ -124,8 +129,15 @@ export class SqliteRecords<T> implements Records<T> {
   }
 
   private living(id: string): Row | undefined {
-    const row = this.store.guard(() => this.row(id));
-    return row === undefined || hasEnded(row, this.options.life, this.store.clock()) ? undefined : row;
+    return this.unlessEnded(this.store.guard(() => this.row(id)));
+  }
+
+  private head(id: string): Head | undefined {
+    return this.unlessEnded(this.store.guard(() => this.statements.head.get(this.kind, id) ?? undefined));
+  }
+
+  private unlessEnded<H extends Head>(head: H | undefined): H | undefined {
+    return head === undefined || hasEnded(head, this.options.life, this.store.clock()) ? undefined : head;
   }
 
   /** All or nothing. */

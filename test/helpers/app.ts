@@ -3,9 +3,13 @@
 import { Approvals } from "../../src/agent/approvals.ts";
 import { plainConverse } from "../../src/agent/plain.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
+import { inputFileName } from "../../src/core/input-file.ts";
+import type { State } from "../../src/core/state.ts";
 import { FileStore } from "../../src/files/store.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { createHttp } from "../../src/http/server.ts";
+import { publicFetch } from "../../src/net/public-fetch.ts";
+import { SessionStore } from "../../src/sessions/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { answer, playing } from "./run-events.ts";
 
@@ -24,18 +28,26 @@ const countingEmbed: Embed = async ({ inputs }) => ({
   promptTokens: inputs.reduce((sum, input) => sum + input.length, 0),
 });
 
+/** Files and sessions in memory. */
+export function testStores(state: State = memoryState()) {
+  const files = new FileStore(state);
+  const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
+  return { files, sessions };
+}
+
 /** An application around a generate function. */
 export function testApp(
   generate: Generate = playing(answer("Hi")).generate,
   deps: Partial<HttpDeps> = {},
 ): TestApp {
   const logged: string[] = [];
+  const stores = testStores();
   const app = createHttp({
     generate,
-    converse: plainConverse(generate),
+    converse: plainConverse({ generate, ...stores, fetchFile: publicFetch() }),
     answerApproval: new Approvals().answer,
     embed: countingEmbed,
-    files: new FileStore(memoryState()),
+    ...stores,
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     fingerprint: "svc-test",
     log: (line) => void logged.push(line),

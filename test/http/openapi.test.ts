@@ -51,6 +51,7 @@ describe("the OpenAPI document", () => {
       "/v1/files/{id}",
       "/v1/files/{id}/content",
       "/v1/models",
+      "/v1/sessions/{session_id}",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
       requestBody: {

@@ -54,6 +54,7 @@ describe.each(KINDS)("%s", (_, open) => {
     records.put("a", note("one"));
     records.put("a", note("two"));
     expect(records.get("a")).toEqual(note("two"));
+    expect([records.has("a"), records.has("b")]).toEqual([true, false]);
     expect(records.list()).toEqual([note("two")]);
     expect(records.delete("a")).toBe(true);
     expect(records.delete("a")).toBe(false);
@@ -106,6 +107,7 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.get("a")).toEqual(note("again"));
     nowMs += 1;
     expect(records.get("a")).toBeUndefined();
+    expect(records.has("a")).toBe(false);
     expect(records.list()).toEqual([]);
     expect(records.delete("a")).toBe(false);
     records.put("a", note("new"));
