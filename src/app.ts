@@ -4,7 +4,10 @@
 import { readFileSync } from "node:fs";
 import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { Approvals } from "./agent/approvals.ts";
-import { plainConverse } from "./agent/plain.ts";
+import { agentConverse, type LoopDeps } from "./agent/loop.ts";
+import type { Toolset } from "./agent/tool.ts";
+import { disabledToolset } from "./agent/tools/disabled.ts";
+import { fileToolset } from "./agent/tools/files.ts";
 import { modelName } from "./config/model-name.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { inputFileName } from "./core/input-file.ts";
@@ -98,7 +101,17 @@ export function startServer(options: AppOptions): RunningServer {
   const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
   const app = createHttp({
     generate,
-    converse: plainConverse({ generate, sessions, files, fetchFile: publicFetch() }),
+    converse: agentConverse({
+      ...agentSettings(settings),
+      generate,
+      sessions,
+      files,
+      fetchFile: publicFetch(),
+      approvals,
+      toolsets: toolsetsOf(files),
+      contextTokens: (model) => served().contextTokens(model),
+      log,
+    }),
     answerApproval: approvals.answer,
     embed: (request, signal) => served().embed(request, signal),
     files,
@@ -131,6 +144,30 @@ export function startServer(options: AppOptions): RunningServer {
       state.close();
     },
   };
+}
+
+/** What the settings say of the server's own actions. */
+function agentSettings({
+  server,
+  runtime,
+}: Settings): Pick<LoopDeps, "permission" | "maxToolRounds" | "dispatch"> {
+  const { max_tool_rounds: maxToolRounds, tool_dispatch_url: url, tool_dispatch_timeout: secs } = server;
+  return {
+    permission: runtime.agent_permission,
+    ...(maxToolRounds === undefined ? {} : { maxToolRounds }),
+    ...(url === undefined ? {} : { dispatch: { url, timeoutMs: secs * 1000 } }),
+  };
+}
+
+/** The server's tools, in the order in which models are shown them. */
+function toolsetsOf(files: FileStore): readonly Toolset[] {
+  return [
+    disabledToolset("python"),
+    disabledToolset("shell"),
+    disabledToolset("search"),
+    disabledToolset("files"),
+    fileToolset(files),
+  ];
 }
 
 function stateOf({ settings, log }: AppOptions): State {

@@ -25,7 +25,11 @@ const RULES: readonly Rule[] = [
     return { from: `src/dialects/${name}/`, may: ["src/core/", "src/dialects/shared/"] };
   }),
   // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
-  { from: "src/agent/", may: ["src/core/"], types: ["src/exec/types.ts", "src/sandbox/types.ts"] },
+  {
+    from: "src/agent/",
+    may: ["src/core/", "src/exec/names.ts"],
+    types: ["src/exec/types.ts", "src/sandbox/types.ts"],
+  },
   // Runs code that a model wrote. How it is confined is the sandbox's business, which knows nothing of what runs.
   { from: "src/exec/", may: ["src/core/", "src/sandbox/"] },
   { from: "src/sandbox/", may: ["src/core/"] },

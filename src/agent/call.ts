@@ -3,19 +3,22 @@
 import { randomBytes } from "node:crypto";
 import type { AgentEvent, FileObject, RequestedFile, ToolProgress } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
+import type { Files } from "../core/files.ts";
 import type { Message } from "../core/message.ts";
-import type { ProducedFile } from "../exec/types.ts";
+import type { InputFile, ProducedFile } from "../exec/types.ts";
+import { keepFile } from "./keep-file.ts";
 import type { MadeCall } from "./pass.ts";
 import { permit, type Permit } from "./permission.ts";
-import type { KeepFile, PreparedInput } from "./ports.ts";
 import { refusedProgress, resultContent } from "./progress.ts";
 import { modelText } from "./model-text.ts";
 import { type ServerTool, ToolFailure, type ToolOutcome } from "./tool.ts";
 
 export interface CallDeps {
   readonly permit: Permit;
-  readonly input: PreparedInput;
-  readonly keepFile: KeepFile;
+  /** Where files are kept that tools make. */
+  readonly files: Files;
+  /** Files that came with the conversation. */
+  readonly inputs: readonly InputFile[];
   /** Files that the answer must produce. */
   readonly requested: readonly RequestedFile[];
   /** Which of the user's turns this is, from 0. */
@@ -94,10 +97,10 @@ export class Caller {
     calling: ToolProgress,
     signal: AbortSignal,
   ): Promise<ToolOutcome> {
-    const { permit, input, requested } = this.deps;
+    const { permit, inputs, requested } = this.deps;
     const context = {
       sessionId: permit.session.id,
-      inputs: input.files,
+      inputs,
       required: requested.filter(({ name }) => !this.produced.has(name)),
     };
     try {
@@ -125,7 +128,7 @@ export class Caller {
       const id = `file_${this.runId}_r${this.round}_${this.filesOfRound++}`;
       const { turn, permit } = this.deps;
       const place = { id, tool, round: this.round, turn, sessionId: permit.session.id };
-      const object = await this.deps.keepFile(file, place);
+      const object = await keepFile(this.deps.files, file, place);
       if (object.code === undefined) this.produced.add(file.name);
       stored.push(object);
       yield { type: "file_produced", file: object };

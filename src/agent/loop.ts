@@ -3,25 +3,25 @@
 
 import type { AnswerEvent, Conversation, Converse, Permission } from "../core/agent.ts";
 import type { Message, ToolSpec } from "../core/message.ts";
+import { hasFile } from "../core/input-file.ts";
 import type { Generate, RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
+import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { Approvals } from "./approvals.ts";
 import { Caller } from "./call.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
+import { type Input, takeInput } from "./input.ts";
+import type { InputFilesDeps } from "./input-files.ts";
 import { type MadeCall, pass, type PassResult } from "./pass.ts";
 import { strictest } from "./permission.ts";
 import { type Plan, type PlanDeps, planOf } from "./plan.ts";
-import type { KeepFile, OpenSession, PreparedInput, PrepareInput, Sessions } from "./ports.ts";
-import { withSystemTexts } from "./system-text.ts";
 import type { ServerTool } from "./tool.ts";
 
-export interface LoopDeps extends PlanDeps {
+export interface LoopDeps extends PlanDeps, InputFilesDeps {
   readonly generate: Generate;
   /** The server's own setting; requests can only tighten it. */
   readonly permission: Permission;
   readonly approvals: Approvals;
-  readonly sessions: Sessions;
-  readonly prepareInput: PrepareInput;
-  readonly keepFile: KeepFile;
+  readonly sessions: Pick<Sessions, "open">;
   /** Context of the model of that name; undefined where it is not known. Never rejects. */
   readonly contextTokens: (model: string) => Promise<number | undefined>;
   readonly log: (line: string) => void;
@@ -38,15 +38,25 @@ async function* converse(
   signal: AbortSignal,
 ): AsyncGenerator<AnswerEvent> {
   const { run, agent } = conversation;
-  const plan = planOf(deps, conversation, await deps.contextTokens(run.model));
-  const session = plan.hasSession ? deps.sessions.open(agent.sessionId, run.prompt.messages) : undefined;
-  const input = await deps.prepareInput(session?.messages ?? run.prompt.messages, session?.id, signal);
-  const texts = input.systemText === undefined ? plan.systemTexts : [...plan.systemTexts, input.systemText];
-  const messages = withSystemTexts(input.messages, texts);
-  const prompt = { ...run.prompt, messages, tools: plan.specs, toolChoice: plan.choice };
+  const plan = planOf(deps, conversation, {
+    hasInputs: hasInputs(deps, conversation),
+    contextTokens: await deps.contextTokens(run.model),
+  });
+  const sent = run.prompt.messages;
+  const session = plan.hasSession ? deps.sessions.open(agent.sessionId, sent) : undefined;
+  const place = { plan, sessionId: session?.id, sent: session?.messages ?? sent };
+  const input = await takeInput(deps, place, signal);
+  const prompt = { ...run.prompt, messages: input.messages, tools: plan.specs, toolChoice: plan.choice };
   const request = { ...run, prompt };
   if (session === undefined) yield* deps.generate(request, signal);
   else yield* new Loop(deps, { conversation, plan, session, input, request }, signal).answer();
+}
+
+/** Whether the model is told of files: they come with the request, or the session has them from an earlier one. */
+function hasInputs({ files }: LoopDeps, { run, agent }: Conversation): boolean {
+  if (run.prompt.messages.some(hasFile)) return true;
+  if (agent.sessionId === undefined) return false;
+  return files.list(agent.sessionId).some(({ purpose }) => purpose !== "agent_output");
 }
 
 type ChatRequest = RunRequest<Extract<RunRequest["prompt"], { type: "chat" }>>;
@@ -55,7 +65,7 @@ interface Task {
   readonly conversation: Conversation;
   readonly plan: Plan;
   readonly session: OpenSession;
-  readonly input: PreparedInput;
+  readonly input: Input;
   /** The first pass. */
   readonly request: ChatRequest;
 }
@@ -75,7 +85,7 @@ class Loop {
     this.task = task;
     this.signal = signal;
     const { agent, run } = task.conversation;
-    const { approvals, keepFile, log } = deps;
+    const { approvals, files, log } = deps;
     this.caller = new Caller({
       permit: {
         permission: strictest(deps.permission, agent.permission),
@@ -83,8 +93,8 @@ class Loop {
         approvals,
         session: task.session,
       },
-      input: task.input,
-      keepFile,
+      files,
+      inputs: task.input.files,
       requested: agent.files,
       turn: Math.max(0, run.prompt.messages.filter(({ role }) => role === "user").length - 1),
       log,
@@ -166,8 +176,8 @@ class Loop {
 
   /** Ends the answer with the end of its last pass; `isCut` where tokens ran out before the model could answer. */
   private *end({ end }: PassResult, isCut: boolean): Generator<RunEvent> {
-    this.task.session.save(this.turn);
     if (end !== undefined) {
+      this.task.session.save(this.turn);
       const hasNoCalls = end.reason === "tool_calls" && !this.handsBack();
       yield isCut ? { ...end, reason: "length" } : hasNoCalls ? { ...end, reason: "stop" } : end;
     }

@@ -2,8 +2,8 @@
 // "ask". Spec: Approvals.
 
 import type { AgentEvent, Permission } from "../core/agent.ts";
+import type { OpenSession } from "../core/sessions.ts";
 import type { Approvals } from "./approvals.ts";
-import type { OpenSession } from "./ports.ts";
 import type { ToolAction } from "./tool.ts";
 
 const STRICTNESS: readonly Permission[] = ["auto", "ask", "deny"];

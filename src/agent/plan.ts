@@ -1,13 +1,13 @@
 // Decides what a request is: plain generation, or an answer in which the server acts. All rules about which of its wishes
 // can be met together live here.
 
-import type { AgentRequest, Conversation, InputMessage } from "../core/agent.ts";
+import type { AgentRequest, Conversation } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
 import { TOOL_ROUNDS_MAX } from "../core/limits.ts";
 import type { ToolSpec } from "../core/message.ts";
 import type { ToolChoice } from "../core/run.ts";
 import { type DispatchOptions, dispatchedTool } from "./dispatch.ts";
-import type { ServerTool, Toolset } from "./tool.ts";
+import type { ServerTool, ToolAsk, Toolset } from "./tool.ts";
 
 export interface PlanDeps {
   readonly toolsets: readonly Toolset[];
@@ -38,14 +38,18 @@ export interface Plan {
 export function planOf(
   deps: PlanDeps,
   { run, agent }: Conversation,
-  contextTokens: number | undefined,
+  surroundings: Omit<ToolAsk, "agent">,
 ): Plan {
   const { toolChoice } = run.prompt;
-  const hasInputs = run.prompt.messages.some(hasFile);
-  const offers = deps.toolsets.map((offer) => offer({ agent, hasInputs, contextTokens }));
+  const offers = deps.toolsets.map((offer) => offer({ agent, ...surroundings }));
   const roundsMax = agent.maxToolRounds ?? deps.maxToolRounds ?? TOOL_ROUNDS_MAX;
   const isOff = roundsMax === 0 || toolChoice.type === "none";
-  const own = isOff ? [] : offers.flatMap(({ tools }) => tools);
+  const own = isOff
+    ? []
+    : withoutHelpers(
+        offers.flatMap(({ tools }) => tools),
+        run.choices,
+      );
   const client = allowed(run.prompt.tools, toolChoice);
   refuseClashes(own, client);
   refuseFilesWithoutMaker(agent, own);
@@ -68,8 +72,9 @@ export function planOf(
   };
 }
 
-function hasFile({ content }: InputMessage): boolean {
-  return content.some(({ type }) => type === "file");
+/** Several choices and tools exclude each other; tools that nobody asked for give way. */
+function withoutHelpers(tools: readonly ServerTool[], choices: number): readonly ServerTool[] {
+  return choices === 1 ? tools : tools.filter(({ isHelper }) => isHelper !== true);
 }
 
 /**

@@ -17,7 +17,7 @@ export interface ToolAction {
 export interface CallContext {
   readonly sessionId: string;
   /** Files that came with the request, for tools with a working directory. */
-  readonly inputs: () => Promise<readonly InputFile[]>;
+  readonly inputs: readonly InputFile[];
   /** Files that the answer must still produce. */
   readonly required: readonly RequestedFile[];
 }
@@ -38,8 +38,10 @@ export interface ToolOutcome {
 export interface ServerTool {
   readonly spec: ToolSpec;
   readonly action: ToolAction;
-  /** Whether calls can leave files behind. */
+  /** Whether calls work in a folder and can leave files behind. */
   readonly makesFiles?: true;
+  /** Whether it only helps, so that a request that cannot have it does without. */
+  readonly isHelper?: true;
   /** Data of the event that the tool is called. Never throws. */
   calling(args: unknown): ToolProgress;
   /** Why a call with these arguments is not even tried; for the model. */

@@ -43,8 +43,23 @@ const Server = section("Where the server listens and how it treats requests.", {
   }),
   no_ui: later(toggle("Do not serve the web interface at /ui.")),
   mcp_port: later(optional(integer("Port of the MCP server at POST /mcp.", { minimum: 1, maximum: 65_535 }))),
-  max_tool_rounds: later(optional(integer("Cap on tool rounds where a request names none.", { minimum: 0 }))),
-  tool_dispatch_url: later(optional(text("URL that runs tool calls nobody else runs."))),
+  max_tool_rounds: optional(
+    integer("Rounds of the server's tools where a request names no cap; 0 hides them. Unset: 256.", {
+      minimum: 0,
+      example: 16,
+    }),
+  ),
+  tool_dispatch_url: optional(
+    text("URL that tool calls are posted to which the server does not run itself; unset: clients get them.", {
+      form: { pattern: "^https?://.", words: "an http or https URL" },
+      example: "http://127.0.0.1:7000/tools",
+    }),
+  ),
+  tool_dispatch_timeout: integer("Seconds that URL has for one call.", {
+    default: 60,
+    minimum: 1,
+    maximum: 86_400,
+  }),
   disable_access_log: later(toggle("Write no access log.")),
   access_log_format: later(choice(["text", "json"], "Form of the access log.", { default: "text" })),
   access_log_health: later(toggle("Log health checks too.")),
@@ -117,11 +132,10 @@ const Runtime = section("How models are run.", {
   shell_timeout: later(integer("Seconds one command may take.", { default: 600, minimum: 1 })),
   shell_workdir: later(optional(text("Folder the shell runs in.", { isPath: true }))),
   skills_dir: later(optional(text("Folder that holds uploaded skills.", { isPath: true }))),
-  agent_permission: later(
-    choice(["auto", "ask", "deny"], "Whether tools run at once, after approval, or not at all.", {
-      default: "auto",
-      aliases: ["code_exec_permission"],
-    }),
+  agent_permission: choice(
+    ["auto", "ask", "deny"],
+    "Whether the server's tools run at once, after an approval, or not at all; requests can only be stricter.",
+    { default: "auto", aliases: ["code_exec_permission"] },
   ),
 });
 

@@ -50,6 +50,15 @@ export class Models {
     );
   }
 
+  /** Longest sequence that the named model takes; undefined where it is not known. Waits for a model that is loading. */
+  async contextTokens(name: string): Promise<number | undefined> {
+    try {
+      return (await this.resolve(name).engine.ready()).contextTokens;
+    } catch {
+      return undefined; // the run itself will say what is wrong
+    }
+  }
+
   /** Runs a request on the model it names; see EngineClient.generate. */
   async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
     const seed = request.sampling.seed ?? this.seed;

@@ -11,7 +11,7 @@ export interface OutputFile {
 export interface InputFile {
   readonly id: string;
   readonly name: string;
-  readonly content: Uint8Array;
+  readonly body: Blob;
 }
 
 /** A skill that a shell call finds as skills/NAME. */

@@ -1,7 +1,6 @@
 // The built-in tools over executors that only note: what the model is told of them, what they ask, what they say.
 
 import { describe, expect, test } from "bun:test";
-import { fileKeeper } from "../../src/agent/keep-file.ts";
 import type { ToolAsk, Toolset } from "../../src/agent/tool.ts";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { fileToolset } from "../../src/agent/tools/files.ts";
@@ -38,7 +37,7 @@ async function once(
   const { generate, requests } = scripted(calling([name, args]), saying("ok"));
   const files = new FileStore(memoryState());
   const toolsets = [toolset, fileToolset(files)];
-  const loop = testLoop({ generate, toolsets, keepFile: fileKeeper(files) });
+  const loop = testLoop({ generate, toolsets, files });
   const events = await loop.answer(asking({ sessionId: "s", ...agent }));
   const told = messagesOf(requests[1]).at(-1)?.content[0]?.text ?? "";
   const complete = events.find(({ type }) => type === "tool_complete");
@@ -75,8 +74,8 @@ describe("which tools a request is offered", () => {
       allowedDomains: [],
       blockedDomains: [],
     } as const;
-    expect(() => disabledToolset("webSearch")(ask({ webSearch: search }))).toThrow("enable_search");
-    for (const kind of ["python", "shell", "webSearch"] as const) {
+    expect(() => disabledToolset("search")(ask({ webSearch: search }))).toThrow("enable_search");
+    for (const kind of ["python", "shell", "search", "files"] as const) {
       expect(disabledToolset(kind)(ask())).toEqual({ tools: [] });
     }
   });

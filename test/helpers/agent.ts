@@ -3,11 +3,10 @@
 import type { AgentRequest, AnswerEvent, Conversation, InputMessage } from "../../src/core/agent.ts";
 import type { Message } from "../../src/core/message.ts";
 import type { Generate, RunEvent, RunRequest } from "../../src/core/run.ts";
+import type { OpenSession, Sessions } from "../../src/core/sessions.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Approvals } from "../../src/agent/approvals.ts";
-import { fileKeeper } from "../../src/agent/keep-file.ts";
 import { agentConverse, type LoopDeps } from "../../src/agent/loop.ts";
-import type { OpenSession, PrepareInput, Sessions } from "../../src/agent/ports.ts";
 import type { CallContext, ServerTool, ToolOutcome } from "../../src/agent/tool.ts";
 import { FileStore } from "../../src/files/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
@@ -90,7 +89,7 @@ export function fakeTool(options: FakeToolOptions = {}): ServerTool & { readonly
 }
 
 /** Sessions that only note. */
-export class NotedSessions implements Sessions {
+export class NotedSessions implements Pick<Sessions, "open"> {
   readonly opened: (string | undefined)[] = [];
   readonly saved: { readonly id: string; readonly turn: readonly Message[] }[] = [];
   readonly trusted = new Set<string>();
@@ -107,15 +106,6 @@ export class NotedSessions implements Sessions {
     };
   }
 }
-
-/** Leaves files out. */
-const withoutFiles: PrepareInput = async (messages) => ({
-  messages: messages.map((message) => ({
-    ...message,
-    content: message.content.flatMap((part) => (part.type === "text" ? [part] : [])),
-  })),
-  files: async () => [],
-});
 
 export interface TestLoop {
   readonly sessions: NotedSessions;
@@ -143,8 +133,8 @@ export function testLoop({ tools = [], ...options }: TestLoopOptions): TestLoop 
     permission: "auto",
     approvals,
     sessions,
-    prepareInput: withoutFiles,
-    keepFile: fileKeeper(files),
+    files,
+    fetchFile: () => Promise.reject(new Error("nothing is fetched here")),
     contextTokens: async () => undefined,
     log: (line) => void logged.push(line),
     ...options,

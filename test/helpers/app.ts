@@ -1,7 +1,8 @@
 // The HTTP application in process, without sockets.
 
 import { Approvals } from "../../src/agent/approvals.ts";
-import { plainConverse } from "../../src/agent/plain.ts";
+import { agentConverse } from "../../src/agent/loop.ts";
+import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import { inputFileName } from "../../src/core/input-file.ts";
 import type { State } from "../../src/core/state.ts";
@@ -42,15 +43,26 @@ export function testApp(
 ): TestApp {
   const logged: string[] = [];
   const stores = testStores();
+  const log = (line: string) => void logged.push(line);
+  const approvals = new Approvals();
   const app = createHttp({
     generate,
-    converse: plainConverse({ generate, ...stores, fetchFile: publicFetch() }),
-    answerApproval: new Approvals().answer,
+    converse: agentConverse({
+      generate,
+      ...stores,
+      fetchFile: publicFetch(),
+      toolsets: (["python", "shell", "search", "files"] as const).map(disabledToolset),
+      permission: "auto",
+      approvals,
+      contextTokens: async () => undefined,
+      log,
+    }),
+    answerApproval: approvals.answer,
     embed: countingEmbed,
     ...stores,
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     fingerprint: "svc-test",
-    log: (line) => void logged.push(line),
+    log,
     ...deps,
   });
   const request = (path: string, init?: RequestInit) =>

@@ -14,6 +14,7 @@ export interface BuiltIn<T extends TObject> {
   readonly parameters: T;
   readonly action: Omit<ToolAction, "source">;
   readonly makesFiles?: true;
+  readonly isHelper?: true;
   /** `args` is undefined where they have a fault. */
   calling(args: Static<T> | undefined, text: string): ToolProgress;
   run(args: Static<T>, context: CallContext, signal: AbortSignal): Promise<ToolOutcome>;
@@ -21,12 +22,13 @@ export interface BuiltIn<T extends TObject> {
 
 /** A tool whose arguments are checked, by grammar while they are generated and by schema before it runs. */
 export function builtIn<T extends TObject>(tool: BuiltIn<T>): ServerTool {
-  const { name, description, parameters, action, makesFiles } = tool;
+  const { name, description, parameters, action, makesFiles, isHelper } = tool;
   const holds = (args: unknown): args is Static<T> => Value.Check(parameters, args);
   return {
     spec: { name, description, parameters: JSON.parse(JSON.stringify(parameters)), strict: true },
     action: { source: "built_in", ...action },
     ...(makesFiles === undefined ? {} : { makesFiles }),
+    ...(isHelper === undefined ? {} : { isHelper }),
     calling: (args) => tool.calling(holds(args) ? args : undefined, asText(args)),
     fault: (args) =>
       typeof args === "string" ? "the arguments are not valid JSON" : faultOf(parameters, args),

@@ -15,6 +15,9 @@ export function fileToolset(files: Files): Toolset {
   };
 }
 
+/** What the model calls the tool that reads files. */
+export const READ_TOOL = "svc_read_file";
+
 const ACTION = { kind: "file", label: "File access" } as const;
 
 const Slice = Type.Object(
@@ -29,7 +32,7 @@ const Slice = Type.Object(
 function readTool(files: Files, ask: ToolAsk): ServerTool {
   const charsMax = textCharsMax(ask);
   return builtIn({
-    name: "svc_read_file",
+    name: READ_TOOL,
     description: isBrief(ask)
       ? "Read a stored file by its id."
       : [
@@ -38,6 +41,7 @@ function readTool(files: Files, ask: ToolAsk): ServerTool {
         ].join("\n"),
     parameters: Slice,
     action: ACTION,
+    isHelper: true,
     calling: (_args, text) => ({ tool_type: "custom", arguments: text }),
     run: async (args, { sessionId }) => {
       const file = files.get(args.file_id);
@@ -57,6 +61,7 @@ function listTool(files: Files, ask: ToolAsk): ServerTool {
       : "Lists the files of this conversation in the store, oldest first: id, name, format, bytes, purpose, source.",
     parameters: NO_ARGUMENTS,
     action: ACTION,
+    isHelper: true,
     calling: (_args, text) => ({ tool_type: "custom", arguments: text }),
     run: async (_args, { sessionId }) => told({ files: files.list(sessionId).map(listed) }),
   });

@@ -44,7 +44,7 @@ function executeTool(python: PythonSessions, protection: EffectiveProtection, as
     makesFiles: true,
     calling: (args) => ({ tool_type: "code_execution", ...(args === undefined ? {} : { code: args.code }) }),
     run: async ({ code, outputs }, { sessionId, inputs, required }, signal) => {
-      const call = { sessionId, code, outputs: outputsOf(outputs, required), inputs: await inputs() };
+      const call = { sessionId, code, outputs: outputsOf(outputs, required), inputs };
       return outcome(await python.run(call, signal), textCharsMax(ask));
     },
   });

@@ -74,7 +74,7 @@ function shellTool({ shell, protection, skills, ask }: Kit): ServerTool {
         sessionId,
         commands,
         outputs: outputsOf(outputs, required),
-        inputs: await inputs(),
+        inputs,
         skills,
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
         ...(maxOutputLength === undefined ? {} : { maxOutputLength }),
@@ -139,7 +139,7 @@ function surfaceTool({ shell, skills, ask }: Kit): ServerTool {
     calling: (_args, text) => ({ tool_type: "custom", arguments: text }),
     run: async (args, { sessionId, inputs, required }) => {
       const outputs = outputsOf(args.outputs, required);
-      const result = await shell.surface({ sessionId, outputs, inputs: await inputs(), skills });
+      const result = await shell.surface({ sessionId, outputs, inputs, skills });
       const text = surfaceText(result);
       const data = { tool_type: "custom", arguments: JSON.stringify(args), content: text } as const;
       return { text, data, files: result.files };

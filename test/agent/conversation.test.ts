@@ -1,11 +1,15 @@
+// Conversations on a server without tools: files become text, sessions are remembered, and there is a clear word on what is
+// not there.
+
 import { describe, expect, test } from "bun:test";
-import { plainConverse } from "../../src/agent/plain.ts";
+import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import type { AnswerEvent, Conversation } from "../../src/core/agent.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { messageText } from "../../src/core/message.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { FetchError } from "../../src/net/public-fetch.ts";
+import { testLoop } from "../helpers/agent.ts";
 import { chatBody, testStores } from "../helpers/app.ts";
 import type { Body } from "../helpers/rules.ts";
 import { ACCEPTED, answer, end, FINISH, playing, text } from "../helpers/run-events.ts";
@@ -23,7 +27,8 @@ function setUp(events: readonly RunEvent[] = answer("Hi")) {
     if (url.includes("gone")) throw new FetchError("its server answered with status 404");
     return { mimeType: "text/plain", pieces: [new TextEncoder().encode("far away")] };
   };
-  const converse = plainConverse({ generate, ...stores, fetchFile });
+  const toolsets = (["python", "shell", "search", "files"] as const).map(disabledToolset);
+  const { converse } = testLoop({ generate, toolsets, ...stores, fetchFile });
   const ask = async (body: Body): Promise<readonly AnswerEvent[]> => {
     const { run, agent } = parseChatRequest(body);
     return Array.fromAsync(converse({ run, agent }, never));
