@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
+import { fileToolset } from "../../src/agent/tools/files.ts";
 import type { AnswerEvent, Conversation } from "../../src/core/agent.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { messageText } from "../../src/core/message.ts";
@@ -15,6 +16,7 @@ import type { Body } from "../helpers/rules.ts";
 import { ACCEPTED, answer, end, FINISH, playing, text } from "../helpers/run-events.ts";
 import { calls, said, user } from "../helpers/talk.ts";
 
+const DISABLED = (["python", "shell", "search", "files"] as const).map(disabledToolset);
 const never = new AbortController().signal;
 
 /** A Converse over a run that is played, with what it stored and what the model was asked. */
@@ -27,7 +29,7 @@ function setUp(events: readonly RunEvent[] = answer("Hi")) {
     if (url.includes("gone")) throw new FetchError("its server answered with status 404");
     return { mimeType: "text/plain", pieces: [new TextEncoder().encode("far away")] };
   };
-  const toolsets = (["python", "shell", "search", "files"] as const).map(disabledToolset);
+  const toolsets = [...DISABLED, fileToolset(stores.files)];
   const { converse } = testLoop({ generate, toolsets, ...stores, fetchFile });
   const ask = async (body: Body): Promise<readonly AnswerEvent[]> => {
     const { run, agent } = parseChatRequest(body);
@@ -150,6 +152,19 @@ describe("files in messages", () => {
     });
     expect(requests).toEqual([]);
     expect(files.list()).toEqual([]);
+  });
+
+  test("can be read by a tool, unless there are several choices", async () => {
+    for (const [n, names] of [
+      [1, ["svc_read_file", "svc_list_files"]],
+      [2, []],
+    ] as const) {
+      const { ask, requests, prompt } = setUp();
+      await ask({ ...asking(inline(base64("hello"))), n });
+      const last = requests.at(-1)?.prompt;
+      expect(last?.type === "chat" && last.tools.map(({ name }) => name)).toEqual([...names]);
+      expect(prompt()[0]?.[1]?.includes("svc_read_file reads them by id")).toBe(n === 1);
+    }
   });
 
   test("may be 64, not more", async () => {

@@ -74,6 +74,11 @@ describe("state", () => {
     expect(stateOf("", { flags: { "server.state": "sqlite:/var/s.db" } })).toBe("sqlite:/var/s.db");
   });
 
+  test.each(["ftp://host/x", "host:7000", "http://"])("%s is no dispatch URL", (url) => {
+    const [problem] = problemsOf(load("", { flags: { "server.tool_dispatch_url": url } }));
+    expect(problem).toContain("is not an http or https URL");
+  });
+
   test.each(["redis:x", "sqlite:", "state.db"])("%s is refused with the forms there are", (state) => {
     const [problem] = problemsOf(load("", { flags: { "server.state": state } }));
     expect(problem).toContain("is not `memory` or `sqlite:FILE`");

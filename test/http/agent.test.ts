@@ -14,7 +14,7 @@ import {
   testLoop,
   type TestLoopOptions,
 } from "../helpers/agent.ts";
-import { chatBody, testApp } from "../helpers/app.ts";
+import { chatBody, testApp, testStores } from "../helpers/app.ts";
 import { CONFINED, fakePython, fakeShell, textFile } from "../helpers/executors.ts";
 import { foldChunks } from "../helpers/fold-chunks.ts";
 import { ACCEPTED, end, FINISH, text } from "../helpers/run-events.ts";
@@ -220,6 +220,30 @@ test("an action waits for its approval, which is remembered", async () => {
   expect(await complete()).toMatchObject({ round: 1, data: { stdout: "a.txt\n", exit_code: 0 } });
   expect(await complete()).toMatchObject({ round: 2 });
   expect(shell.asked).toHaveLength(2);
+});
+
+test("what was remembered ends with the session", async () => {
+  const passes = Array.from({ length: 3 }, () => [
+    calling(["svc_shell", { commands: ["ls"] }]),
+    saying("ok"),
+  ]);
+  const stores = testStores();
+  const { app } = agentApp(passes.flat(), { permission: "ask", ...stores });
+  const body = chatBody({ enable_shell: true, session_id: "s", stream: true });
+  const asked = async () => {
+    const { events } = parseSse(await (await app.post(CHAT, body)).text());
+    return named(events).some(({ event }) => event === "agentic_tool_approval_required");
+  };
+  const first = reader(await app.post(CHAT, body));
+  const { approval_id: id } = await first.next("agentic_tool_approval_required");
+  const yes = { decision: "approve", remember_for_session: true };
+  await app.post(`/v1/agent/approvals/${String(id)}`, yes);
+  await first.drain();
+  expect(await asked()).toBe(false);
+  stores.sessions.delete("s");
+  const again = reader(await app.post(CHAT, body));
+  await again.next("agentic_tool_approval_required");
+  await again.cancel();
 });
 
 test("a denial reaches the model with its message", async () => {
