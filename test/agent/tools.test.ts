@@ -406,7 +406,7 @@ describe("files that a call leaves behind", () => {
   });
 
   test("files that are required are asked for until they are there", async () => {
-    const python = fakePython({ files: [textFile("a.csv", "1")] });
+    const python = fakePython({ files: [textFile("a.csv", "1"), missingFile("b.png")] });
     const { generate } = scripted(
       calling(["svc_execute_python", { code: "1", outputs: [{ name: "b.png", format: "png" }] }]),
       calling(["svc_execute_python", { code: "2" }]),
@@ -414,7 +414,14 @@ describe("files that a call leaves behind", () => {
     );
     const loop = testLoop({ generate, toolsets: [pythonToolset(python, CONFINED)] });
     const files = [{ name: "a.csv" }, { name: "b.png", format: "png" }];
-    await loop.answer(asking({ ...PYTHON, files }));
+    const events = await loop.answer(asking({ ...PYTHON, files }));
+    const ids = events.flatMap((event) => (event.type === "file_produced" ? [event.file.id] : []));
+    expect(ids.map((id) => id.replace(/^file_[0-9a-f]{12}/, ""))).toEqual([
+      "_r1_0",
+      "_r1_1",
+      "_r2_0",
+      "_r2_1",
+    ]);
     expect(python.asked.map(({ outputs }) => outputs)).toEqual([
       [{ name: "b.png", format: "png" }, { name: "a.csv" }],
       [{ name: "b.png", format: "png" }],
