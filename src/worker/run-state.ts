@@ -20,6 +20,8 @@ export class ChoiceOutput {
   private readonly parser: OutputParser;
   private readonly emit: (event: RunEvent) => void;
   private logprobs: TokenLogprob[] = []; // of tokens whose text has not been emitted yet
+  private readonly requestStops: readonly string[];
+  private stop: string | undefined; // which of them was completed
 
   constructor(
     index: number,
@@ -29,6 +31,7 @@ export class ChoiceOutput {
     emit: (event: RunEvent) => void,
   ) {
     this.index = index;
+    this.requestStops = stop;
     this.detokenizer = new Detokenizer(texts);
     this.stops = new HoldBack([...stop, ...prompt.format.stops]);
     this.parser = new OutputParser(prompt, () => newId("call_"));
@@ -66,6 +69,7 @@ export class ChoiceOutput {
     if (text === "") return false;
     const { free, match } = this.stops.push(text);
     this.send(this.parser.push(free));
+    if (match !== undefined && this.requestStops.includes(match)) this.stop = match;
     return match !== undefined;
   }
 
@@ -75,7 +79,12 @@ export class ChoiceOutput {
       this.send(this.parser.push(this.stops.push(this.detokenizer.flush()).free + this.stops.flush()));
     this.send(this.parser.end());
     const calls = this.parser.toolCalls > 0 && reason === "stop";
-    this.emit({ type: "choice_end", choice: this.index, reason: calls ? "tool_calls" : reason });
+    this.emit({
+      type: "choice_end",
+      choice: this.index,
+      reason: calls ? "tool_calls" : reason,
+      ...(calls || this.stop === undefined ? {} : { stop: this.stop }),
+    });
   }
 
   private send(deltas: ReturnType<OutputParser["push"]>): void {
@@ -143,7 +152,11 @@ export class RunState {
   /** A choice has ended; after the last one the run finishes. */
   choiceEnded(nowMs: number): void {
     this.openChoices--;
-    if (this.openChoices > 0) return;
+    if (this.openChoices === 0) this.finish(nowMs);
+  }
+
+  /** Ends a run whose choices, if there are any, have all ended. */
+  finish(nowMs: number): void {
     const prefilledMs = this.prefilledMs ?? nowMs;
     this.send({
       type: "finish",
