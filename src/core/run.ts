@@ -34,6 +34,8 @@ export interface ChatPrompt<M = Message> {
   readonly messages: readonly M[];
   readonly tools: readonly ToolSpec[];
   readonly toolChoice: ToolChoice;
+  /** At most one call an answer: it ends where a second one begins. */
+  readonly singleCall?: boolean;
   readonly thinking: Thinking;
 }
 
