@@ -33,6 +33,8 @@ export const REQUESTED_FILES_MAX = 64;
 export const FILES_IN_BODY_MAX = 64;
 /** Characters of a session's name. */
 export const SESSION_ID_CHARS_MAX = 256;
+/** Skills that a request may mount. */
+export const SKILLS_MAX = 64;
 /** Hosts in a search filter. Spec: Limits. */
 export const SEARCH_DOMAINS_MAX = 100;
 /** Messages in one conversation. */

@@ -8,6 +8,8 @@ import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { ChatCompletionRequest } from "../../src/dialects/chat/schema.ts";
 import { parseCompletionRequest } from "../../src/dialects/completions/request.ts";
 import { CompletionRequest } from "../../src/dialects/completions/schema.ts";
+import { parseCountRequest, parseMessagesRequest } from "../../src/dialects/messages/request.ts";
+import { MessagesRequest } from "../../src/dialects/messages/schema.ts";
 import { parseEmbeddingRequest } from "../../src/dialects/embeddings/request.ts";
 import { EmbeddingRequest } from "../../src/dialects/embeddings/schema.ts";
 import { chatBody, textBody } from "../helpers/app.ts";
@@ -22,6 +24,8 @@ interface Endpoint {
 const ENDPOINTS: readonly (readonly [string, Endpoint])[] = [
   ["chat", { schema: ChatCompletionRequest, parse: parseChatRequest, smallest: chatBody() }],
   ["completions", { schema: CompletionRequest, parse: parseCompletionRequest, smallest: textBody() }],
+  ["messages", { schema: MessagesRequest, parse: parseMessagesRequest, smallest: chatBody() }],
+  ["count_tokens", { schema: MessagesRequest, parse: parseCountRequest, smallest: chatBody() }],
   ["embeddings", { schema: EmbeddingRequest, parse: parseEmbeddingRequest, smallest: { input: "a" } }],
 ];
 
@@ -35,6 +39,13 @@ const WORDS = [
   "user",
   "assistant",
   "auto",
+  "any",
+  "custom",
+  "code_execution_20250825",
+  "web_search_20250305",
+  "tool_result",
+  "document",
+  "enabled",
   "{}",
   "a",
 ];
@@ -49,6 +60,8 @@ const KEYS = [
   "schema",
   "mode",
   "tools",
+  "source",
+  "skills",
   "5",
 ];
 

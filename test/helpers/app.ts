@@ -53,6 +53,11 @@ export function chatBody(extra: Readonly<Record<string, unknown>> = {}): Record<
   return { messages: [{ role: "user", content: "Hello" }], ...extra };
 }
 
+/** A smallest valid messages body, as clients send it. */
+export function messagesBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { max_tokens: 64, ...chatBody(extra) };
+}
+
 /** A smallest valid completions body. */
 export function textBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return { prompt: "Once", ...extra };

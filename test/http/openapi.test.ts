@@ -43,6 +43,8 @@ describe("the OpenAPI document", () => {
       "/v1/chat/completions",
       "/v1/completions",
       "/v1/embeddings",
+      "/v1/messages",
+      "/v1/messages/count_tokens",
       "/v1/models",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({

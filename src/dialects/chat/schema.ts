@@ -11,6 +11,7 @@ import {
   choicesProperties,
   maxTokensProperties,
   samplingProperties,
+  stopProperties,
   streamProperties,
   truncateProperties,
 } from "../shared/sampling.ts";
@@ -123,6 +124,7 @@ export const ChatCompletionRequest = Type.Object(
     }),
     ...maxTokensProperties,
     ...samplingProperties,
+    ...stopProperties,
     ...choicesProperties,
     ...logprobsProperties,
     ...grammarProperties,
