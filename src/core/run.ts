@@ -60,8 +60,10 @@ export interface RunRequest<P = Prompt> {
   readonly maxTokens?: number;
   /** Emit the prompt's own text before the answer, with log probabilities where asked for. Not for chat prompts. */
   readonly echo?: boolean;
-  /** Number of independent continuations. With 0 the prompt is only rendered and counted. */
+  /** Number of independent continuations. */
   readonly choices: number;
+  /** The prompt is only rendered and counted, however long it is: the run finishes without its choices. */
+  readonly countOnly?: boolean;
   /** Report log probabilities of the drawn tokens and of the `top` most likely alternatives (0 … 20). */
   readonly logprobs?: { readonly top: number };
   /** What the content of the answer must look like. Reasoning before it is free. */

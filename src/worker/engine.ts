@@ -140,13 +140,14 @@ export class Engine {
   private accept(arrival: Arrival, prompt: RenderedPrompt, matcher: Matcher | undefined): void {
     const { request } = arrival;
     checkRequest(request, this.backend.vocabulary);
+    if (request.countOnly === true) {
+      new RunState(arrival, prompt, 0, this.emit).finish(this.now());
+      matcher?.free();
+      return;
+    }
     const { drop, cap } = planLength(prompt.tokens.length, request, this.backend.contextTokens);
     const run = new RunState(arrival, prompt, cap, this.emit);
     const tokens = prompt.tokens.subarray(drop);
-    if (request.choices === 0) {
-      matcher?.free();
-      return run.finish(this.now());
-    }
     const seed = request.sampling.seed ?? this.newSeed();
     try {
       for (let choice = 0; choice < request.choices; choice++) {

@@ -165,7 +165,7 @@ export class RunState {
     if (this.openChoices === 0) this.finish(nowMs);
   }
 
-  /** Ends a run whose choices, if there are any, have all ended. */
+  /** Ends a run from which nothing more is to come. */
   finish(nowMs: number): void {
     const prefilledMs = this.prefilledMs ?? nowMs;
     this.send({

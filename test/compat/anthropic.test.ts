@@ -12,10 +12,13 @@ import Anthropic, {
 import { betaZodTool } from "@anthropic-ai/sdk/helpers/beta/zod";
 import { zodOutputFormat } from "@anthropic-ai/sdk/helpers/zod";
 import { z } from "zod";
+import type { AnswerEvent } from "../../src/core/agent.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
+import { listen } from "../../src/http/server.ts";
+import { testApp } from "../helpers/app.ts";
 import { fakeModel, STRUCTURED, TOOL_ARGS } from "../helpers/fake-model.ts";
 import { fakeServer } from "../helpers/listening.ts";
-import { ACCEPTED, FINISH, text } from "../helpers/run-events.ts";
+import { ACCEPTED, end, FINISH, text } from "../helpers/run-events.ts";
 
 const model = fakeModel();
 
@@ -110,7 +113,7 @@ describe("messages", () => {
     expect(await client.messages.countTokens(question)).toEqual({ input_tokens: 12 });
     const { input_tokens } = await client.beta.messages.countTokens({ ...question, tools });
     expect(input_tokens).toBe(12);
-    expect(model.requests.at(-1)?.choices).toBe(0);
+    expect(model.requests.at(-1)?.countOnly).toBe(true);
   });
 
   test("follow a schema", async () => {
@@ -165,6 +168,43 @@ describe("tools", () => {
       singleCall: true,
     });
   });
+});
+
+test("what the server does by itself does not disturb the client's stream", async () => {
+  const call = { round: 1, callId: "c", toolName: "svc_execute_python", arguments: "{}" } as const;
+  const events: readonly AnswerEvent[] = [
+    ACCEPTED,
+    { type: "session", sessionId: "s" },
+    text("I compute."),
+    { type: "tool_calling", ...call, data: { tool_type: "code_execution", code: "1" } },
+    {
+      type: "tool_complete",
+      ...call,
+      data: { tool_type: "code_execution" },
+      resultContent: "",
+      images: [],
+      fileIds: [],
+    },
+    text("It is 1."),
+    end(),
+    FINISH,
+  ];
+  async function* converse() {
+    yield* events;
+  }
+  const own = listen(testApp(undefined, { converse }).app, { hostname: "127.0.0.1", port: 0 });
+  try {
+    const reader = new Anthropic({ apiKey: "any", baseURL: `http://127.0.0.1:${own.port}` });
+    const stream = reader.messages.stream(question);
+    const raw = Array.fromAsync(stream);
+    expect((await stream.finalMessage()).content).toMatchObject([
+      { type: "text", text: "I compute." },
+      { type: "text", text: "It is 1." },
+    ]);
+    expect((await raw).at(-2)).toMatchObject({ type: "message_delta", delta: { session_id: "s" } });
+  } finally {
+    await own.stop(true);
+  }
 });
 
 describe("errors", () => {

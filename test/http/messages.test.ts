@@ -127,12 +127,12 @@ test("pings come with the comments while a run is silent", async () => {
 });
 
 describe("count_tokens", () => {
-  test("asks for a run without choices and tells its prompt's tokens", async () => {
+  test("asks for a run that only counts and tells its prompt's tokens", async () => {
     const { generate, requests } = playing([ACCEPTED, FINISH]);
     const response = await testApp(generate).post(COUNT, messagesBody({ stream: true }));
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({ input_tokens: 12 });
-    expect(requests).toMatchObject([{ choices: 0, truncate: true }]);
+    expect(requests).toMatchObject([{ countOnly: true }]);
   });
 
   test("is prepared like an answer, by whoever answers", async () => {

@@ -311,11 +311,11 @@ describe("one engine", () => {
     expect(world.witness(1).stop).toBeUndefined();
   });
 
-  test("without choices a prompt is counted, however long, and nothing is computed", () => {
+  test("a prompt that is only to be counted is, however long, and nothing is computed", () => {
     const world = new World({ ...OPTIONS, renderSteps: 2 });
     const long = Array.from({ length: 1000 }, () => 65);
-    world.add(1, request([1, 2, 3], { choices: 0, truncate: true }));
-    world.add(2, request(long, { choices: 0, truncate: true }));
+    world.add(1, request([1, 2, 3], { countOnly: true }));
+    world.add(2, request(long, { countOnly: true }));
     world.drain();
     for (const [id, promptTokens] of [
       [1, 3],

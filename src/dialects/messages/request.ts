@@ -47,8 +47,7 @@ export function parseMessagesRequest(json: Json): MessagesCall {
 export function parseCountRequest(json: Json): Conversation {
   const body = checkBody(json);
   const { run, agent } = messagesConversation(body, body.stream ?? false);
-  const { constraint: _, ...free } = run;
-  return { run: { ...free, choices: 0, truncate: true }, agent };
+  return { run: { ...run, countOnly: true }, agent };
 }
 
 function messagesConversation(body: MessagesRequest, stream: boolean): Conversation {
