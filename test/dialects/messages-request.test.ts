@@ -42,6 +42,14 @@ test("sampling and limits", () => {
   expect(run({ max_tokens: 0 }).maxTokens).toBe(0);
 });
 
+test("fields without effect change nothing", () => {
+  const without = { thinking: { type: "enabled" } };
+  const thinking = { type: "enabled", budget_tokens: 9000 };
+  const cited = [{ ...text("Hello"), citations: { enabled: true } }];
+  const fields = { thinking, logprobs: true, top_logprobs: 3, metadata: { user_id: "u" } };
+  expect(parse({ ...fields, messages: user(cited) })).toEqual(parse(without));
+});
+
 describe("messages", () => {
   test("texts and blocks, the system's first", () => {
     expect(said(user("Hi"), "Be brief.")).toEqual([
@@ -201,6 +209,13 @@ describe("tools", () => {
       usesMax: 2,
     });
     expect(agent({ web_search_options: { search_context_size: "low" } }).webSearch?.contextSize).toBe("low");
+  });
+
+  test("of the server: every version of the web search, and nothing else with it", () => {
+    for (const type of ["web_search_20250305", "web_search_20260209", "web_search_20260318"]) {
+      const { webSearch, python } = agent({ tools: [{ ...SEARCH, type }] });
+      expect([webSearch?.contextSize, python]).toEqual(["medium", false]);
+    }
   });
 
   test("of the server: code, under each of its names, and a shell with skills", () => {
