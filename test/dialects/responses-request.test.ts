@@ -70,7 +70,9 @@ describe("a body becomes a run", () => {
   });
 
   test.each(["off", "none"])("effort %s switches reasoning off", (effort) => {
-    expect(call({ reasoning: { effort } }).run.prompt.thinking).toEqual({ enabled: false });
+    const { run, echo } = call({ reasoning: { effort } });
+    expect(run.prompt.thinking).toEqual({ enabled: false });
+    expect(echo.reasoning).toEqual({ effort: "none", summary: null });
   });
 
   test("fields of the other dialects change nothing", () => {
@@ -100,8 +102,9 @@ describe("a body becomes a run", () => {
     const constraint = { type: "json_schema", schema } as const;
     expect(call({ text: { format: flat } }).run.constraint).toEqual(constraint);
     expect(call({ response_format: nested }).run.constraint).toEqual(constraint);
-    expect(call({ text: { format: flat } }).echo.text).toEqual({ format: flat });
-    expect(call({ response_format: nested }).echo.text).toEqual({ format: flat });
+    const shown = { format: { ...flat, description: null, strict: false } };
+    expect(call({ text: { format: flat } }).echo.text).toEqual(shown);
+    expect(call({ response_format: nested }).echo.text).toEqual(shown);
     expect(call({ text: { format: { type: "text" }, verbosity: "low" } }).run.constraint).toBeUndefined();
   });
 });

@@ -134,7 +134,10 @@ describe("the ends", () => {
     const frames = streamed([ACCEPTED, text("Hi"), { type: "error", error }]);
     const told = { code: "engine_failed", message: "the engine died", type: "server_error" };
     expect(frames.slice(-2)).toMatchObject([
-      { event: "error", data: { code: told.code, message: told.message, param: "model", error: told } },
+      {
+        event: "error",
+        data: { code: told.code, message: told.message, param: "model", error: { ...told, param: "model" } },
+      },
       { event: "response.failed", data: { response: { status: "failed", error: told } } },
     ]);
     expect(frames.at(-1)?.data.response.output).toMatchObject([{ status: "incomplete" }]);

@@ -1,7 +1,7 @@
 // What a response repeats of its request, with defaults filled in.
 
 import type { Conversation } from "../../core/agent.ts";
-import { isPresent } from "../shared/check.ts";
+import type { Thinking } from "../../core/run.ts";
 import type { ResponseEcho } from "./resource.ts";
 import type { ResponsesCreateRequest } from "./schema.ts";
 import type { HostedTool } from "./tools.ts";
@@ -22,7 +22,7 @@ export function echoOf(body: ResponsesCreateRequest, run: Conversation["run"]): 
     tool_choice: body.tool_choice ?? "auto",
     tools: (body.tools ?? []).map(toolEcho),
     text: { format: formatEcho(body) },
-    reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? null },
+    reasoning: { effort: effortEcho(run.prompt.thinking), summary: body.reasoning?.summary ?? null },
     truncation: body.truncation ?? "disabled",
     store: body.store ?? true,
     background: body.background ?? false,
@@ -47,8 +47,14 @@ function toolEcho(tool: HostedTool): Record<string, unknown> {
   };
 }
 
+/** As clients of this dialect spell it. */
+function effortEcho({ enabled, effort }: Thinking): string | null {
+  return enabled ? (effort ?? null) : "none";
+}
+
 function formatEcho({ text, response_format: format }: ResponsesCreateRequest): Record<string, unknown> {
-  if (isPresent(text?.format) && text.format.type === "json_schema") return { ...text.format };
+  const flat = text?.format;
+  if (flat?.type === "json_schema") return { description: null, strict: false, ...flat };
   if (format?.type !== "json_schema") return { type: "text" };
-  return { type: "json_schema", ...format.json_schema };
+  return { type: "json_schema", description: null, strict: false, ...format.json_schema };
 }

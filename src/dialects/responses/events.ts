@@ -12,6 +12,7 @@ const ofItem = { ...outputIndex, item_id: Type.String() };
 const ofPart = { ...ofItem, content_index: Type.Integer({ minimum: 0 }) };
 const ofCall = { ...ofItem, call_id: Type.String() };
 const delta = { delta: Type.String() };
+const param = { param: Type.Union([Type.String(), Type.Null()]) };
 const logprobs = { logprobs: Type.Array(TokenLogprobBody) };
 
 /** Fields of each event by its type, apart from `type` and `sequence_number`. */
@@ -41,11 +42,12 @@ const FIELDS = {
     name: Type.String(),
     arguments: Type.String(),
   }),
+  // Some clients read the fields of the event itself, others those of the object inside.
   error: Type.Object({
     code: Type.String(),
     message: Type.String(),
-    param: Type.Union([Type.String(), Type.Null()]),
-    error: ResponseError,
+    ...param,
+    error: Type.Object({ ...ResponseError.properties, ...param }),
   }),
 } as const;
 

@@ -101,8 +101,8 @@ export class Telling {
 
   failed(error: ErrorData): void {
     this.listener?.event("error", () => {
-      const body = errorBody(error);
-      return { code: body.code, message: body.message, param: error.param ?? null, error: body };
+      const body = { ...errorBody(error), param: error.param ?? null };
+      return { code: body.code, message: body.message, param: body.param, error: body };
     });
   }
 }
