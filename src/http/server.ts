@@ -15,6 +15,7 @@ import { embeddingRoutes } from "./routes/embeddings.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { messagesRoutes } from "./routes/messages.ts";
 import { modelRoutes } from "./routes/models.ts";
+import { responseRoutes } from "./routes/responses.ts";
 
 /**
  * Bun's own limit, bytes. Above it Bun answers 413 with an empty body, so it lies far above ours, which answers with
@@ -43,6 +44,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(chatRoutes(deps, components))
     .use(completionRoutes(deps, components))
     .use(messagesRoutes(deps, components))
+    .use(responseRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers

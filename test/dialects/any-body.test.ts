@@ -12,7 +12,10 @@ import { parseCountRequest, parseMessagesRequest } from "../../src/dialects/mess
 import { MessagesRequest } from "../../src/dialects/messages/schema.ts";
 import { parseEmbeddingRequest } from "../../src/dialects/embeddings/request.ts";
 import { EmbeddingRequest } from "../../src/dialects/embeddings/schema.ts";
-import { chatBody, textBody } from "../helpers/app.ts";
+import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
+import { ResponsesCreateRequest } from "../../src/dialects/responses/schema.ts";
+import { chatBody, responsesBody, textBody } from "../helpers/app.ts";
+import { NO_MEMORY } from "../helpers/response-head.ts";
 import type { Body } from "../helpers/rules.ts";
 
 interface Endpoint {
@@ -26,6 +29,14 @@ const ENDPOINTS: readonly (readonly [string, Endpoint])[] = [
   ["completions", { schema: CompletionRequest, parse: parseCompletionRequest, smallest: textBody() }],
   ["messages", { schema: MessagesRequest, parse: parseMessagesRequest, smallest: chatBody() }],
   ["count_tokens", { schema: MessagesRequest, parse: parseCountRequest, smallest: chatBody() }],
+  [
+    "responses",
+    {
+      schema: ResponsesCreateRequest,
+      parse: (body) => parseResponsesRequest(body, NO_MEMORY),
+      smallest: responsesBody(),
+    },
+  ],
   ["embeddings", { schema: EmbeddingRequest, parse: parseEmbeddingRequest, smallest: { input: "a" } }],
 ];
 
@@ -95,7 +106,7 @@ describe.each(ENDPOINTS)("%s", (_, { schema, parse, smallest }) => {
           expect(fields).toContain(field);
           expect(error.message).toContain(field);
           expect(error.message.length).toBeLessThan(300);
-          expect(error.status).toBeOneOf([400, 409]);
+          expect(error.status).toBeOneOf([400, 404, 409]);
         }
       }),
       { numRuns: 2000 },

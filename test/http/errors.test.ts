@@ -27,9 +27,12 @@ test.each(Object.keys(ERROR_TABLE) as ErrorCode[])("the response of %s follows t
   expect(error).toEqual({ code, type: ERROR_TABLE[code][1], message: "why", param: "field" });
 });
 
-/** All POST routes of the running application, so that a new one is covered without being listed. */
+/** POST routes that read no body. */
+const BODILESS = new Set(["/v1/responses/:response_id/cancel"]);
+
+/** All other POST routes of the running application, so that a new one is covered without being listed. */
 const POST_ROUTES = testApp()
-  .app.routes.filter(({ method }) => method === "POST")
+  .app.routes.filter(({ method, path }) => method === "POST" && !BODILESS.has(path))
   .map(({ path }) => path);
 
 test("there are POST routes to check", () => expect(POST_ROUTES).toContain("/v1/chat/completions"));
@@ -134,6 +137,9 @@ describe("routes", () => {
     ["POST", "/v1/models", "GET, HEAD"],
     ["PUT", "/health", "GET, HEAD"],
     ["PATCH", "/", "GET, HEAD"],
+    ["GET", "/v1/responses", "POST"],
+    ["POST", "/v1/responses/resp_1", "DELETE, GET, HEAD"],
+    ["GET", "/v1/responses/resp_1/cancel", "POST"],
     ["POST", "/docs", "GET, HEAD"],
     ["POST", "/api-doc/openapi.json", "GET, HEAD"],
   ])("%s %s is not allowed", async (method, path, allowed) => {
@@ -153,6 +159,8 @@ test.each<[string, ErrorCode, object]>([
   ["/v1/embeddings", "unsupported_value", { input: "a", dimensions: 8 }],
   ["/v1/messages", "capability_disabled", messagesBody({ enable_code_execution: true })],
   ["/v1/messages/count_tokens", "missing_field", {}],
+  ["/v1/responses", "response_not_found", { input: "a", previous_response_id: "resp_none" }],
+  ["/v1/responses/resp_none/cancel", "response_not_found", {}],
 ])("%s answers %s", async (path, code, body) => {
   await expectError(await testApp().post(path, body), code);
 });

@@ -12,19 +12,19 @@ export interface ReasoningFields {
 }
 
 /**
- * Thinking is on unless it is switched off; a stated effort switches it on. Throws `unsupported_value` for an
- * unknown effort and `contradictory_fields` when the two fields disagree.
+ * Thinking is on unless it is switched off; a stated effort switches it on. `param` is where the effort stands in the
+ * body. Throws `unsupported_value` for an unknown effort and `contradictory_fields` when the two fields disagree.
  */
-export function thinkingOf(fields: ReasoningFields): Thinking {
+export function thinkingOf(fields: ReasoningFields, param = "reasoning_effort"): Thinking {
   const toggle = fields.enable_thinking ?? undefined;
-  const effort = effortOf(fields.reasoning_effort);
+  const effort = effortOf(fields.reasoning_effort, param);
   if (effort === undefined) return { enabled: toggle ?? true };
   const enabled = effort !== "off";
   if (toggle !== undefined && toggle !== enabled) {
     throw new ServiceError(
       "contradictory_fields",
-      `reasoning_effort ${shown(effort)} contradicts enable_thinking ${toggle}; send only one of them`,
-      { param: "reasoning_effort" },
+      `${param} ${shown(effort)} contradicts enable_thinking ${toggle}; send only one of them`,
+      { param },
     );
   }
   return effort === "off" ? { enabled } : { enabled, effort };
