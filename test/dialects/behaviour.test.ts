@@ -23,9 +23,13 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
   test("the stream of any run adds up to its body", () => {
     fc.assert(
       fc.property(anyRun(), (run) => {
-        const isText = (event: { readonly type: string }) => !event.type.startsWith("tool_call");
-        const events = dialect.has.includes("tools") ? run.events : run.events.filter(isText);
-        const asked = { ...run, events };
+        const choices = dialect.has.includes("choices") ? run.choices : 1;
+        const events = run.events.filter(
+          (event) =>
+            (dialect.has.includes("tools") || !event.type.startsWith("tool_call")) &&
+            (!("choice" in event) || event.choice < choices),
+        );
+        const asked = { ...run, events, choices };
         expect(dialect.folded(dialect.stream(asked), asked)).toEqual(dialect.body(asked));
       }),
     );

@@ -11,12 +11,16 @@ import { ChatStream } from "../../src/dialects/chat/stream.ts";
 import { completionBody, CompletionFold } from "../../src/dialects/completions/response.ts";
 import type { CompletionChunkResponse, CompletionResponse } from "../../src/dialects/completions/schema.ts";
 import { CompletionStream } from "../../src/dialects/completions/stream.ts";
+import type { MessagesResponse } from "../../src/dialects/messages/answer.ts";
+import { MessagesFold } from "../../src/dialects/messages/response.ts";
+import { MessagesStream } from "../../src/dialects/messages/stream.ts";
 import type { ResponseResource } from "../../src/dialects/responses/resource.ts";
 import { ResponseFold } from "../../src/dialects/responses/response.ts";
 import { ResponseStream } from "../../src/dialects/responses/stream.ts";
 import { isAgentEvent } from "../../src/dialects/shared/agent-events.ts";
 import { foldChunks } from "./fold-chunks.ts";
 import { foldCompletionChunks } from "./fold-completions.ts";
+import { foldMessages } from "./fold-messages.ts";
 import { responseHead } from "./response-head.ts";
 import type { Needs } from "./scripts.ts";
 import { parseSse, type SseEvent } from "./sse.ts";
@@ -77,7 +81,7 @@ function inBandError(all: readonly SseEvent[]): string | undefined {
 
 const chat: Dialect = {
   name: "chat",
-  has: ["tools", "agent"],
+  has: ["tools", "agent", "choices"],
   showsReasoning: true,
   stream: (asked) =>
     frames(new ChatStream(META, { choices: asked.choices ?? 1, includeUsage: false }), asked),
@@ -150,7 +154,7 @@ const isRunEvent = (event: AnswerEvent): event is RunEvent => !isAgentEvent(even
 
 const completions: Dialect = {
   name: "completions",
-  has: [],
+  has: ["choices"],
   showsReasoning: false,
   stream(asked) {
     const stream = new CompletionStream(META, { layout: layoutOf(asked), includeUsage: false });
@@ -192,7 +196,7 @@ const TERMINAL = new Set(["response.completed", "response.incomplete", "response
 
 const responses: Dialect = {
   name: "responses",
-  has: ["tools", "agent"],
+  has: ["tools", "agent", "choices"],
   showsReasoning: true,
   stream: (asked) => frames(new ResponseStream({ ...responseHead(), choices: asked.choices ?? 1 }), asked),
   body({ events, choices = 1 }) {
@@ -233,7 +237,43 @@ const responses: Dialect = {
   failure: inBandError,
 };
 
-export const DIALECTS: readonly Dialect[] = [chat, completions, responses];
+const VIEW = { countsCached: true, omitsThinking: false };
+
+const messages: Dialect = {
+  name: "messages",
+  has: ["tools", "agent"],
+  showsReasoning: true,
+  stream: (asked) => frames(new MessagesStream(META, VIEW), asked),
+  body({ events }) {
+    const fold = new MessagesFold(VIEW);
+    for (const event of events) fold.add(event);
+    return fold.body(META);
+  },
+  folded: foldMessages,
+  said(body) {
+    const { content, stop_reason, usage } = body as MessagesResponse;
+    const thinking = content.flatMap((block) => (block.type === "thinking" ? [block.thinking] : []));
+    return {
+      text: content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(""),
+      reasoning: thinking.length === 0 ? undefined : thinking.join(""),
+      calls: content.flatMap((block) =>
+        block.type === "tool_use"
+          ? [{ id: block.id, name: block.name, args: JSON.stringify(block.input) }]
+          : [],
+      ),
+      isCut: stop_reason === "max_tokens",
+      tokens: {
+        prompt: usage.input_tokens + usage.cache_read_input_tokens,
+        cached: usage.cache_read_input_tokens,
+        completion: usage.output_tokens,
+      },
+    };
+  },
+  isEnd: ({ event }) => event === "message_stop" || event === "error",
+  failure: inBandError,
+};
+
+export const DIALECTS: readonly Dialect[] = [chat, completions, responses, messages];
 
 /** Whether a dialect has all that a run needs. */
 export function canTell({ has }: Dialect, needs: readonly Needs[]): boolean {

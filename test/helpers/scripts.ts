@@ -6,7 +6,7 @@ import type { FinishReason, RunEvent } from "../../src/core/run.ts";
 import { ACCEPTED, end, FINISH, logprob, text } from "./run-events.ts";
 
 /** What a run uses that not every dialect has. */
-export type Needs = "tools" | "agent";
+export type Needs = "tools" | "agent" | "choices";
 
 export interface Script {
   readonly needs: readonly Needs[];
