@@ -44,11 +44,10 @@ const FilePart = Type.Object(
   { $id: "FilePart", description: "A file: `file_id`, or `file_data` with `filename`.", ...OPEN },
 );
 
-export const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
+const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
   $id: "MessageContent",
   description: "Text, or an array of content parts.",
 });
-export type MessageContent = Static<typeof MessageContent>;
 
 const FunctionCalled = Type.Object(
   {
