@@ -20,8 +20,11 @@ import { spawnEngine } from "./engine/host.ts";
 import { Models } from "./engine/models.ts";
 import type { EngineOptions } from "./engine/protocol.ts";
 import { FileStore } from "./files/store.ts";
+import { toErrorData } from "./http/errors.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
 import { publicFetch } from "./net/public-fetch.ts";
+import { BackgroundResponses } from "./responses/background.ts";
+import { ResponseStore } from "./responses/store.ts";
 import { SessionStore } from "./sessions/store.ts";
 import { openState } from "./state/open.ts";
 
@@ -99,20 +102,30 @@ export function startServer(options: AppOptions): RunningServer {
   const generate: Generate = (request, signal) => served().generate(request, signal);
   const files = new FileStore(state);
   const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
+  const converse = agentConverse({
+    ...agentSettings(settings),
+    generate,
+    sessions,
+    files,
+    fetchFile: publicFetch(),
+    approvals,
+    toolsets: toolsetsOf(files),
+    contextTokens: (model) => served().contextTokens(model),
+    log,
+  });
+  const responses = new ResponseStore(state);
+  const background = new BackgroundResponses({
+    converse,
+    store: responses,
+    failureOf: (thrown) => toErrorData(thrown, log),
+    clock: () => Math.floor(Date.now() / 1000),
+  });
   const app = createHttp({
     generate,
-    converse: agentConverse({
-      ...agentSettings(settings),
-      generate,
-      sessions,
-      files,
-      fetchFile: publicFetch(),
-      approvals,
-      toolsets: toolsetsOf(files),
-      contextTokens: (model) => served().contextTokens(model),
-      log,
-    }),
+    converse,
     answerApproval: approvals.answer,
+    responses,
+    background,
     embed: (request, signal) => served().embed(request, signal),
     files,
     sessions,
@@ -140,7 +153,7 @@ export function startServer(options: AppOptions): RunningServer {
     close: async () => {
       draining = true;
       clearInterval(sweeping);
-      await drain(server, running);
+      await drain(server, running, background);
       state.close();
     },
   };
@@ -197,9 +210,10 @@ function reasonOf(error: unknown): string {
  * Waits for running requests up to the deadline, then ends everything. An answer that is complete may still be on its way
  * to a slow reader, and one that was not learns so from its last frame: both get their time before connections are cut.
  */
-async function drain(server: Listening, models: Models): Promise<void> {
+async function drain(server: Listening, models: Models, background: BackgroundResponses): Promise<void> {
   const deadline = performance.now() + DRAIN_MS;
   while (models.activeRuns() > 0 && performance.now() < deadline) await Bun.sleep(20);
+  await background.close();
   await models.stop();
   const leftMs = Math.max(FLUSH_MS, deadline - performance.now());
   await Promise.race([server.stop(false), Bun.sleep(leftMs)]);

@@ -43,11 +43,29 @@ const RULES: readonly Rule[] = [
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
   { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
-  { from: "src/http/", may: ["src/core/", "src/dialects/"] },
+  // Responses that outlive their request are kept and worked on in their own words, without HTTP.
+  { from: "src/responses/", may: ["src/core/", "src/dialects/responses/"] },
+  {
+    from: "src/http/",
+    may: ["src/core/", "src/dialects/"],
+    types: ["src/responses/"],
+  },
   { from: "src/cli/", may: ["src/core/", "src/config/"] },
   {
     from: "src/app.ts",
-    may: ["config", "agent", "exec", "sandbox", "engine", "files", "http", "net", "sessions", "state"]
+    may: [
+      "config",
+      "agent",
+      "exec",
+      "sandbox",
+      "engine",
+      "files",
+      "http",
+      "net",
+      "responses",
+      "sessions",
+      "state",
+    ]
       .map((folder) => `src/${folder}/`)
       .concat("src/core/"),
   },

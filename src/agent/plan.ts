@@ -55,15 +55,15 @@ export function planOf(
   refuseFilesWithoutMaker(agent, own);
   const dispatch = isOff ? undefined : deps.dispatch;
   const isDispatched = dispatch !== undefined && client.length > 0;
-  const specs = [...own.map(({ spec }) => spec), ...client];
   const acts = own.length > 0 || isDispatched;
+  const specs = acts ? [...own.map(({ spec }) => spec), ...client] : run.prompt.tools;
   const asksToAct = !isOff && agent.maxToolRounds !== undefined;
   refuseChoices(run.choices, acts, agent);
   return {
     hasSession: agent.sessionId !== undefined || acts || (asksToAct && run.choices === 1),
     acts,
     specs,
-    choice: choiceOf(toolChoice, specs),
+    choice: choiceOf(toolChoice, specs, acts),
     tools: new Map(own.map((tool) => [tool.spec.name, tool])),
     fallback: dispatch === undefined ? undefined : (name) => dispatchedTool(specOf(name, client), dispatch),
     clientNames: new Set(isDispatched ? [] : client.map(({ name }) => name)),
@@ -87,8 +87,9 @@ function allowed(tools: readonly ToolSpec[], choice: ToolChoice): readonly ToolS
 }
 
 /** The engine shows only the named tools of a named choice, which would hide the server's own. */
-function choiceOf(choice: ToolChoice, specs: readonly ToolSpec[]): ToolChoice {
-  if (specs.length > 0) return choice.type === "named" && !choice.required ? { type: "auto" } : choice;
+function choiceOf(choice: ToolChoice, specs: readonly ToolSpec[], acts: boolean): ToolChoice {
+  if (acts && choice.type === "named" && !choice.required) return { type: "auto" };
+  if (specs.length > 0) return choice;
   if (choice.type === "required" || (choice.type === "named" && choice.required)) {
     const message = "tool_choice asks for a tool call, but no tool is left that the model may call";
     throw new ServiceError("invalid_request", message, { param: "tool_choice" });

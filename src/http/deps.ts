@@ -5,6 +5,8 @@ import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { Files } from "../core/files.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
+import type { BackgroundResponses } from "../responses/background.ts";
+import type { ResponseStore } from "../responses/store.ts";
 import type { LogLine } from "./errors.ts";
 
 export interface HttpDeps {
@@ -18,6 +20,10 @@ export interface HttpDeps {
   readonly embed: Embed;
   readonly files: Files;
   readonly sessions: Pick<Sessions, "get" | "put" | "delete">;
+  /** Responses that are kept. */
+  readonly responses: ResponseStore;
+  /** Responses that go on without their client. */
+  readonly background: BackgroundResponses;
   /** Served models; the default model comes first. */
   readonly models: () => readonly ModelInfo[];
   /** Names the build, as `system_fingerprint` in answers. */

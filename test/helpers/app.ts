@@ -8,9 +8,12 @@ import { inputFileName } from "../../src/core/input-file.ts";
 import type { State } from "../../src/core/state.ts";
 import { FileStore } from "../../src/files/store.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
+import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { publicFetch } from "../../src/net/public-fetch.ts";
 import { SessionStore } from "../../src/sessions/store.ts";
+import { BackgroundResponses } from "../../src/responses/background.ts";
+import { ResponseStore } from "../../src/responses/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { answer, playing } from "./run-events.ts";
 
@@ -45,9 +48,9 @@ export function testApp(
   const stores = testStores();
   const log = (line: string) => void logged.push(line);
   const approvals = new Approvals();
-  const app = createHttp({
-    generate,
-    converse: agentConverse({
+  const converse =
+    deps.converse ??
+    agentConverse({
       generate,
       ...stores,
       fetchFile: publicFetch(),
@@ -56,8 +59,19 @@ export function testApp(
       approvals,
       contextTokens: async () => undefined,
       log,
-    }),
+    });
+  const responses = deps.responses ?? new ResponseStore(memoryState());
+  const app = createHttp({
+    generate,
+    converse,
     answerApproval: approvals.answer,
+    responses,
+    background: new BackgroundResponses({
+      converse,
+      store: responses,
+      failureOf: (thrown) => toErrorData(thrown, log),
+      clock: () => Math.floor(Date.now() / 1000),
+    }),
     embed: countingEmbed,
     ...stores,
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
@@ -80,6 +94,16 @@ export function testApp(
 /** A smallest valid chat body. */
 export function chatBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return { messages: [{ role: "user", content: "Hello" }], ...extra };
+}
+
+/** A smallest valid messages body, as clients send it. */
+export function messagesBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { max_tokens: 64, ...chatBody(extra) };
+}
+
+/** A smallest valid body of the Responses dialect. */
+export function responsesBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { input: "Hello", ...extra };
 }
 
 /** A smallest valid completions body. */

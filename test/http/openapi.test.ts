@@ -50,7 +50,13 @@ describe("the OpenAPI document", () => {
       "/v1/files",
       "/v1/files/{id}",
       "/v1/files/{id}/content",
+      "/v1/messages",
+      "/v1/messages/count_tokens",
       "/v1/models",
+      "/v1/responses",
+      "/v1/responses/{response_id}",
+      "/v1/responses/{response_id}/cancel",
+      "/v1/responses/{response_id}/input_items",
       "/v1/sessions/{session_id}",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
