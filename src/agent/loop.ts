@@ -27,9 +27,16 @@ export interface LoopDeps extends PlanDeps, InputFilesDeps {
   readonly log: (line: string) => void;
 }
 
-/** The Converse of a server with tools. Its first `next` rejects with the ServiceError of a request that cannot be met. */
+/**
+ * The Converse of a server with tools. Throws for a request that cannot be met, before anything is read; files and
+ * sessions that cannot be had reject the first `next`.
+ */
 export function agentConverse(deps: LoopDeps): Converse {
-  return (conversation, signal) => converse(deps, conversation, signal);
+  return (conversation, signal) => {
+    // What can be met does not depend on the model's context, which may not be known before the model is loaded.
+    planOf(deps, conversation, { hasInputs: hasInputs(deps, conversation), contextTokens: undefined });
+    return converse(deps, conversation, signal);
+  };
 }
 
 async function* converse(

@@ -297,6 +297,13 @@ describe("tools", () => {
     });
   });
 
+  test("somebody reads along with a stream, and not with a background response", () => {
+    expect(call({ stream: true }).agent.interactive).toBe(true);
+    for (const extra of [{}, { background: true }, { background: true, stream: true }]) {
+      expect(call(extra).agent.interactive).toBe(false);
+    }
+  });
+
   test("the search preview ignores external_web_access", () => {
     const { agent } = call({ tools: [{ type: "web_search_preview", external_web_access: false }] });
     expect(agent.webSearch).toMatchObject({ contextSize: "medium" });

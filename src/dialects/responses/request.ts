@@ -71,7 +71,7 @@ export function parseResponsesRequest(
     ...hosted,
     ...(past?.sessionId === undefined ? {} : { sessionId: past.sessionId }),
     files: requestedFilesOf(body.files),
-    interactive: false, // this dialect has no event that asks for an approval
+    interactive: body.stream === true && !background, // nobody reads along with a background response for certain
   };
   return {
     run: { ...run, prompt: { ...run.prompt, messages: withInstructions(messages, body.instructions) } },
