@@ -25,7 +25,10 @@ const RULES: readonly Rule[] = [
     return { from: `src/dialects/${name}/`, may: ["src/core/", "src/dialects/shared/"] };
   }),
   // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
-  { from: "src/agent/", may: ["src/core/"] },
+  { from: "src/agent/", may: ["src/core/"], types: ["src/exec/types.ts", "src/sandbox/types.ts"] },
+  // Runs code that a model wrote. How it is confined is the sandbox's business, which knows nothing of what runs.
+  { from: "src/exec/", may: ["src/core/", "src/sandbox/"] },
+  { from: "src/sandbox/", may: ["src/core/"] },
   { from: "src/engine/", may: ["src/core/"] },
   { from: "src/state/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
@@ -45,6 +48,8 @@ const RULES: readonly Rule[] = [
       "src/core/",
       "src/config/",
       "src/agent/",
+      "src/exec/",
+      "src/sandbox/",
       "src/engine/",
       "src/http/",
       "src/responses/",
@@ -229,6 +234,8 @@ describe("a violation is found", () => {
     ["ffi/x.ts", 'import { planLength } from "../src/worker/backend.ts";'],
     ["src/http/x.ts", "if (wrong) process.exit(1);"],
     ["ffi/x.ts", 'const home = process.env["HOME"];'],
+    ["src/sandbox/x.ts", 'import { PythonSessions } from "../exec/python.ts";'],
+    ["src/agent/x.ts", 'import { Python } from "../exec/types.ts";'],
     ["src/unknown/x.ts", 'import { a } from "../core/id.ts";'],
   ])("%s: %s", (file, source) => {
     expect(violations(new Map([[file, source]]))).toHaveLength(1);
