@@ -84,7 +84,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@elysiajs/cors": ["src/http/"],
   "@elysiajs/swagger": ["src/http/"],
   "swagger-ui-dist": ["src/http/"],
-  "@sinclair/typebox": ["src/core/", "src/config/", "src/dialects/", "src/agent/", "src/http/"],
+  "@sinclair/typebox": ["src/core/", "src/config/", "src/dialects/", "src/agent/", "src/exec/", "src/http/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],
 };

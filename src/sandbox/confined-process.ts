@@ -37,6 +37,7 @@ export function startConfined({ confinement, job, env, watch }: Start): Confined
   const members = () => (pid === undefined ? [] : confinement.members(pid, job)(processes()));
   let limit: BrokenLimit | undefined;
   let killer: ReturnType<typeof setInterval> | undefined;
+  let isOver = false; // from then on the process's id may be somebody else's
 
   const killAll = (): void => {
     const all = members();
@@ -46,7 +47,7 @@ export function startConfined({ confinement, job, env, watch }: Start): Confined
     for (const info of isLast ? all : inner) signal(info.pid, "SIGKILL");
   };
   const kill = (): void => {
-    if (killer !== undefined) return;
+    if (isOver || killer !== undefined) return;
     killAll();
     killer = setInterval(killAll, SANDBOX_KILL_MS); // whoever was being made at that moment
   };
@@ -65,6 +66,7 @@ export function startConfined({ confinement, job, env, watch }: Start): Confined
 
   const ended = (async (): Promise<Ending> => {
     const ending = await exitOf(child);
+    isOver = true;
     unwatch?.();
     clearInterval(killer);
     for (let left = members(); left.length > 0; left = members()) {
@@ -81,7 +83,7 @@ export function startConfined({ confinement, job, env, watch }: Start): Confined
     replies: replies instanceof Readable ? replies : undefined,
     write: (text) => void child.stdin?.write(text),
     interrupt: () => {
-      const target = pid === undefined ? undefined : confinement.program(pid, members());
+      const target = pid === undefined || isOver ? undefined : confinement.program(pid, members());
       if (target !== undefined) signal(target, "SIGINT");
     },
     kill,

@@ -9,6 +9,8 @@ export interface FolderSize {
   readonly entries: number;
 }
 
+/** Unit of st_blocks, stat(2). */
+const BLOCK_BYTES = 512;
 const SLASH = Buffer.from("/");
 
 /** Counts what lies in `folder` and stops once it is more than `enough` in either respect. Follows no links. */
@@ -17,12 +19,13 @@ export async function folderSize(folder: string, enough: FolderSize): Promise<Fo
   let entries = 0;
   const folders = [Buffer.from(folder)]; // names are bytes: one that is no text would be missed
   for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
-    const found = await readdir(next, { withFileTypes: true, encoding: "buffer" }).catch(() => []); // it may be gone
-    entries += found.length;
-    for (const entry of found) {
-      const path = Buffer.concat([next, SLASH, entry.name]);
-      if (entry.isDirectory()) folders.push(path);
-      else bytes += await diskBytes(path);
+    const names = await readdir(next, { encoding: "buffer" }).catch(() => []); // it may be gone again
+    entries += names.length;
+    for (const name of names) {
+      const path = Buffer.concat([next, SLASH, name]);
+      const state = await lstat(path).catch(() => undefined);
+      if (state?.isDirectory() === true) folders.push(path);
+      bytes += (state?.blocks ?? 0) * BLOCK_BYTES;
       if (bytes > enough.bytes || entries > enough.entries) return { bytes, entries };
     }
   }
@@ -33,12 +36,4 @@ export async function folderSize(folder: string, enough: FolderSize): Promise<Fo
 export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
-}
-
-async function diskBytes(path: Buffer): Promise<number> {
-  try {
-    return (await lstat(path)).blocks * 512;
-  } catch {
-    return 0;
-  }
 }

@@ -47,7 +47,8 @@ export function launcher(options: LauncherOptions): Confinement {
     network,
     command: (job) => {
       const policy = JSON.stringify(policyOf({ ...options, network }, job));
-      const memory = ["/bin/sh", "-c", 'ulimit -d "$0" && exec "$@"', String(limits.memoryMb * 1024)]; // KiB
+      const kib = String(limits.memoryMb * 1024);
+      const memory = ["/bin/sh", "-c", 'ulimit -d "$1" && shift && exec "$@"', "sh", kib];
       return { words: [...options.ownCommand, LAUNCHER_WORD, policy, ...memory, ...job.argv] };
     },
     ...oneProcess,

@@ -24,6 +24,7 @@ const SYSTEM_FILES = [
   "/etc/locale.alias",
   "/etc/localtime",
   "/etc/magic",
+  "/etc/matplotlibrc",
   "/etc/mime.types",
   "/etc/nsswitch.conf",
   "/etc/os-release",
@@ -41,28 +42,8 @@ const SYSTEM_FILES = [
   "/sys/devices/system/cpu",
 ];
 
-/** Settings of languages and their tools, whose parts under /usr point here. */
-const DEVELOPER_FILES = [
-  "/etc/bash.bashrc",
-  "/etc/bash_completion.d",
-  "/etc/gitconfig",
-  "/etc/inputrc",
-  "/etc/maven",
-  "/etc/mono",
-  "/etc/octave",
-  "/etc/OpenCL",
-  "/etc/perl",
-  "/etc/php",
-  "/etc/profile.d",
-  "/etc/R",
-  "/etc/terminfo",
-  "/etc/texmf",
-  "/etc/vulkan",
-  "/nix/store",
-  "/nix/var/nix/profiles",
-];
-
-const DEVELOPER_PATTERN = "/etc/{java-*,python*,ImageMagick-*}";
+/** Settings of languages and tools, of which /etc is full. What is secret there belongs to root. */
+const DEVELOPER_FILES = ["/etc", "/nix/store", "/nix/var/nix/profiles"];
 
 const HOME_FOLDERS = [
   ".asdf",
@@ -98,7 +79,7 @@ export function readPaths({ profile, environment, home, extra }: ReadPathOptions
   const wanted = [
     ...SYSTEM,
     ...SYSTEM_FILES,
-    ...(profile === "developer" ? [...DEVELOPER_FILES, ...developerFiles()] : []),
+    ...(profile === "developer" ? DEVELOPER_FILES : []),
     ...[...toolchains, ...extra].filter((path) => isNarrow(path, home)),
   ];
   const found = wanted.flatMap((path) => (existsSync(path) ? [path, realpathSync(path)] : []));
@@ -116,10 +97,6 @@ function toolchainPaths(environment: Environment, home: string): readonly string
   const lists = ["PATH", ...TOOLCHAIN_LISTS].flatMap((name) => (environment[name] ?? "").split(/[:\s]/));
   const folders = TOOLCHAIN_FOLDERS.map((name) => environment[name] ?? "");
   return [...lists, ...folders, ...HOME_FOLDERS.map((name) => join(home, name))];
-}
-
-function developerFiles(): readonly string[] {
-  return [...new Bun.Glob(DEVELOPER_PATTERN).scanSync({ cwd: "/", absolute: true, onlyFiles: false })];
 }
 
 /** Folders that a toolchain may lie in but that hold other things too. */

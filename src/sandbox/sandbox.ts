@@ -171,6 +171,7 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
       warnings,
     },
     newWorkdir: (prefix) => workdirs.create(prefix),
+    newWorkdirIn: (parent, name) => workdirs.createIn(parent, name),
     openWorkdir: (path) => workdirs.open(path),
     removeWorkdir: (workdir) => workdirs.remove(workdir),
     spawn: (job) =>

@@ -94,6 +94,8 @@ export interface Sandbox {
   readonly effective: EffectiveProtection;
   /** A fresh private folder. */
   newWorkdir(prefix: string): Workdir;
+  /** A fresh private folder inside one that the settings name. */
+  newWorkdirIn(parent: string, name: string): Workdir;
   /** A folder that the settings name; it is made where it is not there. Throws when processes could not work in it. */
   openWorkdir(path: string): Workdir;
   /** Deletes a private folder, whose processes have ended, and lets its uid be used again. */

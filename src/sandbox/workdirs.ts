@@ -21,12 +21,17 @@ export class Workdirs {
 
   /** Throws when there are SANDBOX_UIDS of them already. */
   create(prefix: string): Workdir {
-    const path = realpathSync(mkdtempSync(join(tmpdir(), prefix)));
-    const uid = this.isRoot ? this.freeUid() : undefined;
-    const workdir: Workdir = { path, isPrivate: true, ...(uid === undefined ? {} : { uid }) };
-    furnish(workdir);
-    if (uid !== undefined) chownSync(path, uid, uid);
-    return workdir;
+    return this.take(mkdtempSync(join(tmpdir(), prefix)));
+  }
+
+  /** Makes a folder in a folder of the user's. One that is there already is not ours to give away or to delete. */
+  createIn(parent: string, name: string): Workdir {
+    mkdirSync(parent, { recursive: true, mode: 0o755 });
+    for (let n = 1; n <= SAME_NAMES_MAX; n++) {
+      const path = join(parent, n === 1 ? name : `${name}-${n}`);
+      if (makeFolder(path)) return this.take(path);
+    }
+    return this.take(mkdtempSync(join(parent, `${name}-`)));
   }
 
   /**
@@ -55,6 +60,14 @@ export class Workdirs {
     if (workdir.uid !== undefined) this.uids.delete(workdir.uid);
   }
 
+  private take(made: string): Workdir {
+    const path = realpathSync(made);
+    const uid = this.isRoot ? this.freeUid() : undefined;
+    const workdir = furnish({ path, isPrivate: true, ...(uid === undefined ? {} : { uid }) });
+    if (uid !== undefined) chownSync(path, uid, uid);
+    return workdir;
+  }
+
   /** The first one is for folders that sessions share. */
   private freeUid(): number {
     for (let uid = SANDBOX_UID_FIRST + 1; uid < SANDBOX_UID_FIRST + SANDBOX_UIDS; uid++) {
@@ -63,6 +76,20 @@ export class Workdirs {
       return uid;
     }
     throw new Error(`more than ${SANDBOX_UIDS - 1} sessions use tools at the same time`);
+  }
+}
+
+/** Folders of one name that are told apart by a number. */
+const SAME_NAMES_MAX = 100;
+
+/** False where something of that name is there. */
+function makeFolder(path: string): boolean {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
   }
 }
 
@@ -83,7 +110,7 @@ function furnish(workdir: Workdir): Workdir {
 }
 
 /** Deletes a tree that was made by somebody who may have wanted it to stay: without rights, or too deep for a path. */
-async function removeTree(path: string): Promise<void> {
+export async function removeTree(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true }).catch(() => {});
   if (!existsSync(path)) return;
   for (const words of [
