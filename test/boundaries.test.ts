@@ -48,14 +48,14 @@ const RULES: readonly Rule[] = [
       "src/core/",
       "src/config/",
       "src/agent/",
-      "src/exec/",
-      "src/sandbox/",
+      "src/tools.ts",
       "src/engine/",
       "src/http/",
       "src/responses/",
       "src/state/",
     ],
   },
+  { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
   // One executable, two processes: main.ts has the commands of both.
   {
     from: "src/main.ts",

@@ -25,6 +25,8 @@ export interface Facts {
   readonly aliases?: readonly string[];
   /** The value names a file; a relative one starts at the folder of the file that says so. */
   readonly isPath?: true;
+  /** With isPath: the value names a folder, which is made where it is not there. */
+  readonly isMade?: true;
   /** Stands in the example file where there is no default. */
   readonly example?: string | number | boolean;
   /** A list of tables is a section with rows of its own, not one value. */

@@ -37,6 +37,8 @@ export interface Row {
   readonly aliases: readonly string[];
   readonly status: "available" | "later" | "never";
   readonly isPath: boolean;
+  /** The path is a folder's that is made where it is not there. */
+  readonly isMade: boolean;
   /** `--max-seqs`; absent where the setting lives in the file alone. */
   readonly flag: string | undefined;
   readonly short: string | undefined;
@@ -149,6 +151,7 @@ function readRow(schema: TSchema, section: string, key: string): Row {
     aliases: facts.aliases ?? [],
     status: facts.status ?? "available",
     isPath: facts.isPath ?? false,
+    isMade: facts.isMade ?? false,
     flag,
     short: facts.short,
     // Spec: the product's own prefix first, then the literal one of the interface.

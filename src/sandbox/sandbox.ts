@@ -166,7 +166,7 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
     effective: {
       mechanism: confinement.mechanism,
       filesystem,
-      network: confinement.network,
+      network: confinement.network === "full" && policy.network !== "full" ? "open" : confinement.network,
       ...(choice.hasLimits ? { limits } : {}),
       warnings,
     },

@@ -31,8 +31,8 @@ export interface EffectiveProtection {
   readonly mechanism: Mechanism;
   /** `workdir`: writes go to the working directory alone, reads to it and to system files. `open`: as the user can. */
   readonly filesystem: "workdir" | "open";
-  /** Network that tools really have. */
-  readonly network: Network;
+  /** Network that tools really have. `open` is `full` that nobody asked for. */
+  readonly network: Network | "open";
   /** Caps that hold; absent where none do. */
   readonly limits?: Limits;
   /** Sentences about what was asked for and is missing. */
