@@ -10,6 +10,7 @@ import { findModelFile } from "./model-file.ts";
 import { modelName } from "./model-name.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
+import { judgeSandboxMode } from "./sandbox-mode.ts";
 import { BUILTIN_MODEL_ID, Settings } from "./settings.ts";
 import {
   isTable,
@@ -59,12 +60,15 @@ export function loadSettings(options: LoadOptions): LoadResult {
   const folder = options.folder ?? ".";
   const fromFile = options.configFile === undefined ? [] : readFile(options.configFile, folder);
   const unread = "what" in fromFile ? [fromFile] : [];
+  const written = "what" in fromFile ? [] : fromFile;
+  const fromFlags = readFlags(options.flags ?? {});
+  const said = judgeSandboxMode(readEnvironment(environment), [...written, ...fromFlags]);
   const values = merge([
     modelEntry(0, BUILTIN_MODEL_ID, { type: "default" }),
     implied(options.command),
-    "what" in fromFile ? [] : fromFile,
-    readEnvironment(environment),
-    readFlags(options.flags ?? {}),
+    written,
+    said.values,
+    fromFlags,
   ]);
   const wrong = check(values);
   const sound = values.filter((value) => !wrong.some((problem) => problem.key === value.path));
@@ -73,7 +77,7 @@ export function loadSettings(options: LoadOptions): LoadResult {
   if (problems.length > 0) return { ok: false, problems };
 
   const settings = complete(found);
-  const notices = [...commandNotice(options, settings), ...environmentNotices(environment)];
+  const notices = [...commandNotice(options, settings), ...environmentNotices(environment), ...said.notices];
   return { ok: true, settings, origins: new Map(values.map(({ path, origin }) => [path, origin])), notices };
 }
 

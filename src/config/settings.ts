@@ -122,15 +122,31 @@ const Runtime = section("How models are run.", {
   enable_search: later(toggle("Let models search the web.")),
   search_embedding_model: later(optional(text("Embedding model that ranks search results."))),
   enable_code_execution: later(toggle("Let models run Python.")),
-  code_exec_python: later(text("Python to run (on Windows usually `python`).", { default: "python3" })),
-  code_exec_timeout: later(integer("Seconds one execution may take.", { default: 60, minimum: 1 })),
-  code_exec_workdir: later(
-    optional(text("Folder it runs in; unset: a fresh one for each session.", { isPath: true })),
+  code_exec_python: text("Python to run (on Windows usually `python`).", { default: "python3" }),
+  code_exec_timeout: integer("Seconds one execution may take.", {
+    default: 60,
+    minimum: 1,
+    maximum: 86_400,
+  }),
+  code_exec_workdir: optional(
+    text("Folder that Python runs in, for all sessions; unset: a fresh one for each.", {
+      isFolder: true,
+      example: "work",
+    }),
   ),
   enable_shell: later(toggle("Let models run shell commands.")),
-  shell_path: later(text("Shell to run (on Windows usually `cmd`).", { default: "/bin/sh" })),
-  shell_timeout: later(integer("Seconds one command may take.", { default: 600, minimum: 1 })),
-  shell_workdir: later(optional(text("Folder the shell runs in.", { isPath: true }))),
+  shell_path: text("Shell to run (on Windows usually `cmd`).", { default: "/bin/sh" }),
+  shell_timeout: integer("Seconds one shell call may take; calls may ask for less.", {
+    default: 600,
+    minimum: 1,
+    maximum: 86_400,
+  }),
+  shell_workdir: optional(
+    text("Folder in which sessions get their folders; unset: the system's temporary folder.", {
+      isFolder: true,
+      example: "work",
+    }),
+  ),
   skills_dir: later(optional(text("Folder that holds uploaded skills.", { isPath: true }))),
   agent_permission: choice(
     ["auto", "ask", "deny"],
@@ -172,22 +188,43 @@ const PagedAttn = section("Size and type of the KV cache. Name at most one of th
   block_size: later(optional(integer("Tokens of one block.", { minimum: 1 }))),
 });
 
-const Sandbox = section("Limits of the processes that tools run in.", {
-  mode: later(
-    choice(["auto", "on", "off"], "Whether tools are confined.", { default: "auto", flag: "--sandbox" }),
+const Sandbox = section("What the processes that tools run in may do. See docs/sandbox.md.", {
+  mode: choice(
+    ["auto", "on", "off"],
+    "`auto` enforces what this machine can, `on` refuses to start when something is missing, `off` enforces nothing.",
+    { default: "auto", flag: "--sandbox" },
   ),
-  profile: later(
-    optional(choice(["restricted", "developer"], "What tools may reach.", { flag: "--sandbox-profile" })),
+  profile: optional(
+    choice(
+      ["restricted", "developer"],
+      "`developer` can also read toolchains and has the network; unset: developer where a tool is on.",
+      { flag: "--sandbox-profile", example: "restricted" },
+    ),
   ),
-  max_memory_mb: later(
-    integer("MiB of one session.", { default: 2048, minimum: 1, flag: "--sb-max-memory-mb" }),
-  ),
-  max_cpu_secs: later(
-    integer("CPU seconds of one session.", { default: 600, minimum: 1, flag: "--sb-max-cpu-secs" }),
-  ),
-  max_procs: later(integer("Processes of one session.", { default: 64, minimum: 1, flag: "--sb-max-procs" })),
-  network: later(
-    optional(choice(["none", "loopback", "full"], "Network tools can use.", { flag: "--sandbox-network" })),
+  max_memory_mb: integer("MiB of memory of one Python session or shell call, over all its processes.", {
+    default: 2048,
+    minimum: 64,
+    maximum: 16_777_216,
+    flag: "--sb-max-memory-mb",
+  }),
+  max_cpu_secs: integer("Seconds of processor time of one Python session or shell call.", {
+    default: 600,
+    minimum: 1,
+    maximum: 31_536_000,
+    flag: "--sb-max-cpu-secs",
+  }),
+  max_procs: integer("Processes and threads of one Python session or shell call.", {
+    default: 64,
+    minimum: 1,
+    maximum: 1_000_000,
+    flag: "--sb-max-procs",
+  }),
+  network: optional(
+    choice(
+      ["none", "loopback", "full"],
+      "Network that tools have; unset: full for developer, loopback for restricted.",
+      { flag: "--sandbox-network", example: "none" },
+    ),
   ),
 });
 

@@ -111,3 +111,47 @@ export const ENGINE_STOP_MS = 3_000;
 /** First pause before a dead engine is started again, milliseconds; doubles up to the maximum. */
 export const ENGINE_RESTART_MS = 100;
 export const ENGINE_RESTART_MS_MAX = 10_000;
+/** Time between two looks at confined processes, milliseconds; more where a look takes long. Spec: sandbox caps. */
+export const SANDBOX_POLL_MS = 200;
+/** A look may take one part in so many of the time. */
+export const SANDBOX_POLL_SHARE = 50;
+/** Time between two measurements of a private working directory, milliseconds, and what may lie in it. */
+export const WORKDIR_POLL_MS = 1_000;
+export const WORKDIR_BYTES_MAX = 4 * 1024 * 1024 * 1024;
+export const WORKDIR_ENTRIES_MAX = 200_000;
+/** Free bytes of its disk below which a private working directory may not grow. */
+export const DISK_RESERVE_BYTES = 1024 * 1024 * 1024;
+/** Bytes of one file that confined processes write, and files that one of them holds open. */
+export const SANDBOX_FILE_BYTES_MAX = 256 * 1024 * 1024;
+export const SANDBOX_OPEN_FILES_MAX = 1024;
+/** Time a mechanism's trial run may take, milliseconds. */
+export const SANDBOX_PROBE_MS = 10_000;
+/**
+ * Users that sessions run as where the server is root. Distributions leave this range free, and it lies below 65536 as
+ * containers need it.
+ */
+export const SANDBOX_UID_FIRST = 60_706;
+export const SANDBOX_UIDS = 478;
+/** Time between two attempts to kill what a tool has left behind, milliseconds. */
+export const SANDBOX_KILL_MS = 20;
+/** Sessions that hold a Python interpreter or a shell folder at the same time, each; the longest idle one makes room. */
+export const EXEC_SESSIONS_MAX = 64;
+/** Time without a call after which a session's interpreter and folders go, and between two looks, milliseconds. */
+export const EXEC_IDLE_MS = 60 * 60_000;
+export const EXEC_SWEEP_MS = 5 * 60_000;
+/** Time an interpreter gets to answer once it was interrupted, milliseconds. */
+export const PYTHON_INTERRUPT_MS = 3_000;
+/** Time the end of a cell's output may take to arrive after its reply, milliseconds. */
+export const PYTHON_OUTPUT_MS = 2_000;
+/** Bytes of a cell's standard output and error each, and of an interpreter's reply, pictures included. */
+export const PYTHON_OUTPUT_BYTES_MAX = 1024 * 1024;
+export const PYTHON_REPLY_BYTES_MAX = 64 * 1024 * 1024;
+/** Characters of a shell call's output and error each: where the call says nothing, and at most. */
+export const SHELL_OUTPUT_CHARS = 4096;
+export const SHELL_OUTPUT_CHARS_MAX = 1024 * 1024;
+/** Files that one call reports, bytes of one, and bytes of all. */
+export const PRODUCED_FILES_MAX = 64;
+export const PRODUCED_FILE_BYTES_MAX = 256 * 1024 * 1024;
+export const PRODUCED_BYTES_MAX = 512 * 1024 * 1024;
+/** Time the start-up checks of Python and the shell may take, milliseconds. */
+export const EXEC_PROBE_MS = 20_000;

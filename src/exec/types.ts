@@ -45,6 +45,7 @@ export interface ShellCall extends Call {
 
 export type SurfaceCall = Call & Pick<ShellCall, "skills">;
 
+/** Why there is no such file. */
 export type FileFault = "not_produced" | "read_failed" | "too_large" | "invalid_path";
 
 /** A file that a call has left behind, or the reason why a file that was asked for is not there. */
@@ -68,10 +69,10 @@ export interface PythonResult {
   /** Absolute. */
   readonly workingDirectory: string;
   readonly executionMs: number;
-  /** At most limits.ts, PYTHON_OUTPUT_CHARS_MAX, each. */
+  /** At most limits.ts, PYTHON_OUTPUT_BYTES_MAX, each. */
   readonly stdout: string;
   readonly stderr: string;
-  /** A traceback, or why the interpreter could not answer. */
+  /** A traceback, or why there is no answer: the interpreter has ended, the call was cancelled. */
   readonly exception?: string;
   /** Value of a last expression that is not None. */
   readonly result?: { readonly repr: string; readonly type: string };

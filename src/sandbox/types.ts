@@ -1,5 +1,7 @@
 // The words of the sandbox: what a process may do, what of that is really enforced here, and a process that runs in it.
-// How it is enforced is known to bwrap.ts, launcher.ts and macos.ts alone.
+// How it is enforced is known to bubblewrap.ts, launcher.ts and macos.ts alone.
+
+import type { Readable } from "node:stream";
 
 /** `developer` can also read the toolchains that the server's environment names. */
 export type Profile = "developer" | "restricted";
@@ -10,6 +12,7 @@ export type Network = "none" | "loopback" | "full";
 export interface Limits {
   readonly memoryMb: number;
   readonly cpuSecs: number;
+  /** Processes and threads. */
   readonly procs: number;
 }
 
@@ -28,7 +31,7 @@ export interface EffectiveProtection {
   readonly mechanism: Mechanism;
   /** `workdir`: writes go to the working directory alone, reads to it and to system files. `open`: as the user can. */
   readonly filesystem: "workdir" | "open";
-  /** Network that tools have. `open` is `full` that nobody asked for. */
+  /** Network that tools really have. `open` is `full` that nobody asked for. */
   readonly network: Network | "open";
   /** Caps that hold; absent where none do. */
   readonly limits?: Limits;
@@ -36,25 +39,33 @@ export interface EffectiveProtection {
   readonly warnings: readonly string[];
 }
 
+/** A folder that confined processes work in: the only place they can write to. */
+export interface Workdir {
+  /** Absolute, without symbolic links. */
+  readonly path: string;
+  /** Whom processes in it run as; absent where that is the server's own user. */
+  readonly uid?: number;
+  /** Made by us for one session, so that its size can be capped and its end is ours. */
+  readonly isPrivate: boolean;
+}
+
 /** What to run. */
 export interface SandboxJob {
   /** The program by its absolute path, and its arguments. */
   readonly argv: readonly string[];
-  /** Working directory, the only place that can be written. Absolute. */
-  readonly workdir: string;
-  /** Whom the processes run as where the server is root: one number for each session. See identity.ts. */
-  readonly uid?: number;
+  readonly workdir: Workdir;
   /** Added to the scrubbed environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** Folders and files that can be read besides those of the profile. */
   readonly readPaths?: readonly string[];
-  readonly stdin: "ignore" | "pipe";
+  /** Pipes for standard input and for file descriptor 3; otherwise the one is empty and the other closed. */
+  readonly conversation?: boolean;
 }
 
 /** Which cap ended a process tree. */
 export type BrokenLimit = "memory" | "cpu" | "procs" | "disk";
 
-/** How a process ended. Exactly one of `code` and `signal` is there. */
+/** How a process ended: `code` or `signal`. */
 export interface Ending {
   readonly code?: number;
   readonly signal?: string;
@@ -64,22 +75,31 @@ export interface Ending {
 
 /** A process in the sandbox. */
 export interface ConfinedProcess {
-  readonly pid: number;
-  /** Writes to standard input, where it is a pipe; false once nobody reads any more. */
-  write(text: string): boolean;
-  readonly stdout: ReadableStream<Uint8Array>;
-  readonly stderr: ReadableStream<Uint8Array>;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** What it writes to file descriptor 3. */
+  readonly replies: Readable | undefined;
+  /** Writes to standard input; nothing happens once nobody reads any more. */
+  write(text: string): void;
   /** Sends SIGINT to the program itself. */
   interrupt(): void;
   /** Kills the program and everything it has started. */
   kill(): void;
-  /** Ends once the program and everything that it has started are gone. */
+  /** Ends once the program and everything that it has started are gone. Never rejects. */
   readonly ended: Promise<Ending>;
 }
 
 /** Starts confined processes. */
 export interface Sandbox {
   readonly effective: EffectiveProtection;
+  /** A fresh private folder. */
+  newWorkdir(prefix: string): Workdir;
+  /** A fresh private folder inside one that the settings name. */
+  newWorkdirIn(parent: string, name: string): Workdir;
+  /** A folder that the settings name; it is made where it is not there. Throws when processes could not work in it. */
+  openWorkdir(path: string): Workdir;
+  /** Deletes a private folder, whose processes have ended, and lets its uid be used again. */
+  removeWorkdir(workdir: Workdir): Promise<void>;
   /** Throws when the process cannot be started. */
   spawn(job: SandboxJob): ConfinedProcess;
 }
