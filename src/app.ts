@@ -4,14 +4,12 @@
 import { readFileSync } from "node:fs";
 import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { Approvals } from "./agent/approvals.ts";
-import { agentConverse, type LoopDeps } from "./agent/loop.ts";
-import type { Toolset } from "./agent/tool.ts";
-import { disabledToolset } from "./agent/tools/disabled.ts";
-import { fileToolset } from "./agent/tools/files.ts";
+import { createAgent } from "./app-agent.ts";
 import { modelName } from "./config/model-name.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { inputFileName } from "./core/input-file.ts";
 import { DRAIN_MS, FLUSH_MS, STATE_SWEEP_MS } from "./core/limits.ts";
+import { ServiceError } from "./core/error.ts";
 import type { Generate } from "./core/run.ts";
 import type { State } from "./core/state.ts";
 import { VERSION } from "./core/version.ts";
@@ -27,6 +25,7 @@ import { BackgroundResponses } from "./responses/background.ts";
 import { ResponseStore } from "./responses/store.ts";
 import { SessionStore } from "./sessions/store.ts";
 import { openState } from "./state/open.ts";
+import { openTools, type Tools } from "./tools.ts";
 
 export interface AppOptions {
   readonly settings: Settings;
@@ -92,8 +91,18 @@ export class StartError extends Error {
   override readonly name = "StartError";
 }
 
-/** Listens at once and loads the models meanwhile. Throws StartError. */
-export function startServer(options: AppOptions): RunningServer {
+/** Tries the tools out, listens, and loads the models meanwhile. Rejects with StartError. */
+export async function startServer(options: AppOptions): Promise<RunningServer> {
+  const tools = await toolsOf(options);
+  try {
+    return startWith(tools, options);
+  } catch (error) {
+    await tools.close();
+    throw error;
+  }
+}
+
+function startWith(tools: Tools, options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
   const state = stateOf(options);
   const approvals = new Approvals();
@@ -102,17 +111,22 @@ export function startServer(options: AppOptions): RunningServer {
   const generate: Generate = (request, signal) => served().generate(request, signal);
   const files = new FileStore(state);
   const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
-  const converse = agentConverse({
-    ...agentSettings(settings),
-    generate,
+  const agent = createAgent({
+    settings,
+    tools,
     sessions,
+    approvals,
+    generate,
     files,
     fetchFile: publicFetch(),
-    approvals,
-    toolsets: toolsetsOf(files),
+    resolveSkills: (references) => {
+      if (references.length === 0) return { skills: [] };
+      throw new ServiceError("capability_disabled", "this server keeps no skills");
+    },
     contextTokens: (model) => served().contextTokens(model),
     log,
   });
+  const { converse } = agent;
   const responses = new ResponseStore(state);
   const background = new BackgroundResponses({
     converse,
@@ -153,34 +167,22 @@ export function startServer(options: AppOptions): RunningServer {
     close: async () => {
       draining = true;
       clearInterval(sweeping);
-      await drain(server, running, background);
+      const isBusy = () => running.activeRuns() + agent.activeAnswers() > 0;
+      await drain(server, isBusy, async () => {
+        await background.close();
+        await Promise.all([running.stop(), tools.close()]);
+      });
       state.close();
     },
   };
 }
 
-/** What the settings say of the server's own actions. */
-function agentSettings({
-  server,
-  runtime,
-}: Settings): Pick<LoopDeps, "permission" | "maxToolRounds" | "dispatch"> {
-  const { max_tool_rounds: maxToolRounds, tool_dispatch_url: url, tool_dispatch_timeout: secs } = server;
-  return {
-    permission: runtime.agent_permission,
-    ...(maxToolRounds === undefined ? {} : { maxToolRounds }),
-    ...(url === undefined ? {} : { dispatch: { url, timeoutMs: secs * 1000 } }),
-  };
-}
-
-/** The server's tools, in the order in which models are shown them. */
-function toolsetsOf(files: FileStore): readonly Toolset[] {
-  return [
-    disabledToolset("python"),
-    disabledToolset("shell"),
-    disabledToolset("search"),
-    disabledToolset("files"),
-    fileToolset(files),
-  ];
+async function toolsOf({ settings, log }: AppOptions): Promise<Tools> {
+  try {
+    return await openTools(settings, log);
+  } catch (error) {
+    throw new StartError(reasonOf(error), { cause: error });
+  }
 }
 
 function stateOf({ settings, log }: AppOptions): State {
@@ -210,11 +212,10 @@ function reasonOf(error: unknown): string {
  * Waits for running requests up to the deadline, then ends everything. An answer that is complete may still be on its way
  * to a slow reader, and one that was not learns so from its last frame: both get their time before connections are cut.
  */
-async function drain(server: Listening, models: Models, background: BackgroundResponses): Promise<void> {
+async function drain(server: Listening, isBusy: () => boolean, stop: () => Promise<void>): Promise<void> {
   const deadline = performance.now() + DRAIN_MS;
-  while (models.activeRuns() > 0 && performance.now() < deadline) await Bun.sleep(20);
-  await background.close();
-  await models.stop();
+  while (isBusy() && performance.now() < deadline) await Bun.sleep(20);
+  await stop();
   const leftMs = Math.max(FLUSH_MS, deadline - performance.now());
   await Promise.race([server.stop(false), Bun.sleep(leftMs)]);
   await server.stop(true);

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { homedir } from "node:os";
-import { type AppOptions, StartError, startModels, startServer } from "./app.ts";
+import { type AppOptions, type RunningServer, StartError, startModels, startServer } from "./app.ts";
 import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
@@ -48,9 +48,9 @@ function untilSignal(): Promise<void> {
 
 /** Serves until a signal comes. What keeps it from starting and models that don't load end it with one clear line. */
 async function serve(loaded: Loaded): Promise<number> {
-  let server: ReturnType<typeof startServer>;
+  let server: RunningServer;
   try {
-    server = startServer(appOptions(loaded));
+    server = await startServer(appOptions(loaded));
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     complain(`svc: ${error.message}`);
@@ -71,7 +71,7 @@ async function serve(loaded: Loaded): Promise<number> {
   return EXIT.ok;
 }
 
-async function loadedOrReason({ models }: ReturnType<typeof startServer>): Promise<string> {
+async function loadedOrReason({ models }: RunningServer): Promise<string> {
   try {
     await models.ready();
     return "loaded";

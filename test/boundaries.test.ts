@@ -55,8 +55,9 @@ const RULES: readonly Rule[] = [
     from: "src/app.ts",
     may: ["config", "agent", "engine", "files", "http", "net", "responses", "sessions", "state"]
       .map((folder) => `src/${folder}/`)
-      .concat("src/core/", "src/tools.ts"),
+      .concat("src/core/", "src/app-agent.ts", "src/tools.ts"),
   },
+  { from: "src/app-agent.ts", may: ["src/core/", "src/config/", "src/agent/"], types: ["src/tools.ts"] },
   { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
   // One executable, two processes: main.ts has the commands of both.
   {

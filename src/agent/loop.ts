@@ -25,6 +25,8 @@ export interface LoopDeps extends PlanDeps, InputFilesDeps {
   /** Context of the model of that name; undefined where it is not known. Never rejects. */
   readonly contextTokens: (model: string) => Promise<number | undefined>;
   readonly log: (line: string) => void;
+  /** Told when an answer in a session begins and when it ends. */
+  readonly onAnswer?: (change: 1 | -1) => void;
 }
 
 /**
@@ -55,8 +57,13 @@ async function* converse(
   const input = await takeInput(deps, place, signal);
   const prompt = { ...run.prompt, messages: input.messages, tools: plan.specs, toolChoice: plan.choice };
   const request = { ...run, prompt };
-  if (session === undefined) yield* deps.generate(request, signal);
-  else yield* new Loop(deps, { conversation, plan, session, input, request }, signal).answer();
+  if (session === undefined) return yield* deps.generate(request, signal);
+  deps.onAnswer?.(1);
+  try {
+    yield* new Loop(deps, { conversation, plan, session, input, request }, signal).answer();
+  } finally {
+    deps.onAnswer?.(-1);
+  }
 }
 
 /** Whether the model is told of files: they come with the request, or the session has them from an earlier one. */

@@ -118,10 +118,10 @@ const Runtime = section("How models are run.", {
     choice(["auto", "greedy", "probabilistic"], "How drafted tokens are drawn.", { default: "auto" }),
   ),
   mcp_config: later(optional(text("JSON file that lists MCP servers to use.", { isPath: true }))),
-  agent: later(toggle("Switches on search, code execution and shell.", { aliases: ["agentic"] })),
+  agent: toggle("Lets models act: switches on all tools that there are.", { aliases: ["agentic"] }),
   enable_search: later(toggle("Let models search the web.")),
   search_embedding_model: later(optional(text("Embedding model that ranks search results."))),
-  enable_code_execution: later(toggle("Let models run Python.")),
+  enable_code_execution: toggle("Let models run Python, where a request asks for it."),
   code_exec_python: text("Python to run (on Windows usually `python`).", { default: "python3" }),
   code_exec_timeout: integer("Seconds one execution may take.", {
     default: 60,
@@ -134,7 +134,7 @@ const Runtime = section("How models are run.", {
       example: "work",
     }),
   ),
-  enable_shell: later(toggle("Let models run shell commands.")),
+  enable_shell: toggle("Let models run shell commands, where a request asks for them."),
   shell_path: text("Shell to run (on Windows usually `cmd`).", { default: "/bin/sh" }),
   shell_timeout: integer("Seconds one shell call may take; calls may ask for less.", {
     default: 600,

@@ -9,7 +9,15 @@ import { shellToolset } from "../../src/agent/tools/shell.ts";
 import type { AgentRequest, AnswerEvent } from "../../src/core/agent.ts";
 import { FileStore } from "../../src/files/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
-import { asking, calling, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
+import {
+  asking,
+  calling,
+  messagesOf,
+  saying,
+  scripted,
+  testLoop,
+  type TestLoopOptions,
+} from "../helpers/agent.ts";
 import { CONFINED, fakePython, fakeShell, missingFile, textFile } from "../helpers/executors.ts";
 
 const ask = (agent: Partial<AgentRequest> = {}, extra: Partial<ToolAsk> = {}): ToolAsk => ({
@@ -33,11 +41,12 @@ async function once(
   toolset: Toolset,
   [name, args]: readonly [string, unknown],
   agent: Partial<AgentRequest> = {},
+  options: Partial<TestLoopOptions> = {},
 ) {
   const { generate, requests } = scripted(calling([name, args]), saying("ok"));
   const files = new FileStore(memoryState());
   const toolsets = [toolset, fileToolset(files)];
-  const loop = testLoop({ generate, toolsets, files });
+  const loop = testLoop({ generate, toolsets, files, ...options });
   const events = await loop.answer(asking({ sessionId: "s", ...agent }));
   const told = messagesOf(requests[1]).at(-1)?.content[0]?.text ?? "";
   const complete = events.find(({ type }) => type === "tool_complete");
@@ -147,13 +156,29 @@ describe("what the model is told of a tool", () => {
     expect(described(shellTools(), ask(SHELL))).toContain(words);
   });
 
-  test("in a small context, little", () => {
-    const small = { contextTokens: 4096 };
-    const request = ask({ ...PYTHON, ...SHELL }, small);
+  test("in a small context, little: one line, one argument, no helpers", () => {
+    const request = ask({ ...PYTHON, ...SHELL }, { contextTokens: 4096 });
     const files = fileToolset(new FileStore(memoryState()));
-    for (const toolset of [pythonToolset(fakePython(), CONFINED), shellTools(), files]) {
-      for (const { spec } of toolset(request).tools) expect(spec.description?.length).toBeLessThan(80);
-    }
+    const toolsets = [pythonToolset(fakePython(), CONFINED), shellTools(), files];
+    const specs = toolsets.flatMap((toolset) => toolset(request).tools.map(({ spec }) => spec));
+    expect(specs.map(({ name, parameters }) => [name, Object.keys(parameters["properties"] ?? {})])).toEqual([
+      ["svc_execute_python", ["code"]],
+      ["svc_shell", ["command"]],
+    ]);
+    for (const { description } of specs) expect(description?.length).toBeLessThan(80);
+    expect(names(files, { ...request, hasInputs: true })).toEqual(["svc_read_file", "svc_list_files"]);
+  });
+
+  test("in a small context, results are short too", async () => {
+    const small = { contextTokens: async () => 4096 };
+    const python = pythonToolset(fakePython({ stdout: "391\n" }), CONFINED);
+    const asked = await once(python, ["svc_execute_python", { code: "1" }], PYTHON, small);
+    expect(asked.told).toBe('{"stdout":"391\\n"}');
+    const shell = fakeShell({ stdout: "a\n" });
+    const ran = await once(shellTools(shell), ["svc_shell", { command: "ls" }], SHELL, small);
+    expect(shell.asked).toMatchObject([{ commands: ["ls"], outputs: [], skills: [] }]);
+    expect(ran.told).toBe('{"stdout":"a\\n"}');
+    expect(ran.complete.data).toMatchObject({ commands: ["ls"], working_directory: "/work" });
   });
 
   test("which files are expected, by every tool that can make them", () => {

@@ -10,7 +10,8 @@ import { builtIn, isBrief, NO_ARGUMENTS, textCharsMax } from "./built-in.ts";
 export function fileToolset(files: Files): Toolset {
   return (ask) => {
     const { agent, hasInputs } = ask;
-    const isUseful = hasInputs || agent.python || agent.shell !== undefined;
+    const mayBeMade = agent.python || agent.shell !== undefined;
+    const isUseful = hasInputs || (mayBeMade && !isBrief(ask)); // each tool less helps a small model
     return { tools: isUseful ? [readTool(files, ask), listTool(files, ask)] : [] };
   };
 }

@@ -20,9 +20,11 @@ import { confinementNote } from "./confinement.ts";
 
 /** Python for requests that ask for code execution. */
 export function pythonToolset(python: PythonSessions, protection: EffectiveProtection): Toolset {
-  return (ask) => ({
-    tools: ask.agent.python ? [executeTool(python, protection, ask), resetTool(python, ask)] : [],
-  });
+  return (ask) => {
+    if (!ask.agent.python) return { tools: [] };
+    const execute = executeTool(python, protection, ask);
+    return { tools: isBrief(ask) ? [execute] : [execute, resetTool(python)] };
+  };
 }
 
 const ACTION = { kind: "code_execution", label: "Python code" } as const;
@@ -32,6 +34,9 @@ const Code = Type.Object(
   { additionalProperties: false },
 );
 
+/** Small models fill optional arguments with nonsense, so theirs is never there. */
+const BriefCode = Type.Object({ code: Code.properties.code }, { additionalProperties: false });
+
 function executeTool(python: PythonSessions, protection: EffectiveProtection, ask: ToolAsk): ServerTool {
   const description = isBrief(ask)
     ? "Run Python code and return its output."
@@ -39,24 +44,24 @@ function executeTool(python: PythonSessions, protection: EffectiveProtection, as
   return builtIn({
     name: "svc_execute_python",
     description: description + requiredFiles(ask),
-    parameters: Code,
+    // What fits the short form fits the long one.
+    parameters: (isBrief(ask) ? BriefCode : Code) as typeof Code,
     action: ACTION,
     makesFiles: true,
     calling: (args) => ({ tool_type: "code_execution", ...(args === undefined ? {} : { code: args.code }) }),
     run: async ({ code, outputs }, { sessionId, inputs, required }, signal) => {
       const call = { sessionId, code, outputs: outputsOf(outputs, required), inputs };
-      return outcome(await python.run(call, signal), textCharsMax(ask));
+      return outcome(await python.run(call, signal), ask);
     },
   });
 }
 
-function resetTool(python: PythonSessions, ask: ToolAsk): ServerTool {
+function resetTool(python: PythonSessions): ServerTool {
   const text = JSON.stringify({ status: "success", message: "Variables and imports are forgotten." });
   return builtIn({
     name: "svc_reset_python_session",
-    description: isBrief(ask)
-      ? "Forget all Python variables."
-      : "Forgets all variables and imports of the Python session. Files in the working directory stay.",
+    description:
+      "Forgets all variables and imports of the Python session. Files in the working directory stay.",
     parameters: NO_ARGUMENTS,
     action: ACTION,
     calling: () => ({ tool_type: "code_execution" }),
@@ -98,13 +103,14 @@ function packagesNote(packages: PythonFacts["packages"]): string {
   return `Installed packages: ${list}${rest === 0 ? "." : `, and ${rest} more.`}`;
 }
 
-function outcome(result: PythonResult, charsMax: number): ToolOutcome {
+function outcome(result: PythonResult, ask: ToolAsk): ToolOutcome {
   const { images, files } = result;
-  return { text: modelText(result, charsMax), data: progress(result), images, files };
+  return { text: modelText(result, ask), data: progress(result), images, files };
 }
 
 /** What came out stands first: it is what the model is after. */
-function modelText(result: PythonResult, charsMax: number): string {
+function modelText(result: PythonResult, ask: ToolAsk): string {
+  const charsMax = textCharsMax(ask);
   const { status, executionMs, workingDirectory, stdout, stderr, exception, images, videoFrames, timeout } =
     result;
   const value = result.result;
@@ -113,9 +119,11 @@ function modelText(result: PythonResult, charsMax: number): string {
     ...(stderr === "" ? {} : { stderr: cut(stderr, charsMax) }),
     ...(exception === undefined ? {} : { exception: cut(exception, charsMax) }),
     ...(value === undefined ? {} : { result: cut(value.repr, charsMax), result_type: value.type }),
-    status,
-    execution_time_ms: executionMs,
-    working_directory: workingDirectory,
+    ...(isBrief(ask)
+      ? status === "success"
+        ? {}
+        : { status }
+      : { status, execution_time_ms: executionMs, working_directory: workingDirectory }),
     ...(images.length === 0 ? {} : { images_generated: images.length }),
     ...(videoFrames.length === 0 ? {} : { video_frames_generated: videoFrames.length }),
     ...(timeout === undefined

@@ -35,7 +35,7 @@ export function shellToolset({ shell, protection, resolveSkills }: ShellToolsetD
     const { skills, systemText } = resolveSkills(ask.agent.shell.skills);
     const kit: Kit = { shell, protection, skills, ask };
     return {
-      tools: [shellTool(kit), surfaceTool(kit)],
+      tools: isBrief(ask) ? [briefShellTool(kit)] : [shellTool(kit), surfaceTool(kit)],
       ...(systemText === undefined ? {} : { systemText }),
     };
   };
@@ -45,6 +45,12 @@ interface Kit extends Omit<ShellToolsetDeps, "resolveSkills"> {
   readonly skills: readonly MountedSkill[];
   readonly ask: ToolAsk;
 }
+
+const SHELL = {
+  name: "svc_shell",
+  action: { kind: "shell", label: "Shell command" },
+  makesFiles: true,
+} as const;
 
 const Commands = Type.Object(
   {
@@ -57,16 +63,10 @@ const Commands = Type.Object(
 );
 
 function shellTool({ shell, protection, skills, ask }: Kit): ServerTool {
-  const { timeoutSecs } = shell.facts;
   return builtIn({
-    name: "svc_shell",
-    description:
-      (isBrief(ask)
-        ? "Run shell commands and return their output."
-        : shellDescription(timeoutSecs, protection)) + requiredFiles(ask),
+    ...SHELL,
+    description: shellDescription(shell.facts.timeoutSecs, protection) + requiredFiles(ask),
     parameters: Commands,
-    action: { kind: "shell", label: "Shell command" },
-    makesFiles: true,
     calling: (args) => ({ tool_type: "shell", ...(args === undefined ? {} : { commands: args.commands }) }),
     run: async (args, { sessionId, inputs, required }, signal) => {
       const { commands, outputs, timeout_ms: timeoutMs, max_output_length: maxOutputLength } = args;
@@ -79,7 +79,32 @@ function shellTool({ shell, protection, skills, ask }: Kit): ServerTool {
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
         ...(maxOutputLength === undefined ? {} : { maxOutputLength }),
       };
-      return shellOutcome(await shell.run(call, signal), textCharsMax(ask));
+      return shellOutcome(await shell.run(call, signal), ask);
+    },
+  });
+}
+
+const Command = Type.Object(
+  { command: Type.String({ description: "The shell command to run" }) },
+  { additionalProperties: false },
+);
+
+/** The same with one argument: small models fill the others, and lists, with nonsense. */
+function briefShellTool({ shell, skills, ask }: Kit): ServerTool {
+  return builtIn({
+    ...SHELL,
+    description: `Run a shell command and return its output.${requiredFiles(ask)}`,
+    parameters: Command,
+    calling: (args) => ({ tool_type: "shell", ...(args === undefined ? {} : { commands: [args.command] }) }),
+    run: async ({ command }, { sessionId, inputs, required }, signal) => {
+      const call = {
+        sessionId,
+        commands: [command],
+        outputs: outputsOf(undefined, required),
+        inputs,
+        skills,
+      };
+      return shellOutcome(await shell.run(call, signal), ask);
     },
   });
 }
@@ -97,7 +122,8 @@ function shellDescription(timeoutSecs: number, protection: EffectiveProtection):
   ].join("\n");
 }
 
-function shellOutcome(result: ShellResult, charsMax: number): ToolOutcome {
+function shellOutcome(result: ShellResult, ask: ToolAsk): ToolOutcome {
+  const charsMax = textCharsMax(ask);
   const { stdout, stderr, exitCode, status, commands, workingDirectory, timedOut, files } = result;
   const fields = {
     exit_code: exitCode,
@@ -106,8 +132,12 @@ function shellOutcome(result: ShellResult, charsMax: number): ToolOutcome {
     working_directory: workingDirectory,
     timed_out: timedOut,
   };
+  const out = cut(stdout, charsMax);
+  const err = cut(stderr, charsMax);
   return {
-    text: JSON.stringify({ stdout: cut(stdout, charsMax), stderr: cut(stderr, charsMax), ...fields }),
+    text: JSON.stringify(
+      isBrief(ask) ? briefResult(out, err, exitCode) : { stdout: out, stderr: err, ...fields },
+    ),
     data: {
       tool_type: "shell",
       ...(stdout === "" ? {} : { stdout }),
@@ -115,6 +145,15 @@ function shellOutcome(result: ShellResult, charsMax: number): ToolOutcome {
       ...fields,
     },
     files,
+  };
+}
+
+/** What there is to know: a call that went well and said nothing is an empty object. */
+function briefResult(stdout: string, stderr: string, exitCode: number | null): object {
+  return {
+    ...(stdout === "" ? {} : { stdout }),
+    ...(stderr === "" ? {} : { stderr }),
+    ...(exitCode === 0 ? {} : { exit_code: exitCode }),
   };
 }
 
@@ -127,12 +166,10 @@ function surfaceTool({ shell, skills, ask }: Kit): ServerTool {
   return builtIn({
     name: "svc_surface_outputs",
     description:
-      (isBrief(ask)
-        ? "Give files of the shell's working directory to the user."
-        : [
-            "Gives files that are already in the shell's working directory to the user. It runs nothing and makes nothing.",
-            "Use it for files of earlier calls, before your final answer. Names are paths relative to the working directory.",
-          ].join("\n")) + requiredFiles(ask),
+      [
+        "Gives files that are already in the shell's working directory to the user. It runs nothing and makes nothing.",
+        "Use it for files of earlier calls, before your final answer. Names are paths relative to the working directory.",
+      ].join("\n") + requiredFiles(ask),
     parameters: Surfaced,
     action: { kind: "file", label: "File outputs" },
     makesFiles: true,

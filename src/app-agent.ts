@@ -1,0 +1,78 @@
+// The part of the composition root that is about what the server does by itself: from settings and executors to the loop
+// that answers conversations.
+
+import type { Approvals } from "./agent/approvals.ts";
+import { agentConverse, type LoopDeps } from "./agent/loop.ts";
+import type { Toolset } from "./agent/tool.ts";
+import { disabledToolset } from "./agent/tools/disabled.ts";
+import { fileToolset } from "./agent/tools/files.ts";
+import { pythonToolset } from "./agent/tools/python.ts";
+import { shellToolset, type ShellToolsetDeps } from "./agent/tools/shell.ts";
+import type { Settings } from "./config/settings.ts";
+import type { Converse } from "./core/agent.ts";
+import type { Sessions } from "./core/sessions.ts";
+import type { Tools } from "./tools.ts";
+
+export interface AgentOptions extends Pick<
+  LoopDeps,
+  "generate" | "files" | "fetchFile" | "contextTokens" | "log"
+> {
+  readonly settings: Settings;
+  readonly tools: Tools;
+  readonly sessions: Sessions;
+  readonly approvals: Approvals;
+  readonly resolveSkills: ShellToolsetDeps["resolveSkills"];
+}
+
+/** Answers conversations. */
+export interface Agent {
+  readonly converse: Converse;
+  /** Answers in sessions under way. Between two passes of one no engine knows of it. */
+  activeAnswers(): number;
+}
+
+/** The loop over everything that it needs. Sessions that end take their interpreters and folders along. */
+export function createAgent(options: AgentOptions): Agent {
+  const { settings, tools, sessions, log, ...deps } = options;
+  const {
+    max_tool_rounds: maxToolRounds,
+    tool_dispatch_url: url,
+    tool_dispatch_timeout: secs,
+  } = settings.server;
+  let active = 0;
+  const converse = agentConverse({
+    ...deps,
+    sessions,
+    log,
+    toolsets: toolsetsOf(options),
+    permission: settings.runtime.agent_permission,
+    ...(maxToolRounds === undefined ? {} : { maxToolRounds }),
+    ...(url === undefined ? {} : { dispatch: { url, timeoutMs: secs * 1000 } }),
+    onAnswer: (change) => void (active += change),
+  });
+  sessions.onEnd((id) => {
+    for (const executor of [tools.python, tools.shell]) {
+      executor
+        ?.dispose(id)
+        .catch((error: unknown) => log(`a session's folder could not be deleted: ${String(error)}`));
+    }
+  });
+  return { converse, activeAnswers: () => active };
+}
+
+/** The server's tools, in the order in which models are shown them. */
+function toolsetsOf({ tools, files, resolveSkills }: AgentOptions): readonly Toolset[] {
+  const { python, shell, protection } = tools;
+  const canMakeFiles = python !== undefined || shell !== undefined;
+  return [
+    python === undefined || protection === undefined
+      ? disabledToolset("python")
+      : pythonToolset(python, protection),
+    shell === undefined || protection === undefined
+      ? disabledToolset("shell")
+      : shellToolset({ shell, protection, resolveSkills }),
+    disabledToolset("search"),
+    ...(canMakeFiles ? [] : [disabledToolset("files")]),
+    fileToolset(files),
+  ];
+}
