@@ -2,6 +2,8 @@
 // nothing else knows who works with whom.
 
 import { readFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
 import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { plainConverse } from "./agent/plain.ts";
 import { modelName } from "./config/model-name.ts";
@@ -18,6 +20,8 @@ import type { EngineOptions } from "./engine/protocol.ts";
 import { FileStore } from "./files/store.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
 import { publicFetch } from "./net/public-fetch.ts";
+import { refuseForeignFolder } from "./skills/load.ts";
+import { SkillStore } from "./skills/store.ts";
 import { SessionStore } from "./sessions/store.ts";
 import { openState } from "./state/open.ts";
 
@@ -88,6 +92,7 @@ export class StartError extends Error {
 /** Listens at once and loads the models meanwhile. Throws StartError. */
 export function startServer(options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
+  const skills = skillsOf(options);
   const state = stateOf(options);
   let draining = false;
   let models: Models | undefined;
@@ -100,6 +105,7 @@ export function startServer(options: AppOptions): RunningServer {
     embed: (request, signal) => served().embed(request, signal),
     files,
     sessions,
+    skills,
     models: () => served().list(),
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
@@ -128,6 +134,17 @@ export function startServer(options: AppOptions): RunningServer {
       state.close();
     },
   };
+}
+
+function skillsOf({ settings, log }: AppOptions): SkillStore {
+  const named = settings.runtime.skills_dir;
+  const folder = named ?? join(tmpdir(), `svc-skills-${userInfo().uid}`);
+  try {
+    if (named === undefined) refuseForeignFolder(folder);
+    return new SkillStore({ folder, log });
+  } catch (error) {
+    throw new StartError(`the skills cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
 }
 
 function stateOf({ settings, log }: AppOptions): State {

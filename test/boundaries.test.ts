@@ -31,6 +31,7 @@ const RULES: readonly Rule[] = [
   { from: "src/state/", may: ["src/core/"] },
   { from: "src/files/", may: ["src/core/"] },
   { from: "src/sessions/", may: ["src/core/"] },
+  { from: "src/skills/", may: ["src/core/"] },
   // Ways out to the internet.
   { from: "src/net/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
@@ -49,6 +50,7 @@ const RULES: readonly Rule[] = [
       "src/http/",
       "src/net/",
       "src/sessions/",
+      "src/skills/",
       "src/state/",
     ],
   },
@@ -80,7 +82,16 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@elysiajs/swagger": ["src/http/"],
   "swagger-ui-dist": ["src/http/"],
   "@fastify/busboy": ["src/http/"],
-  "@sinclair/typebox": ["src/core/", "src/config/", "src/dialects/", "src/agent/", "src/http/"],
+  yaml: ["src/skills/"],
+  yauzl: ["src/skills/"],
+  "@sinclair/typebox": [
+    "src/core/",
+    "src/config/",
+    "src/dialects/",
+    "src/agent/",
+    "src/http/",
+    "src/skills/",
+  ],
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],

@@ -116,7 +116,12 @@ const Runtime = section("How models are run.", {
   shell_path: later(text("Shell to run (on Windows usually `cmd`).", { default: "/bin/sh" })),
   shell_timeout: later(integer("Seconds one command may take.", { default: 600, minimum: 1 })),
   shell_workdir: later(optional(text("Folder the shell runs in.", { isPath: true }))),
-  skills_dir: later(optional(text("Folder that holds uploaded skills.", { isPath: true }))),
+  skills_dir: optional(
+    text("Folder that holds uploaded skills; unset: one in the system's temporary folder.", {
+      isFolder: true,
+      example: "skills",
+    }),
+  ),
   agent_permission: later(
     choice(["auto", "ask", "deny"], "Whether tools run at once, after approval, or not at all.", {
       default: "auto",

@@ -4,6 +4,7 @@ import type { ModelInfo } from "../core/model-info.ts";
 import type { Converse } from "../core/agent.ts";
 import type { Files } from "../core/files.ts";
 import type { Embed, Generate } from "../core/run.ts";
+import type { Skills } from "../core/skills.ts";
 import type { Sessions } from "../core/sessions.ts";
 import type { LogLine } from "./errors.ts";
 
@@ -15,6 +16,7 @@ export interface HttpDeps {
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
   readonly files: Files;
+  readonly skills: Skills;
   readonly sessions: Pick<Sessions, "get" | "put" | "delete">;
   /** Served models; the default model comes first. */
   readonly models: () => readonly ModelInfo[];

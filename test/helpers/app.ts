@@ -1,5 +1,7 @@
 // The HTTP application in process, without sockets.
 
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { plainConverse } from "../../src/agent/plain.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import { inputFileName } from "../../src/core/input-file.ts";
@@ -9,8 +11,12 @@ import type { HttpDeps } from "../../src/http/deps.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { publicFetch } from "../../src/net/public-fetch.ts";
 import { SessionStore } from "../../src/sessions/store.ts";
+import { SkillStore } from "../../src/skills/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { answer, playing } from "./run-events.ts";
+
+/** Where the skills of an application would lie that has none. */
+const noFolder = join(tmpdir(), "svc-test-no-skills");
 
 export interface TestApp {
   /** A request to a path; the host must have an ordinary length or the framework misreads the path. */
@@ -46,6 +52,7 @@ export function testApp(
     converse: plainConverse({ generate, ...stores, fetchFile: publicFetch() }),
     embed: countingEmbed,
     ...stores,
+    skills: new SkillStore({ folder: noFolder, log: (line) => void logged.push(line) }),
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     fingerprint: "svc-test",
     log: (line) => void logged.push(line),

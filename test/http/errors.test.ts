@@ -27,7 +27,7 @@ test.each(Object.keys(ERROR_TABLE) as ErrorCode[])("the response of %s follows t
 });
 
 /** Routes that take forms instead; their tests are beside them. */
-const FORM_ROUTES = new Set(["/v1/files"]);
+const FORM_ROUTES = new Set(["/v1/files", "/v1/skills", "/v1/skills/:skill_id/versions"]);
 
 /** All other POST routes of the running application, so that a new one is covered without being listed. */
 const POST_ROUTES = testApp()

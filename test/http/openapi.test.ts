@@ -51,6 +51,8 @@ describe("the OpenAPI document", () => {
       "/v1/files/{id}/content",
       "/v1/models",
       "/v1/sessions/{session_id}",
+      "/v1/skills",
+      "/v1/skills/{skill_id}/versions",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
       requestBody: {
