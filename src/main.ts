@@ -2,7 +2,8 @@
 
 import { join } from "node:path";
 import { homedir } from "node:os";
-import { type AppOptions, startModels, startServer } from "./app.ts";
+import { type AppOptions, startServer } from "./app.ts";
+import { createModels } from "./app-models.ts";
 import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
@@ -77,9 +78,9 @@ async function serve(loaded: Loaded): Promise<number> {
   return EXIT.ok;
 }
 
-async function loadedOrReason({ models }: ReturnType<typeof startServer>): Promise<string> {
+async function loadedOrReason({ loaded }: ReturnType<typeof startServer>): Promise<string> {
   try {
-    await models.ready();
+    await loaded;
     return "loaded";
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
@@ -88,10 +89,10 @@ async function loadedOrReason({ models }: ReturnType<typeof startServer>): Promi
 
 async function chat(loaded: Loaded, prompt: string | undefined): Promise<number> {
   const options = appOptions(loaded);
-  const models = startModels(options);
+  const models = createModels(options);
   const thinking = thinkingOf(loaded.settings);
   try {
-    await models.ready();
+    await models.load("default");
     return await terminalChat({
       generate: (request, signal) => models.generate(request, signal),
       model: models.resolve("default").id,

@@ -46,10 +46,19 @@ const Server = section("Where the server listens and how it treats requests.", {
   disable_request_id_header: later(toggle("Do not send x-request-id back.")),
   disable_metrics: later(toggle("Serve no metrics.")),
   state: later(text("Where responses, sessions and files are kept.", { default: "memory" })),
-  idle_timeout: later(
-    optional(integer("Seconds without a request after which a model is unloaded.", { minimum: 1 })),
+  idle_timeout: optional(
+    integer("Seconds without a request after which a model is unloaded; the next request loads it again.", {
+      minimum: 1,
+      maximum: 2_000_000,
+      example: 600,
+    }),
   ),
-  max_loaded_models: later(optional(integer("Models held in memory at the same time.", { minimum: 1 }))),
+  max_loaded_models: optional(
+    integer("Models held in memory at the same time; for another one the longest unused is unloaded.", {
+      minimum: 1,
+      example: 2,
+    }),
+  ),
   api_keys: later(optional(list(Type.String(), "Keys that clients must send."))),
 });
 

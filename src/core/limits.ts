@@ -48,3 +48,5 @@ export const ENGINE_STOP_MS = 3_000;
 /** First pause before a dead engine is started again, milliseconds; doubles up to the maximum. */
 export const ENGINE_RESTART_MS = 100;
 export const ENGINE_RESTART_MS_MAX = 10_000;
+/** Time after a failed load during which requests are told so instead of trying again, milliseconds. */
+export const FAILED_LOAD_MS = 5_000;

@@ -44,6 +44,9 @@ describe("the OpenAPI document", () => {
       "/v1/completions",
       "/v1/embeddings",
       "/v1/models",
+      "/v1/models/reload",
+      "/v1/models/status",
+      "/v1/models/unload",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
       requestBody: {
