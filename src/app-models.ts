@@ -1,10 +1,12 @@
 // The part of the composition root that is about models: from settings to models that can be loaded.
 
 import { readFileSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { modelName } from "./config/model-name.ts";
 import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { freeMemory } from "./core/free-memory.ts";
+import { formatRepo, parseHubId } from "./core/hub-id.ts";
 import { EngineClient } from "./engine/client.ts";
 import { type OpenLink, spawnEngine } from "./engine/host.ts";
 import { ManagedModel } from "./engine/managed-model.ts";
@@ -12,6 +14,10 @@ import { checkMemory } from "./engine/memory-fit.ts";
 import { Models, type ServedModel } from "./engine/models.ts";
 import { Places } from "./engine/places.ts";
 import type { EngineOptions } from "./engine/protocol.ts";
+import { fetchModel } from "./hub/fetch-model.ts";
+import { hubPlace } from "./hub/place.ts";
+import { ProgressLog, type ProgressMeter } from "./hub/progress.ts";
+import { readToken } from "./hub/token.ts";
 
 export interface ModelOptions {
   readonly settings: Settings;
@@ -20,15 +26,64 @@ export interface ModelOptions {
   /** Native log level for the engines. */
   readonly verbosity: number;
   readonly log: (line: string) => void;
+  /** Shows how far a download is; absent: lines of the log do. */
+  readonly progress?: (name: string) => ProgressMeter;
+}
+
+export interface FileOptions {
+  readonly signal: AbortSignal;
+  /** Ask the hub even where its cache has the model. */
+  readonly refresh?: boolean;
+}
+
+/**
+ * Path of an entry's model, BUILTIN_MODEL_ID for the one inside the executable. Downloads it where it has to, which can
+ * take hours.
+ */
+export async function modelFile(
+  model: ModelSettings,
+  options: ModelOptions,
+  { signal, refresh = false }: FileOptions,
+): Promise<string> {
+  const id = parseHubId(model.model_id);
+  if (isAbsolute(model.model_id) || id === undefined) return model.model_id;
+  const { quant } = model.quantization;
+  const file = model.format.quantized_file;
+  const wanted = {
+    ...id,
+    ...(quant === undefined ? {} : { quant }),
+    ...(file === undefined ? {} : { file }),
+  };
+  const environment = processEnvironment();
+  const place = hubPlace(environment, model.device.hf_cache);
+  const log = (line: string): void => options.log(`${modelName(model)}: ${line}`);
+  const meter = options.progress?.(formatRepo(id)) ?? new ProgressLog(log);
+  try {
+    return await fetchModel(wanted, {
+      place,
+      token: () => readToken(options.settings.global.token_source, place, environment),
+      onProgress: (progress) => meter.update(progress),
+      log,
+      signal,
+      refresh,
+    });
+  } finally {
+    meter.stop();
+  }
 }
 
 /** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
-function engineOptions(model: ModelSettings, { settings, cacheDir, verbosity }: ModelOptions): EngineOptions {
+async function engineOptions(
+  model: ModelSettings,
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<EngineOptions> {
+  const { settings, cacheDir, verbosity } = options;
   const { runtime, paged_attn: cache } = settings;
   const template = model.chat_template ?? runtime.chat_template;
   const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
   return {
-    ...(isBuiltin ? {} : { modelPath: model.model_id }),
+    ...(isBuiltin ? {} : { modelPath: await modelFile(model, options, { signal }) }),
     cacheDir,
     maxSeqs: runtime.max_seqs,
     prefixesMax: runtime.prefix_cache_n,
@@ -56,10 +111,12 @@ export function createModels(options: ModelOptions): Models {
   const served = settings.models.map((model): ServedModel => {
     const say = (line: string): void => log(`${modelName(model)}: ${line}`);
     const openLink: OpenLink = (handlers) => spawnEngine(handlers, processEnvironment());
+    const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
     return {
       id: modelName(model),
+      ...(repo === undefined ? {} : { root: repo }),
       model: new ManagedModel({
-        prepare: async () => engineOptions(model, options),
+        prepare: (signal) => engineOptions(model, options, signal),
         checkMemory: (engine) => checkMemory(engine, freeMemory()),
         startEngine: (engine) => new EngineClient({ options: engine, openLink, queueMax, log: say }),
         places,
