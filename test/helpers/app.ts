@@ -1,6 +1,8 @@
 // The HTTP application in process, without sockets.
 
 import { plainConverse } from "../../src/agent/plain.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { toErrorData } from "../../src/http/errors.ts";
@@ -25,6 +27,25 @@ const countingEmbed: Embed = async ({ inputs }) => ({
   promptTokens: inputs.reduce((sum, input) => sum + input.length, 0),
 });
 
+/** One model that does as it is told. */
+function obedientModel(): ModelControl {
+  let status: ModelStatus = "loaded";
+  const state = (name: string): ModelState => {
+    if (name !== "tiny") throw new ServiceError("model_not_found", `no ${name}`, { param: "model_id" });
+    return { id: "tiny", status };
+  };
+  const become = async (name: string, next: ModelStatus): Promise<ModelState> => {
+    state(name);
+    status = next;
+    return state(name);
+  };
+  return {
+    status: state,
+    unload: (name) => become(name, "unloaded"),
+    reload: (name) => become(name, "loaded"),
+  };
+}
+
 /** An application around a generate function. */
 export function testApp(
   generate: Generate = playing(answer("Hi")).generate,
@@ -45,6 +66,7 @@ export function testApp(
     }),
     embed: countingEmbed,
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
+    control: obedientModel(),
     fingerprint: "svc-test",
     log: (line) => void logged.push(line),
     ...deps,
