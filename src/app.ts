@@ -1,112 +1,63 @@
 // The composition root: builds engines and the HTTP application from settings. Everything is handed what it needs here;
 // nothing else knows who works with whom.
 
-import { readFileSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
-import { join } from "node:path";
-import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { plainConverse } from "./agent/plain.ts";
-import { modelName } from "./config/model-name.ts";
-import { processEnvironment } from "./config/sources.ts";
-import { inputFileName } from "./core/input-file.ts";
-import { DRAIN_MS, FLUSH_MS, STATE_SWEEP_MS } from "./core/limits.ts";
+import type { Settings } from "./config/settings.ts";
+import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import type { Generate } from "./core/run.ts";
-import type { State } from "./core/state.ts";
+import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
-import { EngineClient } from "./engine/client.ts";
-import { spawnEngine } from "./engine/host.ts";
-import { Models } from "./engine/models.ts";
-import type { EngineOptions } from "./engine/protocol.ts";
-import { FileStore } from "./files/store.ts";
+import type { Models } from "./engine/models.ts";
+import { createModels, type ModelOptions } from "./app-models.ts";
+import { openStores } from "./app-stores.ts";
+import { toErrorData } from "./http/errors.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
 import { publicFetch } from "./net/public-fetch.ts";
-import { refuseForeignFolder } from "./skills/load.ts";
-import { SkillStore } from "./skills/store.ts";
-import { SessionStore } from "./sessions/store.ts";
-import { openState } from "./state/open.ts";
+import { BackgroundResponses } from "./responses/background.ts";
+import { ResponseStore } from "./responses/store.ts";
 
-export interface AppOptions {
-  readonly settings: Settings;
-  /** Private folder for unpacked libraries and the built-in model. */
-  readonly cacheDir: string;
-  /** Native log level for the engines. */
-  readonly verbosity: number;
+export interface AppOptions extends ModelOptions {
   /** Silence on a stream after which a comment is sent, milliseconds. */
   readonly keepAliveMs?: number;
-  readonly log: (line: string) => void;
-}
-
-/** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
-function engineOptions(model: ModelSettings, { settings, cacheDir, verbosity }: AppOptions): EngineOptions {
-  const { runtime, paged_attn: cache } = settings;
-  const template = model.chat_template ?? runtime.chat_template;
-  return {
-    ...(model.model_id === BUILTIN_MODEL_ID ? {} : { modelPath: model.model_id }),
-    cacheDir,
-    maxSeqs: runtime.max_seqs,
-    prefixesMax: runtime.prefix_cache_n,
-    ...(cache.context_len === undefined ? {} : { cells: cache.context_len }),
-    ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
-    ...(cache.memory_fraction === undefined ? {} : { cacheFraction: cache.memory_fraction }),
-    cacheType: cache.cache_type === "auto" ? "f16" : cache.cache_type,
-    unified: cache.mode !== "off",
-    ...(model.device.max_seq_len === undefined ? {} : { contextTokens: model.device.max_seq_len }),
-    ...(runtime.threads === undefined ? {} : { threads: runtime.threads }),
-    ...(runtime.threads_batch === undefined ? {} : { threadsBatch: runtime.threads_batch }),
-    batch: runtime.batch,
-    ubatch: runtime.ubatch,
-    ...(template === undefined ? {} : { chatTemplate: readFileSync(template, "utf8") }),
-    gpuLayers: model.device.cpu ? 0 : (model.device.device_layers ?? -1),
-    verbosity,
-  };
-}
-
-/** Starts an engine process for every configured model; loading goes on in the background. */
-export function startModels(options: AppOptions): Models {
-  const { settings, log } = options;
-  const served = settings.models.map((model) => ({
-    id: modelName(model),
-    engine: new EngineClient({
-      options: engineOptions(model, options),
-      openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
-      queueMax: settings.server.queue_max,
-      log: (line) => log(`${modelName(model)}: ${line}`),
-    }),
-  }));
-  return new Models(served, settings.default_model_id, settings.global.seed);
 }
 
 /** A server that answers. */
 export interface RunningServer {
   readonly models: Models;
+  /** Resolves when the models are loaded that are wanted from the start; rejects with the reason why one can't be. */
+  readonly loaded: Promise<void>;
   readonly port: number;
   /** Stops: no new requests, running ones finish up to a deadline, engines end. */
   close(): Promise<void>;
 }
 
-/** Why the server cannot start: a sentence for whoever started it. */
-export class StartError extends Error {
-  override readonly name = "StartError";
-}
-
 /** Listens at once and loads the models meanwhile. Throws StartError. */
 export function startServer(options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
-  const skills = skillsOf(options);
-  const state = stateOf(options);
   let draining = false;
-  let models: Models | undefined;
-  const generate: Generate = (request, signal) => served().generate(request, signal);
-  const files = new FileStore(state);
-  const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
+  const models = createModels(options);
+  const generate: Generate = (request, signal) => models.generate(request, signal);
+  const stores = openStores(options);
+  const { state, files, sessions, skills } = stores;
+  const converse = plainConverse({ generate, sessions, files, fetchFile: publicFetch() });
+  const responses = new ResponseStore(state);
+  const background = new BackgroundResponses({
+    converse,
+    store: responses,
+    failureOf: (thrown) => toErrorData(thrown, log),
+    clock: () => Math.floor(Date.now() / 1000),
+  });
   const app = createHttp({
     generate,
-    converse: plainConverse({ generate, sessions, files, fetchFile: publicFetch() }),
-    embed: (request, signal) => served().embed(request, signal),
+    converse,
+    responses,
+    background,
     files,
     sessions,
     skills,
-    models: () => served().list(),
+    embed: (request, signal) => models.embed(request, signal),
+    models: () => models.list(),
+    control: models,
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
     log,
@@ -114,45 +65,16 @@ export function startServer(options: AppOptions): RunningServer {
   });
   // The port comes first: if it is taken, no model has been loaded in vain.
   const server = listenOrSay(app, settings);
-  const sweeping = setInterval(() => {
-    state.sweep();
-    sessions.sweep();
-  }, STATE_SWEEP_MS);
-  const running = startModels(options);
-  models = running;
-  function served(): Models {
-    if (models === undefined) throw new Error("a request arrived before the models were set up");
-    return models;
-  }
   return {
-    models: running,
+    models,
+    loaded: models.loadAll(),
     port: server.port,
     close: async () => {
       draining = true;
-      clearInterval(sweeping);
-      await drain(server, running);
-      state.close();
+      await drain(server, models, background);
+      stores.close();
     },
   };
-}
-
-function skillsOf({ settings, log }: AppOptions): SkillStore {
-  const named = settings.runtime.skills_dir;
-  const folder = named ?? join(tmpdir(), `svc-skills-${userInfo().uid}`);
-  try {
-    if (named === undefined) refuseForeignFolder(folder);
-    return new SkillStore({ folder, log });
-  } catch (error) {
-    throw new StartError(`the skills cannot be read: ${reasonOf(error)}`, { cause: error });
-  }
-}
-
-function stateOf({ settings, log }: AppOptions): State {
-  try {
-    return openState(settings.server.state, log);
-  } catch (error) {
-    throw new StartError(reasonOf(error), { cause: error });
-  }
 }
 
 function listenOrSay(app: Parameters<typeof listen>[0], { server: { host, port } }: Settings): Listening {
@@ -166,17 +88,14 @@ function listenOrSay(app: Parameters<typeof listen>[0], { server: { host, port }
   }
 }
 
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /**
  * Waits for running requests up to the deadline, then ends everything. An answer that is complete may still be on its way
  * to a slow reader, and one that was not learns so from its last frame: both get their time before connections are cut.
  */
-async function drain(server: Listening, models: Models): Promise<void> {
+async function drain(server: Listening, models: Models, background: BackgroundResponses): Promise<void> {
   const deadline = performance.now() + DRAIN_MS;
   while (models.activeRuns() > 0 && performance.now() < deadline) await Bun.sleep(20);
+  await background.close();
   await models.stop();
   const leftMs = Math.max(FLUSH_MS, deadline - performance.now());
   await Promise.race([server.stop(false), Bun.sleep(leftMs)]);

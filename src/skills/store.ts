@@ -6,7 +6,7 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { SkillReference } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
-import { SKILL_VERSIONS_MAX, SKILLS_MAX } from "../core/limits.ts";
+import { SKILL_VERSIONS_MAX, STORED_SKILLS_MAX } from "../core/limits.ts";
 import type { Skills, SkillUpload, SkillVersion } from "../core/skills.ts";
 import type { Clock } from "../core/state.ts";
 import { shown } from "./invalid.ts";
@@ -41,7 +41,7 @@ export class SkillStore implements Skills {
   create(upload: SkillUpload): Promise<SkillVersion> {
     const skillId = `skill_${randomBytes(16).toString("hex")}`;
     return this.store(upload, async (version, staged) => {
-      if (this.skills.size >= SKILLS_MAX) throw full(`${SKILLS_MAX} skills`);
+      if (this.skills.size >= STORED_SKILLS_MAX) throw full(`${STORED_SKILLS_MAX} skills`);
       return this.place({ ...version, skillId, version: 1 }, staged);
     });
   }

@@ -3,13 +3,18 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { plainConverse } from "../../src/agent/plain.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import { inputFileName } from "../../src/core/input-file.ts";
 import type { State } from "../../src/core/state.ts";
 import { FileStore } from "../../src/files/store.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
+import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { publicFetch } from "../../src/net/public-fetch.ts";
+import { BackgroundResponses } from "../../src/responses/background.ts";
+import { ResponseStore } from "../../src/responses/store.ts";
 import { SessionStore } from "../../src/sessions/store.ts";
 import { SkillStore } from "../../src/skills/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
@@ -40,20 +45,50 @@ export function testStores(state: State = memoryState()) {
   return { files, sessions };
 }
 
+/** One model that does as it is told. */
+function obedientModel(): ModelControl {
+  let status: ModelStatus = "loaded";
+  const state = (name: string): ModelState => {
+    if (name !== "tiny") throw new ServiceError("model_not_found", `no ${name}`, { param: "model_id" });
+    return { id: "tiny", status };
+  };
+  const become = async (name: string, next: ModelStatus): Promise<ModelState> => {
+    state(name);
+    status = next;
+    return state(name);
+  };
+  return {
+    status: state,
+    unload: (name) => become(name, "unloaded"),
+    reload: (name) => become(name, "loaded"),
+  };
+}
+
 /** An application around a generate function. */
 export function testApp(
   generate: Generate = playing(answer("Hi")).generate,
   deps: Partial<HttpDeps> = {},
 ): TestApp {
   const logged: string[] = [];
-  const stores = testStores();
+  const state = memoryState();
+  const stores = testStores(state);
+  const converse = deps.converse ?? plainConverse({ generate, ...stores, fetchFile: publicFetch() });
+  const responses = deps.responses ?? new ResponseStore(state);
   const app = createHttp({
     generate,
-    converse: plainConverse({ generate, ...stores, fetchFile: publicFetch() }),
+    converse,
+    responses,
+    background: new BackgroundResponses({
+      converse,
+      store: responses,
+      failureOf: (thrown) => toErrorData(thrown, (line) => void logged.push(line)),
+      clock: () => Math.floor(Date.now() / 1000),
+    }),
     embed: countingEmbed,
     ...stores,
     skills: new SkillStore({ folder: noFolder, log: (line) => void logged.push(line) }),
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
+    control: obedientModel(),
     fingerprint: "svc-test",
     log: (line) => void logged.push(line),
     ...deps,
@@ -73,6 +108,16 @@ export function testApp(
 /** A smallest valid chat body. */
 export function chatBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return { messages: [{ role: "user", content: "Hello" }], ...extra };
+}
+
+/** A smallest valid messages body, as clients send it. */
+export function messagesBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { max_tokens: 64, ...chatBody(extra) };
+}
+
+/** A smallest valid body of the Responses dialect. */
+export function responsesBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { input: "Hello", ...extra };
 }
 
 /** A smallest valid completions body. */
