@@ -7,10 +7,13 @@ import type { Toolset } from "./agent/tool.ts";
 import { disabledToolset } from "./agent/tools/disabled.ts";
 import { fileToolset } from "./agent/tools/files.ts";
 import { pythonToolset } from "./agent/tools/python.ts";
-import { shellToolset, type ShellToolsetDeps } from "./agent/tools/shell.ts";
+import { type ResolvedSkills, shellToolset } from "./agent/tools/shell.ts";
 import type { Settings } from "./config/settings.ts";
-import type { Converse } from "./core/agent.ts";
+import type { Converse, SkillReference } from "./core/agent.ts";
 import type { Sessions } from "./core/sessions.ts";
+import type { Skills } from "./core/skills.ts";
+import { skillFolder } from "./exec/names.ts";
+import { skillsText } from "./skills/text.ts";
 import type { Tools } from "./tools.ts";
 
 export interface AgentOptions extends Pick<
@@ -21,7 +24,7 @@ export interface AgentOptions extends Pick<
   readonly tools: Tools;
   readonly sessions: Sessions;
   readonly approvals: Approvals;
-  readonly resolveSkills: ShellToolsetDeps["resolveSkills"];
+  readonly skills: Skills;
 }
 
 /** Answers conversations. */
@@ -33,7 +36,8 @@ export interface Agent {
 
 /** The loop over everything that it needs. Sessions that end take their interpreters and folders along. */
 export function createAgent(options: AgentOptions): Agent {
-  const { settings, tools, sessions, log, ...deps } = options;
+  const { settings, tools, skills: _, ...deps } = options;
+  const { sessions, log } = deps;
   const {
     max_tool_rounds: maxToolRounds,
     tool_dispatch_url: url,
@@ -42,8 +46,6 @@ export function createAgent(options: AgentOptions): Agent {
   let active = 0;
   const converse = agentConverse({
     ...deps,
-    sessions,
-    log,
     toolsets: toolsetsOf(options),
     permission: settings.runtime.agent_permission,
     ...(maxToolRounds === undefined ? {} : { maxToolRounds }),
@@ -61,7 +63,7 @@ export function createAgent(options: AgentOptions): Agent {
 }
 
 /** The server's tools, in the order in which models are shown them. */
-function toolsetsOf({ tools, files, resolveSkills }: AgentOptions): readonly Toolset[] {
+function toolsetsOf({ tools, files, skills }: AgentOptions): readonly Toolset[] {
   const { python, shell, protection } = tools;
   const canMakeFiles = python !== undefined || shell !== undefined;
   return [
@@ -70,9 +72,19 @@ function toolsetsOf({ tools, files, resolveSkills }: AgentOptions): readonly Too
       : pythonToolset(python, protection),
     shell === undefined || protection === undefined
       ? disabledToolset("shell")
-      : shellToolset({ shell, protection, resolveSkills }),
+      : shellToolset({ shell, protection, resolveSkills: (references) => resolved(skills, references) }),
     disabledToolset("search"),
     ...(canMakeFiles ? [] : [disabledToolset("files")]),
     fileToolset(files),
   ];
+}
+
+/** Skills as the shell mounts them, and what the model is told of them. */
+function resolved(skills: Skills, references: readonly SkillReference[]): ResolvedSkills {
+  const versions = references.map((reference, index) => skills.resolve(reference, `skills[${index}]`));
+  const systemText = skillsText(versions.map((skill) => ({ skill, folder: skillFolder(skill.name) })));
+  return {
+    skills: versions.map(({ name, dir }) => ({ name, dir })),
+    ...(systemText === undefined ? {} : { systemText }),
+  };
 }

@@ -1,94 +1,36 @@
 // The composition root: builds engines and the HTTP application from settings. Everything is handed what it needs here;
 // nothing else knows who works with whom.
 
-import { readFileSync } from "node:fs";
-import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { Approvals } from "./agent/approvals.ts";
 import { createAgent } from "./app-agent.ts";
-import { modelName } from "./config/model-name.ts";
-import { processEnvironment } from "./config/sources.ts";
-import { inputFileName } from "./core/input-file.ts";
-import { DRAIN_MS, FLUSH_MS, STATE_SWEEP_MS } from "./core/limits.ts";
-import { ServiceError } from "./core/error.ts";
+import type { Settings } from "./config/settings.ts";
+import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import type { Generate } from "./core/run.ts";
-import type { State } from "./core/state.ts";
+import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
-import { EngineClient } from "./engine/client.ts";
-import { spawnEngine } from "./engine/host.ts";
-import { Models } from "./engine/models.ts";
-import type { EngineOptions } from "./engine/protocol.ts";
-import { FileStore } from "./files/store.ts";
+import type { Models } from "./engine/models.ts";
+import { createModels, type ModelOptions } from "./app-models.ts";
+import { openStores } from "./app-stores.ts";
 import { toErrorData } from "./http/errors.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
 import { publicFetch } from "./net/public-fetch.ts";
 import { BackgroundResponses } from "./responses/background.ts";
 import { ResponseStore } from "./responses/store.ts";
-import { SessionStore } from "./sessions/store.ts";
-import { openState } from "./state/open.ts";
 import { openTools, type Tools } from "./tools.ts";
 
-export interface AppOptions {
-  readonly settings: Settings;
-  /** Private folder for unpacked libraries and the built-in model. */
-  readonly cacheDir: string;
-  /** Native log level for the engines. */
-  readonly verbosity: number;
+export interface AppOptions extends ModelOptions {
   /** Silence on a stream after which a comment is sent, milliseconds. */
   readonly keepAliveMs?: number;
-  readonly log: (line: string) => void;
-}
-
-/** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
-function engineOptions(model: ModelSettings, { settings, cacheDir, verbosity }: AppOptions): EngineOptions {
-  const { runtime, paged_attn: cache } = settings;
-  const template = model.chat_template ?? runtime.chat_template;
-  return {
-    ...(model.model_id === BUILTIN_MODEL_ID ? {} : { modelPath: model.model_id }),
-    cacheDir,
-    maxSeqs: runtime.max_seqs,
-    prefixesMax: runtime.prefix_cache_n,
-    ...(cache.context_len === undefined ? {} : { cells: cache.context_len }),
-    ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
-    ...(cache.memory_fraction === undefined ? {} : { cacheFraction: cache.memory_fraction }),
-    cacheType: cache.cache_type === "auto" ? "f16" : cache.cache_type,
-    unified: cache.mode !== "off",
-    ...(model.device.max_seq_len === undefined ? {} : { contextTokens: model.device.max_seq_len }),
-    ...(runtime.threads === undefined ? {} : { threads: runtime.threads }),
-    ...(runtime.threads_batch === undefined ? {} : { threadsBatch: runtime.threads_batch }),
-    batch: runtime.batch,
-    ubatch: runtime.ubatch,
-    ...(template === undefined ? {} : { chatTemplate: readFileSync(template, "utf8") }),
-    gpuLayers: model.device.cpu ? 0 : (model.device.device_layers ?? -1),
-    verbosity,
-  };
-}
-
-/** Starts an engine process for every configured model; loading goes on in the background. */
-export function startModels(options: AppOptions): Models {
-  const { settings, log } = options;
-  const served = settings.models.map((model) => ({
-    id: modelName(model),
-    engine: new EngineClient({
-      options: engineOptions(model, options),
-      openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
-      queueMax: settings.server.queue_max,
-      log: (line) => log(`${modelName(model)}: ${line}`),
-    }),
-  }));
-  return new Models(served, settings.default_model_id, settings.global.seed);
 }
 
 /** A server that answers. */
 export interface RunningServer {
   readonly models: Models;
+  /** Resolves when the models are loaded that are wanted from the start; rejects with the reason why one can't be. */
+  readonly loaded: Promise<void>;
   readonly port: number;
   /** Stops: no new requests, running ones finish up to a deadline, engines end. */
   close(): Promise<void>;
-}
-
-/** Why the server cannot start: a sentence for whoever started it. */
-export class StartError extends Error {
-  override readonly name = "StartError";
 }
 
 /** Tries the tools out, listens, and loads the models meanwhile. Rejects with StartError. */
@@ -104,28 +46,15 @@ export async function startServer(options: AppOptions): Promise<RunningServer> {
 
 function startWith(tools: Tools, options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
-  const state = stateOf(options);
-  const approvals = new Approvals();
   let draining = false;
-  let models: Models | undefined;
-  const generate: Generate = (request, signal) => served().generate(request, signal);
-  const files = new FileStore(state);
-  const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
-  const agent = createAgent({
-    settings,
-    tools,
-    sessions,
-    approvals,
-    generate,
-    files,
-    fetchFile: publicFetch(),
-    resolveSkills: (references) => {
-      if (references.length === 0) return { skills: [] };
-      throw new ServiceError("capability_disabled", "this server keeps no skills");
-    },
-    contextTokens: (model) => served().contextTokens(model),
-    log,
-  });
+  const models = createModels(options);
+  const generate: Generate = (request, signal) => models.generate(request, signal);
+  const stores = openStores(options);
+  const { state, files, sessions, skills } = stores;
+  const approvals = new Approvals();
+  const contextTokens = (model: string) => models.contextTokens(model);
+  const surroundings = { settings, tools, files, sessions, skills, approvals, contextTokens, log };
+  const agent = createAgent({ ...surroundings, generate, fetchFile: publicFetch() });
   const { converse } = agent;
   const responses = new ResponseStore(state);
   const background = new BackgroundResponses({
@@ -140,10 +69,12 @@ function startWith(tools: Tools, options: AppOptions): RunningServer {
     answerApproval: approvals.answer,
     responses,
     background,
-    embed: (request, signal) => served().embed(request, signal),
     files,
     sessions,
-    models: () => served().list(),
+    skills,
+    embed: (request, signal) => models.embed(request, signal),
+    models: () => models.list(),
+    control: models,
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
     log,
@@ -151,28 +82,18 @@ function startWith(tools: Tools, options: AppOptions): RunningServer {
   });
   // The port comes first: if it is taken, no model has been loaded in vain.
   const server = listenOrSay(app, settings);
-  const sweeping = setInterval(() => {
-    state.sweep();
-    sessions.sweep();
-  }, STATE_SWEEP_MS);
-  const running = startModels(options);
-  models = running;
-  function served(): Models {
-    if (models === undefined) throw new Error("a request arrived before the models were set up");
-    return models;
-  }
   return {
-    models: running,
+    models,
+    loaded: models.loadAll(),
     port: server.port,
     close: async () => {
       draining = true;
-      clearInterval(sweeping);
-      const isBusy = () => running.activeRuns() + agent.activeAnswers() > 0;
+      const isBusy = () => models.activeRuns() + agent.activeAnswers() > 0;
       await drain(server, isBusy, async () => {
         await background.close();
-        await Promise.all([running.stop(), tools.close()]);
+        await Promise.all([models.stop(), tools.close()]);
       });
-      state.close();
+      stores.close();
     },
   };
 }
@@ -180,14 +101,6 @@ function startWith(tools: Tools, options: AppOptions): RunningServer {
 async function toolsOf({ settings, log }: AppOptions): Promise<Tools> {
   try {
     return await openTools(settings, log);
-  } catch (error) {
-    throw new StartError(reasonOf(error), { cause: error });
-  }
-}
-
-function stateOf({ settings, log }: AppOptions): State {
-  try {
-    return openState(settings.server.state, log);
   } catch (error) {
     throw new StartError(reasonOf(error), { cause: error });
   }
@@ -202,10 +115,6 @@ function listenOrSay(app: Parameters<typeof listen>[0], { server: { host, port }
     const message = `cannot listen on ${host}:${port}: ${reason}. Choose another with --port.`;
     throw new StartError(message, { cause: error });
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /**

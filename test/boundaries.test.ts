@@ -38,6 +38,7 @@ const RULES: readonly Rule[] = [
   { from: "src/state/", may: ["src/core/"] },
   { from: "src/files/", may: ["src/core/"] },
   { from: "src/sessions/", may: ["src/core/"] },
+  { from: "src/skills/", may: ["src/core/"] },
   // Ways out to the internet.
   { from: "src/net/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
@@ -45,24 +46,38 @@ const RULES: readonly Rule[] = [
   { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
   // Responses that outlive their request are kept and worked on in their own words, without HTTP.
   { from: "src/responses/", may: ["src/core/", "src/dialects/responses/"] },
-  {
-    from: "src/http/",
-    may: ["src/core/", "src/dialects/"],
-    types: ["src/responses/"],
-  },
-  { from: "src/cli/", may: ["src/core/", "src/config/"] },
+  { from: "src/hub/", may: ["src/core/"] },
+  { from: "src/http/", may: ["src/core/", "src/dialects/"], types: ["src/responses/"] },
+  { from: "src/cli/", may: ["src/core/", "src/config/", "src/hub/"] },
   {
     from: "src/app.ts",
-    may: ["config", "agent", "engine", "files", "http", "net", "responses", "sessions", "state"]
+    may: ["config", "agent", "engine", "http", "net", "responses"]
       .map((folder) => `src/${folder}/`)
-      .concat("src/core/", "src/app-agent.ts", "src/tools.ts"),
+      .concat("src/core/", "src/app-agent.ts", "src/app-models.ts", "src/app-stores.ts", "src/tools.ts"),
   },
-  { from: "src/app-agent.ts", may: ["src/core/", "src/config/", "src/agent/"], types: ["src/tools.ts"] },
+  {
+    from: "src/app-agent.ts",
+    may: ["src/core/", "src/config/", "src/agent/", "src/exec/names.ts", "src/skills/text.ts"],
+    types: ["src/tools.ts"],
+  },
   { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
+  {
+    from: "src/app-stores.ts",
+    may: ["src/core/", "src/config/", "src/files/", "src/sessions/", "src/skills/", "src/state/"],
+  },
+  { from: "src/app-models.ts", may: ["src/core/", "src/config/", "src/engine/", "src/hub/"] },
   // One executable, two processes: main.ts has the commands of both.
   {
     from: "src/main.ts",
-    may: ["src/core/", "src/config/", "src/cli/", "src/app.ts", "src/worker/main.ts"],
+    may: [
+      "src/core/",
+      "src/config/",
+      "src/cli/",
+      "src/hub/",
+      "src/app.ts",
+      "src/app-models.ts",
+      "src/worker/main.ts",
+    ],
   },
   // The executable's first file: it loads as little as it can.
   { from: "src/entry.ts", may: ["src/core/launcher.ts", "src/main.ts", "ffi/sandbox-launcher.ts"] },
@@ -89,10 +104,22 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@elysiajs/swagger": ["src/http/"],
   "swagger-ui-dist": ["src/http/"],
   "@fastify/busboy": ["src/http/"],
-  "@sinclair/typebox": ["src/core/", "src/config/", "src/dialects/", "src/agent/", "src/exec/", "src/http/"],
+  yaml: ["src/skills/"],
+  yauzl: ["src/skills/"],
+  "@sinclair/typebox": [
+    "src/core/",
+    "src/config/",
+    "src/dialects/",
+    "src/agent/",
+    "src/exec/",
+    "src/http/",
+    "src/skills/",
+  ],
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],
+  "@huggingface/hub": ["src/hub/"],
+  "cli-progress": ["src/cli/"],
 };
 
 interface Words {
@@ -236,6 +263,8 @@ describe("a violation is found", () => {
     ["src/http/routes/x.ts", 'import { Models } from "../../engine/models.ts";'],
     ["src/cli/x.ts", 'import "../http/server.ts";'],
     ["src/cli/x.ts", 'import { Type } from "@sinclair/typebox";'],
+    ["src/engine/x.ts", 'import { fetchModel } from "../hub/fetch-model.ts";'],
+    ["src/config/x.ts", 'import { listFiles } from "@huggingface/hub";'],
     ["src/http/x.ts", 'import { dlopen } from "bun:ffi";'],
     ["src/engine/x.ts", 'import { Elysia } from "elysia";'],
     ["src/core/x.ts", 'import lodash from "lodash";'],

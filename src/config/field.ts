@@ -25,12 +25,14 @@ export interface Facts {
   readonly aliases?: readonly string[];
   /** The value names a file; a relative one starts at the folder of the file that says so. */
   readonly isPath?: true;
-  /** The value names a folder, which is made where it is missing; a relative one starts as with `isPath`. */
+  /** The value names a folder, which is made when it is needed; relative ones as with isPath. */
   readonly isFolder?: true;
   /** The value may name a file after this word, as `sqlite:` does; a relative one starts as with `isPath`. */
   readonly pathAfter?: string;
   /** What a text must look like: a pattern, and words to be read after "is not". */
   readonly form?: { readonly pattern: string; readonly words: string };
+  /** The value may hold a secret: it is never printed. */
+  readonly isSecret?: true;
   /** Stands in the example file where there is no default. */
   readonly example?: string | number | boolean;
   /** A list of tables is a section with rows of its own, not one value. */

@@ -46,6 +46,28 @@ export const INPUT_FILE_BYTES_MAX = 64 * 1024 * 1024;
 export const INPUT_FILES_MAX = 64;
 /** Characters of all previews of one request. Spec: Limits. */
 export const REQUEST_PREVIEW_CHARS_MAX = 32_768;
+/** Skills, and versions of one. */
+export const STORED_SKILLS_MAX = 1024;
+export const SKILL_VERSIONS_MAX = 1024;
+/** Items of one page of a paged list, and the most that may be asked for. */
+export const SKILLS_PAGE = 20;
+export const SKILLS_PAGE_MAX = 100;
+/** Files of a skill, bytes of one and of all, unpacked. Spec: agent runtime. */
+export const SKILL_ENTRIES_MAX = 500;
+export const SKILL_FILE_BYTES_MAX = 50 * 1024 * 1024;
+export const SKILL_BYTES_MAX = 200 * 1024 * 1024;
+/** Characters of a path in a skill, and how many names it may have. */
+export const SKILL_PATH_CHARS_MAX = 1024;
+export const SKILL_PATH_DEPTH_MAX = 32;
+/** Characters of a SKILL.md's head, and of what it says. */
+export const SKILL_HEAD_CHARS_MAX = 65_536;
+export const SKILL_NAME_CHARS_MAX = 256;
+export const SKILL_DESCRIPTION_CHARS_MAX = 8192;
+/** Depth and lines of the file tree that the model is shown of a skill. */
+export const SKILL_TREE_DEPTH_MAX = 4;
+export const SKILL_TREE_LINES_MAX = 80;
+/** Age at which an unfinished upload is taken for a forgotten one, milliseconds. */
+export const SKILL_LEFTOVER_MS = 60 * 60 * 1000;
 /** Time to fetch what an address names, milliseconds, and redirects that are followed. */
 export const FETCH_MS = 30_000;
 export const FETCH_REDIRECTS_MAX = 3;
@@ -155,3 +177,19 @@ export const PRODUCED_FILE_BYTES_MAX = 256 * 1024 * 1024;
 export const PRODUCED_BYTES_MAX = 512 * 1024 * 1024;
 /** Time the start-up checks of Python and the shell may take, milliseconds. */
 export const EXEC_PROBE_MS = 20_000;
+/** Time the model hub gets to answer a question, and a download to bring its next bytes, milliseconds. */
+export const HUB_ANSWER_MS = 30_000;
+export const DOWNLOAD_STALL_MS = 30_000;
+/** Tries of a download in a row that bring nothing, first pause between them, and the longest, milliseconds. */
+export const DOWNLOAD_TRIES = 5;
+export const DOWNLOAD_RETRY_MS = 1_000;
+export const DOWNLOAD_RETRY_MS_MAX = 30_000;
+/** Addresses that a download may be passed on to. */
+export const DOWNLOAD_REDIRECTS_MAX = 5;
+/** A download's lock is renewed and looked at this often, and abandoned when it was not renewed for so long, milliseconds. */
+export const LOCK_BEAT_MS = 500;
+export const LOCK_STALE_MS = 15_000;
+/** Time after a failed load during which requests are told so instead of trying again, milliseconds. */
+export const FAILED_LOAD_MS = 5_000;
+/** Time between two lines of the log about a download, milliseconds. */
+export const DOWNLOAD_LOG_MS = 10_000;

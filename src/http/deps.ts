@@ -1,10 +1,11 @@
 // What the HTTP layer is given by the composition root. Routes see nothing else of the program.
 
-import type { ModelInfo } from "../core/model-info.ts";
 import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { Files } from "../core/files.ts";
+import type { ModelControl, ModelInfo } from "../core/model-info.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
+import type { Skills } from "../core/skills.ts";
 import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
 import type { LogLine } from "./errors.ts";
@@ -19,6 +20,7 @@ export interface HttpDeps {
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
   readonly files: Files;
+  readonly skills: Skills;
   readonly sessions: Pick<Sessions, "get" | "put" | "delete">;
   /** Responses that are kept. */
   readonly responses: ResponseStore;
@@ -26,6 +28,8 @@ export interface HttpDeps {
   readonly background: BackgroundResponses;
   /** Served models; the default model comes first. */
   readonly models: () => readonly ModelInfo[];
+  /** Loads and unloads them. */
+  readonly control: ModelControl;
   /** Names the build, as `system_fingerprint` in answers. */
   readonly fingerprint: string;
   readonly log: LogLine;

@@ -59,7 +59,7 @@ export class ApiComponents {
     };
   }
 
-  /** Responses of a JSON route; of an array the items are named. */
+  /** Responses of a JSON route; of arrays and unions the members are named. */
   answers(description: string, schema: TSchema) {
     return {
       200: { description, content: { "application/json": { schema: this.shape(schema) } } },
@@ -82,7 +82,8 @@ export class ApiComponents {
   }
 
   private shape(schema: TSchema): object {
-    return KindGuard.IsArray(schema) ? { type: "array", items: this.ref(schema.items) } : this.ref(schema);
+    if (KindGuard.IsArray(schema)) return { type: "array", items: this.ref(schema.items) };
+    return KindGuard.IsUnion(schema) ? { anyOf: schema.anyOf.map((one) => this.ref(one)) } : this.ref(schema);
   }
 
   private error() {

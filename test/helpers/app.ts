@@ -1,8 +1,12 @@
 // The HTTP application in process, without sockets.
 
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Approvals } from "../../src/agent/approvals.ts";
 import { agentConverse } from "../../src/agent/loop.ts";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import { inputFileName } from "../../src/core/input-file.ts";
 import type { State } from "../../src/core/state.ts";
@@ -11,11 +15,15 @@ import type { HttpDeps } from "../../src/http/deps.ts";
 import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { publicFetch } from "../../src/net/public-fetch.ts";
-import { SessionStore } from "../../src/sessions/store.ts";
 import { BackgroundResponses } from "../../src/responses/background.ts";
 import { ResponseStore } from "../../src/responses/store.ts";
+import { SessionStore } from "../../src/sessions/store.ts";
+import { SkillStore } from "../../src/skills/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { answer, playing } from "./run-events.ts";
+
+/** Where the skills of an application would lie that has none. */
+const noFolder = join(tmpdir(), "svc-test-no-skills");
 
 export interface TestApp {
   /** A request to a path; the host must have an ordinary length or the framework misreads the path. */
@@ -39,13 +47,33 @@ export function testStores(state: State = memoryState()) {
   return { files, sessions };
 }
 
+/** One model that does as it is told. */
+function obedientModel(): ModelControl {
+  let status: ModelStatus = "loaded";
+  const state = (name: string): ModelState => {
+    if (name !== "tiny") throw new ServiceError("model_not_found", `no ${name}`, { param: "model_id" });
+    return { id: "tiny", status };
+  };
+  const become = async (name: string, next: ModelStatus): Promise<ModelState> => {
+    state(name);
+    status = next;
+    return state(name);
+  };
+  return {
+    status: state,
+    unload: (name) => become(name, "unloaded"),
+    reload: (name) => become(name, "loaded"),
+  };
+}
+
 /** An application around a generate function. */
 export function testApp(
   generate: Generate = playing(answer("Hi")).generate,
   deps: Partial<HttpDeps> = {},
 ): TestApp {
   const logged: string[] = [];
-  const stores = testStores();
+  const state = memoryState();
+  const stores = testStores(state);
   const log = (line: string) => void logged.push(line);
   const approvals = new Approvals();
   const converse =
@@ -60,7 +88,7 @@ export function testApp(
       contextTokens: async () => undefined,
       log,
     });
-  const responses = deps.responses ?? new ResponseStore(memoryState());
+  const responses = deps.responses ?? new ResponseStore(state);
   const app = createHttp({
     generate,
     converse,
@@ -74,7 +102,9 @@ export function testApp(
     }),
     embed: countingEmbed,
     ...stores,
+    skills: new SkillStore({ folder: noFolder, log: log }),
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
+    control: obedientModel(),
     fingerprint: "svc-test",
     log,
     ...deps,

@@ -53,11 +53,16 @@ describe("the OpenAPI document", () => {
       "/v1/messages",
       "/v1/messages/count_tokens",
       "/v1/models",
+      "/v1/models/reload",
+      "/v1/models/status",
+      "/v1/models/unload",
       "/v1/responses",
       "/v1/responses/{response_id}",
       "/v1/responses/{response_id}/cancel",
       "/v1/responses/{response_id}/input_items",
       "/v1/sessions/{session_id}",
+      "/v1/skills",
+      "/v1/skills/{skill_id}/versions",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
       requestBody: {
