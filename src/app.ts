@@ -2,7 +2,7 @@
 // nothing else knows who works with whom.
 
 import { Approvals } from "./agent/approvals.ts";
-import { createAgent } from "./app-agent.ts";
+import { createAgent, toolLine } from "./app-agent.ts";
 import type { Settings } from "./config/settings.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import type { Generate } from "./core/run.ts";
@@ -29,6 +29,8 @@ export interface RunningServer {
   /** Resolves when the models are loaded that are wanted from the start; rejects with the reason why one can't be. */
   readonly loaded: Promise<void>;
   readonly port: number;
+  /** What models can do here, for the operator. */
+  readonly toolLine: string | undefined;
   /** Stops: no new requests, running ones finish up to a deadline, engines end. */
   close(): Promise<void>;
 }
@@ -86,8 +88,10 @@ function startWith(tools: Tools, options: AppOptions): RunningServer {
     models,
     loaded: models.loadAll(),
     port: server.port,
+    toolLine: toolLine(tools, settings),
     close: async () => {
       draining = true;
+      approvals.close();
       const isBusy = () => models.activeRuns() + agent.activeAnswers() > 0;
       await drain(server, isBusy, async () => {
         await background.close();
