@@ -1,6 +1,7 @@
 // How much lies in a folder.
 
-import { lstat, readdir, statfs } from "node:fs/promises";
+import { statfsSync } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
 
 export interface FolderSize {
   /** What the files take on the disk. */
@@ -33,7 +34,7 @@ export async function folderSize(folder: string, enough: FolderSize): Promise<Fo
 }
 
 /** Bytes that the folder's disk has left for ordinary users. */
-export async function freeBytes(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
+export function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
   return bavail * bsize;
 }
