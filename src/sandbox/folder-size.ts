@@ -33,8 +33,12 @@ export async function folderSize(folder: string, enough: FolderSize): Promise<Fo
   return { bytes, entries };
 }
 
-/** Bytes that the folder's disk has left for ordinary users. */
+/** Bytes that the folder's disk has left for ordinary users; without end where the folder is gone. */
 export function freeBytes(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder);
-  return bavail * bsize;
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
