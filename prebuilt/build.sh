@@ -29,6 +29,9 @@ build_llama() {
     # Not `npm ci`: it insists on lock entries for every platform's optional binaries, which are not wanted here.
     (cd "$here/source" && npm install --no-save --ignore-scripts --omit=optional --no-audit --no-fund --loglevel=error)
     [ -d "$source" ] || git clone --quiet "$here/source/node_modules/node-llama-cpp/llama/gitRelease.bundle" "$source"
+    for patch in "$here"/patches/*.patch; do # each says why
+        git -C "$source" apply --reverse --check "$patch" 2>/dev/null || git -C "$source" apply "$patch"
+    done
     # GGML_BACKEND_DL + ALL_VARIANTS: the best CPU kernels are picked at run time. OpenMP: its barrier sleeps instead of
     # spinning, which keeps a busy machine usable. No RPATH and no build paths in the files.
     map="-ffile-prefix-map=$source=llama.cpp"

@@ -39,7 +39,7 @@ function abiOf(header: string): string {
 function llamaRelease(): string {
   const lock = JSON.parse(readFileSync(join(import.meta.dir, "source/package-lock.json"), "utf8"));
   const version = lock.packages["node_modules/node-llama-cpp"].version;
-  return `llama.cpp as bundled in node-llama-cpp ${version}`;
+  return `llama.cpp as bundled in node-llama-cpp ${version}, with prebuilt/patches`;
 }
 
 function llguidanceRelease(): string {
