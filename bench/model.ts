@@ -17,7 +17,7 @@ import {
   writeGguf,
   type Field,
   type Tensor,
-} from "./gguf.ts";
+} from "../src/gguf/gguf.ts";
 import { CACHE, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 

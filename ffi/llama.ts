@@ -5,6 +5,7 @@ import { cpus, freemem } from "node:os";
 import { readFileSync } from "node:fs";
 import { ServiceError } from "../src/core/error.ts";
 import type { Prompt } from "../src/core/run.ts";
+import { assert } from "../src/core/assert.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
 import type { CacheType, EngineInfo, EngineOptions } from "../src/engine/protocol.ts";
 import type {
@@ -18,6 +19,7 @@ import type {
   SamplerHandle,
   SlotId,
 } from "../src/worker/backend.ts";
+import { type AdapterId, BASE_MODEL } from "../src/core/adapter.ts";
 import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
@@ -155,6 +157,8 @@ export class LlamaBackend implements Backend {
   private readonly meta: ModelInfo;
   private readonly computeThreads: number;
   private embedding: LlamaEmbedder | undefined;
+  private readonly adapters = new Map<AdapterId, Handle>();
+  private nextAdapter: AdapterId = BASE_MODEL + 1;
   private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
@@ -262,6 +266,29 @@ export class LlamaBackend implements Backend {
     };
   }
 
+  selectAdapter(adapter: AdapterId): void {
+    const handle = adapter === BASE_MODEL ? null : this.adapters.get(adapter);
+    assert(handle !== undefined, "an adapter is selected that is not loaded");
+    this.native.svc_context_adapter(this.context, handle);
+  }
+
+  /** Loads a GGUF adapter. Throws ServiceError(invalid_adapter) when it does not fit the model. */
+  loadAdapter(path: string): AdapterId {
+    const handle = this.native.svc_adapter_load(this.model, cText(path));
+    if (handle === null) throw new ServiceError("invalid_adapter", nativeText(this.native.svc_last_error()));
+    const adapter = this.nextAdapter++;
+    this.adapters.set(adapter, handle);
+    return adapter;
+  }
+
+  /** Frees an adapter, which must not be selected. */
+  freeAdapter(adapter: AdapterId): void {
+    const handle = this.adapters.get(adapter);
+    if (handle === undefined) return;
+    this.adapters.delete(adapter);
+    this.native.svc_adapter_free(handle);
+  }
+
   cutSlot(slot: SlotId, from: number): boolean {
     return this.native.svc_sequence_remove(this.context, slot, from, -1) === 1;
   }
@@ -338,6 +365,7 @@ export class LlamaBackend implements Backend {
     this.embedding?.close();
     this.templates.close();
     this.native.svc_context_free(this.context);
+    for (const handle of this.adapters.values()) this.native.svc_adapter_free(handle);
     this.native.svc_model_free(this.model);
   }
 }

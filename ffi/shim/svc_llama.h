@@ -100,6 +100,17 @@ SVC_API const float * svc_logits(void * context, int32_t i);
 // on and pooling 0. 0, or -1: a row has none, sum may be partly filled.
 SVC_API int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * row, float * sum);
 
+// ---- LoRA adapters -------------------------------------------------------------------------------------------
+
+// Loads the GGUF adapter at `path` for the model. NULL when it can't be read or does not fit the model. The adapter must
+// be freed before the model.
+SVC_API void * svc_adapter_load(void * model, const char * path);
+// No context may have it selected any more.
+SVC_API void svc_adapter_free(void * adapter);
+// Sends the rows of all later decodes through the adapter; NULL for none. Changing it makes the next decode slower by the
+// planning of a graph, so let steps with the same adapter follow each other. 0, or -1: nothing has changed.
+SVC_API int32_t svc_context_adapter(void * context, void * adapter);
+
 // ---- sampling ------------------------------------------------------------------------------------------------
 
 // params: f32 columns: 0 temperature (0 = greedy), 1 top_p (1 = off), 2 min_p (0 = off), 3 top_k (0 = off),

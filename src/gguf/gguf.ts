@@ -1,4 +1,4 @@
-// Reads the metadata of a GGUF file and writes new GGUF files, as far as the bench needs it. Format: ggml/docs/gguf.md in
+// Reads the metadata of a GGUF file and writes new GGUF files: converted adapters, the bench's models. Format: ggml/docs/gguf.md in
 // the llama.cpp source (version 3, little-endian, data aligned to 32 bytes).
 //
 // Why our own: the maintained npm package, @huggingface/gguf, reads and re-serialises metadata but writes no tensors, and
@@ -12,6 +12,8 @@ export const FIELD = { u32: 4, i32: 5, f32: 6, string: 8, array: 9, u64: 10 } as
 export const TENSOR = { f32: 0, f16: 1 } as const;
 
 const ALIGNMENT = 32;
+/** Behind magic, version and the two counts. */
+const FIELDS_AT = 24;
 // Bytes of one value by type number; strings (8) and arrays (9) say their own length.
 const FIXED_BYTES: Readonly<Record<number, number>> = {
   0: 1,
@@ -43,22 +45,46 @@ export interface Tensor {
   readonly chunks: () => Iterable<Uint8Array>;
 }
 
+/** The bytes given end before the header does. */
+export class TruncatedGgufError extends Error {
+  constructor() {
+    super("the GGUF file ends within its header");
+    this.name = "TruncatedGgufError";
+  }
+}
+
 /** Metadata fields of a GGUF file in file order. Throws on anything that is not GGUF 2 or 3. */
 export function readFields(file: Uint8Array): Field[] {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
-  const version = view.getUint32(4, true);
+  const version = file.length < 24 ? 0 : view.getUint32(4, true);
   if (text(file.subarray(0, 4)) !== "GGUF" || (version !== 2 && version !== 3)) {
     throw new Error("not a GGUF file of version 2 or 3");
   }
+  try {
+    return fieldsOf(file, view);
+  } catch (error) {
+    if (error instanceof RangeError) throw new TruncatedGgufError();
+    throw error;
+  }
+}
+
+/** Offset of what follows the metadata: the list of tensors. */
+export function fieldsEnd(file: Uint8Array, fields: readonly Field[]): number {
+  const last = fields.at(-1);
+  return last === undefined ? FIELDS_AT : last.raw.byteOffset - file.byteOffset + last.raw.byteLength;
+}
+
+function fieldsOf(file: Uint8Array, view: DataView): Field[] {
   const count = Number(view.getBigUint64(16, true));
   const fields: Field[] = [];
-  let at = 24;
+  let at = FIELDS_AT;
   for (let index = 0; index < count; index++) {
     const keyBytes = Number(view.getBigUint64(at, true));
     const key = text(file.subarray(at + 8, at + 8 + keyBytes));
     const typeAt = at + 8 + keyBytes;
     const type = view.getUint32(typeAt, true);
     const end = valueEnd(view, typeAt + 4, type);
+    if (end > file.length) throw new TruncatedGgufError();
     fields.push({ key, type, raw: file.subarray(typeAt + 4, end) });
     at = end;
   }

@@ -10,7 +10,7 @@ import {
   u32Field,
   writeGguf,
   type Field,
-} from "../../bench/gguf.ts";
+} from "../../src/gguf/gguf.ts";
 import { normalSource } from "../../bench/random.ts";
 
 const DEMO_MODEL = join(import.meta.dir, "../../demo-model/tiny.gguf");
