@@ -10,6 +10,7 @@ import { formatProblems } from "./config/problem.ts";
 import { type Loaded, loadSettings } from "./config/resolve.ts";
 import { showSettings } from "./config/show.ts";
 import { unreachable } from "./core/assert.ts";
+import { convertMain } from "./lora/convert-process.ts";
 import { engineMain } from "./worker/main.ts";
 
 function complain(line: string): void {
@@ -152,6 +153,8 @@ async function execute(invocation: Invocation): Promise<number> {
       });
     case "engine":
       return engineMain();
+    case "convert-adapter":
+      return convertMain(invocation.args);
     case "print":
       process.stdout.write(invocation.text);
       return EXIT.ok;

@@ -39,7 +39,14 @@ const RULES: readonly Rule[] = [
   // One executable, two processes: main.ts is the entry of both.
   {
     from: "src/main.ts",
-    may: ["src/core/", "src/config/", "src/cli/", "src/app.ts", "src/worker/main.ts"],
+    may: [
+      "src/core/",
+      "src/config/",
+      "src/cli/",
+      "src/app.ts",
+      "src/worker/main.ts",
+      "src/lora/convert-process.ts",
+    ],
   },
   { from: "src/build.ts", may: [] },
   // ffi implements what the worker needs, so it knows those interfaces, and what the executable carries.

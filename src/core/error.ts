@@ -22,6 +22,15 @@ export const ERROR_TABLE = {
   internal_error: [500, "server_error"],
   model_unavailable: [503, "server_error"],
   invalid_adapter: [422, "invalid_request_error"],
+  adapter_not_found: [404, "not_found_error"],
+  adapter_exists: [409, "conflict_error"],
+  generation_mismatch: [409, "conflict_error"],
+  adapter_path_not_allowed: [403, "permission_error"],
+  adapter_too_large: [413, "invalid_request_error"],
+  adapter_load_in_progress: [429, "rate_limit_error"],
+  adapter_load_failed: [500, "server_error"],
+  adapter_storage_unavailable: [503, "server_error"],
+  lora_capacity_exceeded: [503, "capacity_error"],
   shutting_down: [503, "server_error"],
 } as const satisfies Record<string, readonly [number, string]>;
 

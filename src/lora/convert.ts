@@ -4,14 +4,14 @@
 import { lstatSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "../gguf/gguf.ts";
-import { type GgufHeader, integerOf, stringOf } from "../gguf/header.ts";
+import { type GgufHeader, integerOf, readHeader, stringOf } from "../gguf/header.ts";
 import { AdapterError } from "./adapter-error.ts";
 import { ARCHITECTURES, type Heads, permuteRows, type Target, targetOf } from "./names.ts";
 import { type LoraConfig, readPeftConfig } from "./peft.ts";
 import { type SafeTensor, Safetensors } from "./safetensors.ts";
 
-const WEIGHTS_FILE = "adapter_model.safetensors";
-const CONFIG_FILE = "adapter_config.json";
+export const WEIGHTS_FILE = "adapter_model.safetensors";
+export const CONFIG_FILE = "adapter_config.json";
 /** Far above any real one. */
 const CONFIG_BYTES_MAX = 1024 * 1024;
 
@@ -30,11 +30,25 @@ interface Pair {
   readonly b: SafeTensor;
 }
 
+/** What a GGUF adapter is. Throws an Error when the file is none. */
+export function describeAdapter(path: string): ConvertedAdapter {
+  const tensors = [...readHeader(path).tensors.values()];
+  const ranks = tensors.filter(({ name }) => name.endsWith(".lora_b")).map(({ shape }) => shape[0] ?? 0);
+  return {
+    rank: Math.max(0, ...ranks),
+    bytes: tensors.reduce((sum, { shape }) => sum + 4 * elements(shape), 0),
+  };
+}
+
+function elements(shape: readonly number[]): number {
+  return shape.reduce((product, axis) => product * axis, 1);
+}
+
 /**
  * Converts the adapter in `folder` for the model whose header is `base` and writes `output`, complete or not at all.
  * Throws AdapterError with one sentence that names the file, the module and what does not fit.
  */
-export function convertAdapter(folder: string, base: GgufHeader, output: string): ConvertedAdapter {
+export function convertAdapter(folder: string, base: GgufHeader, output: string): void {
   const config = readPeftConfig(readConfig(folder));
   const architecture = architectureOf(base);
   const weights = openWeights(folder);
@@ -51,13 +65,6 @@ export function convertAdapter(folder: string, base: GgufHeader, output: string)
     ];
     writeGguf(`${output}.part`, fields, tensors);
     renameSync(`${output}.part`, output);
-    return {
-      rank: Math.max(...modules.map(({ rank }) => rank)),
-      bytes: tensors.reduce(
-        (sum, { shape }) => sum + 4 * shape.reduce((product, axis) => product * axis, 1),
-        0,
-      ),
-    };
   } finally {
     weights.close();
   }
