@@ -158,7 +158,6 @@ export class LlamaBackend implements Backend {
   private readonly computeThreads: number;
   private embedding: LlamaEmbedder | undefined;
   private readonly adapters = new Map<AdapterId, Handle>();
-  private nextAdapter: AdapterId = BASE_MODEL + 1;
   private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
@@ -272,13 +271,16 @@ export class LlamaBackend implements Backend {
     this.native.svc_context_adapter(this.context, handle);
   }
 
-  /** Loads a GGUF adapter. Throws ServiceError(invalid_adapter) when it does not fit the model. */
-  loadAdapter(path: string): AdapterId {
+  /** Loads a GGUF adapter under an id that is free. Throws ServiceError(invalid_adapter) when it does not fit the model. */
+  loadAdapter(adapter: AdapterId, path: string): void {
+    assert(adapter !== BASE_MODEL && !this.adapters.has(adapter), "an adapter's id is free");
     const handle = this.native.svc_adapter_load(this.model, cText(path));
     if (handle === null) throw new ServiceError("invalid_adapter", nativeText(this.native.svc_last_error()));
-    const adapter = this.nextAdapter++;
     this.adapters.set(adapter, handle);
-    return adapter;
+  }
+
+  hasAdapter(adapter: AdapterId): boolean {
+    return adapter === BASE_MODEL || this.adapters.has(adapter);
   }
 
   /** Frees an adapter, which must not be selected. */

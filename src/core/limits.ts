@@ -35,6 +35,9 @@ export const FILES_IN_BODY_MAX = 64;
 export const SESSION_ID_CHARS_MAX = 256;
 /** Hosts in a search filter. Spec: Limits. */
 export const SEARCH_DOMAINS_MAX = 100;
+/** Characters of an adapter's alias, and bytes of a body that loads or unloads one. */
+export const ADAPTER_ALIAS_CHARS_MAX = 256;
+export const ADAPTER_BODY_BYTES_MAX = 64 * 1024;
 /** Messages in one conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */

@@ -6,4 +6,9 @@ export interface ModelInfo {
   readonly created: number;
   readonly ownedBy: string;
   readonly status: "loaded" | "unloaded" | "reloading";
+  /** Of an adapter: its base model. */
+  readonly parent?: string;
+  /** Public name of where it comes from; of an adapter: its alias. */
+  readonly root?: string;
+  readonly adapterGeneration?: string;
 }

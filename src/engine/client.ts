@@ -1,10 +1,12 @@
 // The serving process's half of one engine: starts it, restarts it when it dies, and turns its messages into the events
 // of each run. No policy about requests, no dialect.
 
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { ResidentAdapters } from "./adapters.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
 import type { EngineInfo, EngineOptions, FromEngine, RunId } from "./protocol.ts";
 
@@ -16,6 +18,8 @@ export interface EngineClientDeps {
   readonly openLink: OpenLink;
   /** Runs that may wait for a sequence, beyond those being computed. */
   readonly queueMax: number;
+  /** What the engine must hold besides its model. */
+  readonly adapters?: ResidentAdapters;
   readonly log: (line: string) => void;
 }
 
@@ -75,7 +79,11 @@ export class EngineClient {
    * Runs a request. The events end with exactly one terminal event, or without one when the signal was aborted. A run
    * that arrives while the engine is restarted waits for it.
    */
-  async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
+  async *generate(
+    request: RunRequest,
+    signal: AbortSignal,
+    adapter: AdapterId = BASE_MODEL,
+  ): AsyncGenerator<RunEvent> {
     try {
       await this.admit(signal);
     } catch (error) {
@@ -95,7 +103,7 @@ export class EngineClient {
     this.runs.set(id, queue);
     signal.addEventListener("abort", abort, { once: true });
     try {
-      this.link?.send({ type: "run", id, request });
+      this.link?.send({ type: "run", id, request, ...(adapter === BASE_MODEL ? {} : { adapter }) });
       yield* queue;
     } finally {
       signal.removeEventListener("abort", abort);
@@ -178,6 +186,7 @@ export class EngineClient {
       case "ready":
         this.info = message.info;
         this.state = "ready";
+        this.deps.adapters?.attach((command) => this.link?.send(command));
         this.lastError = undefined;
         this.settled.resolve();
         break;
@@ -186,6 +195,10 @@ export class EngineClient {
         this.lastError = message.error;
         if (this.info !== undefined) this.deps.log(message.error.message); // the first start is told by who waits for it
         void this.link?.stop();
+        break;
+      case "adapter_loaded":
+      case "adapter_failed":
+        this.deps.adapters?.receive(message);
         break;
       case "embedded":
         this.embeddings.get(message.id)?.resolve({
@@ -213,6 +226,7 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
+    this.deps.adapters?.detach();
     const wasReady = this.state === "ready";
     const error = this.state === "stopped" ? STOPPED : ENGINE_DIED;
     for (const [id] of this.runs) this.deliver(id, { type: "error", error });

@@ -1,6 +1,7 @@
 // Every message between the serving process and an engine process: plain JSON data. The only file both halves import
 // besides core/. One `events` message a step carries what all rows produced in it.
 
+import type { AdapterId } from "../core/adapter.ts";
 import type { ErrorData } from "../core/error.ts";
 import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
 
@@ -60,7 +61,12 @@ export interface EngineInfo {
 
 export type ToEngine =
   | { readonly type: "start"; readonly options: EngineOptions }
-  | { readonly type: "run"; readonly id: RunId; readonly request: RunRequest }
+  /** The adapter, where there is one, must have been loaded. */
+  | { readonly type: "run"; readonly id: RunId; readonly request: RunRequest; readonly adapter?: AdapterId }
+  /** Answered by `adapter_loaded` or `adapter_failed` of the same adapter. */
+  | { readonly type: "load_adapter"; readonly adapter: AdapterId; readonly file: string }
+  /** No run uses it any more. Not answered. */
+  | { readonly type: "free_adapter"; readonly adapter: AdapterId }
   /** Answered by `embedded` or `embed_failed` of the same id. */
   | { readonly type: "embed"; readonly id: RunId; readonly request: EmbedRequest }
   /** The caller has gone: stop within one step; nothing more is sent for this run. */
@@ -79,5 +85,7 @@ export type FromEngine =
       readonly promptTokens: number;
     }
   | { readonly type: "embed_failed"; readonly id: RunId; readonly error: ErrorData }
+  | { readonly type: "adapter_loaded"; readonly adapter: AdapterId }
+  | { readonly type: "adapter_failed"; readonly adapter: AdapterId; readonly error: ErrorData }
   /** events[i] belongs to runs[i]; in order for each run. */
   | { readonly type: "events"; readonly runs: readonly RunId[]; readonly events: readonly RunEvent[] };

@@ -1,6 +1,7 @@
 // What the HTTP layer is given by the composition root. Routes see nothing else of the program.
 
 import type { ModelInfo } from "../core/model-info.ts";
+import type { Adapters } from "../core/adapter.ts";
 import type { Converse } from "../core/agent.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { LogLine } from "./errors.ts";
@@ -12,6 +13,7 @@ export interface HttpDeps {
   readonly converse: Converse;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
+  readonly adapters: Adapters;
   /** Served models; the default model comes first. */
   readonly models: () => readonly ModelInfo[];
   /** Names the build, as `system_fingerprint` in answers. */

@@ -9,6 +9,7 @@ import { errorResponse, type RouteTable, routeTable, toServiceError, unroutedRes
 import { corsHook } from "./hooks/cors.ts";
 import { REQUEST_ID_HEADER, requestId } from "./hooks/request-id.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
+import { adapterRoutes } from "./routes/adapters.ts";
 import { chatRoutes } from "./routes/chat.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
@@ -41,6 +42,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(chatRoutes(deps, components))
     .use(completionRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
+    .use(adapterRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
   return app;

@@ -1,7 +1,14 @@
 // The adapters of one model: aliases that point to immutable generations, and leases that keep a generation in memory
 // while requests use it. A generation is its content: two aliases of the same files share one. Knows no HTTP and no engine.
 
-import type { AdapterId, AdapterLimits, AdapterSelection } from "../core/adapter.ts";
+import type {
+  AdapterEntry,
+  AdapterId,
+  AdapterLimits,
+  AdapterLoad,
+  AdapterSelection,
+  GenerationRecord,
+} from "../core/adapter.ts";
 import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import { AdapterError } from "./adapter-error.ts";
@@ -30,38 +37,6 @@ export interface RegistryDeps {
   /** Checks and converts the adapter at a source. Throws ServiceError or AdapterError. */
   readonly prepare: (source: string) => Promise<PreparedAdapter>;
   readonly host: AdapterHost;
-}
-
-/** What `load` is asked for. */
-export interface LoadRequest {
-  readonly alias: string;
-  readonly source: string;
-  readonly revision?: string;
-  /** Lets an existing alias point to the new generation. */
-  readonly inPlace: boolean;
-  /** The alias must point to this generation now. */
-  readonly expectedGeneration?: string;
-}
-
-/** An alias and what it points to. */
-export interface AdapterEntry {
-  readonly alias: string;
-  readonly source: string;
-  readonly revision?: string;
-  readonly generation: string;
-  readonly rank: number;
-  readonly bytes: number;
-}
-
-/** A generation in memory. */
-export interface GenerationRecord {
-  readonly generation: string;
-  readonly aliases: readonly string[];
-  readonly rank: number;
-  readonly bytes: number;
-  readonly activeLeases: number;
-  /** No alias points to it: it stays only for the requests that use it. */
-  readonly retired: boolean;
 }
 
 /** A request's right to use a generation. `release` it exactly once. */
@@ -96,6 +71,10 @@ export class AdapterRegistry {
     this.deps = deps;
   }
 
+  get limits(): AdapterLimits {
+    return this.deps.limits;
+  }
+
   /** Adapters, in the order in which their aliases were first loaded. */
   entries(): readonly AdapterEntry[] {
     return [...this.aliases].map(([alias, target]) => entryOf(alias, target));
@@ -121,7 +100,7 @@ export class AdapterRegistry {
    * Loads an adapter under an alias. Goes on whatever becomes of the caller; a second load meanwhile is refused with
    * `adapter_load_in_progress`. An alias that exists needs `inPlace`; requests under way keep what they have.
    */
-  async load(request: LoadRequest): Promise<AdapterEntry> {
+  async load(request: AdapterLoad): Promise<AdapterEntry> {
     if (this.loading) {
       throw new ServiceError(
         "adapter_load_in_progress",
@@ -154,11 +133,6 @@ export class AdapterRegistry {
     return entryOf(alias, target);
   }
 
-  /** Whether there is an alias of this name. */
-  has(alias: string): boolean {
-    return this.aliases.has(alias);
-  }
-
   /** A lease of what a request selects. Throws `adapter_not_found`. */
   lease(selection: AdapterSelection): AdapterLease {
     const generation =
@@ -189,7 +163,7 @@ export class AdapterRegistry {
     };
   }
 
-  private checkAlias({ alias, inPlace, expectedGeneration }: LoadRequest): void {
+  private checkAlias({ alias, inPlace, expectedGeneration }: AdapterLoad): void {
     const target = this.aliases.get(alias);
     if (target === undefined) {
       if (expectedGeneration === undefined) return;
@@ -249,7 +223,7 @@ export class AdapterRegistry {
     }
   }
 
-  private point({ alias, source, revision }: LoadRequest, generation: Generation): AdapterEntry {
+  private point({ alias, source, revision }: AdapterLoad, generation: Generation): AdapterEntry {
     const before = this.aliases.get(alias)?.generation;
     const target = { source, generation, ...(revision === undefined ? {} : { revision }) };
     this.aliases.set(alias, target);

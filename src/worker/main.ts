@@ -6,10 +6,12 @@ import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../ffi/em
 import { GrammarEngine } from "../../ffi/grammar.ts";
 import { openGrammar, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { unreachable } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import type { RunEvent } from "../core/run.ts";
 import type { EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
+import { toErrorData } from "./arrivals.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
 import { Engine } from "./engine.ts";
@@ -59,6 +61,7 @@ function sendEmbedding({ id, result }: EmbedOutcome): void {
 class EngineProcess {
   private engine: Engine | undefined;
   private embedder: Embedder | undefined;
+  private backend: LlamaBackend | undefined;
   private stopping = false;
   private wake: (() => void) | undefined;
   private runs: RunId[] = [];
@@ -86,7 +89,14 @@ class EngineProcess {
         void this.start(message.options);
         break;
       case "run":
-        this.engine?.add(message.id, message.request);
+        this.add(message);
+        break;
+      case "load_adapter":
+        this.loadAdapter(message.adapter, message.file);
+        break;
+      case "free_adapter":
+        this.engine?.forgetAdapter(message.adapter);
+        this.backend?.freeAdapter(message.adapter);
         break;
       case "embed":
         this.embedder?.add(message.id, message.request);
@@ -107,6 +117,7 @@ class EngineProcess {
   private async start(options: EngineOptions): Promise<void> {
     try {
       const { backend, constraints } = await load(options);
+      this.backend = backend;
       const emit = (run: RunId, event: RunEvent): void => {
         this.runs.push(run);
         this.events.push(event);
@@ -127,6 +138,25 @@ class EngineProcess {
       const data =
         error instanceof ServiceError ? error.toData() : ({ code: "model_unavailable", message } as const);
       send({ type: "failed", error: data });
+    }
+  }
+
+  private add({ id, request, adapter = BASE_MODEL }: Extract<ToEngine, { type: "run" }>): void {
+    if (this.backend?.hasAdapter(adapter) === true) return this.engine?.add(id, request, adapter);
+    const message = "The adapter could not be loaded into this engine; load it again.";
+    send({
+      type: "events",
+      runs: [id],
+      events: [{ type: "error", error: { code: "model_unavailable", message } }],
+    });
+  }
+
+  private loadAdapter(adapter: AdapterId, file: string): void {
+    try {
+      this.backend?.loadAdapter(adapter, file);
+      send({ type: "adapter_loaded", adapter });
+    } catch (error) {
+      send({ type: "adapter_failed", adapter, error: toErrorData(error) });
     }
   }
 

@@ -20,19 +20,19 @@ const QUESTIONS = [
 ];
 
 let backend: LlamaBackend;
-let red = BASE_MODEL;
-let blue = BASE_MODEL;
+const red = 1;
+const blue = 2;
 
-function load(name: string): number {
+function load(adapter: number, name: string): void {
   const path = join(tempDir(), `${name}.gguf`);
   convertAdapter(join(FIXTURES, name), readHeader(TINY_PATH), path);
-  return backend.loadAdapter(path);
+  backend.loadAdapter(adapter, path);
 }
 
 beforeAll(async () => {
   backend = await tinyBackend();
-  red = load("red");
-  blue = load("blue");
+  load(red, "red");
+  load(blue, "blue");
 });
 afterAll(() => backend.close());
 
@@ -76,7 +76,7 @@ describe("adapters", () => {
 
   test("an adapter of another model is refused with a reason, and nothing is lost", () => {
     const path = join(tempDir(), "none.gguf");
-    expect(() => backend.loadAdapter(path)).toThrow("could not be loaded");
+    expect(() => backend.loadAdapter(3, path)).toThrow("could not be loaded");
     expect(textOf(runAll(backend, [ask("What is 3 + 4?")], 0, [red])[0])).toStartWith("Red says: ");
   });
 });

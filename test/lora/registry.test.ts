@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import type { AdapterLoad } from "../../src/core/adapter.ts";
 import { type ErrorCode, ServiceError } from "../../src/core/error.ts";
 import { AdapterError } from "../../src/lora/adapter-error.ts";
-import { AdapterRegistry, type LoadRequest, type PreparedAdapter } from "../../src/lora/registry.ts";
+import { AdapterRegistry, type PreparedAdapter } from "../../src/lora/registry.ts";
 
 /** Sources are generations here; `gen:8:100` has rank 8 and 100 bytes. */
 function world(limits = { adaptersMax: 3, rankMax: 16, bytesMax: 1000 }) {
@@ -24,7 +25,7 @@ function world(limits = { adaptersMax: 3, rankMax: 16, bytesMax: 1000 }) {
       freeAdapter: (adapter) => expect(held.delete(adapter)).toBe(true),
     },
   });
-  const load = (alias: string, source: string, extra: Partial<LoadRequest> = {}) =>
+  const load = (alias: string, source: string, extra: Partial<AdapterLoad> = {}) =>
     registry.load({ alias, source, inPlace: false, ...extra });
   return { registry, held, blocked, load };
 }

@@ -1,8 +1,8 @@
-// The `adapter` field of chat and completions.
+// The `adapter` field.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { ServiceError } from "../../core/error.ts";
-import { orNull } from "./check.ts";
+import type { AdapterSelection as CoreSelection } from "../../core/adapter.ts";
+import { isPresent, orNull } from "./check.ts";
 
 const AdapterGenerationSelection = Type.Object(
   { generation: Type.String({ minLength: 1 }) },
@@ -18,12 +18,8 @@ export const adapterProperties = { adapter: orNull(AdapterSelection) };
 
 const AdapterFields = Type.Object(adapterProperties);
 
-/** Throws `lora_runtime_unavailable` for any adapter: no model of this build has a dynamic LoRA runtime. */
-export function refuseAdapter({ adapter }: Static<typeof AdapterFields>): void {
-  if (adapter === undefined || adapter === null) return;
-  throw new ServiceError(
-    "lora_runtime_unavailable",
-    "adapter needs a model with a dynamic LoRA runtime, which this one does not have; omit it",
-    { param: "adapter" },
-  );
+/** The selection of a checked body, to be spread into a run. */
+export function adapterOf({ adapter }: Static<typeof AdapterFields>): { readonly adapter?: CoreSelection } {
+  if (!isPresent(adapter)) return {};
+  return { adapter: typeof adapter === "string" ? { alias: adapter } : { generation: adapter.generation } };
 }

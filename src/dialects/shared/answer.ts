@@ -10,6 +10,8 @@ export interface AnswerMeta {
   /** Id of the answering model. */
   readonly model: string;
   readonly fingerprint: string;
+  /** Of the adapter that answers, where one does. */
+  readonly adapterGeneration?: string;
 }
 
 /** Properties to spread into the schemas of bodies and chunks. */
@@ -18,4 +20,20 @@ export const answerProperties = {
   created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
   model: Type.String({ description: "Id of the model that answered." }),
   system_fingerprint: Type.String({ description: "Names the build of this server." }),
+  adapter_generation: Type.Optional(
+    Type.String({ description: "Generation of the adapter that answered; absent for the base model." }),
+  ),
 };
+
+/** What all bodies and chunks of an answer begin with. `object` is the kind of the whole. */
+export function answerHead<T extends string>(meta: AnswerMeta, object: T) {
+  const { id, created, model, fingerprint, adapterGeneration } = meta;
+  return {
+    id,
+    object,
+    created,
+    model,
+    system_fingerprint: fingerprint,
+    ...(adapterGeneration === undefined ? {} : { adapter_generation: adapterGeneration }),
+  };
+}

@@ -13,6 +13,9 @@ const ModelObject = Type.Object(
     created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
     owned_by: Type.String(),
     status: Type.Union([Type.Literal("loaded"), Type.Literal("unloaded"), Type.Literal("reloading")]),
+    parent: Type.Optional(Type.String({ description: "Of an adapter: its base model." })),
+    root: Type.Optional(Type.String({ description: "Of an adapter: its alias." })),
+    adapter_generation: Type.Optional(Type.String({ description: "Of an adapter: its generation now." })),
   },
   { $id: "ModelObject", description: "A model card." },
 );
@@ -46,5 +49,8 @@ function modelCard(model: ModelInfo): ModelObject {
     created: model.created,
     owned_by: model.ownedBy,
     status: model.status,
+    ...(model.parent === undefined ? {} : { parent: model.parent }),
+    ...(model.root === undefined ? {} : { root: model.root }),
+    ...(model.adapterGeneration === undefined ? {} : { adapter_generation: model.adapterGeneration }),
   };
 }
