@@ -7,7 +7,7 @@ import { ServiceError } from "../src/core/error.ts";
 import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
-import type { CacheType, EngineInfo, EngineOptions } from "../src/engine/protocol.ts";
+import type { CacheType, CalibrationCounts, EngineInfo, EngineOptions } from "../src/engine/protocol.ts";
 import type {
   Backend,
   BatchColumns,
@@ -348,6 +348,28 @@ export class LlamaBackend implements Backend {
 
   constrainTools(sampler: SamplerHandle, prompt: RenderedPrompt, recent: Int32Array): boolean {
     return this.templates.constrainTools(sampler, prompt, recent);
+  }
+
+  /** Begins to collect importance statistics from what is computed; a matrix stops after `rowsMax` rows, 0: never. */
+  startCalibration(rowsMax: number): void {
+    this.native.svc_calibration_start(this.context, BigInt(rowsMax));
+  }
+
+  stopCalibration(): void {
+    this.native.svc_calibration_stop(this.context);
+  }
+
+  calibration(): CalibrationCounts {
+    const out = new BigInt64Array(5);
+    this.native.svc_calibration_status(this.context, out);
+    const [collecting = 0, matrices = 0, rowsMin = 0, rowsMax = 0, rowsTotal = 0] = Array.from(out, Number);
+    return { collecting: collecting === 1, matrices, rowsMin, rowsMax, rowsTotal };
+  }
+
+  /** Writes the statistics as an importance matrix. Throws an Error when there are none or the file can't be written. */
+  saveCalibration(path: string): void {
+    if (this.native.svc_calibration_save(this.context, cText(path)) === 0) return;
+    throw new Error(nativeText(this.native.svc_last_error()));
   }
 
   /** Logits of an output row of the last decode, copied: [vocabulary] f32. For tests. */

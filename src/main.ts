@@ -12,6 +12,7 @@ import { showSettings } from "./config/show.ts";
 import { unreachable } from "./core/assert.ts";
 import { convertMain } from "./lora/convert-process.ts";
 import { engineMain } from "./worker/main.ts";
+import { quantizeMain } from "./worker/quantize.ts";
 
 function complain(line: string): void {
   console.error(line);
@@ -155,6 +156,8 @@ async function execute(invocation: Invocation): Promise<number> {
       return engineMain();
     case "convert-adapter":
       return convertMain(invocation.args);
+    case "quantize-worker":
+      return quantizeMain(invocation.args);
     case "print":
       process.stdout.write(invocation.text);
       return EXIT.ok;

@@ -45,9 +45,12 @@ const RULES: readonly Rule[] = [
       "src/cli/",
       "src/app.ts",
       "src/worker/main.ts",
+      "src/worker/quantize.ts",
       "src/lora/convert-process.ts",
     ],
   },
+  { from: "src/quantize/", may: ["src/core/"] },
+  { from: "src/worker/quantize.ts", may: ["ffi/"] },
   { from: "src/build.ts", may: [] },
   // ffi implements what the worker needs, so it knows those interfaces, and what the executable carries.
   {

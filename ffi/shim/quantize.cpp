@@ -56,7 +56,9 @@ int32_t svc_quantize(const char * input, const char * output, int32_t ftype, int
         std::vector<std::vector<float>> data;
         std::vector<llama_model_imatrix_data> columns;
         if (importance != nullptr) {
-            if (!common_imatrix_load(importance, matrix)) throw std::runtime_error("the importance matrix could not be read");
+            if (!common_imatrix_load(importance, matrix) || matrix.entries.empty()) {
+                throw std::runtime_error("the file of the importance matrix could not be read, or holds none");
+            }
             data.reserve(matrix.entries.size());
             for (const auto & [name, entry] : matrix.entries) {
                 data.push_back(means(entry));
@@ -67,9 +69,12 @@ int32_t svc_quantize(const char * input, const char * output, int32_t ftype, int
         }
         progress p;
         p.fd = progress_fd;
+        ggml_log_callback log = nullptr;
+        void * log_data = nullptr;
+        llama_log_get(&log, &log_data);
         llama_log_set(on_log, &p);
         const uint32_t code = llama_model_quantize(input, output, &params);
-        llama_log_set(nullptr, nullptr);
+        llama_log_set(log, log_data);
         if (code != 0) throw std::runtime_error("the model could not be quantized to this type");
         return 0;
     });

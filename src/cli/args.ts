@@ -26,8 +26,8 @@ export type Invocation =
   | ({ readonly command: "config-show" } & SettingsArgs)
   /** The hidden engine process; its words are its own. */
   | { readonly command: "engine"; readonly args: readonly string[] }
-  /** The hidden conversion of an adapter. */
-  | { readonly command: "convert-adapter"; readonly args: readonly string[] }
+  /** Hidden: the conversion of an adapter, the quantization of a model. */
+  | { readonly command: "convert-adapter" | "quantize-worker"; readonly args: readonly string[] }
   /** --help and --version: print on stdout, exit 0. */
   | { readonly command: "print"; readonly text: string }
   /** Print on stderr, exit 2. */
@@ -43,7 +43,8 @@ not load); 2 wrong command line or configuration.`;
 
 /** Reads the words after the executable's name. */
 export function parseArgs(argv: readonly string[]): Invocation {
-  if (argv[0] === "engine" || argv[0] === "convert-adapter") return { command: argv[0], args: argv.slice(1) };
+  if (argv[0] === "engine" || argv[0] === "convert-adapter" || argv[0] === "quantize-worker")
+    return { command: argv[0], args: argv.slice(1) };
   let printed = "";
   let complaint = "";
   let invocation: Invocation | undefined;

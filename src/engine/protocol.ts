@@ -59,6 +59,17 @@ export interface EngineInfo {
   readonly threads: number;
 }
 
+/** What a calibration has seen so far. */
+export interface CalibrationCounts {
+  readonly collecting: boolean;
+  /** Weight matrices that have statistics. */
+  readonly matrices: number;
+  /** Rows that went through one of them: the fewest, the most, and through all together. */
+  readonly rowsMin: number;
+  readonly rowsMax: number;
+  readonly rowsTotal: number;
+}
+
 export type ToEngine =
   | { readonly type: "start"; readonly options: EngineOptions }
   /** The adapter, where there is one, must have been loaded. */
