@@ -13,7 +13,11 @@ import { EngineClient } from "./engine/client.ts";
 import { spawnEngine } from "./engine/host.ts";
 import { Models } from "./engine/models.ts";
 import type { EngineOptions } from "./engine/protocol.ts";
+import { toErrorData } from "./http/errors.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
+import { BackgroundResponses } from "./responses/background.ts";
+import { ResponseStore } from "./responses/store.ts";
+import { memoryState } from "./state/memory.ts";
 
 export interface AppOptions {
   readonly settings: Settings;
@@ -80,9 +84,20 @@ export function startServer(options: AppOptions): RunningServer {
   let draining = false;
   let models: Models | undefined;
   const generate: Generate = (request, signal) => served().generate(request, signal);
+  const converse = plainConverse(generate);
+  const state = memoryState();
+  const responses = new ResponseStore(state);
+  const background = new BackgroundResponses({
+    converse,
+    store: responses,
+    failureOf: (thrown) => toErrorData(thrown, log),
+    clock: () => Math.floor(Date.now() / 1000),
+  });
   const app = createHttp({
     generate,
-    converse: plainConverse(generate),
+    converse,
+    responses,
+    background,
     embed: (request, signal) => served().embed(request, signal),
     models: () => served().list(),
     fingerprint: `svc-${VERSION}`,
@@ -103,7 +118,8 @@ export function startServer(options: AppOptions): RunningServer {
     port: server.port,
     close: async () => {
       draining = true;
-      await drain(server, running);
+      await drain(server, running, background);
+      state.close();
     },
   };
 }
@@ -112,9 +128,10 @@ export function startServer(options: AppOptions): RunningServer {
  * Waits for running requests up to the deadline, then ends everything. An answer that is complete may still be on its way
  * to a slow reader, and one that was not learns so from its last frame: both get their time before connections are cut.
  */
-async function drain(server: Listening, models: Models): Promise<void> {
+async function drain(server: Listening, models: Models, background: BackgroundResponses): Promise<void> {
   const deadline = performance.now() + DRAIN_MS;
   while (models.activeRuns() > 0 && performance.now() < deadline) await Bun.sleep(20);
+  await background.close();
   await models.stop();
   const leftMs = Math.max(FLUSH_MS, deadline - performance.now());
   await Promise.race([server.stop(false), Bun.sleep(leftMs)]);

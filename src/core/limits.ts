@@ -33,11 +33,22 @@ export const REQUESTED_FILES_MAX = 64;
 export const FILES_IN_BODY_MAX = 64;
 /** Characters of a session's name. */
 export const SESSION_ID_CHARS_MAX = 256;
+/** Skills that a request may mount. */
+export const SKILLS_MAX = 64;
 /** Hosts in a search filter. Spec: Limits. */
 export const SEARCH_DOMAINS_MAX = 100;
 /** Characters of an adapter's alias, and bytes of a body that loads or unloads one. */
 export const ADAPTER_ALIAS_CHARS_MAX = 256;
 export const ADAPTER_BODY_BYTES_MAX = 64 * 1024;
+/** Stored responses, and how long each is kept, milliseconds: a day. */
+export const RESPONSES_MAX = 1024;
+export const RESPONSE_LIFE_MS = 24 * 60 * 60 * 1000;
+/** Responses that run in the background at the same time. */
+export const BACKGROUND_RUNS_MAX = 256;
+/** Finished background responses whose streams can still be read again. */
+export const FRAME_LOGS_MAX = 16;
+/** Input items of a response in one answer. Base dialect. */
+export const INPUT_ITEMS_PAGE_MAX = 100;
 /** Messages in one conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */

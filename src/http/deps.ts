@@ -4,6 +4,8 @@ import type { ModelInfo } from "../core/model-info.ts";
 import type { Adapters } from "../core/adapter.ts";
 import type { Converse } from "../core/agent.ts";
 import type { Embed, Generate } from "../core/run.ts";
+import type { BackgroundResponses } from "../responses/background.ts";
+import type { ResponseStore } from "../responses/store.ts";
 import type { LogLine } from "./errors.ts";
 
 export interface HttpDeps {
@@ -14,6 +16,10 @@ export interface HttpDeps {
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
   readonly adapters: Adapters;
+  /** Responses that are kept. */
+  readonly responses: ResponseStore;
+  /** Responses that go on without their client. */
+  readonly background: BackgroundResponses;
   /** Served models; the default model comes first. */
   readonly models: () => readonly ModelInfo[];
   /** Names the build, as `system_fingerprint` in answers. */

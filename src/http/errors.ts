@@ -27,13 +27,22 @@ export function toErrorData(thrown: unknown, log: LogLine): ErrorData {
   return toServiceError(thrown, log).toData();
 }
 
-/** The error response of a ServiceError. */
-export function errorResponse(error: ServiceError, headers: Readonly<Record<string, string>> = {}): Response {
+/** Paths of the dialect whose clients show an error only if `type: "error"` stands beside it. */
+const TYPED_ERRORS = /^\/v1\/messages(\/|$)/;
+
+/** The error response of a ServiceError; `path` is what was requested, where it is known. */
+export function errorResponse(
+  error: ServiceError,
+  headers: Readonly<Record<string, string>> = {},
+  path = "",
+): Response {
   const [status] = ERROR_TABLE[error.code];
   const mayRetry = status === 429 || status === 503;
   const retryAfterSecs = error.retryAfterSecs ?? (mayRetry ? RETRY_AFTER_SECS : undefined);
   const retry = retryAfterSecs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSecs)) };
-  return Response.json(error.toBody(), { status, headers: { ...retry, ...headers } });
+  const typed = TYPED_ERRORS.test(path) ? { type: "error" } : {};
+  const body = { ...typed, ...error.toBody() };
+  return Response.json(body, { status, headers: { ...retry, ...headers } });
 }
 
 /** Which methods each route pattern answers to; built once all routes are known. */
@@ -84,6 +93,8 @@ export function unroutedResponse(request: Request, table: RouteTable): Response 
         "route_not_found",
         `there is no route ${request.method} ${pathname}; GET /docs lists them`,
       ),
+      {},
+      pathname,
     );
   }
   return errorResponse(
@@ -92,5 +103,6 @@ export function unroutedResponse(request: Request, table: RouteTable): Response 
       `${pathname} does not take ${request.method}; it takes ${allowed}`,
     ),
     { allow: allowed },
+    pathname,
   );
 }

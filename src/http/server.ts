@@ -14,7 +14,9 @@ import { chatRoutes } from "./routes/chat.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { messagesRoutes } from "./routes/messages.ts";
 import { modelRoutes } from "./routes/models.ts";
+import { responseRoutes } from "./routes/responses.ts";
 
 /**
  * Bun's own limit, bytes. Above it Bun answers 413 with an empty body, so it lies far above ours, which answers with
@@ -31,7 +33,8 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .onError(({ code, error, request, set }) => {
       if (code === "NOT_FOUND") return unroutedResponse(request, (table ??= routeTable(app.routes)));
       const id = String(set.headers[REQUEST_ID_HEADER]);
-      return errorResponse(toServiceError(error, (line) => deps.log(`${id} ${line}`)));
+      const serviceError = toServiceError(error, (line) => deps.log(`${id} ${line}`));
+      return errorResponse(serviceError, {}, new URL(request.url).pathname);
     })
     .onRequest(({ request, set }) => {
       set.headers[REQUEST_ID_HEADER] = requestId(request);
@@ -41,6 +44,8 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(modelRoutes(deps, components))
     .use(chatRoutes(deps, components))
     .use(completionRoutes(deps, components))
+    .use(messagesRoutes(deps, components))
+    .use(responseRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
     .use(adapterRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))

@@ -12,6 +12,8 @@ export interface SseOptions {
   readonly abort: AbortController;
   /** A comment is sent when nothing else was for this long, milliseconds. */
   readonly keepAliveMs: number;
+  /** A frame to send with each comment, in a dialect that has one for silence. */
+  readonly idleFrame?: string;
 }
 
 /** A comment line: clients ignore it, proxies see traffic. */
@@ -21,6 +23,7 @@ const KEEP_ALIVE_FRAME = ": keep-alive\n\n";
 export function sseResponse(source: FrameSource, options: SseOptions): Response {
   const encoder = new TextEncoder();
   const keepAlive = new KeepAlive(options.keepAliveMs);
+  const keepAliveFrame = encoder.encode(KEEP_ALIVE_FRAME + (options.idleFrame ?? ""));
   let cancelled = false;
   const end = async () => {
     keepAlive.stop();
@@ -30,7 +33,7 @@ export function sseResponse(source: FrameSource, options: SseOptions): Response 
     start(controller) {
       keepAlive.start(() => {
         // A client that does not read needs no sign of life, and must not make comments pile up.
-        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(KEEP_ALIVE_FRAME));
+        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(keepAliveFrame.slice());
       });
     },
     async pull(controller) {

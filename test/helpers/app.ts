@@ -3,7 +3,11 @@
 import { plainConverse } from "../../src/agent/plain.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
+import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
+import { BackgroundResponses } from "../../src/responses/background.ts";
+import { ResponseStore } from "../../src/responses/store.ts";
+import { memoryState } from "../../src/state/memory.ts";
 import { answer, playing } from "./run-events.ts";
 
 export interface TestApp {
@@ -27,9 +31,18 @@ export function testApp(
   deps: Partial<HttpDeps> = {},
 ): TestApp {
   const logged: string[] = [];
+  const converse = deps.converse ?? plainConverse(generate);
+  const responses = deps.responses ?? new ResponseStore(memoryState());
   const app = createHttp({
     generate,
-    converse: plainConverse(generate),
+    converse,
+    responses,
+    background: new BackgroundResponses({
+      converse,
+      store: responses,
+      failureOf: (thrown) => toErrorData(thrown, (line) => void logged.push(line)),
+      clock: () => Math.floor(Date.now() / 1000),
+    }),
     embed: countingEmbed,
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     fingerprint: "svc-test",
@@ -51,6 +64,16 @@ export function testApp(
 /** A smallest valid chat body. */
 export function chatBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return { messages: [{ role: "user", content: "Hello" }], ...extra };
+}
+
+/** A smallest valid messages body, as clients send it. */
+export function messagesBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { max_tokens: 64, ...chatBody(extra) };
+}
+
+/** A smallest valid body of the Responses dialect. */
+export function responsesBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { input: "Hello", ...extra };
 }
 
 /** A smallest valid completions body. */

@@ -43,7 +43,13 @@ describe("the OpenAPI document", () => {
       "/v1/chat/completions",
       "/v1/completions",
       "/v1/embeddings",
+      "/v1/messages",
+      "/v1/messages/count_tokens",
       "/v1/models",
+      "/v1/responses",
+      "/v1/responses/{response_id}",
+      "/v1/responses/{response_id}/cancel",
+      "/v1/responses/{response_id}/input_items",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
       requestBody: {

@@ -1,4 +1,4 @@
-// The `adapter` field.
+// The `adapter` field, and what answers say of adapters.
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { AdapterSelection as CoreSelection } from "../../core/adapter.ts";
@@ -23,3 +23,10 @@ export function adapterOf({ adapter }: Static<typeof AdapterFields>): { readonly
   if (!isPresent(adapter)) return {};
   return { adapter: typeof adapter === "string" ? { alias: adapter } : { generation: adapter.generation } };
 }
+
+/** Properties to spread into the schemas of bodies and chunks. */
+export const adapterAnswerProperties = {
+  adapter_generation: Type.Optional(
+    Type.String({ description: "Generation of the adapter that answered; absent for the base model." }),
+  ),
+};

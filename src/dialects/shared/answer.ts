@@ -1,6 +1,7 @@
 // What the body and all chunks of one answer share, in chat and in completions.
 
 import { Type } from "@sinclair/typebox";
+import { adapterAnswerProperties } from "./adapter.ts";
 
 export interface AnswerMeta {
   /** `chatcmpl-…` or `cmpl-…` */
@@ -20,9 +21,7 @@ export const answerProperties = {
   created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
   model: Type.String({ description: "Id of the model that answered." }),
   system_fingerprint: Type.String({ description: "Names the build of this server." }),
-  adapter_generation: Type.Optional(
-    Type.String({ description: "Generation of the adapter that answered; absent for the base model." }),
-  ),
+  ...adapterAnswerProperties,
 };
 
 /** What all bodies and chunks of an answer begin with. `object` is the kind of the whole. */
