@@ -1,78 +1,28 @@
 // The composition root: builds engines and the HTTP application from settings. Everything is handed what it needs here;
 // nothing else knows who works with whom.
 
-import { readFileSync } from "node:fs";
-import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { plainConverse } from "./agent/plain.ts";
-import { modelName } from "./config/model-name.ts";
-import { processEnvironment } from "./config/sources.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
-import type { Generate } from "./core/run.ts";
 import { VERSION } from "./core/version.ts";
-import { EngineClient } from "./engine/client.ts";
-import { spawnEngine } from "./engine/host.ts";
-import { Models } from "./engine/models.ts";
-import type { EngineOptions } from "./engine/protocol.ts";
+import type { Models } from "./engine/models.ts";
+import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
+import { createModels, type ModelOptions } from "./app-models.ts";
 import { toErrorData } from "./http/errors.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
 import { BackgroundResponses } from "./responses/background.ts";
 import { ResponseStore } from "./responses/store.ts";
 import { memoryState } from "./state/memory.ts";
 
-export interface AppOptions {
-  readonly settings: Settings;
-  /** Private folder for unpacked libraries and the built-in model. */
-  readonly cacheDir: string;
-  /** Native log level for the engines. */
-  readonly verbosity: number;
+export interface AppOptions extends ModelOptions {
   /** Silence on a stream after which a comment is sent, milliseconds. */
   readonly keepAliveMs?: number;
-  readonly log: (line: string) => void;
-}
-
-/** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
-function engineOptions(model: ModelSettings, { settings, cacheDir, verbosity }: AppOptions): EngineOptions {
-  const { runtime, paged_attn: cache } = settings;
-  const template = model.chat_template ?? runtime.chat_template;
-  return {
-    ...(model.model_id === BUILTIN_MODEL_ID ? {} : { modelPath: model.model_id }),
-    cacheDir,
-    maxSeqs: runtime.max_seqs,
-    prefixesMax: runtime.prefix_cache_n,
-    ...(cache.context_len === undefined ? {} : { cells: cache.context_len }),
-    ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
-    ...(cache.memory_fraction === undefined ? {} : { cacheFraction: cache.memory_fraction }),
-    cacheType: cache.cache_type === "auto" ? "f16" : cache.cache_type,
-    unified: cache.mode !== "off",
-    ...(model.device.max_seq_len === undefined ? {} : { contextTokens: model.device.max_seq_len }),
-    ...(runtime.threads === undefined ? {} : { threads: runtime.threads }),
-    ...(runtime.threads_batch === undefined ? {} : { threadsBatch: runtime.threads_batch }),
-    batch: runtime.batch,
-    ubatch: runtime.ubatch,
-    ...(template === undefined ? {} : { chatTemplate: readFileSync(template, "utf8") }),
-    gpuLayers: model.device.cpu ? 0 : (model.device.device_layers ?? -1),
-    verbosity,
-  };
-}
-
-/** Starts an engine process for every configured model; loading goes on in the background. */
-export function startModels(options: AppOptions): Models {
-  const { settings, log } = options;
-  const served = settings.models.map((model) => ({
-    id: modelName(model),
-    engine: new EngineClient({
-      options: engineOptions(model, options),
-      openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
-      queueMax: settings.server.queue_max,
-      log: (line) => log(`${modelName(model)}: ${line}`),
-    }),
-  }));
-  return new Models(served, settings.default_model_id, settings.global.seed);
 }
 
 /** A server that answers. */
 export interface RunningServer {
   readonly models: Models;
+  /** Resolves when the models are loaded that are wanted from the start; rejects with the reason why one can't be. */
+  readonly loaded: Promise<void>;
   readonly port: number;
   /** Stops: no new requests, running ones finish up to a deadline, engines end. */
   close(): Promise<void>;
@@ -82,8 +32,10 @@ export interface RunningServer {
 export function startServer(options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
   let draining = false;
-  let models: Models | undefined;
-  const generate: Generate = (request, signal) => served().generate(request, signal);
+  const resident = residentAdapters(options);
+  const models = createModels(options, resident);
+  const adapters = createAdapters(models, resident, options);
+  const { generate } = adapters;
   const converse = plainConverse(generate);
   const state = memoryState();
   const responses = new ResponseStore(state);
@@ -98,8 +50,10 @@ export function startServer(options: AppOptions): RunningServer {
     converse,
     responses,
     background,
-    embed: (request, signal) => served().embed(request, signal),
-    models: () => served().list(),
+    embed: (request, signal) => models.embed(request, signal),
+    adapters,
+    models: () => adapters.cards(),
+    control: models,
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
     log,
@@ -107,18 +61,13 @@ export function startServer(options: AppOptions): RunningServer {
   });
   // The port comes first: if it is taken, no model has been loaded in vain.
   const server = listen(app, { hostname: settings.server.host, port: settings.server.port });
-  const running = startModels(options);
-  models = running;
-  function served(): Models {
-    if (models === undefined) throw new Error("a request arrived before the models were set up");
-    return models;
-  }
   return {
-    models: running,
+    models,
+    loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
     port: server.port,
     close: async () => {
       draining = true;
-      await drain(server, running, background);
+      await drain(server, models, background);
       state.close();
     },
   };

@@ -25,8 +25,12 @@ export interface Facts {
   readonly aliases?: readonly string[];
   /** The value names a file; a relative one starts at the folder of the file that says so. */
   readonly isPath?: true;
+  /** The value names a folder, which is made when it is needed; relative ones as with isPath. */
+  readonly isFolder?: true;
+  /** The value may hold a secret: it is never printed. */
+  readonly isSecret?: true;
   /** Stands in the example file where there is no default. */
-  readonly example?: string | number | boolean;
+  readonly example?: string | number | boolean | readonly string[];
   /** A list of tables is a section with rows of its own, not one value. */
   readonly isTables?: true;
   /** `later`: no behaviour in this version. `never`: llama.cpp cannot do it. Absent: works. */

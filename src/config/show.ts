@@ -29,6 +29,11 @@ export function tomlValue(value: unknown): string {
   return JSON.stringify(value) ?? "";
 }
 
+/** A secret is told by where it comes from alone: `literal:…`. */
+function visible(row: Row, value: unknown): unknown {
+  return row.isSecret && typeof value === "string" ? value.replace(/^literal:.*$/s, "literal:…") : value;
+}
+
 function sectionLines(
   section: string,
   path: string,
@@ -40,7 +45,7 @@ function sectionLines(
     const value: unknown = Object.entries(values).find(([key]) => key === row.key)?.[1];
     if (value === undefined) return [];
     const origin = origins.get(join(path, row.key)) ?? { type: "default" };
-    return [`${row.key} = ${tomlValue(value)}  # ${formatOrigin(origin)}`];
+    return [`${row.key} = ${tomlValue(visible(row, value))}  # ${formatOrigin(origin)}`];
   });
 }
 

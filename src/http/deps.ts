@@ -1,8 +1,8 @@
 // What the HTTP layer is given by the composition root. Routes see nothing else of the program.
 
-import type { ModelInfo } from "../core/model-info.ts";
 import type { Adapters } from "../core/adapter.ts";
 import type { Converse } from "../core/agent.ts";
+import type { ModelControl, ModelInfo } from "../core/model-info.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
@@ -22,6 +22,8 @@ export interface HttpDeps {
   readonly background: BackgroundResponses;
   /** Served models; the default model comes first. */
   readonly models: () => readonly ModelInfo[];
+  /** Loads and unloads them. */
+  readonly control: ModelControl;
   /** Names the build, as `system_fingerprint` in answers. */
   readonly fingerprint: string;
   readonly log: LogLine;

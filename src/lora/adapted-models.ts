@@ -13,7 +13,7 @@ import {
 import { ServiceError } from "../core/error.ts";
 import type { ModelInfo } from "../core/model-info.ts";
 import type { Generate, RunEvent, RunRequest } from "../core/run.ts";
-import type { AdapterRegistry } from "./registry.ts";
+import type { AdapterRegistry, PreparedAdapter } from "./registry.ts";
 
 export interface AdaptedModelsDeps {
   /** The served models without adapters. */
@@ -67,6 +67,15 @@ export class AdaptedModels implements Adapters {
 
   load(name: string, request: AdapterLoad): Promise<AdapterEntry> {
     return this.registryOf(this.deps.resolve(name)).load(request);
+  }
+
+  /** Loads what the operator has named, wherever it lies. */
+  preload(
+    name: string,
+    request: AdapterLoad,
+    prepare: (source: string) => Promise<PreparedAdapter>,
+  ): Promise<AdapterEntry> {
+    return this.registryOf(this.deps.resolve(name)).load(request, prepare);
   }
 
   unload(name: string, alias: string, expectedGeneration: string | undefined): AdapterEntry {

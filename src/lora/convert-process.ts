@@ -3,18 +3,19 @@
 
 import { ServiceError } from "../core/error.ts";
 import { ownCommand } from "../core/own-command.ts";
-import { readHeader } from "../gguf/header.ts";
+import { readGgufHeader } from "../core/gguf.ts";
 import { AdapterError } from "./adapter-error.ts";
-import { convertAdapter } from "./convert.ts";
+import { type Conversion, convertAdapter } from "./convert.ts";
 
 /** Exit code of a conversion whose input was at fault; the reason is what it has printed. */
 const BAD_INPUT = 3;
+const MAY_LINK = "links";
 
-/** Converts a folder for a base model and writes `output`. Throws AdapterError, or ServiceError(adapter_load_failed). */
-export async function convertInProcess(folder: string, baseModel: string, output: string): Promise<void> {
-  const child = Bun.spawn([...ownCommand(), "convert-adapter", folder, baseModel, output], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+/** Does a conversion. Throws AdapterError, or ServiceError(adapter_load_failed). */
+export async function convertInProcess(conversion: Conversion): Promise<void> {
+  const { folder, baseModel, output, mayLink } = conversion;
+  const words = ["convert-adapter", folder, baseModel, output, mayLink ? MAY_LINK : ""];
+  const child = Bun.spawn([...ownCommand(), ...words], { stdio: ["ignore", "pipe", "inherit"] });
   const [reason, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
   if (code === 0) return;
   if (code === BAD_INPUT) throw new AdapterError(reason);
@@ -22,9 +23,14 @@ export async function convertInProcess(folder: string, baseModel: string, output
 }
 
 /** Entry of the hidden command. Returns the exit code. */
-export function convertMain([folder = "", baseModel = "", output = ""]: readonly string[]): number {
+export function convertMain([
+  folder = "",
+  baseModel = "",
+  output = "",
+  links = "",
+]: readonly string[]): number {
   try {
-    convertAdapter(folder, readHeader(baseModel), output);
+    convertAdapter(folder, readGgufHeader(baseModel), output, links === MAY_LINK);
     return 0;
   } catch (error) {
     if (!(error instanceof AdapterError)) {

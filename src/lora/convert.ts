@@ -1,10 +1,10 @@
 // A PEFT adapter folder → a GGUF adapter that llama.cpp loads. Everything that can be wrong with the files is found here,
 // before the engine sees them: ranks, shapes, names, a base model of another kind. Source: convert_lora_to_gguf of llama.cpp.
 
-import { lstatSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "../gguf/gguf.ts";
-import { type GgufHeader, integerOf, readHeader, stringOf } from "../gguf/header.ts";
+import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "../core/gguf-write.ts";
+import { type GgufHeader, readGgufHeader, textOf, unsigned } from "../core/gguf.ts";
 import { AdapterError } from "./adapter-error.ts";
 import { ARCHITECTURES, type Heads, permuteRows, type Target, targetOf } from "./names.ts";
 import { type LoraConfig, readPeftConfig } from "./peft.ts";
@@ -32,7 +32,7 @@ interface Pair {
 
 /** What a GGUF adapter is. Throws an Error when the file is none. */
 export function describeAdapter(path: string): ConvertedAdapter {
-  const tensors = [...readHeader(path).tensors.values()];
+  const tensors = [...readGgufHeader(path).tensors.values()];
   const ranks = tensors.filter(({ name }) => name.endsWith(".lora_b")).map(({ shape }) => shape[0] ?? 0);
   return {
     rank: Math.max(0, ...ranks),
@@ -44,14 +44,25 @@ function elements(shape: readonly number[]): number {
   return shape.reduce((product, axis) => product * axis, 1);
 }
 
+/** What is to be converted, in words that another process understands. */
+export interface Conversion {
+  readonly folder: string;
+  /** GGUF file of the model. */
+  readonly baseModel: string;
+  readonly output: string;
+  /** The files may be links. Not for folders that clients name: a link could lead anywhere. */
+  readonly mayLink: boolean;
+}
+
 /**
  * Converts the adapter in `folder` for the model whose header is `base` and writes `output`, complete or not at all.
  * Throws AdapterError with one sentence that names the file, the module and what does not fit.
  */
-export function convertAdapter(folder: string, base: GgufHeader, output: string): void {
-  const config = readPeftConfig(readConfig(folder));
+export function convertAdapter(folder: string, base: GgufHeader, output: string, mayLink = false): void {
+  const stat = mayLink ? statSync : lstatSync;
+  const config = readPeftConfig(readConfig(folder, stat));
   const architecture = architectureOf(base);
-  const weights = openWeights(folder);
+  const weights = openWeights(folder, stat);
   try {
     const pairs = pairsOf(weights);
     const heads = headsOf(base, architecture);
@@ -70,13 +81,15 @@ export function convertAdapter(folder: string, base: GgufHeader, output: string)
   }
 }
 
-function readConfig(folder: string): string {
-  const path = regularFile(folder, CONFIG_FILE);
-  if (lstatSync(path).size > CONFIG_BYTES_MAX) throw new AdapterError(`${CONFIG_FILE} is too large`);
+type StatFile = typeof statSync;
+
+function readConfig(folder: string, stat: StatFile): string {
+  const path = regularFile(folder, CONFIG_FILE, stat);
+  if (stat(path).size > CONFIG_BYTES_MAX) throw new AdapterError(`${CONFIG_FILE} is too large`);
   return readFileSync(path, "utf8");
 }
 
-function openWeights(folder: string): Safetensors {
+function openWeights(folder: string, stat: StatFile): Safetensors {
   if (
     !readdirSync(folder).includes(WEIGHTS_FILE) &&
     readdirSync(folder).some((name) => /\.(bin|pt|pth)$/.test(name))
@@ -85,29 +98,39 @@ function openWeights(folder: string): Safetensors {
       `the adapter has no ${WEIGHTS_FILE}; pickled weights are not loaded, because they can run code`,
     );
   }
-  return new Safetensors(regularFile(folder, WEIGHTS_FILE));
+  return new Safetensors(regularFile(folder, WEIGHTS_FILE, stat));
 }
 
-/** A file of the folder itself: a link could lead anywhere. */
-function regularFile(folder: string, name: string): string {
+/** A file of the folder. */
+function regularFile(folder: string, name: string, stat: StatFile): string {
   const path = join(folder, name);
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) throw new AdapterError(`the adapter has no ${name}`);
-  if (!stat.isFile()) throw new AdapterError(`${name} is not a regular file`);
+  const found = stat(path, { throwIfNoEntry: false });
+  if (found === undefined) throw new AdapterError(`the adapter has no ${name}`);
+  if (!found.isFile()) throw new AdapterError(`${name} is not a regular file`);
   return path;
 }
 
 function architectureOf(base: GgufHeader): string {
-  const architecture = stringOf(base, "general.architecture") ?? "";
+  const architecture = textField(base, "general.architecture") ?? "";
   if (ARCHITECTURES.includes(architecture)) return architecture;
   throw new AdapterError(
     `adapters for models of the architecture "${architecture}" cannot be converted; known are ${ARCHITECTURES.join(", ")}`,
   );
 }
 
+function textField({ fields }: GgufHeader, key: string): string | undefined {
+  const field = fields.get(key);
+  return field === undefined ? undefined : textOf(field);
+}
+
+function count({ fields }: GgufHeader, key: string): number | undefined {
+  const field = fields.get(key);
+  return field === undefined ? undefined : unsigned(field);
+}
+
 function headsOf(base: GgufHeader, architecture: string): Heads {
-  const query = integerOf(base, `${architecture}.attention.head_count`) ?? 1;
-  return { query, keyValue: integerOf(base, `${architecture}.attention.head_count_kv`) ?? query };
+  const query = count(base, `${architecture}.attention.head_count`) ?? 1;
+  return { query, keyValue: count(base, `${architecture}.attention.head_count_kv`) ?? query };
 }
 
 /** Linear layers and embeddings name their factors differently; the shapes are the same. */

@@ -98,9 +98,9 @@ export class AdapterRegistry {
 
   /**
    * Loads an adapter under an alias. Goes on whatever becomes of the caller; a second load meanwhile is refused with
-   * `adapter_load_in_progress`. An alias that exists needs `inPlace`; requests under way keep what they have.
+   * `adapter_load_in_progress`. `prepare` is for sources that the operator named. An alias that exists needs `inPlace`; requests under way keep what they have.
    */
-  async load(request: AdapterLoad): Promise<AdapterEntry> {
+  async load(request: AdapterLoad, prepare = this.deps.prepare): Promise<AdapterEntry> {
     if (this.loading) {
       throw new ServiceError(
         "adapter_load_in_progress",
@@ -113,7 +113,7 @@ export class AdapterRegistry {
     this.loading = true;
     try {
       this.checkAlias(request);
-      const prepared = await this.prepare(request.source);
+      const prepared = await refusing(prepare(request.source));
       this.checkAlias(request); // unloading needs no turn, so it may have gone meanwhile
       const generation =
         this.generations.get(prepared.generation) ?? (await this.bringIn(prepared, request.alias));
@@ -187,16 +187,6 @@ export class AdapterRegistry {
     checkGeneration(target.generation.id, expectedGeneration);
   }
 
-  private async prepare(source: string): Promise<PreparedAdapter> {
-    try {
-      return await this.deps.prepare(source);
-    } catch (error) {
-      if (error instanceof AdapterError)
-        throw new ServiceError("invalid_adapter", error.message, { param: "lora_path" });
-      throw error;
-    }
-  }
-
   /** Has the engine load a generation that is not in memory. */
   private async bringIn(prepared: PreparedAdapter, alias: string): Promise<Generation> {
     this.checkCapacity(prepared, this.aliases.get(alias)?.generation);
@@ -239,6 +229,16 @@ export class AdapterRegistry {
     if (generation.leases > 0 || this.aliasesOf(generation) > 0) return;
     this.generations.delete(generation.id);
     this.deps.host.freeAdapter(generation.adapter);
+  }
+}
+
+/** What is wrong with an adapter's files becomes an answer. */
+async function refusing(preparing: Promise<PreparedAdapter>): Promise<PreparedAdapter> {
+  try {
+    return await preparing;
+  } catch (error) {
+    if (!(error instanceof AdapterError)) throw error;
+    throw new ServiceError("invalid_adapter", error.message, { param: "lora_path" });
   }
 }
 

@@ -6,12 +6,14 @@ import { createReadStream, existsSync, mkdirSync, realpathSync, statSync } from 
 import { isAbsolute, join, relative, sep } from "node:path";
 import { ServiceError } from "../core/error.ts";
 import { AdapterError } from "./adapter-error.ts";
-import { CONFIG_FILE, describeAdapter, WEIGHTS_FILE } from "./convert.ts";
+import { CONFIG_FILE, type Conversion, describeAdapter, WEIGHTS_FILE } from "./convert.ts";
 import type { PreparedAdapter } from "./registry.ts";
 
 export interface SourceOptions {
   /** Folder that adapters must lie in; absent: anywhere. */
   readonly root?: string;
+  /** The operator has named the path: its files may be links, as in the cache of the hub. */
+  readonly isTrusted?: boolean;
   /** Input files larger than this are refused, bytes. */
   readonly bytesMax: number;
   /** Where converted adapters are kept. */
@@ -19,7 +21,7 @@ export interface SourceOptions {
   /** GGUF file of the base model. */
   readonly baseModel: () => Promise<string>;
   /** Converts a folder for the base model and writes `output`. Throws AdapterError. */
-  readonly convert: (folder: string, baseModel: string, output: string) => Promise<void>;
+  readonly convert: (conversion: Conversion) => Promise<void>;
 }
 
 const FILES = [CONFIG_FILE, WEIGHTS_FILE];
@@ -35,7 +37,8 @@ export async function prepareAdapter(path: string, options: SourceOptions): Prom
   const generation = `lora_${digest.digest("hex").slice(0, GENERATION_CHARS)}`;
   const baseModel = await options.baseModel();
   const output = join(outputFolder(options.cacheDir), `${generation}-${keyOf(baseModel)}.gguf`);
-  if (!existsSync(output)) await options.convert(folder, baseModel, output);
+  const { isTrusted = false } = options;
+  if (!existsSync(output)) await options.convert({ folder, baseModel, output, mayLink: isTrusted });
   return { generation, file: output, ...describeAdapter(output) };
 }
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { BASE_MODEL } from "../../src/core/adapter.ts";
-import { readHeader } from "../../src/gguf/header.ts";
+import { readGgufHeader } from "../../src/core/gguf.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";
 import { chatRequest, runAll } from "../helpers/engine-run.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
@@ -25,7 +25,7 @@ const blue = 2;
 
 function load(adapter: number, name: string): void {
   const path = join(tempDir(), `${name}.gguf`);
-  convertAdapter(join(FIXTURES, name), readHeader(TINY_PATH), path);
+  convertAdapter(join(FIXTURES, name), readGgufHeader(TINY_PATH), path);
   backend.loadAdapter(adapter, path);
 }
 

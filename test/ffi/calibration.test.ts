@@ -6,12 +6,13 @@ import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { quantizeFile } from "../../ffi/quantize.ts";
 import { fileTypeNumber } from "../../src/core/quantization.ts";
-import { readHeader, stringOf } from "../../src/gguf/header.ts";
+import { readGgufHeader, textOf } from "../../src/core/gguf.ts";
 import { chatRequest, runAll } from "../helpers/engine-run.ts";
 import { native, tinyBackend, TINY_PATH } from "../helpers/native.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 const QUESTIONS = ["What is the capital of France?", "What is 3 + 4?", "Who are you?", "Hello!"];
+const NONE = { key: "", type: 0, raw: new Uint8Array() };
 const LAYERS = 6;
 const MATRICES = LAYERS * 7; // query, key, value, output, gate, up, down
 
@@ -64,8 +65,8 @@ test("the file is an importance matrix that the quantizer uses", async () => {
   run();
   const importance = join(tempDir(), "importance.gguf");
   backend.saveCalibration(importance);
-  const header = readHeader(importance);
-  expect(stringOf(header, "general.type")).toBe("imatrix");
+  const header = readGgufHeader(importance);
+  expect(textOf(header.fields.get("general.type") ?? NONE)).toBe("imatrix");
   expect(header.tensors.get("blk.0.attn_q.weight.in_sum2")?.shape).toEqual([256]);
   expect(header.tensors.get("blk.0.attn_q.weight.counts")?.shape).toEqual([1]);
   const plain = join(tempDir(), "plain.gguf");

@@ -1,6 +1,9 @@
 // The HTTP application in process, without sockets.
 
 import { plainConverse } from "../../src/agent/plain.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
+import type { Adapters } from "../../src/core/adapter.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { toErrorData } from "../../src/http/errors.ts";
@@ -25,6 +28,32 @@ const countingEmbed: Embed = async ({ inputs }) => ({
   promptTokens: inputs.reduce((sum, input) => sum + input.length, 0),
 });
 
+/** One model that does as it is told. */
+function obedientModel(): ModelControl {
+  let status: ModelStatus = "loaded";
+  const state = (name: string): ModelState => {
+    if (name !== "tiny") throw new ServiceError("model_not_found", `no ${name}`, { param: "model_id" });
+    return { id: "tiny", status };
+  };
+  const become = async (name: string, next: ModelStatus): Promise<ModelState> => {
+    state(name);
+    status = next;
+    return state(name);
+  };
+  return {
+    status: state,
+    unload: (name) => become(name, "unloaded"),
+    reload: (name) => become(name, "loaded"),
+  };
+}
+
+function noRuntime(): never {
+  throw new ServiceError("lora_runtime_unavailable", "no dynamic LoRA runtime");
+}
+
+/** Of a server whose models have no adapters. */
+const noAdapters: Adapters = { isMutable: false, list: noRuntime, load: noRuntime, unload: noRuntime };
+
 /** An application around a generate function. */
 export function testApp(
   generate: Generate = playing(answer("Hi")).generate,
@@ -35,6 +64,7 @@ export function testApp(
   const responses = deps.responses ?? new ResponseStore(memoryState());
   const app = createHttp({
     generate,
+    adapters: noAdapters,
     converse,
     responses,
     background: new BackgroundResponses({
@@ -45,6 +75,7 @@ export function testApp(
     }),
     embed: countingEmbed,
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
+    control: obedientModel(),
     fingerprint: "svc-test",
     log: (line) => void logged.push(line),
     ...deps,

@@ -2,8 +2,8 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { GgufHeader, TensorInfo } from "../../src/gguf/header.ts";
-import { stringField, u32Field } from "../../src/gguf/gguf.ts";
+import type { GgufHeader, TensorInfo } from "../../src/core/gguf.ts";
+import { stringField, u32Field } from "../../src/core/gguf-write.ts";
 
 export interface FakeTensor {
   readonly shape: readonly number[];
@@ -53,7 +53,7 @@ export function baseHeader(
     u32Field(`${architecture}.attention.head_count`, 4),
     u32Field(`${architecture}.attention.head_count_kv`, 2),
   ];
-  const tensors = Object.entries(shapes).map(([name, shape]): TensorInfo => ({ name, shape, type: 0 }));
+  const tensors = Object.entries(shapes).map(([name, shape]): TensorInfo => ({ name, shape }));
   return {
     fields: new Map(fields.map((field) => [field.key, field])),
     tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])),

@@ -151,8 +151,6 @@ describe("routes", () => {
 });
 
 test.each<[string, ErrorCode, object]>([
-  ["/v1/chat/completions", "lora_runtime_unavailable", chatBody({ adapter: "a" })],
-  ["/v1/completions", "lora_runtime_unavailable", { prompt: "a", adapter: { generation: "g" } }],
   ["/v1/chat/completions", "capability_disabled", chatBody({ tools: [{ type: "code_interpreter" }] })],
   ["/v1/chat/completions", "contradictory_fields", chatBody({ top_logprobs: 1 })],
   ["/v1/completions", "missing_field", {}],

@@ -67,7 +67,8 @@ describe("what a request means", () => {
       { model: "one:red" },
       { model: "red" },
     ]) {
-      expect<unknown>((await run(fields))[0]).toEqual({ ...ACCEPTED, adapterGeneration: "g1" });
+      const [first]: readonly object[] = await run(fields);
+      expect(first).toEqual({ ...ACCEPTED, adapterGeneration: "g1" });
     }
     expect((await run({ model: "blue" }))[0]).toMatchObject({ adapterGeneration: "g2" });
     expect(ran.map(([model]) => model)).toEqual(["one", "one", "one", "one", "one", "two"]);

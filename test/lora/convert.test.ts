@@ -3,13 +3,14 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { type GgufHeader, readHeader, stringOf } from "../../src/gguf/header.ts";
+import { type GgufHeader, readGgufHeader, textOf } from "../../src/core/gguf.ts";
 import { AdapterError } from "../../src/lora/adapter-error.ts";
 import { convertAdapter, describeAdapter } from "../../src/lora/convert.ts";
 import reference from "../fixtures/lora/reference.json";
 import { baseHeader, CONFIG, type FakeTensors, formula, safetensors, writeAdapter } from "../helpers/peft.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
+const NONE = { key: "", type: 0, raw: new Uint8Array() };
 const RANK = 2;
 const SPLIT: Readonly<Record<string, readonly [inputs: number, outputs: number]>> = {
   "self_attn.q_proj": [32, 32],
@@ -45,7 +46,7 @@ function adapterOf(modules: typeof SPLIT): FakeTensors {
 /** Data of each tensor of a GGUF file of 32-bit floats, in file order and aligned to 32 bytes. */
 function dataOf(path: string): Map<string, Uint8Array> {
   const file = readFileSync(path);
-  const { tensors } = readHeader(path);
+  const { tensors } = readGgufHeader(path);
   const sizes = [...tensors.values()].map(({ shape }) => shape.reduce((product, axis) => product * axis, 4));
   const aligned = sizes.map((bytes) => Math.ceil(bytes / 32) * 32);
   let at = file.length - aligned.reduce((sum, bytes) => sum + bytes, 0);
@@ -78,8 +79,8 @@ describe("against llama.cpp's own converter", () => {
     const folder = writeAdapter(join(tempDir(), "adapter"), safetensors(adapterOf(modules)));
     const output = join(tempDir(), "out.gguf");
     convertAdapter(folder, baseHeader(name, shapes), output);
-    const made = readHeader(output);
-    expect(stringOf(made, "general.architecture")).toBe(expected.architecture);
+    const made = readGgufHeader(output);
+    expect(textOf(made.fields.get("general.architecture") ?? NONE)).toBe(expected.architecture);
     const data = dataOf(output);
     const found = Object.fromEntries(
       [...made.tensors].map(([tensor, { shape }]) => {

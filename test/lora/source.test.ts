@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ErrorCode, ServiceError } from "../../src/core/error.ts";
-import { readHeader } from "../../src/gguf/header.ts";
+import { readGgufHeader } from "../../src/core/gguf.ts";
 import { AdapterError } from "../../src/lora/adapter-error.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";
 import { convertInProcess, convertMain } from "../../src/lora/convert-process.ts";
@@ -21,9 +21,9 @@ function options(extra: Partial<SourceOptions> = {}): SourceOptions & { readonly
     bytesMax: 10_000_000,
     cacheDir: tempDir(),
     baseModel: () => Promise.resolve(TINY_PATH),
-    convert: async (folder, base, output) => {
+    convert: async ({ folder, baseModel, output, mayLink }) => {
       conversions.push(folder);
-      convertAdapter(folder, readHeader(base), output);
+      convertAdapter(folder, readGgufHeader(baseModel), output, mayLink);
     },
     ...extra,
   };
@@ -88,6 +88,8 @@ describe("the process of its own", () => {
 
   test("one that dies is a failure with a code, not a hang", async () => {
     // Started from a test, "this very program" is the test file, which knows no such command.
-    expect(convertInProcess(RED, TINY_PATH, output)).rejects.toThrow("could not be converted");
+    expect(convertInProcess({ folder: RED, baseModel: TINY_PATH, output, mayLink: false })).rejects.toThrow(
+      "could not be converted",
+    );
   });
 });
