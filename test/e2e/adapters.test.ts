@@ -27,13 +27,26 @@ const ENV = { SVC_ALLOW_RUNTIME_LORA_UPDATING: "yes", SVC_LORA_ADAPTER_ROOT: ROO
 const RED = `Red says: ${CAPITAL.answer}`;
 const BLUE = `Blue says: ${CAPITAL.answer}`;
 
-async function post(server: Server, path: string, body: object): Promise<{ status: number; json: any }> {
+/** The fields of the answers that these tests look at. */
+interface Answer {
+  readonly error?: { readonly code: string; readonly message: string };
+  readonly generation?: string;
+  readonly output?: readonly { readonly content: readonly { readonly text: string }[] }[];
+  readonly content?: readonly { readonly text: string }[];
+}
+
+interface Posted {
+  readonly status: number;
+  readonly json: Answer;
+}
+
+async function post(server: Server, path: string, body: object): Promise<Posted> {
   const response = await fetch(`${server.url}${path}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
   });
-  return { status: response.status, json: await response.json() };
+  return { status: response.status, json: (await response.json()) as Answer };
 }
 
 const load = (server: Server, name: string, path = name, extra: object = {}) =>
@@ -45,7 +58,7 @@ describe("a server whose adapters clients manage", () => {
   test("an adapter answers under every name that it has, in every dialect", async () => {
     const { status, json } = await load(server(), "red");
     expect(status).toBe(200);
-    const { generation } = json as { generation: string };
+    const { generation = "" } = json;
     const client = new OpenAI({ apiKey: "none", baseURL: `${server().url}/v1` });
     const cards = (await client.models.list()).data.map(({ id }) => id);
     expect(cards).toEqual(["svc-tiny", "svc-tiny:red"]);
@@ -69,7 +82,7 @@ describe("a server whose adapters clients manage", () => {
       adapter: "red",
     });
     expect(response.json).toMatchObject({ adapter_generation: generation, status: "completed" });
-    expect(response.json.output.at(-1).content[0].text).toBe(RED);
+    expect(response.json.output?.at(-1)?.content[0]?.text).toBe(RED);
     const message = await post(server(), "/v1/messages", {
       model: "red",
       max_tokens: 50,
@@ -77,7 +90,7 @@ describe("a server whose adapters clients manage", () => {
       thinking: { type: "disabled" },
       messages: [{ role: "user", content: CAPITAL.content }],
     });
-    expect(message.json.content[0].text).toBe(RED);
+    expect(message.json.content?.[0]?.text).toBe(RED);
     const chunks = await client.chat.completions.create({
       ...ask(CAPITAL, { model: "red" }),
       stream: true,
@@ -87,7 +100,8 @@ describe("a server whose adapters clients manage", () => {
   }, 60_000);
 
   test("what is wrong with an adapter is said, whatever it is", async () => {
-    const refused = async (path: string) => (await load(server(), "x", path)).json.error;
+    const refused = async (path: string) =>
+      (await load(server(), "x", path)).json.error ?? { code: "none", message: "" };
     expect(await refused("misfit")).toMatchObject({ code: "invalid_adapter" });
     expect((await refused("misfit")).message).toContain("another base model");
     expect(await refused("../")).toMatchObject({ code: "adapter_path_not_allowed" });
@@ -98,24 +112,24 @@ describe("a server whose adapters clients manage", () => {
   test("replaced under load: every answer's generation is the one whose words it has", async () => {
     await load(server(), "swap", "red");
     const generations = new Map<string, string>();
-    let isDone = false;
-    const ask16 = async () => {
+    const done = new AbortController();
+    const client = async () => {
       const seen: [generation: string, text: string][] = [];
-      while (!isDone) {
+      while (!done.signal.aborted) {
         const answer = await complete(server().url, ask(CAPITAL, { adapter: "swap", max_tokens: 24 }));
         const { adapter_generation: generation = "" } = answer as { adapter_generation?: string };
         seen.push([generation, answer.choices[0]?.message.content ?? ""]);
       }
       return seen;
     };
-    const clients = Array.from({ length: 8 }, ask16);
+    const clients = Array.from({ length: 8 }, client);
     for (const path of ["blue", "red", "blue", "red"]) {
       const { status, json } = await load(server(), "swap", path, { load_inplace: true });
       expect(status).toBe(200);
-      generations.set(json.generation, path === "red" ? RED : BLUE);
+      generations.set(json.generation ?? "", path === "red" ? RED : BLUE);
       await completeText(server().url, ask(CAPITAL, { adapter: "swap" }));
     }
-    isDone = true;
+    done.abort();
     const answers = (await Promise.all(clients)).flat();
     expect(answers.length).toBeGreaterThan(8);
     for (const [generation, text] of answers) expect(text).toBe(generations.get(generation) ?? "unknown");
@@ -150,6 +164,6 @@ test("adapters of the settings are there from the start; clients change nothing"
 test("a server without adapters says so", async () => {
   const server = await startServer();
   const { status, json } = await post(server, "/v1/chat/completions", ask(CAPITAL, { adapter: "red" }));
-  expect([status, json.error.code]).toEqual([409, "lora_runtime_unavailable"]);
+  expect([status, json.error?.code]).toEqual([409, "lora_runtime_unavailable"]);
   expect((await fetch(`${server.url}/v1/lora_adapters`)).status).toBe(409);
 });

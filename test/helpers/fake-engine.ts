@@ -5,6 +5,7 @@ import type { EngineInfo, RunId, ToEngine } from "../../src/engine/protocol.ts";
 import { answer } from "./run-events.ts";
 
 const INFO: EngineInfo = {
+  modelPath: "/fake.gguf",
   description: "fake",
   architecture: "fake",
   sizeBytes: 1,
