@@ -2,8 +2,11 @@
 
 import type { Adapters } from "../core/adapter.ts";
 import type { Converse } from "../core/agent.ts";
+import type { Files } from "../core/files.ts";
 import type { ModelControl, ModelInfo } from "../core/model-info.ts";
 import type { Embed, Generate } from "../core/run.ts";
+import type { Sessions } from "../core/sessions.ts";
+import type { Skills } from "../core/skills.ts";
 import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
 import type { LogLine } from "./errors.ts";
@@ -16,6 +19,9 @@ export interface HttpDeps {
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
   readonly adapters: Adapters;
+  readonly files: Files;
+  readonly skills: Skills;
+  readonly sessions: Pick<Sessions, "get" | "put" | "delete">;
   /** Responses that are kept. */
   readonly responses: ResponseStore;
   /** Responses that go on without their client. */

@@ -42,7 +42,13 @@ describe("the OpenAPI document", () => {
       "/health",
       "/v1/chat/completions",
       "/v1/completions",
+      "/v1/containers/{container_id}/files",
+      "/v1/containers/{container_id}/files/{file_id}",
+      "/v1/containers/{container_id}/files/{file_id}/content",
       "/v1/embeddings",
+      "/v1/files",
+      "/v1/files/{id}",
+      "/v1/files/{id}/content",
       "/v1/messages",
       "/v1/messages/count_tokens",
       "/v1/models",
@@ -53,6 +59,9 @@ describe("the OpenAPI document", () => {
       "/v1/responses/{response_id}",
       "/v1/responses/{response_id}/cancel",
       "/v1/responses/{response_id}/input_items",
+      "/v1/sessions/{session_id}",
+      "/v1/skills",
+      "/v1/skills/{skill_id}/versions",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
       requestBody: {
