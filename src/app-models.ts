@@ -18,6 +18,8 @@ import type { EngineOptions } from "./engine/protocol.ts";
 import { fetchModel, type FetchOptions } from "./hub/fetch-model.ts";
 import { hubPlace } from "./hub/place.ts";
 import { ProgressLog, type ProgressMeter } from "./hub/progress.ts";
+import { quantizedCopy } from "./quantize/copy.ts";
+import type { Weights } from "./quantize/requantizer.ts";
 import { readToken } from "./hub/token.ts";
 
 export interface ModelOptions {
@@ -81,18 +83,38 @@ export async function withHub<T>(
   }
 }
 
+export interface WeightsOptions {
+  readonly signal: AbortSignal;
+  /** Parts per thousand of a quantization. */
+  readonly onProgress: (permille: number) => void;
+}
+
+/** The file that a model with these weights is loaded from; absent: the built-in model as it is. */
+export async function weightsFile(
+  model: ModelSettings,
+  { type, importance }: Weights,
+  options: ModelOptions,
+  { signal, onProgress }: WeightsOptions,
+): Promise<string | undefined> {
+  const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
+  const input = isBuiltin ? undefined : await modelFile(model, options, { signal });
+  if (type === undefined) return input;
+  return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress });
+}
+
 /** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
 async function engineOptions(
   model: ModelSettings,
+  weights: Weights,
   options: ModelOptions,
   signal: AbortSignal,
 ): Promise<EngineOptions> {
   const { settings, cacheDir, verbosity } = options;
   const { runtime, paged_attn: cache } = settings;
   const template = model.chat_template ?? runtime.chat_template;
-  const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
+  const path = await weightsFile(model, weights, options, { signal, onProgress: () => {} });
   return {
-    ...(isBuiltin ? {} : { modelPath: await modelFile(model, options, { signal }) }),
+    ...(path === undefined ? {} : { modelPath: path }),
     cacheDir,
     maxSeqs: runtime.max_seqs,
     prefixesMax: runtime.prefix_cache_n,
@@ -112,10 +134,19 @@ async function engineOptions(
   };
 }
 
+/** What an entry's weights are from the start. */
+export function ownWeights({ quantization: { isq, imatrix } }: ModelSettings): Weights {
+  return {
+    ...(isq === undefined ? {} : { type: isq }),
+    ...(imatrix === undefined ? {} : { importance: imatrix }),
+  };
+}
+
 /** The configured models, none of them loaded yet. `resident` has the adapters of those that can have any, by model id. */
 export function createModels(
   options: ModelOptions,
   resident: ReadonlyMap<string, ResidentAdapters> = new Map(),
+  weightsOf: (model: ModelSettings) => Weights = ownWeights,
 ): Models {
   const { settings, log } = options;
   const { queue_max: queueMax, idle_timeout: idleSecs, max_loaded_models: max } = settings.server;
@@ -130,7 +161,7 @@ export function createModels(
       id: modelName(model),
       ...(repo === undefined ? {} : { root: repo }),
       model: new ManagedModel({
-        prepare: (signal) => engineOptions(model, options, signal),
+        prepare: (signal) => engineOptions(model, weightsOf(model), options, signal),
         checkMemory: (engine) => checkMemory(engine, freeMemory()),
         startEngine: (engine) => new EngineClient({ options: engine, openLink, queueMax, log: say, ...held }),
         places,

@@ -7,6 +7,8 @@ import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
 import type { Models } from "./engine/models.ts";
+import { createRequantizers, requantizing } from "./app-quantized.ts";
+import { modelName } from "./config/model-name.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
 import { openStores } from "./app-stores.ts";
@@ -36,7 +38,12 @@ export function startServer(options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
   let draining = false;
   const resident = residentAdapters(options);
-  const models = createModels(options, resident);
+  const models = createModels(
+    options,
+    resident,
+    (model) => requantizers.get(modelName(model))?.weights ?? {},
+  );
+  const requantizers = createRequantizers(models, options);
   const adapters = createAdapters(models, resident, options);
   const { generate } = adapters;
   const stores = openStores(options);
@@ -59,6 +66,7 @@ export function startServer(options: AppOptions): RunningServer {
     skills,
     embed: (request, signal) => models.embed(request, signal),
     adapters,
+    requantizing: requantizing(models, requantizers),
     models: () => adapters.cards(),
     control: models,
     fingerprint: `svc-${VERSION}`,

@@ -1,7 +1,8 @@
 // Process entry: parses the command line, runs one command, maps its outcome to an exit code. The only file that exits.
 
-import { isAbsolute, join } from "node:path";
-import { homedir } from "node:os";
+import { existsSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
+import { availableParallelism, homedir } from "node:os";
 import { type AppOptions, startServer } from "./app.ts";
 import { createModels, modelFile } from "./app-models.ts";
 import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
@@ -13,14 +14,17 @@ import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
 import { formatProblems } from "./config/problem.ts";
 import { type Loaded, loadSettings } from "./config/resolve.ts";
 import { showSettings } from "./config/show.ts";
-import type { Settings } from "./config/settings.ts";
+import { modelName } from "./config/model-name.ts";
+import { BUILTIN_MODEL_ID, type Settings } from "./config/settings.ts";
 import { unreachable } from "./core/assert.ts";
+import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "./core/quantization.ts";
 import { StartError } from "./core/start-error.ts";
 import { parseHubId } from "./core/hub-id.ts";
 import { deleteCached, listCache } from "./hub/cache.ts";
 import { type HubPlace, hubPlace } from "./hub/place.ts";
 import { storeToken } from "./hub/token.ts";
 import { convertMain } from "./lora/convert-process.ts";
+import { quantize } from "./quantize/run.ts";
 import { engineMain } from "./worker/main.ts";
 import { quantizeMain } from "./worker/quantize.ts";
 
@@ -153,6 +157,54 @@ function deleteModel(settings: Settings, name: string): number {
   return EXIT.ok;
 }
 
+/** Writes a model anew with another type of weights; an existing file is never written over. */
+async function quantizeModel(
+  loaded: Loaded,
+  { type: word, output }: Extract<Invocation, { command: "quantize" }>,
+): Promise<number> {
+  const [model] = loaded.settings.models;
+  const type = fileTypeOf(word);
+  const importance = model?.quantization.imatrix;
+  if (model === undefined || type === undefined) {
+    complain(`svc: "${word}" is no type; use one of ${FILE_TYPE_NAMES.join(", ")}.`);
+    return EXIT.usage;
+  }
+  if (needsImportance(type) && importance === undefined) {
+    complain(`svc: ${type} needs an importance matrix: --imatrix FILE.`);
+    return EXIT.usage;
+  }
+  const target = resolve(output ?? `${modelName(model)}-${type}.gguf`);
+  if (existsSync(target)) {
+    complain(`svc: ${target} exists already; name another file with --output, or remove it.`);
+    return EXIT.usage;
+  }
+  const stop = new AbortController();
+  void untilSignal().then(() => stop.abort(new Error("it was stopped")));
+  const bar = process.stderr.isTTY ? progressBar(type, (tensors) => `${tensors} tensors`) : undefined;
+  try {
+    const file = await modelFile(model, appOptions(loaded), { signal: stop.signal });
+    await quantize(
+      {
+        ...(file === BUILTIN_MODEL_ID ? {} : { input: file }),
+        output: target,
+        type,
+        threads: availableParallelism(),
+        cacheDir: cacheDir(),
+        ...(importance === undefined ? {} : { importance }),
+      },
+      (done, total) => bar?.update({ doneBytes: done, totalBytes: total }),
+      stop.signal,
+    );
+  } catch (error) {
+    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    return EXIT.failure;
+  } finally {
+    bar?.stop();
+  }
+  console.log(target);
+  return EXIT.ok;
+}
+
 async function login(): Promise<number> {
   const place = hubPlace(process.env);
   const question = `Token for ${place.endpoint} (it is not shown): `;
@@ -216,6 +268,8 @@ async function execute(invocation: Invocation): Promise<number> {
       });
     case "cache-delete":
       return withSettings(invocation, undefined, ({ settings }) => deleteModel(settings, invocation.id));
+    case "quantize":
+      return withSettings(invocation, undefined, (loaded) => quantizeModel(loaded, invocation));
     case "login":
       return login();
     case "engine":

@@ -57,7 +57,12 @@ const RULES: readonly Rule[] = [
       "src/app-models.ts",
       "src/app-adapters.ts",
       "src/app-stores.ts",
+      "src/app-quantized.ts",
     ],
+  },
+  {
+    from: "src/app-quantized.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/quantize/", "src/app-models.ts"],
   },
   {
     from: "src/app-adapters.ts",
@@ -67,7 +72,10 @@ const RULES: readonly Rule[] = [
     from: "src/app-stores.ts",
     may: ["src/core/", "src/config/", "src/files/", "src/sessions/", "src/skills/", "src/state/"],
   },
-  { from: "src/app-models.ts", may: ["src/core/", "src/config/", "src/engine/", "src/hub/"] },
+  {
+    from: "src/app-models.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/hub/", "src/quantize/"],
+  },
   // One executable, two processes: main.ts is the entry of both.
   {
     from: "src/main.ts",
@@ -81,6 +89,7 @@ const RULES: readonly Rule[] = [
       "src/worker/main.ts",
       "src/worker/quantize.ts",
       "src/lora/convert-process.ts",
+      "src/quantize/",
     ],
   },
   { from: "src/quantize/", may: ["src/core/"] },

@@ -4,6 +4,7 @@
 import { Command, CommanderError, Option } from "commander";
 import type { Flags } from "../config/sources.ts";
 import { header, ROWS, sectionAt, usableValues, type Row } from "../config/table.ts";
+import { FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { VERSION } from "../core/version.ts";
 
 const MODEL_ID = "models[].model_id";
@@ -14,6 +15,8 @@ const PULL_FLAGS = [
   "models[].quantization.quant",
   "global.token_source",
 ];
+
+const QUANTIZE_FLAGS = [...PULL_FLAGS, "models[].quantization.imatrix"];
 
 /** Exit codes of the process. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
@@ -36,6 +39,12 @@ export type Invocation =
   | ({ readonly command: "cache-list" } & SettingsArgs)
   | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)
   | { readonly command: "login" }
+  /** Flags hold the model too. */
+  | ({
+      readonly command: "quantize";
+      readonly type: string;
+      readonly output?: string;
+    } & SettingsArgs)
   /** The hidden engine process; its words are its own. */
   | { readonly command: "engine"; readonly args: readonly string[] }
   /** Hidden: the conversion of an adapter, the quantization of a model. */
@@ -151,6 +160,21 @@ function addHubCommands(program: Command, choose: (invocation: Invocation) => vo
     .argument("<model>", idText);
   withSettings(remove, CACHE_FLAGS).action((id: string) =>
     choose({ command: "cache-delete", id, flags: flagsOf(remove) }),
+  );
+
+  const quantize = program
+    .command("quantize")
+    .description("Write a model anew with smaller weights.")
+    .argument("<model>", `a GGUF file, or ${idText}`)
+    .argument("<type>", `such as Q4_K_M; one of ${FILE_TYPE_NAMES.join(", ")}`)
+    .option("-o, --output <file>", "the file to write (default: the model's name with the type, here)");
+  withSettings(quantize, QUANTIZE_FLAGS).action((id: string, type: string, { output }: { output?: string }) =>
+    choose({
+      command: "quantize",
+      type,
+      ...(output === undefined ? {} : { output }),
+      flags: { ...flagsOf(quantize), [MODEL_ID]: [id] },
+    }),
   );
 
   program

@@ -3,6 +3,7 @@
 // row here and nothing else. Rows marked `later` belong to the interface but do nothing yet; rows marked `never` are
 // recognised only to be refused with a reason.
 
+import { FILE_TYPE_ALIASES, FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { LoraEntry } from "./lora-entry.ts";
 import { Type, type Static } from "@sinclair/typebox";
 import { QUEUE_MAX } from "../core/limits.ts";
@@ -256,8 +257,22 @@ const ModelQuantization = section("How small the weights are.", {
       { example: "Q5_K_M" },
     ),
   ),
-  isq: later(optional(text("Type to quantize to in place."))),
-  imatrix: later(optional(text("Importance matrix file.", { isPath: true }))),
+  isq: optional(
+    choice(
+      FILE_TYPE_NAMES,
+      "Type to quantize the weights to before they are loaded; the copy is kept in svc's cache.",
+      {
+        example: "Q4_K_M",
+        valueAliases: FILE_TYPE_ALIASES,
+      },
+    ),
+  ),
+  imatrix: optional(
+    text("Importance matrix for that, of llama-imatrix or of a calibration.", {
+      isPath: true,
+      example: "imatrix.gguf",
+    }),
+  ),
   calibration_file: later(optional(text("Text an importance matrix is computed from.", { isPath: true }))),
   isq_organization: never(optional(text("Quantizing only the experts is not something llama.cpp can do."))),
   write_uqff: never(optional(text("UQFF files cannot be written; GGUF is the only format."))),

@@ -39,6 +39,8 @@ export const ERROR_TABLE = {
   adapter_load_in_progress: [429, "rate_limit_error"],
   adapter_load_failed: [500, "server_error"],
   adapter_storage_unavailable: [503, "server_error"],
+  requantization_in_progress: [409, "conflict_error"],
+  calibration_not_ready: [409, "conflict_error"],
   lora_capacity_exceeded: [503, "capacity_error"],
   shutting_down: [503, "server_error"],
   state_full: [503, "server_error"],

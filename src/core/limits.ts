@@ -108,6 +108,8 @@ export const BACKGROUND_RUNS_MAX = 256;
 export const FRAME_LOGS_MAX = 16;
 /** Input items of a response in one answer. Base dialect. */
 export const INPUT_ITEMS_PAGE_MAX = 100;
+/** Rows that a calibration can be asked to count. */
+export const CALIBRATION_ROWS_MAX = 2 ** 40;
 /** Messages in one conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */

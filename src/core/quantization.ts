@@ -41,7 +41,7 @@ export type FileType = keyof typeof FILE_TYPES;
 export const FILE_TYPE_NAMES = Object.keys(FILE_TYPES) as readonly FileType[];
 
 /** Other words for the usual choice of that kind. */
-const ALIASES: Readonly<Record<string, FileType>> = {
+export const FILE_TYPE_ALIASES: Readonly<Record<string, FileType>> = {
   "2": "Q2_K",
   "3": "Q3_K_M",
   "4": "Q4_K_M",
@@ -68,7 +68,12 @@ const NEED_IMPORTANCE = new Set<FileType>([
 /** The type that a word means, in whatever case, or bits; undefined for no type. */
 export function fileTypeOf(word: string): FileType | undefined {
   const name = word.trim().toUpperCase();
-  return ALIASES[name] ?? FILE_TYPE_NAMES.find((known) => known === name);
+  return FILE_TYPE_ALIASES[name] ?? FILE_TYPE_NAMES.find((known) => known === name);
+}
+
+/** The type of llama.cpp's number; undefined for one that is made no more. */
+export function fileTypeOfNumber(number: number): FileType | undefined {
+  return FILE_TYPE_NAMES.find((name) => FILE_TYPES[name] === number);
 }
 
 /** llama.cpp's number of a type. */

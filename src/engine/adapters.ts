@@ -49,8 +49,9 @@ export class ResidentAdapters {
     for (const [adapter, file] of this.files) send({ type: "load_adapter", adapter, file });
   }
 
-  /** The engine is gone. */
-  detach(): void {
+  /** An engine is gone; of no consequence when another has taken over. */
+  detach(send: (message: ToEngine) => void): void {
+    if (this.send !== send) return;
     this.send = undefined;
     for (const answer of this.pending.values()) answer.reject(ServiceError.fromData(ENGINE_DIED));
     this.pending.clear();

@@ -8,7 +8,15 @@ import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { ResidentAdapters } from "./adapters.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
-import type { EngineInfo, EngineOptions, FromEngine, RunId } from "./protocol.ts";
+import type {
+  CalibrationCommand,
+  CalibrationCounts,
+  EngineInfo,
+  EngineOptions,
+  FromEngine,
+  RunId,
+  ToEngine,
+} from "./protocol.ts";
 
 /** loading: not usable yet; ready; failed: loading failed or the engine died, a restart is under way; stopped: for good. */
 export type EngineState = "loading" | "ready" | "failed" | "stopped";
@@ -44,6 +52,9 @@ export class EngineClient {
   private link: EngineLink | undefined;
   private readonly runs = new Map<RunId, EventQueue<RunEvent>>();
   private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
+  private readonly calibrations = new Map<RunId, PromiseWithResolvers<CalibrationCounts>>();
+  /** Sends what is no request; nothing happens while there is no process. */
+  private readonly command = (message: ToEngine): void => this.link?.send(message);
   private arriving = 0; // requests that wait for the engine to be loaded
   private nextRun: RunId = 1;
   private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
@@ -132,6 +143,20 @@ export class EngineClient {
     }
   }
 
+  /** Calibrates. Rejects with the engine's ServiceError, or when the engine dies. */
+  async calibrate(command: CalibrationCommand): Promise<CalibrationCounts> {
+    await this.ready();
+    const id = this.nextRun++;
+    const answer = Promise.withResolvers<CalibrationCounts>();
+    this.calibrations.set(id, answer);
+    this.command({ type: "calibrate", id, command });
+    try {
+      return await answer.promise;
+    } finally {
+      this.calibrations.delete(id);
+    }
+  }
+
   /** Ends the engine process; runs under way end with an error. */
   async stop(): Promise<void> {
     this.state = "stopped";
@@ -186,7 +211,7 @@ export class EngineClient {
       case "ready":
         this.info = message.info;
         this.state = "ready";
-        this.deps.adapters?.attach((command) => this.link?.send(command));
+        this.deps.adapters?.attach(this.command);
         this.lastError = undefined;
         this.settled.resolve();
         break;
@@ -195,6 +220,12 @@ export class EngineClient {
         this.lastError = message.error;
         if (this.info !== undefined) this.deps.log(message.error.message); // the first start is told by who waits for it
         void this.link?.stop();
+        break;
+      case "calibration":
+        this.calibrations.get(message.id)?.resolve(message.counts);
+        break;
+      case "calibration_failed":
+        this.calibrations.get(message.id)?.reject(ServiceError.fromData(message.error));
         break;
       case "adapter_loaded":
       case "adapter_failed":
@@ -226,11 +257,12 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
-    this.deps.adapters?.detach();
+    this.deps.adapters?.detach(this.command);
     const wasReady = this.state === "ready";
     const error = this.state === "stopped" ? STOPPED : ENGINE_DIED;
     for (const [id] of this.runs) this.deliver(id, { type: "error", error });
     for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
+    for (const answer of this.calibrations.values()) answer.reject(ServiceError.fromData(error));
     if (this.state === "stopped") return;
     if (wasReady) {
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);

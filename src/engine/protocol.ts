@@ -60,12 +60,22 @@ export interface CalibrationCounts {
   readonly rowsTotal: number;
 }
 
+/** What to do about a calibration; each is answered with the counts that are then. */
+export type CalibrationCommand =
+  /** Drops earlier statistics. A matrix stops after so many rows, 0: never. */
+  | { readonly type: "start"; readonly rowsMax: number }
+  | { readonly type: "count" }
+  /** Stops and writes the statistics as an importance matrix. */
+  | { readonly type: "save"; readonly file: string };
+
 export type ToEngine =
   | { readonly type: "start"; readonly options: EngineOptions }
   /** The adapter, where there is one, must have been loaded. */
   | { readonly type: "run"; readonly id: RunId; readonly request: RunRequest; readonly adapter?: AdapterId }
   /** Answered by `adapter_loaded` or `adapter_failed` of the same adapter. */
   | { readonly type: "load_adapter"; readonly adapter: AdapterId; readonly file: string }
+  /** Answered by `calibration` or `calibration_failed` of the same id. */
+  | { readonly type: "calibrate"; readonly id: RunId; readonly command: CalibrationCommand }
   /** No run uses it any more. Not answered. */
   | { readonly type: "free_adapter"; readonly adapter: AdapterId }
   /** Answered by `embedded` or `embed_failed` of the same id. */
@@ -86,6 +96,8 @@ export type FromEngine =
       readonly promptTokens: number;
     }
   | { readonly type: "embed_failed"; readonly id: RunId; readonly error: ErrorData }
+  | { readonly type: "calibration"; readonly id: RunId; readonly counts: CalibrationCounts }
+  | { readonly type: "calibration_failed"; readonly id: RunId; readonly error: ErrorData }
   | { readonly type: "adapter_loaded"; readonly adapter: AdapterId }
   | { readonly type: "adapter_failed"; readonly adapter: AdapterId; readonly error: ErrorData }
   /** events[i] belongs to runs[i]; in order for each run. */

@@ -4,6 +4,7 @@ import type { Adapters } from "../core/adapter.ts";
 import type { Converse } from "../core/agent.ts";
 import type { Files } from "../core/files.ts";
 import type { ModelControl, ModelInfo } from "../core/model-info.ts";
+import type { Requantizing } from "../core/requantize.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
 import type { Skills } from "../core/skills.ts";
@@ -19,6 +20,7 @@ export interface HttpDeps {
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
   readonly adapters: Adapters;
+  readonly requantizing: Requantizing;
   readonly files: Files;
   readonly skills: Skills;
   readonly sessions: Pick<Sessions, "get" | "put" | "delete">;

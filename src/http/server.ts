@@ -15,6 +15,7 @@ import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
 import { containerRoutes, fileRoutes } from "./routes/files.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { weightRoutes } from "./routes/weights.ts";
 import { skillRoutes } from "./routes/skills.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { messagesRoutes } from "./routes/messages.ts";
@@ -51,6 +52,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(responseRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
     .use(adapterRoutes(deps, components))
+    .use(weightRoutes(deps, components))
     .use(fileRoutes(deps, components))
     .use(containerRoutes(deps, components))
     .use(sessionRoutes(deps, components))

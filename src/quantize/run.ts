@@ -6,7 +6,8 @@ import { ownCommand } from "../core/own-command.ts";
 import { type FileType, fileTypeNumber } from "../core/quantization.ts";
 
 export interface Quantization {
-  readonly input: string;
+  /** Absent: the built-in model. */
+  readonly input?: string;
   readonly output: string;
   readonly type: FileType;
   /** Importance matrix of llama-imatrix, or of a calibration. */
@@ -19,7 +20,7 @@ export interface Quantization {
 /** The words after the hidden command; the worker reads them in this order. */
 function wordsOf(work: Quantization, output: string): string[] {
   const type = String(fileTypeNumber(work.type));
-  return [work.input, output, type, String(work.threads), work.cacheDir, work.importance ?? ""];
+  return [work.input ?? "", output, type, String(work.threads), work.cacheDir, work.importance ?? ""];
 }
 
 /**

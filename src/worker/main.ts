@@ -10,7 +10,7 @@ import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { unreachable } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import type { RunEvent } from "../core/run.ts";
-import type { EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
+import type { CalibrationCommand, EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
 import { toErrorData } from "./arrivals.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
@@ -91,6 +91,9 @@ class EngineProcess {
       case "run":
         this.add(message);
         break;
+      case "calibrate":
+        this.calibrate(message.id, message.command);
+        break;
       case "load_adapter":
         this.loadAdapter(message.adapter, message.file);
         break;
@@ -149,6 +152,21 @@ class EngineProcess {
       runs: [id],
       events: [{ type: "error", error: { code: "model_unavailable", message } }],
     });
+  }
+
+  private calibrate(id: RunId, command: CalibrationCommand): void {
+    const { backend } = this;
+    if (backend === undefined) return;
+    try {
+      if (command.type === "start") backend.startCalibration(command.rowsMax);
+      if (command.type === "save") {
+        backend.stopCalibration();
+        backend.saveCalibration(command.file);
+      }
+      send({ type: "calibration", id, counts: backend.calibration() });
+    } catch (error) {
+      send({ type: "calibration_failed", id, error: toErrorData(error) });
+    }
   }
 
   private loadAdapter(adapter: AdapterId, file: string): void {

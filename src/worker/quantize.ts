@@ -1,6 +1,6 @@
 // The process behind src/quantize: one call into llama.cpp's quantizer.
 
-import { unpackLibraries } from "../../ffi/embedded.ts";
+import { unpackBuiltinModel, unpackLibraries } from "../../ffi/embedded.ts";
 import { openNative } from "../../ffi/library.ts";
 import { quantizeFile } from "../../ffi/quantize.ts";
 
@@ -9,7 +9,7 @@ export function quantizeMain(words: readonly string[]): number {
   const [input = "", output = "", type = "", threads = "", cacheDir = "", importance = ""] = words;
   const native = openNative(unpackLibraries(cacheDir), 0);
   const reason = quantizeFile(native, {
-    input,
+    input: input === "" ? unpackBuiltinModel(cacheDir) : input,
     output,
     type: Number(type),
     threads: Number(threads),

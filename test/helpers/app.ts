@@ -6,6 +6,7 @@ import { plainConverse } from "../../src/agent/plain.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
 import type { Adapters } from "../../src/core/adapter.ts";
+import type { Requantizing } from "../../src/core/requantize.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import { inputFileName } from "../../src/core/input-file.ts";
 import type { State } from "../../src/core/state.ts";
@@ -72,6 +73,20 @@ function noRuntime(): never {
 /** Of a server whose models have no adapters. */
 const noAdapters: Adapters = { isMutable: false, list: noRuntime, load: noRuntime, unload: noRuntime };
 
+async function noWeights(): Promise<never> {
+  throw new ServiceError("model_not_found", "no model");
+}
+
+/** Of a server whose models keep their weights. */
+const noRequantizing: Requantizing = {
+  requantize: () => {
+    throw new ServiceError("model_not_found", "no model");
+  },
+  startCalibration: noWeights,
+  calibration: noWeights,
+  applyCalibration: noWeights,
+};
+
 /** An application around a generate function. */
 export function testApp(
   generate: Generate = playing(answer("Hi")).generate,
@@ -85,6 +100,7 @@ export function testApp(
   const app = createHttp({
     generate,
     adapters: noAdapters,
+    requantizing: noRequantizing,
     converse,
     responses,
     background: new BackgroundResponses({
