@@ -2,6 +2,7 @@
 // nothing else knows who works with whom.
 
 import { readFileSync } from "node:fs";
+import { accessLine, inBatches } from "./http/access-log.ts";
 import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { plainConverse } from "./agent/plain.ts";
 import { modelName } from "./config/model-name.ts";
@@ -13,7 +14,9 @@ import { EngineClient } from "./engine/client.ts";
 import { spawnEngine } from "./engine/host.ts";
 import { Models } from "./engine/models.ts";
 import type { EngineOptions } from "./engine/protocol.ts";
+import type { HttpDeps } from "./http/deps.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
+import { Metrics } from "./metrics/metrics.ts";
 
 export interface AppOptions {
   readonly settings: Settings;
@@ -52,7 +55,7 @@ function engineOptions(model: ModelSettings, { settings, cacheDir, verbosity }: 
 }
 
 /** Starts an engine process for every configured model; loading goes on in the background. */
-export function startModels(options: AppOptions): Models {
+export function startModels(options: AppOptions, metrics?: Metrics): Models {
   const { settings, log } = options;
   const served = settings.models.map((model) => ({
     id: modelName(model),
@@ -61,9 +64,25 @@ export function startModels(options: AppOptions): Models {
       openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
       queueMax: settings.server.queue_max,
       log: (line) => log(`${modelName(model)}: ${line}`),
+      ...(metrics === undefined ? {} : { meter: metrics.newEngine() }),
     }),
   }));
   return new Models(served, settings.default_model_id, settings.global.seed);
+}
+
+/** What is told about each request, besides metrics. */
+function observers({ settings, log }: AppOptions): Pick<HttpDeps, "accessLog" | "requestIdHeader"> {
+  const { server } = settings;
+  const requestIdHeader = !server.disable_request_id_header;
+  if (server.disable_access_log) return { requestIdHeader };
+  const write = inBatches(log);
+  return {
+    requestIdHeader,
+    accessLog: (request) => {
+      if (request.housekeeping && !server.access_log_health) return;
+      write(accessLine(request, server.access_log_format, new Date()));
+    },
+  };
 }
 
 /** A server that answers. */
@@ -77,6 +96,7 @@ export interface RunningServer {
 /** Listens at once and loads the models meanwhile. Throws what Bun throws when the port can't be had. */
 export function startServer(options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
+  const metrics = settings.server.disable_metrics ? undefined : new Metrics();
   let draining = false;
   let models: Models | undefined;
   const generate: Generate = (request, signal) => served().generate(request, signal);
@@ -88,11 +108,13 @@ export function startServer(options: AppOptions): RunningServer {
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
     log,
+    ...observers(options),
+    ...(metrics === undefined ? {} : { metrics }),
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
   });
   // The port comes first: if it is taken, no model has been loaded in vain.
   const server = listen(app, { hostname: settings.server.host, port: settings.server.port });
-  const running = startModels(options);
+  const running = startModels(options, metrics);
   models = running;
   function served(): Models {
     if (models === undefined) throw new Error("a request arrived before the models were set up");

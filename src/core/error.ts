@@ -21,6 +21,7 @@ export const ERROR_TABLE = {
   engine_failed: [500, "server_error"],
   internal_error: [500, "server_error"],
   model_unavailable: [503, "server_error"],
+  metrics_unavailable: [503, "server_error"],
   shutting_down: [503, "server_error"],
 } as const satisfies Record<string, readonly [number, string]>;
 

@@ -5,6 +5,7 @@ import { ServiceError, type ErrorData } from "../core/error.ts";
 import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
 import type { EngineInfo, EngineOptions, FromEngine, RunId } from "./protocol.ts";
 
@@ -17,6 +18,8 @@ export interface EngineClientDeps {
   /** Runs that may wait for a sequence, beyond those being computed. */
   readonly queueMax: number;
   readonly log: (line: string) => void;
+  /** Takes the engine's numbers. */
+  readonly meter?: EngineMeter;
 }
 
 const ENGINE_DIED: ErrorData = {
@@ -196,6 +199,9 @@ export class EngineClient {
       case "embed_failed":
         this.embeddings.get(message.id)?.reject(ServiceError.fromData(message.error));
         break;
+      case "stats":
+        this.deps.meter?.report(message.stats);
+        break;
       case "events":
         message.events.forEach((event, i) => this.deliver(message.runs[i] ?? 0, event));
         break;
@@ -213,6 +219,7 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
+    this.deps.meter?.ended(this.state !== "stopped");
     const wasReady = this.state === "ready";
     const error = this.state === "stopped" ? STOPPED : ENGINE_DIED;
     for (const [id] of this.runs) this.deliver(id, { type: "error", error });

@@ -3,6 +3,7 @@
 
 import type { ErrorData } from "../core/error.ts";
 import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
+import type { EngineStats } from "../core/telemetry.ts";
 
 /** Number of a run on one link; never reused while the link lives. */
 export type RunId = number;
@@ -78,6 +79,8 @@ export type FromEngine =
       readonly vectors: readonly string[];
       readonly promptTokens: number;
     }
+  /** A few times a second while there is work, and once when it is done. */
+  | { readonly type: "stats"; readonly stats: EngineStats }
   | { readonly type: "embed_failed"; readonly id: RunId; readonly error: ErrorData }
   /** events[i] belongs to runs[i]; in order for each run. */
   | { readonly type: "events"; readonly runs: readonly RunId[]; readonly events: readonly RunEvent[] };

@@ -3,6 +3,7 @@
 import type { ModelInfo } from "../core/model-info.ts";
 import type { Converse } from "../core/agent.ts";
 import type { Embed, Generate } from "../core/run.ts";
+import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { LogLine } from "./errors.ts";
 
 export interface HttpDeps {
@@ -21,4 +22,10 @@ export interface HttpDeps {
   readonly keepAliveMs?: number;
   /** True once the server stops: running answers finish, new ones are refused. */
   readonly draining?: () => boolean;
+  /** Absent: switched off. */
+  readonly metrics?: HttpMetrics;
+  /** Takes each answered request. Absent: switched off. */
+  readonly accessLog?: (request: ObservedRequest) => void;
+  /** Whether answers carry x-request-id. Default: true. */
+  readonly requestIdHeader?: boolean;
 }

@@ -68,6 +68,14 @@ export class ApiComponents {
     };
   }
 
+  /** Responses of a route that answers with plain text. */
+  textAnswer(description: string) {
+    return {
+      200: { description, content: { "text/plain": { schema: { type: "string" as const } } } },
+      default: this.error(),
+    };
+  }
+
   private error() {
     return {
       description: "An error.",

@@ -5,14 +5,17 @@ import { type AnyElysia, Elysia } from "elysia";
 import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
 import type { HttpDeps } from "./deps.ts";
 import { DOCS_PATH, docsRoutes } from "./docs.ts";
-import { errorResponse, type RouteTable, routeTable, toServiceError, unroutedResponse } from "./errors.ts";
+import { errorResponse, toServiceError, unroutedResponse } from "./errors.ts";
 import { corsHook } from "./hooks/cors.ts";
-import { REQUEST_ID_HEADER, requestId } from "./hooks/request-id.ts";
+import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
+import { observed, observing } from "./observe.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
+import { type RouteTable, routeTable } from "./route-table.ts";
 import { chatRoutes } from "./routes/chat.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { metricsRoutes } from "./routes/metrics.ts";
 import { modelRoutes } from "./routes/models.ts";
 
 /**
@@ -24,19 +27,22 @@ const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 /** The application: `app.handle(request)` answers in process, `listen` puts it on a port. */
 export function createHttp(deps: HttpDeps): AnyElysia {
   const components = new ApiComponents();
-  let table: RouteTable | undefined; // made at the first miss, when all routes are known
+  let table: RouteTable | undefined; // made at the first request, when all routes are known
+  const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
-  const app = new Elysia({ handler: { standardHostname: false } })
-    .onError(({ code, error, request, set }) => {
-      if (code === "NOT_FOUND") return unroutedResponse(request, (table ??= routeTable(app.routes)));
-      const id = String(set.headers[REQUEST_ID_HEADER]);
-      return errorResponse(toServiceError(error, (line) => deps.log(`${id} ${line}`)));
+  const app: AnyElysia = new Elysia({ handler: { standardHostname: false } })
+    .wrap(observing({ routes, models: deps.models, metrics: deps.metrics, accessLog: deps.accessLog }))
+    .onError(({ code, error, request }) => {
+      if (code === "NOT_FOUND") return unroutedResponse(request, routes());
+      return errorResponse(toServiceError(error, (line) => deps.log(`${observed()?.id} ${line}`)));
     })
-    .onRequest(({ request, set }) => {
-      set.headers[REQUEST_ID_HEADER] = requestId(request);
+    .onRequest(({ set }) => {
+      const id = observed()?.id;
+      if (id !== undefined && deps.requestIdHeader !== false) set.headers[REQUEST_ID_HEADER] = id;
     })
     .use(corsHook())
     .use(healthRoutes(components))
+    .use(metricsRoutes(deps, components))
     .use(modelRoutes(deps, components))
     .use(chatRoutes(deps, components))
     .use(completionRoutes(deps, components))

@@ -4,6 +4,7 @@
 import { assert } from "../core/assert.ts";
 import { type ErrorData, ServiceError } from "../core/error.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
+import type { EngineStats } from "../core/telemetry.ts";
 import type { RunId } from "../engine/protocol.ts";
 import { AnswerGuard, escapesOf } from "./answer-guard.ts";
 import { type Arrival, Arrivals, toErrorData } from "./arrivals.ts";
@@ -12,6 +13,7 @@ import type { Backend, RenderedPrompt } from "./backend.ts";
 import type { ConstraintBackend, Matcher } from "./constraint-backend.ts";
 import { TokenTexts } from "./detokenize.ts";
 import { KvCache } from "./kv.ts";
+import { StepMeter } from "./step-meter.ts";
 import { Logprobs } from "./logprobs.ts";
 import { type ChoiceOutput, type Emit, planLength, RunState } from "./run-state.ts";
 import {
@@ -76,6 +78,7 @@ export class Engine {
   private readonly kv: KvCache;
   private readonly arrivals: Arrivals;
   private readonly logprobs: Logprobs;
+  private readonly meter = new StepMeter();
   private waiting: EngineSequence[] = []; // first come first
   private running: EngineSequence[] = []; // in order of admission
   /** Tokens of a step: one compute batch, so that newcomers and aborts never wait for more; but every row has its turn. */
@@ -119,6 +122,18 @@ export class Engine {
   /** The cache, for tests and metrics. */
   get cache(): KvCache {
     return this.kv;
+  }
+
+  /** The numbers so far, but for the process's memory. */
+  stats(): Omit<EngineStats, "residentBytes"> {
+    return {
+      waiting: this.waiting.length + this.arrivals.count,
+      running: this.running.length,
+      cells: this.backend.cells,
+      cellsRunning: this.backend.cells - this.kv.availableCells,
+      cellsKept: this.kv.keptCells,
+      ...this.meter.counted(),
+    };
   }
 
   /** One step. `waitMs` is how long it may wait for a prompt to be rendered when there is nothing to compute. */
@@ -212,11 +227,13 @@ export class Engine {
       chunk: prefillChunk(this.cost, this.backend.ubatch, decoding, prefilling),
     });
     if (preempted.length > 0) this.preempt(preempted);
+    this.meter.preempted(preempted.length);
     for (const { sequence, shared } of admitted) {
       this.kv.admit(sequence, this.running, shared);
       this.waiting.splice(this.waiting.indexOf(sequence), 1);
       this.running.push(sequence);
       const { run, output } = sequence.owner;
+      if (sequence.generated === 0) this.meter.admitted(sequence.computed);
       if (output.index === 0 && sequence.generated === 0) run.cachedTokens = sequence.computed;
     }
     this.kv.makeRoom(rows.reduce((sum, { count }) => sum + count, 0));
@@ -269,6 +286,7 @@ export class Engine {
     if (drawn.length > 0) this.backend.sample(drawn.length, batchRows, samplers, masks, tokens);
     const nowMs = this.now();
     this.cost = measured(this.cost, nowMs - startMs, this.batch.count - prefillTokens, prefillTokens);
+    this.meter.stepped(nowMs - startMs, this.batch.count, prefillTokens, drawn.length);
     drawn.forEach((sequence, i) => this.update(sequence, tokens[i] ?? -1, batchRows[i] ?? 0, nowMs));
   }
 

@@ -14,6 +14,9 @@ import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
 import { Engine } from "./engine.ts";
 
+/** Numbers are told this long after the first work they do not contain, milliseconds. */
+const STATS_MS = 250;
+
 /** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
 const RENDER_WAIT_MS = 1;
 
@@ -63,6 +66,7 @@ class EngineProcess {
   private wake: (() => void) | undefined;
   private runs: RunId[] = [];
   private events: RunEvent[] = [];
+  private statsTimer: ReturnType<typeof setTimeout> | undefined;
 
   async run(): Promise<number> {
     process.on("message", (message: ToEngine) => this.receive(message));
@@ -73,6 +77,7 @@ class EngineProcess {
     while (!this.stopping) {
       const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
       this.flush();
+      this.statsTimer ??= setTimeout(() => this.sendStats(), STATS_MS); // an abort, too, brings us here
       const embedded = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
       if (outcome === "idle" && !embedded) await new Promise<void>((resolve) => (this.wake = resolve));
       else await new Promise((resolve) => setImmediate(resolve));
@@ -122,6 +127,7 @@ class EngineProcess {
       });
       this.embedder = new Embedder(() => backend.embedder(), sendEmbedding);
       send({ type: "ready", info: backend.info });
+      this.sendStats();
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const data =
@@ -135,6 +141,13 @@ class EngineProcess {
     send({ type: "events", runs: this.runs, events: this.events });
     this.runs = [];
     this.events = [];
+  }
+
+  private sendStats(): void {
+    this.statsTimer = undefined;
+    if (this.engine === undefined) return;
+    const residentBytes = process.memoryUsage.rss();
+    send({ type: "stats", stats: { ...this.engine.stats(), residentBytes } });
   }
 
   private stop(): void {

@@ -40,6 +40,7 @@ describe("the OpenAPI document", () => {
     expect(Object.keys(paths).sort()).toEqual([
       "/",
       "/health",
+      "/metrics",
       "/v1/chat/completions",
       "/v1/completions",
       "/v1/embeddings",
