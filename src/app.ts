@@ -110,6 +110,7 @@ export function startServer(options: AppOptions): RunningServer {
     log,
     ...observers(options),
     ...(metrics === undefined ? {} : { metrics }),
+    ...(settings.server.api_keys === undefined ? {} : { apiKeys: settings.server.api_keys }),
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
   });
   // The port comes first: if it is taken, no model has been loaded in vain.

@@ -50,7 +50,13 @@ const Server = section("Where the server listens and how it treats requests.", {
     optional(integer("Seconds without a request after which a model is unloaded.", { minimum: 1 })),
   ),
   max_loaded_models: later(optional(integer("Models held in memory at the same time.", { minimum: 1 }))),
-  api_keys: later(optional(list(Type.String(), "Keys that clients must send."))),
+  api_keys: optional(
+    list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
+      isSecret: true,
+      minItems: 1,
+      example: ["a-long-random-word"],
+    }),
+  ),
 });
 
 const Runtime = section("How models are run.", {

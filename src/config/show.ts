@@ -40,7 +40,8 @@ function sectionLines(
     const value: unknown = Object.entries(values).find(([key]) => key === row.key)?.[1];
     if (value === undefined) return [];
     const origin = origins.get(join(path, row.key)) ?? { type: "default" };
-    return [`${row.key} = ${tomlValue(value)}  # ${formatOrigin(origin)}`];
+    const shown = row.isSecret ? '"(not shown)"' : tomlValue(value);
+    return [`${row.key} = ${shown}  # ${formatOrigin(origin)}`];
   });
 }
 

@@ -11,6 +11,7 @@ export const ERROR_TABLE = {
   context_length_exceeded: [400, "invalid_request_error"],
   unsupported_capability: [400, "invalid_request_error"],
   capability_disabled: [400, "invalid_request_error"],
+  invalid_api_key: [401, "authentication_error"],
   model_not_found: [404, "not_found_error"],
   route_not_found: [404, "not_found_error"],
   method_not_allowed: [405, "invalid_request_error"],

@@ -28,4 +28,6 @@ export interface HttpDeps {
   readonly accessLog?: (request: ObservedRequest) => void;
   /** Whether answers carry x-request-id. Default: true. */
   readonly requestIdHeader?: boolean;
+  /** Keys of which a client must send one. Absent: nobody needs one. */
+  readonly apiKeys?: readonly string[];
 }

@@ -37,7 +37,8 @@ export function errorResponse(error: ServiceError, headers: Readonly<Record<stri
   const mayRetry = status === 429 || status === 503;
   const retryAfterSecs = error.retryAfterSecs ?? (mayRetry ? RETRY_AFTER_SECS : undefined);
   const retry = retryAfterSecs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSecs)) };
-  return Response.json(error.toBody(), { status, headers: { ...retry, ...headers } });
+  const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
+  return Response.json(error.toBody(), { status, headers: { ...retry, ...challenge, ...headers } });
 }
 
 /** 405 with Allow for a known path, 404 for any other. */

@@ -6,6 +6,7 @@ import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
 import type { HttpDeps } from "./deps.ts";
 import { DOCS_PATH, docsRoutes } from "./docs.ts";
 import { errorResponse, toServiceError, unroutedResponse } from "./errors.ts";
+import { apiKeyCheck } from "./hooks/api-keys.ts";
 import { corsHook } from "./hooks/cors.ts";
 import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
 import { observed, observing } from "./observe.ts";
@@ -28,6 +29,7 @@ const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 export function createHttp(deps: HttpDeps): AnyElysia {
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the first request, when all routes are known
+  const checkKey = deps.apiKeys === undefined ? undefined : apiKeyCheck(deps.apiKeys);
   const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
   const app: AnyElysia = new Elysia({ handler: { standardHostname: false } })
@@ -41,6 +43,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
       if (id !== undefined && deps.requestIdHeader !== false) set.headers[REQUEST_ID_HEADER] = id;
     })
     .use(corsHook())
+    .onRequest(({ request }) => checkKey?.(request, observed()?.path ?? ""))
     .use(healthRoutes(components))
     .use(metricsRoutes(deps, components))
     .use(modelRoutes(deps, components))
