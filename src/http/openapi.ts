@@ -76,9 +76,10 @@ export class ApiComponents {
     };
   }
 
-  private error() {
+  /** An error answer. */
+  error(description = "Any other error.") {
     return {
-      description: "An error.",
+      description,
       content: { "application/json": { schema: this.ref(ErrorResponse) } },
     };
   }
@@ -113,7 +114,15 @@ export function openapiHook(components: ApiComponents, docsPath: string) {
           "A local AI-model server: chat, completions, responses, messages, embeddings, images, speech.",
       },
       servers: [{ url: "/" }],
-      components: { schemas: components.schemas },
+      // Without a key wherever the server demands none.
+      security: [{}, { bearer: [] }, { key: [] }],
+      components: {
+        schemas: components.schemas,
+        securitySchemes: {
+          bearer: { type: "http", scheme: "bearer" },
+          key: { type: "apiKey", in: "header", name: "x-api-key" },
+        },
+      },
     },
   });
 }

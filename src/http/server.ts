@@ -10,6 +10,7 @@ import { apiKeyCheck } from "./hooks/api-keys.ts";
 import { corsHook } from "./hooks/cors.ts";
 import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
 import { observed, observing } from "./observe.ts";
+import { completeDetails } from "./openapi-routes.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
 import { type RouteTable, routeTable } from "./route-table.ts";
 import { chatRoutes } from "./routes/chat.ts";
@@ -28,7 +29,7 @@ const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 /** The application: `app.handle(request)` answers in process, `listen` puts it on a port. */
 export function createHttp(deps: HttpDeps): AnyElysia {
   const components = new ApiComponents();
-  let table: RouteTable | undefined; // made at the first request, when all routes are known
+  let table: RouteTable | undefined; // made at the end, when all routes are known
   const checkKey = deps.apiKeys === undefined ? undefined : apiKeyCheck(deps.apiKeys);
   const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
@@ -52,6 +53,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(embeddingRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
+  completeDetails(app.routes, routes(), components);
   return app;
 }
 
