@@ -10,6 +10,7 @@ import { formatProblems } from "./config/problem.ts";
 import { type Loaded, loadSettings } from "./config/resolve.ts";
 import { showSettings } from "./config/show.ts";
 import { unreachable } from "./core/assert.ts";
+import { TIMER_MS_MAX } from "./core/limits.ts";
 import { engineMain } from "./worker/main.ts";
 
 function complain(line: string): void {
@@ -21,13 +22,21 @@ function cacheDir(): string {
   return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "svc");
 }
 
+/** Spec: Events. Undefined when it is not set, NaN when it is no number of milliseconds that a timer can take. */
+function keepAliveInterval(): number | undefined {
+  const text = process.env["KEEP_ALIVE_INTERVAL"];
+  if (text === undefined || text === "") return undefined;
+  const ms = Number(text);
+  return Number.isInteger(ms) && ms > 0 && ms <= TIMER_MS_MAX ? ms : NaN;
+}
+
 function appOptions({ settings }: Loaded): AppOptions {
-  const keepAlive = Number(process.env["KEEP_ALIVE_INTERVAL"]);
+  const keepAliveMs = keepAliveInterval();
   return {
     settings,
     cacheDir: cacheDir(),
     verbosity: 0,
-    ...(keepAlive > 0 ? { keepAliveMs: keepAlive } : {}),
+    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     log: complain,
   };
 }
@@ -49,6 +58,10 @@ function untilSignal(): Promise<void> {
 /** Serves until a signal comes. Port trouble and models that don't load end it with one clear line. */
 async function serve(loaded: Loaded): Promise<number> {
   const { host, port } = loaded.settings.server;
+  if (Number.isNaN(keepAliveInterval())) {
+    complain(`svc: KEEP_ALIVE_INTERVAL must be a whole number of milliseconds from 1 to ${TIMER_MS_MAX}.`);
+    return EXIT.usage;
+  }
   let server: ReturnType<typeof startServer>;
   try {
     server = startServer(appOptions(loaded));

@@ -6,6 +6,7 @@ import { readJsonObject } from "../../src/http/body.ts";
 import { errorResponse } from "../../src/http/errors.ts";
 import { listen } from "../../src/http/server.ts";
 import { chatBody, testApp } from "../helpers/app.ts";
+import { JSON_OPERATIONS, pathOf } from "../helpers/operations.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
@@ -26,16 +27,14 @@ test.each(Object.keys(ERROR_TABLE) as ErrorCode[])("the response of %s follows t
   expect(error).toEqual({ code, type: ERROR_TABLE[code][1], message: "why", param: "field" });
 });
 
-/** All POST routes of the running application, so that a new one is covered without being listed. */
-const POST_ROUTES = testApp()
-  .app.routes.filter(({ method }) => method === "POST")
-  .map(({ path }) => path);
+test("there are routes to check", () => {
+  expect(JSON_OPERATIONS.map(({ pattern }) => pattern)).toContain("/v1/chat/completions");
+});
 
-test("there are POST routes to check", () => expect(POST_ROUTES).toContain("/v1/chat/completions"));
-
-describe.each(POST_ROUTES)("bodies of %s", (path) => {
+// All that take JSON, so that a new one is covered without being listed.
+describe.each(JSON_OPERATIONS)("bodies of $method $pattern", (operation) => {
   const send = (body: BodyInit | null, headers: Record<string, string> = JSON_TYPE) =>
-    testApp().request(path, { method: "POST", headers, body });
+    testApp().request(pathOf(operation), { method: operation.method, headers, body });
 
   test.each([
     ["malformed", '{"messages": [}'],
