@@ -9,14 +9,18 @@ import { modelName } from "./config/model-name.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import type { Generate } from "./core/run.ts";
+import type { ModelInfo } from "./core/model-info.ts";
+import type { DoctorReport, EngineHost } from "./core/system.ts";
 import { VERSION } from "./core/version.ts";
 import { EngineClient } from "./engine/client.ts";
 import { spawnEngine } from "./engine/host.ts";
 import { Models } from "./engine/models.ts";
 import type { EngineOptions } from "./engine/protocol.ts";
-import type { HttpDeps } from "./http/deps.ts";
+import type { HttpDeps, System } from "./http/deps.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
 import { Metrics } from "./metrics/metrics.ts";
+import { examine, type ModelFacts } from "./system/doctor.ts";
+import { describeSystem } from "./system/info.ts";
 
 export interface AppOptions {
   readonly settings: Settings;
@@ -28,6 +32,18 @@ export interface AppOptions {
   readonly keepAliveMs?: number;
   readonly log: (line: string) => void;
 }
+
+/** As little of the built-in model as makes an engine start. */
+const PROBE_ENGINE = {
+  maxSeqs: 1,
+  prefixesMax: 0,
+  cells: 256,
+  cacheType: "f16",
+  unified: true,
+  batch: 32,
+  ubatch: 32,
+  gpuLayers: 0,
+} as const;
 
 /** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
 function engineOptions(model: ModelSettings, { settings, cacheDir, verbosity }: AppOptions): EngineOptions {
@@ -85,6 +101,75 @@ function observers({ settings, log }: AppOptions): Pick<HttpDeps, "accessLog" | 
   };
 }
 
+/** What the machine looks like to a server with these models. */
+function newSystem({ settings, cacheDir }: AppOptions, models: () => Models, port: () => number): System {
+  const { host: hostname } = settings.server;
+  const doctor = (): Promise<DoctorReport> =>
+    examine({
+      host: async () => models().host() ?? { failure: "no model has been loaded yet" },
+      models: modelFacts(settings, models().list()),
+      cacheDir,
+      hostname,
+      port: port(),
+      isListening: true,
+      now: () => new Date(),
+    });
+  return {
+    info: shared(() => describeSystem(models().host(), models().describe())),
+    doctor: shared(doctor),
+  };
+}
+
+function modelFacts({ models }: Settings, served: readonly ModelInfo[]): readonly ModelFacts[] {
+  return models.map((model) => {
+    const id = modelName(model);
+    return {
+      id,
+      file: model.model_id === BUILTIN_MODEL_ID ? undefined : model.model_id,
+      isLoaded: served.some((one) => one.id === id && one.status === "loaded"),
+    };
+  });
+}
+
+/** Whoever asks while it is being done waits for the same result: such work starts processes. */
+function shared<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => (running ??= work().finally(() => (running = undefined)));
+}
+
+/** Looks for trouble without a server: an engine with the built-in model shows what the machine offers. */
+export async function runDoctor({ settings, cacheDir, verbosity, log }: AppOptions): Promise<DoctorReport> {
+  const engine = new EngineClient({
+    options: { ...PROBE_ENGINE, cacheDir, verbosity },
+    openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
+    queueMax: 1,
+    log,
+  });
+  const host = async (): Promise<EngineHost | { readonly failure: string }> => {
+    try {
+      await engine.ready();
+    } catch (error) {
+      return { failure: error instanceof Error ? error.message : String(error) };
+    }
+    return engine.host ?? { failure: "it told nothing" };
+  };
+  const { host: hostname, port } = settings.server;
+  const models = modelFacts(settings, []);
+  try {
+    return await examine({
+      host,
+      models,
+      cacheDir,
+      hostname,
+      port,
+      isListening: false,
+      now: () => new Date(),
+    });
+  } finally {
+    await engine.stop();
+  }
+}
+
 /** A server that answers. */
 export interface RunningServer {
   readonly models: Models;
@@ -108,6 +193,7 @@ export function startServer(options: AppOptions): RunningServer {
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
     log,
+    system: newSystem(options, served, () => server.port),
     ...observers(options),
     ...(metrics === undefined ? {} : { metrics }),
     ...(settings.server.api_keys === undefined ? {} : { apiKeys: settings.server.api_keys }),

@@ -2,9 +2,10 @@
 
 import { join } from "node:path";
 import { homedir } from "node:os";
-import { type AppOptions, startModels, startServer } from "./app.ts";
+import { type AppOptions, runDoctor, startModels, startServer } from "./app.ts";
 import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
+import { doctorTable } from "./cli/doctor-table.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
 import { formatProblems } from "./config/problem.ts";
 import { type Loaded, loadSettings } from "./config/resolve.ts";
@@ -162,6 +163,12 @@ async function execute(invocation: Invocation): Promise<number> {
       return withSettings(invocation, undefined, (loaded) => {
         process.stdout.write(showSettings(loaded));
         return EXIT.ok;
+      });
+    case "doctor":
+      return withSettings(invocation, undefined, async (loaded) => {
+        const report = await runDoctor(appOptions(loaded));
+        console.log(invocation.json ? JSON.stringify(report, null, 2) : doctorTable(report));
+        return report.ok ? EXIT.ok : EXIT.failure;
       });
     case "engine":
       return engineMain();

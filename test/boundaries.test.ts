@@ -32,10 +32,19 @@ const RULES: readonly Rule[] = [
   { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
   { from: "src/http/", may: ["src/core/", "src/dialects/"] },
   { from: "src/metrics/", may: ["src/core/"] },
+  { from: "src/system/", may: ["src/core/"] },
   { from: "src/cli/", may: ["src/core/", "src/config/"] },
   {
     from: "src/app.ts",
-    may: ["src/core/", "src/config/", "src/agent/", "src/engine/", "src/http/", "src/metrics/"],
+    may: [
+      "src/core/",
+      "src/config/",
+      "src/agent/",
+      "src/engine/",
+      "src/http/",
+      "src/metrics/",
+      "src/system/",
+    ],
   },
   // One executable, two processes: main.ts is the entry of both.
   {

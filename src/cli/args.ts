@@ -24,6 +24,7 @@ export type Invocation =
   | ({ readonly command: "from-config"; readonly input?: string } & SettingsArgs)
   | ({ readonly command: "config-check" } & SettingsArgs)
   | ({ readonly command: "config-show" } & SettingsArgs)
+  | ({ readonly command: "doctor"; readonly json: boolean } & SettingsArgs)
   /** The hidden engine process; its words are its own. */
   | { readonly command: "engine"; readonly args: readonly string[] }
   /** --help and --version: print on stdout, exit 0. */
@@ -99,6 +100,15 @@ function addCommands(program: Command, choose: (invocation: Invocation) => void)
       ...(input === undefined ? {} : { input }),
       flags: flagsOf(from),
     }),
+  );
+
+  const doctor = program
+    .command("doctor")
+    .description("Look for trouble: processor, memory, disk, models, port.")
+    .argument("[config]", fileText);
+  doctor.option("--json", "print the report as JSON", false);
+  withSettings(doctor).action((file: string | undefined, { json }: { json: boolean }) =>
+    choose({ command: "doctor", ...configFile(file), json, flags: flagsOf(doctor) }),
   );
 
   const config = program.command("config").description("Look at a configuration without starting anything.");

@@ -5,6 +5,7 @@ import { ServiceError, type ErrorData } from "../core/error.ts";
 import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
 import type { EngineInfo, EngineOptions, FromEngine, RunId } from "./protocol.ts";
@@ -39,6 +40,8 @@ const HEALTHY_MS = 60_000;
 export class EngineClient {
   state: EngineState = "loading";
   info: EngineInfo | undefined;
+  /** What the engine found on the machine; it stays true when the process has gone. */
+  host: EngineHost | undefined;
   private readonly deps: EngineClientDeps;
   private link: EngineLink | undefined;
   private readonly runs = new Map<RunId, EventQueue<RunEvent>>();
@@ -180,6 +183,7 @@ export class EngineClient {
         break;
       case "ready":
         this.info = message.info;
+        this.host = message.host;
         this.state = "ready";
         this.lastError = undefined;
         this.settled.resolve();

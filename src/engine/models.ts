@@ -2,6 +2,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import type { ModelInfo } from "../core/model-info.ts";
+import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { EngineClient } from "./client.ts";
 
@@ -34,6 +35,27 @@ export class Models {
       ownedBy: "svc",
       status: engine.state === "ready" ? "loaded" : engine.state === "loading" ? "reloading" : "unloaded",
     }));
+  }
+
+  /** What the engines know of their models, in the order of `list`. */
+  describe(): readonly SystemModel[] {
+    return this.list().map(({ id, status }) => {
+      const info = this.models.find((model) => model.id === id)?.engine.info;
+      return {
+        id,
+        status,
+        architecture: info?.architecture ?? null,
+        size_bytes: info?.sizeBytes ?? null,
+        context_tokens: info?.contextTokens ?? null,
+        kv_cells: info?.cells ?? null,
+        threads: info?.threads ?? null,
+      };
+    });
+  }
+
+  /** What an engine found on the machine; undefined until one has started. */
+  host(): EngineHost | undefined {
+    return this.models.find(({ engine }) => engine.host !== undefined)?.engine.host;
   }
 
   /** The model of that name. Throws ServiceError(model_not_found), naming those there are. */

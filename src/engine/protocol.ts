@@ -3,6 +3,7 @@
 
 import type { ErrorData } from "../core/error.ts";
 import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
+import type { EngineHost } from "../core/system.ts";
 import type { EngineStats } from "../core/telemetry.ts";
 
 /** Number of a run on one link; never reused while the link lives. */
@@ -70,7 +71,7 @@ export type ToEngine =
 
 export type FromEngine =
   | { readonly type: "loading"; readonly permille: number }
-  | { readonly type: "ready"; readonly info: EngineInfo }
+  | { readonly type: "ready"; readonly info: EngineInfo; readonly host: EngineHost }
   | { readonly type: "failed"; readonly error: ErrorData }
   /** Vectors as base64 of little-endian f32: JSON digits would be three times as long. */
   | {

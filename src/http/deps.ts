@@ -3,8 +3,15 @@
 import type { ModelInfo } from "../core/model-info.ts";
 import type { Converse } from "../core/agent.ts";
 import type { Embed, Generate } from "../core/run.ts";
+import type { DoctorReport, SystemInfo } from "../core/system.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { LogLine } from "./errors.ts";
+
+/** Looks at the machine. */
+export interface System {
+  info(): Promise<SystemInfo>;
+  doctor(): Promise<DoctorReport>;
+}
 
 export interface HttpDeps {
   /** Starts a run on the model that the request names. */
@@ -22,6 +29,7 @@ export interface HttpDeps {
   readonly keepAliveMs?: number;
   /** True once the server stops: running answers finish, new ones are refused. */
   readonly draining?: () => boolean;
+  readonly system: System;
   /** Absent: switched off. */
   readonly metrics?: HttpMetrics;
   /** Takes each answered request. Absent: switched off. */

@@ -19,6 +19,7 @@ import { embeddingRoutes } from "./routes/embeddings.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { modelRoutes } from "./routes/models.ts";
+import { systemRoutes } from "./routes/system.ts";
 
 /**
  * Bun's own limit, bytes. Above it Bun answers 413 with an empty body, so it lies far above ours, which answers with
@@ -51,6 +52,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(chatRoutes(deps, components))
     .use(completionRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
+    .use(systemRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
   completeDetails(app.routes, routes(), components);

@@ -3,12 +3,14 @@
 
 import { randomBytes } from "node:crypto";
 import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
+import { describeHost } from "../../ffi/host.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
 import { openGrammar, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
 import { unreachable } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import type { RunEvent } from "../core/run.ts";
+import type { EngineHost } from "../core/system.ts";
 import type { EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
@@ -30,6 +32,7 @@ function newSeed(): number {
 
 interface Loaded {
   readonly backend: LlamaBackend;
+  readonly host: EngineHost;
   /** Made at the first call: the library costs nothing to those who never constrain an answer. */
   readonly constraints: () => ConstraintBackend;
 }
@@ -49,7 +52,7 @@ async function load(options: EngineOptions): Promise<Loaded> {
     }
     return grammars;
   };
-  return { backend, constraints };
+  return { backend, host: describeHost(native), constraints };
 }
 
 function sendEmbedding({ id, result }: EmbedOutcome): void {
@@ -111,7 +114,7 @@ class EngineProcess {
 
   private async start(options: EngineOptions): Promise<void> {
     try {
-      const { backend, constraints } = await load(options);
+      const { backend, constraints, host } = await load(options);
       const emit = (run: RunId, event: RunEvent): void => {
         this.runs.push(run);
         this.events.push(event);
@@ -126,7 +129,7 @@ class EngineProcess {
         newSeed,
       });
       this.embedder = new Embedder(() => backend.embedder(), sendEmbedding);
-      send({ type: "ready", info: backend.info });
+      send({ type: "ready", info: backend.info, host });
       this.sendStats();
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);

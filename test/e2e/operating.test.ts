@@ -1,9 +1,14 @@
-// What an operator sees of a running server: metrics and the access log.
+// What an operator sees of a running server: metrics, the access log, the state of the machine.
 
-import { expect, test } from "bun:test";
-import { startServer } from "../helpers/binary.ts";
+import { describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Value } from "@sinclair/typebox/value";
+import { DoctorReport, SystemInfo } from "../../src/core/system.ts";
+import { runBinary, startServer, TINY_FILE } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText, ENDLESS, FIRST_TEXT, openStream } from "../helpers/chat-client.ts";
 import { expectSound, valueOf } from "../helpers/prometheus.ts";
+import { tempDir } from "../helpers/tmp.ts";
 import { until } from "../helpers/until.ts";
 
 const CHAT = "/v1/chat/completions";
@@ -76,4 +81,42 @@ test("no access log when it is switched off", async () => {
   await fetch(`${server.url}/v1/models`);
   expect(await server.stop()).toBe(0);
   expect(server.stderr()).not.toContain("/v1/models");
+});
+
+test("the machine, the model and the doctor's view over HTTP", async () => {
+  const server = await startServer();
+  await completeText(server.url, ask(CAPITAL));
+  const info = await (await fetch(`${server.url}/v1/system/info`)).json();
+  expect([...Value.Errors(SystemInfo, info)]).toEqual([]);
+  expect(info.models).toMatchObject([{ id: "svc-tiny", status: "loaded", architecture: "llama" }]);
+  expect(info.models[0].size_bytes).toBeGreaterThan(1e6);
+  expect(info.devices.map(({ type }: { type: string }) => type)).toContain("cpu");
+  expect(info.cpu.features).toContain("OPENMP");
+  if (process.platform === "linux") expect(info.cpu.variant).toBeString();
+  const report = await (await fetch(`${server.url}/v1/system/doctor`, { method: "POST" })).json();
+  expect([...Value.Errors(DoctorReport, report)]).toEqual([]);
+  expect(report.ok).toBe(true);
+  for (const text of [JSON.stringify(info), JSON.stringify(report)]) expect(text).not.toContain("/tmp");
+});
+
+describe("svc doctor", () => {
+  const folder = tempDir();
+  const port = ["--host", "127.0.0.1", "--port", "0"];
+
+  test("finds nothing wrong: a table, 0", async () => {
+    const { exit, out } = await runBinary(["doctor", ...port]);
+    expect(exit).toBe(0);
+    expect(out).toMatch(/^ok {4}engine +llama\.cpp .* starts$/m);
+    expect(out).toContain("0 failures");
+  });
+
+  test("finds a broken model: JSON, 1", async () => {
+    const file = join(folder, "cut.gguf");
+    writeFileSync(file, readFileSync(TINY_FILE).subarray(0, 1_000_000));
+    const { exit, out } = await runBinary(["doctor", "--json", "-m", file, ...port]);
+    expect(exit).toBe(1);
+    const report = JSON.parse(out);
+    expect([...Value.Errors(DoctorReport, report)]).toEqual([]);
+    expect(report.checks).toContainEqual(expect.objectContaining({ name: "model cut", status: "fail" }));
+  });
 });

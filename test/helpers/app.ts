@@ -2,8 +2,9 @@
 
 import { plainConverse } from "../../src/agent/plain.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
-import type { HttpDeps } from "../../src/http/deps.ts";
+import type { HttpDeps, System } from "../../src/http/deps.ts";
 import { createHttp } from "../../src/http/server.ts";
+import { describeSystem } from "../../src/system/info.ts";
 import { answer, playing } from "./run-events.ts";
 
 export interface TestApp {
@@ -21,6 +22,15 @@ const countingEmbed: Embed = async ({ inputs }) => ({
   promptTokens: inputs.reduce((sum, input) => sum + input.length, 0),
 });
 
+/** A machine on which nothing is wrong. */
+const TEST_SYSTEM: System = {
+  info: () => describeSystem(undefined, []),
+  doctor: async () => ({
+    ok: true,
+    checks: [{ name: "clock", status: "pass", detail: "it goes", fix: null }],
+  }),
+};
+
 /** An application around a generate function. */
 export function testApp(
   generate: Generate = playing(answer("Hi")).generate,
@@ -34,6 +44,7 @@ export function testApp(
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     fingerprint: "svc-test",
     log: (line) => void logged.push(line),
+    system: TEST_SYSTEM,
     ...deps,
   });
   const request = (path: string, init?: RequestInit) =>

@@ -52,6 +52,8 @@ describe("the OpenAPI document", () => {
       "/v1/completions",
       "/v1/embeddings",
       "/v1/models",
+      "/v1/system/doctor",
+      "/v1/system/info",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
       requestBody: {
