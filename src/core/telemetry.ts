@@ -67,6 +67,8 @@ export interface EngineStats {
   /** Prompt tokens computed, tokens generated. */
   readonly prefillTokens: number;
   readonly decodeTokens: number;
+  /** Tokens of texts that were embedded. */
+  readonly embedTokens: number;
   /** Sequences admitted, those of them that found a prefix in the cache, and the tokens they did not compute. */
   readonly prefixQueries: number;
   readonly prefixHits: number;

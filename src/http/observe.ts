@@ -40,7 +40,13 @@ export function observing(options: ObserverOptions): (handle: Handle) => Handle 
       const seen = new Observation(request, options);
       const answer = current.run(seen, () => handle(request, ...rest));
       if (!(answer instanceof Promise)) return seen.answered(answer);
-      return answer.then((response: unknown) => seen.answered(response));
+      return answer.then(
+        (response: unknown) => seen.answered(response),
+        (thrown: unknown) => {
+          seen.answered(undefined); // the framework's own failure: it answers for itself, and nothing stays in flight
+          throw thrown;
+        },
+      );
     };
 }
 

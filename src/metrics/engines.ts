@@ -13,6 +13,7 @@ type NumberField = {
 const COUNTERS: readonly (readonly [NumberField, name: string, help: string])[] = [
   ["prefillTokens", "svc_prefill_tokens_total", "Prompt tokens computed."],
   ["decodeTokens", "svc_decode_tokens_total", "Tokens generated."],
+  ["embedTokens", "svc_embed_tokens_total", "Tokens of texts that were embedded."],
   ["prefixQueries", "svc_prefix_cache_queries_total", "Sequences that were looked up in the prefix cache."],
   ["prefixHits", "svc_prefix_cache_hits_total", "Sequences that found a prefix there."],
   ["prefixTokens", "svc_prefix_cache_tokens_total", "Prompt tokens that were reused instead of computed."],
@@ -112,6 +113,7 @@ function summed(all: readonly EngineStats[]): EngineStats {
     residentBytes: 0,
     prefillTokens: add("prefillTokens"),
     decodeTokens: add("decodeTokens"),
+    embedTokens: add("embedTokens"),
     prefixQueries: add("prefixQueries"),
     prefixHits: add("prefixHits"),
     prefixTokens: add("prefixTokens"),

@@ -2,7 +2,7 @@
 // step awaits, so between two steps every invariant holds.
 
 import { assert } from "../core/assert.ts";
-import { type ErrorData, ServiceError } from "../core/error.ts";
+import type { ErrorData } from "../core/error.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
 import type { EngineStats } from "../core/telemetry.ts";
 import type { RunId } from "../engine/protocol.ts";
@@ -15,7 +15,7 @@ import { TokenTexts } from "./detokenize.ts";
 import { KvCache } from "./kv.ts";
 import { StepMeter } from "./step-meter.ts";
 import { Logprobs } from "./logprobs.ts";
-import { type ChoiceOutput, type Emit, planLength, RunState } from "./run-state.ts";
+import { checkRequest, type ChoiceOutput, type Emit, planLength, RunState } from "./run-state.ts";
 import {
   type Candidate,
   measured,
@@ -124,8 +124,8 @@ export class Engine {
     return this.kv;
   }
 
-  /** The numbers so far, but for the process's memory. */
-  stats(): Omit<EngineStats, "residentBytes"> {
+  /** The numbers so far, but for those of the process and the embedder. */
+  stats(): Omit<EngineStats, "residentBytes" | "embedTokens"> {
     return {
       waiting: this.waiting.length + this.arrivals.count,
       running: this.running.length,
@@ -280,13 +280,14 @@ export class Engine {
     if (outcome === "full") return this.makeRoom();
     if (outcome === "failed") return this.failAll(rows);
     this.scorePrompts(rows);
+    const continued = rows.filter(({ sequence }) => sequence.generated > 0 && sequence.gap === 1).length;
     for (const { sequence, count } of rows) this.kv.extend(sequence, count);
     const { drawn, batchRows, samplers, masks, tokens } = this.batch;
     drawn.forEach(({ owner }, i) => (masks[i] = owner.guard?.maskAddress() ?? 0n));
     if (drawn.length > 0) this.backend.sample(drawn.length, batchRows, samplers, masks, tokens);
     const nowMs = this.now();
     this.cost = measured(this.cost, nowMs - startMs, this.batch.count - prefillTokens, prefillTokens);
-    this.meter.stepped(nowMs - startMs, this.batch.count, prefillTokens, drawn.length);
+    this.meter.stepped(nowMs - startMs, this.batch.count, this.batch.count - continued, drawn.length);
     drawn.forEach((sequence, i) => this.update(sequence, tokens[i] ?? -1, batchRows[i] ?? 0, nowMs));
   }
 
@@ -387,22 +388,6 @@ export class Engine {
     sequence.owner.guard?.free();
     this.running = this.running.filter((other) => other !== sequence);
     this.waiting = this.waiting.filter((other) => other !== sequence);
-  }
-}
-
-/** What only the engine can judge of a request. Throws ServiceError. */
-function checkRequest({ sampling, prompt, constraint }: RunRequest, vocabulary: number): void {
-  const alien = sampling.logitBias.find(({ token }) => token >= vocabulary);
-  if (alien !== undefined) {
-    const message = `logit_bias names token ${alien.token}, but the model's vocabulary has ${vocabulary} tokens.`;
-    throw new ServiceError("invalid_request", message, { param: "logit_bias" });
-  }
-  if (constraint === undefined || prompt.type !== "chat") return;
-  const { toolChoice } = prompt;
-  if (toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required)) {
-    const message =
-      "An answer cannot be a tool call and follow response_format or grammar: leave one of them out.";
-    throw new ServiceError("contradictory_fields", message, { param: "tool_choice" });
   }
 }
 

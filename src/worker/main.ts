@@ -69,6 +69,7 @@ class EngineProcess {
   private wake: (() => void) | undefined;
   private runs: RunId[] = [];
   private events: RunEvent[] = [];
+  private embedTokens = 0;
   private statsTimer: ReturnType<typeof setTimeout> | undefined;
 
   async run(): Promise<number> {
@@ -128,7 +129,13 @@ class EngineProcess {
         now: () => performance.now(),
         newSeed,
       });
-      this.embedder = new Embedder(() => backend.embedder(), sendEmbedding);
+      this.embedder = new Embedder(
+        () => backend.embedder(),
+        (outcome) => {
+          if ("promptTokens" in outcome.result) this.embedTokens += outcome.result.promptTokens;
+          sendEmbedding(outcome);
+        },
+      );
       send({ type: "ready", info: backend.info, host });
       this.sendStats();
     } catch (error) {
@@ -150,7 +157,8 @@ class EngineProcess {
     this.statsTimer = undefined;
     if (this.engine === undefined) return;
     const residentBytes = process.memoryUsage.rss();
-    send({ type: "stats", stats: { ...this.engine.stats(), residentBytes } });
+    const { embedTokens } = this;
+    send({ type: "stats", stats: { ...this.engine.stats(), embedTokens, residentBytes } });
   }
 
   private stop(): void {

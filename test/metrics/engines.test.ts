@@ -14,7 +14,15 @@ function stats(steps: number, gauges: Partial<EngineStats> = {}): EngineStats {
   meter.preempted(1);
   meter.stepped(30, 7, 7, 1);
   for (let i = 0; i < steps; i++) meter.stepped(2, 1, 0, 1);
-  const levels = { waiting: 1, running: 2, cells: 512, cellsRunning: 9, cellsKept: 3, residentBytes: 1000 };
+  const levels = {
+    waiting: 1,
+    running: 2,
+    cells: 512,
+    cellsRunning: 9,
+    cellsKept: 3,
+    residentBytes: 1000,
+    embedTokens: 2,
+  };
   return { ...levels, ...meter.counted(), ...gauges };
 }
 
