@@ -43,7 +43,7 @@ export function observing(options: ObserverOptions): (handle: Handle) => Handle 
       return answer.then(
         (response: unknown) => seen.answered(response),
         (thrown: unknown) => {
-          seen.answered(undefined); // the framework's own failure: it answers for itself, and nothing stays in flight
+          seen.failed();
           throw thrown;
         },
       );
@@ -137,6 +137,12 @@ export class Observation implements ObservedRequest {
     }
     this.finishIfDone();
     return answer;
+  }
+
+  /** The application could not even make an error of it: the server under it answers 500. */
+  failed(): void {
+    this.status = 500;
+    this.answered(undefined);
   }
 
   private finishIfDone(): void {

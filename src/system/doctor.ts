@@ -2,7 +2,7 @@
 // thing it writes is an empty file in the cache folder, which it removes.
 
 import { createServer } from "node:net";
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
 import { checkGguf } from "./gguf-check.ts";
@@ -43,7 +43,7 @@ export async function examine(deps: DoctorDeps): Promise<DoctorReport> {
   const memory = readMemory();
   const checks = [
     engineCheck(found),
-    ...(host === undefined ? [] : [cpuCheck(host), acceleratorCheck(host)]),
+    ...(host === undefined ? [] : [cpuCheck(host), acceleratorCheck(host, loadedDrivers())]),
     memoryCheck(memory),
     ...cacheChecks(deps.cacheDir),
     ...deps.models.map((model) => modelCheck(model, memory)),
@@ -87,14 +87,24 @@ export function cpuCheck({ cpu_variant, cpu_features }: EngineHost): DoctorCheck
   );
 }
 
-function acceleratorCheck({ devices }: EngineHost): DoctorCheck {
+/** `drivers`: makers of graphics cards whose drivers are loaded. */
+export function acceleratorCheck({ devices }: EngineHost, drivers: readonly string[]): DoctorCheck {
   const name = "accelerator";
   const gpus = devices.filter(({ type }) => type === "gpu");
+  if (gpus.length === 0 && drivers.length > 0) {
+    const detail = `a driver of ${drivers.join(" and ")} is loaded, but the engine sees no card: models run on the CPU`;
+    return warn(name, detail, "This build of svc has no back end for it.");
+  }
   if (gpus.length === 0) return pass(name, "none found: models run on the CPU");
   return pass(
     name,
     gpus.map(({ description, memory_total }) => `${description}, ${gib(memory_total)}`).join("; "),
   );
+}
+
+function loadedDrivers(): readonly string[] {
+  const drivers = { NVIDIA: "/proc/driver/nvidia/version", AMD: "/dev/kfd" };
+  return Object.entries(drivers).flatMap(([maker, path]) => (existsSync(path) ? [maker] : []));
 }
 
 function memoryCheck({ totalBytes, availableBytes, limitBytes }: Memory): DoctorCheck {

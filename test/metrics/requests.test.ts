@@ -31,6 +31,17 @@ test("the text is sound before and after all kinds of requests", async () => {
   expect(samples(text).length).toBeGreaterThan(100);
 });
 
+test("even when the framework itself fails, nothing stays in flight", async () => {
+  const metrics = new Metrics();
+  const fails = () => {
+    throw new TypeError("a bug");
+  };
+  const app = testApp(fails, { metrics, log: fails });
+  await app.post(CHAT, chatBody()).catch(() => undefined);
+  expect(valueOf(await metrics.text(), "http_requests_in_flight", CHAT_LABELS) ?? 0).toBe(0);
+  expect(valueOf(await metrics.text(), "http_requests_total", { ...CHAT_LABELS, status: "500" })).toBe(1);
+});
+
 test("its type is that of the exposition format", async () => {
   const { headers } = await measured().request("/metrics");
   expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");

@@ -7,6 +7,7 @@ import { Value } from "@sinclair/typebox/value";
 import { DoctorReport, type EngineHost, SystemInfo } from "../../src/core/system.ts";
 import { doctorTable } from "../../src/cli/doctor-table.ts";
 import {
+  acceleratorCheck,
   cacheChecks,
   clockCheck,
   cpuCheck,
@@ -81,6 +82,11 @@ test.if(process.arch === "x64")("a processor without AVX2 is a warning", () => {
     fix: expect.any(String),
   });
   expect(cpuCheck({ ...HOST, cpu_features: [], cpu_variant: null }).status).toBe("pass");
+});
+
+test("a driver without a back end for it is a warning", () => {
+  expect(acceleratorCheck(HOST, [])).toMatchObject({ status: "pass" });
+  expect(acceleratorCheck(HOST, ["NVIDIA"])).toMatchObject({ status: "warn", fix: expect.any(String) });
 });
 
 test("a graphics card is named", async () => {
