@@ -1,38 +1,13 @@
-// Reads the metadata of a GGUF file and writes new GGUF files, as far as the bench needs it. Format: ggml/docs/gguf.md in
-// the llama.cpp source (version 3, little-endian, data aligned to 32 bytes).
-//
-// Why our own: the maintained npm package, @huggingface/gguf, reads and re-serialises metadata but writes no tensors, and
-// it decodes the 152,000 strings of a tokenizer that are only to be copied. Here values stay raw bytes.
+// Writes new GGUF files, as far as the bench needs it. Format: ggml/docs/gguf.md in the llama.cpp source (version 3,
+// little-endian, data aligned to 32 bytes). The maintained npm package, @huggingface/gguf, writes no tensors.
 
 import { closeSync, openSync, writeSync } from "node:fs";
+import { type Field, FIELD } from "../src/core/gguf.ts";
 
-/** Value types of metadata fields, by their numbers in the file. */
-export const FIELD = { u32: 4, i32: 5, f32: 6, string: 8, array: 9, u64: 10 } as const;
 /** Tensor element types, by their numbers in the file. */
 export const TENSOR = { f32: 0, f16: 1 } as const;
 
 const ALIGNMENT = 32;
-// Bytes of one value by type number; strings (8) and arrays (9) say their own length.
-const FIXED_BYTES: Readonly<Record<number, number>> = {
-  0: 1,
-  1: 1,
-  2: 2,
-  3: 2,
-  4: 4,
-  5: 4,
-  6: 4,
-  7: 1,
-  10: 8,
-  11: 8,
-  12: 8,
-};
-
-/** One metadata field; `raw` is the value as it lies in the file, after the type number. */
-export interface Field {
-  readonly key: string;
-  readonly type: number;
-  readonly raw: Uint8Array;
-}
 
 /** A tensor to write. `rows` yields its bytes in order; their sum must be what shape and type say. */
 export interface Tensor {
@@ -41,61 +16,6 @@ export interface Tensor {
   readonly shape: readonly number[];
   readonly type: (typeof TENSOR)[keyof typeof TENSOR];
   readonly chunks: () => Iterable<Uint8Array>;
-}
-
-/** Metadata fields of a GGUF file in file order. Throws on anything that is not GGUF 2 or 3. */
-export function readFields(file: Uint8Array): Field[] {
-  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
-  const version = view.getUint32(4, true);
-  if (text(file.subarray(0, 4)) !== "GGUF" || (version !== 2 && version !== 3)) {
-    throw new Error("not a GGUF file of version 2 or 3");
-  }
-  const count = Number(view.getBigUint64(16, true));
-  const fields: Field[] = [];
-  let at = 24;
-  for (let index = 0; index < count; index++) {
-    const keyBytes = Number(view.getBigUint64(at, true));
-    const key = text(file.subarray(at + 8, at + 8 + keyBytes));
-    const typeAt = at + 8 + keyBytes;
-    const type = view.getUint32(typeAt, true);
-    const end = valueEnd(view, typeAt + 4, type);
-    fields.push({ key, type, raw: file.subarray(typeAt + 4, end) });
-    at = end;
-  }
-  return fields;
-}
-
-/** Offset just behind the value of `type` that starts at `at`. */
-function valueEnd(view: DataView, at: number, type: number): number {
-  if (type === FIELD.string) return at + 8 + Number(view.getBigUint64(at, true));
-  if (type !== FIELD.array) return at + fixedBytes(type);
-  const itemType = view.getUint32(at, true);
-  const count = Number(view.getBigUint64(at + 4, true));
-  let end = at + 12;
-  if (itemType !== FIELD.string && itemType !== FIELD.array) return end + count * fixedBytes(itemType);
-  for (let index = 0; index < count; index++) end = valueEnd(view, end, itemType);
-  return end;
-}
-
-function fixedBytes(type: number): number {
-  const bytes = FIXED_BYTES[type];
-  if (bytes === undefined) throw new Error(`unknown GGUF value type ${type}`);
-  return bytes;
-}
-
-/** Number of items of an array field. */
-export function arrayLength(field: Field): number {
-  if (field.type !== FIELD.array) throw new Error(`${field.key} is not an array`);
-  return Number(viewOf(field.raw).getBigUint64(4, true));
-}
-
-/** Items of an array field of 32-bit integers. */
-export function int32Array(field: Field): Int32Array {
-  const view = viewOf(field.raw);
-  const itemType = view.getUint32(0, true);
-  if (itemType !== FIELD.i32 && itemType !== FIELD.u32)
-    throw new Error(`${field.key} holds no 32-bit integers`);
-  return Int32Array.from({ length: arrayLength(field) }, (_, index) => view.getInt32(12 + index * 4, true));
 }
 
 /** A field with an unsigned 32-bit value. */
@@ -165,14 +85,6 @@ function tensorBytes(tensor: Tensor): number {
 
 function aligned(bytes: number): number {
   return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-function text(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes);
 }
 
 function string(value: string): Uint8Array {

@@ -6,18 +6,8 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { exec } from "./exec.ts";
-import {
-  arrayLength,
-  f32Field,
-  int32Array,
-  readFields,
-  stringField,
-  TENSOR,
-  u32Field,
-  writeGguf,
-  type Field,
-  type Tensor,
-} from "./gguf.ts";
+import { arrayLength, type Field, int32Array, readFields } from "../src/core/gguf.ts";
+import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "./gguf.ts";
 import { CACHE, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 

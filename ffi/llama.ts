@@ -1,12 +1,14 @@
 // A loaded model and its context as the engine loop sees them. Owns every native handle it makes.
 
 import { toArrayBuffer } from "bun:ffi";
-import { cpus, freemem } from "node:os";
+import { cpus } from "node:os";
 import { readFileSync } from "node:fs";
+import { cacheCells, type CacheType } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
+import { freeMemory } from "../src/core/free-memory.ts";
 import type { Prompt } from "../src/core/run.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
-import type { CacheType, EngineInfo, EngineOptions } from "../src/engine/protocol.ts";
+import type { EngineInfo, EngineOptions } from "../src/engine/protocol.ts";
 import type {
   Backend,
   BatchColumns,
@@ -25,17 +27,17 @@ import { type EmbedModel, LlamaEmbedder } from "./llama-embed.ts";
 import { newSampler } from "./llama-sampler.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
-// ggml.h: enum ggml_type; bytes per element from the block layouts (a q8_0 block is 34 bytes for 32 values).
-const CACHE_TYPES: Readonly<Record<CacheType, { readonly id: number; readonly bytes: number }>> = {
-  f32: { id: 0, bytes: 4 },
-  f16: { id: 1, bytes: 2 },
-  q4_0: { id: 2, bytes: 18 / 32 },
-  q4_1: { id: 3, bytes: 20 / 32 },
-  q5_0: { id: 6, bytes: 22 / 32 },
-  q5_1: { id: 7, bytes: 24 / 32 },
-  q8_0: { id: 8, bytes: 34 / 32 },
-  iq4_nl: { id: 20, bytes: 18 / 32 },
-  bf16: { id: 30, bytes: 2 },
+// ggml.h: enum ggml_type
+const CACHE_TYPES: Readonly<Record<CacheType, number>> = {
+  f32: 0,
+  f16: 1,
+  q4_0: 2,
+  q4_1: 3,
+  q5_0: 6,
+  q5_1: 7,
+  q8_0: 8,
+  iq4_nl: 20,
+  bf16: 30,
 };
 
 /** Progress is read this often while a model loads. */
@@ -48,13 +50,6 @@ const LOADED = 1001;
 const SMALL_MODEL_BYTES = 32 * 1024 * 1024;
 /** llama.cpp: LLAMA_MAX_SEQ. */
 const SLOTS_MAX = 256;
-/** Share of the free memory that the KV cache takes at most when nobody said how large it should be. */
-const CACHE_SHARE = 0.25;
-/** Cells a sequence can count on when all of them run at once, unless the context is shorter. */
-const CELLS_PER_SEQUENCE = 1024;
-/** The cache is sized in steps of this many cells, which is what attention pads to anyway. */
-const CELL_STEP = 256;
-
 /** llama.cpp's own description of a model: svc_model_info. */
 interface ModelInfo extends EmbedModel {
   readonly description: string;
@@ -69,20 +64,10 @@ interface ModelInfo extends EmbedModel {
   readonly hybrid: boolean;
 }
 
-/**
- * Cells of the KV cache. Unless configured: room for the whole trained context and for every sequence at once, but no
- * more than a quarter of the free memory.
- */
-function chooseCells(options: EngineOptions, info: ModelInfo, freeBytes: number): number {
-  if (options.cells !== undefined) return options.cells;
+/** Cells of the KV cache of a model that is loaded. */
+function chooseCells(options: EngineOptions, info: ModelInfo): number {
   const elements = info.n_layer * info.n_head_kv * (info.head_dim_k + info.head_dim_v);
-  const cellBytes = Math.max(1, elements * CACHE_TYPES[options.cacheType].bytes);
-  const stepDown = (cells: number): number => Math.max(CELL_STEP, Math.floor(cells / CELL_STEP) * CELL_STEP);
-  if (options.cacheBytes !== undefined) return stepDown(options.cacheBytes / cellBytes);
-  if (options.cacheFraction !== undefined) return stepDown((freeBytes * options.cacheFraction) / cellBytes);
-  const context = Math.min(options.contextTokens ?? info.n_ctx_train, info.n_ctx_train);
-  const wanted = Math.max(context, options.maxSeqs * Math.min(CELLS_PER_SEQUENCE, context));
-  return stepDown(Math.min(wanted, (freeBytes * CACHE_SHARE) / cellBytes));
+  return cacheCells(options, { elements, trainedContext: info.n_ctx_train }, freeMemory());
 }
 
 /** Physical cores where the system tells, else what it schedules on. Two threads of one core gain nothing in a matmul. */
@@ -171,7 +156,7 @@ export class LlamaBackend implements Backend {
     this.reuse = reuseMode(meta, options);
     this.maxSeqs = options.maxSeqs;
     this.slots = slotCount(meta, options);
-    this.context = this.openContext(options, chooseCells(options, meta, freemem()), [threads, threadsBatch]);
+    this.context = this.openContext(options, chooseCells(options, meta), [threads, threadsBatch]);
     this.cells = native.svc_context_get(this.context, 0);
     this.batch = native.svc_context_get(this.context, 1);
     this.ubatch = native.svc_context_get(this.context, 2);
@@ -212,7 +197,7 @@ export class LlamaBackend implements Backend {
   }
 
   private openContext(options: EngineOptions, cells: number, threads: readonly [number, number]): Handle {
-    const type = CACHE_TYPES[options.cacheType].id;
+    const type = CACHE_TYPES[options.cacheType];
     const { ubatch } = options;
     const batch = Math.max(options.batch, options.maxSeqs); // every sequence must be able to take part in a step
     const unified = options.unified ? 1 : 0;

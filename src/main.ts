@@ -1,17 +1,27 @@
 // Process entry: parses the command line, runs one command, maps its outcome to an exit code. The only file that exits.
 
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
-import { type AppOptions, runDoctor, startModels, startServer } from "./app.ts";
+import { type AppOptions, startServer } from "./app.ts";
+import { createModels, modelFile } from "./app-models.ts";
+import { runDoctor } from "./app-system.ts";
 import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
+import { cacheTable, deletedText } from "./cli/cache-table.ts";
 import { doctorTable } from "./cli/doctor-table.ts";
+import { progressBar } from "./cli/progress-bar.ts";
+import { readSecret } from "./cli/read-secret.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
 import { formatProblems } from "./config/problem.ts";
 import { type Loaded, loadSettings } from "./config/resolve.ts";
 import { showSettings } from "./config/show.ts";
+import type { Settings } from "./config/settings.ts";
 import { unreachable } from "./core/assert.ts";
+import { parseHubId } from "./core/hub-id.ts";
 import { TIMER_MS_MAX } from "./core/limits.ts";
+import { deleteCached, listCache } from "./hub/cache.ts";
+import { type HubPlace, hubPlace } from "./hub/place.ts";
+import { storeToken } from "./hub/token.ts";
 import { engineMain } from "./worker/main.ts";
 
 function complain(line: string): void {
@@ -31,7 +41,7 @@ function keepAliveInterval(): number | undefined {
   return Number.isInteger(ms) && ms > 0 && ms <= TIMER_MS_MAX ? ms : NaN;
 }
 
-function appOptions({ settings }: Loaded): AppOptions {
+function appOptions({ settings }: Loaded, isServer = false): AppOptions {
   const keepAliveMs = keepAliveInterval();
   return {
     settings,
@@ -39,6 +49,8 @@ function appOptions({ settings }: Loaded): AppOptions {
     verbosity: 0,
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     log: complain,
+    // A server's lines go to a log; a person who waits in front of a terminal sees a bar.
+    ...(process.stderr.isTTY && !isServer ? { progress: progressBar } : {}),
   };
 }
 
@@ -65,7 +77,7 @@ async function serve(loaded: Loaded): Promise<number> {
   }
   let server: ReturnType<typeof startServer>;
   try {
-    server = startServer(appOptions(loaded));
+    server = startServer(appOptions(loaded, true));
   } catch (error) {
     const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
     const reason = taken
@@ -91,9 +103,9 @@ async function serve(loaded: Loaded): Promise<number> {
   return EXIT.ok;
 }
 
-async function loadedOrReason({ models }: ReturnType<typeof startServer>): Promise<string> {
+async function loadedOrReason({ loaded }: ReturnType<typeof startServer>): Promise<string> {
   try {
-    await models.ready();
+    await loaded;
     return "loaded";
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
@@ -102,10 +114,10 @@ async function loadedOrReason({ models }: ReturnType<typeof startServer>): Promi
 
 async function chat(loaded: Loaded, prompt: string | undefined): Promise<number> {
   const options = appOptions(loaded);
-  const models = startModels(options);
+  const models = createModels(options);
   const thinking = thinkingOf(loaded.settings);
   try {
-    await models.ready();
+    await models.load("default");
     return await terminalChat({
       generate: (request, signal) => models.generate(request, signal),
       model: models.resolve("default").id,
@@ -122,6 +134,54 @@ async function chat(loaded: Loaded, prompt: string | undefined): Promise<number>
   } finally {
     await models.stop();
   }
+}
+
+/** Where the hub keeps things for the first model, which stands for all flags. */
+function hubOf(settings: Settings): HubPlace {
+  return hubPlace(process.env, settings.models[0]?.device.hf_cache);
+}
+
+/** Downloads a model, or makes sure that the newest is there. Prints its path. */
+async function pull(loaded: Loaded): Promise<number> {
+  const [model] = loaded.settings.models;
+  if (model === undefined || isAbsolute(model.model_id) || parseHubId(model.model_id) === undefined) {
+    complain(`svc: this is a model of this machine; pull takes one of the hub, like owner/name:Q4_K_M.`);
+    return EXIT.usage;
+  }
+  const stop = new AbortController();
+  void untilSignal().then(() => stop.abort(new Error("it was stopped; the next pull goes on from here")));
+  try {
+    console.log(await modelFile(model, appOptions(loaded), { signal: stop.signal, refresh: true }));
+    return EXIT.ok;
+  } catch (error) {
+    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    return EXIT.failure;
+  }
+}
+
+function deleteModel(settings: Settings, name: string): number {
+  const id = parseHubId(name);
+  const place = hubOf(settings);
+  const deleted = id === undefined ? undefined : deleteCached(place.cacheDir, id);
+  if (deleted === undefined || deleted.files.length === 0) {
+    complain(`svc: ${place.cacheDir} has no GGUF model ${name}; \`svc cache list\` shows what there is.`);
+    return EXIT.failure;
+  }
+  process.stdout.write(deletedText(deleted));
+  return EXIT.ok;
+}
+
+async function login(): Promise<number> {
+  const place = hubPlace(process.env);
+  const question = `Token for ${place.endpoint} (it is not shown): `;
+  const token = await readSecret(process.stdin, process.stderr, question);
+  if (token === undefined || /\s/.test(token)) {
+    complain("svc: no token was given; type it, or pipe it in.");
+    return EXIT.usage;
+  }
+  storeToken(place, token);
+  console.log(`The token is stored in ${place.tokenFile}.`);
+  return EXIT.ok;
 }
 
 /** Loads the settings and goes on with them, or lists every problem. */
@@ -170,6 +230,18 @@ async function execute(invocation: Invocation): Promise<number> {
         console.log(invocation.json ? JSON.stringify(report, null, 2) : doctorTable(report));
         return report.ok ? EXIT.ok : EXIT.failure;
       });
+    case "pull":
+      return withSettings(invocation, undefined, pull);
+    case "cache-list":
+      return withSettings(invocation, undefined, ({ settings }) => {
+        const { cacheDir: folder } = hubOf(settings);
+        process.stdout.write(cacheTable(listCache(folder), folder));
+        return EXIT.ok;
+      });
+    case "cache-delete":
+      return withSettings(invocation, undefined, ({ settings }) => deleteModel(settings, invocation.id));
+    case "login":
+      return login();
     case "engine":
       return engineMain();
     case "print":

@@ -7,6 +7,13 @@ import { header, ROWS, sectionAt, usableValues, type Row } from "../config/table
 import { VERSION } from "../core/version.ts";
 
 const MODEL_ID = "models[].model_id";
+const CACHE_FLAGS = ["models[].device.hf_cache"];
+const PULL_FLAGS = [
+  ...CACHE_FLAGS,
+  "models[].format.quantized_file",
+  "models[].quantization.quant",
+  "global.token_source",
+];
 
 /** Exit codes of the process. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
@@ -25,6 +32,11 @@ export type Invocation =
   | ({ readonly command: "config-check" } & SettingsArgs)
   | ({ readonly command: "config-show" } & SettingsArgs)
   | ({ readonly command: "doctor"; readonly json: boolean } & SettingsArgs)
+  /** Flags hold the model too. */
+  | ({ readonly command: "pull" } & SettingsArgs)
+  | ({ readonly command: "cache-list" } & SettingsArgs)
+  | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)
+  | { readonly command: "login" }
   /** The hidden engine process; its words are its own. */
   | { readonly command: "engine"; readonly args: readonly string[] }
   /** --help and --version: print on stdout, exit 0. */
@@ -56,6 +68,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
       writeErr: (text) => (complaint += text),
     });
   addCommands(program, (chosen) => (invocation = chosen));
+  addHubCommands(program, (chosen) => (invocation = chosen));
   try {
     program.parse(argv, { from: "user" });
   } catch (error) {
@@ -125,23 +138,54 @@ function addCommands(program: Command, choose: (invocation: Invocation) => void)
   );
 }
 
+/** Commands about models that are not running. */
+function addHubCommands(program: Command, choose: (invocation: Invocation) => void): void {
+  const idText = "owner/name, owner/name:Q4_K_M, owner/name:file.gguf, each with @revision";
+  const pull = program
+    .command("pull")
+    .description("Download a model of the hub, or bring it up to date.")
+    .argument("<model>", idText);
+  withSettings(pull, PULL_FLAGS).action((id: string) =>
+    choose({ command: "pull", flags: { ...flagsOf(pull), [MODEL_ID]: [id] } }),
+  );
+
+  const cache = program.command("cache").description("Look after downloaded models.");
+  const list = cache.command("list").description("List downloaded GGUF files.");
+  withSettings(list, CACHE_FLAGS).action(() => choose({ command: "cache-list", flags: flagsOf(list) }));
+  const remove = cache
+    .command("delete")
+    .description("Delete a downloaded repository, or one revision or model of it.")
+    .argument("<model>", idText);
+  withSettings(remove, CACHE_FLAGS).action((id: string) =>
+    choose({ command: "cache-delete", id, flags: flagsOf(remove) }),
+  );
+
+  program
+    .command("login")
+    .description("Store a hub token, read from the standard input.")
+    .action(() => choose({ command: "login" }));
+}
+
 function configFile(file: string | undefined): { readonly configFile?: string } {
   return file === undefined ? {} : { configFile: file };
 }
 
-/** Adds one option for each row. A row without behaviour gets a hidden one, so that its own message can be given. */
-function withSettings(command: Command): Command {
+/**
+ * Adds one option for each row, or for those named. A row without behaviour gets a hidden one, so that its own message can
+ * be given.
+ */
+function withSettings(command: Command, paths?: readonly string[]): Command {
   const isOfModels = (row: Row): boolean => row.section.startsWith("models");
   // What people look for most comes first in the help.
   const rows = [...ROWS.filter(isOfModels), ...ROWS.filter((row) => !isOfModels(row))];
   for (const row of rows) {
-    if (row.flag === undefined) continue;
+    if (row.flag === undefined || paths?.includes(row.path) === false) continue;
     const option = optionOf(row, row.flag);
     if (row.status !== "available") option.hideHelp();
     command.addOption(option);
     if (row.type === "boolean") command.addOption(new Option(opposite(row.flag)).hideHelp());
   }
-  return command.addHelpText("after", FOOTER);
+  return paths === undefined ? command.addHelpText("after", FOOTER) : command;
 }
 
 function optionOf(row: Row, flag: string): Option {
@@ -162,8 +206,9 @@ function groupOf(row: Row): string {
 }
 
 function valueWord(row: Row): string {
-  if (row.path === MODEL_ID) return "path";
+  if (row.path === MODEL_ID) return "model";
   if (row.isPath) return "file";
+  if (row.isFolder) return "folder";
   // Long lists would push every description to the right; they go into the description.
   if (row.type === "choice") return usableValues(row).length > 3 ? "word" : usableValues(row).join("|");
   return row.type === "integer" || row.type === "number" ? "n" : row.type;

@@ -81,6 +81,7 @@ function table(rows: readonly Row[]): readonly string[] {
 
 function accepts(row: Row): string {
   if (row.isPath) return "a file";
+  if (row.isFolder) return "a folder";
   return row.type === "choice" ? usableValues(row).map(code).join(", ") : expected(row);
 }
 

@@ -25,7 +25,9 @@ export interface Facts {
   readonly aliases?: readonly string[];
   /** The value names a file; a relative one starts at the folder of the file that says so. */
   readonly isPath?: true;
-  /** Never printed. */
+  /** The value names a folder, which is made when it is needed; relative ones as with isPath. */
+  readonly isFolder?: true;
+  /** The value may hold a secret: it is never printed. */
   readonly isSecret?: true;
   /** Stands in the example file where there is no default. */
   readonly example?: string | number | boolean | readonly string[];

@@ -1,38 +1,56 @@
-// Finds the GGUF file that a model_id means. Reads folders and the first bytes of files, never a whole model.
+// Finds the GGUF file that a model_id means on this machine. Reads folders and the first bytes of files, never a whole
+// model. Models of the hub are for src/hub.
 
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { chooseModelFiles, partCount, partPath, type Wanted } from "../core/model-files.ts";
 
-/** The file, or what is wrong (a problem's `what`) and its fix. */
+/** The file, the first one of a split model, or what is wrong (a problem's `what`) and its fix. */
 export type ModelFile =
   | { readonly ok: true; readonly file: string }
   | { readonly ok: false; readonly what: string; readonly fix: string };
 
-/** `path` is absolute and names a GGUF file or a folder that holds exactly one model. */
-export function findModelFile(path: string): ModelFile {
+/** `path` is absolute and names a GGUF file, any part of a split one, or a folder that holds the model wanted. */
+export function findModelFile(path: string, wanted: Wanted = {}): ModelFile {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) {
     return no(
       "there is no such file or folder",
-      "Give the path of a GGUF file; models are not downloaded yet.",
+      "Give a GGUF file, a folder with one, or a hub repository (owner/name).",
     );
   }
-  if (!stat.isDirectory()) return checkMagic(path);
-  const files = ggufFiles(path);
-  const [only] = files;
-  if (only === undefined)
-    return no("the folder holds no GGUF file", "Give a folder with one, or the file itself.");
-  if (files.length > 1)
-    return no(`the folder holds ${files.length} models`, `Name one of them: ${files.join(", ")}.`);
-  return checkMagic(join(path, only));
+  return stat.isDirectory() ? findInFolder(path, wanted) : findParts(path, wanted);
 }
 
-/** Models of a folder: of a split one only the first part counts, and projectors for images are not models. */
-function ggufFiles(folder: string): readonly string[] {
-  const files = readdirSync(folder).filter((name) => /\.gguf$/i.test(name) && !/^mmproj/i.test(name));
-  return files
-    .filter((name) => !/-\d{5}-of-\d{5}\.gguf$/i.test(name) || /-00001-of-\d{5}\.gguf$/i.test(name))
-    .sort();
+function findInFolder(folder: string, wanted: Wanted): ModelFile {
+  let names: readonly string[];
+  try {
+    names = readdirSync(folder, { recursive: wanted.file?.includes("/") ?? false, encoding: "utf8" });
+  } catch {
+    return no("the folder cannot be read", "Check its permissions.");
+  }
+  const chosen = chooseModelFiles(names, wanted);
+  if (!chosen.ok) return chosen;
+  const checked = chosen.parts.map((name) => checkMagic(join(folder, name)));
+  return checked.find(({ ok }) => !ok) ?? checked[0] ?? no("it holds no model", "Name a GGUF file.");
+}
+
+/** A named file must be alone or have all its parts beside it. */
+function findParts(path: string, wanted: Wanted): ModelFile {
+  if (wanted.file !== undefined || wanted.quant !== undefined) {
+    const what = "this is a file already, so quant and quantized_file have nothing to choose";
+    return no(what, "Leave them out, or give the folder or the hub repository.");
+  }
+  for (let number = 1; number <= partCount(path); number++) {
+    const part = partPath(path, number);
+    if (statSync(part, { throwIfNoEntry: false }) === undefined) {
+      const what = `part ${number} of ${partCount(path)} is not beside it`;
+      return no(what, "Put all parts into one folder.");
+    }
+    const checked = checkMagic(part);
+    if (!checked.ok) return checked;
+  }
+  return { ok: true, file: partPath(path, 1) };
 }
 
 /** Catches a wrong file here, where it can be named, instead of in the engine. */

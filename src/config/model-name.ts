@@ -1,12 +1,18 @@
 // The public name of a model. Knows nothing of files beyond how their names are spelled.
 
-import { basename } from "node:path";
+import { basename, isAbsolute } from "node:path";
+import { parseHubId } from "../core/hub-id.ts";
 
 /**
- * The name clients use for a model: its alias, or the file or folder name without `.gguf` and without the number of a
- * split file. Never a path of this machine.
+ * The name clients use for a model: its alias; of a hub model `owner/name`; else the file or folder name without `.gguf`
+ * and without the number of a split file. Never a path of this machine. A folder must be given as an absolute path, since
+ * `models/x` could also name a repository.
  */
 export function modelName(model: { readonly model_id: string; readonly alias?: string }): string {
-  const file = basename(model.model_id).replace(/\.gguf$/i, "");
-  return model.alias ?? file.replace(/-\d{5}-of-\d{5}$/, "");
+  if (model.alias !== undefined) return model.alias;
+  const hub = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id);
+  if (hub !== undefined) return hub.repo;
+  return basename(model.model_id)
+    .replace(/\.gguf$/i, "")
+    .replace(/-\d{5}-of-\d{5}$/, "");
 }

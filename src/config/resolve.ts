@@ -2,11 +2,13 @@
 // and paths become absolute. The only entry that main.ts needs.
 
 import { Value } from "@sinclair/typebox/value";
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, resolve as resolvePath } from "node:path";
 import { assert } from "../core/assert.ts";
+import { parseHubId } from "../core/hub-id.ts";
+import type { Wanted } from "../core/model-files.ts";
 import { check, normalize } from "./check.ts";
-import { findModelFile } from "./model-file.ts";
+import { findModelFile, type ModelFile } from "./model-file.ts";
 import { modelName } from "./model-name.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
@@ -24,6 +26,8 @@ import {
   type RawValue,
 } from "./sources.ts";
 import { rowAt, ROWS } from "./table.ts";
+
+const MODEL_ID = "models[].model_id";
 
 export interface LoadOptions {
   /** The word after `svc`. A file's own `command` wins over it. Absent for `from-config`. */
@@ -51,8 +55,8 @@ export type LoadResult =
 
 /**
  * Reads flags over environment over file over default. In the result `models` is never empty (the built-in model stands
- * in for none), each model_id is an absolute file path or BUILTIN_MODEL_ID, each alias is set, and default_model_id,
- * where given, is one of these aliases.
+ * in for none), each model_id is an absolute file path, a name on the hub or BUILTIN_MODEL_ID, each alias is set, and
+ * default_model_id, where given, is one of these aliases.
  */
 export function loadSettings(options: LoadOptions): LoadResult {
   const environment = options.environment ?? processEnvironment();
@@ -66,8 +70,9 @@ export function loadSettings(options: LoadOptions): LoadResult {
     readEnvironment(environment),
     readFlags(options.flags ?? {}),
   ]);
-  const wrong = check(values);
-  const sound = values.filter((value) => !wrong.some((problem) => problem.key === value.path));
+  const named = nameModels(values, folder);
+  const wrong = check(named);
+  const sound = named.filter((value) => !wrong.some((problem) => problem.key === value.path));
   const { found, missing } = resolveFiles(sound, folder);
   const problems = [...unread, ...wrong, ...missing];
   if (problems.length > 0) return { ok: false, problems };
@@ -89,43 +94,81 @@ function resolveFiles(
   const missing: Problem[] = [];
   const found = values.map((value) => {
     const row = rowAt(value.path);
-    const isModel = row?.path === "models[].model_id" && value.value !== BUILTIN_MODEL_ID;
-    if (typeof value.value !== "string" || !(isModel || row?.isPath === true)) return value;
-    const { origin } = value;
-    const base = origin.type === "file" ? dirname(origin.file) : ".";
-    const path = resolvePath(folder, base, value.value);
-    const file = isModel ? findModelFile(path) : findReadable(path);
+    if (row === undefined || typeof value.value !== "string") return value;
+    const path = absolutePath(value, folder);
+    if (row.isFolder) return { ...value, value: path };
+    const isModel = row.path === MODEL_ID;
+    if (!isModel && !row.isPath) return value;
+    const file = isModel ? findModel(value.value, path, wantedOf(value, values)) : findReadable(path);
     if (file.ok) return { ...value, value: file.file };
-    missing.push({ origin, key: value.path, what: `${value.value}: ${file.what}`, fix: file.fix });
+    missing.push({
+      origin: value.origin,
+      key: value.path,
+      what: `${value.value}: ${file.what}`,
+      fix: file.fix,
+    });
     return value;
   });
-  return { found: nameModels(values, found), missing };
+  return { found, missing };
+}
+
+/** What a text names on this machine: relative to the file that says it, or to the working directory. */
+function absolutePath({ value, origin }: RawValue, folder: string): string {
+  const base = origin.type === "file" ? dirname(origin.file) : ".";
+  return resolvePath(folder, base, String(value));
+}
+
+/** The absolute path of a model here, or the name itself where the hub or this program has it. */
+function findModel(id: string, path: string, wanted: Wanted): ModelFile {
+  const isChosen = wanted.file !== undefined || wanted.quant !== undefined;
+  if (id === BUILTIN_MODEL_ID) {
+    if (!isChosen) return { ok: true, file: id };
+    return { ok: false, what: "the built-in model is one file", fix: "Leave out quant and quantized_file." };
+  }
+  const hub = existsSync(path) ? undefined : parseHubId(id);
+  if (hub === undefined) return findModelFile(path, wanted);
+  if (isChosen && (hub.file !== undefined || hub.quant !== undefined)) {
+    return {
+      ok: false,
+      what: "the file is chosen twice",
+      fix: "Leave out quant and quantized_file, or `:…`.",
+    };
+  }
+  return { ok: true, file: id };
+}
+
+/** What an entry says about the file of its model. */
+function wantedOf({ path }: RawValue, values: readonly RawValue[]): Wanted {
+  const textAt = (key: string): string | undefined => {
+    const value = values.find((candidate) => candidate.path === path.replace("model_id", key))?.value;
+    return typeof value === "string" ? value : undefined;
+  };
+  const file = textAt("format.quantized_file");
+  const quant = textAt("quantization.quant");
+  return { ...(file === undefined ? {} : { file }), ...(quant === undefined ? {} : { quant }) };
 }
 
 /**
- * Fixes each entry's name by what the user wrote, before a folder became the file inside it, and lets default_model_id
- * name the entry whichever way it was written.
+ * Gives each entry without an alias its name, by what the user wrote, and lets default_model_id name the entry whichever
+ * way it was written.
  */
-function nameModels(written: readonly RawValue[], found: readonly RawValue[]): readonly RawValue[] {
-  const textAt = (path: string): string | undefined => {
-    const value = written.find((candidate) => candidate.path === path)?.value;
-    return typeof value === "string" ? value : undefined;
-  };
-  const wanted = textAt("default_model_id");
-  const named = new Map(found.map((value) => [value.path, value]));
-  for (const { path, origin } of written.filter((value) => /^models\[\d+\]$/.test(value.path))) {
-    const id = textAt(`${path}.model_id`);
-    if (id === undefined) continue;
-    const alias = textAt(`${path}.alias`);
-    const name = modelName({ model_id: id, ...(alias === undefined ? {} : { alias }) });
-    named.set(`${path}.alias`, { path: `${path}.alias`, value: name, origin });
+function nameModels(values: readonly RawValue[], folder: string): readonly RawValue[] {
+  const named = new Map(values.map((value) => [value.path, value]));
+  for (const { path, origin } of values.filter((value) => /^models\[\d+\]$/.test(value.path))) {
+    const id = named.get(`${path}.model_id`);
+    if (typeof id?.value !== "string" || id.value === "") continue;
+    const key = `${path}.alias`;
+    const local = absolutePath(id, folder);
+    const model_id = existsSync(local) ? local : id.value;
+    const alias = named.get(key) ?? { path: key, value: modelName({ model_id }), origin };
+    named.set(key, alias);
     const chosen = named.get("default_model_id");
-    if (chosen !== undefined && wanted === id) named.set(chosen.path, { ...chosen, value: name });
+    if (chosen?.value === id.value) named.set(chosen.path, { ...chosen, value: alias.value });
   }
   return [...named.values()];
 }
 
-function findReadable(path: string): ReturnType<typeof findModelFile> {
+function findReadable(path: string): ModelFile {
   try {
     accessSync(path, constants.R_OK);
     return { ok: true, file: path };

@@ -1,7 +1,6 @@
 // The start-up rules that hold between settings. Knows settings by name and nothing of where they come from beyond the
 // origin that a problem names.
 
-import { modelName } from "./model-name.ts";
 import { formatOrigin, type Problem } from "./problem.ts";
 import type { RawValue } from "./sources.ts";
 import { rowAt } from "./table.ts";
@@ -10,6 +9,7 @@ import { rowAt } from "./table.ts";
 const EXCLUSIVE: readonly (readonly (readonly string[])[])[] = [
   [["paged_attn.context_len"], ["paged_attn.memory_mb"], ["paged_attn.memory_fraction"]],
   [["models[].quantization.imatrix"], ["models[].quantization.calibration_file"]],
+  [["models[].quantization.quant"], ["models[].format.quantized_file"]],
   [["models[].adapter.enable_lora", "models[].adapter.lora"], ["models[].adapter.legacy_lora"]],
 ];
 
@@ -20,6 +20,9 @@ const NEEDS: readonly (readonly [string, string])[] = [
   ["runtime.shell_", "runtime.enable_shell"],
   ["runtime.skills_dir", "runtime.enable_shell"],
 ];
+
+/** Spec: token_source. */
+const TOKEN_SOURCE = /^(?:cache|none|(?:env|path|literal):\S+)$/;
 
 type Values = ReadonlyMap<string, RawValue>;
 
@@ -36,6 +39,8 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...defaultModel(values, entries),
     ...steps(values),
     ...thinking(values),
+    ...reservedName(values, entries),
+    ...tokenSource(values),
   ];
 }
 
@@ -138,12 +143,27 @@ function thinking(values: Values): readonly Problem[] {
   return [problem(effort, effort.path, `contradicts thinking = ${String(wanted)}`, "Keep one of them.")];
 }
 
+/** A model of this name could never be asked for. */
+function reservedName(values: Values, entries: readonly string[]): readonly Problem[] {
+  return entries.flatMap((entry) => {
+    const alias = values.get(`${entry}.alias`);
+    if (alias?.value !== "default") return [];
+    return [problem(alias, alias.path, "`default` means the default model", "Give it another alias.")];
+  });
+}
+
+/** The value may be a secret, so it is not repeated. */
+function tokenSource(values: Values): readonly Problem[] {
+  const given = values.get("global.token_source");
+  if (typeof given?.value !== "string" || TOKEN_SOURCE.test(given.value)) return [];
+  const fix = "Use cache, none, env:NAME, path:FILE or literal:TOKEN.";
+  return [problem(given, given.path, "this is not a place that a token can come from", fix)];
+}
+
 /** The name clients use for an entry. */
 function nameOf(values: Values, entry: string): string | undefined {
-  const alias = values.get(`${entry}.alias`)?.value;
-  const id = values.get(`${entry}.model_id`)?.value;
-  if (typeof alias === "string") return alias;
-  return typeof id === "string" ? modelName({ model_id: id }) : undefined;
+  const alias = values.get(`${entry}.alias`)?.value; // resolve.ts has named those that had none
+  return typeof alias === "string" ? alias : undefined;
 }
 
 function problem(value: RawValue, key: string, what: string, fix: string): Problem {

@@ -46,10 +46,19 @@ const Server = section("Where the server listens and how it treats requests.", {
   disable_request_id_header: toggle("Do not send x-request-id back."),
   disable_metrics: toggle("Serve no metrics."),
   state: later(text("Where responses, sessions and files are kept.", { default: "memory" })),
-  idle_timeout: later(
-    optional(integer("Seconds without a request after which a model is unloaded.", { minimum: 1 })),
+  idle_timeout: optional(
+    integer("Seconds without a request after which a model is unloaded; the next request loads it again.", {
+      minimum: 1,
+      maximum: 2_000_000,
+      example: 600,
+    }),
   ),
-  max_loaded_models: later(optional(integer("Models held in memory at the same time.", { minimum: 1 }))),
+  max_loaded_models: optional(
+    integer("Models held in memory at the same time; for another one the longest unused is unloaded.", {
+      minimum: 1,
+      example: 2,
+    }),
+  ),
   api_keys: optional(
     list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
       isSecret: true,
@@ -190,12 +199,17 @@ const Global = section("Settings that belong to no part in particular.", {
   log: later(
     optional(text("File that requests and responses are written to.", { short: "-l", isPath: true })),
   ),
-  token_source: later(text("Where the hub token comes from.", { default: "cache" })),
+  token_source: text(
+    "Where the token for the model hub comes from: `cache` (HF_TOKEN, or what `svc login` has stored), `none`, `env:NAME`, `path:FILE` or `literal:TOKEN`.",
+    { default: "cache", isSecret: true },
+  ),
 });
 
 const ModelFormat = section("Which files make up the model.", {
-  format: later(optional(text("File format of the weights."))),
-  quantized_file: later(optional(text("File inside the folder or hub repository."))),
+  format: choice(["gguf"], "File format of the weights.", { default: "gguf" }),
+  quantized_file: optional(
+    text("File to take of a folder or hub repository that holds several.", { example: "model-Q4_K_M.gguf" }),
+  ),
   mmproj: later(optional(text("Projector file for images and audio.", { isPath: true }))),
   tok_model_id: later(optional(text("Model the tokenizer is taken from."))),
   diffusion_model: later(optional(text("Image model: diffusion weights.", { isPath: true }))),
@@ -227,8 +241,13 @@ const ModelAdapter = section("LoRA adapters of the model. The three kinds exclud
   xlora_order: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
 });
 
-const ModelQuantization = section("Weights made smaller at load.", {
-  quant: later(optional(text("Bits (4, 5, 6, 8) or a type name."))),
+const ModelQuantization = section("How small the weights are.", {
+  quant: optional(
+    text(
+      "Picks the file of a folder or hub repository by its name: a number of bits (4, 5, 6, 8) or a type. Unset: the only model there, on the hub else Q4_K_M.",
+      { example: "Q5_K_M" },
+    ),
+  ),
   isq: later(optional(text("Type to quantize to in place."))),
   imatrix: later(optional(text("Importance matrix file.", { isPath: true }))),
   calibration_file: later(optional(text("Text an importance matrix is computed from.", { isPath: true }))),
@@ -252,7 +271,12 @@ const ModelDevice = section("Where the model runs and how long its context is.",
     }),
   ),
   max_batch_size: later(optional(integer("Sequences planned for when memory is estimated.", { minimum: 1 }))),
-  hf_cache: later(optional(text("Folder that downloaded models are kept in.", { isPath: true }))),
+  hf_cache: optional(
+    text("Folder that downloaded models are kept in; unset: the hub tools' own (HF_HUB_CACHE, HF_HOME).", {
+      isFolder: true,
+      example: "hub",
+    }),
+  ),
   rpc: later(optional(list(Type.String(), "host:port of llama.cpp RPC servers that share the work."))),
   main_gpu: later(optional(integer("GPU that holds what cannot be split.", { minimum: 0 }))),
   tensor_split: later(optional(list(Type.Number(), "Share of the model on each GPU."))),
@@ -268,13 +292,14 @@ const ModelMultimodal = section("Limits of images, video and audio in a prompt."
 });
 
 const Models = entries("One entry for each model. Without any, the built-in toy model is served.", {
-  model_id: text(`Path of a GGUF file, of a folder that holds exactly one, or \`${BUILTIN_MODEL_ID}\`.`, {
-    flag: "--model",
-    example: "models/Qwen3-0.6B-Q4_K_M.gguf",
-    short: "-m",
-  }),
+  model_id: text(
+    `Path of a GGUF file or of a folder with one, a repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), or \`${BUILTIN_MODEL_ID}\`.`,
+    { flag: "--model", example: "models/Qwen3-0.6B-Q4_K_M.gguf", short: "-m" },
+  ),
   alias: optional(
-    text("Name that clients use; unset: the file name without its ending.", { example: "chat" }),
+    text("Name that clients use; unset: the repository, or the file name without its ending.", {
+      example: "chat",
+    }),
   ),
   kind: choice(["auto", "text", "multimodal", "image", "speech", "embedding"], "What the model is for.", {
     default: "auto",
@@ -286,7 +311,13 @@ const Models = entries("One entry for each model. Without any, the built-in toy 
   ),
   tokenizer: later(optional(text("Tokenizer file that replaces the one in the model.", { isPath: true }))),
   arch: later(optional(text("Architecture, where the file does not say it.", { short: "-a" }))),
-  dtype: later(text("Number format the weights are loaded in.", { default: "auto" })),
+  dtype: choice(
+    ["auto"],
+    "Number format of the weights: that of the file. Another file can be named with quant.",
+    {
+      default: "auto",
+    },
+  ),
   jinja_explicit: later(
     optional(text("As in [runtime], for this model alone.", { flag: false, isPath: true })),
   ),
@@ -332,5 +363,8 @@ type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonl
 /** All settings, complete: absent keys have taken their defaults. */
 export type Settings = DeepReadonly<Static<typeof Settings>>;
 
-/** One `[[models]]` entry. After loadSettings, `model_id` is the absolute path of a GGUF file or BUILTIN_MODEL_ID. */
+/**
+ * One `[[models]]` entry. After loadSettings, `model_id` is the absolute path of a GGUF file, a name on the hub (see
+ * core/hub-id.ts) or BUILTIN_MODEL_ID.
+ */
 export type ModelSettings = Settings["models"][number];

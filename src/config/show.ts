@@ -29,6 +29,12 @@ export function tomlValue(value: unknown): string {
   return JSON.stringify(value) ?? "";
 }
 
+/** A secret is told by where it comes from alone: `literal:…`. */
+function visible(row: Row, value: unknown): unknown {
+  if (!row.isSecret) return value;
+  return typeof value === "string" ? value.replace(/^literal:.*$/s, "literal:…") : "(not shown)";
+}
+
 function sectionLines(
   section: string,
   path: string,
@@ -40,8 +46,7 @@ function sectionLines(
     const value: unknown = Object.entries(values).find(([key]) => key === row.key)?.[1];
     if (value === undefined) return [];
     const origin = origins.get(join(path, row.key)) ?? { type: "default" };
-    const shown = row.isSecret ? '"(not shown)"' : tomlValue(value);
-    return [`${row.key} = ${shown}  # ${formatOrigin(origin)}`];
+    return [`${row.key} = ${tomlValue(visible(row, value))}  # ${formatOrigin(origin)}`];
   });
 }
 

@@ -37,7 +37,7 @@ export interface Row {
   readonly aliases: readonly string[];
   readonly status: "available" | "later" | "never";
   readonly isPath: boolean;
-  /** Never printed. */
+  readonly isFolder: boolean;
   readonly isSecret: boolean;
   /** `--max-seqs`; absent where the setting lives in the file alone. */
   readonly flag: string | undefined;
@@ -145,18 +145,25 @@ function readRow(schema: TSchema, section: string, key: string): Row {
     description: describe(schema),
     defaultValue,
     example: defaultValue ?? facts.example,
-    values: KindGuard.IsUnion(schema) ? schema.anyOf.map((literal) => String(literal["const"])) : [],
+    values: wordsOf(schema),
     laterValues: facts.laterValues ?? [],
     valueAliases: facts.valueAliases ?? {},
     aliases: facts.aliases ?? [],
     status: facts.status ?? "available",
     isPath: facts.isPath ?? false,
+    isFolder: facts.isFolder ?? false,
     isSecret: facts.isSecret ?? false,
     flag,
     short: facts.short,
     // Spec: the product's own prefix first, then the literal one of the interface.
     env: name === undefined ? [] : [`SVC_${name}`, `SERVICE_${name}`],
   };
+}
+
+/** The words of a `choice`; TypeBox makes a union of one word that word itself. */
+function wordsOf(schema: TSchema): readonly string[] {
+  if (KindGuard.IsUnion(schema)) return schema.anyOf.map((literal) => String(literal["const"]));
+  return KindGuard.IsLiteral(schema) ? [String(schema.const)] : [];
 }
 
 function scalar(value: unknown): Scalar | undefined {
@@ -168,7 +175,7 @@ function typeOf(schema: TSchema): RowType {
   if (KindGuard.IsInteger(schema)) return "integer";
   if (KindGuard.IsNumber(schema)) return "number";
   if (KindGuard.IsBoolean(schema)) return "boolean";
-  if (KindGuard.IsUnion(schema)) return "choice";
+  if (wordsOf(schema).length > 0) return "choice";
   return KindGuard.IsArray(schema) ? "list" : "text";
 }
 

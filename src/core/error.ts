@@ -13,9 +13,11 @@ export const ERROR_TABLE = {
   capability_disabled: [400, "invalid_request_error"],
   invalid_api_key: [401, "authentication_error"],
   model_not_found: [404, "not_found_error"],
+  response_not_found: [404, "not_found_error"],
   route_not_found: [404, "not_found_error"],
   method_not_allowed: [405, "invalid_request_error"],
   lora_runtime_unavailable: [409, "conflict_error"],
+  response_not_cancellable: [409, "conflict_error"],
   payload_too_large: [413, "invalid_request_error"],
   unsupported_media_type: [415, "invalid_request_error"],
   queue_full: [429, "rate_limit_error"],
@@ -24,6 +26,7 @@ export const ERROR_TABLE = {
   model_unavailable: [503, "server_error"],
   metrics_unavailable: [503, "server_error"],
   shutting_down: [503, "server_error"],
+  state_full: [503, "server_error"],
 } as const satisfies Record<string, readonly [number, string]>;
 
 export type ErrorCode = keyof typeof ERROR_TABLE;

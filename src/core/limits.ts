@@ -37,8 +37,19 @@ export const REQUESTED_FILES_MAX = 64;
 export const FILES_IN_BODY_MAX = 64;
 /** Characters of a session's name. */
 export const SESSION_ID_CHARS_MAX = 256;
+/** Skills that a request may mount. */
+export const SKILLS_MAX = 64;
 /** Hosts in a search filter. Spec: Limits. */
 export const SEARCH_DOMAINS_MAX = 100;
+/** Stored responses, and how long each is kept, milliseconds: a day. */
+export const RESPONSES_MAX = 1024;
+export const RESPONSE_LIFE_MS = 24 * 60 * 60 * 1000;
+/** Responses that run in the background at the same time. */
+export const BACKGROUND_RUNS_MAX = 256;
+/** Finished background responses whose streams can still be read again. */
+export const FRAME_LOGS_MAX = 16;
+/** Input items of a response in one answer. Base dialect. */
+export const INPUT_ITEMS_PAGE_MAX = 100;
 /** Messages in one conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */
@@ -52,3 +63,19 @@ export const ENGINE_STOP_MS = 3_000;
 /** First pause before a dead engine is started again, milliseconds; doubles up to the maximum. */
 export const ENGINE_RESTART_MS = 100;
 export const ENGINE_RESTART_MS_MAX = 10_000;
+/** Time the model hub gets to answer a question, and a download to bring its next bytes, milliseconds. */
+export const HUB_ANSWER_MS = 30_000;
+export const DOWNLOAD_STALL_MS = 30_000;
+/** Tries of a download in a row that bring nothing, first pause between them, and the longest, milliseconds. */
+export const DOWNLOAD_TRIES = 5;
+export const DOWNLOAD_RETRY_MS = 1_000;
+export const DOWNLOAD_RETRY_MS_MAX = 30_000;
+/** Addresses that a download may be passed on to. */
+export const DOWNLOAD_REDIRECTS_MAX = 5;
+/** A download's lock is renewed and looked at this often, and abandoned when it was not renewed for so long, milliseconds. */
+export const LOCK_BEAT_MS = 500;
+export const LOCK_STALE_MS = 15_000;
+/** Time after a failed load during which requests are told so instead of trying again, milliseconds. */
+export const FAILED_LOAD_MS = 5_000;
+/** Time between two lines of the log about a download, milliseconds. */
+export const DOWNLOAD_LOG_MS = 10_000;

@@ -1,3 +1,6 @@
+/** loaded: answers at once. reloading: on its way, requests wait. unloaded: the next request loads it. */
+export type ModelStatus = "loaded" | "unloaded" | "reloading";
+
 /** What the world may know of a served model. */
 export interface ModelInfo {
   /** Public id, as sent in `model`. Never a path of the server. */
@@ -5,5 +8,24 @@ export interface ModelInfo {
   /** When the model became known to this server, Unix seconds. */
   readonly created: number;
   readonly ownedBy: string;
-  readonly status: "loaded" | "unloaded" | "reloading";
+  readonly status: ModelStatus;
+  /** Public source, `owner/name` on the hub; absent for files of this machine. */
+  readonly root?: string;
+}
+
+/** Where a model is in its life. */
+export interface ModelState {
+  readonly id: string;
+  readonly status: ModelStatus;
+  /** Why it is not loaded although somebody wanted it; for the world, so without any detail of this machine. */
+  readonly error?: string;
+}
+
+/** Commands about a model, each given a name that requests may use. Throws ServiceError. */
+export interface ModelControl {
+  status(name: string): ModelState;
+  /** Resolves when running requests have ended and the memory is free. */
+  unload(name: string): Promise<ModelState>;
+  /** Resolves when it is loaded anew. */
+  reload(name: string): Promise<ModelState>;
 }

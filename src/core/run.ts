@@ -34,6 +34,8 @@ export interface ChatPrompt<M = Message> {
   readonly messages: readonly M[];
   readonly tools: readonly ToolSpec[];
   readonly toolChoice: ToolChoice;
+  /** At most one call an answer: it ends where a second one begins. */
+  readonly singleCall?: boolean;
   readonly thinking: Thinking;
 }
 
@@ -51,12 +53,17 @@ export interface RunRequest<P = Prompt> {
   readonly sampling: SamplingParams;
   /** Strings that end a choice; never emitted. */
   readonly stop: readonly string[];
-  /** Cap on generated tokens of each choice, 0 only together with `echo`; absent means "until the context is full". */
+  /**
+   * Cap on generated tokens of each choice; absent means "until the context is full". With 0 the prompt is echoed, or
+   * computed for the sake of the cache.
+   */
   readonly maxTokens?: number;
   /** Emit the prompt's own text before the answer, with log probabilities where asked for. Not for chat prompts. */
   readonly echo?: boolean;
   /** Number of independent continuations. */
   readonly choices: number;
+  /** The prompt is only rendered and counted, however long it is: the run finishes without its choices. */
+  readonly countOnly?: boolean;
   /** Report log probabilities of the drawn tokens and of the `top` most likely alternatives (0 … 20). */
   readonly logprobs?: { readonly top: number };
   /** What the content of the answer must look like. Reasoning before it is free. */
@@ -124,7 +131,13 @@ export type RunEvent =
       readonly index: number;
       readonly delta: string;
     }
-  | { readonly type: "choice_end"; readonly choice: number; readonly reason: FinishReason }
+  | {
+      readonly type: "choice_end";
+      readonly choice: number;
+      readonly reason: FinishReason;
+      /** Which of the request's stop strings ended it, if one did. */
+      readonly stop?: string;
+    }
   | { readonly type: "finish"; readonly usage: Usage; readonly timings: Timings }
   | { readonly type: "error"; readonly error: ErrorData };
 

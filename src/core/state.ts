@@ -1,29 +1,54 @@
 // Where things that outlive a request are kept. Two implementations: memory, and SQLite for what must survive a restart.
 
-/** A bounded set of JSON records by id. Calls return when the record is as safe as the implementation makes it. */
+/**
+ * A bounded set of JSON records by id, each with a body of bytes if it needs one. Calls return when the record is as safe
+ * as the implementation makes it. A value is never changed in place: what is to change is put again.
+ */
 export interface Records<T> {
   /** The record, or undefined when it is unknown or has expired. */
   get(id: string): T | undefined;
-  /** Inserts or replaces. A full set first drops what has expired, then the oldest record that may go. */
-  put(id: string, value: T): void;
+  /**
+   * Inserts or replaces; a body that is not given stays as it is. A full set first drops what has expired, then the
+   * oldest record that may go. Throws `state_full` when none may, `payload_too_large` for a body that can't fit.
+   */
+  put(id: string, value: T, body?: Uint8Array): void;
+  /** The body, or undefined when there is none, or none any more. */
+  body(id: string): Uint8Array | undefined;
+  hasBody(id: string): boolean;
   /** False when there was none. */
   delete(id: string): boolean;
   /** All that have not expired, oldest first. */
   list(): readonly T[];
 }
 
+/** How long records live. */
+export type Life =
+  /** Until they are deleted, or dropped for others. */
+  | { readonly type: "endless" }
+  /** From their insertion, milliseconds; replacing does not lengthen it. The oldest is the one inserted first. */
+  | { readonly type: "fixed"; readonly ms: number }
+  /** From their last `put`, milliseconds. The oldest is the one put longest ago. */
+  | { readonly type: "idle"; readonly ms: number };
+
 export interface RecordsOptions<T> {
+  /** Records held at the same time. */
   readonly capacity: number;
-  /** Life of a record from its insertion, milliseconds; replacing does not lengthen it. Absent: no end. */
-  readonly lifeMs?: number;
-  /** Life from the last `put`, milliseconds, instead. */
-  readonly idleMs?: number;
-  /** Whether a full set may drop this one. Default: yes. */
+  readonly life: Life;
+  /** Bytes of all bodies: beyond it the oldest bodies go, while their records stay. Default: none are kept. */
+  readonly bodyBytesMax?: number;
+  /** Whether a full set may drop this one. Default: yes. Its life ends all the same. */
   readonly mayGo?: (value: T) => boolean;
 }
 
 /** Named sets of records. */
 export interface State {
+  /** The set of this name. A name is asked for once: two callers would not know of each other. */
   records<T>(name: string, options: RecordsOptions<T>): Records<T>;
+  /** Frees what has expired; without it, that happens when a set is full. */
+  sweep(): void;
+  /** Nothing may be asked of it afterwards. */
   close(): void;
 }
+
+/** Unix time, milliseconds. Wall-clock time, because records may outlive the process. */
+export type Clock = () => number;

@@ -1,46 +1,61 @@
-// The served models by name. Owns one engine client a model.
+// The served models by name. Knows who is meant; what a model's life is like is in managed-model.ts.
 
 import { ServiceError } from "../core/error.ts";
-import type { ModelInfo } from "../core/model-info.ts";
+import type { ModelControl, ModelInfo, ModelState } from "../core/model-info.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
-import type { EngineClient } from "./client.ts";
+import type { ManagedModel } from "./managed-model.ts";
+import type { Places } from "./places.ts";
+import type { EngineInfo } from "./protocol.ts";
 
 /** A configured model under the name that clients use. */
 export interface ServedModel {
   readonly id: string;
-  readonly engine: EngineClient;
+  /** `owner/name` of a model of the hub, which requests may use too. */
+  readonly root?: string;
+  readonly model: ManagedModel;
+}
+
+export interface ModelsOptions {
+  /** Id of one of the models; the first one unless given. */
+  readonly defaultId?: string | undefined;
+  /** For requests that bring none. */
+  readonly seed?: number | undefined;
+  readonly places: Places;
+  readonly log: (line: string) => void;
 }
 
 /** What a request says to mean the default model. */
 const DEFAULT_NAME = "default";
+const NOT_LOADED = "The model could not be loaded. The server's log says why.";
 
-export class Models {
+export class Models implements ModelControl {
   private readonly models: readonly ServedModel[]; // the default model first
   private readonly created = Math.floor(Date.now() / 1000);
-  private readonly seed: number | undefined;
+  private readonly options: ModelsOptions;
 
-  /** At least one model; `defaultId` is the id of one of them. `seed` is for requests that bring none. */
-  constructor(models: readonly ServedModel[], defaultId: string | undefined, seed?: number) {
-    this.seed = seed;
-    const first = models.filter(({ id }) => id === defaultId);
+  /** At least one model. */
+  constructor(models: readonly ServedModel[], options: ModelsOptions) {
+    this.options = options;
+    const first = models.filter(({ id }) => id === options.defaultId);
     this.models = [...first, ...models.filter((model) => !first.includes(model))];
   }
 
   /** Cards of all models, the default one first. */
   list(): readonly ModelInfo[] {
-    return this.models.map(({ id, engine }) => ({
+    return this.models.map(({ id, root, model }) => ({
       id,
       created: this.created,
       ownedBy: "svc",
-      status: engine.state === "ready" ? "loaded" : engine.state === "loading" ? "reloading" : "unloaded",
+      status: model.status,
+      ...(root === undefined ? {} : { root }),
     }));
   }
 
   /** What the engines know of their models, in the order of `list`. */
   describe(): readonly SystemModel[] {
     return this.list().map(({ id, status }) => {
-      const info = this.models.find((model) => model.id === id)?.engine.info;
+      const info = this.models.find((model) => model.id === id)?.model.info;
       return {
         id,
         status,
@@ -55,47 +70,77 @@ export class Models {
 
   /** What an engine found on the machine; undefined until one has started. */
   host(): EngineHost | undefined {
-    return this.models.find(({ engine }) => engine.host !== undefined)?.engine.host;
+    return this.models.find(({ model }) => model.host !== undefined)?.model.host;
   }
 
   /** The model of that name. Throws ServiceError(model_not_found), naming those there are. */
-  resolve(name: string): ServedModel {
-    const model = name === DEFAULT_NAME ? this.models[0] : this.models.find(({ id }) => id === name);
+  resolve(name: string, param = "model"): ServedModel {
+    const named = this.models.find(({ id }) => id === name) ?? this.models.find(({ root }) => root === name);
+    const model = named ?? (name === DEFAULT_NAME ? this.models[0] : undefined);
     if (model !== undefined) return model;
     const ids = this.models.map(({ id }) => id).join(", ");
     throw new ServiceError(
       "model_not_found",
       `There is no model named "${name.slice(0, 200)}". Served: ${ids}.`,
-      {
-        param: "model",
-      },
+      { param },
     );
   }
 
-  /** Runs a request on the model it names; see EngineClient.generate. */
+  /** Runs a request on the model it names; see ManagedModel.generate. */
   async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
-    const seed = request.sampling.seed ?? this.seed;
+    const seed = request.sampling.seed ?? this.options.seed;
     const seeded = seed === undefined ? request : { ...request, sampling: { ...request.sampling, seed } };
-    yield* this.resolve(request.model).engine.generate(seeded, signal);
+    yield* this.resolve(request.model).model.generate(seeded, signal);
   }
 
-  /** Embeds with the model that the request names; see EngineClient.embed. */
+  /** Embeds with the model that the request names; see ManagedModel.embed. */
   async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
-    return this.resolve(request.model).engine.embed(request, signal);
+    return this.resolve(request.model).model.embed(request, signal);
   }
 
-  /** Resolves when all models are loaded; throws the first reason why one can't be. */
-  async ready(): Promise<void> {
-    await Promise.all(this.models.map(({ engine }) => engine.ready()));
+  status(name: string): ModelState {
+    const { id, model } = this.resolve(name, "model_id");
+    const { status } = model;
+    return { id, status, ...(model.hasFailed && status === "unloaded" ? { error: NOT_LOADED } : {}) };
+  }
+
+  async unload(name: string): Promise<ModelState> {
+    await this.resolve(name, "model_id").model.unload();
+    return this.status(name);
+  }
+
+  async reload(name: string): Promise<ModelState> {
+    const { id, model } = this.resolve(name, "model_id");
+    try {
+      await model.reload();
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === "shutting_down") throw error;
+      this.options.log(
+        `${id}: it could not be loaded: ${error instanceof Error ? error.message : String(error)}`,
+      );
+      throw new ServiceError("model_unavailable", NOT_LOADED, { retryAfterSecs: 5, cause: error });
+    }
+    return this.status(name);
+  }
+
+  /** Loads one model. Throws the reason why it can't be loaded. */
+  load(name: string): Promise<EngineInfo> {
+    return this.resolve(name).model.load();
+  }
+
+  /** Loads as many models as may be loaded at once, the default one first; throws the first reason why one can't be. */
+  async loadAll(): Promise<void> {
+    const count = Math.min(this.models.length, this.options.places.max);
+    await Promise.all(this.models.slice(0, count).map(({ model }) => model.load()));
   }
 
   /** Runs under way or waiting in all engines. */
   activeRuns(): number {
-    return this.models.reduce((sum, { engine }) => sum + engine.activeRuns, 0);
+    return this.models.reduce((sum, { model }) => sum + model.activeRuns, 0);
   }
 
   /** Ends all engine processes. */
   async stop(): Promise<void> {
-    await Promise.all(this.models.map(({ engine }) => engine.stop()));
+    await Promise.all(this.models.map(({ model }) => model.stop()));
   }
 }

@@ -1,6 +1,7 @@
 // Every message between the serving process and an engine process: plain JSON data. The only file both halves import
 // besides core/. One `events` message a step carries what all rows produced in it.
 
+import type { CacheRequest } from "../core/cache-size.ts";
 import type { ErrorData } from "../core/error.ts";
 import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { EngineHost } from "../core/system.ts";
@@ -9,29 +10,16 @@ import type { EngineStats } from "../core/telemetry.ts";
 /** Number of a run on one link; never reused while the link lives. */
 export type RunId = number;
 
-/** KV cache element types that llama.cpp's attention kernels take. */
-export type CacheType = "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0" | "iq4_nl";
-
 /** What an engine process needs to know to load its model. */
-export interface EngineOptions {
+export interface EngineOptions extends CacheRequest {
   /** GGUF file; absent: the built-in model. */
   readonly modelPath?: string;
   /** Where the native libraries are unpacked. */
   readonly cacheDir: string;
-  /** Sequences decoded at once. */
-  readonly maxSeqs: number;
   /** Finished prefixes kept in the KV cache for reuse; 0 keeps and shares none. */
   readonly prefixesMax: number;
-  /** Size of the KV cache in cells (tokens); absent: chosen from the model and the free memory. */
-  readonly cells?: number;
-  /** Size of the KV cache as bytes or as a share of the free memory; at most one of the three is given. */
-  readonly cacheBytes?: number;
-  readonly cacheFraction?: number;
-  readonly cacheType: CacheType;
   /** One pool of cells for all sequences; false gives each a fixed share. */
   readonly unified: boolean;
-  /** Longest sequence, prompt and answer together; absent: what the model was trained for. */
-  readonly contextTokens?: number;
   /** Threads for decode and for prefill; absent: the physical cores. */
   readonly threads?: number;
   readonly threadsBatch?: number;

@@ -1,8 +1,10 @@
 // What the HTTP layer is given by the composition root. Routes see nothing else of the program.
 
-import type { ModelInfo } from "../core/model-info.ts";
 import type { Converse } from "../core/agent.ts";
+import type { ModelControl, ModelInfo } from "../core/model-info.ts";
 import type { Embed, Generate } from "../core/run.ts";
+import type { BackgroundResponses } from "../responses/background.ts";
+import type { ResponseStore } from "../responses/store.ts";
 import type { DoctorReport, SystemInfo } from "../core/system.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { LogLine } from "./errors.ts";
@@ -20,8 +22,14 @@ export interface HttpDeps {
   readonly converse: Converse;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
+  /** Responses that are kept. */
+  readonly responses: ResponseStore;
+  /** Responses that go on without their client. */
+  readonly background: BackgroundResponses;
   /** Served models; the default model comes first. */
   readonly models: () => readonly ModelInfo[];
+  /** Loads and unloads them. */
+  readonly control: ModelControl;
   /** Names the build, as `system_fingerprint` in answers. */
   readonly fingerprint: string;
   readonly log: LogLine;

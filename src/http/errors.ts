@@ -29,8 +29,15 @@ export function toErrorData(thrown: unknown, log: LogLine): ErrorData {
   return toServiceError(thrown, log).toData();
 }
 
-/** The error response of a ServiceError. */
-export function errorResponse(error: ServiceError, headers: Readonly<Record<string, string>> = {}): Response {
+/** Paths of the dialect whose clients show an error only if `type: "error"` stands beside it. */
+const TYPED_ERRORS = /^\/v1\/messages(\/|$)/;
+
+/** The error response of a ServiceError; `path` is what was requested, where it is known. */
+export function errorResponse(
+  error: ServiceError,
+  headers: Readonly<Record<string, string>> = {},
+  path = "",
+): Response {
   const [status] = ERROR_TABLE[error.code];
   const seen = observed();
   if (seen !== undefined) seen.error = error.code;
@@ -38,7 +45,9 @@ export function errorResponse(error: ServiceError, headers: Readonly<Record<stri
   const retryAfterSecs = error.retryAfterSecs ?? (mayRetry ? RETRY_AFTER_SECS : undefined);
   const retry = retryAfterSecs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSecs)) };
   const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
-  return Response.json(error.toBody(), { status, headers: { ...retry, ...challenge, ...headers } });
+  const typed = TYPED_ERRORS.test(path) ? { type: "error" } : {};
+  const body = { ...typed, ...error.toBody() };
+  return Response.json(body, { status, headers: { ...retry, ...challenge, ...headers } });
 }
 
 /** 405 with Allow for a known path, 404 for any other. */
@@ -51,6 +60,8 @@ export function unroutedResponse(request: Request, table: RouteTable): Response 
         "route_not_found",
         `there is no route ${request.method} ${pathname}; GET /docs lists them`,
       ),
+      {},
+      pathname,
     );
   }
   return errorResponse(
@@ -59,5 +70,6 @@ export function unroutedResponse(request: Request, table: RouteTable): Response 
       `${pathname} does not take ${request.method}; it takes ${allowed}`,
     ),
     { allow: allowed },
+    pathname,
   );
 }

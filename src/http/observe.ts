@@ -166,7 +166,7 @@ export class Observation implements ObservedRequest {
     if (name === undefined || name === null || name === "" || name === "default") {
       return models[0]?.id ?? UNKNOWN_MODEL;
     }
-    return models.find(({ id }) => id === name)?.id ?? UNKNOWN_MODEL;
+    return models.find(({ id, root }) => id === name || root === name)?.id ?? UNKNOWN_MODEL;
   }
 }
 

@@ -86,6 +86,15 @@ export async function foldRun<E extends AnswerEvent>(
   if (started.abort.signal.aborted) throw cancelled();
 }
 
+/** Prompt tokens of a run that was started for their sake; nothing else of it is awaited. */
+export async function countPrompt<E extends AnswerEvent>({ events, abort }: StartedRun<E>): Promise<number> {
+  const first = await events.next();
+  abort.abort();
+  await events.return(undefined);
+  assert(first.done !== true && first.value.type === "accepted", "a started run begins with accepted");
+  return first.value.promptTokens;
+}
+
 /** Answers a client that has gone, so nobody reads it; it only keeps a cancelled run from being logged as a bug. */
 export function cancelled(): ServiceError {
   return new ServiceError("model_unavailable", "the request was cancelled");

@@ -2,6 +2,7 @@
 // not apply it to what was registered before, then what every answer carries, then the routes.
 
 import { type AnyElysia, Elysia } from "elysia";
+import { ServiceError } from "../core/error.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
 import type { HttpDeps } from "./deps.ts";
 import { DOCS_PATH, docsRoutes } from "./docs.ts";
@@ -17,8 +18,10 @@ import { chatRoutes } from "./routes/chat.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { messagesRoutes } from "./routes/messages.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { modelRoutes } from "./routes/models.ts";
+import { responseRoutes } from "./routes/responses.ts";
 import { systemRoutes } from "./routes/system.ts";
 
 /**
@@ -38,25 +41,46 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .wrap(observing({ routes, models: deps.models, metrics: deps.metrics, accessLog: deps.accessLog }))
     .onError(({ code, error, request }) => {
       if (code === "NOT_FOUND") return unroutedResponse(request, routes());
-      return errorResponse(toServiceError(error, (line) => deps.log(`${observed()?.id} ${line}`)));
+      const seen = observed();
+      return errorResponse(
+        toServiceError(error, (line) => deps.log(`${seen?.id} ${line}`)),
+        {},
+        seen?.path,
+      );
     })
     .onRequest(({ set }) => {
       const id = observed()?.id;
       if (id !== undefined && deps.requestIdHeader !== false) set.headers[REQUEST_ID_HEADER] = id;
     })
     .use(corsHook())
-    .onRequest(({ request }) => checkKey?.(request, observed()?.path ?? ""))
+    .onRequest(({ request }) => {
+      const path = observed()?.path ?? "";
+      checkKey?.(request, path);
+      checkPath(path);
+    })
     .use(healthRoutes(components))
     .use(metricsRoutes(deps, components))
     .use(modelRoutes(deps, components))
     .use(chatRoutes(deps, components))
     .use(completionRoutes(deps, components))
+    .use(messagesRoutes(deps, components))
+    .use(responseRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
     .use(systemRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
   completeDetails(app.routes, routes(), components);
   return app;
+}
+
+/** The framework decodes ids in paths and takes one that can't be decoded for a failure of ours. */
+function checkPath(path: string): void {
+  if (!path.includes("%")) return;
+  try {
+    decodeURIComponent(path);
+  } catch {
+    throw new ServiceError("invalid_request", "the path is not percent-encoded UTF-8");
+  }
 }
 
 export interface ListenOptions {

@@ -14,6 +14,8 @@ export interface SseOptions {
   readonly abort: AbortController;
   /** A comment is sent when nothing else was for this long, milliseconds. */
   readonly keepAliveMs: number;
+  /** A frame to send with each comment, in a dialect that has one for silence. */
+  readonly idleFrame?: string;
 }
 
 /** A comment line: clients ignore it, proxies see traffic. */
@@ -25,14 +27,14 @@ export function sseResponse(source: FrameSource, options: SseOptions): Response 
   const keepAlive = new KeepAlive(options.keepAliveMs);
   const seen = observed();
   seen?.streamBegin();
+  const keepAliveFrame = encoder.encode(KEEP_ALIVE_FRAME + (options.idleFrame ?? ""));
   let cancelled = false;
   const end = async () => {
     keepAlive.stop();
     seen?.streamEnd(cancelled);
     await source.close();
   };
-  const bytesOf = (frame: string): Uint8Array => {
-    const bytes = encoder.encode(frame);
+  const counted = (bytes: Uint8Array): Uint8Array => {
     seen?.streamSent(bytes.byteLength);
     return bytes;
   };
@@ -40,7 +42,7 @@ export function sseResponse(source: FrameSource, options: SseOptions): Response 
     start(controller) {
       keepAlive.start(() => {
         // A client that does not read needs no sign of life, and must not make comments pile up.
-        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(bytesOf(KEEP_ALIVE_FRAME));
+        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(counted(keepAliveFrame.slice()));
       });
     },
     async pull(controller) {
@@ -49,7 +51,7 @@ export function sseResponse(source: FrameSource, options: SseOptions): Response 
         if (cancelled) return; // the controller may not be used any more
         if (frame !== undefined) {
           keepAlive.touch();
-          controller.enqueue(bytesOf(frame));
+          controller.enqueue(counted(encoder.encode(frame)));
           return;
         }
       } catch (bug) {

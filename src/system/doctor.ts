@@ -23,8 +23,11 @@ export interface DoctorDeps {
 
 export interface ModelFacts {
   readonly id: string;
-  /** GGUF file; undefined for the built-in model. */
-  readonly file: string | undefined;
+  readonly source:
+    | { readonly type: "built-in" }
+    | { readonly type: "hub" }
+    /** Absolute path of a GGUF file; of a split one its first part. */
+    | { readonly type: "file"; readonly path: string };
   readonly isLoaded: boolean;
 }
 
@@ -139,11 +142,12 @@ function diskCheck(cacheDir: string): DoctorCheck {
   return bytes < DISK_BYTES_FEW ? warn("disk", detail, fix) : pass("disk", detail);
 }
 
-export function modelCheck({ id, file, isLoaded }: ModelFacts, memory: Memory): DoctorCheck {
+export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory): DoctorCheck {
   const name = `model ${id}`;
-  if (file === undefined) return pass(name, "built in");
+  if (source.type === "built-in") return pass(name, "built in");
+  if (source.type === "hub") return pass(name, "from the hub: checked when it is downloaded");
   try {
-    const parts = partsOf(file).map(checkGguf);
+    const parts = partsOf(source.path).map(checkGguf);
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
     const tensors = parts.reduce((sum, part) => sum + part.tensors, 0);
     const detail = `${gib(bytes)}, ${tensors} tensors${isLoaded ? ", loaded" : ""}`;

@@ -155,6 +155,11 @@ export class Engine {
   private accept(arrival: Arrival, prompt: RenderedPrompt, matcher: Matcher | undefined): void {
     const { request } = arrival;
     checkRequest(request, this.backend.vocabulary);
+    if (request.countOnly === true) {
+      new RunState(arrival, prompt, 0, this.emit).finish(this.now());
+      matcher?.free();
+      return;
+    }
     const { drop, cap } = planLength(prompt.tokens.length, request, this.backend.contextTokens);
     const run = new RunState(arrival, prompt, cap, this.emit);
     const tokens = prompt.tokens.subarray(drop);
@@ -185,8 +190,10 @@ export class Engine {
     if (toolGrammar === "start") this.backend.constrainTools(sampler, prompt, new Int32Array());
     const owner = { run, output, guard, marker: callMarker, tools: toolGrammar === "marker" };
     const sequence = new Sequence<Choice>(owner, tokens, sampler, scores);
-    if (!mayReason(prompt, request)) this.beginCall(sequence);
-    if (tokenCap === 0 && !scores) this.endChoice(sequence, "length", false, this.now());
+    if (tokenCap > 0 && !mayReason(prompt, request)) this.beginCall(sequence);
+    // An echo needs no computing; a prompt that nothing is to follow is there to be computed.
+    const echoed = tokenCap === 0 && request.echo === true && !scores;
+    if (echoed) this.endChoice(sequence, "length", false, this.now());
     else this.waiting.push(sequence);
   }
 
@@ -337,7 +344,7 @@ export class Engine {
   private update(sequence: EngineSequence, token: number, row: number, nowMs: number): void {
     const { run, output } = sequence.owner;
     if (token < 0) return this.failRun(run, sequence.owner.guard?.failure() ?? ENGINE_FAILED);
-    if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // only the prompt was asked for
+    if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // the prompt was all
     sequence.append(token);
     run.tokenDrawn(nowMs, output.reasoning);
     if (this.backend.endsGeneration(token)) return this.endChoice(sequence, "stop", false, nowMs);

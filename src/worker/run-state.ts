@@ -20,17 +20,21 @@ export class ChoiceOutput {
   private readonly parser: OutputParser;
   private readonly emit: (event: RunEvent) => void;
   private logprobs: TokenLogprob[] = []; // of tokens whose text has not been emitted yet
+  private readonly request: RunRequest;
+  private stop: string | undefined; // which of the request's stop strings was completed
+  private surplus = false; // a call has begun that must not be made: nothing is emitted any more
 
   constructor(
     index: number,
     prompt: RenderedPrompt,
-    stop: readonly string[],
+    request: RunRequest,
     texts: TokenTexts,
     emit: (event: RunEvent) => void,
   ) {
     this.index = index;
+    this.request = request;
     this.detokenizer = new Detokenizer(texts);
-    this.stops = new HoldBack([...stop, ...prompt.format.stops]);
+    this.stops = new HoldBack([...request.stop, ...prompt.format.stops]);
     this.parser = new OutputParser(prompt, () => newId("call_"));
     this.emit = emit;
   }
@@ -60,26 +64,37 @@ export class ChoiceOutput {
     this.send([{ type: "text", text }]);
   }
 
-  /** Takes a token's bytes. Returns true when a stop string was completed; nothing of it or after it is emitted. */
+  /**
+   * Takes a token's bytes. Returns true when the choice must end: a stop string was completed, or a call begun that is
+   * one too many. Nothing of it or after it is emitted.
+   */
   push(token: number, bytes: Uint8Array): boolean {
     const text = this.detokenizer.push(token, bytes);
     if (text === "") return false;
     const { free, match } = this.stops.push(text);
     this.send(this.parser.push(free));
-    return match !== undefined;
+    if (match !== undefined && this.request.stop.includes(match)) this.stop = match;
+    return match !== undefined || this.surplus;
   }
 
-  /** Ends the choice; `stopped` when a stop string did, whose beginning must not come out. */
+  /** Ends the choice; `stopped` when `push` said so, after which nothing must come out. */
   end(reason: FinishReason, stopped: boolean): void {
     if (!stopped)
       this.send(this.parser.push(this.stops.push(this.detokenizer.flush()).free + this.stops.flush()));
     this.send(this.parser.end());
     const calls = this.parser.toolCalls > 0 && reason === "stop";
-    this.emit({ type: "choice_end", choice: this.index, reason: calls ? "tool_calls" : reason });
+    this.emit({
+      type: "choice_end",
+      choice: this.index,
+      reason: calls ? "tool_calls" : reason,
+      ...(calls || this.stop === undefined ? {} : { stop: this.stop }),
+    });
   }
 
   private send(deltas: ReturnType<OutputParser["push"]>): void {
     for (const delta of deltas) {
+      this.surplus ||= delta.type === "tool_call_start" && delta.index > 0 && isSingle(this.request);
+      if (this.surplus) return;
       if (this.logprobs.length > 0 && (delta.type === "text" || delta.type === "reasoning")) {
         this.emit({ ...delta, choice: this.index, logprobs: this.logprobs });
         this.logprobs = [];
@@ -88,6 +103,10 @@ export class ChoiceOutput {
       }
     }
   }
+}
+
+function isSingle({ prompt }: RunRequest): boolean {
+  return prompt.type === "chat" && prompt.singleCall === true;
 }
 
 /** Bookkeeping of one run from `accepted` on. Emits exactly one terminal event. */
@@ -125,7 +144,7 @@ export class RunState {
   }
 
   newOutput(choice: number, texts: TokenTexts): ChoiceOutput {
-    return new ChoiceOutput(choice, this.prompt, this.request.stop, texts, (event) => this.send(event));
+    return new ChoiceOutput(choice, this.prompt, this.request, texts, (event) => this.send(event));
   }
 
   /** Counts a drawn token. */
@@ -143,7 +162,11 @@ export class RunState {
   /** A choice has ended; after the last one the run finishes. */
   choiceEnded(nowMs: number): void {
     this.openChoices--;
-    if (this.openChoices > 0) return;
+    if (this.openChoices === 0) this.finish(nowMs);
+  }
+
+  /** Ends a run from which nothing more is to come. */
+  finish(nowMs: number): void {
     const prefilledMs = this.prefilledMs ?? nowMs;
     this.send({
       type: "finish",

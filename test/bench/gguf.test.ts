@@ -2,16 +2,9 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  int32Array,
-  readFields,
-  stringField,
-  TENSOR,
-  u32Field,
-  writeGguf,
-  type Field,
-} from "../../bench/gguf.ts";
+import { stringField, TENSOR, u32Field, writeGguf } from "../../bench/gguf.ts";
 import { normalSource } from "../../bench/random.ts";
+import { type Field, int32Array, readFields } from "../../src/core/gguf.ts";
 
 const DEMO_MODEL = join(import.meta.dir, "../../demo-model/tiny.gguf");
 

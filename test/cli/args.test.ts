@@ -32,6 +32,19 @@ test.each<[string, Invocation]>([
     "config show a.toml -p 1",
     { command: "config-show", configFile: "a.toml", flags: { "server.port": "1" } },
   ],
+  [
+    "pull acme/tiny:Q4_K_M --hf-cache hub",
+    {
+      command: "pull",
+      flags: { "models[].model_id": ["acme/tiny:Q4_K_M"], "models[].device.hf_cache": "hub" },
+    },
+  ],
+  ["cache list", { command: "cache-list", flags: {} }],
+  [
+    "cache delete acme/tiny --hf-cache hub",
+    { command: "cache-delete", id: "acme/tiny", flags: { "models[].device.hf_cache": "hub" } },
+  ],
+  ["login", { command: "login" }],
   ["engine --help -m x", { command: "engine", args: ["--help", "-m", "x"] }],
 ])("svc %s", (line, invocation) => {
   expect(parse(line)).toEqual(invocation);
@@ -56,7 +69,7 @@ describe("help", () => {
   test("names the commands and the exit codes, and not the hidden one", () => {
     const help = parse("--help");
     if (help.command !== "print") throw new Error("must print");
-    for (const word of ["serve", "run", "from-config", "config", "Exit codes: 0"])
+    for (const word of ["serve", "run", "from-config", "config", "pull", "cache", "login", "Exit codes: 0"])
       expect(help.text).toContain(word);
     expect(help.text).not.toContain("engine");
   });
@@ -66,6 +79,9 @@ test.each([
   ["", "Usage: svc"],
   ["config", "Usage: svc config"],
   ["serv", "Did you mean serve?"],
+  ["pull", "missing required argument 'model'"],
+  ["pull a/b --port 3", "unknown option"],
+  ["login secret", "too many arguments"],
   ["serve --prot 80", "Did you mean --port?"],
   ["serve --port", "argument missing"],
   ["serve a.toml b.toml", "too many arguments"],

@@ -12,11 +12,17 @@ let folder = "";
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "svc-config-"));
-  for (const name of ["one", "two", "several", "empty", "split"]) mkdirSync(join(folder, name));
+  for (const name of ["one", "two", "several", "empty", "split", "incomplete", "quants", "acme/here"])
+    mkdirSync(join(folder, name), { recursive: true });
   for (const name of ["a.gguf", "b.gguf", "one/only.gguf", "several/x.gguf", "several/y.gguf"]) gguf(name);
   gguf("one/mmproj-only.gguf");
   gguf("split/big-00001-of-00002.gguf");
   gguf("split/big-00002-of-00002.gguf");
+  gguf("incomplete/c-00002-of-00003.gguf");
+  gguf("quants/m-Q4_0.gguf");
+  gguf("quants/m-Q4_K_M.gguf");
+  gguf("quants/m-Q8_0.gguf");
+  gguf("acme/here/a.gguf");
   writeFileSync(join(folder, "text.gguf"), "hello");
   writeFileSync(join(folder, "two/chat.jinja"), "{{ messages }}");
 });
@@ -104,6 +110,13 @@ describe("precedence", () => {
   });
 });
 
+test("a token is not printed, neither by `config show` nor in a problem", () => {
+  const result = load('[global]\ntoken_source = "literal:hf_secret"');
+  if (!result.ok) throw new Error("must load");
+  expect(showSettings(result)).toContain('token_source = "literal:…"');
+  expect(problemsOf(load('[global]\ntoken_source = "hf_secret"')).join()).not.toContain("secret");
+});
+
 describe("command", () => {
   test("the word on the command line counts", () => {
     expect(settingsOf(load("", { command: "run" })).command).toBe("run");
@@ -142,6 +155,8 @@ describe("models", () => {
     ["one", "one/only.gguf", "one"],
     ["split", "split/big-00001-of-00002.gguf", "split"],
     ["split/big-00001-of-00002.gguf", "split/big-00001-of-00002.gguf", "big"],
+    ["split/big-00002-of-00002.gguf", "split/big-00001-of-00002.gguf", "big"],
+    ["acme/here", "acme/here/a.gguf", "here"],
   ])("%s means %s", (id, file, alias) => {
     const { models } = settingsOf(load("", { flags: { "models[].model_id": [id] } }));
     expect(models[0]).toMatchObject({ model_id: join(folder, file), alias });
@@ -150,13 +165,33 @@ describe("models", () => {
   test.each([
     ["nope.gguf", "there is no such file or folder"],
     ["text.gguf", "this is not a GGUF file"],
-    ["empty", "the folder holds no GGUF file"],
-    ["several", "the folder holds 2 models. Name one of them: x.gguf, y.gguf."],
+    ["empty", "there is no GGUF file in it"],
+    ["several", "it holds 2 models that fit. Name one with quantized_file: x.gguf, y.gguf."],
+    ["incomplete/c-00002-of-00003.gguf", "part 1 of 3 is not beside it"],
+    ["incomplete", "1 of the 3 parts of c-00002-of-00003.gguf are there"],
   ])("%s: %s", (id, words) => {
     const problems = problemsOf(load("", { flags: { "models[].model_id": [id] } }));
     expect(problems).toHaveLength(1);
     expect(problems[0]).toStartWith(`--model: ${id}: `);
     expect(problems[0]).toContain(words);
+  });
+
+  test.each([
+    ['quantization.quant = "4"', "m-Q4_K_M.gguf"],
+    ['quantization.quant = "q8_0"', "m-Q8_0.gguf"],
+    ['format.quantized_file = "m-Q4_0.gguf"', "m-Q4_0.gguf"],
+  ])("%s picks %s of a folder", (line, file) => {
+    const { models } = settingsOf(load(`[[models]]\nmodel_id = "quants"\n${line}`));
+    expect(models[0]).toMatchObject({ model_id: join(folder, "quants", file), alias: "quants" });
+  });
+
+  test.each([
+    ["acme/tiny-GGUF", "acme/tiny-GGUF"],
+    ["acme/tiny-GGUF@v2:Q4_K_M", "acme/tiny-GGUF"],
+    ["acme/tiny:sub.gguf", "acme/tiny"],
+  ])("%s is a repository of the hub, called %s", (id, alias) => {
+    const { models } = settingsOf(load("", { flags: { "models[].model_id": [id] } }));
+    expect(models[0]).toMatchObject({ model_id: id, alias });
   });
 
   test("models of flags replace those of the file; what is said of models holds for each", () => {
@@ -208,7 +243,7 @@ describe("problems", () => {
       "--batch: 1 is not an integer from 32 to 65536. Leave it out for the default, 2048.",
       "svc.toml: paged_attn.memory_mb: excludes paged_attn.context_len (svc.toml). Keep one of them.",
       'svc.toml: default_model_id: no model is called "zz". Use one of: nope.',
-      "svc.toml: models[0].model_id: nope.gguf: there is no such file or folder. Give the path of a GGUF file; models are not downloaded yet.",
+      "svc.toml: models[0].model_id: nope.gguf: there is no such file or folder. Give a GGUF file, a folder with one, or a hub repository (owner/name).",
     ]);
   });
 
@@ -248,6 +283,21 @@ describe("problems", () => {
       '[[models]]\nmodel_id = "a.gguf"\n[[models]]\nmodel_id = "b.gguf"\ndevice.cpu = true',
       "models[1].device.cpu: is true here and false in models[0]",
     ],
+    ['[[models]]\nmodel_id = "a.gguf"\nalias = "default"', "`default` means the default model"],
+    [
+      '[[models]]\nmodel_id = "a/b"\n[[models]]\nmodel_id = "a/b:Q8_0"',
+      'has the same name as models[0], "a/b"',
+    ],
+    ['[[models]]\nmodel_id = "quants"\nquantization.quant = "6"', "There are: Q4_0, Q4_K_M, Q8_0."],
+    ['[[models]]\nmodel_id = "a.gguf"\nquantization.quant = "6"', "this is a file already"],
+    ['[[models]]\nmodel_id = "svc-tiny"\nquantization.quant = "6"', "the built-in model is one file"],
+    ['[[models]]\nmodel_id = "a/b:Q8_0"\nquantization.quant = "6"', "the file is chosen twice"],
+    [
+      '[[models]]\nmodel_id = "a/b"\nquantization.quant = "6"\nformat.quantized_file = "x.gguf"',
+      "models[0].format.quantized_file: excludes models[0].quantization.quant",
+    ],
+    ['[[models]]\nmodel_id = "a.gguf"\ndtype = "f16"', '"f16" is not one of auto'],
+    ['[global]\ntoken_source = "hf_secret"', "token_source: this is not a place that a token can come from"],
     ['[runtime]\nchat_template = "nope.jinja"', "nope.jinja: there is no such file, or it cannot be read"],
     ["[server\nport = 1", "is not valid TOML"],
   ])("%p: %s", (toml, words) => {

@@ -8,9 +8,14 @@ import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { ChatCompletionRequest } from "../../src/dialects/chat/schema.ts";
 import { parseCompletionRequest } from "../../src/dialects/completions/request.ts";
 import { CompletionRequest } from "../../src/dialects/completions/schema.ts";
+import { parseCountRequest, parseMessagesRequest } from "../../src/dialects/messages/request.ts";
+import { MessagesRequest } from "../../src/dialects/messages/schema.ts";
 import { parseEmbeddingRequest } from "../../src/dialects/embeddings/request.ts";
 import { EmbeddingRequest } from "../../src/dialects/embeddings/schema.ts";
-import { chatBody, textBody } from "../helpers/app.ts";
+import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
+import { ResponsesCreateRequest } from "../../src/dialects/responses/schema.ts";
+import { chatBody, responsesBody, textBody } from "../helpers/app.ts";
+import { NO_MEMORY } from "../helpers/response-head.ts";
 import type { Body } from "../helpers/rules.ts";
 
 interface Endpoint {
@@ -22,6 +27,16 @@ interface Endpoint {
 const ENDPOINTS: readonly (readonly [string, Endpoint])[] = [
   ["chat", { schema: ChatCompletionRequest, parse: parseChatRequest, smallest: chatBody() }],
   ["completions", { schema: CompletionRequest, parse: parseCompletionRequest, smallest: textBody() }],
+  ["messages", { schema: MessagesRequest, parse: parseMessagesRequest, smallest: chatBody() }],
+  ["count_tokens", { schema: MessagesRequest, parse: parseCountRequest, smallest: chatBody() }],
+  [
+    "responses",
+    {
+      schema: ResponsesCreateRequest,
+      parse: (body) => parseResponsesRequest(body, NO_MEMORY),
+      smallest: responsesBody(),
+    },
+  ],
   ["embeddings", { schema: EmbeddingRequest, parse: parseEmbeddingRequest, smallest: { input: "a" } }],
 ];
 
@@ -35,6 +50,13 @@ const WORDS = [
   "user",
   "assistant",
   "auto",
+  "any",
+  "custom",
+  "code_execution_20250825",
+  "web_search_20250305",
+  "tool_result",
+  "document",
+  "enabled",
   "{}",
   "a",
 ];
@@ -49,6 +71,8 @@ const KEYS = [
   "schema",
   "mode",
   "tools",
+  "source",
+  "skills",
   "5",
 ];
 
@@ -82,7 +106,7 @@ describe.each(ENDPOINTS)("%s", (_, { schema, parse, smallest }) => {
           expect(fields).toContain(field);
           expect(error.message).toContain(field);
           expect(error.message.length).toBeLessThan(300);
-          expect(error.status).toBeOneOf([400, 409]);
+          expect(error.status).toBeOneOf([400, 404, 409]);
         }
       }),
       { numRuns: 2000 },

@@ -1,12 +1,13 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
-import type { FinishReason, RunEvent } from "../../src/core/run.ts";
+import type { RunEvent } from "../../src/core/run.ts";
 import { ChatFold } from "../../src/dialects/chat/response.ts";
 import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
 import { ChatStream } from "../../src/dialects/chat/stream.ts";
 import type { AnswerMeta } from "../../src/dialects/shared/answer.ts";
 import { foldChunks } from "../helpers/fold-chunks.ts";
 import { ACCEPTED, answer, end, FINISH, logprob, text } from "../helpers/run-events.ts";
+import { anyRun } from "../helpers/scripts.ts";
 import { parseDoneStream } from "../helpers/sse.ts";
 
 const META: AnswerMeta = {
@@ -214,33 +215,6 @@ describe("fold of the stream equals the body", () => {
     });
   });
 });
-
-/** Runs of one to three choices whose events interleave, each choice ended once. */
-function anyRun(): fc.Arbitrary<{ events: readonly RunEvent[]; choices: number; withLogprobs: boolean }> {
-  const piece = fc.record({
-    kind: fc.constantFrom("text", "reasoning", "call", "args"),
-    choice: fc.nat(2),
-    text: fc.string(),
-  });
-  const reasons = fc.array(fc.constantFrom<FinishReason>("stop", "length"), { minLength: 1, maxLength: 3 });
-  const all = fc.tuple(reasons, fc.array(piece, { maxLength: 40 }), fc.boolean());
-  return all.map(([ends, pieces, withLogprobs]) => {
-    const calls = ends.map(() => 0);
-    const middle = pieces.flatMap(({ kind, choice: raw, text: said }): RunEvent[] => {
-      const at = raw % ends.length;
-      const made = calls[at] ?? 0;
-      const logprobs = withLogprobs ? { logprobs: [logprob(said, -1, [said, -1])] } : {};
-      if (kind === "text" || kind === "reasoning")
-        return [{ type: kind, choice: at, text: said, ...logprobs }];
-      if (kind === "args")
-        return made === 0 ? [] : [{ type: "tool_call_args", choice: at, index: made - 1, delta: said }];
-      calls[at] = made + 1;
-      return [{ type: "tool_call_start", choice: at, index: made, id: `call_${made}`, name: "f" }];
-    });
-    const events = [ACCEPTED, ...middle, ...ends.map((reason, at) => end(reason, at)), FINISH];
-    return { events, choices: ends.length, withLogprobs };
-  });
-}
 
 describe("cost is linear in the answer", () => {
   const EVENTS = 100_000;

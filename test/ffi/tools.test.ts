@@ -87,6 +87,16 @@ describe("tool calls", () => {
     expect(["12h", "24h"]).toContain(args.unit);
   });
 
+  test("with a single call allowed there is one where the model would make two", () => {
+    const text = "What is the weather in Paris and also what time is it in Rome?";
+    const calls = (singleCall: boolean) => {
+      const request = withTools(text, { type: "auto" });
+      const prompt = { ...request.prompt, singleCall } as RunRequest["prompt"];
+      return run(backend, { ...request, prompt }).calls.length;
+    };
+    expect([calls(false), calls(true)]).toEqual([2, 1]);
+  });
+
   test("arguments are valid against the schema at any temperature, whole answers at least", () => {
     for (let seed = 0; seed < 30; seed++) {
       const sampling = { ...DEFAULT_SAMPLING, temperature: 1.5, seed };

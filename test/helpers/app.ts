@@ -1,9 +1,15 @@
 // The HTTP application in process, without sockets.
 
 import { plainConverse } from "../../src/agent/plain.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import type { HttpDeps, System } from "../../src/http/deps.ts";
+import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
+import { BackgroundResponses } from "../../src/responses/background.ts";
+import { ResponseStore } from "../../src/responses/store.ts";
+import { memoryState } from "../../src/state/memory.ts";
 import { describeSystem } from "../../src/system/info.ts";
 import { answer, playing } from "./run-events.ts";
 
@@ -30,6 +36,25 @@ const TEST_SYSTEM: System = {
     checks: [{ name: "clock", status: "pass", detail: "it goes", fix: null }],
   }),
 };
+/** One model that does as it is told. */
+function obedientModel(): ModelControl {
+  let status: ModelStatus = "loaded";
+  const state = (name: string): ModelState => {
+    if (name !== "tiny")
+      throw new ServiceError("model_not_found", `no ${name.slice(0, 200)}`, { param: "model_id" });
+    return { id: "tiny", status };
+  };
+  const become = async (name: string, next: ModelStatus): Promise<ModelState> => {
+    state(name);
+    status = next;
+    return state(name);
+  };
+  return {
+    status: state,
+    unload: (name) => become(name, "unloaded"),
+    reload: (name) => become(name, "loaded"),
+  };
+}
 
 /** An application around a generate function. */
 export function testApp(
@@ -37,11 +62,21 @@ export function testApp(
   deps: Partial<HttpDeps> = {},
 ): TestApp {
   const logged: string[] = [];
+  const converse = deps.converse ?? plainConverse(generate);
+  const responses = deps.responses ?? new ResponseStore(memoryState());
   const app = createHttp({
     generate,
-    converse: plainConverse(generate),
+    converse,
+    responses,
+    background: new BackgroundResponses({
+      converse,
+      store: responses,
+      failureOf: (thrown) => toErrorData(thrown, (line) => void logged.push(line)),
+      clock: () => Math.floor(Date.now() / 1000),
+    }),
     embed: countingEmbed,
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
+    control: obedientModel(),
     fingerprint: "svc-test",
     log: (line) => void logged.push(line),
     system: TEST_SYSTEM,
@@ -62,6 +97,16 @@ export function testApp(
 /** A smallest valid chat body. */
 export function chatBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return { messages: [{ role: "user", content: "Hello" }], ...extra };
+}
+
+/** A smallest valid messages body, as clients send it. */
+export function messagesBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { max_tokens: 64, ...chatBody(extra) };
+}
+
+/** A smallest valid body of the Responses dialect. */
+export function responsesBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { input: "Hello", ...extra };
 }
 
 /** A smallest valid completions body. */

@@ -49,3 +49,17 @@ export function wordsOf(pid: number): readonly string[] {
     return [];
   }
 }
+
+/** Memory that a process and all it has started hold, bytes; shared pages count for each. */
+export function treeRssBytes(pid: number): number {
+  return [pid, ...descendantsOf(pid)].reduce((sum, one) => sum + rssBytes(one), 0);
+}
+
+function rssBytes(pid: number): number {
+  try {
+    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+    return Number(kilobytes ?? 0) * 1024;
+  } catch {
+    return 0; // it is gone
+  }
+}

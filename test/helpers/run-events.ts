@@ -1,6 +1,14 @@
 // Ready-made runs and generate functions for tests of the dialects and of HTTP.
 
-import type { Generate, RunEvent, RunRequest, Timings, TokenLogprob, Usage } from "../../src/core/run.ts";
+import type {
+  FinishReason,
+  Generate,
+  RunEvent,
+  RunRequest,
+  Timings,
+  TokenLogprob,
+  Usage,
+} from "../../src/core/run.ts";
 
 const USAGE: Usage = { promptTokens: 12, cachedTokens: 4, completionTokens: 8, reasoningTokens: 2 };
 const TIMINGS: Timings = { promptSecs: 0.5, completionSecs: 2 };
@@ -27,7 +35,7 @@ function token(piece: string, chance: number) {
 }
 
 /** The end of a choice. */
-export function end(reason: "stop" | "length" | "tool_calls" = "stop", choice = 0): RunEvent {
+export function end(reason: FinishReason = "stop", choice = 0): RunEvent {
   return { type: "choice_end", choice, reason };
 }
 

@@ -5,7 +5,7 @@ import { ERROR_TABLE, type ErrorCode, ServiceError } from "../../src/core/error.
 import { readJsonObject } from "../../src/http/body.ts";
 import { errorResponse } from "../../src/http/errors.ts";
 import { listen } from "../../src/http/server.ts";
-import { chatBody, testApp } from "../helpers/app.ts";
+import { chatBody, messagesBody, testApp } from "../helpers/app.ts";
 import { JSON_OPERATIONS, pathOf } from "../helpers/operations.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
@@ -15,7 +15,8 @@ async function expectError(response: Response, code: ErrorCode): Promise<Record<
   const [status, type] = ERROR_TABLE[code];
   expect(response.status).toBe(status);
   expect(response.headers.get("content-type")).toStartWith("application/json");
-  const body = await response.json();
+  const { type: beside, ...body } = await response.json();
+  expect(["error", undefined]).toContain(beside);
   expect(Object.keys(body)).toEqual(["error"]);
   expect(body.error).toMatchObject({ code, type });
   expect(body.error.message).not.toBe("");
@@ -116,6 +117,12 @@ test("413 reaches a client over a socket, declared and chunked", async () => {
   }
 });
 
+test("a path that is no UTF-8 is refused", async () => {
+  for (const path of ["/v1/responses/%ff", "/v1/responses/%", "/%zz"]) {
+    await expectError(await testApp().request(path), "invalid_request");
+  }
+});
+
 describe("routes", () => {
   test.each(["/nope", "/v1", "/v1/chat", "/v1/chat/completions/x", "/docs/nope.js"])(
     "unknown: %s",
@@ -132,6 +139,9 @@ describe("routes", () => {
     ["POST", "/v1/models", "GET, HEAD"],
     ["PUT", "/health", "GET, HEAD"],
     ["PATCH", "/", "GET, HEAD"],
+    ["GET", "/v1/responses", "POST"],
+    ["POST", "/v1/responses/resp_1", "DELETE, GET, HEAD"],
+    ["GET", "/v1/responses/resp_1/cancel", "POST"],
     ["POST", "/docs", "GET, HEAD"],
     ["POST", "/api-doc/openapi.json", "GET, HEAD"],
   ])("%s %s is not allowed", async (method, path, allowed) => {
@@ -149,8 +159,22 @@ test.each<[string, ErrorCode, object]>([
   ["/v1/chat/completions", "contradictory_fields", chatBody({ top_logprobs: 1 })],
   ["/v1/completions", "missing_field", {}],
   ["/v1/embeddings", "unsupported_value", { input: "a", dimensions: 8 }],
+  ["/v1/messages", "capability_disabled", messagesBody({ enable_code_execution: true })],
+  ["/v1/messages/count_tokens", "missing_field", {}],
+  ["/v1/responses", "response_not_found", { input: "a", previous_response_id: "resp_none" }],
+  ["/v1/responses/resp_none/cancel", "response_not_found", {}],
 ])("%s answers %s", async (path, code, body) => {
   await expectError(await testApp().post(path, body), code);
+});
+
+test.each([
+  ["/v1/messages", "error"],
+  ["/v1/messages/count_tokens", "error"],
+  ["/v1/messages/nope", "error"],
+  ["/v1/messagesnope", undefined],
+  ["/v1/chat/completions", undefined],
+])("beside the error of %s stands the type %p", async (path, type) => {
+  expect((await (await testApp().post(path, {})).json()).type).toBe(type);
 });
 
 test("a bug is logged with the request's id and told without detail", async () => {

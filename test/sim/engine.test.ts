@@ -46,6 +46,8 @@ function request(tokens: readonly number[], extra: Partial<RunRequest> = {}): Ru
 class Witness {
   text = "";
   accepted = 0;
+  /** The stop string of the choice that ended last. */
+  stop: string | undefined;
   ended: RunEvent | undefined;
   aborted = false;
 
@@ -55,6 +57,7 @@ class Witness {
     if (event.type === "accepted") this.accepted++;
     else if (event.type !== "error") expect(this.accepted).toBe(1);
     if (event.type === "text") this.text += event.text;
+    if (event.type === "choice_end") this.stop = event.stop;
     if (event.type === "finish" || event.type === "error") this.ended = event;
   }
 }
@@ -302,7 +305,31 @@ describe("one engine", () => {
     const stop = whole.slice(20, 25);
     world.add(1, request([5, 6], { maxTokens: 60, stop: ["#never#", stop] }));
     world.drain();
-    expect(world.witness(1).text).toBe(whole.slice(0, whole.indexOf(stop)));
+    expect(world.witness(1)).toMatchObject({ text: whole.slice(0, whole.indexOf(stop)), stop });
+  });
+
+  test("a choice that no stop string ended names none", () => {
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9 });
+    world.add(1, request([5, 6], { maxTokens: 6, stop: ["#never#"] }));
+    world.drain();
+    expect(world.witness(1).stop).toBeUndefined();
+  });
+
+  test("a prompt that is only to be counted is, however long, and nothing is computed", () => {
+    const world = new World({ ...OPTIONS, renderSteps: 2 });
+    const long = Array.from({ length: 1000 }, () => 65);
+    world.add(1, request([1, 2, 3], { countOnly: true }));
+    world.add(2, request(long, { countOnly: true }));
+    world.drain();
+    for (const [id, promptTokens] of [
+      [1, 3],
+      [2, 1000],
+    ] as const) {
+      const usage = { promptTokens, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+      expect(world.witness(id)).toMatchObject({ accepted: 1, ended: { type: "finish", usage } });
+    }
+    expect(world.backend.steps).toBe(0);
+    world.expectEmpty();
   });
 });
 
@@ -313,6 +340,17 @@ describe("shared prefixes", () => {
     const end = world.witness(id).ended;
     return end?.type === "finish" ? end.usage.cachedTokens : -1;
   };
+
+  test("a prompt that nothing is to follow is computed for those who come later", () => {
+    const world = new World(options);
+    world.add(1, request([...shared, 1], { maxTokens: 0 }));
+    world.drain();
+    expect(world.witness(1)).toMatchObject({ text: "", ended: { usage: { completionTokens: 0 } } });
+    expect(world.backend.computedTokens).toBe(101);
+    world.add(2, request([...shared, 2], { maxTokens: 3 }));
+    world.drain();
+    expect(cached(world, 2)).toBe(100);
+  });
 
   test("users who arrive together with one opening compute it once", () => {
     const world = new World(options);

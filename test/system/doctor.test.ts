@@ -35,7 +35,7 @@ const MEMORY = { totalBytes: 2 ** 34, availableBytes: 2 ** 33, limitBytes: undef
 function deps(changes: Partial<DoctorDeps> = {}): DoctorDeps {
   return {
     host: async () => HOST,
-    models: [{ id: "tiny", file: TINY_FILE, isLoaded: false }],
+    models: [{ id: "tiny", source: { type: "file", path: TINY_FILE }, isLoaded: false }],
     cacheDir: tempDir(),
     hostname: "127.0.0.1",
     port: 0,
@@ -108,33 +108,47 @@ describe("models", () => {
   writeFileSync(broken, readFileSync(TINY_FILE).subarray(0, 1_000_000));
 
   test("a broken file fails without naming its path", () => {
-    const check = modelCheck({ id: "m", file: broken, isLoaded: false }, MEMORY);
+    const check = modelCheck({ id: "m", source: { type: "file", path: broken }, isLoaded: false }, MEMORY);
     expect(check).toMatchObject({ name: "model m", status: "fail" });
     expect(JSON.stringify(check)).not.toContain(folder);
   });
 
   test("one larger than the memory is a warning, unless it is loaded already", () => {
     const small = { ...MEMORY, availableBytes: 1000 };
-    expect(modelCheck({ id: "m", file: TINY_FILE, isLoaded: false }, small).status).toBe("warn");
     expect(
-      modelCheck({ id: "m", file: TINY_FILE, isLoaded: false }, { ...MEMORY, limitBytes: 1000 }).status,
+      modelCheck({ id: "m", source: { type: "file", path: TINY_FILE }, isLoaded: false }, small).status,
     ).toBe("warn");
-    expect(modelCheck({ id: "m", file: TINY_FILE, isLoaded: true }, small).status).toBe("pass");
+    expect(
+      modelCheck(
+        { id: "m", source: { type: "file", path: TINY_FILE }, isLoaded: false },
+        { ...MEMORY, limitBytes: 1000 },
+      ).status,
+    ).toBe("warn");
+    expect(
+      modelCheck({ id: "m", source: { type: "file", path: TINY_FILE }, isLoaded: true }, small).status,
+    ).toBe("pass");
   });
 
   test("all parts of a split one are looked at", () => {
     const first = join(folder, "big-00001-of-00002.gguf");
     copyFileSync(TINY_FILE, first);
-    expect(modelCheck({ id: "m", file: first, isLoaded: false }, MEMORY).status).toBe("fail");
+    expect(
+      modelCheck({ id: "m", source: { type: "file", path: first }, isLoaded: false }, MEMORY).status,
+    ).toBe("fail");
     copyFileSync(TINY_FILE, join(folder, "big-00002-of-00002.gguf"));
-    expect(modelCheck({ id: "m", file: first, isLoaded: false }, MEMORY)).toMatchObject({
+    expect(
+      modelCheck({ id: "m", source: { type: "file", path: first }, isLoaded: false }, MEMORY),
+    ).toMatchObject({
       status: "pass",
       detail: expect.stringContaining("112 tensors"),
     });
   });
 
-  test("the built-in one has no file", () => {
-    expect(modelCheck({ id: "m", file: undefined, isLoaded: false }, MEMORY).status).toBe("pass");
+  test("those without a file here", () => {
+    expect(modelCheck({ id: "m", source: { type: "hub" }, isLoaded: false }, MEMORY).status).toBe("pass");
+    expect(modelCheck({ id: "m", source: { type: "built-in" }, isLoaded: false }, MEMORY).status).toBe(
+      "pass",
+    );
   });
 });
 

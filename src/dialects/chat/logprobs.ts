@@ -3,9 +3,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError } from "../../core/error.ts";
 import { TOP_LOGPROBS_MAX } from "../../core/limits.ts";
-import type { RunRequest, TokenChance, TokenLogprob } from "../../core/run.ts";
+import type { RunRequest, TokenLogprob } from "../../core/run.ts";
 import { orNull } from "../shared/check.ts";
-import { wireLogprob } from "../shared/logprobs.ts";
+import { tokenLogprob, TokenLogprobBody } from "../shared/logprobs.ts";
 
 /** Properties of the request schema. */
 export const logprobsProperties = {
@@ -31,25 +31,9 @@ export function logprobsOf(body: Static<typeof LogprobsFields>): RunRequest["log
   });
 }
 
-const tokenProperties = {
-  token: Type.String({ description: "Its text; U+FFFD stands for a part of a character." }),
-  logprob: Type.Number({ description: "Natural logarithm of its probability." }),
-  bytes: Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { description: "Its UTF-8 bytes." }),
-};
-
-const TopLogprob = Type.Object(tokenProperties, { $id: "TopLogprob" });
-
-const TokenLogprobResponse = Type.Object(
-  {
-    ...tokenProperties,
-    top_logprobs: Type.Array(TopLogprob, { description: "Likeliest tokens, best first." }),
-  },
-  { $id: "TokenLogprob" },
-);
-
 export const ChoiceLogprobs = Type.Object(
   {
-    content: Type.Array(TokenLogprobResponse, { description: "Tokens of the content, not of reasoning." }),
+    content: Type.Array(TokenLogprobBody, { description: "Tokens of the content, not of reasoning." }),
     refusal: Type.Null(),
   },
   { $id: "ChoiceLogprobs" },
@@ -58,10 +42,5 @@ type ChoiceLogprobs = Static<typeof ChoiceLogprobs>;
 
 /** The wire form of the tokens of a body or a chunk. */
 export function choiceLogprobs(tokens: readonly TokenLogprob[]): ChoiceLogprobs {
-  const content = tokens.map((token) => ({ ...chance(token), top_logprobs: token.top.map(chance) }));
-  return { content, refusal: null };
-}
-
-function chance({ text, logprob, bytes }: TokenChance): Static<typeof TopLogprob> {
-  return { token: text, logprob: wireLogprob(logprob), bytes: [...bytes] };
+  return { content: tokens.map(tokenLogprob), refusal: null };
 }

@@ -11,6 +11,7 @@ import {
   choicesProperties,
   maxTokensProperties,
   samplingProperties,
+  stopProperties,
   streamProperties,
   truncateProperties,
 } from "../shared/sampling.ts";
@@ -43,11 +44,10 @@ const FilePart = Type.Object(
   { $id: "FilePart", description: "A file: `file_id`, or `file_data` with `filename`.", ...OPEN },
 );
 
-export const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
+const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
   $id: "MessageContent",
   description: "Text, or an array of content parts.",
 });
-export type MessageContent = Static<typeof MessageContent>;
 
 const FunctionCalled = Type.Object(
   {
@@ -123,6 +123,7 @@ export const ChatCompletionRequest = Type.Object(
     }),
     ...maxTokensProperties,
     ...samplingProperties,
+    ...stopProperties,
     ...choicesProperties,
     ...logprobsProperties,
     ...grammarProperties,

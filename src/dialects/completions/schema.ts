@@ -15,6 +15,7 @@ import { grammarProperties } from "../shared/constraint.ts";
 import {
   choicesProperties,
   samplingProperties,
+  stopProperties,
   streamProperties,
   truncateProperties,
 } from "../shared/sampling.ts";
@@ -66,6 +67,7 @@ export const CompletionRequest = Type.Object(
       }),
     ),
     ...samplingProperties,
+    ...stopProperties,
     ...grammarProperties,
     ...adapterProperties,
     ...streamProperties,

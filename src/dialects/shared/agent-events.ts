@@ -46,7 +46,7 @@ const SourceMeta = Type.Object(
   { $id: "SourceMeta", description: "Which tool made the file, and when in the conversation." },
 );
 
-export const FileBody = Type.Object(
+const FileBody = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),

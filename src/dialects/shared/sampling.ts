@@ -1,4 +1,4 @@
-// Request fields about drawing tokens and ending, the same in chat and completions: their schema and meaning.
+// Request fields about drawing tokens and ending that dialects share: their schema and meaning.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError } from "../../core/error.ts";
@@ -25,6 +25,10 @@ const MAX_TOKENS_MAX = 2 ** 31 - 1;
 const SEED_RANGE = 2 ** 53;
 
 const StopString = Type.String({ minLength: 1, maxLength: STOP_STRING_CHARS_MAX });
+
+/** Several stop strings, where they have a field of their own. */
+export const stopStrings = (description: string) =>
+  Type.Array(StopString, { maxItems: STOP_STRINGS_MAX, description });
 
 export const StopTokens = Type.Union([StopString, Type.Array(StopString, { maxItems: STOP_STRINGS_MAX })], {
   $id: "StopTokens",
@@ -98,8 +102,10 @@ export const samplingProperties = {
     }),
   ),
   seed: orNull(Type.Integer({ description: "Makes the answer repeatable for the same request." })),
-  stop: orNull(StopTokens),
 };
+
+/** Stop strings, where they are called `stop`. */
+export const stopProperties = { stop: orNull(StopTokens) };
 
 /** Properties for the cap on generated tokens. */
 export const maxTokensProperties = {

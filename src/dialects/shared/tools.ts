@@ -142,8 +142,11 @@ function pathOf(tool: WireTool, index: number): string {
   return isPresent(tool.function) ? `tools[${index}].function` : `tools[${index}]`;
 }
 
-/** Chat templates read `type` and `properties`, so a schema that leaves all open is given both. */
-function objectSchema(
+/**
+ * The schema of a tool's arguments; `path` is where it stands in the body. Chat templates read `type` and `properties`,
+ * so a schema that leaves all open is given both. Throws `invalid_request` for one that is no object's.
+ */
+export function objectSchema(
   schema: Readonly<Record<string, unknown>>,
   path: string,
 ): Readonly<Record<string, unknown>> {

@@ -1,10 +1,22 @@
-// GET /v1/models: one card a served model.
+// GET /v1/models: one card a served model. POST /v1/models/status, /unload, /reload: their life.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { ModelInfo } from "../../core/model-info.ts";
+import type { ModelInfo, ModelState } from "../../core/model-info.ts";
+import { checker, orNull } from "../../dialects/shared/check.ts";
+import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
+import { refuseWhileDraining } from "../run.ts";
+
+const ModelStatus = Type.Union(
+  [Type.Literal("loaded"), Type.Literal("unloaded"), Type.Literal("reloading")],
+  {
+    $id: "ModelStatus",
+    description:
+      "`loaded` answers at once; `reloading` is on its way, requests wait; `unloaded` is loaded by the next request.",
+  },
+);
 
 const ModelObject = Type.Object(
   {
@@ -12,7 +24,8 @@ const ModelObject = Type.Object(
     object: Type.Literal("model"),
     created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
     owned_by: Type.String(),
-    status: Type.Union([Type.Literal("loaded"), Type.Literal("unloaded"), Type.Literal("reloading")]),
+    status: ModelStatus,
+    root: Type.Optional(Type.String({ description: "Public source: a repository of the hub." })),
   },
   { $id: "ModelObject", description: "A model card." },
 );
@@ -23,28 +36,82 @@ const ModelObjects = Type.Object(
   { $id: "ModelObjects" },
 );
 
+const ModelOperationRequest = Type.Object(
+  { model_id: Type.String({ minLength: 1, description: "A name that requests may use as `model`." }) },
+  { $id: "ModelOperationRequest", examples: [{ model_id: "default" }] },
+);
+
+const ModelStatusResponse = Type.Object(
+  {
+    model_id: Type.String({ description: "The id on the model's card." }),
+    status: ModelStatus,
+    error: orNull(Type.String({ description: "Says that the last try to load it has failed." })),
+  },
+  { $id: "ModelStatusResponse" },
+);
+type ModelStatusResponse = Static<typeof ModelStatusResponse>;
+
+const checkOperation = checker(ModelOperationRequest);
+
 /** Model routes. */
 export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
-  return new Elysia().get(
-    "/v1/models",
-    () => Response.json({ object: "list", data: deps.models().map(modelCard) }),
-    {
+  const { control } = deps;
+  const operation = (operationId: string, summary: string) => ({
+    parse: "none" as const, // body.ts reads it
+    detail: {
+      operationId,
+      tags: ["Models"],
+      summary,
+      requestBody: components.body(ModelOperationRequest),
+      responses: components.answers("The model's state afterwards.", ModelStatusResponse),
+    },
+  });
+  return new Elysia()
+    .get("/v1/models", () => Response.json({ object: "list", data: deps.models().map(modelCard) }), {
       detail: {
         operationId: "list_models",
         tags: ["Models"],
         summary: "List the served models",
         responses: components.answers("The models; the default one comes first.", ModelObjects),
       },
-    },
-  );
+    })
+    .post(
+      "/v1/models/status",
+      async ({ request }) => stateAnswer(control.status(await modelId(request))),
+      operation("get_model_status", "Whether a model is loaded"),
+    )
+    .post(
+      "/v1/models/unload",
+      async ({ request }) => stateAnswer(await control.unload(await modelId(request))),
+      operation("unload_model", "Free a model's memory once its running requests have ended"),
+    )
+    .post(
+      "/v1/models/reload",
+      async ({ request }) => {
+        refuseWhileDraining(deps);
+        return stateAnswer(await control.reload(await modelId(request)));
+      },
+      operation("reload_model", "Load a model anew once its running requests have ended"),
+    );
+}
+
+async function modelId(request: Request): Promise<string> {
+  return checkOperation(await readJsonObject(request)).model_id;
+}
+
+function stateAnswer({ id, status, error }: ModelState): Response {
+  const body: ModelStatusResponse = { model_id: id, status, ...(error === undefined ? {} : { error }) };
+  return Response.json(body);
 }
 
 function modelCard(model: ModelInfo): ModelObject {
+  const { id, created, ownedBy, status, root } = model;
   return {
-    id: model.id,
+    id,
     object: "model",
-    created: model.created,
-    owned_by: model.ownedBy,
-    status: model.status,
+    created,
+    owned_by: ownedBy,
+    status,
+    ...(root === undefined ? {} : { root }),
   };
 }

@@ -1,0 +1,144 @@
+// The part of the composition root that is about models: from settings to models that can be loaded.
+
+import { readFileSync } from "node:fs";
+import { isAbsolute } from "node:path";
+import { modelName } from "./config/model-name.ts";
+import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
+import { processEnvironment } from "./config/sources.ts";
+import { freeMemory } from "./core/free-memory.ts";
+import type { EngineMeter } from "./core/telemetry.ts";
+import { formatRepo, parseHubId } from "./core/hub-id.ts";
+import { EngineClient } from "./engine/client.ts";
+import { type OpenLink, spawnEngine } from "./engine/host.ts";
+import { ManagedModel } from "./engine/managed-model.ts";
+import { checkMemory } from "./engine/memory-fit.ts";
+import { Models, type ServedModel } from "./engine/models.ts";
+import { Places } from "./engine/places.ts";
+import type { EngineOptions } from "./engine/protocol.ts";
+import { fetchModel } from "./hub/fetch-model.ts";
+import { hubPlace } from "./hub/place.ts";
+import { ProgressLog, type ProgressMeter } from "./hub/progress.ts";
+import { readToken } from "./hub/token.ts";
+
+export interface ModelOptions {
+  readonly settings: Settings;
+  /** Private folder for unpacked libraries and the built-in model. */
+  readonly cacheDir: string;
+  /** Native log level for the engines. */
+  readonly verbosity: number;
+  readonly log: (line: string) => void;
+  /** Shows how far a download is; absent: lines of the log do. */
+  readonly progress?: (name: string) => ProgressMeter;
+}
+
+export interface FileOptions {
+  readonly signal: AbortSignal;
+  /** Ask the hub even where its cache has the model. */
+  readonly refresh?: boolean;
+}
+
+/**
+ * Path of an entry's model, BUILTIN_MODEL_ID for the one inside the executable. Downloads it where it has to, which can
+ * take hours.
+ */
+export async function modelFile(
+  model: ModelSettings,
+  options: ModelOptions,
+  { signal, refresh = false }: FileOptions,
+): Promise<string> {
+  const id = parseHubId(model.model_id);
+  if (isAbsolute(model.model_id) || id === undefined) return model.model_id;
+  const { quant } = model.quantization;
+  const file = model.format.quantized_file;
+  const wanted = {
+    ...id,
+    ...(quant === undefined ? {} : { quant }),
+    ...(file === undefined ? {} : { file }),
+  };
+  const environment = processEnvironment();
+  const place = hubPlace(environment, model.device.hf_cache);
+  const log = (line: string): void => options.log(`${modelName(model)}: ${line}`);
+  const meter = options.progress?.(formatRepo(id)) ?? new ProgressLog(log);
+  try {
+    return await fetchModel(wanted, {
+      place,
+      token: () => readToken(options.settings.global.token_source, place, environment),
+      onProgress: (progress) => meter.update(progress),
+      log,
+      signal,
+      refresh,
+    });
+  } finally {
+    meter.stop();
+  }
+}
+
+/** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
+async function engineOptions(
+  model: ModelSettings,
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<EngineOptions> {
+  const { settings, cacheDir, verbosity } = options;
+  const { runtime, paged_attn: cache } = settings;
+  const template = model.chat_template ?? runtime.chat_template;
+  const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
+  return {
+    ...(isBuiltin ? {} : { modelPath: await modelFile(model, options, { signal }) }),
+    cacheDir,
+    maxSeqs: runtime.max_seqs,
+    prefixesMax: runtime.prefix_cache_n,
+    ...(cache.context_len === undefined ? {} : { cells: cache.context_len }),
+    ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
+    ...(cache.memory_fraction === undefined ? {} : { cacheFraction: cache.memory_fraction }),
+    cacheType: cache.cache_type === "auto" ? "f16" : cache.cache_type,
+    unified: cache.mode !== "off",
+    ...(model.device.max_seq_len === undefined ? {} : { contextTokens: model.device.max_seq_len }),
+    ...(runtime.threads === undefined ? {} : { threads: runtime.threads }),
+    ...(runtime.threads_batch === undefined ? {} : { threadsBatch: runtime.threads_batch }),
+    batch: runtime.batch,
+    ubatch: runtime.ubatch,
+    ...(template === undefined ? {} : { chatTemplate: readFileSync(template, "utf8") }),
+    gpuLayers: model.device.cpu ? 0 : (model.device.device_layers ?? -1),
+    verbosity,
+  };
+}
+
+/** The configured models, none of them loaded yet. `newMeter` makes what takes a model's numbers. */
+export function createModels(options: ModelOptions, newMeter?: () => EngineMeter): Models {
+  const { settings, log } = options;
+  const { queue_max: queueMax, idle_timeout: idleSecs, max_loaded_models: max } = settings.server;
+  const places = new Places(max);
+  const served = settings.models.map((model): ServedModel => {
+    const say = (line: string): void => log(`${modelName(model)}: ${line}`);
+    const openLink: OpenLink = (handlers) => spawnEngine(handlers, processEnvironment());
+    const meter = newMeter?.(); // one for all the engines that the model will have
+    const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
+    return {
+      id: modelName(model),
+      ...(repo === undefined ? {} : { root: repo }),
+      model: new ManagedModel({
+        prepare: (signal) => engineOptions(model, options, signal),
+        checkMemory: (engine) => checkMemory(engine, freeMemory()),
+        startEngine: (engine) =>
+          new EngineClient({
+            options: engine,
+            openLink,
+            queueMax,
+            log: say,
+            ...(meter === undefined ? {} : { meter }),
+          }),
+        places,
+        queueMax,
+        ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),
+        log: say,
+      }),
+    };
+  });
+  return new Models(served, {
+    defaultId: settings.default_model_id,
+    seed: settings.global.seed,
+    places,
+    log,
+  });
+}

@@ -1,0 +1,36 @@
+// Reads one line that is not to be seen: from a terminal without showing what is typed, else from a pipe.
+
+import type { ReadStream, WriteStream } from "node:tty";
+
+const ENTER = /[\r\n]/;
+const INTERRUPT = "\u0003";
+const ERASE = /[\u007f\b]/;
+
+/** The line; undefined when it was interrupted or there is none. */
+export async function readSecret(
+  input: ReadStream,
+  output: WriteStream,
+  question: string,
+): Promise<string | undefined> {
+  if (!input.isTTY) {
+    let text = "";
+    for await (const chunk of input) text += String(chunk);
+    return text.trim() || undefined;
+  }
+  output.write(question);
+  input.setRawMode(true);
+  try {
+    let line = "";
+    for await (const chunk of input) {
+      for (const key of String(chunk)) {
+        if (key === INTERRUPT) return undefined;
+        if (ENTER.test(key)) return line.trim() || undefined;
+        line = ERASE.test(key) ? line.slice(0, -1) : line + key;
+      }
+    }
+    return undefined;
+  } finally {
+    input.setRawMode(false);
+    output.write("\n");
+  }
+}

@@ -1,0 +1,66 @@
+// How large the KV cache of a model becomes. The engine decides by this once the model is loaded; whether a model fits is
+// estimated with the same function before.
+
+/** KV cache element types that llama.cpp's attention kernels take. */
+export type CacheType = "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0" | "iq4_nl";
+
+/** What is asked of the cache. At most one of the three sizes is given. */
+export interface CacheRequest {
+  /** Size in cells (tokens); absent: chosen from the model and the free memory. */
+  readonly cells?: number;
+  /** Size as bytes, or as a share of the free memory. */
+  readonly cacheBytes?: number;
+  readonly cacheFraction?: number;
+  readonly cacheType: CacheType;
+  /** Longest sequence, prompt and answer together; absent: what the model was trained for. */
+  readonly contextTokens?: number;
+  /** Sequences decoded at once. */
+  readonly maxSeqs: number;
+}
+
+/** What a model keeps of each token. */
+export interface CacheShape {
+  /** Elements of all layers' keys and values. */
+  readonly elements: number;
+  readonly trainedContext: number;
+}
+
+/** Bytes of an element, from ggml's block layouts: a q8_0 block is 34 bytes for 32 values. */
+const ELEMENT_BYTES: Readonly<Record<CacheType, number>> = {
+  f32: 4,
+  f16: 2,
+  bf16: 2,
+  q8_0: 34 / 32,
+  q5_1: 24 / 32,
+  q5_0: 22 / 32,
+  q4_1: 20 / 32,
+  q4_0: 18 / 32,
+  iq4_nl: 18 / 32,
+};
+
+/** Share of the free memory that the cache takes at most when nobody said how large it should be. */
+const CACHE_SHARE = 0.25;
+/** Cells a sequence can count on when all of them run at once, unless the context is shorter. */
+const CELLS_PER_SEQUENCE = 1024;
+/** The cache is sized in steps of this many cells, which is what attention pads to anyway. */
+const CELL_STEP = 256;
+
+/** Bytes of one cell. */
+export function cellBytes({ elements }: CacheShape, type: CacheType): number {
+  return Math.max(1, elements * ELEMENT_BYTES[type]);
+}
+
+/**
+ * Cells of the cache. Unless configured: room for the whole trained context and for every sequence at once, but no more
+ * than a quarter of the free memory.
+ */
+export function cacheCells(request: CacheRequest, shape: CacheShape, freeBytes: number): number {
+  if (request.cells !== undefined) return request.cells;
+  const bytes = cellBytes(shape, request.cacheType);
+  const stepDown = (cells: number): number => Math.max(CELL_STEP, Math.floor(cells / CELL_STEP) * CELL_STEP);
+  if (request.cacheBytes !== undefined) return stepDown(request.cacheBytes / bytes);
+  if (request.cacheFraction !== undefined) return stepDown((freeBytes * request.cacheFraction) / bytes);
+  const context = Math.min(request.contextTokens ?? shape.trainedContext, shape.trainedContext);
+  const wanted = Math.max(context, request.maxSeqs * Math.min(CELLS_PER_SEQUENCE, context));
+  return stepDown(Math.min(wanted, (freeBytes * CACHE_SHARE) / bytes));
+}

@@ -1,0 +1,139 @@
+// Reads the metadata of a GGUF file. Format: ggml/docs/gguf.md in the llama.cpp source (versions 2 and 3, little-endian).
+//
+// Why our own: the maintained npm package, @huggingface/gguf, decodes the hundreds of thousands of strings of a tokenizer
+// into an array each time, in the process that serves requests, and takes headers of up to 50 MB only. Here values stay
+// raw bytes, and what nobody asks for is skipped.
+
+import { closeSync, openSync, readSync, statSync } from "node:fs";
+
+/** Value types of metadata fields, by their numbers in the file. */
+export const FIELD = { u32: 4, i32: 5, f32: 6, string: 8, array: 9, u64: 10 } as const;
+
+/** First piece that is read of a file, and the most, bytes; a header is as long as its vocabulary. */
+const HEADER_BYTES = 1 << 20;
+const HEADER_BYTES_MAX = 1 << 30;
+
+// Bytes of one value by type number; strings (8) and arrays (9) say their own length.
+const FIXED_BYTES: Readonly<Record<number, number>> = {
+  0: 1,
+  1: 1,
+  2: 2,
+  3: 2,
+  4: 4,
+  5: 4,
+  6: 4,
+  7: 1,
+  10: 8,
+  11: 8,
+  12: 8,
+};
+
+/** One metadata field; `raw` is the value as it lies in the file, after the type number. */
+export interface Field {
+  readonly key: string;
+  readonly type: number;
+  readonly raw: Uint8Array;
+}
+
+/** Metadata of a file by key. Throws on anything that is not GGUF 2 or 3. */
+export function readGgufFile(path: string): ReadonlyMap<string, Field> {
+  const { size } = statSync(path);
+  for (let bytes = HEADER_BYTES; ; bytes *= 4) {
+    try {
+      const fields = readFields(readStart(path, Math.min(bytes, size)));
+      return new Map(fields.map((field) => [field.key, field]));
+    } catch (error) {
+      if (!(error instanceof RangeError) || bytes >= size || bytes >= HEADER_BYTES_MAX) throw error;
+    }
+  }
+}
+
+/** Metadata fields in file order. Throws a RangeError where `file` ends before they do. */
+export function readFields(file: Uint8Array): Field[] {
+  const view = viewOf(file);
+  const version = view.getUint32(4, true);
+  if (text(file.subarray(0, 4)) !== "GGUF" || (version !== 2 && version !== 3)) {
+    throw new Error("not a GGUF file of version 2 or 3");
+  }
+  const count = Number(view.getBigUint64(16, true));
+  const fields: Field[] = [];
+  let at = 24;
+  for (let index = 0; index < count; index++) {
+    const keyBytes = Number(view.getBigUint64(at, true));
+    const typeAt = at + 8 + keyBytes;
+    const type = view.getUint32(typeAt, true);
+    const end = valueEnd(view, typeAt + 4, type);
+    if (end > file.byteLength) throw new RangeError("the file ends within its metadata");
+    fields.push({ key: text(file.subarray(at + 8, typeAt)), type, raw: file.subarray(typeAt + 4, end) });
+    at = end;
+  }
+  return fields;
+}
+
+/** Number of items of an array field. */
+export function arrayLength(field: Field): number {
+  if (field.type !== FIELD.array) throw new Error(`${field.key} is not an array`);
+  return Number(viewOf(field.raw).getBigUint64(4, true));
+}
+
+/** Items of an array field of 32-bit integers. */
+export function int32Array(field: Field): Int32Array {
+  const view = viewOf(field.raw);
+  const itemType = view.getUint32(0, true);
+  if (itemType !== FIELD.i32 && itemType !== FIELD.u32)
+    throw new Error(`${field.key} holds no 32-bit integers`);
+  return Int32Array.from({ length: arrayLength(field) }, (_, index) => view.getInt32(12 + index * 4, true));
+}
+
+/** An unsigned integer of 32 or 64 bits; undefined for a field of another type. */
+export function unsigned({ type, raw }: Field): number | undefined {
+  if (type === FIELD.u32) return viewOf(raw).getUint32(0, true);
+  return type === FIELD.u64 ? Number(viewOf(raw).getBigUint64(0, true)) : undefined;
+}
+
+/** A text field; undefined for a field of another type. */
+export function textOf({ type, raw }: Field): string | undefined {
+  return type === FIELD.string ? text(raw.subarray(8)) : undefined;
+}
+
+function readStart(path: string, bytes: number): Uint8Array {
+  const buffer = new Uint8Array(bytes);
+  const file = openSync(path, "r");
+  try {
+    let done = 0;
+    while (done < bytes) {
+      const read = readSync(file, buffer, done, bytes - done, done);
+      if (read === 0) break;
+      done += read;
+    }
+    return buffer.subarray(0, done);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Offset just behind the value of `type` that starts at `at`. */
+function valueEnd(view: DataView, at: number, type: number): number {
+  if (type === FIELD.string) return at + 8 + Number(view.getBigUint64(at, true));
+  if (type !== FIELD.array) return at + fixedBytes(type);
+  const itemType = view.getUint32(at, true);
+  const count = Number(view.getBigUint64(at + 4, true));
+  let end = at + 12;
+  if (itemType !== FIELD.string && itemType !== FIELD.array) return end + count * fixedBytes(itemType);
+  for (let index = 0; index < count; index++) end = valueEnd(view, end, itemType);
+  return end;
+}
+
+function fixedBytes(type: number): number {
+  const bytes = FIXED_BYTES[type];
+  if (bytes === undefined) throw new Error(`unknown GGUF value type ${type}`);
+  return bytes;
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function text(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}

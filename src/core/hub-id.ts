@@ -1,0 +1,29 @@
+// How a model of the hub is named in a setting: `owner/name`, then `@revision`, then `:file.gguf` or `:Q4_K_M`, each of
+// the last two optional. Pure; whether there is such a repository is for src/hub to find out.
+
+/** A model of the hub. At most one of `file` and `quant` is set. */
+export interface HubId {
+  /** `owner/name`. */
+  readonly repo: string;
+  /** Branch, tag or commit; absent: the main branch. */
+  readonly revision?: string;
+  readonly file?: string;
+  readonly quant?: string;
+}
+
+const PART = String.raw`[A-Za-z0-9][\w.-]{0,95}`;
+const HUB_ID = new RegExp(String.raw`^(${PART}/${PART})(?:@([^:@\s]{1,255}))?(?::([^:\s]{1,255}))?$`);
+
+/** Reads such a name; undefined for anything else, `models/file.gguf` and every absolute path included. */
+export function parseHubId(text: string): HubId | undefined {
+  const [, repo, revision, wanted] = HUB_ID.exec(text) ?? [];
+  if (repo === undefined || /\.gguf$/i.test(repo) || revision?.includes("..") === true) return undefined;
+  const id = revision === undefined ? { repo } : { repo, revision };
+  if (wanted === undefined) return id;
+  return /\.gguf$/i.test(wanted) ? { ...id, file: wanted } : { ...id, quant: wanted };
+}
+
+/** The name without file and quantization. */
+export function formatRepo({ repo, revision }: HubId): string {
+  return revision === undefined ? repo : `${repo}@${revision}`;
+}

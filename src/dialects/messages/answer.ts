@@ -1,0 +1,163 @@
+// The wire form of an answer: the body, and the events of a stream that add up to it.
+
+import { type Static, Type } from "@sinclair/typebox";
+import type { FinishReason, Usage } from "../../core/run.ts";
+import { agentAnswerProperties } from "../shared/agent-events.ts";
+import { jsonObject } from "../shared/json-object.ts";
+
+/**
+ * Stands where the vendor signs its thinking. Clients hand blocks back as they came, and some drop those without a
+ * signature; nothing is checked when it comes back.
+ */
+export const SIGNATURE = "svc";
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+const MessagesUsage = Type.Object(
+  {
+    input_tokens: count("Tokens of the prompt, without those told apart as cached."),
+    cache_creation_input_tokens: count("Always 0: the cache fills itself."),
+    cache_read_input_tokens: count(
+      "Tokens of the prompt taken from the prefix cache, if the request has a `cache_control` anywhere; else 0.",
+    ),
+    output_tokens: count("Generated tokens."),
+    output_tokens_details: Type.Object({ thinking_tokens: count("Generated tokens that were reasoning.") }),
+  },
+  { $id: "MessagesUsage", description: "Token counts. The prompt has the sum of the three input counts." },
+);
+export type MessagesUsage = Static<typeof MessagesUsage>;
+
+/** The wire form of a run's counts. `countsCached`: tokens from the cache are told apart. */
+export function usageBody(usage: Usage, countsCached: boolean): MessagesUsage {
+  const cached = countsCached ? usage.cachedTokens : 0;
+  return {
+    input_tokens: usage.promptTokens - cached,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached,
+    output_tokens: usage.completionTokens,
+    output_tokens_details: { thinking_tokens: usage.reasoningTokens },
+  };
+}
+
+const ResponseContentBlock = Type.Union(
+  [
+    Type.Object({ type: Type.Literal("text"), text: Type.String() }),
+    Type.Object({ type: Type.Literal("thinking"), thinking: Type.String(), signature: Type.String() }),
+    Type.Object({
+      type: Type.Literal("tool_use"),
+      id: Type.String(),
+      name: Type.String(),
+      input: jsonObject("The arguments; empty if the answer was cut within them."),
+    }),
+  ],
+  { $id: "MessagesResponseContentBlock", description: "A part of the answer." },
+);
+export type ResponseContentBlock = Static<typeof ResponseContentBlock>;
+
+const StopReason = Type.Union([
+  Type.Literal("end_turn"),
+  Type.Literal("max_tokens"),
+  Type.Literal("stop_sequence"),
+  Type.Literal("tool_use"),
+]);
+type StopReason = Static<typeof StopReason>;
+
+const stopProperties = {
+  stop_reason: StopReason,
+  stop_sequence: Type.Union([Type.String(), Type.Null()], {
+    description: "The one of `stop_sequences` that ended the answer.",
+  }),
+};
+
+/** Why an answer ended. */
+export interface Stop {
+  readonly stop_reason: StopReason;
+  readonly stop_sequence: string | null;
+}
+
+/** The wire form of a choice's end. */
+export function stopBody(reason: FinishReason, stop: string | undefined): Stop {
+  if (stop !== undefined) return { stop_reason: "stop_sequence", stop_sequence: stop };
+  return { stop_reason: STOP_REASONS[reason], stop_sequence: null };
+}
+
+const STOP_REASONS: Readonly<Record<FinishReason, StopReason>> = {
+  stop: "end_turn",
+  length: "max_tokens",
+  tool_calls: "tool_use",
+};
+
+const messageProperties = {
+  id: Type.String({ description: "Unique name of this answer." }),
+  type: Type.Literal("message"),
+  role: Type.Literal("assistant"),
+  model: Type.String({ description: "Id of the model that answered." }),
+};
+
+const { session_id, files } = agentAnswerProperties;
+
+export const MessagesResponse = Type.Object(
+  {
+    ...messageProperties,
+    content: Type.Array(ResponseContentBlock),
+    ...stopProperties,
+    usage: MessagesUsage,
+    session_id,
+    files,
+  },
+  { $id: "MessagesMessageResponse", description: "A complete answer." },
+);
+export type MessagesResponse = Static<typeof MessagesResponse>;
+
+export const CountTokensResponse = Type.Object(
+  { input_tokens: count("Tokens of the prompt.") },
+  { $id: "MessagesCountTokensResponse" },
+);
+export type CountTokensResponse = Static<typeof CountTokensResponse>;
+
+const index = Type.Integer({ minimum: 0, description: "Which content block." });
+
+const Delta = Type.Union([
+  Type.Object({ type: Type.Literal("text_delta"), text: Type.String() }),
+  Type.Object({ type: Type.Literal("thinking_delta"), thinking: Type.String() }),
+  Type.Object({ type: Type.Literal("signature_delta"), signature: Type.String() }),
+  Type.Object({
+    type: Type.Literal("input_json_delta"),
+    partial_json: Type.String({ description: "A piece of the arguments' JSON text." }),
+  }),
+]);
+
+export const MessagesStreamEvent = Type.Union(
+  [
+    Type.Object({
+      type: Type.Literal("message_start"),
+      message: Type.Object({
+        ...messageProperties,
+        content: Type.Array(ResponseContentBlock, { maxItems: 0 }),
+        stop_reason: Type.Null(),
+        stop_sequence: Type.Null(),
+        usage: MessagesUsage,
+      }),
+    }),
+    Type.Object({
+      type: Type.Literal("content_block_start"),
+      index,
+      content_block: ResponseContentBlock,
+    }),
+    Type.Object({ type: Type.Literal("content_block_delta"), index, delta: Delta }),
+    Type.Object({ type: Type.Literal("content_block_stop"), index }),
+    Type.Object({
+      type: Type.Literal("message_delta"),
+      delta: Type.Object({ ...stopProperties, session_id }),
+      usage: MessagesUsage,
+    }),
+    Type.Object({ type: Type.Literal("message_stop") }),
+    Type.Object({ type: Type.Literal("ping") }),
+    Type.Object({
+      type: Type.Literal("error"),
+      error: Type.Object({ type: Type.String(), message: Type.String(), code: Type.String() }),
+    }),
+  ],
+  { $id: "MessagesStreamEvent", description: "The data of an event of that name." },
+);
+export type MessagesStreamEvent = Static<typeof MessagesStreamEvent>;

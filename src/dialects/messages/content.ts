@@ -1,0 +1,271 @@
+// Content blocks → the canonical conversation. A tool's result, here a block of the user's message, becomes a message of
+// its own; neighbouring messages of one role become one, because many chat templates insist on turns.
+
+import type { FilePart, InputMessage } from "../../core/agent.ts";
+import { assert, unreachable } from "../../core/assert.ts";
+import { ServiceError } from "../../core/error.ts";
+import type { ContentPart, TextPart, ToolCall } from "../../core/message.ts";
+import { isPresent, shown } from "../shared/check.ts";
+import type {
+  ContentBlock,
+  DocumentBlock,
+  Message,
+  MessageContent,
+  Source,
+  System,
+  TextBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+} from "./blocks.ts";
+
+type Part = ContentPart | FilePart;
+
+/** The conversation of a checked body. Throws for blocks that have no place where they stand. */
+export function conversationOf(
+  system: System | null | undefined,
+  messages: readonly Message[],
+): readonly InputMessage[] {
+  const names = new Map<string, string>(); // of the tools called so far, by the id of the call
+  const converted = messages.flatMap((message, index) => {
+    const path = `messages[${index}].content`;
+    switch (message.role) {
+      case "system":
+        return [{ role: message.role, content: blocksOf(message.content).map(onlyText("system", path)) }];
+      case "user":
+        return userMessages(message.content, path, names);
+      case "assistant":
+        return [assistantMessage(message.content, path, names)];
+      default:
+        return unreachable(message.role);
+    }
+  });
+  return merged([...systemMessages(system), ...converted]);
+}
+
+/**
+ * How a coding agent begins a block of notes for its vendor's accounts. They differ from request to request, so that no
+ * conversation would ever find its prefix in the cache again, and they are not for the model.
+ */
+const BILLING_NOTE = "x-anthropic-billing-header:";
+
+function systemMessages(system: System | null | undefined): InputMessage[] {
+  const blocks = isPresent(system) ? blocksOf(system) : [];
+  const content = blocks.filter(({ text }) => text !== "" && !text.startsWith(BILLING_NOTE)).map(textPart);
+  return content.length === 0 ? [] : [{ role: "system", content }];
+}
+
+function blocksOf<B>(content: string | readonly B[]): readonly (B | TextBlock)[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+function textPart({ text }: TextBlock): TextPart {
+  return { type: "text", text };
+}
+
+/** Takes the text blocks of a place where nothing else may stand. */
+function onlyText(role: string, path: string) {
+  return (block: ContentBlock, index: number): TextPart => {
+    if (block.type === "text") return textPart(block);
+    throw misplaced(block.type, role, `${path}[${index}]`);
+  };
+}
+
+/** Results of tools with what is said between and after them. */
+function userMessages(
+  content: MessageContent,
+  path: string,
+  names: ReadonlyMap<string, string>,
+): InputMessage[] {
+  const messages: InputMessage[] = [];
+  let parts: Part[] = [];
+  const flush = () => {
+    if (parts.length > 0) messages.push({ role: "user", content: parts });
+    parts = [];
+  };
+  for (const [index, block] of blocksOf(content).entries()) {
+    const param = `${path}[${index}]`;
+    if (block.type === "tool_result") {
+      flush();
+      messages.push(toolMessage(block, param, names));
+    } else parts.push(...userParts(block, param));
+  }
+  flush();
+  return messages.length > 0 ? messages : [{ role: "user", content: [] }];
+}
+
+function userParts(block: Exclude<ContentBlock, ToolResultBlock>, param: string): readonly Part[] {
+  switch (block.type) {
+    case "text":
+      return [textPart(block)];
+    case "image":
+      throw noImages(param);
+    case "document":
+      return documentParts(block, param);
+    case "tool_use":
+    case "thinking":
+    case "redacted_thinking":
+      throw misplaced(block.type, "user", param);
+    default:
+      return unreachable(block);
+  }
+}
+
+function toolMessage(
+  block: ToolResultBlock,
+  param: string,
+  names: ReadonlyMap<string, string>,
+): InputMessage {
+  const name = names.get(block.tool_use_id);
+  const parts = blocksOf(block.content ?? "").map((part, index) =>
+    resultPart(part, `${param}.content[${index}]`),
+  );
+  return {
+    role: "tool",
+    content: block.is_error === true ? [{ type: "text", text: "Error: " }, ...parts] : parts,
+    toolCallId: block.tool_use_id,
+    ...(name === undefined ? {} : { name }),
+  };
+}
+
+function resultPart(
+  block: Exclude<ToolResultBlock["content"], string | null | undefined>[number],
+  param: string,
+): TextPart {
+  switch (block.type) {
+    case "text":
+      return textPart(block);
+    case "image":
+      throw noImages(param);
+    case "document": {
+      const text = documentText(block.source);
+      if (text !== undefined) return { type: "text", text };
+      const message = `${param}.source.type ${shown(block.source.type)} is not supported in the result of a tool; send text`;
+      throw new ServiceError("unsupported_value", message, { param: `${param}.source.type` });
+    }
+    default:
+      return unreachable(block);
+  }
+}
+
+function documentParts(block: DocumentBlock, param: string): readonly Part[] {
+  const about: Part[] = isPresent(block.context) ? [{ type: "text", text: block.context }] : [];
+  return [...about, { type: "file", source: fileSource(block), param }];
+}
+
+function fileSource({ source, title }: DocumentBlock): FilePart["source"] {
+  const named = isPresent(title) ? { filename: title } : {};
+  switch (source.type) {
+    case "base64": {
+      const head = isPresent(source.media_type) ? `data:${source.media_type};base64,` : "";
+      return { type: "inline", data: head + source.data, ...named };
+    }
+    case "text":
+    case "content": {
+      const data = Buffer.from(documentText(source) ?? "").toString("base64");
+      return { type: "inline", data: `data:text/plain;base64,${data}`, ...named };
+    }
+    case "url":
+      return { type: "remote", url: source.url };
+    case "file":
+      return { type: "stored", id: source.file_id };
+    default:
+      return unreachable(source);
+  }
+}
+
+/** The text of a document that was sent as text. */
+function documentText(source: Source): string | undefined {
+  if (source.type === "text") return source.data;
+  if (source.type !== "content") return undefined;
+  return blocksOf(source.content)
+    .map(({ text }) => text)
+    .join("\n");
+}
+
+function assistantMessage(content: MessageContent, path: string, names: Map<string, string>): InputMessage {
+  const parts: TextPart[] = [];
+  const reasoning: string[] = [];
+  const toolCalls: ToolCall[] = [];
+  for (const [index, block] of blocksOf(content).entries()) {
+    switch (block.type) {
+      case "text":
+        parts.push(textPart(block));
+        break;
+      case "thinking":
+        reasoning.push(block.thinking);
+        break;
+      case "redacted_thinking":
+        break; // only its writer can read it
+      case "tool_use":
+        names.set(block.id, block.name);
+        toolCalls.push(toolCall(block));
+        break;
+      case "image":
+      case "document":
+      case "tool_result":
+        throw misplaced(block.type, "assistant", `${path}[${index}]`);
+      default:
+        unreachable(block);
+    }
+  }
+  return {
+    role: "assistant",
+    content: parts,
+    ...(reasoning.length > 0 ? { reasoning: reasoning.join("\n") } : {}),
+    ...(toolCalls.length > 0 ? { toolCalls } : {}),
+  };
+}
+
+function toolCall({ id, name, input }: ToolUseBlock): ToolCall {
+  return { id, name, arguments: JSON.stringify(input ?? {}) };
+}
+
+/** Makes one message of neighbours of one role, tools' results apart, and keeps its texts apart. */
+function merged(messages: readonly InputMessage[]): readonly InputMessage[] {
+  const groups: InputMessage[][] = [];
+  for (const message of messages) {
+    const group = groups.at(-1);
+    if (group?.[0]?.role === message.role && message.role !== "tool") group.push(message);
+    else groups.push([message]);
+  }
+  return groups.map(joined);
+}
+
+function joined(group: readonly InputMessage[]): InputMessage {
+  const content = spaced(group.flatMap((message) => message.content));
+  const [first] = group;
+  assert(first !== undefined, "a group begins with a message");
+  if (group.length === 1) return { ...first, content };
+  const reasoning = group.flatMap((message) => message.reasoning ?? []);
+  const toolCalls = group.flatMap((message) => message.toolCalls ?? []);
+  return {
+    role: first.role,
+    content,
+    ...(reasoning.length > 0 ? { reasoning: reasoning.join("\n") } : {}),
+    ...(toolCalls.length > 0 ? { toolCalls } : {}),
+  };
+}
+
+/** Parts of a message follow each other without a separator, so texts that would run together are given a line break. */
+function spaced(parts: readonly Part[]): readonly Part[] {
+  return parts.flatMap((part, index): readonly Part[] => {
+    const before = parts[index - 1];
+    if (part.type !== "text" || before?.type !== "text") return [part];
+    const touch = isSolid(before.text.at(-1)) && isSolid(part.text.at(0));
+    return touch ? [{ type: "text", text: "\n" }, part] : [part];
+  });
+}
+
+function isSolid(character: string | undefined): boolean {
+  return character !== undefined && character.trim() !== "";
+}
+
+function misplaced(type: string, role: string, path: string): ServiceError {
+  const message = `${path} has the type ${shown(type)}, which a message of the role "${role}" cannot hold`;
+  return new ServiceError("invalid_request", message, { param: path });
+}
+
+function noImages(path: string): ServiceError {
+  const message = `${path} has the type "image", which is not supported; send text or documents`;
+  return new ServiceError("unsupported_capability", message, { param: path });
+}

@@ -1,0 +1,106 @@
+// A messages body → a Conversation. All rules of this dialect about what may be sent together live here and in the files
+// it calls. Pure: knows neither HTTP nor the engine.
+
+import type { Conversation } from "../../core/agent.ts";
+import type { Constraint } from "../../core/constraint.ts";
+import { ServiceError } from "../../core/error.ts";
+import { checker, isPresent } from "../shared/check.ts";
+import { constraintOf } from "../shared/constraint.ts";
+import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
+import type { ContentBlock } from "./blocks.ts";
+import { conversationOf } from "./content.ts";
+import { MessagesRequest } from "./schema.ts";
+import { thinkingOf } from "./thinking.ts";
+import { toolUseOf } from "./tools.ts";
+
+/** What of an answer is shown. */
+export interface AnswerView {
+  /** Usage tells tokens from the cache apart. */
+  readonly countsCached: boolean;
+  /** Thinking blocks come without their text. */
+  readonly omitsThinking: boolean;
+}
+
+/** What a body asks for, and how its answer is to be delivered. */
+export interface MessagesCall extends Conversation {
+  readonly stream: boolean;
+  readonly view: AnswerView;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+const checkBody = checker(MessagesRequest);
+
+/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+export function parseMessagesRequest(json: Json): MessagesCall {
+  const body = checkBody(json);
+  refusePrefill(body);
+  const stream = body.stream ?? false;
+  const view = {
+    countsCached: marksCache(body),
+    omitsThinking: body.thinking?.display === "omitted",
+  };
+  return { ...messagesConversation(body, stream), stream, view };
+}
+
+/** Reads the body of a request that is only to be counted: its run ends before anything is computed. */
+export function parseCountRequest(json: Json): Conversation {
+  const body = checkBody(json);
+  const { run, agent } = messagesConversation(body, body.stream ?? false);
+  return { run: { ...run, countOnly: true }, agent };
+}
+
+function messagesConversation(body: MessagesRequest, stream: boolean): Conversation {
+  const { tools, choice, agent } = toolUseOf(body, stream);
+  const constraint = messagesConstraint(body);
+  const run: Conversation["run"] = {
+    model: body.model ?? "default",
+    prompt: {
+      type: "chat",
+      messages: conversationOf(body.system, body.messages),
+      tools,
+      toolChoice: choice,
+      ...(body.tool_choice?.disable_parallel_tool_use === true ? { singleCall: true } : {}),
+      thinking: thinkingOf(body),
+    },
+    sampling: samplingOf(body),
+    stop: stopOf(body.stop_sequences),
+    ...(isPresent(body.max_tokens) ? { maxTokens: capTokens(body.max_tokens) } : {}),
+    choices: 1,
+    ...(constraint === undefined ? {} : { constraint }),
+    truncate: body.truncate_sequence ?? false,
+  };
+  return { run, agent };
+}
+
+/** No template lets the model go on in the middle of a message, so the answer would not be what was asked for. */
+function refusePrefill({ messages }: MessagesRequest): void {
+  if (messages.at(-1)?.role !== "assistant") return;
+  const param = `messages[${messages.length - 1}].role`;
+  const message = `${param} "assistant" asks to go on with an answer that has begun, which is not supported; end messages with the user's`;
+  throw new ServiceError("unsupported_capability", message, { param });
+}
+
+function messagesConstraint(body: MessagesRequest): Constraint | undefined {
+  const constraint = constraintOf(body);
+  const format = body.output_config?.format;
+  if (!isPresent(format)) return constraint;
+  if (constraint === undefined) return { type: "json_schema", schema: format.schema };
+  const other = isPresent(body.grammar) ? "grammar" : "response_format";
+  const message = `output_config.format contradicts ${other}: each says what the answer must look like; send one of them`;
+  throw new ServiceError("contradictory_fields", message, { param: "output_config.format" });
+}
+
+/** Whether anything in the body is marked for the cache. */
+function marksCache({ cache_control, system, messages, tools }: MessagesRequest): boolean {
+  const isMarked = (part: { readonly cache_control?: object | null }) => isPresent(part.cache_control);
+  const blockMarked = (block: ContentBlock): boolean =>
+    isMarked(block) ||
+    (block.type === "tool_result" && Array.isArray(block.content) && block.content.some(isMarked));
+  return (
+    isPresent(cache_control) ||
+    (Array.isArray(system) && system.some(isMarked)) ||
+    (tools ?? []).some(isMarked) ||
+    messages.some(({ content }) => Array.isArray(content) && content.some(blockMarked))
+  );
+}

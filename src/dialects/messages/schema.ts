@@ -1,0 +1,129 @@
+// The wire form of a messages request. Each schema is the validator, the static type and the OpenAPI component of the
+// same name. Unknown fields are accepted everywhere.
+
+import { type Static, Type } from "@sinclair/typebox";
+import {
+  MESSAGES_MAX,
+  SKILLS_MAX,
+  TOOL_NAME_CHARS_MAX,
+  TOOLS_MAX,
+  TOP_LOGPROBS_MAX,
+} from "../../core/limits.ts";
+import { agentProperties } from "../shared/agent.ts";
+import { orNull } from "../shared/check.ts";
+import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
+import { jsonObject } from "../shared/json-object.ts";
+import { samplingProperties, stopStrings, truncateProperties } from "../shared/sampling.ts";
+import { domainProperties, placeProperties, WebSearchOptions } from "../shared/web-search.ts";
+import { cacheProperties, Message, System } from "./blocks.ts";
+import { thinkingProperties } from "./thinking.ts";
+
+const OPEN = { additionalProperties: true } as const;
+
+const UserLocation = Type.Object(
+  { type: Type.Literal("approximate"), ...placeProperties },
+  { $id: "MessagesWebSearchUserLocation", ...OPEN },
+);
+
+const Tool = Type.Object(
+  {
+    type: orNull(
+      Type.String({
+        description:
+          "`custom` or absent: a tool that the client runs. `web_search_…`, `code_execution_…`: one that the server runs.",
+      }),
+    ),
+    name: orNull(Type.String({ minLength: 1, maxLength: TOOL_NAME_CHARS_MAX })),
+    description: orNull(Type.String({ description: "What it does and when to call it." })),
+    input_schema: orNull(jsonObject("JSON Schema of the arguments, an object's. Absent means no arguments.")),
+    strict: orNull(Type.Boolean({ description: "Hold generated arguments to `input_schema`." })),
+    ...domainProperties,
+    max_uses: orNull(Type.Integer({ minimum: 0, description: "Searches that the answer may be made with." })),
+    user_location: orNull(UserLocation),
+    ...cacheProperties,
+  },
+  { $id: "MessagesTool", description: "A tool that the model may use.", ...OPEN },
+);
+export type Tool = Static<typeof Tool>;
+
+const ToolChoice = Type.Object(
+  {
+    type: Type.Union([Type.Literal("auto"), Type.Literal("any"), Type.Literal("tool"), Type.Literal("none")]),
+    name: orNull(Type.String({ description: "The tool that must be called, with `tool`." })),
+    disable_parallel_tool_use: orNull(Type.Boolean({ description: "At most one call an answer." })),
+  },
+  {
+    $id: "MessagesToolChoice",
+    description: "Whether the model may or must call a tool. Default: `auto`.",
+    ...OPEN,
+  },
+);
+
+const SkillReference = Type.Object(
+  {
+    type: Type.Literal("custom", { description: "An uploaded skill." }),
+    skill_id: Type.String({ minLength: 1 }),
+    version: orNull(Type.Union([Type.String(), Type.Integer()], { description: "Default: `latest`." })),
+  },
+  { $id: "MessagesSkillReference", description: "A skill for the shell.", ...OPEN },
+);
+export type SkillReference = Static<typeof SkillReference>;
+
+const Container = Type.Object(
+  {
+    id: orNull(Type.String({ description: "Not supported; omit it." })),
+    skills: orNull(Type.Array(SkillReference, { maxItems: SKILLS_MAX })),
+  },
+  { $id: "MessagesContainer", description: "With skills, the model gets a shell that has them.", ...OPEN },
+);
+
+export const MessagesRequest = Type.Object(
+  {
+    model: orNull(Type.String({ description: "Model id; `default` or absent takes the default model." })),
+    messages: Type.Array(Message, {
+      minItems: 1,
+      maxItems: MESSAGES_MAX,
+      description: "The conversation so far. Neighbours of one role count as one message.",
+    }),
+    system: orNull(System),
+    max_tokens: orNull(
+      Type.Integer({
+        minimum: 0,
+        description: "Most tokens to generate; 0 only computes the prompt. Default: what the context allows.",
+      }),
+    ),
+    stop_sequences: orNull(stopStrings("Strings that end the answer. They are never part of it.")),
+    stream: orNull(Type.Boolean({ description: "Send the answer as server-sent events while it is made." })),
+    ...samplingProperties,
+    logprobs: orNull(Type.Boolean({ description: "Without effect: answers have no place for them." })),
+    top_logprobs: orNull(
+      Type.Integer({ minimum: 0, maximum: TOP_LOGPROBS_MAX, description: "Without effect." }),
+    ),
+    ...thinkingProperties,
+    ...grammarProperties,
+    ...responseFormatProperties,
+    tools: orNull(Type.Array(Tool, { maxItems: TOOLS_MAX })),
+    tool_choice: orNull(ToolChoice),
+    enable_code_execution: orNull(Type.Boolean({ description: "Let the model run Python on the server." })),
+    container: orNull(Container),
+    ...agentProperties,
+    web_search_options: orNull(WebSearchOptions),
+    ...truncateProperties,
+    ...cacheProperties,
+    metadata: orNull(jsonObject("Accepted, without effect.")),
+  },
+  {
+    $id: "MessagesMessagesRequest",
+    description: "Body of a messages request.",
+    ...OPEN,
+    examples: [
+      {
+        model: "default",
+        max_tokens: 16,
+        system: "You answer in one word.",
+        messages: [{ role: "user", content: "What is the capital of France?" }],
+      },
+    ],
+  },
+);
+export type MessagesRequest = Static<typeof MessagesRequest>;

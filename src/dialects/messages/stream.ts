@@ -1,0 +1,171 @@
+// The events of an answer → named events as frames. Guarantees: one message_start; content blocks one after the other,
+// each started and stopped, with only deltas of its own between; exactly one end, which is message_stop or error.
+//
+// A frame is made for every token of every stream, so the constant text of a block's deltas is built once a block and only
+// what is new is serialised. Tests check that this equals JSON of the plain object.
+
+import type { AnswerEvent } from "../../core/agent.ts";
+import { assert, unreachable } from "../../core/assert.ts";
+import { type ErrorData, ServiceError } from "../../core/error.ts";
+import type { RunEvent } from "../../core/run.ts";
+import { agentFrame, isAgentEvent } from "../shared/agent-events.ts";
+import type { AnswerMeta } from "../shared/answer.ts";
+import { eventFrame, type StreamEncoder } from "../shared/frame.ts";
+import {
+  type MessagesStreamEvent,
+  type ResponseContentBlock,
+  SIGNATURE,
+  type Stop,
+  stopBody,
+  usageBody,
+} from "./answer.ts";
+import type { AnswerView } from "./request.ts";
+import { ARGS_ASTRAY } from "./response.ts";
+
+type BlockType = ResponseContentBlock["type"];
+
+/** Name and text field of the deltas of each kind of block. */
+const DELTAS: Readonly<Record<BlockType, readonly [string, string]>> = {
+  text: ["text_delta", "text"],
+  thinking: ["thinking_delta", "thinking"],
+  tool_use: ["input_json_delta", "partial_json"],
+};
+
+const DELTA_TAIL = "}}\n\n";
+
+/** Shows that the server is there while the model is silent. */
+export const PING_FRAME = frame({ type: "ping" });
+
+/** The block that deltas go to. */
+interface OpenBlock {
+  readonly type: BlockType;
+  /** Position among the calls, of a tool's block. */
+  readonly call: number | undefined;
+  /** Text of a delta up to what is new. */
+  readonly head: string;
+}
+
+/** The event encoder of one run. */
+export class MessagesStream implements StreamEncoder<AnswerEvent> {
+  private readonly meta: AnswerMeta;
+  private readonly view: AnswerView;
+  private block: OpenBlock | undefined;
+  private started = 0; // blocks
+  private sessionId: string | undefined;
+  private stop: Stop | undefined;
+  private ended = false;
+
+  constructor(meta: AnswerMeta, view: AnswerView) {
+    this.meta = meta;
+    this.view = view;
+  }
+
+  /** Frames for one event; "" when it has none and for anything after the end. */
+  encode(event: AnswerEvent): string {
+    if (this.ended) return "";
+    if (isAgentEvent(event)) {
+      if (event.type !== "session") return this.close() + agentFrame(event);
+      this.sessionId = event.sessionId;
+      return "";
+    }
+    switch (event.type) {
+      case "accepted":
+        return this.opening(event.promptTokens);
+      case "text":
+        return this.delta("text", event.text);
+      case "reasoning":
+        return this.delta("thinking", event.text);
+      case "tool_call_start": {
+        const { id, name } = event;
+        return this.close() + this.start({ type: "tool_use", id, name, input: {} }, event.index);
+      }
+      case "tool_call_args":
+        assert(this.block?.type === "tool_use" && this.block.call === event.index, ARGS_ASTRAY);
+        return this.block.head + JSON.stringify(event.delta) + DELTA_TAIL;
+      case "choice_end":
+        this.stop = stopBody(event.reason, event.stop);
+        return this.close();
+      case "finish":
+        this.ended = true;
+        return this.ending(event);
+      case "error":
+        this.ended = true;
+        return errorFrame(event.error);
+      default:
+        return unreachable(event);
+    }
+  }
+
+  private opening(promptTokens: number): string {
+    const usage = { promptTokens, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+    return frame({
+      type: "message_start",
+      message: {
+        id: this.meta.id,
+        type: "message",
+        role: "assistant",
+        model: this.meta.model,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: usageBody(usage, this.view.countsCached),
+      },
+    });
+  }
+
+  /** A piece of text in the open block of its kind, or in a new one. */
+  private delta(type: "text" | "thinking", piece: string): string {
+    let frames = "";
+    if (this.block?.type !== type) {
+      frames = this.close() + this.start(emptyBlock(type));
+    }
+    if (type === "thinking" && this.view.omitsThinking) return frames;
+    return frames + this.block?.head + JSON.stringify(piece) + DELTA_TAIL;
+  }
+
+  private start(block: ResponseContentBlock, call?: number): string {
+    const index = this.started++;
+    const [name, field] = DELTAS[block.type];
+    // Serialised by JSON.stringify and cut open where the text begins.
+    const empty = JSON.stringify({ type: "content_block_delta", index, delta: { type: name, [field]: "" } });
+    const head = `event: content_block_delta\ndata: ${empty.slice(0, -'""}}'.length)}`;
+    this.block = { type: block.type, call, head };
+    return frame({ type: "content_block_start", index, content_block: block });
+  }
+
+  /** Stops the open block, if there is one. */
+  private close(): string {
+    if (this.block === undefined) return "";
+    const index = this.started - 1;
+    const signed = this.block.type === "thinking";
+    this.block = undefined;
+    const stop = frame({ type: "content_block_stop", index });
+    if (!signed) return stop;
+    const delta = { type: "signature_delta", signature: SIGNATURE } as const;
+    return frame({ type: "content_block_delta", index, delta }) + stop;
+  }
+
+  private ending({ usage }: Extract<RunEvent, { type: "finish" }>): string {
+    assert(this.stop !== undefined, "a run finished with a choice that has not ended");
+    const session = this.sessionId === undefined ? {} : { session_id: this.sessionId };
+    const delta = frame({
+      type: "message_delta",
+      delta: { ...this.stop, ...session },
+      usage: usageBody(usage, this.view.countsCached),
+    });
+    return delta + frame({ type: "message_stop" });
+  }
+}
+
+function emptyBlock(type: "text" | "thinking"): ResponseContentBlock {
+  return type === "text" ? { type, text: "" } : { type, thinking: "", signature: "" };
+}
+
+function errorFrame(error: ErrorData): string {
+  const { type, message, code } = ServiceError.fromData(error).toBody().error;
+  return frame({ type: "error", error: { type, message, code } });
+}
+
+function frame(event: MessagesStreamEvent): string {
+  return eventFrame(event.type, JSON.stringify(event));
+}

@@ -1,0 +1,171 @@
+// The tools of a body and the choice among them: those that the client runs, and those that the server runs itself.
+
+import type { AgentRequest, SkillReference as CoreSkill, WebSearch } from "../../core/agent.ts";
+import { unreachable } from "../../core/assert.ts";
+import { ServiceError } from "../../core/error.ts";
+import type { ToolSpec } from "../../core/message.ts";
+import type { ToolChoice } from "../../core/run.ts";
+import { agentOf } from "../shared/agent.ts";
+import { isPresent, shown } from "../shared/check.ts";
+import { objectSchema } from "../shared/tools.ts";
+import { placeOf, webSearchOf, webSearchOptionsOf } from "../shared/web-search.ts";
+import type { MessagesRequest, SkillReference, Tool } from "./schema.ts";
+
+export interface ToolUse {
+  readonly tools: readonly ToolSpec[];
+  readonly choice: ToolChoice;
+  readonly agent: AgentRequest;
+}
+
+/** A tool and where it stands in the body. */
+interface SentTool {
+  readonly tool: Tool;
+  readonly path: string;
+}
+
+/**
+ * What a checked body lets the model call and the server do. `tool_choice` `none` hides everything. Throws for tools of
+ * unknown types, duplicate names, a choice that no tool answers, and a second web search.
+ */
+export function toolUseOf(body: MessagesRequest, interactive: boolean): ToolUse {
+  const sent = (body.tools ?? []).map((tool, index) => ({ tool, path: `tools[${index}]` }));
+  const custom = sent.filter(({ tool, path }) => kindOf(tool, path) === "custom");
+  refuseDuplicates(custom);
+  const tools = custom.map(toolSpec);
+  const agent = { ...agentOf(body, interactive), ...hostedOf(body, sent) };
+  const choice = choiceOf(body, tools, isHosted(agent));
+  if (body.tool_choice?.type !== "none") return { tools, choice, agent };
+  return { tools: [], choice, agent: { ...agentOf(body, interactive), maxToolRounds: 0 } };
+}
+
+type Kind = "custom" | "web_search" | "code_execution";
+
+/** Hosted tools carry a date in their type, which makes no difference here. */
+function kindOf({ type, name, input_schema }: Tool, path: string): Kind {
+  if (!isPresent(type)) {
+    return name === "code_execution" && !isPresent(input_schema) ? "code_execution" : "custom";
+  }
+  if (type === "custom") return "custom";
+  const hosted = (["web_search", "code_execution"] as const).find((kind) => type.startsWith(`${kind}_`));
+  if (hosted !== undefined) return hosted;
+  const message = `${path}.type must be "custom", "web_search_…" or "code_execution_…"; got ${shown(type)}`;
+  throw new ServiceError("unsupported_value", message, { param: `${path}.type` });
+}
+
+function toolSpec({ tool, path }: SentTool): ToolSpec {
+  const { name, description, input_schema, strict } = tool;
+  if (!isPresent(name)) {
+    throw new ServiceError("missing_field", `${path}.name is required`, { param: `${path}.name` });
+  }
+  return {
+    name,
+    ...(isPresent(description) ? { description } : {}),
+    parameters: objectSchema(input_schema ?? {}, `${path}.input_schema`),
+    strict: strict ?? false,
+  };
+}
+
+function refuseDuplicates(custom: readonly SentTool[]): void {
+  const seen = new Set<string>();
+  for (const { tool, path } of custom) {
+    const name = tool.name ?? "";
+    if (seen.has(name))
+      throw invalid(`${path}.name ${shown(name)} is the name of an earlier tool`, `${path}.name`);
+    seen.add(name);
+  }
+}
+
+/** What the server may do by itself. */
+function hostedOf(
+  body: MessagesRequest,
+  sent: readonly SentTool[],
+): Pick<AgentRequest, "python" | "webSearch" | "shell"> {
+  const webSearch = searchOf(body, sent);
+  refuseContainer(body);
+  const skills = body.container?.skills ?? [];
+  const named = sent.some(({ tool, path }) => kindOf(tool, path) === "code_execution");
+  return {
+    python: named || body.enable_code_execution === true,
+    ...(webSearch === undefined ? {} : { webSearch }),
+    ...(skills.length === 0 ? {} : { shell: { skills: skills.map(skillOf) } }),
+  };
+}
+
+/** Containers of a vendor's cloud; ours belong to sessions. */
+function refuseContainer({ container }: MessagesRequest): void {
+  if (!isPresent(container?.id)) return;
+  const param = "container.id";
+  throw new ServiceError(
+    "unsupported_value",
+    `${param} is not supported; send session_id to go on with a session`,
+    {
+      param,
+    },
+  );
+}
+
+function isHosted({ python, webSearch, shell }: AgentRequest): boolean {
+  return python || webSearch !== undefined || shell !== undefined;
+}
+
+function searchOf(body: MessagesRequest, sent: readonly SentTool[]): WebSearch | undefined {
+  const [first, second] = sent.filter(({ tool, path }) => kindOf(tool, path) === "web_search");
+  const options = webSearchOptionsOf(body.web_search_options);
+  const other = options === undefined ? second?.path : "web_search_options";
+  if (first === undefined) return options;
+  if (other === undefined) return hostedSearch(first);
+  const message = `${other} and ${first.path} both set up the web search; send one of them`;
+  throw new ServiceError("contradictory_fields", message, { param: other });
+}
+
+function hostedSearch({ tool, path }: SentTool): WebSearch {
+  const { allowed_domains, blocked_domains, max_uses, user_location } = tool;
+  const filters = { allowed_domains: allowed_domains ?? null, blocked_domains: blocked_domains ?? null };
+  const location = placeOf(user_location ?? {});
+  return {
+    ...webSearchOf({ filters }, path),
+    ...(location === undefined ? {} : { location }),
+    ...(isPresent(max_uses) ? { usesMax: max_uses } : {}),
+  };
+}
+
+/** Digits of a version that are exact as a number. */
+const VERSION = /^[1-9]\d{0,14}$/;
+
+function skillOf({ skill_id: skillId, version }: SkillReference, index: number): CoreSkill {
+  const text = String(version ?? "latest");
+  if (text === "latest") return { skillId, version: "latest" };
+  if (VERSION.test(text)) return { skillId, version: Number(text) };
+  const param = `container.skills[${index}].version`;
+  throw invalid(`${param} must be "latest" or a whole number from 1; got ${shown(version)}`, param);
+}
+
+function choiceOf(body: MessagesRequest, tools: readonly ToolSpec[], hosted: boolean): ToolChoice {
+  const { type, name } = body.tool_choice ?? { type: "auto" };
+  switch (type) {
+    case "none":
+      return { type: "none" };
+    case "auto":
+      return { type: tools.length === 0 ? "none" : "auto" };
+    case "any":
+      if (tools.length > 0 || hosted) return { type: "required" };
+      throw invalid('tool_choice "any" needs at least one tool in tools', "tool_choice");
+    case "tool":
+      return { type: "named", names: [declared(name, tools)], required: true };
+    default:
+      return unreachable(type);
+  }
+}
+
+function declared(name: string | null | undefined, tools: readonly ToolSpec[]): string {
+  const param = "tool_choice.name";
+  if (!isPresent(name)) {
+    throw new ServiceError("missing_field", `${param} is required with the type "tool"`, { param });
+  }
+  if (tools.some((tool) => tool.name === name)) return name;
+  throw invalid(`${param} ${shown(name)} is not the name of a tool in tools that the client runs`, param);
+}
+
+function invalid(message: string, param: string): ServiceError {
+  return new ServiceError("invalid_request", message, { param });
+}

@@ -1,0 +1,93 @@
+// Output items while they are made. Pieces are joined once, when an item is complete, so the work for a token does not
+// grow with the answer.
+
+import type { TokenLogprob } from "../../core/run.ts";
+import { tokenLogprob } from "../shared/logprobs.ts";
+import type {
+  ContentPart,
+  FileCitation,
+  ItemStatus,
+  OutputItem,
+  OutputText,
+  ReasoningText,
+  ShellCallItem,
+  ShellOutputItem,
+} from "./output-items.ts";
+
+interface Draft {
+  readonly id: string;
+  /** Position in the output. */
+  readonly index: number;
+  /** Undefined for what the server did by itself. */
+  readonly choice: number | undefined;
+  status: ItemStatus;
+}
+
+interface TextDraft extends Draft {
+  readonly pieces: string[];
+}
+
+export interface MessageDraft extends TextDraft {
+  readonly kind: "message";
+  readonly tokens: TokenLogprob[];
+  readonly citations: FileCitation[];
+}
+
+export interface ReasoningDraft extends TextDraft {
+  readonly kind: "reasoning";
+}
+
+export interface CallDraft extends TextDraft {
+  readonly kind: "call";
+  readonly callId: string;
+  readonly name: string;
+}
+
+interface ShellDraft extends Draft {
+  readonly kind: "shell";
+  readonly item: ShellCallItem | ShellOutputItem;
+}
+
+/** What a model writes piece by piece. */
+export type WrittenDraft = MessageDraft | ReasoningDraft | CallDraft;
+export type ItemDraft = WrittenDraft | ShellDraft;
+
+/** All text so far. */
+export function textOf(draft: TextDraft): string {
+  return draft.pieces.join("");
+}
+
+/** The content part of a message or of reasoning as it stands. */
+export function partOf(draft: MessageDraft | ReasoningDraft, text = textOf(draft)): ContentPart {
+  return draft.kind === "message" ? outputText(draft, text) : { type: "reasoning_text", text };
+}
+
+function outputText(draft: MessageDraft, text: string): OutputText {
+  return {
+    type: "output_text",
+    text,
+    annotations: [...draft.citations],
+    logprobs: draft.tokens.map(tokenLogprob),
+  };
+}
+
+/** The item as it stands. `withContent`: false for a message or reasoning whose content part is not announced yet. */
+export function itemOf(draft: ItemDraft, withContent = true): OutputItem {
+  const { id, status } = draft;
+  switch (draft.kind) {
+    case "message": {
+      const content = withContent ? [outputText(draft, textOf(draft))] : [];
+      return { type: "message", id, status, role: "assistant", content };
+    }
+    case "reasoning": {
+      const content: ReasoningText[] = withContent ? [{ type: "reasoning_text", text: textOf(draft) }] : [];
+      return { type: "reasoning", id, status, summary: [], content };
+    }
+    case "call": {
+      const { callId, name } = draft;
+      return { type: "function_call", id, status, call_id: callId, name, arguments: textOf(draft) };
+    }
+    case "shell":
+      return { ...draft.item, status };
+  }
+}

@@ -1,0 +1,60 @@
+// What a response repeats of its request, with defaults filled in.
+
+import type { Conversation } from "../../core/agent.ts";
+import type { Thinking } from "../../core/run.ts";
+import type { ResponseEcho } from "./resource.ts";
+import type { ResponsesCreateRequest } from "./schema.ts";
+import type { HostedTool } from "./tools.ts";
+
+/** The repeated fields of a checked body. */
+export function echoOf(body: ResponsesCreateRequest, run: Conversation["run"]): ResponseEcho {
+  return {
+    instructions: body.instructions ?? null,
+    previous_response_id: body.previous_response_id ?? null,
+    max_output_tokens: run.maxTokens ?? null,
+    max_tool_calls: null,
+    parallel_tool_calls: true,
+    temperature: run.sampling.temperature,
+    top_p: run.sampling.topP,
+    presence_penalty: run.sampling.presencePenalty,
+    frequency_penalty: run.sampling.frequencyPenalty,
+    top_logprobs: run.logprobs?.top ?? 0,
+    tool_choice: body.tool_choice ?? "auto",
+    tools: (body.tools ?? []).map(toolEcho),
+    text: { format: formatEcho(body) },
+    reasoning: { effort: effortEcho(run.prompt.thinking), summary: body.reasoning?.summary ?? null },
+    truncation: body.truncation ?? "disabled",
+    store: body.store ?? true,
+    background: body.background ?? false,
+    service_tier: "default",
+    metadata: body.metadata ?? {},
+    user: body.user ?? null,
+    safety_identifier: body.safety_identifier ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+  };
+}
+
+/** Clients of this dialect know functions in their flat form alone, with all fields. */
+function toolEcho(tool: HostedTool): Record<string, unknown> {
+  if (tool.type !== "function") return { ...tool };
+  const { name, description, parameters, strict } = tool.function ?? tool;
+  return {
+    type: "function",
+    name,
+    description: description ?? null,
+    parameters: parameters ?? null,
+    strict: strict ?? false,
+  };
+}
+
+/** As clients of this dialect spell it. */
+function effortEcho({ enabled, effort }: Thinking): string | null {
+  return enabled ? (effort ?? null) : "none";
+}
+
+function formatEcho({ text, response_format: format }: ResponsesCreateRequest): Record<string, unknown> {
+  const flat = text?.format;
+  if (flat?.type === "json_schema") return { description: null, strict: false, ...flat };
+  if (format?.type !== "json_schema") return { type: "text" };
+  return { type: "json_schema", description: null, strict: false, ...format.json_schema };
+}

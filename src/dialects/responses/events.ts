@@ -1,0 +1,69 @@
+// The events of a streamed response, as clients see them. Besides them a stream has the agent events that all dialects share.
+
+import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { TokenLogprobBody } from "../shared/logprobs.ts";
+import { ContentPart, FileCitation, OutputItem } from "./output-items.ts";
+import { ResponseError, ResponseResource } from "./resource.ts";
+
+const response = { response: ResponseResource };
+const outputIndex = { output_index: Type.Integer({ minimum: 0, description: "Position in `output`." }) };
+const item = { ...outputIndex, item: OutputItem };
+const ofItem = { ...outputIndex, item_id: Type.String() };
+const ofPart = { ...ofItem, content_index: Type.Integer({ minimum: 0 }) };
+const ofCall = { ...ofItem, call_id: Type.String() };
+const delta = { delta: Type.String() };
+const param = { param: Type.Union([Type.String(), Type.Null()]) };
+const logprobs = { logprobs: Type.Array(TokenLogprobBody) };
+
+/** Fields of each event by its type, apart from `type` and `sequence_number`. */
+const FIELDS = {
+  "response.created": Type.Object(response),
+  "response.queued": Type.Object(response),
+  "response.in_progress": Type.Object(response),
+  "response.completed": Type.Object(response),
+  "response.incomplete": Type.Object(response),
+  "response.failed": Type.Object(response),
+  "response.output_item.added": Type.Object(item),
+  "response.output_item.done": Type.Object(item),
+  "response.content_part.added": Type.Object({ ...ofPart, part: ContentPart }),
+  "response.content_part.done": Type.Object({ ...ofPart, part: ContentPart }),
+  "response.output_text.delta": Type.Object({ ...ofPart, ...delta, ...logprobs }),
+  "response.output_text.done": Type.Object({ ...ofPart, text: Type.String(), ...logprobs }),
+  "response.output_text.annotation.added": Type.Object({
+    ...ofPart,
+    annotation_index: Type.Integer({ minimum: 0 }),
+    annotation: FileCitation,
+  }),
+  "response.reasoning_text.delta": Type.Object({ ...ofPart, ...delta }),
+  "response.reasoning_text.done": Type.Object({ ...ofPart, text: Type.String() }),
+  "response.function_call_arguments.delta": Type.Object({ ...ofCall, ...delta }),
+  "response.function_call_arguments.done": Type.Object({
+    ...ofCall,
+    name: Type.String(),
+    arguments: Type.String(),
+  }),
+  // Some clients read the fields of the event itself, others those of the object inside.
+  error: Type.Object({
+    code: Type.String(),
+    message: Type.String(),
+    ...param,
+    error: Type.Object({ ...ResponseError.properties, ...param }),
+  }),
+} as const;
+
+export type EventType = keyof typeof FIELDS;
+export type EventFields<T extends EventType> = Static<(typeof FIELDS)[T]>;
+
+const SCHEMAS: readonly (readonly [string, { readonly properties: TProperties }])[] = Object.entries(FIELDS);
+
+/** For the OpenAPI document: one `data:` line of a stream. */
+export const ResponsesStreamEvent: TSchema = Type.Union(
+  SCHEMAS.map(([type, { properties }]) =>
+    Type.Object({
+      type: Type.Literal(type),
+      sequence_number: Type.Integer({ minimum: 0, description: "From 0, without gaps." }),
+      ...properties,
+    }),
+  ),
+  { $id: "ResponsesStreamEvent", description: "`event:` of the frame repeats `type`." },
+);

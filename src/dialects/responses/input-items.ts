@@ -1,0 +1,156 @@
+// Input items: what a conversation is made of when a client sends it. Output items fit, so an answer can be sent back.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { ServiceError } from "../../core/error.ts";
+import { MESSAGES_MAX } from "../../core/limits.ts";
+import { isPresent, isRecord, orNull, shown } from "../shared/check.ts";
+
+const OPEN = { additionalProperties: true } as const;
+
+const id = orNull(Type.String({ description: "The item's own id, if it has one." }));
+const CallId = Type.String({ minLength: 1, description: "Ties an output to its call." });
+
+const TextContent = Type.Object(
+  {
+    type: Type.Union([Type.Literal("input_text"), Type.Literal("output_text"), Type.Literal("text")]),
+    text: Type.String(),
+  },
+  { $id: "InputText", ...OPEN },
+);
+
+const Refusal = Type.Object(
+  { type: Type.Literal("refusal"), refusal: Type.String() },
+  { $id: "InputRefusal", ...OPEN },
+);
+
+const InputFile = Type.Object(
+  {
+    type: Type.Literal("input_file"),
+    file_id: orNull(Type.String({ minLength: 1, description: "Id of an uploaded file." })),
+    file_data: orNull(Type.String({ minLength: 1, description: "The file as base64 or a data URL." })),
+    file_url: orNull(Type.String({ minLength: 1, description: "Where the server can fetch the file." })),
+    filename: orNull(Type.String({ description: "Name of the file that `file_data` holds." })),
+  },
+  { $id: "InputFile", description: "Exactly one of `file_id`, `file_data` and `file_url`.", ...OPEN },
+);
+export type InputFile = Static<typeof InputFile>;
+
+const MessageItem = Type.Object(
+  {
+    type: Type.Literal("message", { description: "May be left out." }),
+    id,
+    role: Type.Union([
+      Type.Literal("user"),
+      Type.Literal("assistant"),
+      Type.Literal("system"),
+      Type.Literal("developer"),
+    ]),
+    content: Type.Union([Type.String(), Type.Array(Type.Union([TextContent, Refusal, InputFile]))]),
+  },
+  { $id: "InputMessage", ...OPEN },
+);
+export type MessageItem = Static<typeof MessageItem>;
+
+const FunctionCall = Type.Object(
+  {
+    type: Type.Literal("function_call"),
+    id,
+    call_id: CallId,
+    name: Type.String({ minLength: 1 }),
+    arguments: Type.String({ description: "JSON text." }),
+  },
+  { $id: "InputFunctionCall", description: "A call that the model made earlier.", ...OPEN },
+);
+
+const FunctionOutput = Type.Object(
+  {
+    type: Type.Literal("function_call_output"),
+    id,
+    call_id: CallId,
+    output: Type.Union([Type.String(), Type.Array(TextContent)]),
+  },
+  { $id: "InputFunctionCallOutput", description: "What came of a call.", ...OPEN },
+);
+
+const texts = Type.Array(Type.Object({ text: Type.String() }, OPEN));
+const Reasoning = Type.Object(
+  {
+    type: Type.Literal("reasoning"),
+    id,
+    summary: orNull(texts),
+    content: orNull(texts),
+  },
+  { $id: "InputReasoning", description: "Reasoning of an earlier answer.", ...OPEN },
+);
+
+const ShellCall = Type.Object(
+  {
+    type: Type.Literal("shell_call"),
+    id,
+    call_id: CallId,
+    action: Type.Object({ commands: Type.Array(Type.String()) }, OPEN),
+  },
+  { $id: "InputShellCall", ...OPEN },
+);
+
+const ShellOutput = Type.Object(
+  {
+    type: Type.Literal("shell_call_output"),
+    id,
+    call_id: CallId,
+    output: Type.Array(Type.Object({}, OPEN)),
+  },
+  { $id: "InputShellCallOutput", ...OPEN },
+);
+
+const Reference = Type.Object(
+  { type: Type.Literal("item_reference"), id: Type.String({ minLength: 1 }) },
+  { $id: "ItemReference", description: "An item of a stored response.", ...OPEN },
+);
+
+const InputItem = Type.Union(
+  [MessageItem, FunctionCall, FunctionOutput, Reasoning, ShellCall, ShellOutput, Reference],
+  { $id: "InputItem", description: "A part of the conversation; `type` decides its shape." },
+);
+/** An item as it was sent. */
+export type SentItem = Static<typeof InputItem>;
+/** An item that is there itself. */
+export type InputItem = Exclude<SentItem, { readonly type: "item_reference" }>;
+
+export const ResponsesInput = Type.Union(
+  [Type.String(), Type.Array(InputItem, { minItems: 1, maxItems: MESSAGES_MAX })],
+  { $id: "ResponsesInput", description: "A string is one user message." },
+);
+
+/** Fills in the types that may be left out: of messages, and of bare references. Runs before the schema check. */
+export function withItemTypes(input: unknown): unknown {
+  return Array.isArray(input) ? input.map(withItemType) : input;
+}
+
+function withItemType(item: unknown): unknown {
+  if (!isRecord(item) || isPresent(item["type"])) return item;
+  if (isPresent(item["role"])) return { ...item, type: "message" };
+  return isPresent(item["id"]) ? { ...item, type: "item_reference" } : item;
+}
+
+/** Content that the dialect defines and that needs a model which this build does not have. */
+const MEDIA_PARTS = new Set<unknown>(["input_image", "input_audio", "input_video", "image_url"]);
+
+/** Throws `unsupported_capability` for images and the like. Runs before the schema check. */
+export function refuseMedia(input: unknown): void {
+  if (!Array.isArray(input)) return;
+  for (const [index, item] of input.entries()) {
+    if (!isRecord(item)) continue;
+    for (const key of ["content", "output"]) refuseMediaParts(item[key], `input[${index}].${key}`);
+  }
+}
+
+function refuseMediaParts(parts: unknown, path: string): void {
+  if (!Array.isArray(parts)) return;
+  for (const [index, part] of parts.entries()) {
+    if (!isRecord(part) || !MEDIA_PARTS.has(part["type"])) continue;
+    const param = `${path}[${index}]`;
+    const message = `${param} has the type ${shown(part["type"])}, which is not supported; send text or files`;
+    throw new ServiceError("unsupported_capability", message, { param });
+  }
+}

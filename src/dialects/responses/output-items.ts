@@ -1,0 +1,124 @@
+// What a response is made of: messages, reasoning, function calls, and shell calls that the server made. Items may be
+// sent back as input.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { TokenLogprobBody } from "../shared/logprobs.ts";
+
+const ItemStatus = Type.Union(
+  [Type.Literal("in_progress"), Type.Literal("completed"), Type.Literal("incomplete")],
+  { description: "`incomplete`: the answer ended before this item did." },
+);
+export type ItemStatus = Static<typeof ItemStatus>;
+
+const identity = {
+  id: Type.String({ description: "May be sent back in an `item_reference` while the response is stored." }),
+  status: ItemStatus,
+};
+
+export const FileCitation = Type.Object(
+  {
+    type: Type.Literal("container_file_citation"),
+    container_id: Type.String(),
+    file_id: Type.String(),
+    filename: Type.String(),
+    start_index: Type.Integer({ minimum: 0 }),
+    end_index: Type.Integer({ minimum: 0 }),
+  },
+  { $id: "ContainerFileCitation", description: "A file that a tool made for this answer." },
+);
+export type FileCitation = Static<typeof FileCitation>;
+
+const OutputText = Type.Object(
+  {
+    type: Type.Literal("output_text"),
+    text: Type.String(),
+    annotations: Type.Array(FileCitation),
+    logprobs: Type.Array(TokenLogprobBody, { description: "Empty unless asked for." }),
+  },
+  { $id: "OutputContent" },
+);
+export type OutputText = Static<typeof OutputText>;
+
+const ReasoningText = Type.Object(
+  { type: Type.Literal("reasoning_text"), text: Type.String() },
+  { $id: "ReasoningText" },
+);
+export type ReasoningText = Static<typeof ReasoningText>;
+
+/** A piece of an item's content. */
+export const ContentPart = Type.Union([OutputText, ReasoningText]);
+export type ContentPart = Static<typeof ContentPart>;
+
+const MessageItem = Type.Object(
+  {
+    type: Type.Literal("message"),
+    ...identity,
+    role: Type.Literal("assistant"),
+    content: Type.Array(OutputText),
+  },
+  { $id: "OutputMessage" },
+);
+
+const ReasoningItem = Type.Object(
+  {
+    type: Type.Literal("reasoning"),
+    ...identity,
+    summary: Type.Array(Type.Object({ type: Type.Literal("summary_text"), text: Type.String() }), {
+      description: "Always empty: the reasoning itself is in `content`.",
+    }),
+    content: Type.Array(ReasoningText),
+  },
+  { $id: "ReasoningItem" },
+);
+
+const FunctionCallItem = Type.Object(
+  {
+    type: Type.Literal("function_call"),
+    ...identity,
+    call_id: Type.String({ description: "What the answering `function_call_output` names." }),
+    name: Type.String(),
+    arguments: Type.String({ description: "JSON text." }),
+  },
+  { $id: "FunctionCallItem", description: "A call that the model wants made." },
+);
+
+const integerOrNull = Type.Union([Type.Integer(), Type.Null()]);
+
+const ShellCallItem = Type.Object(
+  {
+    type: Type.Literal("shell_call"),
+    ...identity,
+    call_id: Type.String(),
+    action: Type.Object({
+      commands: Type.Array(Type.String()),
+      timeout_ms: integerOrNull,
+      max_output_length: integerOrNull,
+    }),
+    environment: Type.Null(),
+  },
+  { $id: "ShellCallItem", description: "Commands that the server ran." },
+);
+export type ShellCallItem = Static<typeof ShellCallItem>;
+
+const ShellOutcome = Type.Union([
+  Type.Object({ type: Type.Literal("exit"), exit_code: Type.Integer() }),
+  Type.Object({ type: Type.Literal("timeout") }),
+]);
+
+const ShellOutputItem = Type.Object(
+  {
+    type: Type.Literal("shell_call_output"),
+    ...identity,
+    call_id: Type.String(),
+    max_output_length: integerOrNull,
+    output: Type.Array(Type.Object({ stdout: Type.String(), stderr: Type.String(), outcome: ShellOutcome })),
+  },
+  { $id: "ShellCallOutputItem", description: "What came of the commands." },
+);
+export type ShellOutputItem = Static<typeof ShellOutputItem>;
+
+export const OutputItem = Type.Union(
+  [MessageItem, ReasoningItem, FunctionCallItem, ShellCallItem, ShellOutputItem],
+  { $id: "OutputItem", description: "A part of the answer; `type` decides its shape." },
+);
+export type OutputItem = Static<typeof OutputItem>;

@@ -1,0 +1,180 @@
+// Body → Conversation. Pure: what was stored is asked for through a ResponseMemory.
+
+import type { AgentRequest, Conversation, InputMessage } from "../../core/agent.ts";
+import type { Constraint } from "../../core/constraint.ts";
+import { ServiceError } from "../../core/error.ts";
+import type { RunRequest } from "../../core/run.ts";
+import { refuseAdapter } from "../shared/adapter.ts";
+import { refuseForeignContainers, requestedFilesOf } from "../shared/agent.ts";
+import { checker, isPresent, shown } from "../shared/check.ts";
+import { constraintOf } from "../shared/constraint.ts";
+import { thinkingOf } from "../shared/reasoning.ts";
+import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
+import { toolUseOf } from "../shared/tools.ts";
+import { echoOf } from "./echo.ts";
+import { type InputItem, refuseMedia, type SentItem, withItemTypes } from "./input-items.ts";
+import { messagesOf } from "./messages.ts";
+import type { ResponseEcho } from "./resource.ts";
+import { ResponsesCreateRequest } from "./schema.ts";
+import { hostedToolsOf, refuseForeignShells, refuseHostedChoice } from "./tools.ts";
+import { refuseUnsupported } from "./unsupported.ts";
+
+/** What a stored response hands to the one that continues it. */
+export interface Past {
+  /** The whole conversation, its answer included, without instructions. */
+  readonly messages: readonly InputMessage[];
+  readonly sessionId?: string;
+}
+
+/** What is known of earlier responses. */
+export interface ResponseMemory {
+  /** Throws `response_not_found`, or `invalid_request` for one that is not finished. */
+  past(responseId: string): Past;
+  /** The item of this id in a stored response. */
+  item(itemId: string): InputItem | undefined;
+}
+
+/** What a body asks for, and how its answer is to be delivered. */
+export interface ResponsesCall extends Conversation {
+  readonly stream: boolean;
+  readonly background: boolean;
+  readonly store: boolean;
+  /** What the resource repeats. */
+  readonly echo: ResponseEcho;
+  /** What this request brought, references resolved. */
+  readonly input: readonly InputItem[];
+  /** The conversation up to the answer, without instructions. */
+  readonly messages: readonly InputMessage[];
+}
+
+const checkBody = checker(ResponsesCreateRequest);
+
+/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+export function parseResponsesRequest(
+  json: Readonly<Record<string, unknown>>,
+  memory: ResponseMemory,
+): ResponsesCall {
+  const body = checkedBody(json);
+  const store = body.store ?? true;
+  const background = body.background ?? false;
+  if (background && !store) {
+    const message = "background: true needs store: true, because its answer is fetched later";
+    throw new ServiceError("contradictory_fields", message, { param: "background" });
+  }
+  const hosted = hostedToolsOf(body.tools ?? []);
+  const withHosted = hosted.python || hosted.shell !== undefined || hosted.webSearch !== undefined;
+  const run = runOf(body, withHosted);
+  const past = isPresent(body.previous_response_id) ? memory.past(body.previous_response_id) : undefined;
+  const input = inputItems(body.input, memory);
+  const messages = [...(past?.messages ?? []), ...messagesOf(input)];
+  const agent: AgentRequest = {
+    ...hosted,
+    ...(past?.sessionId === undefined ? {} : { sessionId: past.sessionId }),
+    files: requestedFilesOf(body.files),
+    interactive: false, // this dialect has no event that asks for an approval
+  };
+  return {
+    run: { ...run, prompt: { ...run.prompt, messages: withInstructions(messages, body.instructions) } },
+    agent,
+    stream: body.stream ?? false,
+    background,
+    store,
+    echo: echoOf(body, run),
+    input,
+    messages,
+  };
+}
+
+function checkedBody(json: Readonly<Record<string, unknown>>): ResponsesCreateRequest {
+  refuseUnsupported(json);
+  refuseForeignContainers(json["tools"]);
+  refuseForeignShells(json["tools"]);
+  refuseHostedChoice(json["tool_choice"]);
+  const input = withItemTypes(json["input"]);
+  refuseMedia(input);
+  const body = checkBody({ ...json, input });
+  refuseAdapter(body);
+  return body;
+}
+
+/** Everything but the messages. */
+function runOf(body: ResponsesCreateRequest, withHosted: boolean): Conversation["run"] {
+  const { tools, choice } = toolUseOf(body, withHosted);
+  const maxTokens = maxOutputTokens(body);
+  const logprobs = logprobsOf(body);
+  const constraint = responseConstraint(body);
+  return {
+    model: body.model ?? "default",
+    prompt: {
+      type: "chat",
+      messages: [],
+      tools,
+      toolChoice: choice,
+      thinking: thinkingOf({ reasoning_effort: body.reasoning?.effort ?? null }, "reasoning.effort"),
+    },
+    sampling: samplingOf(body),
+    stop: stopOf(body.stop),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    choices: body.n ?? 1,
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...(constraint === undefined ? {} : { constraint }),
+    truncate: body.truncation === "auto",
+  };
+}
+
+/** Instructions are not inherited: each response has its own. */
+function withInstructions(
+  messages: readonly InputMessage[],
+  instructions: string | null | undefined,
+): readonly InputMessage[] {
+  if (!isPresent(instructions)) return messages;
+  return [{ role: "system", content: [{ type: "text", text: instructions }] }, ...messages];
+}
+
+function inputItems(input: string | readonly SentItem[], memory: ResponseMemory): readonly InputItem[] {
+  if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
+  return input.map((item, index) => {
+    if (item.type !== "item_reference") return item;
+    const found = memory.item(item.id);
+    if (found !== undefined) return found;
+    const param = `input[${index}].id`;
+    const message = `${param} ${shown(item.id)} is not an item of a stored response; send the item itself`;
+    throw new ServiceError("invalid_request", message, { param });
+  });
+}
+
+/** The token cap under any of its names; throws `contradictory_fields` when two differ. */
+function maxOutputTokens(body: ResponsesCreateRequest): number | undefined {
+  const given = (["max_output_tokens", "max_tokens", "max_completion_tokens"] as const).flatMap((name) => {
+    const cap = body[name];
+    return isPresent(cap) ? [{ name, cap }] : [];
+  });
+  const [first] = given;
+  if (first === undefined) return undefined;
+  const other = given.find(({ cap }) => cap !== first.cap);
+  if (other === undefined) return capTokens(first.cap);
+  const message = `${other.name} ${other.cap} contradicts ${first.name} ${first.cap}; they mean the same, send only one`;
+  throw new ServiceError("contradictory_fields", message, { param: other.name });
+}
+
+/** Any of three fields asks for log probabilities. */
+function logprobsOf(body: ResponsesCreateRequest): RunRequest["logprobs"] {
+  const top = body.top_logprobs ?? 0;
+  if (body.logprobs === false && top > 0) {
+    const message = "top_logprobs contradicts logprobs false; omit one of them";
+    throw new ServiceError("contradictory_fields", message, { param: "top_logprobs" });
+  }
+  const isAsked = body.logprobs === true || top > 0 || body.include?.includes("message.output_text.logprobs");
+  return isAsked === true ? { top } : undefined;
+}
+
+/** The constraint of `text.format`, `response_format` or `grammar`; throws `contradictory_fields` for two of them. */
+function responseConstraint(body: ResponsesCreateRequest): Constraint | undefined {
+  const constraint = constraintOf(body);
+  const format = body.text?.format;
+  if (format?.type !== "json_schema") return constraint;
+  if (constraint === undefined) return { type: "json_schema", schema: format.schema };
+  const other = isPresent(body.grammar) ? "grammar" : "response_format";
+  const message = `${other} contradicts text.format: each says what the answer must look like; send one of them`;
+  throw new ServiceError("contradictory_fields", message, { param: other });
+}

@@ -1,0 +1,144 @@
+// The response resource: what is answered, stored and streamed at the ends of a stream.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { type ErrorData, ServiceError } from "../../core/error.ts";
+import type { Usage } from "../../core/run.ts";
+import { OutputItem } from "./output-items.ts";
+
+const orNull = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(schema: T) =>
+  Type.Union([schema, Type.Null()]);
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const anyObject = Type.Record(Type.String(), Type.Unknown());
+
+const ResponseStatus = Type.Union(
+  [
+    Type.Literal("queued"),
+    Type.Literal("in_progress"),
+    Type.Literal("completed"),
+    Type.Literal("incomplete"),
+    Type.Literal("failed"),
+    Type.Literal("cancelled"),
+  ],
+  { $id: "ResponseStatus", description: "The last four are final." },
+);
+export type ResponseStatus = Static<typeof ResponseStatus>;
+
+export const ResponseError = Type.Object(
+  { code: Type.String(), message: Type.String(), type: Type.String() },
+  { $id: "ResponseError", description: "Why the response failed." },
+);
+export type ResponseError = Static<typeof ResponseError>;
+
+const IncompleteDetails = Type.Object(
+  {
+    reason: Type.Union([Type.Literal("max_output_tokens"), Type.Literal("interrupted")], {
+      description: "`interrupted`: it was cancelled.",
+    }),
+  },
+  { $id: "IncompleteDetails" },
+);
+
+const ResponseUsage = Type.Object(
+  {
+    input_tokens: count("Tokens of the prompt."),
+    input_tokens_details: Type.Object(
+      { cached_tokens: count("Prompt tokens taken from the prefix cache instead of computed.") },
+      { $id: "InputTokensDetails" },
+    ),
+    output_tokens: count("Generated tokens."),
+    output_tokens_details: Type.Object(
+      { reasoning_tokens: count("Generated tokens that were reasoning.") },
+      { $id: "OutputTokensDetails" },
+    ),
+    total_tokens: count("Sum of the two."),
+  },
+  { $id: "ResponseUsage" },
+);
+type ResponseUsage = Static<typeof ResponseUsage>;
+
+/** What a resource repeats of its request, with the defaults filled in. */
+const echoProperties = {
+  instructions: orNull(Type.String()),
+  previous_response_id: orNull(Type.String()),
+  max_output_tokens: orNull(Type.Integer()),
+  max_tool_calls: Type.Null(),
+  parallel_tool_calls: Type.Literal(true),
+  temperature: Type.Number(),
+  top_p: Type.Number(),
+  presence_penalty: Type.Number(),
+  frequency_penalty: Type.Number(),
+  top_logprobs: Type.Integer(),
+  tool_choice: Type.Union([Type.String(), anyObject], { description: "As it was sent." }),
+  tools: Type.Array(anyObject, { description: "As they were sent; functions in the flat form." }),
+  text: Type.Object({ format: anyObject }, { description: "What the answer looks like." }),
+  reasoning: Type.Object({ effort: orNull(Type.String()), summary: orNull(Type.String()) }),
+  truncation: Type.Union([Type.Literal("auto"), Type.Literal("disabled")]),
+  store: Type.Boolean(),
+  background: Type.Boolean(),
+  service_tier: Type.Literal("default"),
+  metadata: anyObject,
+  user: orNull(Type.String()),
+  safety_identifier: orNull(Type.String()),
+  prompt_cache_key: orNull(Type.String()),
+};
+const ResponseEcho = Type.Object(echoProperties);
+export type ResponseEcho = Static<typeof ResponseEcho>;
+
+export const ResponseResource = Type.Object(
+  {
+    id: Type.String({ description: "Send it as `previous_response_id` to go on from here." }),
+    object: Type.Literal("response"),
+    created_at: Type.Integer({ description: "Unix seconds." }),
+    completed_at: Type.Union([Type.Integer(), Type.Null()], {
+      description: "Unix seconds; null unless `status` is `completed`.",
+    }),
+    status: ResponseStatus,
+    error: Type.Union([ResponseError, Type.Null()]),
+    incomplete_details: Type.Union([IncompleteDetails, Type.Null()]),
+    model: Type.String({ description: "Id of the model that answered." }),
+    output: Type.Array(OutputItem),
+    usage: Type.Union([ResponseUsage, Type.Null()], { description: "Null until the answer is complete." }),
+    ...echoProperties,
+  },
+  { $id: "ResponseResource", description: "A response, whether it is finished or not." },
+);
+export type ResponseResource = Static<typeof ResponseResource>;
+
+/** What is known of a response before anything is generated. */
+export interface ResponseHead {
+  /** `resp_…` */
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  /** Id of the answering model. */
+  readonly model: string;
+  readonly echo: ResponseEcho;
+}
+
+/** Whether nothing more will happen to a response. */
+export function isFinal(status: ResponseStatus): boolean {
+  return status !== "queued" && status !== "in_progress";
+}
+
+/** The wire form of a run's counts. */
+export function usageBody(usage: Usage): ResponseUsage {
+  return {
+    input_tokens: usage.promptTokens,
+    input_tokens_details: { cached_tokens: usage.cachedTokens },
+    output_tokens: usage.completionTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    total_tokens: usage.promptTokens + usage.completionTokens,
+  };
+}
+
+/** The wire form of a failure inside a resource. */
+export function errorBody(error: ErrorData): ResponseError {
+  const { code, message, type } = ServiceError.fromData(error).toBody().error;
+  return { code, message, type };
+}
+
+/** Answer to the deletion of a stored response. */
+export const DeletedResponse = Type.Object(
+  { id: Type.String(), object: Type.Literal("response"), deleted: Type.Literal(true) },
+  { $id: "DeletedResponse" },
+);

@@ -1,0 +1,142 @@
+// The request of this dialect. The schema is the validator, the static type and the OpenAPI component of the same name.
+// Unknown fields are accepted everywhere.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { TOP_LOGPROBS_MAX } from "../../core/limits.ts";
+import { adapterProperties } from "../shared/adapter.ts";
+import { requestedFilesProperties } from "../shared/agent.ts";
+import { orNull } from "../shared/check.ts";
+import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
+import { jsonObject } from "../shared/json-object.ts";
+import {
+  choicesProperties,
+  maxTokensProperties,
+  samplingProperties,
+  stopProperties,
+} from "../shared/sampling.ts";
+import { toolChoiceProperties } from "../shared/tools.ts";
+import { ResponsesInput } from "./input-items.ts";
+import { toolsProperties } from "./tools.ts";
+
+const OPEN = { additionalProperties: true } as const;
+
+const TextFormat = Type.Union(
+  [
+    Type.Object({ type: Type.Literal("text") }, OPEN),
+    Type.Object(
+      {
+        type: Type.Literal("json_schema"),
+        name: Type.String({ minLength: 1, description: "For the client's own use." }),
+        schema: jsonObject("The JSON Schema that the answer must satisfy."),
+        strict: orNull(Type.Boolean({ description: "Without effect: every schema is enforced." })),
+      },
+      OPEN,
+    ),
+  ],
+  { $id: "TextFormat", description: "Plain text, or JSON that satisfies a schema." },
+);
+
+const TextConfig = Type.Object({ format: orNull(TextFormat) }, { $id: "TextConfig", ...OPEN });
+
+const ReasoningConfig = Type.Object(
+  {
+    effort: orNull(
+      Type.String({
+        description: "`off` (or `none`), `low`, `medium`, `high`, `xhigh`.",
+        examples: ["medium"],
+      }),
+    ),
+    summary: orNull(
+      Type.Union([Type.Literal("auto"), Type.Literal("concise"), Type.Literal("detailed")], {
+        description: "Without effect: the reasoning itself is shown.",
+      }),
+    ),
+  },
+  { $id: "ReasoningConfig", ...OPEN },
+);
+
+const IncludeOption = Type.Union(
+  [
+    Type.Literal("message.output_text.logprobs"),
+    Type.Literal("reasoning.encrypted_content"),
+    Type.Literal("file_search_call.results"),
+    Type.Literal("web_search_call.action.sources"),
+    Type.Literal("message.input_image.image_url"),
+    Type.Literal("computer_call_output.output.image_url"),
+    Type.Literal("code_interpreter_call.outputs"),
+  ],
+  { $id: "IncludeOption", description: "Only `message.output_text.logprobs` has an effect." },
+);
+
+const unused = (description: string) => Type.Optional(Type.Unknown({ description }));
+const label = (description: string) => orNull(Type.String({ description }));
+
+export const ResponsesCreateRequest = Type.Object(
+  {
+    model: orNull(Type.String({ description: "Model id; `default` or absent takes the default model." })),
+    input: ResponsesInput,
+    instructions: orNull(Type.String({ description: "A system message for this response alone." })),
+    previous_response_id: orNull(
+      Type.String({ minLength: 1, description: "Continues the conversation of this stored response." }),
+    ),
+    max_output_tokens: orNull(
+      Type.Integer({
+        minimum: 1,
+        description: "Most tokens to generate. Default: what the context allows.",
+      }),
+    ),
+    ...maxTokensProperties,
+    ...samplingProperties,
+    ...stopProperties,
+    ...choicesProperties,
+    ...toolsProperties,
+    ...toolChoiceProperties,
+    parallel_tool_calls: orNull(Type.Boolean({ description: "`false` is refused." })),
+    max_tool_calls: orNull(Type.Integer({ description: "Refused: the server's own setting caps rounds." })),
+    text: orNull(TextConfig),
+    ...responseFormatProperties,
+    ...grammarProperties,
+    reasoning: orNull(ReasoningConfig),
+    include: orNull(Type.Array(IncludeOption, { maxItems: 64 })),
+    logprobs: orNull(Type.Boolean({ description: "Report how likely each token of the text was." })),
+    top_logprobs: orNull(
+      Type.Integer({
+        minimum: 0,
+        maximum: TOP_LOGPROBS_MAX,
+        description: "Report so many alternatives a token too.",
+      }),
+    ),
+    truncation: orNull(
+      Type.Union([Type.Literal("auto"), Type.Literal("disabled")], {
+        description: "`auto` cuts a prompt that exceeds the context instead of answering with an error.",
+      }),
+    ),
+    stream: orNull(Type.Boolean({ description: "Send the answer as server-sent events while it is made." })),
+    store: orNull(Type.Boolean({ description: "Keep the response. Default true." })),
+    background: orNull(
+      Type.Boolean({ description: "Answer at once; the response goes on when the client leaves." }),
+    ),
+    metadata: orNull(jsonObject("Repeated in the response.")),
+    ...requestedFilesProperties,
+    ...adapterProperties,
+    user: label("Repeated in the response, without effect."),
+    safety_identifier: label("Repeated in the response, without effect."),
+    prompt_cache_key: label("Repeated in the response, without effect: prefixes are found by themselves."),
+    service_tier: unused("Accepted, without effect."),
+    stream_options: unused("Accepted, without effect."),
+  },
+  {
+    $id: "ResponsesCreateRequest",
+    description: "Body of a request for a response.",
+    ...OPEN,
+    examples: [
+      {
+        model: "default",
+        instructions: "You answer in one word.",
+        input: "What is the capital of France?",
+        max_output_tokens: 16,
+      },
+    ],
+  },
+);
+export type ResponsesCreateRequest = Static<typeof ResponsesCreateRequest>;

@@ -1,0 +1,161 @@
+// Tools of this dialect: functions, and the tools that the server runs.
+
+import { type Static, Type } from "@sinclair/typebox";
+import type { AgentRequest, SkillReference, WebSearch } from "../../core/agent.ts";
+import { ServiceError } from "../../core/error.ts";
+import { TOOLS_MAX } from "../../core/limits.ts";
+import { CodeInterpreterTool } from "../shared/agent.ts";
+import { isPresent, isRecord, orNull, shown } from "../shared/check.ts";
+import { FUNCTION_TOOLS } from "../shared/tools.ts";
+import { placeOf, placeProperties, webSearchOf, webSearchProperties } from "../shared/web-search.ts";
+
+const OPEN = { additionalProperties: true } as const;
+
+const WebSearchTool = Type.Object(
+  {
+    type: Type.Union([Type.Literal("web_search"), Type.Literal("web_search_preview")]),
+    ...webSearchProperties,
+    user_location: orNull(
+      Type.Object(
+        { type: Type.Literal("approximate"), ...placeProperties },
+        { $id: "HostedWebSearchUserLocation", ...OPEN },
+      ),
+    ),
+  },
+  { $id: "HostedWebSearchTool", description: "Lets the model search the web.", ...OPEN },
+);
+
+const ShellSkill = Type.Object(
+  {
+    type: Type.Literal("skill_reference"),
+    skill_id: Type.String({ minLength: 1 }),
+    version: orNull(
+      Type.Union([Type.Integer({ minimum: 1 }), Type.String({ description: "A number, or `latest`." })]),
+    ),
+  },
+  { $id: "HostedShellSkill", description: "An uploaded skill.", ...OPEN },
+);
+
+const ShellEnvironment = Type.Object(
+  { type: Type.Literal("container_auto"), skills: orNull(Type.Array(ShellSkill, { maxItems: TOOLS_MAX })) },
+  { $id: "HostedShellEnvironment", ...OPEN },
+);
+
+const ShellTool = Type.Object(
+  { type: Type.Literal("shell"), environment: orNull(ShellEnvironment) },
+  { $id: "HostedShellTool", description: "Lets the model run commands on the server.", ...OPEN },
+);
+
+const HostedTool = Type.Union([...FUNCTION_TOOLS, WebSearchTool, CodeInterpreterTool, ShellTool], {
+  $id: "HostedTool",
+  description: "A function that the model may call, or a tool that the server runs.",
+});
+export type HostedTool = Static<typeof HostedTool>;
+
+export const toolsProperties = { tools: orNull(Type.Array(HostedTool, { maxItems: TOOLS_MAX })) };
+
+/** What the hosted tools of a checked body let the server do. */
+export function hostedToolsOf(
+  tools: readonly HostedTool[],
+): Pick<AgentRequest, "python" | "shell" | "webSearch"> {
+  const searches = tools.flatMap((tool, index) =>
+    isWebSearch(tool) ? [searchOf(tool, `tools[${index}]`)] : [],
+  );
+  if (searches.length > 1) {
+    const message = "tools has more than one web search; send one";
+    throw new ServiceError("contradictory_fields", message, { param: "tools" });
+  }
+  const [webSearch] = searches;
+  const shells = tools.flatMap((tool, index) => (tool.type === "shell" ? [skillsOf(tool, index)] : []));
+  return {
+    python: tools.some(({ type }) => type === "code_interpreter"),
+    ...(shells.length === 0 ? {} : { shell: { skills: shells.flat() } }),
+    ...(webSearch === undefined ? {} : { webSearch }),
+  };
+}
+
+type WebSearchTool = Static<typeof WebSearchTool>;
+
+function isWebSearch(tool: HostedTool): tool is WebSearchTool {
+  return tool.type === "web_search" || tool.type === "web_search_preview";
+}
+
+function searchOf(tool: WebSearchTool, path: string): WebSearch {
+  const isPreview = tool.type === "web_search_preview";
+  if (isPreview) refuseOfPreview(tool, path);
+  const location = placeOf(tool.user_location ?? {});
+  // The preview's `external_web_access` is ignored. Spec: Responses, Restrictions.
+  const options = isPreview ? { ...tool, external_web_access: null } : tool;
+  return { ...webSearchOf(options, path), ...(location === undefined ? {} : { location }) };
+}
+
+function refuseOfPreview(tool: WebSearchTool, path: string): void {
+  const key = (["filters", "return_token_budget"] as const).find((name) => isPresent(tool[name]));
+  if (key === undefined) return;
+  const param = `${path}.${key}`;
+  const message = `${param} is not supported with web_search_preview; send the tool "web_search"`;
+  throw new ServiceError("unsupported_value", message, { param });
+}
+
+function skillsOf(tool: Static<typeof ShellTool>, index: number): readonly SkillReference[] {
+  return (tool.environment?.skills ?? []).map(({ skill_id: skillId, version }, position) => {
+    const path = `tools[${index}].environment.skills[${position}].version`;
+    return { skillId, version: versionOf(version ?? "latest", path) };
+  });
+}
+
+function versionOf(version: number | string, param: string): number | "latest" {
+  if (typeof version === "number" || version === "latest") return version;
+  if (/^[1-9][0-9]{0,8}$/.test(version)) return Number(version);
+  const message = `${param} must be a number or "latest"; got ${shown(version)}`;
+  throw new ServiceError("invalid_request", message, { param });
+}
+
+/**
+ * Throws `unsupported_value` for shells that are elsewhere, and for what only a vendor's containers have. Runs before
+ * the schema check, which would only say that such a thing is unknown.
+ */
+export function refuseForeignShells(tools: unknown): void {
+  if (!Array.isArray(tools)) return;
+  for (const [index, tool] of tools.entries()) {
+    if (!isRecord(tool) || tool["type"] !== "shell" || !isRecord(tool["environment"])) continue;
+    refuseForeignShell(tool["environment"], `tools[${index}].environment`);
+  }
+}
+
+function refuseForeignShell(environment: Readonly<Record<string, unknown>>, path: string): void {
+  const { type, skills } = environment;
+  if (type === "local" || type === "container_reference") {
+    throw unsupported(`${path}.type`, `must be "container_auto"; ${shown(type)} is not supported`);
+  }
+  const key = ["file_ids", "memory_limit", "network_policy"].find((name) => isPresent(environment[name]));
+  if (key !== undefined) throw unsupported(`${path}.${key}`, "is not supported; omit it");
+  if (!Array.isArray(skills)) return;
+  for (const [index, skill] of skills.entries()) {
+    if (!isRecord(skill) || skill["type"] === "skill_reference" || skill["type"] === undefined) continue;
+    const problem = `must be "skill_reference", which names an uploaded skill; got ${shown(skill["type"])}`;
+    throw unsupported(`${path}.skills[${index}].type`, problem);
+  }
+}
+
+const HOSTED_TYPES = new Set<unknown>(["code_interpreter", "shell", "web_search", "web_search_preview"]);
+
+/** Throws `unsupported_value` for a choice of, or among, tools that the server runs. Runs before the schema check. */
+export function refuseHostedChoice(choice: unknown): void {
+  if (!isRecord(choice)) return;
+  if (HOSTED_TYPES.has(choice["type"])) {
+    throw unsupported("tool_choice.type", 'cannot name a tool that the server runs; send "auto"');
+  }
+  const allowed = choice["tools"];
+  if (choice["type"] !== "allowed_tools" || !Array.isArray(allowed)) return;
+  const index = allowed.findIndex((tool) => isRecord(tool) && HOSTED_TYPES.has(tool["type"]));
+  if (index < 0) return;
+  throw unsupported(
+    `tool_choice.tools[${index}].type`,
+    'must be "function"; tools of the server cannot be filtered',
+  );
+}
+
+function unsupported(param: string, problem: string): ServiceError {
+  return new ServiceError("unsupported_value", `${param} ${problem}`, { param });
+}

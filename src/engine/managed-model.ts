@@ -1,0 +1,315 @@
+// A served model through its life: loaded when it is wanted, unloaded when told, when nobody uses it or when its place is
+// needed. A request never fails because its model comes or goes: it waits until the model is there, and a model goes only
+// when its requests have ended. At most one engine process of a model exists at any time.
+
+import { ServiceError } from "../core/error.ts";
+import { FAILED_LOAD_MS } from "../core/limits.ts";
+import type { ModelStatus } from "../core/model-info.ts";
+import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { EngineHost } from "../core/system.ts";
+import type { EngineClient } from "./client.ts";
+import type { Holder, Places } from "./places.ts";
+import type { EngineInfo, EngineOptions } from "./protocol.ts";
+
+export interface ManagedModelDeps {
+  /** Finds the model's file, downloading it where needed, and says how to run it. Throws with the reason. */
+  readonly prepare: (signal: AbortSignal) => Promise<EngineOptions>;
+  /** Throws with the reason when the memory that is free now cannot hold it. */
+  readonly checkMemory: (options: EngineOptions) => void;
+  readonly startEngine: (options: EngineOptions) => EngineClient;
+  readonly places: Places;
+  /** Requests that may wait for the model to be loaded. */
+  readonly queueMax: number;
+  /** Time without a request after which it is unloaded, milliseconds; absent: never. */
+  readonly idleMs?: number;
+  readonly log: (line: string) => void;
+}
+
+/** Somebody who wants the model loaded. */
+interface Waiter {
+  /** A command wants it loaded and no more; a request gets a lease, so that the model stays until it has ended. */
+  readonly isCommand: boolean;
+  readonly loaded: PromiseWithResolvers<EngineClient>;
+}
+
+type State =
+  | { readonly type: "unloaded" }
+  | { readonly type: "loading"; readonly done: Promise<void>; readonly abort: AbortController }
+  | { readonly type: "loaded"; readonly engine: EngineClient }
+  | { readonly type: "unloading"; readonly done: Promise<void> }
+  | { readonly type: "stopped" };
+
+export class ManagedModel implements Holder {
+  usedAt = 0;
+  /** What its engine found on the machine, once there was one. */
+  host: EngineHost | undefined;
+  private readonly deps: ManagedModelDeps;
+  private state: State = { type: "unloaded" };
+  private engine: EngineClient | undefined; // also while it is starting or ending
+  private running = 0;
+  private waiters: Waiter[] = [];
+  private ended = Promise.withResolvers<void>(); // a request has ended
+  private failure: { readonly at: number } | undefined; // the last load has failed
+  private idleTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(deps: ManagedModelDeps) {
+    this.deps = deps;
+  }
+
+  get status(): ModelStatus {
+    switch (this.state.type) {
+      case "loaded":
+        if (this.state.engine.state === "ready") return "loaded";
+        return this.state.engine.state === "loading" ? "reloading" : "unloaded";
+      case "loading":
+        return "reloading";
+      case "unloading":
+        return this.waiters.length > 0 ? "reloading" : "loaded";
+      case "unloaded":
+      case "stopped":
+        return "unloaded";
+    }
+  }
+
+  /** Whether the last try to load it has failed. */
+  get hasFailed(): boolean {
+    return this.failure !== undefined;
+  }
+
+  /** What the loaded model turned out to be; undefined while there is none. */
+  get info(): EngineInfo | undefined {
+    return this.engine?.info;
+  }
+
+  get isBusy(): boolean {
+    return this.running > 0;
+  }
+
+  /** Requests under way or waiting. */
+  get activeRuns(): number {
+    return this.running + this.waiters.filter(({ isCommand }) => !isCommand).length;
+  }
+
+  /** Runs a request; see EngineClient.generate. Loads the model where it is not. */
+  async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
+    let engine: EngineClient;
+    try {
+      engine = await this.acquire(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ServiceError)) throw error;
+      yield { type: "error", error: error.toData() };
+      return;
+    }
+    try {
+      yield* engine.generate(request, signal);
+    } finally {
+      this.release();
+    }
+  }
+
+  /** Embeds; see EngineClient.embed. Loads the model where it is not. */
+  async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
+    const engine = await this.acquire(signal);
+    try {
+      return await engine.embed(request, signal);
+    } finally {
+      this.release();
+    }
+  }
+
+  /** Loads it, or waits until it is loaded. Throws the reason why it can't be. */
+  async load(): Promise<EngineInfo> {
+    if (this.state.type === "loaded") return this.state.engine.ready();
+    this.failure = undefined; // a command tries at once
+    const waiter = this.enqueue(true);
+    return (await waiter.loaded.promise).ready();
+  }
+
+  /** Unloads it once running requests have ended; requests that come meanwhile wait, and load it again. */
+  async unload(): Promise<void> {
+    for (;;) {
+      const { state } = this;
+      switch (state.type) {
+        case "unloaded":
+        case "stopped":
+          this.failure = undefined;
+          return;
+        case "loading":
+          if (this.waiters.length === 0) state.abort.abort(new Error("it was unloaded"));
+          await state.done;
+          break;
+        case "loaded":
+          await this.startUnloading(state.engine);
+          return;
+        case "unloading":
+          await state.done;
+          return;
+      }
+    }
+  }
+
+  /** Loads it anew; requests that come meanwhile wait for it. Throws the reason why it can't be loaded. */
+  async reload(): Promise<EngineInfo> {
+    if (this.state.type !== "loaded") return this.load();
+    const waiter = this.enqueue(true); // so that it is loaded again when it is unloaded
+    void this.startUnloading(this.state.engine);
+    return (await waiter.loaded.promise).ready();
+  }
+
+  /** Ends it for good; running requests end with an error. */
+  async stop(): Promise<void> {
+    const { state } = this;
+    this.state = { type: "stopped" };
+    clearTimeout(this.idleTimer);
+    for (const { loaded } of this.takeWaiters()) loaded.reject(stopped());
+    if (state.type === "loading") state.abort.abort(stopped());
+    await this.engine?.stop();
+    if (state.type === "loading" || state.type === "unloading") await state.done;
+  }
+
+  /** The engine, with a lease that `release` gives back. */
+  private async acquire(signal: AbortSignal): Promise<EngineClient> {
+    signal.throwIfAborted();
+    if (this.state.type === "loaded") return this.lease(this.state.engine);
+    if (this.waiters.length >= this.deps.queueMax) {
+      const message = `${this.waiters.length} requests are already waiting for this model to be loaded. Try again soon.`;
+      throw new ServiceError("queue_full", message, { retryAfterSecs: 1 });
+    }
+    const waiter = this.enqueue(false);
+    const abort = (): void => {
+      const index = this.waiters.indexOf(waiter);
+      if (index < 0) return; // it has its lease already; the run itself ends
+      this.waiters.splice(index, 1);
+      waiter.loaded.reject(signal.reason);
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return await waiter.loaded.promise;
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  private enqueue(isCommand: boolean): Waiter {
+    const waiter: Waiter = { isCommand, loaded: Promise.withResolvers() };
+    if (this.state.type === "stopped") {
+      waiter.loaded.reject(stopped());
+    } else if (this.failure !== undefined && performance.now() - this.failure.at < FAILED_LOAD_MS) {
+      waiter.loaded.reject(failed());
+    } else {
+      this.waiters.push(waiter);
+      if (this.state.type === "unloaded") this.startLoading();
+    }
+    return waiter;
+  }
+
+  private takeWaiters(): readonly Waiter[] {
+    const waiters = this.waiters;
+    this.waiters = [];
+    return waiters;
+  }
+
+  private lease(engine: EngineClient): EngineClient {
+    this.running++;
+    clearTimeout(this.idleTimer);
+    return engine;
+  }
+
+  private release(): void {
+    this.running--;
+    this.usedAt = performance.now();
+    if (this.running > 0) return;
+    this.ended.resolve();
+    this.ended = Promise.withResolvers();
+    this.watchIdle();
+  }
+
+  private watchIdle(): void {
+    const { idleMs, log } = this.deps;
+    clearTimeout(this.idleTimer);
+    if (idleMs === undefined || this.state.type !== "loaded") return;
+    this.idleTimer = setTimeout(() => {
+      if (this.state.type !== "loaded" || this.running > 0) return;
+      log(`not used for ${idleMs / 1000} s; unloading it`);
+      void this.unload();
+    }, idleMs);
+  }
+
+  private startLoading(): void {
+    const abort = new AbortController();
+    this.state = { type: "loading", done: this.loadNow(abort.signal), abort };
+  }
+
+  private async loadNow(signal: AbortSignal): Promise<void> {
+    const { prepare, checkMemory, startEngine, places } = this.deps;
+    this.failure = undefined;
+    try {
+      const options = await prepare(signal);
+      await places.take(this, signal);
+      signal.throwIfAborted();
+      checkMemory(options);
+      this.engine = startEngine(options);
+      await this.engine.ready();
+      signal.throwIfAborted();
+      this.becomeLoaded(this.engine);
+    } catch (error) {
+      await this.engine?.stop();
+      this.engine = undefined;
+      places.release(this);
+      if (!signal.aborted) this.fail(error);
+      this.becomeUnloaded();
+    }
+  }
+
+  /** Whoever waits has its lease before anybody can ask the model to leave again. */
+  private becomeLoaded(engine: EngineClient): void {
+    this.state = { type: "loaded", engine };
+    this.host = engine.host;
+    this.usedAt = performance.now();
+    for (const { isCommand, loaded } of this.takeWaiters()) {
+      loaded.resolve(isCommand ? engine : this.lease(engine));
+    }
+    if (this.running === 0) this.watchIdle();
+  }
+
+  private fail(reason: unknown): void {
+    this.failure = { at: performance.now() };
+    const waiters = this.takeWaiters();
+    const isTold = waiters.some(({ isCommand }) => isCommand);
+    if (!isTold)
+      this.deps.log(`it could not be loaded: ${reason instanceof Error ? reason.message : String(reason)}`);
+    for (const { isCommand, loaded } of waiters) loaded.reject(isCommand ? reason : failed());
+  }
+
+  private startUnloading(engine: EngineClient): Promise<void> {
+    clearTimeout(this.idleTimer);
+    const done = this.unloadNow(engine);
+    this.state = { type: "unloading", done };
+    return done;
+  }
+
+  private async unloadNow(engine: EngineClient): Promise<void> {
+    while (this.running > 0) await this.ended.promise;
+    await engine.stop();
+    this.engine = undefined;
+    this.deps.places.release(this);
+    this.becomeUnloaded();
+  }
+
+  private becomeUnloaded(): void {
+    if (this.state.type === "stopped") return;
+    this.state = { type: "unloaded" };
+    if (this.waiters.length > 0) this.startLoading(); // they came while it was leaving
+  }
+}
+
+/** Why it does not load concerns the operator, who has it in the log; it may name files of the server. */
+function failed(): ServiceError {
+  const message = "The model could not be loaded. The server's log says why; it is tried again.";
+  return new ServiceError("model_unavailable", message, { retryAfterSecs: FAILED_LOAD_MS / 1000 });
+}
+
+function stopped(): ServiceError {
+  return new ServiceError("shutting_down", "The server was stopped before this request was finished.");
+}

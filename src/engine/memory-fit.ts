@@ -1,0 +1,132 @@
+// Estimates what a model will need before an engine is started for it, so that one that cannot fit is refused with advice
+// instead of driving the machine into swapping. The estimate is a lower bound: where the file does not tell enough, what
+// is unknown counts nothing, and what turns out too large only then is llama.cpp's to refuse.
+
+import { statSync } from "node:fs";
+import { cacheCells, cellBytes, type CacheShape } from "../core/cache-size.ts";
+import { ServiceError } from "../core/error.ts";
+import { arrayLength, type Field, int32Array, readGgufFile, textOf, unsigned, FIELD } from "../core/gguf.ts";
+import { partCount, partPath } from "../core/model-files.ts";
+import type { EngineOptions } from "./protocol.ts";
+
+/** Bytes by purpose. */
+export interface MemoryNeed {
+  readonly weights: number;
+  readonly cache: number;
+  /** Cells of the cache. */
+  readonly cells: number;
+  /** Buffers for one compute batch: logits and activations. */
+  readonly compute: number;
+}
+
+type Metadata = ReadonlyMap<string, Field>;
+
+const F32_BYTES = 4;
+
+/** What the model at `modelPath` needs at least under these options; undefined where its metadata cannot be read. */
+export function memoryNeed(
+  modelPath: string,
+  options: EngineOptions,
+  freeBytes: number,
+): MemoryNeed | undefined {
+  let metadata: Metadata;
+  try {
+    metadata = readGgufFile(modelPath);
+  } catch {
+    return undefined; // llama.cpp will say what is wrong with the file
+  }
+  const weights = weightBytes(modelPath);
+  const shape = cacheShape(metadata);
+  const isChosen =
+    options.cells !== undefined || options.cacheBytes !== undefined || options.cacheFraction !== undefined;
+  // A cache that nobody asked for shrinks to what is left.
+  const cells = cacheCells(options, shape, isChosen ? Math.max(0, freeBytes - weights) : 0);
+  return {
+    weights,
+    cells,
+    cache: cells * cellBytes(shape, options.cacheType),
+    compute: computeBytes(metadata, options),
+  };
+}
+
+/** Throws ServiceError(model_unavailable) with advice when the model needs more than `freeBytes`. */
+export function checkMemory(options: EngineOptions, freeBytes: number): void {
+  if (options.modelPath === undefined) return;
+  const need = memoryNeed(options.modelPath, options, freeBytes);
+  if (need === undefined) return;
+  const total = need.weights + need.cache + need.compute;
+  if (total <= freeBytes) return;
+  const parts = `weights ${gigabytes(need.weights)}, ${need.cells} cache cells ${gigabytes(need.cache)}, computing ${gigabytes(need.compute)}`;
+  throw new ServiceError(
+    "model_unavailable",
+    `the model needs about ${gigabytes(total)} of memory (${parts}), and ${gigabytes(freeBytes)} are free. ${advice(need, options)}`,
+  );
+}
+
+function advice(need: MemoryNeed, options: EngineOptions): string {
+  const ways = ["a smaller quantization of the model (quant)"];
+  if (need.cache > 0.1 * need.weights) {
+    ways.unshift("a smaller cache (context_len, memory_mb or memory_fraction)");
+    if (options.cacheType === "f16" || options.cacheType === "f32") ways.push('cache_type = "q8_0"');
+  }
+  if (need.compute > 0.1 * need.weights) ways.push(`a ubatch below ${options.ubatch}`);
+  ways.push("fewer models at once (max_loaded_models)");
+  return `Choose ${ways.join(", or ")}.`;
+}
+
+/** All parts of the file: what is not tensors in them is small beside these. */
+function weightBytes(modelPath: string): number {
+  let bytes = 0;
+  for (let part = 1; part <= partCount(modelPath); part++) {
+    bytes += statSync(partPath(modelPath, part), { throwIfNoEntry: false })?.size ?? 0;
+  }
+  return bytes;
+}
+
+/**
+ * What the cache keeps of a token, where all layers keep the same. Models that keep less (a window, a recurrent state,
+ * compressed keys) count as keeping nothing.
+ */
+function cacheShape(metadata: Metadata): CacheShape {
+  const of = forArchitecture(metadata);
+  const trainedContext = of("context_length") ?? 0;
+  const heads = of("attention.head_count");
+  const keepsLess = ["attention.sliding_window", "attention.kv_lora_rank", "ssm.state_size", "wkv.head_size"];
+  if (heads === undefined || keepsLess.some((key) => (of(key) ?? 0) > 0))
+    return { elements: 0, trainedContext };
+  const headDim = Math.floor((of("embedding_length") ?? 0) / Math.max(1, heads));
+  const perHead = (of("attention.key_length") ?? headDim) + (of("attention.value_length") ?? headDim);
+  return { elements: kvHeads(metadata, of, heads) * perHead, trainedContext };
+}
+
+/** Key-value heads of all layers together; a file may give one number for all or one a layer. */
+function kvHeads(metadata: Metadata, of: (key: string) => number | undefined, heads: number): number {
+  const field = metadata.get(`${architecture(metadata)}.attention.head_count_kv`);
+  if (field?.type === FIELD.array) return int32Array(field).reduce((sum, count) => sum + count, 0);
+  return (of("block_count") ?? 0) * (of("attention.head_count_kv") ?? heads);
+}
+
+function computeBytes(metadata: Metadata, { ubatch }: EngineOptions): number {
+  const of = forArchitecture(metadata);
+  const tokens = metadata.get("tokenizer.ggml.tokens");
+  const vocabulary = tokens?.type === FIELD.array ? arrayLength(tokens) : 0;
+  const width = vocabulary + (of("embedding_length") ?? 0) + (of("feed_forward_length") ?? 0);
+  return ubatch * width * F32_BYTES;
+}
+
+function forArchitecture(metadata: Metadata): (key: string) => number | undefined {
+  const name = architecture(metadata);
+  return (key) => {
+    const field = metadata.get(`${name}.${key}`);
+    return field === undefined ? undefined : unsigned(field);
+  };
+}
+
+function architecture(metadata: Metadata): string {
+  const field = metadata.get("general.architecture");
+  return (field === undefined ? undefined : textOf(field)) ?? "";
+}
+
+function gigabytes(bytes: number): string {
+  return bytes < 1e8 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}

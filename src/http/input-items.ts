@@ -1,0 +1,53 @@
+// One page of a response's input items.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { ServiceError } from "../core/error.ts";
+import { INPUT_ITEMS_PAGE_MAX } from "../core/limits.ts";
+import type { StoredItem } from "../responses/store.ts";
+
+const ITEMS_A_PAGE = 20;
+
+const itemId = Type.Union([Type.String(), Type.Null()]);
+
+export const InputItemList = Type.Object(
+  {
+    object: Type.Literal("list"),
+    data: Type.Array(Type.Record(Type.String(), Type.Unknown())),
+    first_id: itemId,
+    last_id: itemId,
+    has_more: Type.Boolean(),
+  },
+  { $id: "InputItemList" },
+);
+
+/** The page that a query asks for; the latest items first unless `order` says otherwise. */
+export function listInputItems(
+  items: readonly StoredItem[],
+  query: URLSearchParams,
+): Static<typeof InputItemList> {
+  const order = query.get("order") ?? "desc";
+  if (order !== "asc" && order !== "desc") throw invalid("order", "must be asc or desc");
+  const ordered = order === "asc" ? items : items.toReversed();
+  const after = query.get("after");
+  const begin = after === null ? 0 : ordered.findIndex(({ id }) => id === after) + 1;
+  if (after !== null && begin === 0) throw invalid("after", "must be the id of an item of this response");
+  const page = ordered.slice(begin, begin + limitOf(query.get("limit")));
+  return {
+    object: "list",
+    data: page.map((item) => ({ ...item })),
+    first_id: page[0]?.id ?? null,
+    last_id: page.at(-1)?.id ?? null,
+    has_more: begin + page.length < ordered.length,
+  };
+}
+
+function limitOf(text: string | null): number {
+  if (text === null) return ITEMS_A_PAGE;
+  const limit = Number(text);
+  if (/^[0-9]+$/.test(text) && limit >= 1 && limit <= INPUT_ITEMS_PAGE_MAX) return limit;
+  throw invalid("limit", `must be an integer from 1 to ${INPUT_ITEMS_PAGE_MAX}`);
+}
+
+function invalid(param: string, problem: string): ServiceError {
+  return new ServiceError("invalid_request", `${param} ${problem}`, { param });
+}

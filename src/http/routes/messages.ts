@@ -1,0 +1,71 @@
+// POST /v1/messages and POST /v1/messages/count_tokens: body → run → body, stream or count. Every step is someone else's
+// function. Headers that clients of this dialect send (versions, betas, keys) are not read.
+
+import { Elysia } from "elysia";
+import { KEEP_ALIVE_MS } from "../../core/limits.ts";
+import {
+  CountTokensResponse,
+  MessagesResponse,
+  MessagesStreamEvent,
+} from "../../dialects/messages/answer.ts";
+import { parseCountRequest, parseMessagesRequest } from "../../dialects/messages/request.ts";
+import { MessagesFold } from "../../dialects/messages/response.ts";
+import { MessagesRequest } from "../../dialects/messages/schema.ts";
+import { MessagesStream, PING_FRAME } from "../../dialects/messages/stream.ts";
+import { answerMeta } from "../answer.ts";
+import { readJsonObject } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+import { countPrompt, foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
+import { sseResponse } from "../sse.ts";
+
+/** Routes of the messages dialect. */
+export function messagesRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia()
+    .post("/v1/messages", ({ request }) => answerMessages(deps, request), {
+      parse: "none", // body.ts reads it
+      detail: {
+        operationId: "create_message",
+        tags: ["Generation"],
+        summary: "Continue a conversation, in the messages dialect",
+        requestBody: components.body(MessagesRequest),
+        responses: components.generationAnswers(MessagesResponse, MessagesStreamEvent),
+      },
+    })
+    .post("/v1/messages/count_tokens", ({ request }) => countTokens(deps, request), {
+      parse: "none",
+      detail: {
+        operationId: "count_message_tokens",
+        tags: ["Generation"],
+        summary: "Count the tokens of a messages request",
+        requestBody: components.body(MessagesRequest),
+        responses: components.answers("The count.", CountTokensResponse),
+      },
+    });
+}
+
+async function answerMessages(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const { run, agent, stream, view } = parseMessagesRequest(await readJsonObject(request));
+  const started = await startRun(deps.converse, { run, agent }, request.signal);
+  const meta = answerMeta(deps, run.model, "msg_");
+  if (stream) {
+    const encoder = new MessagesStream(meta, view);
+    return sseResponse(framesOf(started, encoder, deps.log), {
+      abort: started.abort,
+      keepAliveMs: deps.keepAliveMs ?? KEEP_ALIVE_MS,
+      idleFrame: PING_FRAME,
+    });
+  }
+  const fold = new MessagesFold(view);
+  await foldRun(started, fold);
+  return Response.json(fold.body(meta));
+}
+
+async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const conversation = parseCountRequest(await readJsonObject(request));
+  const started = await startRun(deps.converse, conversation, request.signal);
+  const body: CountTokensResponse = { input_tokens: await countPrompt(started) };
+  return Response.json(body);
+}

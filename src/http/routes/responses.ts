@@ -1,0 +1,194 @@
+// POST /v1/responses and what is done with stored responses. Every step is someone else's function.
+
+import { Elysia } from "elysia";
+import { ServiceError } from "../../core/error.ts";
+import { KEEP_ALIVE_MS } from "../../core/limits.ts";
+import { ResponsesStreamEvent } from "../../dialects/responses/events.ts";
+import {
+  parseResponsesRequest,
+  type ResponseMemory,
+  type ResponsesCall,
+} from "../../dialects/responses/request.ts";
+import { DeletedResponse, type ResponseHead, ResponseResource } from "../../dialects/responses/resource.ts";
+import { ResponseFold } from "../../dialects/responses/response.ts";
+import { ResponsesCreateRequest } from "../../dialects/responses/schema.ts";
+import { ResponseStream } from "../../dialects/responses/stream.ts";
+import { answerMeta } from "../answer.ts";
+import { readJsonObject } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import { toErrorData } from "../errors.ts";
+import { InputItemList, listInputItems } from "../input-items.ts";
+import type { ApiComponents } from "../openapi.ts";
+import { foldRun, framesOf, refuseWhileDraining, type StartedRun, startRun } from "../run.ts";
+import { sseResponse } from "../sse.ts";
+import type { AnswerEvent } from "../../core/agent.ts";
+
+const ONE = "/v1/responses/:response_id";
+const ID = { name: "response_id", in: "path", required: true, schema: { type: "string" } } as const;
+
+const query = (name: string, schema: object) => ({ name, in: "query", required: false, schema }) as const;
+const INTEGER = { type: "integer", minimum: 0 };
+
+/** Routes of the Responses dialect. */
+export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
+  const tags = ["Responses"];
+  return new Elysia()
+    .post("/v1/responses", ({ request }) => createResponse(deps, request), {
+      parse: "none", // body.ts reads it
+      detail: {
+        operationId: "create_response",
+        tags: ["Generation"],
+        summary: "Create a response",
+        requestBody: components.body(ResponsesCreateRequest),
+        responses: components.generationAnswers(ResponseResource, ResponsesStreamEvent),
+      },
+    })
+    .get(ONE, ({ params, request }) => fetchResponse(deps, params.response_id, request), {
+      detail: {
+        operationId: "get_response",
+        tags,
+        summary: "Fetch a stored response, or follow one that runs in the background",
+        parameters: [ID, query("stream", { type: "boolean" }), query("starting_after", INTEGER)],
+        responses: components.generationAnswers(ResponseResource, ResponsesStreamEvent),
+      },
+    })
+    .delete(ONE, ({ params }) => deleteResponse(deps, params.response_id), {
+      detail: {
+        operationId: "delete_response",
+        tags,
+        summary: "Delete a stored response",
+        parameters: [ID],
+        responses: components.answers("It is gone.", DeletedResponse),
+      },
+    })
+    .post(`${ONE}/cancel`, ({ params }) => Response.json(deps.background.cancel(params.response_id)), {
+      parse: "none", // there is nothing to read
+      detail: {
+        operationId: "cancel_response",
+        tags,
+        summary: "Cancel a background response that is not finished",
+        parameters: [ID],
+        responses: components.answers("The response as it ended.", ResponseResource),
+      },
+    })
+    .get(`${ONE}/input_items`, ({ params, request }) => inputItems(deps, params.response_id, request), {
+      detail: {
+        operationId: "list_response_input_items",
+        tags,
+        summary: "List what the request of a response brought",
+        parameters: [
+          ID,
+          query("limit", INTEGER),
+          query("order", { type: "string", enum: ["asc", "desc"] }),
+          query("after", { type: "string" }),
+        ],
+        responses: components.answers("The items, latest first.", InputItemList),
+      },
+    });
+}
+
+async function createResponse(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const memory: ResponseMemory = deps.responses;
+  const call = parseResponsesRequest(await readJsonObject(request), memory);
+  if (call.background) return startBackground(deps, call);
+  const started = await startRun(deps.converse, { run: call.run, agent: call.agent }, request.signal);
+  const options = { head: headOf(deps, call), choices: call.run.choices, clock: unixSeconds };
+  if (call.stream) return streamed(deps, call, started, new ResponseStream(options));
+  const fold = new ResponseFold(options);
+  await foldRun(started, fold);
+  if (call.store) deps.responses.keep(call, fold.builder);
+  return Response.json(fold.body());
+}
+
+function headOf(deps: HttpDeps, call: ResponsesCall): ResponseHead {
+  const { id, created, model } = answerMeta(deps, call.run.model, "resp_");
+  return { id, created, model, echo: call.echo };
+}
+
+function unixSeconds(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+function startBackground(deps: HttpDeps, call: ResponsesCall): Response {
+  const resource = deps.background.start(call, headOf(deps, call));
+  return call.stream ? followed(deps, resource.id, -1) : Response.json(resource);
+}
+
+/** The response is stored before its last frame is sent, so that a client may go on from it at once. */
+function streamed(
+  deps: HttpDeps,
+  call: ResponsesCall,
+  started: StartedRun<AnswerEvent>,
+  stream: ResponseStream,
+): Response {
+  const encoder = {
+    encode(event: AnswerEvent): string {
+      const frames = stream.encode(event);
+      if (call.store && frames !== "" && stream.builder.isFinal) keepOrLog(deps, call, stream);
+      return frames;
+    },
+  };
+  return sseResponse(framesOf(started, encoder, deps.log), {
+    abort: started.abort,
+    keepAliveMs: keepAliveMs(deps),
+  });
+}
+
+/** The answer has been given, so a failure to store it is no failure of the answer. */
+function keepOrLog(deps: HttpDeps, call: ResponsesCall, stream: ResponseStream): void {
+  try {
+    deps.responses.keep(call, stream.builder);
+  } catch (thrown) {
+    deps.log(`a response could not be stored: ${toErrorData(thrown, deps.log).message}`);
+  }
+}
+
+function keepAliveMs(deps: HttpDeps): number {
+  return deps.keepAliveMs ?? KEEP_ALIVE_MS;
+}
+
+function fetchResponse(deps: HttpDeps, id: string, request: Request): Response {
+  const resource = deps.background.running(id) ?? deps.responses.resource(id);
+  const { searchParams } = new URL(request.url);
+  if (!isSet(searchParams, "stream")) return Response.json(resource);
+  return followed(deps, id, startingAfter(searchParams.get("starting_after")));
+}
+
+function isSet(query: URLSearchParams, param: string): boolean {
+  const text = query.get(param);
+  if (text === null || text === "true" || text === "false") return text === "true";
+  throw new ServiceError("invalid_request", `${param} must be true or false`, { param });
+}
+
+/** −1, which is before the first event, unless a number is given. */
+function startingAfter(text: string | null): number {
+  if (text === null) return -1;
+  const after = Number(text);
+  if (/^[0-9]+$/.test(text) && Number.isSafeInteger(after)) return after;
+  const message = "starting_after must be the sequence number of an event: an integer, at least 0";
+  throw new ServiceError("invalid_request", message, { param: "starting_after" });
+}
+
+/** The stream of a background response. Its client's going away ends nothing but the reading. */
+function followed(deps: HttpDeps, id: string, after: number): Response {
+  const frames = deps.background.frames(id, after);
+  if (frames !== undefined) {
+    return sseResponse(frames, { abort: new AbortController(), keepAliveMs: keepAliveMs(deps) });
+  }
+  const message =
+    "stream: only a response that was created with background: true and stream: true can be streamed again, until " +
+    "later ones take its place; fetch it without stream";
+  throw new ServiceError("invalid_request", message, { param: "stream" });
+}
+
+function deleteResponse(deps: HttpDeps, id: string): Response {
+  if (deps.background.running(id) !== undefined) deps.background.cancel(id);
+  deps.background.forget(id);
+  deps.responses.delete(id);
+  return Response.json({ id, object: "response", deleted: true });
+}
+
+function inputItems(deps: HttpDeps, id: string, request: Request): Response {
+  return Response.json(listInputItems(deps.responses.input(id), new URL(request.url).searchParams));
+}

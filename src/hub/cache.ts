@@ -1,0 +1,186 @@
+// The hub's cache folder, in the layout that its own tools use:
+//
+//   models--OWNER--NAME/blobs/ETAG                    a file's content, named by its hash
+//   models--OWNER--NAME/snapshots/COMMIT/path/FILE    a link to it
+//   models--OWNER--NAME/refs/REVISION                 the commit that a branch or tag stood for
+//
+// @huggingface/hub has a reader of this layout, which fails for repositories without refs (downloads of a fixed commit)
+// and does not look into folders of a snapshot, where the parts of split files often are.
+
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { type HubId } from "../core/hub-id.ts";
+import { chooseModelFiles } from "../core/model-files.ts";
+
+const COMMIT = /^[0-9a-f]{40}$/;
+const MAIN = "main";
+
+/** A file of a downloaded snapshot. */
+export interface CachedFile {
+  readonly repo: string;
+  readonly commit: string;
+  /** Branches and tags that stood for the commit when it was downloaded. */
+  readonly refs: readonly string[];
+  /** Path within the repository. */
+  readonly path: string;
+  /** Absolute path of the link and of the content. */
+  readonly link: string;
+  readonly blob: string;
+  readonly bytes: number;
+  /** When the content was last read or written, milliseconds; as precise as the file system keeps it. */
+  readonly usedMs: number;
+}
+
+/** Folder of one repository. */
+export function repoFolder(cacheDir: string, repo: string): string {
+  return join(cacheDir, `models--${repo.replace("/", "--")}`);
+}
+
+/** Branch, tag or commit that is meant. */
+export function revisionOf({ revision }: HubId): string {
+  return revision ?? MAIN;
+}
+
+/** The commit that a revision stood for at the last download, if there was one. */
+export function cachedCommit(cacheDir: string, id: HubId): string | undefined {
+  const revision = revisionOf(id);
+  const folder = repoFolder(cacheDir, id.repo);
+  if (COMMIT.test(revision)) return revision;
+  try {
+    const commit = readFileSync(join(folder, "refs", revision), "utf8").trim();
+    return COMMIT.test(commit) ? commit : undefined;
+  } catch {
+    return undefined; // never downloaded
+  }
+}
+
+/** Files of a snapshot that are complete. */
+export function snapshotFiles(cacheDir: string, repo: string, commit: string): readonly string[] {
+  const folder = join(repoFolder(cacheDir, repo), "snapshots", commit);
+  if (!existsSync(folder)) return [];
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  const isFile = (path: string): boolean =>
+    statSync(join(folder, path), { throwIfNoEntry: false })?.isFile() ?? false;
+  return paths.filter(isFile).map((path) => path.replaceAll(sep, "/"));
+}
+
+/** Absolute path of a file of a snapshot. */
+export function snapshotPath(cacheDir: string, repo: string, commit: string, path: string): string {
+  return join(repoFolder(cacheDir, repo), "snapshots", commit, path);
+}
+
+/** Absolute path of a content. */
+export function blobPath(cacheDir: string, repo: string, etag: string): string {
+  return join(repoFolder(cacheDir, repo), "blobs", etag);
+}
+
+/** Makes a content visible as a file of a snapshot. */
+export function linkFile(link: string, blob: string): void {
+  mkdirSync(dirname(link), { recursive: true });
+  const target = relative(dirname(link), blob);
+  const aside = `${link}.${process.pid}`;
+  rmSync(aside, { force: true });
+  symlinkSync(target, aside);
+  renameSync(aside, link);
+}
+
+/** Notes what a branch or tag stands for. A commit needs no note. */
+export function writeRef(cacheDir: string, id: HubId, commit: string): void {
+  const revision = revisionOf(id);
+  if (revision === commit) return;
+  const file = join(repoFolder(cacheDir, id.repo), "refs", revision);
+  mkdirSync(dirname(file), { recursive: true });
+  const aside = `${file}.${process.pid}`;
+  writeFileSync(aside, commit);
+  renameSync(aside, file);
+}
+
+/** All GGUF files in the cache, by repository, commit and path. */
+export function listCache(cacheDir: string): readonly CachedFile[] {
+  if (!existsSync(cacheDir)) return [];
+  const folders = readdirSync(cacheDir).filter((name) => name.startsWith("models--"));
+  return folders
+    .sort()
+    .flatMap((name) => listRepo(cacheDir, name.slice("models--".length).replace("--", "/")));
+}
+
+function listRepo(cacheDir: string, repo: string): readonly CachedFile[] {
+  const folder = repoFolder(cacheDir, repo);
+  const snapshots = join(folder, "snapshots");
+  if (!existsSync(snapshots)) return [];
+  const refs = readRefs(join(folder, "refs"));
+  return readdirSync(snapshots).flatMap((commit) =>
+    snapshotFiles(cacheDir, repo, commit)
+      .filter((path) => /\.gguf$/i.test(path))
+      .sort()
+      .map((path) => {
+        const link = snapshotPath(cacheDir, repo, commit, path);
+        const { size, atimeMs, mtimeMs } = statSync(link);
+        const own = refs.filter((ref) => ref.commit === commit).map(({ name }) => name);
+        const usedMs = Math.max(atimeMs, mtimeMs);
+        return { repo, commit, refs: own, path, link, blob: realpathSync(link), bytes: size, usedMs };
+      }),
+  );
+}
+
+function readRefs(folder: string): readonly { readonly name: string; readonly commit: string }[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => {
+      const file = join(entry.parentPath, entry.name);
+      return { name: relative(folder, file), commit: readFileSync(file, "utf8").trim() };
+    });
+}
+
+/** What deleting did. */
+export interface Deleted {
+  readonly files: readonly CachedFile[];
+  /** Bytes of contents that no other snapshot uses. */
+  readonly freedBytes: number;
+}
+
+/**
+ * Deletes a whole repository, or, where the name says so, one revision or the files of one model. Nothing found: no
+ * files.
+ */
+export function deleteCached(cacheDir: string, id: HubId): Deleted {
+  const all = listRepo(cacheDir, id.repo);
+  const isWhole = id.revision === undefined && id.file === undefined && id.quant === undefined;
+  const files = isWhole ? all : all.filter((file) => isMeant(file, id, all));
+  if (isWhole) {
+    rmSync(repoFolder(cacheDir, id.repo), { recursive: true, force: true });
+    return { files, freedBytes: bytesOf(files) };
+  }
+  for (const { link } of files) rmSync(link, { force: true });
+  const kept = new Set(all.filter((file) => !files.includes(file)).map(({ blob }) => blob));
+  const freed = files.filter(({ blob }) => !kept.has(blob));
+  for (const { blob } of freed) rmSync(blob, { force: true });
+  return { files, freedBytes: bytesOf(freed) };
+}
+
+function isMeant(file: CachedFile, id: HubId, all: readonly CachedFile[]): boolean {
+  const { revision } = id;
+  if (revision !== undefined && file.commit !== revision && !file.refs.includes(revision)) return false;
+  if (id.file === undefined && id.quant === undefined) return true;
+  const paths = all.filter(({ commit }) => commit === file.commit).map(({ path }) => path);
+  const chosen = chooseModelFiles(paths, id);
+  return chosen.ok && chosen.parts.includes(file.path);
+}
+
+/** Bytes of different contents; two snapshots may share one. */
+function bytesOf(files: readonly CachedFile[]): number {
+  const sizes = new Map(files.map(({ blob, bytes }) => [blob, bytes]));
+  return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+}

@@ -1,0 +1,207 @@
+// Brings one content of the hub into a file: from where an earlier try has stopped, checked against its hash, and under
+// its final name only when it is complete. @huggingface/hub's own download starts from the beginning each time and checks
+// nothing.
+
+import { createHash, type Hash } from "node:crypto";
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import {
+  DOWNLOAD_REDIRECTS_MAX,
+  DOWNLOAD_RETRY_MS,
+  DOWNLOAD_RETRY_MS_MAX,
+  DOWNLOAD_STALL_MS,
+  DOWNLOAD_TRIES,
+} from "../core/limits.ts";
+import { HubError } from "./error.ts";
+
+/** What to download. */
+export interface Download {
+  readonly url: string;
+  /** Sent to the origin of `url` alone; others it redirects to have signed addresses. */
+  readonly token: string | undefined;
+  readonly bytes: number;
+  /** SHA-256 of the content, or SHA-1 as git computes it; in hexadecimal. */
+  readonly hash: string;
+  /** Where it belongs. Meanwhile it lies beside, with another ending. */
+  readonly file: string;
+}
+
+export interface DownloadOptions {
+  /** Told how many bytes of the file are there; also goes back, when a try has to start over. */
+  readonly onProgress: (bytes: number) => void;
+  /** What a refused request means. */
+  readonly refusal: (status: number) => HubError;
+  readonly signal?: AbortSignal | undefined;
+  /** First pause after a failure, milliseconds. */
+  readonly retryMs?: number | undefined;
+}
+
+/** A failure that another try may overcome. */
+class Interrupted extends Error {}
+
+/** Bytes read at once from what an earlier try has left. */
+const REREAD_BYTES = 1 << 20;
+
+/** Ends when the file is complete. Throws HubError, or the signal's reason; what has come so far is kept. */
+export async function download(what: Download, options: DownloadOptions): Promise<void> {
+  await mkdir(dirname(what.file), { recursive: true });
+  const file = await open(partial(what), constants.O_RDWR | constants.O_CREAT, 0o644);
+  try {
+    await tryUntilComplete(what, options, file);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(partial(what), what.file);
+}
+
+function partial({ file }: Download): string {
+  return `${file}.svc-partial`;
+}
+
+async function tryUntilComplete(what: Download, options: DownloadOptions, file: FileHandle): Promise<void> {
+  const firstPause = options.retryMs ?? DOWNLOAD_RETRY_MS;
+  for (let failures = 0, pause = firstPause; ;) {
+    const before = (await file.stat()).size;
+    try {
+      return await attempt(what, options, file);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      if (!(error instanceof Interrupted)) throw error;
+      const progressed = (await file.stat()).size > before;
+      failures = progressed ? 0 : failures + 1;
+      pause = progressed ? firstPause : Math.min(pause * 2, DOWNLOAD_RETRY_MS_MAX);
+      if (failures >= DOWNLOAD_TRIES) {
+        throw new HubError(
+          `the download broke off ${failures} times: ${error.message}. Start it again to go on.`,
+        );
+      }
+      await Bun.sleep(pause);
+    }
+  }
+}
+
+/** One try: what is there is hashed again, the rest is fetched, the whole is checked. */
+async function attempt(what: Download, options: DownloadOptions, file: FileHandle): Promise<void> {
+  const resumed = await resumable(what, file);
+  const hasher = newHasher(what);
+  await rehash(file, resumed, hasher);
+  options.onProgress(resumed);
+  const digest =
+    resumed < what.bytes ? await fetchRest(what, options, { file, resumed, hasher }) : hasher.digest("hex");
+  if (digest === what.hash) return;
+  await file.truncate(0);
+  // What an earlier try has left may be to blame; a content that came in one piece is not what was promised.
+  if (resumed > 0) throw new Interrupted("the content does not match its checksum");
+  throw new HubError(
+    "what the hub sent does not match its checksum, so it was thrown away. Try again later.",
+  );
+}
+
+/** Bytes of an earlier try that can be built on. */
+async function resumable({ bytes }: Download, file: FileHandle): Promise<number> {
+  const { size } = await file.stat();
+  if (size <= bytes) return size;
+  await file.truncate(0);
+  return 0;
+}
+
+interface Writing {
+  readonly file: FileHandle;
+  readonly resumed: number;
+  readonly hasher: Hash;
+}
+
+/** Appends what is missing. Returns the hash of the whole. */
+async function fetchRest(what: Download, options: DownloadOptions, writing: Writing): Promise<string> {
+  const stall = new AbortController();
+  const timer = setTimeout(() => stall.abort(new Interrupted("nothing came for a while")), DOWNLOAD_STALL_MS);
+  const { signal } = options;
+  const either = signal === undefined ? stall.signal : AbortSignal.any([signal, stall.signal]);
+  try {
+    const response = await request(what, options, writing.resumed, either);
+    let { hasher, resumed: at } = writing;
+    if (response.status !== 206 && at > 0) {
+      await writing.file.truncate(0); // the whole is sent again
+      [hasher, at] = [newHasher(what), 0];
+    }
+    for await (const chunk of response.body ?? []) {
+      timer.refresh();
+      if (at + chunk.byteLength > what.bytes)
+        throw new HubError("the hub sent more than it said the file has.");
+      await write(writing.file, chunk, at);
+      hasher.update(chunk);
+      at += chunk.byteLength;
+      options.onProgress(at);
+    }
+    if (at < what.bytes) throw new Interrupted("the connection ended early");
+    return hasher.digest("hex");
+  } catch (error) {
+    if (error instanceof HubError || error instanceof Interrupted) throw error;
+    throw stall.signal.aborted ? stall.signal.reason : new Interrupted(reasonOf(error), { cause: error });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Another try would not make a full disk any larger. */
+async function write(file: FileHandle, chunk: Uint8Array, at: number): Promise<void> {
+  try {
+    for (let done = 0; done < chunk.byteLength;) {
+      done += (await file.write(chunk, done, chunk.byteLength - done, at + done)).bytesWritten;
+    }
+  } catch (error) {
+    throw new HubError(`the file could not be written: ${reasonOf(error)}.`);
+  }
+}
+
+/** Follows redirects by hand, so that the token stays with the hub. */
+async function request(
+  what: Download,
+  { refusal }: DownloadOptions,
+  from: number,
+  signal: AbortSignal,
+): Promise<Response> {
+  let url = new URL(what.url);
+  const { origin } = url;
+  for (let hops = 0; hops <= DOWNLOAD_REDIRECTS_MAX; hops++) {
+    const headers = new Headers({ "accept-encoding": "identity" });
+    if (what.token !== undefined && url.origin === origin)
+      headers.set("authorization", `Bearer ${what.token}`);
+    if (from > 0) headers.set("range", `bytes=${from}-`);
+    const response = await fetch(url, { headers, signal, redirect: "manual" });
+    const location = response.headers.get("location");
+    if (response.status >= 300 && response.status < 400 && location !== null) {
+      await response.body?.cancel();
+      url = new URL(location, url);
+      continue;
+    }
+    const start = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "")?.[1];
+    if (response.status === 200 || (response.status === 206 && Number(start) === from)) return response;
+    await response.body?.cancel();
+    const isPassing = response.status >= 500 || [206, 408, 416, 425, 429].includes(response.status);
+    if (isPassing) throw new Interrupted(`the hub answered with status ${response.status}`);
+    throw refusal(response.status);
+  }
+  throw new HubError("the hub redirected the download in a circle.");
+}
+
+function newHasher({ hash, bytes }: Download): Hash {
+  // git hashes a header with the content; large files are named by the plain SHA-256.
+  return hash.length === 64 ? createHash("sha256") : createHash("sha1").update(`blob ${bytes}\0`);
+}
+
+async function rehash(file: FileHandle, bytes: number, hasher: Hash): Promise<void> {
+  const buffer = Buffer.alloc(Math.min(REREAD_BYTES, bytes));
+  for (let at = 0; at < bytes;) {
+    const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, bytes - at), at);
+    if (bytesRead === 0) throw new Interrupted("what was there has been cut");
+    hasher.update(buffer.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

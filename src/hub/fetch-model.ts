@@ -1,0 +1,145 @@
+// From a model's name on the hub to its file on this machine: out of the cache where it is complete, else downloaded.
+
+import { existsSync, mkdirSync, statfsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { formatRepo, type HubId } from "../core/hub-id.ts";
+import { chooseModelFiles, type Wanted } from "../core/model-files.ts";
+import {
+  blobPath,
+  cachedCommit,
+  linkFile,
+  repoFolder,
+  snapshotFiles,
+  snapshotPath,
+  writeRef,
+} from "./cache.ts";
+import { download } from "./download.ts";
+import { HubError } from "./error.ts";
+import { withLock } from "./lock.ts";
+import type { HubPlace } from "./place.ts";
+import { listRepository, refusal, type RepoFile, type RepoListing } from "./repository.ts";
+
+/** Of several files that of this type is taken when nothing was said, as llama.cpp's own tools do. */
+const USUAL_QUANT = "Q4_K_M";
+
+/** How far a download is, over all files of the model. */
+export interface Progress {
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface FetchOptions {
+  readonly place: HubPlace;
+  /** Read when it is needed. */
+  readonly token: () => string | undefined;
+  readonly onProgress: (progress: Progress) => void;
+  /** Sentences about what is going on. */
+  readonly log: (line: string) => void;
+  /** Ask the hub even where the cache has the model. */
+  readonly refresh?: boolean;
+  readonly signal?: AbortSignal | undefined;
+  /** First pause after a failed try, milliseconds. */
+  readonly retryMs?: number;
+}
+
+/** Absolute path of the model's file, the first one of a split model. Throws HubError. */
+export async function fetchModel(id: HubId, options: FetchOptions): Promise<string> {
+  const cached =
+    options.refresh === true && !options.place.offline ? undefined : findCached(id, options.place);
+  if (cached !== undefined) return cached;
+  const { place } = options;
+  if (place.offline) {
+    throw new HubError(
+      `${formatRepo(id)} is not in ${place.cacheDir}, and HF_HUB_OFFLINE forbids to download it.`,
+    );
+  }
+  const token = options.token();
+  const listing = await listRepository(place, id, token, options.signal);
+  const files = chooseFiles(id, listing);
+  await fetchFiles(id, { ...listing, files }, token, options);
+  for (const { path, hash } of files) {
+    const link = snapshotPath(place.cacheDir, id.repo, listing.commit, path);
+    linkFile(link, blobPath(place.cacheDir, id.repo, hash));
+  }
+  writeRef(place.cacheDir, id, listing.commit);
+  return snapshotPath(place.cacheDir, id.repo, listing.commit, files[0]?.path ?? "");
+}
+
+/** The model in the cache, if all of it is there. Uses no network. */
+function findCached(id: HubId, { cacheDir }: HubPlace): string | undefined {
+  const commit = cachedCommit(cacheDir, id);
+  if (commit === undefined) return undefined;
+  const chosen = chooseModelFiles(snapshotFiles(cacheDir, id.repo, commit), wantedOf(id), USUAL_QUANT);
+  return chosen.ok ? snapshotPath(cacheDir, id.repo, commit, chosen.parts[0] ?? "") : undefined;
+}
+
+function wantedOf({ file, quant }: HubId): Wanted {
+  return { ...(file === undefined ? {} : { file }), ...(quant === undefined ? {} : { quant }) };
+}
+
+function chooseFiles(id: HubId, { files }: RepoListing): readonly RepoFile[] {
+  const chosen = chooseModelFiles(
+    files.map(({ path }) => path),
+    wantedOf(id),
+    USUAL_QUANT,
+  );
+  if (!chosen.ok) throw new HubError(`${formatRepo(id)}: ${chosen.what}. ${chosen.fix}`);
+  return chosen.parts.flatMap((part) => files.filter(({ path }) => path === part));
+}
+
+async function fetchFiles(
+  id: HubId,
+  { commit, files }: RepoListing,
+  token: string | undefined,
+  options: FetchOptions,
+): Promise<void> {
+  const { place, log, signal, retryMs } = options;
+  const totalBytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  let doneBefore = 0;
+  for (const { path, bytes, hash } of files) {
+    const file = blobPath(place.cacheDir, id.repo, hash);
+    const steps = path.split("/").map(encodeURIComponent);
+    const url = [place.endpoint, id.repo, "resolve", commit, ...steps].join("/");
+    const fetchIt = async (): Promise<void> => {
+      if (existsSync(file)) return; // another process was faster
+      checkSpace(file, bytes, id, place);
+      await download(
+        { url, token, bytes, hash, file },
+        {
+          onProgress: (fileBytes) => options.onProgress({ doneBytes: doneBefore + fileBytes, totalBytes }),
+          refusal: (status) => refusal(status, id, place.endpoint, token !== undefined),
+          signal,
+          retryMs,
+        },
+      ).catch((error: unknown) => {
+        throw error instanceof HubError ? new HubError(`${formatRepo(id)}: ${error.message}`) : error;
+      });
+    };
+    if (!existsSync(file)) {
+      const lock = join(
+        place.cacheDir,
+        ".locks",
+        `models--${id.repo.replace("/", "--")}`,
+        `${hash}.svc-lock`,
+      );
+      const onWait = (): void => log(`${formatRepo(id)}: another process is downloading it; waiting`);
+      await withLock(lock, fetchIt, { onWait, signal });
+    }
+    doneBefore += bytes;
+    options.onProgress({ doneBytes: doneBefore, totalBytes });
+  }
+}
+
+/** Says it before hours of downloading instead of after. */
+function checkSpace(file: string, bytes: number, id: HubId, { cacheDir }: HubPlace): void {
+  const folder = repoFolder(cacheDir, id.repo);
+  mkdirSync(folder, { recursive: true });
+  const { bavail, bsize } = statfsSync(folder);
+  const there = statSync(`${file}.svc-partial`, { throwIfNoEntry: false })?.size ?? 0;
+  const free = bavail * bsize;
+  if (bytes - there <= free) return;
+  const megabytes = (count: number): string => `${Math.ceil(count / 1e6)} MB`;
+  throw new HubError(
+    `${formatRepo(id)} needs ${megabytes(bytes - there)} more, and ${cacheDir} has ${megabytes(free)} left. Make room, or name another folder with hf_cache.`,
+  );
+}

@@ -1,0 +1,59 @@
+// Keeps two processes from downloading the same content at the same time. A lock is a file that its holder touches again
+// and again; one that was not touched for a while belongs to a process that was killed.
+//
+// Should two ever hold it at once, after a suspended machine wakes, nothing breaks: both write the same bytes to the same
+// places, and the content is checked before it gets its name. Bun has no flock, and the npm packages for locks have not
+// been maintained for years.
+
+import { mkdirSync, openSync, closeSync, rmSync, statSync, utimesSync } from "node:fs";
+import { dirname } from "node:path";
+import { LOCK_BEAT_MS, LOCK_STALE_MS } from "../core/limits.ts";
+
+/**
+ * Works while holding the lock `file`, after waiting for whoever has it. `onWait` is told once when that is necessary.
+ * Rejects with the signal's reason when it is aborted meanwhile.
+ */
+export async function withLock<T>(
+  file: string,
+  work: () => Promise<T>,
+  { onWait, signal }: { readonly onWait?: () => void; readonly signal?: AbortSignal | undefined } = {},
+): Promise<T> {
+  mkdirSync(dirname(file), { recursive: true });
+  for (let told = false; !take(file); told = true) {
+    if (!told) onWait?.();
+    signal?.throwIfAborted();
+    if (isStale(file)) rmSync(file, { force: true });
+    else await Bun.sleep(LOCK_BEAT_MS);
+  }
+  const beat = setInterval(() => touch(file), LOCK_BEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(beat);
+    rmSync(file, { force: true });
+  }
+}
+
+function take(file: string): boolean {
+  try {
+    closeSync(openSync(file, "wx"));
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+function isStale(file: string): boolean {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  return stat !== undefined && Date.now() - stat.mtimeMs > LOCK_STALE_MS;
+}
+
+function touch(file: string): void {
+  try {
+    const now = new Date();
+    utimesSync(file, now, now);
+  } catch {
+    // somebody took it for abandoned; see above
+  }
+}

@@ -1,0 +1,112 @@
+// Asks the hub what a repository holds. The requests and the paging are @huggingface/hub's; it gets a fetch of ours, since
+// it accepts only tokens of one form, and because the token is for the hub's own address alone.
+
+import { HubApiError, listFiles, modelInfo } from "@huggingface/hub";
+import { type HubId, formatRepo } from "../core/hub-id.ts";
+import { HUB_ANSWER_MS } from "../core/limits.ts";
+import { revisionOf } from "./cache.ts";
+import { HubError } from "./error.ts";
+import type { HubPlace } from "./place.ts";
+
+/** A file of a repository. */
+export interface RepoFile {
+  readonly path: string;
+  readonly bytes: number;
+  /** Names the content: SHA-256, or for small files SHA-1 as git computes it; in hexadecimal. */
+  readonly hash: string;
+}
+
+export interface RepoListing {
+  /** The commit that the revision stands for now. */
+  readonly commit: string;
+  readonly files: readonly RepoFile[];
+}
+
+const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** The files of a revision. Throws HubError with a sentence for the operator. */
+export async function listRepository(
+  { endpoint }: HubPlace,
+  id: HubId,
+  token: string | undefined,
+  signal?: AbortSignal,
+): Promise<RepoListing> {
+  const access = { hubUrl: endpoint, fetch: hubFetch(endpoint, token, signal) };
+  try {
+    const info = await modelInfo({
+      name: id.repo,
+      revision: revisionOf(id),
+      additionalFields: ["sha"],
+      ...access,
+    });
+    const commit = info.sha;
+    const files: RepoFile[] = [];
+    const repo = { type: "model", name: id.repo } as const;
+    for await (const entry of listFiles({ repo, revision: commit, recursive: true, ...access })) {
+      const hash = entry.lfs?.oid ?? entry.oid ?? "";
+      if (entry.type !== "file" || !isSafe(entry.path) || !HASH.test(hash)) continue;
+      files.push({ path: entry.path, bytes: entry.size, hash });
+    }
+    if (!/^[0-9a-f]{40}$/.test(commit))
+      throw new HubError(`${endpoint} did not say which commit ${id.repo} is at.`);
+    return { commit, files };
+  } catch (error) {
+    if (error instanceof HubError || signal?.aborted === true) throw error;
+    throw explain(error, id, endpoint, token !== undefined);
+  }
+}
+
+/** What a refused request means and what to do. */
+export function refusal(status: number, id: HubId, endpoint: string, hasToken: boolean): HubError {
+  const name = formatRepo(id);
+  const login = hasToken
+    ? "The token that was sent does not allow it."
+    : "No token was sent; store one with `svc login`, or see token_source.";
+  if (status === 401 && !hasToken) {
+    return new HubError(`${name}: ${endpoint} has no such public repository, or it wants a token. ${login}`);
+  }
+  if (status === 401 || status === 403) {
+    return new HubError(
+      `${name}: access is restricted. Ask for it at ${endpoint}/${id.repo} with the account of your token. ${login}`,
+    );
+  }
+  if (status === 404) {
+    return new HubError(
+      `${name}: ${endpoint} has no such repository or revision, and there is no such folder here.`,
+    );
+  }
+  return new HubError(`${name}: ${endpoint} answered with status ${status}. Try again later.`);
+}
+
+function explain(error: unknown, id: HubId, endpoint: string, hasToken: boolean): HubError {
+  if (error instanceof HubApiError) return refusal(error.statusCode, id, endpoint, hasToken);
+  const reason = error instanceof Error ? error.message : String(error);
+  return new HubError(`${formatRepo(id)}: ${endpoint} could not be asked: ${reason}.`);
+}
+
+/** Adds the token to requests to the hub itself, and bounds how long an answer may take. */
+function hubFetch(endpoint: string, token: string | undefined, signal: AbortSignal | undefined) {
+  const origin = new URL(endpoint).origin;
+  const send = (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers(init.headers);
+    const url = input instanceof Request ? input.url : String(input);
+    if (token !== undefined && new URL(url).origin === origin)
+      headers.set("authorization", `Bearer ${token}`);
+    const limit = AbortSignal.timeout(HUB_ANSWER_MS);
+    return fetch(input, {
+      ...init,
+      headers,
+      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+    });
+  };
+  return Object.assign(send, { preconnect: fetch.preconnect });
+}
+
+/** Paths come from the repository and are joined to a folder of ours. */
+function isSafe(path: string): boolean {
+  return (
+    !path.startsWith("/") &&
+    !path.includes("\\") &&
+    !path.split("/").some((step) => step === ".." || step === "")
+  );
+}

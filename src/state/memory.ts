@@ -1,0 +1,129 @@
+// State in memory: gone with the process. What a server has unless it is told otherwise.
+
+import { assert } from "../core/assert.ts";
+import type { Clock, Records, RecordsOptions, State } from "../core/state.ts";
+import { bodyTooLarge, hasEnded, type Stamps, stateFull } from "./rules.ts";
+
+/** An empty State. */
+export function memoryState(clock: Clock = Date.now): State {
+  const sets = new Map<string, { sweep(): void }>();
+  return {
+    records<T>(name: string, options: RecordsOptions<T>): Records<T> {
+      assert(!sets.has(name), `the set ${name} is asked for once`);
+      const records = new MemoryRecords(options, clock);
+      sets.set(name, records);
+      return records;
+    },
+    sweep() {
+      for (const set of sets.values()) set.sweep();
+    },
+    close: () => sets.clear(),
+  };
+}
+
+interface Entry<T> extends Stamps {
+  readonly value: T;
+  readonly body?: Uint8Array;
+}
+
+class MemoryRecords<T> implements Records<T> {
+  /** Oldest first: a Map keeps the order in which its keys came. */
+  private readonly entries = new Map<string, Entry<T>>();
+  private readonly options: RecordsOptions<T>;
+  private readonly clock: Clock;
+  private bodyBytes = 0;
+
+  constructor(options: RecordsOptions<T>, clock: Clock) {
+    this.options = options;
+    this.clock = clock;
+  }
+
+  get(id: string): T | undefined {
+    return this.living(id)?.value;
+  }
+
+  put(id: string, value: T, body?: Uint8Array): void {
+    const bytesMax = this.options.bodyBytesMax ?? 0;
+    if (body !== undefined && body.byteLength > bytesMax) throw bodyTooLarge(bytesMax);
+    const old = this.living(id);
+    if (old === undefined) this.makeRoom();
+    const putMs = this.clock();
+    const kept = body ?? old?.body;
+    const entry = {
+      value,
+      createdMs: old?.createdMs ?? putMs,
+      putMs,
+      ...(kept === undefined ? {} : { body: kept }),
+    };
+    if (this.options.life.type === "idle") this.remove(id); // so that it comes back as the youngest
+    this.replace(id, entry);
+    this.elideBodies(id);
+  }
+
+  body(id: string): Uint8Array | undefined {
+    return this.living(id)?.body;
+  }
+
+  hasBody(id: string): boolean {
+    return this.body(id) !== undefined;
+  }
+
+  delete(id: string): boolean {
+    const existed = this.living(id) !== undefined;
+    this.remove(id);
+    return existed;
+  }
+
+  list(): readonly T[] {
+    this.sweep();
+    return [...this.entries.values()].map(({ value }) => value);
+  }
+
+  sweep(): void {
+    for (const id of this.entries.keys()) this.living(id);
+  }
+
+  /** The entry, unless it has expired; then it is gone. */
+  private living(id: string): Entry<T> | undefined {
+    const entry = this.entries.get(id);
+    if (entry === undefined || !hasEnded(entry, this.options.life, this.clock())) return entry;
+    this.remove(id);
+    return undefined;
+  }
+
+  private makeRoom(): void {
+    if (this.entries.size < this.options.capacity) return;
+    this.sweep();
+    if (this.entries.size < this.options.capacity) return;
+    const { mayGo } = this.options;
+    for (const [id, { value }] of this.entries) {
+      if (mayGo === undefined || mayGo(value)) return this.remove(id);
+    }
+    throw stateFull();
+  }
+
+  /** Drops the oldest bodies that are too much, but never the one just put. */
+  private elideBodies(youngest: string): void {
+    const bytesMax = this.options.bodyBytesMax ?? 0;
+    if (this.bodyBytes <= bytesMax) return;
+    for (const [id, { body: _, ...rest }] of this.entries) {
+      if (this.bodyBytes <= bytesMax) return;
+      if (id !== youngest) this.replace(id, rest);
+    }
+  }
+
+  /** Keeps the place of an entry that is there. */
+  private replace(id: string, entry: Entry<T>): void {
+    this.bodyBytes += bytesOf(entry) - bytesOf(this.entries.get(id));
+    this.entries.set(id, entry);
+  }
+
+  private remove(id: string): void {
+    this.bodyBytes -= bytesOf(this.entries.get(id));
+    this.entries.delete(id);
+  }
+}
+
+function bytesOf(entry: Entry<unknown> | undefined): number {
+  return entry?.body?.byteLength ?? 0;
+}

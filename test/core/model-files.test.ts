@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import { chooseModelFiles, partCount, partPath, quantOf, type Wanted } from "../../src/core/model-files.ts";
+
+const REPO = [
+  "README.md",
+  "mmproj-model-f16.gguf",
+  "imatrix.gguf",
+  "model-Q4_0.gguf",
+  "model-Q4_K_M.gguf",
+  "model-Q8_0.gguf",
+  "Q6_K/model-Q6_K-00001-of-00002.gguf",
+  "Q6_K/model-Q6_K-00002-of-00002.gguf",
+  "BF16/model-BF16-00002-of-00003.gguf",
+];
+
+test.each<[Wanted, readonly string[]]>([
+  [{ quant: "4" }, ["model-Q4_K_M.gguf"]],
+  [{ quant: "q4_0" }, ["model-Q4_0.gguf"]],
+  [{ quant: "8" }, ["model-Q8_0.gguf"]],
+  [{ quant: "6" }, ["Q6_K/model-Q6_K-00001-of-00002.gguf", "Q6_K/model-Q6_K-00002-of-00002.gguf"]],
+  [{ file: "model-Q8_0.gguf" }, ["model-Q8_0.gguf"]],
+  [
+    { file: "model-Q6_K-00002-of-00002.gguf" },
+    ["Q6_K/model-Q6_K-00001-of-00002.gguf", "Q6_K/model-Q6_K-00002-of-00002.gguf"],
+  ],
+  [{}, ["model-Q4_K_M.gguf"]],
+])("%j of a repository", (wanted, parts) => {
+  expect(chooseModelFiles(REPO, wanted, "Q4_K_M")).toEqual({ ok: true, parts });
+});
+
+test.each<[readonly string[], Wanted, string]>([
+  [["README.md", "model.safetensors"], {}, "there is no GGUF file in it"],
+  [REPO, {}, "it holds 5 models that fit"],
+  [REPO, { quant: "5" }, "no file in it has the quantization 5"],
+  [REPO, { file: "absent.gguf" }, "there is no file absent.gguf in it"],
+  [REPO, { quant: "BF16" }, "1 of the 3 parts of BF16/model-BF16-00002-of-00003.gguf are there"],
+  [["a-Q8_0.gguf", "b-Q8_0.gguf"], { quant: "8" }, "it holds 2 models that fit"],
+])("%j, %j: %s", (paths, wanted, what) => {
+  expect(chooseModelFiles(paths, wanted)).toMatchObject({ ok: false, what });
+});
+
+test("the only model needs no choice, whatever it is called", () => {
+  expect(chooseModelFiles(["x.gguf", "mmproj-x.gguf"], {})).toEqual({ ok: true, parts: ["x.gguf"] });
+});
+
+test.each([
+  ["Qwen3-0.6B-Q4_K_M.gguf", "Q4_K_M"],
+  ["model.q8_0.gguf", "Q8_0"],
+  ["x-UD-IQ2_XXS.gguf", "IQ2_XXS"],
+  ["gpt-MXFP4.gguf", "MXFP4"],
+  ["a/b-BF16-00001-of-00002.gguf", "BF16"],
+  ["Q4_K_M/plain.gguf", undefined],
+  ["Qwen2.gguf", undefined],
+])("the quantization of %s is %p", (path, quant) => {
+  expect(quantOf(path)).toBe(quant);
+});
+
+test("parts of split files", () => {
+  expect(partCount("a-00002-of-00012.gguf")).toBe(12);
+  expect(partCount("a.gguf")).toBe(1);
+  expect(partPath("d/a-00002-of-00012.gguf", 10)).toBe("d/a-00010-of-00012.gguf");
+  expect(partPath("a.gguf", 1)).toBe("a.gguf");
+});

@@ -1,0 +1,106 @@
+// What holds for every generation dialect: the same runs through all of them.
+
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { canTell, type Dialect, DIALECTS } from "../helpers/dialects.ts";
+import { FINISH, text } from "../helpers/run-events.ts";
+import { anyRun, type Script, type ScriptName, SCRIPTS } from "../helpers/scripts.ts";
+import { parseSse } from "../helpers/sse.ts";
+
+const ALL = Object.entries<Script>(SCRIPTS);
+
+describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialect]))("%s", (_, dialect) => {
+  const scripts = ALL.filter(([, { needs }]) => canTell(dialect, needs));
+  const whole = scripts.filter(([name]) => name !== "failed");
+  const said = (name: ScriptName) => dialect.said(dialect.body(SCRIPTS[name]));
+
+  test.each(whole)("the stream adds up to the body: %s", (__, asked) => {
+    const body = dialect.body(asked);
+    expect(dialect.folded(dialect.stream(asked), asked)).toEqual(body);
+    expect(JSON.parse(JSON.stringify(body))).toEqual(body); // nothing in it is lost on the way
+  });
+
+  test("the stream of any run adds up to its body", () => {
+    fc.assert(
+      fc.property(anyRun(), (run) => {
+        const choices = dialect.has.includes("choices") ? run.choices : 1;
+        const events = run.events.filter(
+          (event) =>
+            (dialect.has.includes("tools") || !event.type.startsWith("tool_call")) &&
+            (!("choice" in event) || event.choice < choices),
+        );
+        const asked = { ...run, events, choices };
+        expect(dialect.folded(dialect.stream(asked), asked)).toEqual(dialect.body(asked));
+      }),
+    );
+  });
+
+  test.each(scripts)("a stream has one end, and nothing follows it: %s", (__, { events }) => {
+    const stream = dialect.stream({ events });
+    const ends = parseSse(stream).events.map((frame) => dialect.isEnd(frame));
+    expect(ends.filter(Boolean)).toHaveLength(1);
+    expect(ends.at(-1)).toBe(true);
+    expect(dialect.stream({ events: [...events, text("more"), FINISH] })).toBe(stream);
+  });
+
+  test("text arrives as it was said", () => {
+    expect(said("text")).toMatchObject({ text: 'Héllo "you"\n🌍', calls: [], isCut: false });
+    expect(said("empty")).toMatchObject({ text: "", isCut: false });
+  });
+
+  test("a cut answer says so", () => expect(said("cut")).toMatchObject({ text: "He", isCut: true }));
+
+  test("reasoning is told apart, where the dialect can", () => {
+    const apart = { text: "Yes", reasoning: "Let me\nthink" };
+    expect(said("reasoning")).toMatchObject(dialect.showsReasoning ? apart : { text: "Let me\nthinkYes" });
+  });
+
+  test.skipIf(!dialect.has.includes("tools"))("calls have their ids, names and arguments", () => {
+    expect(said("tools")).toMatchObject({
+      text: "I look.",
+      calls: [
+        { id: "call_a", name: "find", args: '{"q":"x"}' },
+        { id: "call_b", name: "stop", args: "{}" },
+      ],
+    });
+  });
+
+  test("usage is that of the run", () => {
+    expect(said("text").tokens).toEqual({ prompt: 12, cached: 4, completion: 8 });
+  });
+
+  test("a failure is told in-band in a stream, and thrown instead of a body", () => {
+    const { events } = parseSse(dialect.stream(SCRIPTS.failed));
+    expect(dialect.failure(events)).toBe("engine_failed");
+    expect(events.map(({ data }) => data).join("\n")).toContain("the engine died");
+    expect(() => dialect.body(SCRIPTS.failed)).toThrow("the engine died");
+  });
+
+  test.skipIf(!dialect.has.includes("agent"))(
+    "what the server does is told by named events, in order",
+    () => {
+      const named = parseSse(dialect.stream(SCRIPTS.agent)).events.filter(
+        ({ event }) => event === "agentic_tool_call_progress" || event === "file_produced",
+      );
+      const told = named.map(({ event, data }) => {
+        const { phase, tool_name: tool, round, data: progress, id } = JSON.parse(data);
+        return event === "file_produced" ? [id] : [phase, tool, round, progress.tool_type];
+      });
+      expect(told).toEqual([
+        ["calling", "svc_shell", 1, "shell"],
+        ["file_r1_0"],
+        ["complete", "svc_shell", 1, "shell"],
+        ["calling", "svc_execute_python", 2, "code_execution"],
+        ["complete", "svc_execute_python", 2, "code_execution"],
+      ]);
+      expect(said("agent").text).toBe("It is 2.");
+    },
+  );
+});
+
+test("the suite has more than one dialect, and each has runs", () => {
+  expect(DIALECTS.length).toBeGreaterThan(2);
+  for (const dialect of DIALECTS) {
+    expect(ALL.filter(([, { needs }]) => canTell(dialect, needs)).length).toBeGreaterThan(3);
+  }
+});

@@ -1,0 +1,32 @@
+// Runs in, exact bytes out: the streams of all dialects as files, to be read like code when they change.
+// SVC_WRITE_GOLDEN=1 writes them anew.
+
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { canTell, DIALECTS } from "../helpers/dialects.ts";
+import { type Script, SCRIPTS } from "../helpers/scripts.ts";
+
+const FOLDER = join(import.meta.dir, "../fixtures/golden");
+const WRITE = process.env["SVC_WRITE_GOLDEN"] === "1";
+
+const CASES = DIALECTS.flatMap((dialect) =>
+  Object.entries<Script>(SCRIPTS)
+    .filter(([, { needs }]) => canTell(dialect, needs))
+    .map(([name, asked]) => ({ file: `${dialect.name}-${name}.sse`, dialect, asked })),
+);
+
+test.each(CASES)("$file", ({ file, dialect, asked }) => {
+  const path = join(FOLDER, file);
+  const stream = dialect.stream(asked);
+  if (WRITE) {
+    mkdirSync(FOLDER, { recursive: true });
+    writeFileSync(path, stream);
+  }
+  expect(existsSync(path)).toBe(true);
+  expect(stream).toBe(readFileSync(path, "utf8"));
+});
+
+test("there is no file without its run", () => {
+  expect(readdirSync(FOLDER).sort()).toEqual(CASES.map(({ file }) => file).sort());
+});

@@ -1,0 +1,325 @@
+import { describe, expect, spyOn, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
+import fc from "fast-check";
+import type { AnswerEvent, FileObject } from "../../src/core/agent.ts";
+import { MessagesResponse, MessagesStreamEvent } from "../../src/dialects/messages/answer.ts";
+import type { AnswerView } from "../../src/dialects/messages/request.ts";
+import { MessagesFold } from "../../src/dialects/messages/response.ts";
+import { MessagesStream } from "../../src/dialects/messages/stream.ts";
+import type { AnswerMeta } from "../../src/dialects/shared/answer.ts";
+import { foldMessages, messagesEvents } from "../helpers/fold-messages.ts";
+import { ACCEPTED, answer, end, FINISH, text } from "../helpers/run-events.ts";
+
+const META: AnswerMeta = {
+  id: "msg_1",
+  created: 1_700_000_000,
+  model: 'a "model"',
+  fingerprint: "svc-test",
+};
+const PLAIN: AnswerView = { countsCached: false, omitsThinking: false };
+const CACHED: AnswerView = { ...PLAIN, countsCached: true };
+const OMITTED: AnswerView = { ...PLAIN, omitsThinking: true };
+
+const reasoning = (piece: string): AnswerEvent => ({ type: "reasoning", choice: 0, text: piece });
+const call = (index: number, name: string): AnswerEvent => ({
+  type: "tool_call_start",
+  choice: 0,
+  index,
+  id: `call_${index}`,
+  name,
+});
+const args = (index: number, delta: string): AnswerEvent => ({
+  type: "tool_call_args",
+  choice: 0,
+  index,
+  delta,
+});
+
+function streamed(events: readonly AnswerEvent[], view = PLAIN): string {
+  const stream = new MessagesStream(META, view);
+  return events.map((event) => stream.encode(event)).join("");
+}
+
+function body(events: readonly AnswerEvent[], view = PLAIN): MessagesResponse {
+  const fold = new MessagesFold(view);
+  for (const event of events) fold.add(event);
+  return fold.body(META);
+}
+
+const TOOL_RUN: readonly AnswerEvent[] = [
+  ACCEPTED,
+  reasoning("Let me\n"),
+  reasoning("look"),
+  text("One moment."),
+  call(0, "find"),
+  args(0, '{"q":'),
+  args(0, '"x"}'),
+  call(1, "stop"),
+  end("tool_calls"),
+  FINISH,
+];
+
+const FILE: FileObject = {
+  id: "file_1",
+  name: "a.txt",
+  bytes: 2,
+  created_at: 1,
+  purpose: "agent_output",
+  source: { tool: "svc_execute_python", round: 1, turn: 0 },
+  text: "hi",
+};
+
+const SERVER_CALL = { round: 1, callId: "c", toolName: "svc_execute_python", arguments: "{}" } as const;
+
+/** A round of the server's own between two pieces of one text. */
+const AGENT_RUN: readonly AnswerEvent[] = [
+  ACCEPTED,
+  { type: "session", sessionId: "sess_1" },
+  text("I compute."),
+  { type: "tool_calling", ...SERVER_CALL, data: { tool_type: "code_execution", code: "1" } },
+  { type: "file_produced", file: FILE },
+  {
+    type: "tool_complete",
+    ...SERVER_CALL,
+    data: { tool_type: "code_execution", stdout: "1" },
+    resultContent: "stdout: 1",
+    images: [],
+    fileIds: ["file_1"],
+  },
+  text("It is 1."),
+  end(),
+  FINISH,
+];
+
+const STOPPED: readonly AnswerEvent[] = [
+  ACCEPTED,
+  text("1, 2"),
+  { type: "choice_end", choice: 0, reason: "stop", stop: ", 3" },
+  FINISH,
+];
+
+const zero = '"cache_creation_input_tokens":0,"cache_read_input_tokens":0';
+
+describe("events", () => {
+  test("of a text answer, byte for byte", () => {
+    expect(streamed(answer("Hi", ' "you"\n'))).toBe(
+      [
+        'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message",' +
+          '"role":"assistant","model":"a \\"model\\"","content":[],"stop_reason":null,"stop_sequence":null,' +
+          `"usage":{"input_tokens":12,${zero},"output_tokens":0,"output_tokens_details":{"thinking_tokens":0}}}}`,
+        'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+        'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}',
+        'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" \\"you\\"\\n"}}',
+        'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}',
+        'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},' +
+          `"usage":{"input_tokens":12,${zero},"output_tokens":8,"output_tokens_details":{"thinking_tokens":2}}}`,
+        'event: message_stop\ndata: {"type":"message_stop"}',
+        "",
+      ].join("\n\n"),
+    );
+  });
+
+  test("of reasoning, text and tool calls: blocks one after the other, thinking signed", () => {
+    const events = messagesEvents(streamed(TOOL_RUN)).slice(1, -2);
+    const start = (index: number, content_block: object) => ({
+      type: "content_block_start",
+      index,
+      content_block,
+    });
+    const delta = (index: number, part: object) => ({ type: "content_block_delta", index, delta: part });
+    const stop = (index: number) => ({ type: "content_block_stop", index });
+    expect<readonly object[]>(events).toEqual([
+      start(0, { type: "thinking", thinking: "", signature: "" }),
+      delta(0, { type: "thinking_delta", thinking: "Let me\n" }),
+      delta(0, { type: "thinking_delta", thinking: "look" }),
+      delta(0, { type: "signature_delta", signature: "svc" }),
+      stop(0),
+      start(1, { type: "text", text: "" }),
+      delta(1, { type: "text_delta", text: "One moment." }),
+      stop(1),
+      start(2, { type: "tool_use", id: "call_0", name: "find", input: {} }),
+      delta(2, { type: "input_json_delta", partial_json: '{"q":' }),
+      delta(2, { type: "input_json_delta", partial_json: '"x"}' }),
+      stop(2),
+      start(3, { type: "tool_use", id: "call_1", name: "stop", input: {} }),
+      stop(3),
+    ]);
+  });
+
+  test("what the server does by itself stands between two blocks of text", () => {
+    const names = [...streamed(AGENT_RUN).matchAll(/^event: (\w+)$/gm)].map(([, name]) => name);
+    expect(names).toEqual([
+      "message_start",
+      "content_block_start",
+      "content_block_delta",
+      "content_block_stop",
+      "agentic_tool_call_progress",
+      "file_produced",
+      "agentic_tool_call_progress",
+      "content_block_start",
+      "content_block_delta",
+      "content_block_stop",
+      "message_delta",
+      "message_stop",
+    ]);
+  });
+
+  test.each<[string, readonly AnswerEvent[], object]>([
+    ["an end", answer("a"), { stop_reason: "end_turn", stop_sequence: null }],
+    ["a cap", [ACCEPTED, end("length"), FINISH], { stop_reason: "max_tokens", stop_sequence: null }],
+    ["a stop string", STOPPED, { stop_reason: "stop_sequence", stop_sequence: ", 3" }],
+    ["tool calls", TOOL_RUN, { stop_reason: "tool_use", stop_sequence: null }],
+  ])("tell %s", (_, events, expected) => {
+    expect(body(events)).toMatchObject(expected);
+    expect(messagesEvents(streamed(events)).at(-2)).toMatchObject({ delta: expected });
+  });
+
+  test("the precomputed text equals JSON of the plain object for any text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.boolean(), (piece, thinks) => {
+        const stream = new MessagesStream(META, PLAIN);
+        const said = (words: string) => (thinks ? reasoning(words) : text(words));
+        stream.encode(said("first"));
+        const delta = thinks
+          ? { type: "thinking_delta", thinking: piece }
+          : { type: "text_delta", text: piece };
+        const json = JSON.stringify({ type: "content_block_delta", index: 0, delta });
+        expect(stream.encode(said(piece))).toBe(`event: content_block_delta\ndata: ${json}\n\n`);
+      }),
+    );
+  });
+});
+
+describe("usage", () => {
+  const counted = { input_tokens: 12, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
+  const told = { input_tokens: 8, cache_creation_input_tokens: 0, cache_read_input_tokens: 4 };
+
+  test("has the whole prompt in input_tokens, or what is cached told apart", () => {
+    expect(body(answer("a")).usage).toMatchObject(counted);
+    expect(body(answer("a"), CACHED).usage).toMatchObject(told);
+    expect(messagesEvents(streamed(answer("a"), CACHED)).at(-2)).toMatchObject({ usage: told });
+  });
+});
+
+describe("thinking that is not to be shown", () => {
+  test("leaves a signed block without text", () => {
+    const empty = { type: "thinking", thinking: "", signature: "svc" };
+    expect(body(TOOL_RUN, OMITTED).content[0]).toEqual(empty as MessagesResponse["content"][number]);
+    const whole = streamed(TOOL_RUN, OMITTED);
+    expect(whole).not.toContain("thinking_delta");
+    expect(foldMessages(whole)).toEqual(body(TOOL_RUN, OMITTED));
+  });
+});
+
+describe("the end", () => {
+  const error: AnswerEvent = { type: "error", error: { code: "engine_failed", message: "the engine died" } };
+
+  test("of a run that failed is an error event in the vendor's form", () => {
+    const whole = streamed([ACCEPTED, text("Hi"), error]);
+    expect(whole).toEndWith(
+      'event: error\ndata: {"type":"error","error":{"type":"server_error","message":"the engine died","code":"engine_failed"}}\n\n',
+    );
+    expect(whole).not.toContain("message_stop");
+  });
+
+  test("nothing follows the end", () => {
+    const whole = streamed(answer("Hi"));
+    expect(streamed([...answer("Hi"), text("more"), FINISH, error])).toBe(whole);
+    expect(streamed([ACCEPTED, error, text("more"), FINISH])).not.toContain("more");
+  });
+});
+
+describe("fold of the stream equals the body", () => {
+  test.each<[string, readonly AnswerEvent[]]>([
+    ["text", answer("He", "llo")],
+    ["an empty answer", answer()],
+    ["reasoning and tool calls", TOOL_RUN],
+    ["arguments that were cut off", [ACCEPTED, call(0, "f"), args(0, '{"a": "b'), end("length"), FINISH]],
+    ["a round of the server's own", AGENT_RUN],
+    ["a stop string", STOPPED],
+  ])("%s", (_, events) => {
+    expect(foldMessages(streamed(events))).toEqual(body(events));
+  });
+
+  test("any run, and both are as their schemas say", () => {
+    fc.assert(
+      fc.property(anyRun(), fc.boolean(), fc.boolean(), (events, countsCached, omitsThinking) => {
+        const view = { countsCached, omitsThinking };
+        const whole = streamed(events, view);
+        expect(foldMessages(whole)).toEqual(body(events, view));
+        expect(Value.Check(MessagesResponse, body(events, view))).toBe(true);
+        for (const event of messagesEvents(whole)) expect(Value.Check(MessagesStreamEvent, event)).toBe(true);
+      }),
+    );
+  });
+
+  test("the body of a round of the server's own has two texts, the session and the file", () => {
+    expect(body(AGENT_RUN)).toMatchObject({
+      content: [
+        { type: "text", text: "I compute." },
+        { type: "text", text: "It is 1." },
+      ],
+      session_id: "sess_1",
+      files: [FILE],
+    });
+  });
+});
+
+function anyRun(): fc.Arbitrary<readonly AnswerEvent[]> {
+  const piece = fc.record({
+    kind: fc.constantFrom("text", "reasoning", "call", "args", "agent"),
+    text: fc.string(),
+  });
+  return fc.tuple(fc.array(piece, { maxLength: 40 }), fc.boolean()).map(([pieces, cut]) => {
+    let calls = 0;
+    let inCall = false;
+    const middle = pieces.flatMap(({ kind, text: said }): AnswerEvent[] => {
+      if (kind === "args") return inCall ? [args(calls - 1, said)] : [];
+      inCall = kind === "call";
+      if (kind === "call") return [call(calls++, "f")];
+      if (kind === "agent") {
+        return [{ type: "tool_calling", ...SERVER_CALL, data: { tool_type: "custom", arguments: said } }];
+      }
+      return [kind === "text" ? text(said) : reasoning(said)];
+    });
+    return [ACCEPTED, ...middle, end(cut ? "length" : "stop"), FINISH];
+  });
+}
+
+describe("cost is linear in the answer", () => {
+  const EVENTS = 100_000;
+  const pieces = Array.from({ length: EVENTS }, (_, index) => `w${index % 10} `); // three characters each
+
+  test("a stream serialises each piece once and nothing else", () => {
+    const stream = new MessagesStream(META, PLAIN);
+    let serialised = 0;
+    const original = JSON.stringify;
+    const spy = spyOn(JSON, "stringify").mockImplementation((value: unknown) => {
+      const json = original(value);
+      serialised += json.length;
+      return json;
+    });
+    let longest = 0;
+    try {
+      for (const event of answer(...pieces)) longest = Math.max(longest, stream.encode(event).length);
+    } finally {
+      spy.mockRestore();
+    }
+    expect(serialised).toBeLessThan(EVENTS * '"w0 "'.length + 2_000);
+    expect(longest).toBeLessThan(1_000);
+  });
+
+  test("a body joins its pieces once", () => {
+    const join = spyOn(Array.prototype, "join");
+    const fold = new MessagesFold(PLAIN);
+    let joins: number;
+    try {
+      for (const event of answer(...pieces)) fold.add(event);
+      joins = join.mock.calls.length;
+    } finally {
+      join.mockRestore();
+    }
+    expect(joins).toBe(0);
+    expect(fold.body(META).content).toEqual([{ type: "text", text: pieces.join("") }]);
+  });
+});

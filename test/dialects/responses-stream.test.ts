@@ -1,0 +1,278 @@
+import { describe, expect, spyOn, test } from "bun:test";
+import fc from "fast-check";
+import type { AnswerEvent } from "../../src/core/agent.ts";
+import { ResponseBuilder } from "../../src/dialects/responses/builder.ts";
+import { ResponseFold } from "../../src/dialects/responses/response.ts";
+import { ResponseStream } from "../../src/dialects/responses/stream.ts";
+import { responseHead } from "../helpers/response-head.ts";
+import { ACCEPTED, answer, end, FINISH, logprob, text } from "../helpers/run-events.ts";
+import { parseSse } from "../helpers/sse.ts";
+
+const KEY = "000000000000000000000001";
+const newStream = (choices = 1) => new ResponseStream({ ...responseHead(), choices });
+
+function streamed(events: readonly AnswerEvent[], choices = 1) {
+  const stream = newStream(choices);
+  const frames = parseSse(events.map((event) => stream.encode(event)).join("")).events;
+  return frames.map(({ event, data }) => ({ event, data: JSON.parse(data) }));
+}
+
+function body(events: readonly AnswerEvent[], choices = 1) {
+  const fold = new ResponseFold({ ...responseHead(), choices });
+  for (const event of events) fold.add(event);
+  return fold.body();
+}
+
+const typesOf = (events: readonly AnswerEvent[]) => streamed(events).map(({ event }) => event);
+
+test("the events of a text answer", () => {
+  expect(typesOf(answer("a", "b"))).toEqual([
+    "response.created",
+    "response.in_progress",
+    "response.output_item.added",
+    "response.content_part.added",
+    "response.output_text.delta",
+    "response.output_text.delta",
+    "response.output_text.done",
+    "response.content_part.done",
+    "response.output_item.done",
+    "response.completed",
+  ]);
+});
+
+test("names repeat types, numbers have no gaps, and the last event holds the body", () => {
+  const events: readonly AnswerEvent[] = [
+    ACCEPTED,
+    { type: "reasoning", choice: 0, text: "hm" },
+    { type: "tool_call_start", choice: 0, index: 0, id: "call_a", name: "find" },
+    { type: "tool_call_args", choice: 0, index: 0, delta: "{}" },
+    end("tool_calls"),
+    FINISH,
+  ];
+  const frames = streamed(events);
+  expect(frames.map(({ data }) => data.type)).toEqual(frames.map(({ event }) => event));
+  expect(frames.map(({ data }) => data.sequence_number)).toEqual(frames.map((_, index) => index));
+  expect(frames.at(-1)?.data.response).toEqual(body(events));
+});
+
+test("the precomputed text of a piece equals JSON of the plain object for any text", () => {
+  const place = { output_index: 0, item_id: `msg_${KEY}_0`, content_index: 0 };
+  const type = "response.output_text.delta";
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (piece) => {
+      const stream = newStream();
+      stream.encode(ACCEPTED);
+      stream.encode(text("first"));
+      const plain = { type, ...place, sequence_number: 5, delta: piece, logprobs: [] };
+      expect(stream.encode(text(piece))).toBe(`event: ${type}\ndata: ${JSON.stringify(plain)}\n\n`);
+    }),
+  );
+});
+
+describe("log probabilities", () => {
+  const tokens = [logprob("Hé", -0.5, ["H", -1])];
+  const wire = [
+    {
+      token: "Hé",
+      logprob: -0.5,
+      bytes: [0x48, 0xc3, 0xa9],
+      top_logprobs: [{ token: "H", logprob: -1, bytes: [0x48] }],
+    },
+  ];
+  const events: readonly AnswerEvent[] = [
+    ACCEPTED,
+    { type: "reasoning", choice: 0, text: "hm", logprobs: [logprob("hm", -1)] },
+    { type: "text", choice: 0, text: "Hé", logprobs: tokens },
+    text("!"),
+    end(),
+    FINISH,
+  ];
+
+  test("are with the pieces, with the whole text and in the body; reasoning has none", () => {
+    const given = streamed(events).flatMap(({ event, data }) =>
+      data.logprobs === undefined ? [] : [[event, data.logprobs]],
+    );
+    expect(given).toEqual([
+      ["response.output_text.delta", wire],
+      ["response.output_text.delta", []],
+      ["response.output_text.done", wire],
+    ]);
+    expect(body(events).output[1]).toMatchObject({ content: [{ text: "Hé!", logprobs: wire }] });
+  });
+});
+
+describe("the ends", () => {
+  test("cut by the token cap: the open item and the response are incomplete", () => {
+    const events = [ACCEPTED, text("He"), end("length"), FINISH];
+    const last = streamed(events).at(-1);
+    expect(last?.event).toBe("response.incomplete");
+    expect(last?.data.response).toMatchObject({
+      status: "incomplete",
+      incomplete_details: { reason: "max_output_tokens" },
+      completed_at: null,
+      output: [{ type: "message", status: "incomplete", content: [{ text: "He" }] }],
+    });
+  });
+
+  test("cut while it thought: no message", () => {
+    const events: readonly AnswerEvent[] = [
+      ACCEPTED,
+      { type: "reasoning", choice: 0, text: "hm" },
+      end("length"),
+      FINISH,
+    ];
+    expect(body(events).output).toMatchObject([{ type: "reasoning", status: "incomplete" }]);
+  });
+
+  test("without a word: an empty message", () => {
+    expect(body(answer()).output).toMatchObject([{ type: "message", content: [{ text: "" }] }]);
+    expect(body([ACCEPTED, end("length"), FINISH]).output).toMatchObject([{ status: "incomplete" }]);
+  });
+
+  test("failed: an error event, then response.failed with what there was", () => {
+    const error = { code: "engine_failed", message: "the engine died", param: "model" } as const;
+    const frames = streamed([ACCEPTED, text("Hi"), { type: "error", error }]);
+    const told = { code: "engine_failed", message: "the engine died", type: "server_error" };
+    expect(frames.slice(-2)).toMatchObject([
+      {
+        event: "error",
+        data: { code: told.code, message: told.message, param: "model", error: { ...told, param: "model" } },
+      },
+      { event: "response.failed", data: { response: { status: "failed", error: told } } },
+    ]);
+    expect(frames.at(-1)?.data.response.output).toMatchObject([{ status: "incomplete" }]);
+  });
+
+  test("cancelled: told as incomplete, and nothing follows", () => {
+    const stream = newStream();
+    stream.encode(ACCEPTED);
+    stream.builder.cancel();
+    const [frame] = stream.take();
+    expect(frame?.text).toStartWith("event: response.incomplete\n");
+    expect(stream.builder.resource()).toMatchObject({
+      status: "cancelled",
+      incomplete_details: { reason: "interrupted" },
+    });
+    expect(stream.encode(FINISH)).toBe("");
+  });
+});
+
+test("the items of several choices stand side by side; a conversation goes on with the first", () => {
+  const events = [ACCEPTED, text("b", 1), text("a"), text("B", 1), end("stop", 1), end("length"), FINISH];
+  const builder = new ResponseBuilder({ ...responseHead(), choices: 2 });
+  for (const event of events) builder.add(event);
+  expect(builder.resource()).toMatchObject({
+    status: "incomplete",
+    output: [
+      { status: "completed", content: [{ text: "bB" }] },
+      { status: "incomplete", content: [{ text: "a" }] },
+    ],
+  });
+  expect(builder.answer()).toMatchObject([{ content: [{ text: "a" }] }]);
+});
+
+describe("what the server does", () => {
+  const at = { round: 1, callId: "call_s", toolName: "svc_shell", arguments: "{not json" } as const;
+  const calling: AnswerEvent = { type: "tool_calling", ...at, data: { tool_type: "shell", commands: ["x"] } };
+  const complete = (data: object): AnswerEvent => ({
+    type: "tool_complete",
+    ...at,
+    data: { tool_type: "shell", ...data },
+    resultContent: "",
+    images: [],
+    fileIds: [],
+  });
+
+  test.each([
+    [
+      { exit_code: 3, stderr: "e" },
+      { type: "exit", exit_code: 3 },
+    ],
+    [{ exit_code: null, timed_out: true }, { type: "timeout" }],
+    [{ exit_code: null }, { type: "exit", exit_code: -1 }],
+  ])("a shell call ends with %j", (data, outcome) => {
+    const { output } = body([ACCEPTED, calling, complete(data), text("ok"), end(), FINISH]);
+    expect(output.map(({ type, status }) => [type, status])).toEqual([
+      ["shell_call", "completed"],
+      ["shell_call_output", "completed"],
+      ["message", "completed"],
+    ]);
+    expect(output[1]).toMatchObject({ call_id: "call_s", output: [{ outcome }] });
+  });
+
+  test("a shell call that never ended is incomplete", () => {
+    const { output } = body([ACCEPTED, calling, text("ok"), end(), FINISH]);
+    expect(output[0]).toMatchObject({ type: "shell_call", status: "incomplete" });
+  });
+
+  test("approvals are not asked for here", () => {
+    const ask: AnswerEvent = {
+      type: "approval_required",
+      approvalId: "appr_1",
+      sessionId: "s",
+      round: 1,
+      tool: { source: "built_in", kind: "shell", label: "Shell command" },
+      arguments: {},
+    };
+    expect(typesOf([ACCEPTED, ask, text("ok"), end(), FINISH])).not.toContain(
+      "agentic_tool_approval_required",
+    );
+  });
+
+  test("files are cited by the next message, or by an empty one; those that were not made are not", () => {
+    const file = {
+      id: "file_1",
+      name: "a.txt",
+      bytes: 1,
+      created_at: 1,
+      purpose: "agent_output",
+      source: { tool: "t", round: 1, turn: 0 },
+    } as const;
+    const made: AnswerEvent = { type: "file_produced", file };
+    const missing: AnswerEvent = { type: "file_produced", file: { ...file, code: "not_produced" } };
+    const cited = (events: readonly AnswerEvent[]) =>
+      body([ACCEPTED, ...events, end(), FINISH]).output.flatMap((item) =>
+        item.type === "message" ? item.content.map(({ annotations }) => annotations.length) : [],
+      );
+    expect(cited([text("a"), calling, made, missing, text("b")])).toEqual([0, 1]);
+    expect(cited([text("a"), calling, made])).toEqual([0, 1]);
+    expect(cited([missing, text("a")])).toEqual([0]);
+  });
+});
+
+describe("cost is linear in the answer", () => {
+  const EVENTS = 100_000;
+  const pieces = Array.from({ length: EVENTS }, (_, index) => `w${index % 10} `); // three characters each
+
+  test("a stream serialises each piece once, and the text as a whole a few times", () => {
+    const stream = newStream();
+    let serialised = 0;
+    const original = JSON.stringify;
+    const spy = spyOn(JSON, "stringify").mockImplementation((value: unknown) => {
+      const json = original(value);
+      serialised += json.length;
+      return json;
+    });
+    try {
+      for (const event of answer(...pieces)) stream.encode(event);
+    } finally {
+      spy.mockRestore();
+    }
+    const ends = 4 * EVENTS * "w0 ".length; // text, part, item, response
+    expect(serialised).toBeLessThan(EVENTS * ('"w0 "'.length + "[]".length) + ends + 20_000);
+  });
+
+  test("a body joins its pieces once", () => {
+    const join = spyOn(Array.prototype, "join");
+    const fold = new ResponseFold({ ...responseHead(), choices: 1 });
+    let joins: number;
+    try {
+      for (const event of answer(...pieces)) fold.add(event);
+      joins = join.mock.calls.length;
+    } finally {
+      join.mockRestore();
+    }
+    expect(joins).toBe(1);
+    expect(fold.body().output).toMatchObject([{ content: [{ text: pieces.join("") }] }]);
+  });
+});

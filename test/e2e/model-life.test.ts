@@ -1,0 +1,153 @@
+// Models that come and go under a running server.
+
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { newFolder, runBinary, type Server, startServer, TINY_FILE } from "../helpers/binary.ts";
+import {
+  ask,
+  CAPITAL,
+  complete,
+  completeText,
+  COUNT_100,
+  ENDLESS,
+  FIRST_TEXT,
+  openStream,
+  postChat,
+} from "../helpers/chat-client.ts";
+import { treeRssBytes } from "../helpers/processes.ts";
+import { until } from "../helpers/until.ts";
+
+async function command(
+  server: Server,
+  name: string,
+  model_id: string,
+): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${server.url}/v1/models/${name}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model_id }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+async function statuses(server: Server): Promise<Readonly<Record<string, string>>> {
+  const list: unknown = await (await fetch(`${server.url}/v1/models`)).json();
+  const { data } = list as { data: { id: string; status: string }[] }; // the wire's shape is tested elsewhere
+  return Object.fromEntries(data.map(({ id, status }) => [id, status]));
+}
+
+/** A server with two models, `a` and `b`, and these lines under [server]. */
+async function twoModels(...lines: readonly string[]): Promise<Server> {
+  const cwd = newFolder();
+  copyFileSync(TINY_FILE, join(cwd, "a.gguf"));
+  copyFileSync(TINY_FILE, join(cwd, "b.gguf"));
+  const models = ["a", "b"].flatMap((name) => ["[[models]]", `model_id = "${name}.gguf"`]);
+  writeFileSync(join(cwd, "svc.toml"), ["[server]", ...lines, ...models].join("\n"));
+  const server = await startServer(["svc.toml"], { cwd });
+  await server.says("Ready.");
+  return server;
+}
+
+test("unload frees the memory, the next request loads the model again", async () => {
+  const server = await startServer();
+  await server.says("Ready.");
+  expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+  expect(await command(server, "unload", "svc-tiny")).toEqual({
+    status: 200,
+    body: { model_id: "svc-tiny", status: "unloaded" },
+  });
+  expect(server.enginePids()).toEqual([]);
+  const before = treeRssBytes(server.pid);
+  for (let round = 0; round < 3; round++) {
+    expect(await completeText(server.url, ask(COUNT_100))).toBe(COUNT_100.answer);
+    expect((await command(server, "status", "default")).body).toEqual({
+      model_id: "svc-tiny",
+      status: "loaded",
+    });
+    expect(treeRssBytes(server.pid) - before).toBeGreaterThan(30e6);
+    await command(server, "unload", "svc-tiny");
+  }
+  expect(treeRssBytes(server.pid) - before).toBeLessThan(20e6);
+});
+
+test("unload and reload under traffic lose no request; a stream that has begun is finished first", async () => {
+  const server = await startServer();
+  await server.says("Ready.");
+  const stream = await openStream(server.url, ask(ENDLESS, { max_tokens: 400 }));
+  await stream.readTo(FIRST_TEXT);
+  const done = new AbortController();
+  let answered = 0;
+  const asking = Array.from({ length: 4 }, async () => {
+    while (!done.signal.aborted) {
+      expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+      answered++;
+    }
+  });
+  for (const name of ["unload", "reload", "unload", "reload"]) {
+    const count = answered;
+    expect((await command(server, name, "svc-tiny")).status).toBe(200);
+    await until("requests are answered again", () => answered >= count + 4);
+  }
+  done.abort();
+  await Promise.all(asking);
+  const { errors, chunks } = await stream.finish();
+  expect(errors).toEqual([]);
+  expect(chunks.at(-1)?.choices[0]?.finish_reason ?? "length").toBe("length");
+  expect(server.enginePids()).toHaveLength(1);
+});
+
+test("with one place for two models each is loaded when it is asked for", async () => {
+  const server = await twoModels("max_loaded_models = 1");
+  expect(await statuses(server)).toEqual({ a: "loaded", b: "unloaded" });
+  const models = ["a", "b", "a", "b", "b", "a"];
+  const answers = await Promise.all(models.map((model) => complete(server.url, ask(CAPITAL, { model }))));
+  expect(answers.map(({ model }) => model)).toEqual(models);
+  for (const { choices } of answers) expect(choices[0]?.message.content).toBe(CAPITAL.answer);
+  expect(server.enginePids().length).toBeLessThan(2);
+});
+
+test("a model that nobody uses is unloaded", async () => {
+  const server = await twoModels("idle_timeout = 1");
+  await until("both are unloaded", async () =>
+    Object.values(await statuses(server)).every((status) => status === "unloaded"),
+  );
+  expect(server.stderr()).toContain("a: not used for 1 s; unloading it");
+  expect(await completeText(server.url, ask(CAPITAL, { model: "b" }))).toBe(CAPITAL.answer);
+});
+
+describe("a model whose file is gone", () => {
+  test("is 503 for requests, without a path, and says so in its state", async () => {
+    const cwd = newFolder();
+    copyFileSync(TINY_FILE, join(cwd, "a.gguf"));
+    const server = await startServer(["-m", "a.gguf"], { cwd });
+    await server.says("Ready.");
+    await command(server, "unload", "a");
+    rmSync(join(cwd, "a.gguf"));
+    const response = await postChat(server.url, ask(CAPITAL));
+    const text = await response.text();
+    expect([response.status, response.headers.has("retry-after")]).toEqual([503, true]);
+    expect(text).toContain("model_unavailable");
+    expect(text).not.toContain(cwd);
+    expect((await command(server, "status", "a")).body).toMatchObject({
+      status: "unloaded",
+      error: "The model could not be loaded. The server's log says why.",
+    });
+    expect((await command(server, "reload", "a")).status).toBe(503);
+    expect(server.stderr()).toContain("a: it could not be loaded: ");
+    copyFileSync(TINY_FILE, join(cwd, "a.gguf"));
+    expect((await command(server, "reload", "a")).body).toEqual({ model_id: "a", status: "loaded" });
+    expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+  });
+});
+
+test("a cache that cannot fit is refused with advice before an engine is started", async () => {
+  const cwd = newFolder();
+  copyFileSync(TINY_FILE, join(cwd, "a.gguf"));
+  const { exit, err } = await runBinary(
+    ["serve", "--port", "0", "-m", "a.gguf", "--pa-context-len", "2000000000"],
+    { cwd },
+  );
+  expect(exit).toBe(1);
+  expect(err).toMatch(/svc: the model needs about \d+\.\d GB of memory .* are free\. Choose a smaller cache/);
+});

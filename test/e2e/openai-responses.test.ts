@@ -1,0 +1,131 @@
+// The official client's Responses interface against the compiled executable and the built-in model.
+
+import { expect, test } from "bun:test";
+import OpenAI, { ConflictError, NotFoundError } from "openai";
+import { fileServer } from "../helpers/binary.ts";
+import { CAPITAL, COUNT_30, ENDLESS } from "../helpers/chat-client.ts";
+import { until } from "../helpers/until.ts";
+
+const server = fileServer();
+const client = () => new OpenAI({ apiKey: "any", baseURL: `${server().url}/v1`, maxRetries: 0 });
+
+const basics = { model: "default", temperature: 0 } as const;
+const question = { ...basics, input: CAPITAL.content };
+const weather = {
+  type: "function" as const,
+  name: "get_weather",
+  description: "Get the weather of a city.",
+  parameters: {
+    type: "object",
+    properties: { city: { type: "string" } },
+    required: ["city"],
+    additionalProperties: false,
+  },
+  strict: true,
+};
+
+test("creates, with reasoning and consistent usage; retrieves; deletes", async () => {
+  const made = await client().responses.create(question);
+  expect(made.output_text).toBe(CAPITAL.answer);
+  expect(made).toMatchObject({ model: "svc-tiny", status: "completed", error: null });
+  expect(made.output.map(({ type }) => type)).toEqual(["reasoning", "message"]);
+  const { input_tokens = 0, output_tokens = 0, total_tokens } = made.usage ?? {};
+  expect(total_tokens).toBe(input_tokens + output_tokens);
+  expect(made.usage?.output_tokens_details.reasoning_tokens).toBeGreaterThan(5);
+  expect(await client().responses.retrieve(made.id)).toEqual(made);
+  await client().responses.delete(made.id);
+  const gone = await client()
+    .responses.retrieve(made.id)
+    .catch((error: unknown) => error);
+  expect(gone).toBeInstanceOf(NotFoundError);
+});
+
+test("streams what the body says", async () => {
+  const whole = await client().responses.create(question);
+  const stream = client().responses.stream(question);
+  let said = "";
+  for await (const event of stream) if (event.type === "response.output_text.delta") said += event.delta;
+  expect(said).toBe(CAPITAL.answer);
+  const final = await stream.finalResponse();
+  const thoughts = ({ output }: { output: readonly object[] }) =>
+    output.map((item) => ("content" in item && "summary" in item ? item.content : undefined));
+  expect(thoughts(final)).toEqual(thoughts(whole));
+});
+
+test("the token cap makes it incomplete", async () => {
+  const input = COUNT_30.content;
+  const cut = await client().responses.create({
+    ...basics,
+    input,
+    max_output_tokens: 10,
+    reasoning: { effort: "none" },
+  });
+  expect(cut).toMatchObject({ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } });
+  expect(cut.usage?.output_tokens).toBe(10);
+  expect(COUNT_30.answer).toStartWith(cut.output_text);
+});
+
+test("remembers what was said before, by previous_response_id", async () => {
+  const reasoning = { effort: "none" } as const;
+  const first = await client().responses.create({ ...basics, input: "My name is Anna.", reasoning });
+  const second = await client().responses.create({
+    ...basics,
+    input: "What is my name?",
+    previous_response_id: first.id,
+    reasoning,
+  });
+  expect(second.output_text).toContain("Anna");
+  expect(second.usage?.input_tokens_details.cached_tokens).toBeGreaterThan(0);
+});
+
+test("a function tool goes round trip", async () => {
+  const tools = [weather];
+  const first = await client().responses.create({
+    ...basics,
+    input: "What is the weather in Paris?",
+    tools,
+    tool_choice: { type: "function", name: "get_weather" },
+  });
+  const call = first.output.find((item) => item.type === "function_call");
+  expect(JSON.parse(call?.arguments ?? "")).toEqual({ city: "Paris" });
+  const second = await client().responses.create({
+    ...basics,
+    previous_response_id: first.id,
+    tools,
+    input: [{ type: "function_call_output", call_id: call?.call_id ?? "", output: "18 degrees" }],
+  });
+  expect(second.output_text).toContain("18 degrees");
+});
+
+test("runs in the background until it is done", async () => {
+  const { id } = await client().responses.create({ ...question, background: true });
+  const done = await until("the response is done", async () => {
+    const response = await client().responses.retrieve(id);
+    return response.status === "completed" && response;
+  });
+  expect(done.output_text).toBe(CAPITAL.answer);
+  const late = await client()
+    .responses.cancel(id)
+    .catch((error: unknown) => error);
+  expect(late).toBeInstanceOf(ConflictError);
+});
+
+test("is cancelled in the background, and its stream ends", async () => {
+  const stream = await client().responses.create({
+    ...basics,
+    input: ENDLESS.content,
+    background: true,
+    stream: true,
+  });
+  let id = "";
+  let last: string | undefined;
+  for await (const event of stream) {
+    if (event.type === "response.created") ({ id } = event.response);
+    if (event.type === "response.output_text.delta" && last !== event.type) {
+      expect((await client().responses.cancel(id)).status).toBe("cancelled");
+    }
+    last = event.type;
+  }
+  expect(last).toBe("response.incomplete");
+  expect((await client().responses.retrieve(id)).status).toBe("cancelled");
+});

@@ -1,0 +1,348 @@
+// A model's life: what happens to requests while it comes and goes.
+
+import { describe, expect, test } from "bun:test";
+import { ServiceError } from "../../src/core/error.ts";
+import type { RunEvent, RunRequest } from "../../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { EngineClient } from "../../src/engine/client.ts";
+import { ManagedModel, type ManagedModelDeps } from "../../src/engine/managed-model.ts";
+import { Models } from "../../src/engine/models.ts";
+import { Places } from "../../src/engine/places.ts";
+import type { EngineOptions } from "../../src/engine/protocol.ts";
+import { failure } from "../helpers/failure.ts";
+import { type FakeEngines, fakeEngines } from "../helpers/fake-engine.ts";
+import { until } from "../helpers/until.ts";
+
+const OPTIONS: EngineOptions = {
+  cacheDir: "",
+  maxSeqs: 4,
+  prefixesMax: 0,
+  cacheType: "f16",
+  unified: true,
+  batch: 32,
+  ubatch: 32,
+  gpuLayers: 0,
+  verbosity: 0,
+};
+
+const REQUEST: RunRequest = {
+  model: "default",
+  prompt: { type: "text", text: "Hello" },
+  sampling: DEFAULT_SAMPLING,
+  stop: [],
+  choices: 1,
+  truncate: false,
+};
+
+interface Setup {
+  readonly model: ManagedModel;
+  readonly engines: FakeEngines;
+  readonly log: string[];
+}
+
+function setup(deps: Partial<ManagedModelDeps> = {}, isPrompt = false): Setup {
+  const engines = fakeEngines(isPrompt);
+  const log: string[] = [];
+  const say = (line: string): void => void log.push(line);
+  const model = new ManagedModel({
+    prepare: async () => OPTIONS,
+    checkMemory: () => {},
+    startEngine: (options) =>
+      new EngineClient({ options, openLink: engines.openLink, queueMax: 100, log: say }),
+    places: new Places(),
+    queueMax: 100,
+    log: say,
+    ...deps,
+  });
+  return { model, engines, log };
+}
+
+/** The last event of a request, or "aborted". */
+async function ask(
+  model: ManagedModel,
+  signal = new AbortController().signal,
+): Promise<RunEvent | "aborted"> {
+  let last: RunEvent | "aborted" = "aborted";
+  for await (const event of model.generate(REQUEST, signal)) last = event;
+  return last;
+}
+
+/** The one engine process, once it has been started `count` times. */
+function process(engines: FakeEngines, count = 1) {
+  return until("an engine is started", () =>
+    engines.started.length >= count ? engines.started[count - 1] : undefined,
+  );
+}
+
+describe("loading", () => {
+  test("nothing is loaded until somebody wants it; a request waits for it", async () => {
+    const { model, engines } = setup();
+    expect([model.status, engines.started.length]).toEqual(["unloaded", 0]);
+    const asked = ask(model);
+    const engine = await process(engines);
+    expect([model.status, model.activeRuns]).toEqual(["reloading", 1]);
+    engine.becomeReady();
+    await until("the run arrives", () => engine.runs.length === 1);
+    expect(model.status).toBe("loaded");
+    engine.finish(engine.runs[0] ?? 0);
+    expect(await asked).toMatchObject({ type: "finish" });
+    expect(model.activeRuns).toBe(0);
+  });
+
+  test("is done once for all who wait", async () => {
+    const { model, engines } = setup({}, true);
+    const answers = await Promise.all([model.load(), ...Array.from({ length: 20 }, () => ask(model))]);
+    expect(answers).toHaveLength(21);
+    expect(engines.started).toHaveLength(1);
+  });
+
+  test("no more than the queue takes may wait", async () => {
+    const { model, engines } = setup({ queueMax: 2 });
+    const waiting = [ask(model), ask(model)];
+    expect(await ask(model)).toMatchObject({ type: "error", error: { code: "queue_full" } });
+    (await process(engines)).becomeReady();
+    const engine = await process(engines);
+    await until("both arrive", () => engine.runs.length === 2);
+    while (engine.runs.length > 0) engine.finish(engine.runs[0] ?? 0);
+    expect((await Promise.all(waiting)).map((event) => event !== "aborted" && event.type)).toEqual([
+      "finish",
+      "finish",
+    ]);
+  });
+
+  test("a client that goes away while the model is loaded is forgotten", async () => {
+    const { model, engines } = setup();
+    const abort = new AbortController();
+    const asked = ask(model, abort.signal);
+    const engine = await process(engines);
+    abort.abort();
+    expect(await asked).toBe("aborted");
+    engine.becomeReady();
+    await model.load();
+    expect([engine.runs.length, model.activeRuns]).toEqual([0, 0]);
+  });
+});
+
+describe("a failure to load", () => {
+  test("is told to the operator, and to requests without its reason; later requests try again", async () => {
+    const { model, engines, log } = setup();
+    const asked = ask(model);
+    (await process(engines)).failToLoad("bad file /secret/model.gguf");
+    const event = await asked;
+    expect(event).toMatchObject({ type: "error", error: { code: "model_unavailable" } });
+    expect(JSON.stringify(event)).not.toContain("secret");
+    expect(log).toEqual(["it could not be loaded: bad file /secret/model.gguf"]);
+    expect([model.status, model.hasFailed, engines.alive()]).toEqual(["unloaded", true, 0]);
+    expect(await ask(model)).toMatchObject({ type: "error" }); // not again at once
+    expect(engines.started).toHaveLength(1);
+    const command = model.load(); // but a command is one
+    (await process(engines, 2)).becomeReady();
+    await command;
+    expect([model.status, model.hasFailed]).toEqual(["loaded", false]);
+  });
+
+  test.each<[string, Partial<ManagedModelDeps>]>([
+    ["preparing", { prepare: () => Promise.reject(new Error("no such repository")) }],
+    [
+      "weighing",
+      {
+        checkMemory: () => {
+          throw new ServiceError("model_unavailable", "no such repository");
+        },
+      },
+    ],
+  ])("while %s starts no engine; a command gets the reason", async (_what, deps) => {
+    const { model, engines, log } = setup(deps);
+    expect(await failure(model.load())).toBe("no such repository");
+    expect([engines.started.length, log.length, model.status]).toEqual([0, 0, "unloaded"]);
+  });
+});
+
+describe("unloading", () => {
+  test("waits for running requests, and what comes meanwhile is answered by the next engine", async () => {
+    const { model, engines } = setup();
+    const running = ask(model);
+    const first = await process(engines);
+    first.becomeReady();
+    await until("the run arrives", () => first.runs.length === 1);
+    const unloading = model.unload();
+    expect(model.status).toBe("loaded");
+    const later = ask(model);
+    expect(model.status).toBe("reloading");
+    expect(first.hasEnded).toBe(false);
+    first.finish(first.runs[0] ?? 0);
+    expect(await running).toMatchObject({ type: "finish" });
+    await unloading;
+    expect(first.hasEnded).toBe(true);
+    const second = await process(engines, 2);
+    second.becomeReady();
+    await until("the later run arrives", () => second.runs.length === 1);
+    second.finish(second.runs[0] ?? 0);
+    expect(await later).toMatchObject({ type: "finish" });
+  });
+
+  test("twice at once, or of what is not loaded, does no harm", async () => {
+    const { model, engines } = setup({}, true);
+    await model.unload();
+    await model.load();
+    await Promise.all([model.unload(), model.unload()]);
+    expect([model.status, engines.alive()]).toEqual(["unloaded", 0]);
+  });
+
+  test("gives up a load that nobody waits for, a download included", async () => {
+    const aborted: unknown[] = [];
+    const { model, engines } = setup({
+      prepare: (signal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener("abort", () => {
+            aborted.push(signal.reason);
+            reject(signal.reason);
+          });
+        }),
+    });
+    const abort = new AbortController();
+    const asked = ask(model, abort.signal);
+    abort.abort();
+    await asked;
+    await model.unload();
+    expect([aborted.length, engines.started.length, model.status, model.hasFailed]).toEqual([
+      1,
+      0,
+      "unloaded",
+      false,
+    ]);
+  });
+
+  test("under traffic loses no request, and never are there two engines", async () => {
+    const { model, engines } = setup({}, true);
+    let most = 0;
+    const asking = Array.from({ length: 8 }, async () => {
+      for (let i = 0; i < 50; i++) {
+        expect(await ask(model)).toMatchObject({ type: "finish" });
+        most = Math.max(most, engines.alive());
+      }
+    });
+    const commanding = (async () => {
+      for (let i = 0; i < 20; i++) {
+        await (i % 2 === 0 ? model.unload() : model.reload());
+        await Promise.resolve();
+      }
+    })();
+    await Promise.all([...asking, commanding]);
+    expect(most).toBe(1);
+    expect(engines.started.length).toBeGreaterThan(10);
+  });
+
+  test("comes by itself when nobody asks for a while", async () => {
+    const { model, engines, log } = setup({ idleMs: 30 }, true);
+    expect(await ask(model)).toMatchObject({ type: "finish" });
+    await until("it is unloaded", () => model.status === "unloaded");
+    expect([engines.alive(), log]).toEqual([0, ["not used for 0.03 s; unloading it"]]);
+    expect(await ask(model)).toMatchObject({ type: "finish" });
+    await model.stop();
+  });
+});
+
+describe("stopping", () => {
+  test("ends running and waiting requests with an error", async () => {
+    const { model, engines } = setup();
+    const asked = ask(model);
+    await process(engines);
+    await model.stop();
+    expect(await asked).toMatchObject({ type: "error", error: { code: "shutting_down" } });
+    expect(await ask(model)).toMatchObject({ type: "error", error: { code: "shutting_down" } });
+    expect(await failure(model.load())).toContain("stopped");
+    expect(engines.alive()).toBe(0);
+  });
+});
+
+describe("places", () => {
+  test("of two models with one place the one that is not used leaves", async () => {
+    const places = new Places(1);
+    const a = setup({ places }, true);
+    const b = setup({ places }, true);
+    expect(await ask(a.model)).toMatchObject({ type: "finish" });
+    expect(await ask(b.model)).toMatchObject({ type: "finish" });
+    expect([a.model.status, b.model.status]).toEqual(["unloaded", "loaded"]);
+    expect(await ask(a.model)).toMatchObject({ type: "finish" });
+    expect([a.model.status, b.model.status]).toEqual(["loaded", "unloaded"]);
+  });
+
+  test("the least recently used one leaves", async () => {
+    const places = new Places(2);
+    const [a, b, c] = [setup({ places }, true), setup({ places }, true), setup({ places }, true)];
+    for (const { model } of [a, b, a, c]) expect(await ask(model)).toMatchObject({ type: "finish" });
+    expect([a, b, c].map(({ model }) => model.status)).toEqual(["loaded", "unloaded", "loaded"]);
+  });
+
+  test("traffic on more models than places is answered, all of it", async () => {
+    const places = new Places(2);
+    const models = Array.from({ length: 5 }, () => setup({ places }, true));
+    let most = 0;
+    const asking = models.flatMap(({ model }) =>
+      Array.from({ length: 4 }, async () => {
+        for (let i = 0; i < 20; i++) {
+          expect(await ask(model)).toMatchObject({ type: "finish" });
+          most = Math.max(
+            most,
+            models.reduce((sum, { engines }) => sum + engines.alive(), 0),
+          );
+        }
+      }),
+    );
+    await Promise.all(asking);
+    expect(most).toBe(2);
+  });
+
+  test("a model that fails to load gives its place back", async () => {
+    const places = new Places(1);
+    const a = setup({ places });
+    const b = setup({ places }, true);
+    const asked = ask(a.model);
+    const waiting = ask(b.model);
+    (await process(a.engines)).failToLoad("no");
+    expect(await asked).toMatchObject({ type: "error" });
+    expect(await waiting).toMatchObject({ type: "finish" });
+  });
+});
+
+describe("models by name", () => {
+  function two() {
+    const log: string[] = [];
+    const a = setup({}, true);
+    const b = setup({ prepare: () => Promise.reject(new Error("/secret is gone")) });
+    const served = [
+      { id: "a", model: a.model },
+      { id: "b", root: "acme/b", model: b.model },
+    ];
+    const options = { defaultId: "b", places: new Places(), log: (line: string) => void log.push(line) };
+    return { models: new Models(served, options), log };
+  }
+
+  test("the default one comes first; a repository is a name too", () => {
+    const { models } = two();
+    expect(models.list().map(({ id, root }) => [id, root])).toEqual([
+      ["b", "acme/b"],
+      ["a", undefined],
+    ]);
+    expect(["default", "b", "acme/b", "a"].map((name) => models.resolve(name).id)).toEqual([
+      "b",
+      "b",
+      "b",
+      "a",
+    ]);
+    expect(() => models.resolve("c")).toThrow('There is no model named "c". Served: b, a.');
+  });
+
+  test("commands answer with the state; a failure tells the log why and the world that", async () => {
+    const { models, log } = two();
+    expect(models.status("a")).toEqual({ id: "a", status: "unloaded" });
+    expect(await models.reload("a")).toEqual({ id: "a", status: "loaded" });
+    expect(await models.unload("a")).toEqual({ id: "a", status: "unloaded" });
+    const message = await failure(models.reload("default"));
+    expect(message).toBe("The model could not be loaded. The server's log says why.");
+    expect(models.status("acme/b")).toEqual({ id: "b", status: "unloaded", error: message });
+    expect(log).toEqual(["b: it could not be loaded: /secret is gone"]);
+    expect(await failure(models.unload("zzz"))).toContain('no model named "zzz"');
+  });
+});

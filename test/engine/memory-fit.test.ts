@@ -1,0 +1,113 @@
+// Whether a model fits, by its file.
+
+import { describe, expect, test } from "bun:test";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { stringField, u32Field, writeGguf } from "../../bench/gguf.ts";
+import type { Field } from "../../src/core/gguf.ts";
+import { FIELD } from "../../src/core/gguf.ts";
+import { checkMemory, memoryNeed } from "../../src/engine/memory-fit.ts";
+import type { EngineOptions } from "../../src/engine/protocol.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+const OPTIONS: EngineOptions = {
+  cacheDir: "",
+  maxSeqs: 4,
+  prefixesMax: 0,
+  cacheType: "f16",
+  unified: true,
+  batch: 512,
+  ubatch: 512,
+  gpuLayers: 0,
+  verbosity: 0,
+};
+
+/** u32 array field. */
+function counts(key: string, values: readonly number[]): Field {
+  const raw = Buffer.alloc(12 + 4 * values.length);
+  raw.writeUInt32LE(FIELD.u32, 0);
+  raw.writeBigUInt64LE(BigInt(values.length), 4);
+  values.forEach((value, i) => raw.writeUInt32LE(value, 12 + 4 * i));
+  return { key, type: FIELD.array, raw };
+}
+
+/** A model of 10 layers with 2 key-value heads of 64 values, or with what `extra` says; no tensors. */
+function model(...extra: readonly Field[]): string {
+  const file = join(tempDir(), "m.gguf");
+  const keys = new Set(extra.map(({ key }) => key));
+  const fields = [
+    stringField("general.architecture", "toy"),
+    u32Field("toy.block_count", 10),
+    u32Field("toy.context_length", 4096),
+    u32Field("toy.embedding_length", 512),
+    u32Field("toy.feed_forward_length", 1024),
+    u32Field("toy.attention.head_count", 8),
+    u32Field("toy.attention.head_count_kv", 2),
+    counts(
+      "tokenizer.ggml.tokens",
+      Array.from({ length: 1000 }, () => 0),
+    ),
+  ];
+  writeGguf(file, [...fields.filter(({ key }) => !keys.has(key)), ...extra], []);
+  return file;
+}
+
+describe("what a model needs", () => {
+  test("is its file, its cache and a batch of logits and activations", () => {
+    const file = model();
+    expect(memoryNeed(file, { ...OPTIONS, cells: 1024 }, 1e9)).toEqual({
+      weights: statSync(file).size,
+      cells: 1024,
+      cache: 1024 * 10 * 2 * 128 * 2,
+      compute: 512 * (1000 + 512 + 1024) * 4,
+    });
+  });
+
+  test("a cache that nobody asked for counts with the least it can be", () => {
+    expect(memoryNeed(model(), OPTIONS, 1e9)?.cells).toBe(256);
+    expect(memoryNeed(model(), { ...OPTIONS, cacheFraction: 0.5 }, 1e9)?.cells).toBeGreaterThan(90_000);
+  });
+
+  test("heads may differ by layer and have lengths of their own", () => {
+    const file = model(
+      counts("toy.attention.head_count_kv", [1, 0, 3]),
+      u32Field("toy.attention.key_length", 100),
+      u32Field("toy.attention.value_length", 28),
+    );
+    expect(memoryNeed(file, { ...OPTIONS, cells: 256 }, 1e9)?.cache).toBe(256 * 4 * 128 * 2);
+  });
+
+  test.each(["attention.sliding_window", "ssm.state_size", "attention.kv_lora_rank"])(
+    "a model with %s keeps less than one could tell: nothing is claimed",
+    (key) => {
+      expect(memoryNeed(model(u32Field(`toy.${key}`, 16)), { ...OPTIONS, cells: 256 }, 1e9)?.cache).toBe(256);
+    },
+  );
+
+  test("all parts of a split file count; a file without metadata tells nothing", () => {
+    const file = model();
+    const folder = tempDir();
+    const parts = [1, 2].map((part) => join(folder, `m-0000${part}-of-00002.gguf`));
+    const bytes = readFileSync(file);
+    writeFileSync(parts[0] ?? "", bytes);
+    writeFileSync(parts[1] ?? "", new Uint8Array(5000));
+    expect(memoryNeed(parts[0] ?? "", OPTIONS, 1e9)?.weights).toBe(bytes.byteLength + 5000);
+    expect(memoryNeed(parts[1] ?? "", OPTIONS, 1e9)).toBeUndefined();
+  });
+});
+
+describe("a model that does not fit", () => {
+  test("is refused with the numbers and with what to change", () => {
+    const options = { ...OPTIONS, modelPath: model(), cells: 100_000 };
+    checkMemory(options, 1e9);
+    expect(() => checkMemory(options, 4e8)).toThrow(
+      /needs about 0\.5 GB of memory \(weights 0\.0 MB, 100000 cache cells 0\.5 GB, computing 5\.2 MB\), and 0\.4 GB are free\. Choose a smaller cache \(context_len, memory_mb or memory_fraction\), or /,
+    );
+    expect(() => checkMemory(options, 4e8)).toThrow('cache_type = "q8_0"');
+  });
+
+  test("the built-in model and files that cannot be read are left to the engine", () => {
+    checkMemory(OPTIONS, 0);
+    checkMemory({ ...OPTIONS, modelPath: "/nowhere.gguf" }, 0);
+  });
+});

@@ -1,0 +1,281 @@
+// The generation dialects side by side, so that one suite can hold all of them to the same behaviour. A new dialect is
+// one row.
+
+import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses";
+import { accumulateResponse } from "openai/lib/responses/ResponseAccumulator";
+import type { AnswerEvent } from "../../src/core/agent.ts";
+import type { RunEvent } from "../../src/core/run.ts";
+import { ChatFold } from "../../src/dialects/chat/response.ts";
+import type { ChatCompletionChunkResponse, ChatCompletionResponse } from "../../src/dialects/chat/schema.ts";
+import { ChatStream } from "../../src/dialects/chat/stream.ts";
+import { completionBody, CompletionFold } from "../../src/dialects/completions/response.ts";
+import type { CompletionChunkResponse, CompletionResponse } from "../../src/dialects/completions/schema.ts";
+import { CompletionStream } from "../../src/dialects/completions/stream.ts";
+import type { MessagesResponse } from "../../src/dialects/messages/answer.ts";
+import { MessagesFold } from "../../src/dialects/messages/response.ts";
+import { MessagesStream } from "../../src/dialects/messages/stream.ts";
+import type { ResponseResource } from "../../src/dialects/responses/resource.ts";
+import { ResponseFold } from "../../src/dialects/responses/response.ts";
+import { ResponseStream } from "../../src/dialects/responses/stream.ts";
+import { isAgentEvent } from "../../src/dialects/shared/agent-events.ts";
+import { foldChunks } from "./fold-chunks.ts";
+import { foldCompletionChunks } from "./fold-completions.ts";
+import { foldMessages } from "./fold-messages.ts";
+import { responseHead } from "./response-head.ts";
+import type { Needs } from "./scripts.ts";
+import { parseSse, type SseEvent } from "./sse.ts";
+
+/** A run and what its request asked for. */
+export interface Asked {
+  readonly events: readonly AnswerEvent[];
+  readonly choices?: number;
+  readonly withLogprobs?: boolean;
+}
+
+/** What a body says, in no dialect's words. */
+export interface Said {
+  readonly text: string;
+  /** Undefined where the dialect shows none, or there was none. */
+  readonly reasoning?: string | undefined;
+  readonly calls: readonly { readonly id: string; readonly name: string; readonly args: string }[];
+  readonly isCut: boolean;
+  readonly tokens: { readonly prompt: number; readonly cached: number; readonly completion: number };
+}
+
+export interface Dialect {
+  readonly name: string;
+  readonly has: readonly Needs[];
+  /** Whether reasoning is told apart from text. */
+  readonly showsReasoning: boolean;
+  /** The whole stream of a run. */
+  stream(asked: Asked): string;
+  /** The body of a run; throws for one that fails. */
+  body(asked: Asked): unknown;
+  /** The body that a client puts together from a stream; `asked` tells it what it asked for. */
+  folded(stream: string, asked: Asked): unknown;
+  said(body: unknown): Said;
+  /** Whether a frame ends the stream. */
+  isEnd(frame: SseEvent): boolean;
+  /** Code of the error in a stream that failed. */
+  failure(frames: readonly SseEvent[]): string | undefined;
+}
+
+const META = { id: "chatcmpl-1", created: 1_700_000_000, model: 'a "model"', fingerprint: "svc-test" };
+
+function frames(encoder: { encode(event: AnswerEvent): string }, { events }: Asked): string {
+  return events.map((event) => encoder.encode(event)).join("");
+}
+
+const isDone = ({ data }: SseEvent) => data === "[DONE]";
+
+/** Payloads of the unnamed events of a stream, without its end. */
+function chunksOf(stream: string): readonly unknown[] {
+  const unnamed = parseSse(stream).events.filter((frame) => frame.event === "message" && !isDone(frame));
+  return unnamed.map(({ data }) => JSON.parse(data));
+}
+
+function inBandError(all: readonly SseEvent[]): string | undefined {
+  const errors = all.filter((frame) => !isDone(frame)).map(({ data }) => JSON.parse(data).error?.code);
+  return errors.find((code) => code !== undefined);
+}
+
+const chat: Dialect = {
+  name: "chat",
+  has: ["tools", "agent", "choices"],
+  showsReasoning: true,
+  stream: (asked) =>
+    frames(new ChatStream(META, { choices: asked.choices ?? 1, includeUsage: false }), asked),
+  body({ events, choices = 1, withLogprobs = false }) {
+    const fold = new ChatFold({ choices, withLogprobs });
+    for (const event of events) fold.add(event);
+    return fold.body(META);
+  },
+  folded(stream, { withLogprobs = false, events }) {
+    const chunks = chunksOf(stream) as readonly ChatCompletionChunkResponse[];
+    const files = parseSse(stream).events.flatMap(({ event, data }) =>
+      event === "file_produced" ? [JSON.parse(data)] : [],
+    );
+    const session = chunks.find(({ session_id: id }) => id !== undefined)?.session_id;
+    return {
+      ...foldChunks(chunks, withLogprobs),
+      ...(session === undefined ? {} : { session_id: session }),
+      // Streams tell of calls while they are made; only bodies have the list.
+      ...agenticCalls(events),
+      ...(files.length === 0 ? {} : { files }),
+    };
+  },
+  said(body) {
+    const { choices, usage } = body as ChatCompletionResponse;
+    const { content, reasoning_content: reasoning, tool_calls: calls } = choices[0]?.message ?? {};
+    return {
+      text: content ?? "",
+      reasoning,
+      calls: (calls ?? []).map((call) => ({
+        id: call.id,
+        name: call.function.name,
+        args: call.function.arguments,
+      })),
+      isCut: choices[0]?.finish_reason === "length",
+      tokens: {
+        prompt: usage.prompt_tokens,
+        cached: usage.prompt_tokens_details.cached_tokens,
+        completion: usage.completion_tokens,
+      },
+    };
+  },
+  isEnd: isDone,
+  failure: inBandError,
+};
+
+function agenticCalls(events: readonly AnswerEvent[]): object {
+  const calls = events.flatMap((event) => {
+    if (event.type !== "tool_complete") return [];
+    const { round, toolName: name, arguments: args, resultContent, images, fileIds } = event;
+    return [
+      {
+        round,
+        name,
+        arguments: args,
+        result_content: resultContent,
+        ...(images.length === 0 ? {} : { result_images_base64: images }),
+        ...(fileIds.length === 0 ? {} : { file_ids: fileIds }),
+      },
+    ];
+  });
+  return calls.length === 0 ? {} : { agentic_tool_calls: calls };
+}
+
+const layoutOf = ({ choices = 1, withLogprobs = false }: Asked) => ({
+  n: choices,
+  withLogprobs,
+  echo: false,
+});
+const isRunEvent = (event: AnswerEvent): event is RunEvent => !isAgentEvent(event);
+
+const completions: Dialect = {
+  name: "completions",
+  has: ["choices"],
+  showsReasoning: false,
+  stream(asked) {
+    const stream = new CompletionStream(META, { layout: layoutOf(asked), includeUsage: false });
+    return asked.events
+      .filter(isRunEvent)
+      .map((event) => stream.encode(event))
+      .join("");
+  },
+  body(asked) {
+    const fold = new CompletionFold(asked.choices ?? 1, layoutOf(asked));
+    for (const event of asked.events.filter(isRunEvent)) fold.add(event);
+    return completionBody(META, [fold]);
+  },
+  folded(stream, { choices = 1, withLogprobs = false }) {
+    return foldCompletionChunks(
+      chunksOf(stream) as readonly CompletionChunkResponse[],
+      choices,
+      withLogprobs,
+    );
+  },
+  said(body) {
+    const { choices, usage } = body as CompletionResponse;
+    return {
+      text: choices[0]?.text ?? "",
+      calls: [],
+      isCut: choices[0]?.finish_reason === "length",
+      tokens: {
+        prompt: usage.prompt_tokens,
+        cached: usage.prompt_tokens_details.cached_tokens,
+        completion: usage.completion_tokens,
+      },
+    };
+  },
+  isEnd: isDone,
+  failure: inBandError,
+};
+
+const TERMINAL = new Set(["response.completed", "response.incomplete", "response.failed"]);
+
+const responses: Dialect = {
+  name: "responses",
+  has: ["tools", "agent", "choices"],
+  showsReasoning: true,
+  stream: (asked) => frames(new ResponseStream({ ...responseHead(), choices: asked.choices ?? 1 }), asked),
+  body({ events, choices = 1 }) {
+    const fold = new ResponseFold({ ...responseHead(), choices });
+    for (const event of events) fold.add(event);
+    return fold.body();
+  },
+  /** The official client's fold of the deltas, inside the resource that ends the stream. */
+  folded(stream) {
+    const named = parseSse(stream).events.filter(({ event }) => event.startsWith("response."));
+    const events: ResponseStreamEvent[] = named.map(({ data }) => JSON.parse(data));
+    let snapshot: Response | undefined;
+    for (const event of events.slice(0, -1)) snapshot = accumulateResponse(event, snapshot);
+    const last = events.at(-1);
+    if (last === undefined || !("response" in last)) throw new Error("the stream has no end");
+    return { ...last.response, output: snapshot?.output };
+  },
+  said(body) {
+    const { output, status, usage } = body as ResponseResource;
+    const texts = (type: "message" | "reasoning") =>
+      output.flatMap((item) => (item.type === type ? item.content.map(({ text }) => text) : [])).join("");
+    const reasoning = texts("reasoning");
+    return {
+      text: texts("message"),
+      reasoning: reasoning === "" ? undefined : reasoning,
+      calls: output.flatMap((item) =>
+        item.type === "function_call" ? [{ id: item.call_id, name: item.name, args: item.arguments }] : [],
+      ),
+      isCut: status === "incomplete",
+      tokens: {
+        prompt: usage?.input_tokens ?? 0,
+        cached: usage?.input_tokens_details.cached_tokens ?? 0,
+        completion: usage?.output_tokens ?? 0,
+      },
+    };
+  },
+  isEnd: ({ event }) => TERMINAL.has(event),
+  failure: inBandError,
+};
+
+const VIEW = { countsCached: true, omitsThinking: false };
+
+const messages: Dialect = {
+  name: "messages",
+  has: ["tools", "agent"],
+  showsReasoning: true,
+  stream: (asked) => frames(new MessagesStream(META, VIEW), asked),
+  body({ events }) {
+    const fold = new MessagesFold(VIEW);
+    for (const event of events) fold.add(event);
+    return fold.body(META);
+  },
+  folded: foldMessages,
+  said(body) {
+    const { content, stop_reason, usage } = body as MessagesResponse;
+    const thinking = content.flatMap((block) => (block.type === "thinking" ? [block.thinking] : []));
+    return {
+      text: content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(""),
+      reasoning: thinking.length === 0 ? undefined : thinking.join(""),
+      calls: content.flatMap((block) =>
+        block.type === "tool_use"
+          ? [{ id: block.id, name: block.name, args: JSON.stringify(block.input) }]
+          : [],
+      ),
+      isCut: stop_reason === "max_tokens",
+      tokens: {
+        prompt: usage.input_tokens + usage.cache_read_input_tokens,
+        cached: usage.cache_read_input_tokens,
+        completion: usage.output_tokens,
+      },
+    };
+  },
+  isEnd: ({ event }) => event === "message_stop" || event === "error",
+  failure: inBandError,
+};
+
+export const DIALECTS: readonly Dialect[] = [chat, completions, responses, messages];
+
+/** Whether a dialect has all that a run needs. */
+export function canTell({ has }: Dialect, needs: readonly Needs[]): boolean {
+  return needs.every((need) => has.includes(need));
+}

@@ -1,0 +1,166 @@
+// A model hub on this machine: repositories with files, and the ways in which a hub and its network go wrong.
+
+import { onTestFinished } from "bun:test";
+import { createHash } from "node:crypto";
+import { createServer, type ServerResponse } from "node:http";
+
+/** Commit that every repository is at. */
+export const COMMIT = "0123456789abcdef0123456789abcdef01234567";
+
+export interface FakeRepo {
+  /** Content by path. */
+  readonly files: Readonly<Record<string, Uint8Array>>;
+  /** Only this token may read it. */
+  readonly token?: string;
+  /** The listing is public, the files are not. */
+  readonly gated?: boolean;
+}
+
+export interface FakeHub {
+  /** HF_ENDPOINT. */
+  readonly url: string;
+  /** Requests that arrived: method, path, Range. */
+  readonly requests: string[];
+  /** Authorization headers that arrived at the storage, which is another origin. */
+  readonly storageAuthorization: (string | null)[];
+  /** Cuts the connection of the next download after so many bytes, once `seen` resolves. */
+  cutAfter(bytes: number, seen?: () => Promise<unknown>): void;
+  /** Answers the next downloads with these statuses. */
+  failWith(...statuses: readonly number[]): void;
+  /** Sends other bytes than promised, until told otherwise. */
+  corrupt(on: boolean): void;
+  /** Ignores Range, as a plain server does. */
+  ignoreRanges(): void;
+  /** Lets downloads hang after their first bytes until the returned function is called. */
+  hold(): () => void;
+}
+
+/** Starts one for a test. */
+export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
+  const state = {
+    cuts: [] as { bytes: number; seen: () => Promise<unknown> }[],
+    statuses: [] as number[],
+    isCorrupt: false,
+    hasRanges: true,
+    held: undefined as Promise<void> | undefined,
+  };
+  const requests: string[] = [];
+  const storageAuthorization: (string | null)[] = [];
+  const note = (method: string | undefined, address: string | undefined, range: string | null): URL => {
+    const url = new URL(address ?? "", "http://hub");
+    requests.push(`${method} ${url.pathname}${range === null ? "" : ` ${range}`}`);
+    return url;
+  };
+
+  // Large files come from another origin, as with the real hub.
+  const storage = createServer((request, response) => {
+    const range = request.headers.range ?? null;
+    const url = note(request.method, request.url, range);
+    storageAuthorization.push(request.headers.authorization ?? null);
+    const [, owner, name, ...path] = url.pathname.split("/");
+    const content = repos[`${owner}/${name}`]?.files[path.join("/")];
+    const status = content === undefined ? 404 : state.statuses.shift();
+    if (content === undefined || status !== undefined) return void response.writeHead(status ?? 404).end();
+    void send(
+      response,
+      state.hasRanges ? range : null,
+      state.isCorrupt ? content.map((byte) => byte ^ 1) : content,
+    );
+  });
+  storage.listen(0, "127.0.0.1");
+
+  async function send(response: ServerResponse, range: string | null, content: Uint8Array): Promise<void> {
+    const from = Number(/^bytes=(\d+)-/.exec(range ?? "")?.[1] ?? 0);
+    const rest = content.subarray(from);
+    response.setHeader("content-length", rest.byteLength);
+    if (from > 0)
+      response.setHeader("content-range", `bytes ${from}-${content.byteLength - 1}/${content.byteLength}`);
+    response.writeHead(from > 0 ? 206 : 200);
+    const cut = state.cuts.shift();
+    if (cut !== undefined) {
+      response.write(rest.subarray(0, cut.bytes));
+      await cut.seen();
+      response.destroy();
+      return;
+    }
+    if (state.held !== undefined) {
+      response.write(rest.subarray(0, 10));
+      await state.held;
+      response.end(rest.subarray(10));
+    } else {
+      response.end(rest);
+    }
+  }
+
+  const hub = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request) => {
+      const url = note(request.method, request.url, null);
+      const api = /^\/api\/models\/([^/]+\/[^/]+)\/(revision|tree)\/([^/]+)/.exec(url.pathname);
+      const resolve = /^\/([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.+)$/.exec(url.pathname);
+      const name = api?.[1] ?? resolve?.[1] ?? "";
+      const revision = api?.[3] ?? resolve?.[2] ?? "";
+      const repo = repos[name];
+      if (repo === undefined)
+        return Response.json({ error: "Invalid username or password." }, { status: 401 });
+      if (!["main", "v1", COMMIT].includes(revision))
+        return Response.json({ error: "no rev" }, { status: 404 });
+      const isOpen =
+        repo.token === undefined || request.headers.get("authorization") === `Bearer ${repo.token}`;
+      if (!isOpen && (resolve !== null || repo.gated !== true)) {
+        return Response.json(
+          { error: "restricted" },
+          { status: request.headers.has("authorization") ? 403 : 401 },
+        );
+      }
+      if (api?.[2] === "revision") return Response.json({ _id: "1", id: name, sha: COMMIT });
+      if (api?.[2] === "tree") return tree(repo, url);
+      return Response.redirect(`http://127.0.0.1:${port()}/${name}/${resolve?.[3] ?? ""}`, 302);
+    },
+  });
+  const port = (): number => {
+    const address = storage.address();
+    if (address === null || typeof address === "string") throw new Error("the storage does not listen");
+    return address.port;
+  };
+  onTestFinished(async () => {
+    storage.closeAllConnections();
+    storage.close();
+    await hub.stop(true);
+  });
+  return {
+    url: `http://127.0.0.1:${hub.port}`,
+    requests,
+    storageAuthorization,
+    cutAfter: (bytes, seen = async () => {}) => void state.cuts.push({ bytes, seen }),
+    failWith: (...statuses) => void state.statuses.push(...statuses),
+    corrupt: (on) => void (state.isCorrupt = on),
+    ignoreRanges: () => void (state.hasRanges = false),
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      state.held = promise;
+      return () => {
+        state.held = undefined;
+        resolve();
+      };
+    },
+  };
+}
+
+/** One entry a page, so that paging is needed. GGUF files are large files, named by SHA-256; others by git's SHA-1. */
+function tree(repo: FakeRepo, url: URL): Response {
+  const paths = Object.keys(repo.files);
+  const page = Number(url.searchParams.get("page") ?? 0);
+  const path = paths[page] ?? "";
+  const content = repo.files[path] ?? new Uint8Array();
+  const size = content.byteLength;
+  const oid = createHash("sha1").update(`blob ${size}\0`).update(content).digest("hex");
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const lfs = path.endsWith(".gguf") ? { lfs: { oid: sha256, size, pointerSize: 130 } } : {};
+  const next = new URL(url);
+  next.searchParams.set("page", String(page + 1));
+  const headers: Record<string, string> =
+    page + 1 < paths.length ? { link: `<${next.href}>; rel="next"` } : {};
+  return Response.json(paths.length === 0 ? [] : [{ type: "file", path, size, oid, ...lfs }], { headers });
+}

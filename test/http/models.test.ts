@@ -1,0 +1,81 @@
+// GET /v1/models and the commands about a model.
+
+import { describe, expect, test } from "bun:test";
+import { ServiceError } from "../../src/core/error.ts";
+import { testApp } from "../helpers/app.ts";
+
+test("a card names the model, its state and its public source", async () => {
+  const { request } = testApp(undefined, {
+    models: () => [
+      { id: "small", created: 1, ownedBy: "svc", status: "loaded", root: "acme/tiny" },
+      { id: "file", created: 1, ownedBy: "svc", status: "unloaded" },
+    ],
+  });
+  expect(await (await request("/v1/models")).json()).toEqual({
+    object: "list",
+    data: [
+      { id: "small", object: "model", created: 1, owned_by: "svc", status: "loaded", root: "acme/tiny" },
+      { id: "file", object: "model", created: 1, owned_by: "svc", status: "unloaded" },
+    ],
+  });
+});
+
+describe("commands", () => {
+  test("answer with the id and the state", async () => {
+    const { post } = testApp();
+    for (const [command, status] of [
+      ["status", "loaded"],
+      ["unload", "unloaded"],
+      ["status", "unloaded"],
+      ["reload", "loaded"],
+    ]) {
+      const response = await post(`/v1/models/${command}`, { model_id: "tiny", unknown: true });
+      expect([response.status, await response.json()]).toEqual([200, { model_id: "tiny", status }]);
+    }
+  });
+
+  test("a failed load shows in the state, and is a 503 for who asked for it", async () => {
+    const { post } = testApp(undefined, {
+      control: {
+        status: () => ({ id: "tiny", status: "unloaded", error: "it could not be loaded" }),
+        unload: async () => ({ id: "tiny", status: "unloaded" }),
+        reload: () => Promise.reject(new ServiceError("model_unavailable", "no", { retryAfterSecs: 5 })),
+      },
+    });
+    const status = await post("/v1/models/status", { model_id: "tiny" });
+    expect(await status.json()).toEqual({
+      model_id: "tiny",
+      status: "unloaded",
+      error: "it could not be loaded",
+    });
+    const reload = await post("/v1/models/reload", { model_id: "tiny" });
+    expect([reload.status, reload.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(await reload.json()).toMatchObject({ error: { code: "model_unavailable", type: "server_error" } });
+  });
+
+  test.each(["status", "unload", "reload"])(
+    "%s: an unknown model is a 404, a bad body a 400",
+    async (command) => {
+      const { post } = testApp();
+      const path = `/v1/models/${command}`;
+      const absent = await post(path, { model_id: "absent" });
+      expect(absent.status).toBe(404);
+      expect(await absent.json()).toMatchObject({
+        error: { code: "model_not_found", type: "not_found_error", param: "model_id" },
+      });
+      for (const body of [{}, { model_id: 1 }, { model_id: "" }, { model_id: null }]) {
+        const response = await post(path, body);
+        expect(response.status).toBe(400);
+        expect(await response.json()).toMatchObject({ error: { param: "model_id" } });
+      }
+      expect((await post(path, [])).status).toBe(400);
+    },
+  );
+
+  test("a server that stops loads nothing any more", async () => {
+    const { post } = testApp(undefined, { draining: () => true });
+    const response = await post("/v1/models/reload", { model_id: "tiny" });
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ error: { code: "shutting_down" } });
+  });
+});

@@ -1,0 +1,287 @@
+// From a name on the hub to a file, against a hub on this machine that misbehaves as real ones do.
+
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { parseHubId } from "../../src/core/hub-id.ts";
+import { fetchModel, type FetchOptions, type Progress } from "../../src/hub/fetch-model.ts";
+import { hubPlace } from "../../src/hub/place.ts";
+import { COMMIT, fakeHub, type FakeHub, type FakeRepo } from "../helpers/fake-hub.ts";
+import { failure } from "../helpers/failure.ts";
+import { tempDir } from "../helpers/tmp.ts";
+import { until } from "../helpers/until.ts";
+
+/** Bytes that differ from place to place. */
+function content(size: number, seed: number): Uint8Array {
+  return Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8) * seed + seed) & 255);
+}
+
+const Q4 = content(300_000, 1);
+const Q8 = content(1000, 2);
+const PARTS = [content(5000, 3), content(4000, 4)] as const;
+const REPOS: Readonly<Record<string, FakeRepo>> = {
+  "acme/tiny": {
+    files: {
+      "README.md": content(50, 5),
+      "tiny-Q4_K_M.gguf": Q4,
+      "tiny-Q8_0.gguf": Q8,
+      "Q6_K/tiny-Q6_K-00001-of-00002.gguf": PARTS[0],
+      "Q6_K/tiny-Q6_K-00002-of-00002.gguf": PARTS[1],
+    },
+  },
+  "acme/private": { files: { "a.gguf": Q8 }, token: "sesame" },
+  "acme/gated": { files: { "a.gguf": Q8 }, token: "sesame", gated: true },
+  "acme/plain": { files: { "model.safetensors": Q8 } },
+};
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+interface Setup {
+  readonly hub: FakeHub;
+  readonly cacheDir: string;
+  readonly progress: Progress[];
+  readonly log: string[];
+  get(name: string, options?: Partial<FetchOptions>): Promise<string>;
+}
+
+function setup(cacheDir = tempDir()): Setup {
+  const hub = fakeHub(REPOS);
+  const progress: Progress[] = [];
+  const log: string[] = [];
+  const place = hubPlace({ HF_ENDPOINT: `${hub.url}/`, HF_HUB_CACHE: cacheDir });
+  const get = (name: string, options: Partial<FetchOptions> = {}): Promise<string> => {
+    const id = parseHubId(name);
+    if (id === undefined) throw new Error(`${name} is no name on the hub`);
+    const onProgress = (step: Progress): void => void progress.push(step);
+    const onLine = (line: string): void => void log.push(line);
+    return fetchModel(id, { place, token: () => undefined, onProgress, log: onLine, retryMs: 1, ...options });
+  };
+  return { hub, cacheDir, progress, log, get };
+}
+
+describe("a download", () => {
+  test("lies in the cache as the hub's own tools would have put it", async () => {
+    const { cacheDir, get, progress } = setup();
+    const file = await get("acme/tiny");
+    const folder = join(cacheDir, "models--acme--tiny");
+    expect(file).toBe(join(folder, "snapshots", COMMIT, "tiny-Q4_K_M.gguf"));
+    expect(readlinkSync(file)).toBe(join("../../blobs", sha256(Q4)));
+    expect(readFileSync(file).equals(Q4)).toBe(true);
+    expect(readFileSync(join(folder, "refs/main"), "utf8")).toBe(COMMIT);
+    expect(readdirSync(join(folder, "blobs"))).toEqual([sha256(Q4)]);
+    expect(progress.at(-1)).toEqual({ doneBytes: Q4.byteLength, totalBytes: Q4.byteLength });
+  });
+
+  test("of a split model brings all parts and returns the first", async () => {
+    const { get, progress } = setup();
+    const file = await get("acme/tiny:6");
+    expect(file).toEndWith("Q6_K/tiny-Q6_K-00001-of-00002.gguf");
+    expect(readlinkSync(file)).toBe(join("../../../blobs", sha256(PARTS[0])));
+    expect(readFileSync(file.replace("00001-of", "00002-of")).equals(PARTS[1])).toBe(true);
+    expect(progress.at(-1)).toEqual({ doneBytes: 9000, totalBytes: 9000 });
+  });
+
+  test.each(["acme/tiny:q8_0", "acme/tiny:tiny-Q8_0.gguf", "acme/tiny@v1:8", `acme/tiny@${COMMIT}:8`])(
+    "%s is the file that was named",
+    async (name) => {
+      const { cacheDir, get } = setup();
+      expect(readFileSync(await get(name)).equals(Q8)).toBe(true);
+      const refs = join(cacheDir, "models--acme--tiny/refs");
+      expect(existsSync(refs) ? readdirSync(refs) : []).toEqual(
+        name.includes("v1") ? ["v1"] : name.includes("@") ? [] : ["main"],
+      );
+    },
+  );
+
+  test("goes on where the connection broke, and nothing is sent twice", async () => {
+    const { hub, get, progress } = setup();
+    const seen = (bytes: number) => () => until("it is there", () => progress.at(-1)?.doneBytes === bytes);
+    hub.cutAfter(100_000, seen(100_000));
+    hub.cutAfter(50_000, seen(150_000));
+    expect(readFileSync(await get("acme/tiny")).equals(Q4)).toBe(true);
+    const ranges = hub.requests.flatMap((line) => /bytes=.*/.exec(line)?.[0] ?? []);
+    expect(ranges).toEqual(["bytes=100000-", "bytes=150000-"]);
+  });
+
+  test("goes on in a later process", async () => {
+    const cacheDir = tempDir();
+    const blobs = join(cacheDir, "models--acme--tiny/blobs");
+    mkdirSync(blobs, { recursive: true });
+    writeFileSync(join(blobs, `${sha256(Q4)}.svc-partial`), Q4.subarray(0, 123_456));
+    const { hub, get, progress } = setup(cacheDir);
+    expect(readFileSync(await get("acme/tiny")).equals(Q4)).toBe(true);
+    expect(hub.requests.join()).toContain("bytes=123456-");
+    expect(progress[0]).toEqual({ doneBytes: 123_456, totalBytes: Q4.byteLength });
+    expect(readdirSync(blobs)).toEqual([sha256(Q4)]);
+  });
+
+  test("starts over where the server ignores ranges, or what was there is wrong", async () => {
+    const plain = setup();
+    plain.hub.ignoreRanges();
+    plain.hub.cutAfter(1000);
+    expect(readFileSync(await plain.get("acme/tiny")).equals(Q4)).toBe(true);
+    const other = setup();
+    const blobs = join(other.cacheDir, "models--acme--tiny/blobs");
+    mkdirSync(blobs, { recursive: true });
+    writeFileSync(join(blobs, `${sha256(Q4)}.svc-partial`), content(1000, 99));
+    expect(readFileSync(await other.get("acme/tiny")).equals(Q4)).toBe(true);
+  });
+
+  test("is tried again after passing failures, and given up after several in a row", async () => {
+    const { hub, get } = setup();
+    hub.failWith(500, 503, 429);
+    expect(readFileSync(await get("acme/tiny")).equals(Q4)).toBe(true);
+    hub.failWith(500, 500, 500, 500, 500);
+    expect(get("acme/tiny:8")).rejects.toThrow(
+      "the download broke off 5 times: the hub answered with status 500",
+    );
+  });
+
+  test("with another content than promised is refused, and nothing of it stays", async () => {
+    const { hub, cacheDir, get } = setup();
+    hub.corrupt(true);
+    expect(await failure(get("acme/tiny"))).toContain("does not match its checksum");
+    const folder = join(cacheDir, "models--acme--tiny");
+    expect(existsSync(join(folder, "snapshots"))).toBe(false);
+    expect(existsSync(join(folder, "blobs", sha256(Q4)))).toBe(false);
+    hub.corrupt(false);
+    expect(readFileSync(await get("acme/tiny")).equals(Q4)).toBe(true);
+  });
+
+  test("ends with the signal and keeps what has come", async () => {
+    const { hub, cacheDir, get } = setup();
+    const release = hub.hold();
+    const abort = new AbortController();
+    const fetching = get("acme/tiny", { signal: abort.signal });
+    const partial = join(cacheDir, "models--acme--tiny/blobs", `${sha256(Q4)}.svc-partial`);
+    await until(
+      "the first bytes are there",
+      () => existsSync(partial) && readFileSync(partial).byteLength > 0,
+    );
+    abort.abort(new Error("enough"));
+    expect(await failure(fetching)).toContain("enough");
+    expect(readFileSync(partial).byteLength).toBe(10);
+    release();
+  });
+});
+
+describe("two at once", () => {
+  test("share one download", async () => {
+    const { hub, cacheDir, get } = setup();
+    const other = hubPlace({ HF_ENDPOINT: hub.url, HF_HUB_CACHE: cacheDir });
+    const release = hub.hold();
+    const log: string[] = [];
+    const first = get("acme/tiny");
+    await until("the first one downloads", () => hub.storageAuthorization.length === 1);
+    const second = get("acme/tiny", { place: other, log: (line) => void log.push(line) });
+    await until("the second one waits", () => log.length === 1);
+    release();
+    const [one, two] = await Promise.all([first, second]);
+    expect(one).toBe(two);
+    expect(readFileSync(one).equals(Q4)).toBe(true);
+    expect(hub.storageAuthorization).toHaveLength(1);
+    expect(log).toEqual(["acme/tiny: another process is downloading it; waiting"]);
+  });
+
+  test("a lock that its process has left behind is taken over", async () => {
+    const { cacheDir, get } = setup();
+    const locks = join(cacheDir, ".locks/models--acme--tiny");
+    mkdirSync(locks, { recursive: true });
+    const lock = join(locks, `${sha256(Q4)}.svc-lock`);
+    writeFileSync(lock, "");
+    const longAgo = new Date(Date.now() - 60_000);
+    utimesSync(lock, longAgo, longAgo);
+    expect(readFileSync(await get("acme/tiny")).equals(Q4)).toBe(true);
+    expect(readdirSync(locks)).toEqual([]);
+  });
+});
+
+describe("the cache", () => {
+  test("answers without any request", async () => {
+    const { hub, get } = setup();
+    const file = await get("acme/tiny");
+    const count = hub.requests.length;
+    expect(await get("acme/tiny")).toBe(file);
+    expect(await get("acme/tiny:Q4_K_M")).toBe(file);
+    expect(hub.requests).toHaveLength(count);
+    expect(await get("acme/tiny", { refresh: true })).toBe(file); // asks for the newest, has its content already
+    expect(hub.requests.slice(count).some((line) => line.includes("resolve"))).toBe(false);
+    expect(hub.requests.length).toBeGreaterThan(count);
+  });
+
+  test("of another tool is used: relative links, a ref, blobs by hash", async () => {
+    const { hub, cacheDir, get } = setup();
+    const folder = join(cacheDir, "models--other--tool");
+    const snapshot = join(folder, "snapshots", COMMIT);
+    for (const path of ["blobs", "refs", `snapshots/${COMMIT}`])
+      mkdirSync(join(folder, path), { recursive: true });
+    writeFileSync(join(folder, "blobs/abc"), Q8);
+    symlinkSync("../../blobs/abc", join(snapshot, "m-Q8_0.gguf"));
+    symlinkSync("../../blobs/absent", join(snapshot, "m-Q4_K_M.gguf")); // a broken download
+    writeFileSync(join(folder, "refs/main"), COMMIT);
+    expect(await get("other/tool")).toBe(join(snapshot, "m-Q8_0.gguf"));
+    expect(hub.requests).toEqual([]);
+  });
+
+  test("is all there is when HF_HUB_OFFLINE is set", async () => {
+    const { hub, cacheDir, get } = setup();
+    const file = await get("acme/tiny");
+    const count = hub.requests.length;
+    const place = hubPlace({ HF_ENDPOINT: hub.url, HF_HUB_CACHE: cacheDir, HF_HUB_OFFLINE: "1" });
+    expect(await get("acme/tiny", { place, refresh: true })).toBe(file);
+    expect(await failure(get("acme/tiny:8", { place }))).toContain("HF_HUB_OFFLINE forbids to download it");
+    expect(hub.requests).toHaveLength(count);
+  });
+
+  test("works without the hub", async () => {
+    const { cacheDir, get } = setup();
+    const file = await get("acme/tiny");
+    const place = hubPlace({ HF_ENDPOINT: "http://127.0.0.1:1", HF_HUB_CACHE: cacheDir });
+    expect(await get("acme/tiny", { place })).toBe(file);
+    expect(await failure(get("acme/tiny:8", { place }))).toContain("http://127.0.0.1:1 could not be asked");
+  });
+});
+
+describe("refusals say what to do", () => {
+  test.each([
+    [
+      "acme/absent",
+      "has no such public repository, or it wants a token. No token was sent; store one with `svc login`",
+    ],
+    ["acme/private", "No token was sent"],
+    ["acme/gated", "No token was sent"],
+    ["acme/tiny@v9", "acme/tiny@v9: "],
+    ["acme/tiny@v9", "has no such repository or revision"],
+    ["acme/plain", "acme/plain: there is no GGUF file in it. Only GGUF models can be served."],
+    ["acme/tiny:5", "no file in it has the quantization 5. There are: Q6_K, Q4_K_M, Q8_0."],
+    ["acme/tiny:x.gguf", "there is no file x.gguf in it"],
+  ])("%s: %s", async (name, words) => {
+    const { get } = setup();
+    expect(await failure(get(name))).toContain(words);
+  });
+
+  test.each(["acme/private", "acme/gated"])("%s with a wrong token", async (name) => {
+    const { get } = setup();
+    expect(await failure(get(name, { token: () => "guess" }))).toContain(
+      "The token that was sent does not allow it.",
+    );
+  });
+});
+
+test.each(["acme/private", "acme/gated"])("the token opens %s and goes to the hub alone", async (name) => {
+  const { hub, get } = setup();
+  expect(readFileSync(await get(name, { token: () => "sesame" })).equals(Q8)).toBe(true);
+  expect(hub.storageAuthorization).toEqual([null]);
+});

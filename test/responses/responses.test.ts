@@ -1,0 +1,159 @@
+// What is kept of responses, and for how long; what becomes of those that are not finished when a server stops.
+
+import { describe, expect, test } from "bun:test";
+import type { AnswerEvent, Converse } from "../../src/core/agent.ts";
+import {
+  BACKGROUND_RUNS_MAX,
+  FRAME_LOGS_MAX,
+  RESPONSE_LIFE_MS,
+  RESPONSES_MAX,
+} from "../../src/core/limits.ts";
+import type { Records, State } from "../../src/core/state.ts";
+import { ResponseBuilder } from "../../src/dialects/responses/builder.ts";
+import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
+import { BackgroundResponses } from "../../src/responses/background.ts";
+import { ResponseStore } from "../../src/responses/store.ts";
+import { memoryState } from "../../src/state/memory.ts";
+import { responsesBody } from "../helpers/app.ts";
+import { responseHead } from "../helpers/response-head.ts";
+import { ACCEPTED, answer, text } from "../helpers/run-events.ts";
+
+const call = (extra: Record<string, unknown> = {}, store = new ResponseStore(memoryState())) =>
+  parseResponsesRequest(responsesBody(extra), store);
+const headOf = (id: string, extra: Record<string, unknown> = {}) => ({ ...responseHead(extra).head, id });
+const idOf = (index: number) => `resp_${String(index).padStart(24, "0")}`;
+
+function finished(id: string): ResponseBuilder {
+  const builder = new ResponseBuilder({ ...responseHead(), head: headOf(id), choices: 1 });
+  for (const event of answer("Hi")) builder.add(event);
+  return builder;
+}
+
+function queued(id: string): ResponseBuilder {
+  const builder = new ResponseBuilder({ ...responseHead(), head: headOf(id), choices: 1 });
+  builder.queue();
+  return builder;
+}
+
+describe("the store", () => {
+  test("a full one drops the oldest finished response, never one that runs", () => {
+    const store = new ResponseStore(memoryState());
+    store.keep(call(), queued(idOf(0)));
+    for (let index = 1; index <= RESPONSES_MAX; index++) store.keep(call(), finished(idOf(index)));
+    expect(store.resource(idOf(0)).status).toBe("queued");
+    expect(() => store.resource(idOf(1))).toThrow("there is no stored response");
+    expect(store.resource(idOf(2)).status).toBe("completed");
+  });
+
+  test("a response expires after its life, however often it is fetched", () => {
+    let nowMs = 0;
+    const store = new ResponseStore(memoryState(() => nowMs));
+    store.keep(call(), finished(idOf(1)));
+    nowMs = RESPONSE_LIFE_MS - 1;
+    expect(store.resource(idOf(1)).id).toBe(idOf(1));
+    nowMs++;
+    expect(() => store.resource(idOf(1))).toThrow("expired");
+  });
+
+  test("what an earlier process left unfinished has failed", () => {
+    const state = reopened();
+    const before = new ResponseStore(state);
+    before.keep(call(), queued(idOf(1)));
+    before.keep(call(), finished(idOf(2)));
+    const after = new ResponseStore(state);
+    expect(after.resource(idOf(1))).toMatchObject({ status: "failed", error: { code: "shutting_down" } });
+    expect(after.resource(idOf(2)).status).toBe("completed");
+  });
+
+  test("a chain outlives the responses it came through", () => {
+    const store = new ResponseStore(memoryState());
+    store.keep(call({ input: "one" }, store), finished(idOf(1)));
+    store.keep(call({ input: "two", previous_response_id: idOf(1) }, store), finished(idOf(2)));
+    store.delete(idOf(1));
+    const { messages } = call({ input: "three", previous_response_id: idOf(2) }, store);
+    expect(messages.map(({ content }) => content[0])).toEqual(
+      ["one", "Hi", "two", "Hi", "three"].map((said) => ({ type: "text", text: said })),
+    );
+  });
+
+  test("a call that broke off is not part of the chain", () => {
+    const store = new ResponseStore(memoryState());
+    const builder = new ResponseBuilder({ ...responseHead(), head: headOf(idOf(1)), choices: 1 });
+    builder.add(ACCEPTED);
+    builder.add({ type: "tool_call_start", choice: 0, index: 0, id: "c", name: "find" });
+    builder.cancel();
+    store.keep(call(), builder);
+    expect(store.past(idOf(1)).messages.map(({ role }) => role)).toEqual(["user"]);
+  });
+});
+
+/** A state whose sets may be asked for again, as after a restart. */
+function reopened(): State {
+  const state = memoryState();
+  const sets = new Map<string, Records<never>>();
+  return {
+    ...state,
+    records: (name, options) => {
+      const set = sets.get(name) ?? (state.records(name, options) as Records<never>);
+      sets.set(name, set);
+      return set;
+    },
+  };
+}
+
+/** Background responses whose runs say one word and then wait until they are aborted. */
+function hanging() {
+  const store = new ResponseStore(memoryState());
+  const converse: Converse = async function* (_, signal): AsyncGenerator<AnswerEvent> {
+    yield ACCEPTED;
+    yield text("He");
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  };
+  const thrown: unknown[] = [];
+  const failureOf = (error: unknown) => {
+    thrown.push(error);
+    return { code: "internal_error", message: "a bug" } as const;
+  };
+  return {
+    store,
+    thrown,
+    background: new BackgroundResponses({ converse, store, failureOf, clock: () => 1 }),
+  };
+}
+
+describe("background responses", () => {
+  test("fail when the server stops, and are stored so before it has stopped", async () => {
+    const { store, background, thrown } = hanging();
+    background.start(call({ background: true }), headOf(idOf(1)));
+    await background.close();
+    expect(background.running(idOf(1))).toBeUndefined();
+    expect(store.resource(idOf(1))).toMatchObject({ status: "failed", error: { code: "shutting_down" } });
+    expect(thrown).toEqual([]);
+  });
+
+  test("are bounded", async () => {
+    const { background } = hanging();
+    for (let index = 0; index < BACKGROUND_RUNS_MAX; index++) {
+      background.start(call({ background: true }), headOf(idOf(index)));
+    }
+    expect(() => background.start(call({ background: true }), headOf(idOf(9999)))).toThrow("too many");
+    await background.close();
+  });
+
+  test("that streamed keep their frames until later ones take their place", async () => {
+    const { background } = hanging();
+    const extra = { background: true, stream: true };
+    for (let index = 0; index <= FRAME_LOGS_MAX + 1; index++) {
+      background.start(call(extra), headOf(idOf(index), extra));
+      background.cancel(idOf(index));
+    }
+    expect(background.frames(idOf(0), -1)).toBeUndefined();
+    const reader = background.frames(idOf(FRAME_LOGS_MAX + 1), -1);
+    const frames: string[] = [];
+    for (let frame = await reader?.next(); frame !== undefined; frame = await reader?.next())
+      frames.push(frame);
+    expect(frames[0]).toStartWith("event: response.created\n");
+    expect(frames.at(-1)).toStartWith("event: response.incomplete\n");
+    await background.close();
+  });
+});

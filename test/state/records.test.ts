@@ -1,0 +1,182 @@
+// What both kinds of State promise. The clock is the test's own.
+
+import { describe, expect, test } from "bun:test";
+import { ServiceError } from "../../src/core/error.ts";
+import type { Clock, Life, State } from "../../src/core/state.ts";
+import { memoryState } from "../../src/state/memory.ts";
+
+const KINDS: readonly (readonly [string, (clock: Clock) => State])[] = [["memory", memoryState]];
+
+interface Note {
+  readonly text: string;
+  readonly pinned?: boolean;
+}
+
+const note = (text: string): Note => ({ text });
+const bytes = (count: number, value = 1) => new Uint8Array(count).fill(value);
+
+function codeOf(action: () => void): string {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code;
+    throw error;
+  }
+  return "accepted";
+}
+
+describe.each(KINDS)("%s", (_, open) => {
+  let nowMs = 1_000_000;
+  const notes = (life: Life, extra: { bodyBytesMax?: number; mayGo?: (value: Note) => boolean } = {}) => {
+    const state = open(() => nowMs);
+    return { state, records: state.records<Note>("notes", { capacity: 3, life, ...extra }) };
+  };
+  const endless: Life = { type: "endless" };
+  const fixed: Life = { type: "fixed", ms: 1000 };
+  const idle: Life = { type: "idle", ms: 1000 };
+
+  test("a record is what was put last, and gone once deleted", () => {
+    const { records } = notes(endless);
+    expect(records.get("a")).toBeUndefined();
+    records.put("a", note("one"));
+    records.put("a", note("two"));
+    expect(records.get("a")).toEqual(note("two"));
+    expect(records.list()).toEqual([note("two")]);
+    expect(records.delete("a")).toBe(true);
+    expect(records.delete("a")).toBe(false);
+    expect(records.get("a")).toBeUndefined();
+    expect(records.list()).toEqual([]);
+  });
+
+  test("ids and values are any text", () => {
+    const { records } = notes(endless);
+    for (const id of ["", "__proto__", "a'; drop table records; --", "ü 🦊", "a\u0000b"]) {
+      records.put(id, note(id));
+      expect(records.get(id)).toEqual(note(id));
+      expect(records.delete(id)).toBe(true);
+    }
+  });
+
+  test("sets do not know of each other", () => {
+    const { state, records } = notes(endless);
+    const others = state.records<Note>("others", { capacity: 1, life: endless });
+    records.put("a", note("here"));
+    others.put("a", note("there"));
+    others.put("b", note("there"));
+    expect(records.get("a")).toEqual(note("here"));
+    expect(others.list()).toEqual([note("there")]);
+  });
+
+  test("a full set drops its oldest; replacing makes nothing younger", () => {
+    const { records } = notes(endless);
+    for (const id of ["a", "b", "c"]) records.put(id, note(id));
+    records.put("a", note("a2"));
+    records.put("d", note("d"));
+    expect(records.list()).toEqual([note("b"), note("c"), note("d")]);
+  });
+
+  test("a full set drops what has expired before what has not", () => {
+    const { records } = notes(idle);
+    for (const id of ["a", "b", "c"]) records.put(id, note(id));
+    nowMs += 600;
+    records.put("a", note("a"));
+    nowMs += 600; // b and c are over
+    records.put("d", note("d"));
+    expect(records.list()).toEqual([note("a"), note("d")]);
+  });
+
+  test("a fixed life ends on time, however often it is put and read", () => {
+    const { records } = notes(fixed);
+    records.put("a", note("a"));
+    nowMs += 999;
+    records.put("a", note("again"));
+    expect(records.get("a")).toEqual(note("again"));
+    nowMs += 1;
+    expect(records.get("a")).toBeUndefined();
+    expect(records.list()).toEqual([]);
+    expect(records.delete("a")).toBe(false);
+    records.put("a", note("new"));
+    nowMs += 999;
+    expect(records.get("a")).toEqual(note("new"));
+  });
+
+  test("an idle life ends that long after the last put", () => {
+    const { records } = notes(idle);
+    records.put("a", note("a"));
+    nowMs += 999;
+    records.put("a", note("a"));
+    nowMs += 999;
+    expect(records.get("a")).toEqual(note("a"));
+    nowMs += 1;
+    expect(records.get("a")).toBeUndefined();
+  });
+
+  test("with an idle life the oldest is the one put longest ago", () => {
+    const { records } = notes(idle);
+    for (const id of ["a", "b", "c"]) records.put(id, note(id));
+    records.put("a", note("a"));
+    records.put("d", note("d"));
+    expect(records.list()).toEqual([note("c"), note("a"), note("d")]);
+  });
+
+  test("what may not go stays, and when none may, nothing is taken", () => {
+    const { records } = notes(fixed, { mayGo: ({ pinned }) => pinned !== true });
+    records.put("a", { text: "a", pinned: true });
+    records.put("b", note("b"));
+    records.put("c", { text: "c", pinned: true });
+    records.put("d", { text: "d", pinned: true });
+    expect(records.get("b")).toBeUndefined();
+    expect(codeOf(() => records.put("e", note("e")))).toBe("state_full");
+    expect(records.list().map(({ text }) => text)).toEqual(["a", "c", "d"]);
+    records.put("a", note("a")); // what is there may always be replaced
+    records.put("e", note("e"));
+    expect(records.list().map(({ text }) => text)).toEqual(["c", "d", "e"]);
+    nowMs += 1000; // and the end of a life asks nobody
+    expect(records.list()).toEqual([]);
+  });
+
+  test("a body stays until it is replaced or its record goes", () => {
+    const { records } = notes(fixed, { bodyBytesMax: 100 });
+    records.put("a", note("a"), bytes(10));
+    records.put("b", note("b"));
+    records.put("a", note("a2"));
+    expect(records.body("a")).toEqual(bytes(10));
+    expect(records.hasBody("b")).toBe(false);
+    expect(records.body("b")).toBeUndefined();
+    records.put("a", note("a3"), bytes(0));
+    expect(records.body("a")).toEqual(bytes(0));
+    expect(records.hasBody("a")).toBe(true);
+    nowMs += 1000;
+    expect(records.hasBody("a")).toBe(false);
+    records.put("a", note("a4"));
+    expect(records.body("a")).toBeUndefined();
+  });
+
+  test("beyond their bound the oldest bodies go and their records stay", () => {
+    const { records } = notes(endless, { bodyBytesMax: 100 });
+    records.put("a", note("a"), bytes(40));
+    records.put("b", note("b"), bytes(40));
+    records.put("c", note("c"), bytes(41));
+    expect(["a", "b", "c"].map((id) => records.hasBody(id))).toEqual([false, true, true]);
+    expect(records.list()).toHaveLength(3);
+    records.put("b", note("b"), bytes(100)); // the one just put is spared, also when it is not the youngest
+    expect(["a", "b", "c"].map((id) => records.hasBody(id))).toEqual([false, true, false]);
+    expect(codeOf(() => records.put("b", note("big"), bytes(101)))).toBe("payload_too_large");
+    expect(records.get("b")).toEqual(note("b"));
+    records.delete("b"); // gives its bytes back
+    records.put("c", note("c"), bytes(60));
+    records.put("a", note("a"), bytes(40));
+    expect(["a", "c"].map((id) => records.hasBody(id))).toEqual([true, true]);
+  });
+
+  test("sweeping frees what has expired", () => {
+    const { state, records } = notes(fixed, { bodyBytesMax: 100 });
+    records.put("a", note("a"), bytes(100));
+    nowMs += 1000;
+    state.sweep();
+    records.put("b", note("b"), bytes(100));
+    expect(records.hasBody("b")).toBe(true);
+    expect(records.list()).toEqual([note("b")]);
+    state.close();
+  });
+});
