@@ -129,7 +129,7 @@ export function createModels(options: ModelOptions, newMeter?: () => EngineMeter
             ...(meter === undefined ? {} : { meter }),
           }),
         places,
-        queueMax,
+        queueMax: settings.runtime.max_seqs + queueMax, // once it is loaded, so many have a place
         ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),
         log: say,
       }),

@@ -2,10 +2,13 @@
 // nothing else knows who works with whom.
 
 import { plainConverse } from "./agent/plain.ts";
+import type { Settings } from "./config/settings.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import type { Generate } from "./core/run.ts";
+import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
+import { openStores } from "./app-stores.ts";
 import { newSystem } from "./app-system.ts";
 import type { Models } from "./engine/models.ts";
 import { accessLine, inBatches } from "./http/access-log.ts";
@@ -13,9 +16,9 @@ import type { HttpDeps } from "./http/deps.ts";
 import { toErrorData } from "./http/errors.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
 import { Metrics } from "./metrics/metrics.ts";
+import { publicFetch } from "./net/public-fetch.ts";
 import { BackgroundResponses } from "./responses/background.ts";
 import { ResponseStore } from "./responses/store.ts";
-import { memoryState } from "./state/memory.ts";
 
 export interface AppOptions extends ModelOptions {
   /** Silence on a stream after which a comment is sent, milliseconds. */
@@ -47,15 +50,16 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Listens at once and loads the models meanwhile. Throws what Bun throws when the port can't be had. */
+/** Listens at once and loads the models meanwhile. Throws StartError. */
 export function startServer(options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
   const metrics = settings.server.disable_metrics ? undefined : new Metrics();
   let draining = false;
   const models = createModels(options, metrics && (() => metrics.newEngine()));
   const generate: Generate = (request, signal) => models.generate(request, signal);
-  const converse = plainConverse(generate);
-  const state = memoryState();
+  const stores = openStores(options);
+  const { state, files, sessions, skills } = stores;
+  const converse = plainConverse({ generate, sessions, files, fetchFile: publicFetch() });
   const responses = new ResponseStore(state);
   const background = new BackgroundResponses({
     converse,
@@ -68,6 +72,9 @@ export function startServer(options: AppOptions): RunningServer {
     converse,
     responses,
     background,
+    files,
+    sessions,
+    skills,
     embed: (request, signal) => models.embed(request, signal),
     models: () => models.list(),
     control: models,
@@ -81,7 +88,7 @@ export function startServer(options: AppOptions): RunningServer {
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
   });
   // The port comes first: if it is taken, no model has been loaded in vain.
-  const server = listen(app, { hostname: settings.server.host, port: settings.server.port });
+  const server = listenOrSay(app, settings);
   return {
     models,
     loaded: models.loadAll(),
@@ -89,9 +96,20 @@ export function startServer(options: AppOptions): RunningServer {
     close: async () => {
       draining = true;
       await drain(server, models, background);
-      state.close();
+      stores.close();
     },
   };
+}
+
+function listenOrSay(app: Parameters<typeof listen>[0], { server: { host, port } }: Settings): Listening {
+  try {
+    return listen(app, { hostname: host, port });
+  } catch (error) {
+    const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+    const reason = isTaken ? "it is in use by another program" : reasonOf(error);
+    const message = `cannot listen on ${host}:${port}: ${reason}. Choose another with --port.`;
+    throw new StartError(message, { cause: error });
+  }
 }
 
 /**

@@ -17,6 +17,7 @@ import { type Loaded, loadSettings } from "./config/resolve.ts";
 import { showSettings } from "./config/show.ts";
 import type { Settings } from "./config/settings.ts";
 import { unreachable } from "./core/assert.ts";
+import { StartError } from "./core/start-error.ts";
 import { parseHubId } from "./core/hub-id.ts";
 import { TIMER_MS_MAX } from "./core/limits.ts";
 import { deleteCached, listCache } from "./hub/cache.ts";
@@ -68,9 +69,8 @@ function untilSignal(): Promise<void> {
   });
 }
 
-/** Serves until a signal comes. Port trouble and models that don't load end it with one clear line. */
+/** Serves until a signal comes. What keeps it from starting and models that don't load end it with one clear line. */
 async function serve(loaded: Loaded): Promise<number> {
-  const { host, port } = loaded.settings.server;
   if (Number.isNaN(keepAliveInterval())) {
     complain(`svc: KEEP_ALIVE_INTERVAL must be a whole number of milliseconds from 1 to ${TIMER_MS_MAX}.`);
     return EXIT.usage;
@@ -79,13 +79,8 @@ async function serve(loaded: Loaded): Promise<number> {
   try {
     server = startServer(appOptions(loaded, true));
   } catch (error) {
-    const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
-    const reason = taken
-      ? "it is in use by another program"
-      : error instanceof Error
-        ? error.message
-        : String(error);
-    complain(`svc: cannot listen on ${host}:${port}: ${reason}. Choose another with --port.`);
+    if (!(error instanceof StartError)) throw error;
+    complain(`svc: ${error.message}`);
     return EXIT.failure;
   }
   const stopped = untilSignal();

@@ -27,7 +27,13 @@ const RULES: readonly Rule[] = [
   // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
   { from: "src/agent/", may: ["src/core/"] },
   { from: "src/engine/", may: ["src/core/"] },
+  // Stores of what outlives a request. They meet in app.ts.
   { from: "src/state/", may: ["src/core/"] },
+  { from: "src/files/", may: ["src/core/"] },
+  { from: "src/sessions/", may: ["src/core/"] },
+  { from: "src/skills/", may: ["src/core/"] },
+  // Ways out to the internet.
+  { from: "src/net/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
   { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
@@ -47,9 +53,10 @@ const RULES: readonly Rule[] = [
       "src/engine/",
       "src/http/",
       "src/metrics/",
+      "src/net/",
       "src/responses/",
-      "src/state/",
       "src/app-models.ts",
+      "src/app-stores.ts",
       "src/app-system.ts",
     ],
   },
@@ -57,6 +64,10 @@ const RULES: readonly Rule[] = [
     from: "src/app-system.ts",
     may: ["src/core/", "src/config/", "src/engine/", "src/system/"],
     types: ["src/http/", "src/app-models.ts"],
+  },
+  {
+    from: "src/app-stores.ts",
+    may: ["src/core/", "src/config/", "src/files/", "src/sessions/", "src/skills/", "src/state/"],
   },
   { from: "src/app-models.ts", may: ["src/core/", "src/config/", "src/engine/", "src/hub/"] },
   // One executable, two processes: main.ts is the entry of both.
@@ -90,11 +101,23 @@ const RULES: readonly Rule[] = [
 /** Packages and where they may be used. One that is missing here may be used nowhere. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "bun:ffi": ["ffi/"],
+  "bun:sqlite": ["src/state/"],
   elysia: ["src/http/"],
   "@elysiajs/cors": ["src/http/"],
   "@elysiajs/swagger": ["src/http/"],
   "swagger-ui-dist": ["src/http/"],
-  "@sinclair/typebox": ["src/core/", "src/config/", "src/dialects/", "src/agent/", "src/http/"],
+  "@fastify/busboy": ["src/http/"],
+  yaml: ["src/skills/"],
+  yauzl: ["src/skills/"],
+  "@sinclair/typebox": [
+    "src/core/",
+    "src/config/",
+    "src/dialects/",
+    "src/agent/",
+    "src/http/",
+    "src/skills/",
+  ],
+  "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],
   "prom-client": ["src/metrics/"],

@@ -40,7 +40,7 @@ export function expected(row: Row): string {
     case "list":
       return "a list";
     case "text":
-      return "a nonempty text";
+      return row.form ?? "a nonempty text";
   }
 }
 

@@ -27,6 +27,10 @@ export interface Facts {
   readonly isPath?: true;
   /** The value names a folder, which is made when it is needed; relative ones as with isPath. */
   readonly isFolder?: true;
+  /** The value may name a file after this word, as `sqlite:` does; a relative one starts as with `isPath`. */
+  readonly pathAfter?: string;
+  /** What a text must look like: a pattern, and words to be read after "is not". */
+  readonly form?: { readonly pattern: string; readonly words: string };
   /** The value may hold a secret: it is never printed. */
   readonly isSecret?: true;
   /** Stands in the example file where there is no default. */
@@ -72,6 +76,7 @@ export function text(description: string, options: TextFacts = {}): TString {
   return Type.String({
     description,
     minLength: 1,
+    ...(facts.form === undefined ? {} : { pattern: facts.form.pattern }),
     facts,
     ...(fallback === undefined ? {} : { default: fallback }),
   });

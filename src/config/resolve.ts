@@ -97,6 +97,11 @@ function resolveFiles(
     if (row === undefined || typeof value.value !== "string") return value;
     const path = absolutePath(value, folder);
     if (row.isFolder) return { ...value, value: path };
+    const word = row.pathAfter;
+    if (word !== undefined && value.value.startsWith(word)) {
+      const after = { ...value, value: value.value.slice(word.length) };
+      return { ...value, value: word + absolutePath(after, folder) };
+    }
     const isModel = row.path === MODEL_ID;
     if (!isModel && !row.isPath) return value;
     const file = isModel ? findModel(value.value, path, wantedOf(value, values)) : findReadable(path);

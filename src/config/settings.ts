@@ -36,6 +36,11 @@ const Server = section("Where the server listens and how it treats requests.", {
     minimum: 1,
     maximum: 1_000_000,
   }),
+  state: text("Where files, sessions and stored responses are kept; `sqlite:FILE` survives a restart.", {
+    default: "memory",
+    pathAfter: "sqlite:",
+    form: { pattern: "^(?:memory|sqlite:.+)$", words: "`memory` or `sqlite:FILE`" },
+  }),
   no_ui: later(toggle("Do not serve the web interface at /ui.")),
   mcp_port: later(optional(integer("Port of the MCP server at POST /mcp.", { minimum: 1, maximum: 65_535 }))),
   max_tool_rounds: later(optional(integer("Cap on tool rounds where a request names none.", { minimum: 0 }))),
@@ -45,7 +50,6 @@ const Server = section("Where the server listens and how it treats requests.", {
   access_log_health: toggle("Log requests for health, metrics and documentation too."),
   disable_request_id_header: toggle("Do not send x-request-id back."),
   disable_metrics: toggle("Serve no metrics."),
-  state: later(text("Where responses, sessions and files are kept.", { default: "memory" })),
   idle_timeout: optional(
     integer("Seconds without a request after which a model is unloaded; the next request loads it again.", {
       minimum: 1,
@@ -127,7 +131,12 @@ const Runtime = section("How models are run.", {
   shell_path: later(text("Shell to run (on Windows usually `cmd`).", { default: "/bin/sh" })),
   shell_timeout: later(integer("Seconds one command may take.", { default: 600, minimum: 1 })),
   shell_workdir: later(optional(text("Folder the shell runs in.", { isPath: true }))),
-  skills_dir: later(optional(text("Folder that holds uploaded skills.", { isPath: true }))),
+  skills_dir: optional(
+    text("Folder that holds uploaded skills; unset: one in the system's temporary folder.", {
+      isFolder: true,
+      example: "skills",
+    }),
+  ),
   agent_permission: later(
     choice(["auto", "ask", "deny"], "Whether tools run at once, after approval, or not at all.", {
       default: "auto",

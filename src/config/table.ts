@@ -38,6 +38,10 @@ export interface Row {
   readonly status: "available" | "later" | "never";
   readonly isPath: boolean;
   readonly isFolder: boolean;
+  /** After this word a value names a file. */
+  readonly pathAfter: string | undefined;
+  /** What a text must look like, in words. */
+  readonly form: string | undefined;
   readonly isSecret: boolean;
   /** `--max-seqs`; absent where the setting lives in the file alone. */
   readonly flag: string | undefined;
@@ -152,6 +156,8 @@ function readRow(schema: TSchema, section: string, key: string): Row {
     status: facts.status ?? "available",
     isPath: facts.isPath ?? false,
     isFolder: facts.isFolder ?? false,
+    pathAfter: facts.pathAfter,
+    form: facts.form?.words,
     isSecret: facts.isSecret ?? false,
     flag,
     short: facts.short,

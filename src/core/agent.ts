@@ -83,6 +83,13 @@ export interface Conversation {
   readonly agent: AgentRequest;
 }
 
+/** Which tool made a file, and when: round and turn count from 0 for what came with a request. */
+export interface SourceMeta {
+  readonly tool: string;
+  readonly round: number;
+  readonly turn: number;
+}
+
 /** What a stored file is, as clients see it in events and bodies. Spec: File object. */
 export interface FileObject {
   readonly id: string;
@@ -92,8 +99,9 @@ export interface FileObject {
   readonly bytes: number;
   /** Unix seconds. */
   readonly created_at: number;
-  readonly purpose: "agent_output" | "user_data";
-  readonly source: { readonly tool: string; readonly round: number; readonly turn: number };
+  /** `agent_output`, `user_data`, or another word that its uploader used. */
+  readonly purpose: string;
+  readonly source: SourceMeta;
   /** One of the bodies, absent above the inline limit and for a file that was not made. */
   readonly text?: string;
   readonly preview?: string;

@@ -35,6 +35,65 @@ export const GRAMMARS_MAX = 64;
 /** Files that a request may ask for, and files that a body holds; the others stay in the store. */
 export const REQUESTED_FILES_MAX = 64;
 export const FILES_IN_BODY_MAX = 64;
+/** Files kept, and the life of each from its creation, milliseconds. Spec: Limits. */
+export const FILES_MAX = 4096;
+export const FILE_LIFE_MS = 30 * 60 * 1000;
+/** Bytes of all files' bodies; beyond it the oldest bodies are elided. */
+export const FILE_BODIES_BYTES_MAX = 1024 * 1024 * 1024;
+/** Largest body that a JSON body or event carries. Spec: Limits. */
+export const FILE_INLINE_BYTES_MAX = 8 * 1024 * 1024;
+/** Characters of an input file's preview, bytes of an agent output's. Spec: Limits. */
+export const INPUT_PREVIEW_CHARS_MAX = 4096;
+export const OUTPUT_PREVIEW_BYTES_MAX = 1024;
+/** Largest file that a request brings or names, bytes, and files of one request. Spec: agent runtime. */
+export const INPUT_FILE_BYTES_MAX = 64 * 1024 * 1024;
+export const INPUT_FILES_MAX = 64;
+/** Characters of all previews of one request. Spec: Limits. */
+export const REQUEST_PREVIEW_CHARS_MAX = 32_768;
+/** Skills, and versions of one. */
+export const STORED_SKILLS_MAX = 1024;
+export const SKILL_VERSIONS_MAX = 1024;
+/** Items of one page of a paged list, and the most that may be asked for. */
+export const SKILLS_PAGE = 20;
+export const SKILLS_PAGE_MAX = 100;
+/** Files of a skill, bytes of one and of all, unpacked. Spec: agent runtime. */
+export const SKILL_ENTRIES_MAX = 500;
+export const SKILL_FILE_BYTES_MAX = 50 * 1024 * 1024;
+export const SKILL_BYTES_MAX = 200 * 1024 * 1024;
+/** Characters of a path in a skill, and how many names it may have. */
+export const SKILL_PATH_CHARS_MAX = 1024;
+export const SKILL_PATH_DEPTH_MAX = 32;
+/** Characters of a SKILL.md's head, and of what it says. */
+export const SKILL_HEAD_CHARS_MAX = 65_536;
+export const SKILL_NAME_CHARS_MAX = 256;
+export const SKILL_DESCRIPTION_CHARS_MAX = 8192;
+/** Depth and lines of the file tree that the model is shown of a skill. */
+export const SKILL_TREE_DEPTH_MAX = 4;
+export const SKILL_TREE_LINES_MAX = 80;
+/** Age at which an unfinished upload is taken for a forgotten one, milliseconds. */
+export const SKILL_LEFTOVER_MS = 60 * 60 * 1000;
+/** Time to fetch what an address names, milliseconds, and redirects that are followed. */
+export const FETCH_MS = 30_000;
+export const FETCH_REDIRECTS_MAX = 3;
+/** Characters of a file's name, of its purpose, of a form's text field. */
+export const FILE_NAME_CHARS_MAX = 255;
+export const FILE_PURPOSE_CHARS_MAX = 64;
+export const FORM_FIELD_CHARS_MAX = 4096;
+/** Parts of an uploaded form, and header lines of one part with their bytes. */
+export const FORM_PARTS_MAX = 1000;
+export const FORM_PART_HEADERS_MAX = 16;
+export const FORM_PART_HEADER_BYTES_MAX = 16 * 1024;
+/** Pause between sweeps of what has expired, milliseconds. */
+export const STATE_SWEEP_MS = 120_000;
+/** Sessions kept, and their life from the last use, milliseconds. */
+export const SESSIONS_MAX = 128;
+export const SESSION_IDLE_MS = 30 * 60 * 1000;
+/** Characters of all sessions together; beyond it the least recently used go. */
+export const SESSIONS_CHARS_MAX = 128 * 1024 * 1024;
+/** Bytes of files' bodies in an exported session: with base64 it still fits a request body. */
+export const SESSION_EXPORT_BYTES_MAX = 32 * 1024 * 1024;
+/** Files of an exported session. */
+export const SESSION_FILES_MAX = 256;
 /** Characters of a session's name. */
 export const SESSION_ID_CHARS_MAX = 256;
 /** Skills that a request may mount. */

@@ -7,18 +7,27 @@
 export interface Records<T> {
   /** The record, or undefined when it is unknown or has expired. */
   get(id: string): T | undefined;
+  has(id: string): boolean;
   /**
    * Inserts or replaces; a body that is not given stays as it is. A full set first drops what has expired, then the
-   * oldest record that may go. Throws `state_full` when none may, `payload_too_large` for a body that can't fit.
+   * oldest record that may go. Takes the body over, also when it throws: `state_full` when no record may go,
+   * `payload_too_large` for a body that could not even fit alone, `storage_unavailable`.
    */
-  put(id: string, value: T, body?: Uint8Array): void;
-  /** The body, or undefined when there is none, or none any more. */
-  body(id: string): Uint8Array | undefined;
+  put(id: string, value: T, body?: StagedBody): void;
+  /** The body, or undefined when there is none, or none any more. Reading it later fails once its record is gone. */
+  body(id: string): Blob | undefined;
   hasBody(id: string): boolean;
   /** False when there was none. */
   delete(id: string): boolean;
   /** All that have not expired, oldest first. */
   list(): readonly T[];
+}
+
+/** Bytes that are safe, but belong to no record yet. */
+export interface StagedBody {
+  readonly blob: Blob;
+  /** Gives them up, where they are not put after all. */
+  discard(): void;
 }
 
 /** How long records live. */
@@ -44,6 +53,8 @@ export interface RecordsOptions<T> {
 export interface State {
   /** The set of this name. A name is asked for once: two callers would not know of each other. */
   records<T>(name: string, options: RecordsOptions<T>): Records<T>;
+  /** Keeps the bytes of a body that is about to be put. Rejects with `storage_unavailable`. */
+  stage(pieces: readonly Uint8Array<ArrayBuffer>[]): Promise<StagedBody>;
   /** Frees what has expired; without it, that happens when a set is full. */
   sweep(): void;
   /** Nothing may be asked of it afterwards. */

@@ -48,7 +48,7 @@ function checkContentType(headers: Headers): void {
  */
 async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > bytesMax) throw tooLarge(bytesMax);
+  if (declared !== null && Number(declared) > bytesMax) throw bodyTooLarge(bytesMax);
   if (request.body === null) return new Uint8Array();
   try {
     if (declared !== null) return new Uint8Array(await request.arrayBuffer());
@@ -64,13 +64,14 @@ async function readCounted(body: ReadableStream<Uint8Array>, bytesMax: number): 
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
-    if (bytes > bytesMax) throw tooLarge(bytesMax); // leaving the loop cancels the stream
+    if (bytes > bytesMax) throw bodyTooLarge(bytesMax); // leaving the loop cancels the stream
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, bytes);
 }
 
-function tooLarge(bytesMax: number): ServiceError {
+/** The refusal of a body that is too large. */
+export function bodyTooLarge(bytesMax: number): ServiceError {
   return new ServiceError("payload_too_large", `the request body is larger than ${bytesMax} bytes`);
 }
 

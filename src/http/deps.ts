@@ -1,8 +1,11 @@
 // What the HTTP layer is given by the composition root. Routes see nothing else of the program.
 
 import type { Converse } from "../core/agent.ts";
+import type { Files } from "../core/files.ts";
 import type { ModelControl, ModelInfo } from "../core/model-info.ts";
 import type { Embed, Generate } from "../core/run.ts";
+import type { Sessions } from "../core/sessions.ts";
+import type { Skills } from "../core/skills.ts";
 import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
 import type { DoctorReport, SystemInfo } from "../core/system.ts";
@@ -22,6 +25,9 @@ export interface HttpDeps {
   readonly converse: Converse;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
+  readonly files: Files;
+  readonly skills: Skills;
+  readonly sessions: Pick<Sessions, "get" | "put" | "delete">;
   /** Responses that are kept. */
   readonly responses: ResponseStore;
   /** Responses that go on without their client. */

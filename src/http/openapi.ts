@@ -2,7 +2,7 @@
 // those details name, so nothing is listed twice. The page that shows it is docs.ts. See docs/decisions.
 
 import { swagger } from "@elysiajs/swagger";
-import { type TSchema, Type } from "@sinclair/typebox";
+import { KindGuard, type TSchema, Type } from "@sinclair/typebox";
 import { assert } from "../core/assert.ts";
 import { VERSION } from "../core/version.ts";
 
@@ -46,10 +46,23 @@ export class ApiComponents {
     return { required: true, content: { "application/json": { schema: this.ref(schema) } } };
   }
 
-  /** Responses of a JSON route. */
+  /** Request body of a multipart route. */
+  form(schema: TSchema) {
+    return { required: true, content: { "multipart/form-data": { schema: this.ref(schema) } } };
+  }
+
+  /** Responses of a route that answers with bytes of any kind. */
+  bytes(description: string) {
+    return {
+      200: { description, content: { "application/octet-stream": {} } },
+      default: this.error(),
+    };
+  }
+
+  /** Responses of a JSON route; of arrays and unions the members are named. */
   answers(description: string, schema: TSchema) {
     return {
-      200: { description, content: { "application/json": { schema: this.ref(schema) } } },
+      200: { description, content: { "application/json": { schema: this.shape(schema) } } },
       default: this.error(),
     };
   }
@@ -74,6 +87,11 @@ export class ApiComponents {
       200: { description, content: { "text/plain": { schema: { type: "string" as const } } } },
       default: this.error(),
     };
+  }
+
+  private shape(schema: TSchema): object {
+    if (KindGuard.IsArray(schema)) return { type: "array", items: this.ref(schema.items) };
+    return KindGuard.IsUnion(schema) ? { anyOf: schema.anyOf.map((one) => this.ref(one)) } : this.ref(schema);
   }
 
   /** An error answer. */

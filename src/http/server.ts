@@ -17,7 +17,10 @@ import { type RouteTable, routeTable } from "./route-table.ts";
 import { chatRoutes } from "./routes/chat.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
+import { containerRoutes, fileRoutes } from "./routes/files.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { skillRoutes } from "./routes/skills.ts";
+import { sessionRoutes } from "./routes/sessions.ts";
 import { messagesRoutes } from "./routes/messages.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { modelRoutes } from "./routes/models.ts";
@@ -66,6 +69,10 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(messagesRoutes(deps, components))
     .use(responseRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
+    .use(fileRoutes(deps, components))
+    .use(containerRoutes(deps, components))
+    .use(sessionRoutes(deps, components))
+    .use(skillRoutes(deps, components))
     .use(systemRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers

@@ -1,8 +1,8 @@
 // State in memory: gone with the process. What a server has unless it is told otherwise.
 
 import { assert } from "../core/assert.ts";
-import type { Clock, Records, RecordsOptions, State } from "../core/state.ts";
-import { bodyTooLarge, hasEnded, type Stamps, stateFull } from "./rules.ts";
+import type { Clock, Records, RecordsOptions, StagedBody, State } from "../core/state.ts";
+import { checkBodySize, hasEnded, type Stamps, stateFull } from "./rules.ts";
 
 /** An empty State. */
 export function memoryState(clock: Clock = Date.now): State {
@@ -14,6 +14,7 @@ export function memoryState(clock: Clock = Date.now): State {
       sets.set(name, records);
       return records;
     },
+    stage: async (pieces) => ({ blob: new Blob([...pieces]), discard: () => undefined }),
     sweep() {
       for (const set of sets.values()) set.sweep();
     },
@@ -23,7 +24,7 @@ export function memoryState(clock: Clock = Date.now): State {
 
 interface Entry<T> extends Stamps {
   readonly value: T;
-  readonly body?: Uint8Array;
+  readonly body?: Blob;
 }
 
 class MemoryRecords<T> implements Records<T> {
@@ -42,13 +43,16 @@ class MemoryRecords<T> implements Records<T> {
     return this.living(id)?.value;
   }
 
-  put(id: string, value: T, body?: Uint8Array): void {
-    const bytesMax = this.options.bodyBytesMax ?? 0;
-    if (body !== undefined && body.byteLength > bytesMax) throw bodyTooLarge(bytesMax);
+  has(id: string): boolean {
+    return this.living(id) !== undefined;
+  }
+
+  put(id: string, value: T, staged?: StagedBody): void {
+    checkBodySize(staged?.blob, this.options.bodyBytesMax);
     const old = this.living(id);
     if (old === undefined) this.makeRoom();
     const putMs = this.clock();
-    const kept = body ?? old?.body;
+    const kept = staged?.blob ?? old?.body;
     const entry = {
       value,
       createdMs: old?.createdMs ?? putMs,
@@ -60,7 +64,7 @@ class MemoryRecords<T> implements Records<T> {
     this.elideBodies(id);
   }
 
-  body(id: string): Uint8Array | undefined {
+  body(id: string): Blob | undefined {
     return this.living(id)?.body;
   }
 
@@ -125,5 +129,5 @@ class MemoryRecords<T> implements Records<T> {
 }
 
 function bytesOf(entry: Entry<unknown> | undefined): number {
-  return entry?.body?.byteLength ?? 0;
+  return entry?.body?.size ?? 0;
 }

@@ -26,7 +26,8 @@ export function stateFull(): ServiceError {
   return new ServiceError("state_full", "the server holds as many unfinished things of this kind as it can");
 }
 
-/** A body that would not fit if it were the only one. */
-export function bodyTooLarge(bytesMax: number): ServiceError {
-  return new ServiceError("payload_too_large", `more than ${bytesMax} bytes cannot be kept`);
+/** Refuses a body that would not fit if it were the only one. */
+export function checkBodySize(body: Blob | undefined, bytesMax = 0): void {
+  if (body === undefined || body.size <= bytesMax) return;
+  throw new ServiceError("payload_too_large", `more than ${bytesMax} bytes cannot be kept`);
 }

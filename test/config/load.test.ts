@@ -70,6 +70,22 @@ describe("defaults", () => {
   });
 });
 
+describe("state", () => {
+  const stateOf = (toml: string, options: Partial<LoadOptions> = {}) =>
+    settingsOf(load(toml, options)).server.state;
+
+  test("is memory unless a file is named, whose place is that of who names it", () => {
+    expect(stateOf("")).toBe("memory");
+    expect(stateOf('[server]\nstate = "sqlite:kept/state.db"')).toBe(`sqlite:${folder}/kept/state.db`);
+    expect(stateOf("", { flags: { "server.state": "sqlite:/var/s.db" } })).toBe("sqlite:/var/s.db");
+  });
+
+  test.each(["redis:x", "sqlite:", "state.db"])("%s is refused with the forms there are", (state) => {
+    const [problem] = problemsOf(load("", { flags: { "server.state": state } }));
+    expect(problem).toContain("is not `memory` or `sqlite:FILE`");
+  });
+});
+
 describe("precedence", () => {
   const toml = "[server]\nport = 1\n";
   test.each([

@@ -1,17 +1,28 @@
 // The HTTP application in process, without sockets.
 
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { plainConverse } from "../../src/agent/plain.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
+import { inputFileName } from "../../src/core/input-file.ts";
+import type { State } from "../../src/core/state.ts";
+import { FileStore } from "../../src/files/store.ts";
 import type { HttpDeps, System } from "../../src/http/deps.ts";
 import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
+import { publicFetch } from "../../src/net/public-fetch.ts";
 import { BackgroundResponses } from "../../src/responses/background.ts";
 import { ResponseStore } from "../../src/responses/store.ts";
+import { SessionStore } from "../../src/sessions/store.ts";
+import { SkillStore } from "../../src/skills/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { describeSystem } from "../../src/system/info.ts";
 import { answer, playing } from "./run-events.ts";
+
+/** Where the skills of an application would lie that has none. */
+const noFolder = join(tmpdir(), "svc-test-no-skills");
 
 export interface TestApp {
   /** A request to a path; the host must have an ordinary length or the framework misreads the path. */
@@ -27,6 +38,13 @@ const countingEmbed: Embed = async ({ inputs }) => ({
   vectors: inputs.map((input, index) => [index, input.length]),
   promptTokens: inputs.reduce((sum, input) => sum + input.length, 0),
 });
+
+/** Files and sessions in memory. */
+export function testStores(state: State = memoryState()) {
+  const files = new FileStore(state);
+  const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
+  return { files, sessions };
+}
 
 /** A machine on which nothing is wrong. */
 const TEST_SYSTEM: System = {
@@ -62,8 +80,10 @@ export function testApp(
   deps: Partial<HttpDeps> = {},
 ): TestApp {
   const logged: string[] = [];
-  const converse = deps.converse ?? plainConverse(generate);
-  const responses = deps.responses ?? new ResponseStore(memoryState());
+  const state = memoryState();
+  const stores = testStores(state);
+  const converse = deps.converse ?? plainConverse({ generate, ...stores, fetchFile: publicFetch() });
+  const responses = deps.responses ?? new ResponseStore(state);
   const app = createHttp({
     generate,
     converse,
@@ -75,6 +95,8 @@ export function testApp(
       clock: () => Math.floor(Date.now() / 1000),
     }),
     embed: countingEmbed,
+    ...stores,
+    skills: new SkillStore({ folder: noFolder, log: (line) => void logged.push(line) }),
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     control: obedientModel(),
     fingerprint: "svc-test",

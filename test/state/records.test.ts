@@ -1,11 +1,24 @@
 // What both kinds of State promise. The clock is the test's own.
 
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { ServiceError } from "../../src/core/error.ts";
 import type { Clock, Life, State } from "../../src/core/state.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { sqliteState } from "../../src/state/sqlite.ts";
+import { tempDir } from "../helpers/tmp.ts";
 
-const KINDS: readonly (readonly [string, (clock: Clock) => State])[] = [["memory", memoryState]];
+const folder = tempDir();
+let files = 0;
+
+const KINDS: readonly (readonly [string, (clock: Clock) => State])[] = [
+  ["memory", memoryState],
+  [
+    "sqlite",
+    (clock) =>
+      sqliteState({ path: join(folder, `${files++}.db`), clock, log: (line) => expect(line).toBe("") }),
+  ],
+];
 
 interface Note {
   readonly text: string;
@@ -13,7 +26,7 @@ interface Note {
 }
 
 const note = (text: string): Note => ({ text });
-const bytes = (count: number, value = 1) => new Uint8Array(count).fill(value);
+const bytes = (count: number) => new Uint8Array(count).fill(count);
 
 function codeOf(action: () => void): string {
   try {
@@ -41,6 +54,7 @@ describe.each(KINDS)("%s", (_, open) => {
     records.put("a", note("one"));
     records.put("a", note("two"));
     expect(records.get("a")).toEqual(note("two"));
+    expect([records.has("a"), records.has("b")]).toEqual([true, false]);
     expect(records.list()).toEqual([note("two")]);
     expect(records.delete("a")).toBe(true);
     expect(records.delete("a")).toBe(false);
@@ -93,6 +107,7 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.get("a")).toEqual(note("again"));
     nowMs += 1;
     expect(records.get("a")).toBeUndefined();
+    expect(records.has("a")).toBe(false);
     expect(records.list()).toEqual([]);
     expect(records.delete("a")).toBe(false);
     records.put("a", note("new"));
@@ -135,16 +150,17 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.list()).toEqual([]);
   });
 
-  test("a body stays until it is replaced or its record goes", () => {
-    const { records } = notes(fixed, { bodyBytesMax: 100 });
-    records.put("a", note("a"), bytes(10));
+  test("a body stays until it is replaced or its record goes", async () => {
+    const { state, records } = notes(fixed, { bodyBytesMax: 100 });
+    records.put("a", note("a"), await state.stage([bytes(10), bytes(0), bytes(20)]));
     records.put("b", note("b"));
     records.put("a", note("a2"));
-    expect(records.body("a")).toEqual(bytes(10));
+    expect(await records.body("a")?.bytes()).toEqual(new Uint8Array([...bytes(10), ...bytes(20)]));
+    expect(records.body("a")?.size).toBe(30);
     expect(records.hasBody("b")).toBe(false);
     expect(records.body("b")).toBeUndefined();
-    records.put("a", note("a3"), bytes(0));
-    expect(records.body("a")).toEqual(bytes(0));
+    records.put("a", note("a3"), await state.stage([]));
+    expect(records.body("a")?.size).toBe(0);
     expect(records.hasBody("a")).toBe(true);
     nowMs += 1000;
     expect(records.hasBody("a")).toBe(false);
@@ -152,29 +168,33 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.body("a")).toBeUndefined();
   });
 
-  test("beyond their bound the oldest bodies go and their records stay", () => {
-    const { records } = notes(endless, { bodyBytesMax: 100 });
-    records.put("a", note("a"), bytes(40));
-    records.put("b", note("b"), bytes(40));
-    records.put("c", note("c"), bytes(41));
-    expect(["a", "b", "c"].map((id) => records.hasBody(id))).toEqual([false, true, true]);
+  test("beyond their bound the oldest bodies go and their records stay", async () => {
+    const { state, records } = notes(endless, { bodyBytesMax: 100 });
+    const put = async (id: string, count: number) =>
+      records.put(id, note(id), await state.stage([bytes(count)]));
+    const kept = () => ["a", "b", "c"].filter((id) => records.hasBody(id));
+    await put("a", 40);
+    await put("b", 40);
+    await put("c", 41);
+    expect(kept()).toEqual(["b", "c"]);
     expect(records.list()).toHaveLength(3);
-    records.put("b", note("b"), bytes(100)); // the one just put is spared, also when it is not the youngest
-    expect(["a", "b", "c"].map((id) => records.hasBody(id))).toEqual([false, true, false]);
-    expect(codeOf(() => records.put("b", note("big"), bytes(101)))).toBe("payload_too_large");
+    await put("b", 100); // the one just put is spared, also when it is not the youngest
+    expect(kept()).toEqual(["b"]);
+    const big = await state.stage([bytes(101)]);
+    expect(codeOf(() => records.put("b", note("big"), big))).toBe("payload_too_large");
     expect(records.get("b")).toEqual(note("b"));
     records.delete("b"); // gives its bytes back
-    records.put("c", note("c"), bytes(60));
-    records.put("a", note("a"), bytes(40));
-    expect(["a", "c"].map((id) => records.hasBody(id))).toEqual([true, true]);
+    await put("c", 60);
+    await put("a", 40);
+    expect(kept()).toEqual(["a", "c"]);
   });
 
-  test("sweeping frees what has expired", () => {
+  test("sweeping frees what has expired", async () => {
     const { state, records } = notes(fixed, { bodyBytesMax: 100 });
-    records.put("a", note("a"), bytes(100));
+    records.put("a", note("a"), await state.stage([bytes(100)]));
     nowMs += 1000;
     state.sweep();
-    records.put("b", note("b"), bytes(100));
+    records.put("b", note("b"), await state.stage([bytes(100)]));
     expect(records.hasBody("b")).toBe(true);
     expect(records.list()).toEqual([note("b")]);
     state.close();

@@ -41,12 +41,13 @@ export function agentFrame(event: AgentEvent): string {
   }
 }
 
-const SourceMeta = Type.Object(
+/** Which tool made a file, and when. */
+export const SourceMeta = Type.Object(
   { tool: Type.String(), round: Type.Integer({ minimum: 0 }), turn: Type.Integer({ minimum: 0 }) },
   { $id: "SourceMeta", description: "Which tool made the file, and when in the conversation." },
 );
 
-const FileBody = Type.Object(
+export const FileBody = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),
@@ -54,7 +55,7 @@ const FileBody = Type.Object(
     mime_type: Type.Optional(Type.String()),
     bytes: Type.Integer({ minimum: 0 }),
     created_at: Type.Integer({ description: "Unix seconds." }),
-    purpose: Type.Union([Type.Literal("agent_output"), Type.Literal("user_data")]),
+    purpose: Type.String({ description: "`agent_output`, or what its uploader said: `user_data`." }),
     source: SourceMeta,
     text: Type.Optional(
       Type.String({ description: "The whole text of a text file, if it is small enough." }),

@@ -1,0 +1,215 @@
+// Files in messages become text: each is stored, a marker stays in its place, and the model is told at the head of the
+// conversation what there is and how it begins. Base64 never reaches the model.
+
+import { createHash } from "node:crypto";
+import type { FilePart, InputMessage } from "../core/agent.ts";
+import { ServiceError } from "../core/error.ts";
+import type { Files, NewFile, StoredFile } from "../core/files.ts";
+import { fileMarker, hasFile, inputFileName } from "../core/input-file.ts";
+import { INPUT_FILE_BYTES_MAX, INPUT_FILES_MAX, REQUEST_PREVIEW_CHARS_MAX } from "../core/limits.ts";
+import type { ContentPart, Message } from "../core/message.ts";
+
+/** Fetches what an address names. Throws a failure whose message may be told. */
+export type FetchFile = (
+  url: string,
+  options: { readonly bytesMax: number },
+  signal: AbortSignal,
+) => Promise<{ readonly mimeType?: string; readonly pieces: readonly Uint8Array<ArrayBuffer>[] }>;
+
+export interface InputFilesDeps {
+  readonly files: Files;
+  readonly fetchFile: FetchFile;
+}
+
+/** The messages of a request once their files are stored. */
+export interface TakenFiles {
+  readonly messages: readonly Message[];
+  /** Input files of the session and of the request, each once, oldest first. */
+  readonly files: readonly StoredFile[];
+}
+
+/**
+ * Stores the files in messages, and joins them to the session. Throws `file_not_found` for an unknown id,
+ * `invalid_request` for what is no base64, too large, or cannot be fetched; the message names the part.
+ */
+export async function takeFiles(
+  deps: InputFilesDeps,
+  messages: readonly InputMessage[],
+  sessionId: string | undefined,
+  signal: AbortSignal,
+): Promise<TakenFiles> {
+  refuseTooMany(messages);
+  const stored = new Map<string, StoredFile>();
+  for (const file of sessionId === undefined ? [] : deps.files.list(sessionId)) {
+    if (file.purpose !== "agent_output") stored.set(file.id, file);
+  }
+  const taken: Message[] = [];
+  for (const message of messages) {
+    const content: ContentPart[] = [];
+    for (const part of message.content) {
+      if (part.type === "file") {
+        const file = await takeFile(deps, part, sessionId, signal);
+        stored.set(file.id, file);
+        content.push(fileMarker(file.name));
+      } else content.push(part);
+    }
+    taken.push({ ...message, content });
+  }
+  return { messages: taken, files: [...stored.values()] };
+}
+
+function refuseTooMany(messages: readonly InputMessage[]): void {
+  const parts = messages
+    .filter(hasFile)
+    .flatMap(({ content }) => content.filter(({ type }) => type === "file"));
+  if (parts.length <= INPUT_FILES_MAX) return;
+  const message = `messages must have at most ${INPUT_FILES_MAX} files; got ${parts.length}`;
+  throw new ServiceError("invalid_request", message, { param: "messages" });
+}
+
+async function takeFile(
+  deps: InputFilesDeps,
+  part: FilePart,
+  sessionId: string | undefined,
+  signal: AbortSignal,
+): Promise<StoredFile> {
+  const { source, param } = part;
+  if (source.type === "stored") return storedFile(deps.files, source.id, param, sessionId);
+  const name = inputFileName(part, deps.files);
+  const { mimeType, pieces } =
+    source.type === "inline"
+      ? decodeInline(source.data, param)
+      : await fetched(deps.fetchFile, source.url, param, signal);
+  const file: NewFile = {
+    ...(sessionId === undefined ? {} : { id: repeatableId(sessionId, name, pieces), sessionId }),
+    name,
+    ...(mimeType === undefined ? {} : { mimeType }),
+    purpose: "user_data",
+    source: { tool: "input_file", round: 0, turn: 0 },
+  };
+  return deps.files.add(file, pieces);
+}
+
+function storedFile(files: Files, id: string, param: string, sessionId: string | undefined): StoredFile {
+  const file = files.get(id);
+  if (file === undefined) {
+    const message = `${param}: there is no file ${JSON.stringify(id.slice(0, 64))}; files are kept for 30 minutes`;
+    throw new ServiceError("file_not_found", message, { param });
+  }
+  if (sessionId !== undefined) files.join(id, sessionId);
+  return file;
+}
+
+/** A client sends the same file with every turn; within a session it stays one file. */
+function repeatableId(sessionId: string, name: string, pieces: readonly Uint8Array[]): string {
+  const hash = createHash("sha256").update(JSON.stringify([sessionId, name]));
+  for (const piece of pieces) hash.update(piece);
+  return `file-${hash.digest("hex").slice(0, 32)}`;
+}
+
+interface Decoded {
+  readonly mimeType?: string;
+  readonly pieces: readonly Uint8Array<ArrayBuffer>[];
+}
+
+const DATA_URL = /^data:(?<mimeType>[^,;]*)(?<parameters>(?:;[^,;]*)*),/i;
+
+/** Base64, alone or in a data URL. */
+function decodeInline(data: string, param: string): Decoded {
+  const header = data.slice(0, 1024).match(DATA_URL);
+  const base64 = header === null ? data : data.slice(header[0].length);
+  const parameters = header?.groups?.["parameters"] ?? ";base64";
+  if (!/;\s*base64$/i.test(parameters)) throw invalid(param, "must be a base64 data URL: data:TYPE;base64,…");
+  if (base64.length > (INPUT_FILE_BYTES_MAX / 3) * 4 + 4) throw tooLarge(param);
+  const mimeType = header?.groups?.["mimeType"]?.toLowerCase() ?? "";
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = Uint8Array.fromBase64(base64);
+  } catch (cause) {
+    throw invalid(param, "must be base64, alone or in a data URL", cause);
+  }
+  if (bytes.byteLength > INPUT_FILE_BYTES_MAX) throw tooLarge(param);
+  return { ...(mimeType === "" ? {} : { mimeType }), pieces: [bytes] };
+}
+
+async function fetched(
+  fetchFile: FetchFile,
+  url: string,
+  param: string,
+  signal: AbortSignal,
+): Promise<Decoded> {
+  try {
+    return await fetchFile(url, { bytesMax: INPUT_FILE_BYTES_MAX }, signal);
+  } catch (cause) {
+    const reason = cause instanceof Error && cause.name === "FetchError" ? cause.message : "it failed";
+    throw invalid(param, `cannot be fetched: ${reason}`, cause);
+  }
+}
+
+function invalid(param: string, problem: string, cause?: unknown): ServiceError {
+  return new ServiceError("invalid_request", `${param} ${problem}`, { param, cause });
+}
+
+function tooLarge(param: string): ServiceError {
+  return new ServiceError("payload_too_large", `${param} is larger than ${INPUT_FILE_BYTES_MAX} bytes`, {
+    param,
+  });
+}
+
+/** Which tools can see the files, besides the model itself. */
+export interface FileReaders {
+  /** Python or the shell: the names of the files in their working folder, by id. */
+  readonly mounted?: ReadonlyMap<string, string>;
+  /** The tool that reads a stored file by its id, as the model knows it. */
+  readonly readTool?: string;
+}
+
+/** What the model is told of its files; undefined without any. */
+export function filesText(
+  files: readonly StoredFile[],
+  { mounted, readTool }: FileReaders = {},
+): string | undefined {
+  if (files.length === 0) return undefined;
+  const lines = [
+    files.length === 1
+      ? "The user has attached a file. Where a message says [File: …], it was attached there."
+      : `The user has attached ${files.length} files. Where a message says [File: …], one was attached there.`,
+  ];
+  if (mounted !== undefined && mounted.size > 0) {
+    lines.push(
+      "Code and shell commands find them in their working folder. Use these paths; ids are no paths:",
+    );
+    for (const { id, name } of files) {
+      const path = mounted.get(id);
+      if (path !== undefined) lines.push(`- ${oneLine(name)} -> ./${path}`);
+    }
+  }
+  if (readTool !== undefined) lines.push(`${readTool} reads them by id.`);
+  let charactersLeft = REQUEST_PREVIEW_CHARS_MAX;
+  for (const file of files) {
+    const { text, characters } = describe(file, charactersLeft, readTool);
+    lines.push("", text);
+    charactersLeft -= characters;
+  }
+  return lines.join("\n");
+}
+
+/** One file: what it is and, as far as it may be shown, how it begins. */
+function describe(file: StoredFile, charactersMax: number, readTool: string | undefined) {
+  const { id, name, mimeType, bytes, isText, preview = "" } = file;
+  const head = `${oneLine(name)} (${id}, ${mimeType}, ${bytes} bytes)`;
+  if (!isText) return { text: `${head}: not a text, so it is not shown here.`, characters: 0 };
+  const all = Array.from(preview);
+  const shown = all.slice(0, charactersMax);
+  const isCut = file.isPreviewWhole !== true || shown.length < all.length;
+  if (shown.length === 0 && isCut)
+    return { text: `${head}: a text, too long to be shown here.`, characters: 0 };
+  const more =
+    readTool === undefined ? "the rest is not shown" : `go on with ${readTool}, start ${shown.length}`;
+  const end = isCut ? `\n(cut after ${shown.length} characters; ${more})` : "";
+  return { text: `${head}:\n${shown.join("")}${end}`, characters: shown.length };
+}
+
+function oneLine(name: string): string {
+  return name.replaceAll(/\s+/g, " ");
+}

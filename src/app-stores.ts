@@ -1,0 +1,69 @@
+// The part of the composition root that is about what outlives a request: from settings to stores.
+
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import type { Settings } from "./config/settings.ts";
+import { inputFileName } from "./core/input-file.ts";
+import { STATE_SWEEP_MS } from "./core/limits.ts";
+import { reasonOf, StartError } from "./core/start-error.ts";
+import type { State } from "./core/state.ts";
+import { FileStore } from "./files/store.ts";
+import { SessionStore } from "./sessions/store.ts";
+import { refuseForeignFolder } from "./skills/load.ts";
+import { SkillStore } from "./skills/store.ts";
+import { openState } from "./state/open.ts";
+
+export interface StoreOptions {
+  readonly settings: Settings;
+  readonly log: (line: string) => void;
+}
+
+export interface Stores {
+  readonly state: State;
+  readonly files: FileStore;
+  readonly sessions: SessionStore;
+  readonly skills: SkillStore;
+  /** Nothing may be asked of them afterwards. */
+  close(): void;
+}
+
+/** Opens the stores that the settings name. Throws StartError. */
+export function openStores(options: StoreOptions): Stores {
+  const skills = skillsOf(options);
+  const state = stateOf(options);
+  const files = new FileStore(state);
+  const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
+  const sweeping = setInterval(() => {
+    state.sweep();
+    sessions.sweep();
+  }, STATE_SWEEP_MS);
+  return {
+    state,
+    files,
+    sessions,
+    skills,
+    close: () => {
+      clearInterval(sweeping);
+      state.close();
+    },
+  };
+}
+
+function skillsOf({ settings, log }: StoreOptions): SkillStore {
+  const named = settings.runtime.skills_dir;
+  const folder = named ?? join(tmpdir(), `svc-skills-${userInfo().uid}`);
+  try {
+    if (named === undefined) refuseForeignFolder(folder);
+    return new SkillStore({ folder, log });
+  } catch (error) {
+    throw new StartError(`the skills cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function stateOf({ settings, log }: StoreOptions): State {
+  try {
+    return openState(settings.server.state, log);
+  } catch (error) {
+    throw new StartError(reasonOf(error), { cause: error });
+  }
+}

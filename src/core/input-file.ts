@@ -1,0 +1,63 @@
+// What a file in a message is called, and the words that stand for it where messages are text.
+
+import type { FilePart, InputMessage } from "./agent.ts";
+import type { Files } from "./files.ts";
+import { FILE_NAME_CHARS_MAX } from "./limits.ts";
+import type { TextPart } from "./message.ts";
+
+/** Name of a file that comes without one. */
+const UNNAMED = "input_file";
+
+/** The name of a file: what its sender calls it, or the end of its address. */
+export function inputFileName({ source }: FilePart, files: Pick<Files, "get">): string {
+  switch (source.type) {
+    case "stored":
+      return files.get(source.id)?.name ?? UNNAMED;
+    case "inline":
+      return cleanFileName(source.filename ?? "");
+    case "remote":
+      return cleanFileName(lastSegment(source.url));
+  }
+}
+
+/** A name without folders and control characters, of a length that every file system takes. */
+export function cleanFileName(name: string): string {
+  const base =
+    name
+      .replaceAll(/\p{Cc}/gu, "")
+      .split(/[/\\]/)
+      .at(-1)
+      ?.trim() ?? "";
+  return base === "" || base === "." || base === ".."
+    ? UNNAMED
+    : base.slice(-FILE_NAME_CHARS_MAX).toWellFormed();
+}
+
+function lastSegment(url: string): string {
+  const path = URL.parse(url)?.pathname ?? "";
+  const segment = path.split("/").at(-1) ?? "";
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+/** Stands in a message where its file was. */
+export function fileMarker(name: string): TextPart {
+  return { type: "text", text: `[File: ${name.replaceAll(/[\]\n\r]/g, "_")}]` };
+}
+
+/** A text in which all files are called the same, so that messages can be compared. */
+export function withoutFileNames(text: string): string {
+  return text.replaceAll(/\[File: [^\]\n]*\]/g, "[File: ]");
+}
+
+/** The text of a message with markers for its files. */
+export function inputText({ content }: InputMessage): string {
+  return content.map((part) => (part.type === "file" ? fileMarker("").text : part.text)).join("");
+}
+
+export function hasFile({ content }: InputMessage): boolean {
+  return content.some(({ type }) => type === "file");
+}

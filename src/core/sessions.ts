@@ -1,0 +1,33 @@
+// Conversations that the server remembers by name, tool turns included. Spec: Sessions.
+
+import type { InputMessage } from "./agent.ts";
+import type { Message } from "./message.ts";
+
+/** A session while a request works in it. */
+export interface OpenSession {
+  readonly id: string;
+  /** The request's messages, with what only the server knows of the conversation in its place. */
+  readonly messages: readonly InputMessage[];
+  /** Whether all further actions are approved. */
+  isTrusted(): boolean;
+  /** Approves all further actions, until the session ends. */
+  trust(): void;
+  /** Keeps the conversation together with what was said and done since. */
+  save(turn: readonly Message[]): void;
+}
+
+export interface Sessions {
+  /**
+   * The session that a request continues, or a new one; nothing is stored yet. With a name, the messages may be the
+   * whole conversation or only its new end. Without one, it is the session whose conversation the messages continue.
+   */
+  open(sessionId: string | undefined, messages: readonly InputMessage[]): OpenSession;
+  /** Undefined when unknown or idle for too long. */
+  get(sessionId: string): readonly Message[] | undefined;
+  /** Replaces a session. */
+  put(sessionId: string, messages: readonly Message[]): void;
+  /** False when there was none. */
+  delete(sessionId: string): boolean;
+  /** Calls back when a session has ended: deleted at once, dropped or idle soon after. */
+  onEnd(listener: (sessionId: string) => void): void;
+}

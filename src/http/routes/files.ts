@@ -1,0 +1,186 @@
+// /v1/files and its aliases under /v1/containers: one store, whatever the container is called.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { ServiceError } from "../../core/error.ts";
+import type { Files, StoredFile } from "../../core/files.ts";
+import { SourceMeta } from "../../dialects/shared/agent-events.ts";
+import { fileContent } from "../file-content.ts";
+import { uploadedFile } from "../file-upload.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+import { refuseWhileDraining } from "../run.ts";
+
+const common = {
+  id: Type.String(),
+  bytes: Type.Integer({ minimum: 0 }),
+  created_at: Type.Integer({ minimum: 0, description: "Unix seconds." }),
+  filename: Type.String(),
+  format: Type.Optional(Type.String({ description: "As a file name's extension." })),
+  mime_type: Type.String(),
+  source: SourceMeta,
+};
+
+const FileMetadata = Type.Object(
+  {
+    ...common,
+    object: Type.Literal("file"),
+    purpose: Type.String(),
+    truncated: Type.Optional(Type.Boolean({ description: "The body is not there any more." })),
+  },
+  { $id: "FileMetadata", description: "A stored file without its body." },
+);
+
+const ContainerFileMetadata = Type.Object(
+  { ...common, object: Type.Literal("container.file"), container_id: Type.String() },
+  { $id: "ContainerFileMetadata", description: "The same, as clients of containers know it." },
+);
+
+const FileUpload = Type.Object(
+  {
+    file: Type.String({ format: "binary" }),
+    purpose: Type.String({ description: "`user_data` for files that requests attach." }),
+  },
+  { $id: "FileUpload" },
+);
+
+const DeletedFile = Type.Object(
+  { id: Type.String(), object: Type.Literal("file"), deleted: Type.Literal(true) },
+  { $id: "DeletedFile" },
+);
+
+const tags = ["Files"];
+
+/** File routes. */
+export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia()
+    .post("/v1/files", ({ request }) => upload(deps, request), {
+      parse: "none", // multipart.ts reads it
+      detail: {
+        operationId: "upload_file",
+        tags,
+        summary: "Store a file for half an hour",
+        requestBody: components.form(FileUpload),
+        responses: components.answers("The stored file.", FileMetadata),
+      },
+    })
+    .get("/v1/files", () => Response.json(deps.files.list().map((file) => metadata(deps.files, file))), {
+      detail: {
+        operationId: "list_files",
+        tags,
+        summary: "List the stored files, oldest first",
+        responses: components.answers("The files.", Type.Array(FileMetadata)),
+      },
+    })
+    .get("/v1/files/:id", ({ params }) => Response.json(metadata(deps.files, known(deps.files, params.id))), {
+      detail: {
+        operationId: "get_file",
+        tags,
+        summary: "Tell about a file",
+        responses: components.answers("The file.", FileMetadata),
+      },
+    })
+    .delete("/v1/files/:id", ({ params }) => remove(deps.files, params.id), {
+      detail: {
+        operationId: "delete_file",
+        tags,
+        summary: "Delete a file",
+        responses: components.answers("It is gone.", DeletedFile),
+      },
+    })
+    .get("/v1/files/:id/content", ({ params }) => fileContent(deps.files, known(deps.files, params.id)), {
+      detail: {
+        operationId: "get_file_content",
+        tags,
+        summary: "Fetch the bytes of a file",
+        responses: components.bytes("The bytes; 410 when they are gone, 422 for a file that was not made."),
+      },
+    });
+}
+
+/** The same files under the name of any container. */
+export function containerRoutes({ files }: HttpDeps, components: ApiComponents) {
+  const base = "/v1/containers/:container_id/files";
+  return new Elysia()
+    .get(
+      base,
+      ({ params }) => Response.json(files.list().map((file) => containerFile(file, params.container_id))),
+      {
+        detail: {
+          operationId: "list_container_files",
+          tags,
+          summary: "List the stored files, oldest first",
+          responses: components.answers("The files.", Type.Array(ContainerFileMetadata)),
+        },
+      },
+    )
+    .get(
+      `${base}/:file_id`,
+      ({ params }) => Response.json(containerFile(known(files, params.file_id), params.container_id)),
+      {
+        detail: {
+          operationId: "get_container_file",
+          tags,
+          summary: "Tell about a file",
+          responses: components.answers("The file.", ContainerFileMetadata),
+        },
+      },
+    )
+    .get(`${base}/:file_id/content`, ({ params }) => fileContent(files, known(files, params.file_id)), {
+      detail: {
+        operationId: "get_container_file_content",
+        tags,
+        summary: "Fetch the bytes of a file",
+        responses: components.bytes("The bytes; 410 when they are gone, 422 for a file that was not made."),
+      },
+    });
+}
+
+async function upload(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const { file, pieces } = await uploadedFile(request);
+  return Response.json(metadata(deps.files, await deps.files.add(file, pieces)));
+}
+
+function remove(files: Files, id: string): Response {
+  if (!files.delete(id)) throw unknownFile(id);
+  const body: Static<typeof DeletedFile> = { id, object: "file", deleted: true };
+  return Response.json(body);
+}
+
+function known(files: Files, id: string): StoredFile {
+  const file = files.get(id);
+  if (file === undefined) throw unknownFile(id);
+  return file;
+}
+
+function unknownFile(id: string): ServiceError {
+  const shown = JSON.stringify(id.slice(0, 64));
+  return new ServiceError("file_not_found", `there is no file ${shown}; files are kept for 30 minutes`);
+}
+
+function commonOf({ id, bytes, createdAt, name, format, mimeType, source }: StoredFile) {
+  return {
+    id,
+    bytes,
+    created_at: createdAt,
+    filename: name,
+    ...(format === undefined ? {} : { format }),
+    mime_type: mimeType,
+    source,
+  };
+}
+
+function metadata(files: Files, file: StoredFile): Static<typeof FileMetadata> {
+  const isElided = file.failure === undefined && !files.hasBody(file.id);
+  return {
+    ...commonOf(file),
+    object: "file",
+    purpose: file.purpose,
+    ...(isElided ? { truncated: true } : {}),
+  };
+}
+
+function containerFile(file: StoredFile, containerId: string): Static<typeof ContainerFileMetadata> {
+  return { ...commonOf(file), object: "container.file", container_id: containerId };
+}

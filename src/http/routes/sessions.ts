@@ -1,0 +1,111 @@
+// /v1/sessions/{id}: a session out, in, and gone.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { FileObject } from "../../core/agent.ts";
+import { ServiceError } from "../../core/error.ts";
+import type { Files, StoredFile } from "../../core/files.ts";
+import {
+  FILE_INLINE_BYTES_MAX,
+  SESSION_EXPORT_BYTES_MAX,
+  SESSION_FILES_MAX,
+  SESSION_ID_CHARS_MAX,
+} from "../../core/limits.ts";
+import { parseSession, sessionBody } from "../../dialects/sessions/codec.ts";
+import { SerializedSession } from "../../dialects/sessions/schema.ts";
+import { readJsonObject } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+import { refuseWhileDraining } from "../run.ts";
+
+const SessionObject = Type.Object(
+  { id: Type.String(), object: Type.Literal("session") },
+  { $id: "SessionObject" },
+);
+
+const DeletedSession = Type.Object(
+  { id: Type.String(), object: Type.Literal("session.deleted"), deleted: Type.Literal(true) },
+  { $id: "DeletedSession" },
+);
+
+const tags = ["Sessions"];
+const path = "/v1/sessions/:session_id";
+
+/** Session routes. */
+export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia()
+    .get(path, ({ params }) => exported(deps, params.session_id), {
+      detail: {
+        operationId: "export_session",
+        tags,
+        summary: "Export a session with its files",
+        responses: components.answers("The session.", SerializedSession),
+      },
+    })
+    .put(path, ({ params, request }) => imported(deps, params.session_id, request), {
+      parse: "none", // body.ts reads it
+      detail: {
+        operationId: "import_session",
+        tags,
+        summary: "Import a session, in place of one of the same name",
+        requestBody: components.body(SerializedSession),
+        responses: components.answers("It can be continued.", SessionObject),
+      },
+    })
+    .delete(path, ({ params }) => removed(deps, params.session_id), {
+      detail: {
+        operationId: "delete_session",
+        tags,
+        summary: "Delete a session, if there is one",
+        responses: components.answers("There is none of that name any more.", DeletedSession),
+      },
+    });
+}
+
+async function exported({ sessions, files }: HttpDeps, id: string): Promise<Response> {
+  const messages = sessions.get(id);
+  if (messages === undefined) {
+    const shown = JSON.stringify(id.slice(0, 64));
+    throw new ServiceError(
+      "session_not_found",
+      `there is no session ${shown}; idle ones end after 30 minutes`,
+    );
+  }
+  return Response.json(sessionBody(messages, await filesOf(files, id)));
+}
+
+/** The session's files, oldest first. The youngest have their bodies, as many as an import can take. */
+async function filesOf(files: Files, id: string): Promise<readonly FileObject[]> {
+  let bytes = 0;
+  const isTooMuch = (file: StoredFile): boolean => {
+    bytes += Math.min(file.bytes, FILE_INLINE_BYTES_MAX);
+    return bytes > SESSION_EXPORT_BYTES_MAX;
+  };
+  const youngestFirst = files.list(id).toReversed().slice(0, SESSION_FILES_MAX);
+  const objects: FileObject[] = [];
+  for (const file of youngestFirst) objects.push(await files.object(file, !isTooMuch(file)));
+  return objects.toReversed();
+}
+
+async function imported(deps: HttpDeps, id: string, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  if (id.length > SESSION_ID_CHARS_MAX) {
+    const message = `the session's name must have at most ${SESSION_ID_CHARS_MAX} characters`;
+    throw new ServiceError("invalid_request", message, { param: "session_id" });
+  }
+  const { messages, files } = parseSession(await readJsonObject(request)); // all of it is read before any is kept
+  for (const { file, content } of files) {
+    const ofSession = { ...file, sessionId: id };
+    if ("bytes" in content) await deps.files.add(ofSession, [content.bytes]);
+    else deps.files.addFailure(ofSession, content.failure);
+  }
+  deps.sessions.put(id, messages);
+  const body: Static<typeof SessionObject> = { id, object: "session" };
+  return Response.json(body);
+}
+
+function removed({ sessions }: HttpDeps, id: string): Response {
+  sessions.delete(id);
+  const body: Static<typeof DeletedSession> = { id, object: "session.deleted", deleted: true };
+  return Response.json(body);
+}

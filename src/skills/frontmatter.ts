@@ -1,0 +1,42 @@
+// The head of a SKILL.md: YAML between two lines of three dashes.
+
+import { parse } from "yaml";
+import { SKILL_DESCRIPTION_CHARS_MAX, SKILL_HEAD_CHARS_MAX, SKILL_NAME_CHARS_MAX } from "../core/limits.ts";
+import { invalidSkill } from "./invalid.ts";
+
+export interface SkillHead {
+  readonly name: string;
+  readonly description: string;
+}
+
+const HEAD = /^\ufeff?---[ \t]*\r?\n(?<yaml>[^]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
+
+/** What a SKILL.md says of its skill. Throws `invalid_skill_upload`. */
+export function parseHead(text: string): SkillHead {
+  const yaml = HEAD.exec(text.slice(0, SKILL_HEAD_CHARS_MAX))?.groups?.["yaml"];
+  if (yaml === undefined) {
+    throw invalidSkill("SKILL.md must begin with a head between two lines of ---, with name and description");
+  }
+  const head = parsed(yaml);
+  return {
+    name: textIn(head, "name", SKILL_NAME_CHARS_MAX),
+    description: textIn(head, "description", SKILL_DESCRIPTION_CHARS_MAX),
+  };
+}
+
+/** All scalars as text: a name may look like a number. */
+function parsed(yaml: string): unknown {
+  try {
+    return parse(yaml, { schema: "failsafe", logLevel: "error" }) as unknown;
+  } catch (cause) {
+    throw invalidSkill("the head of SKILL.md is not valid YAML; quote texts that hold a colon", cause);
+  }
+}
+
+function textIn(head: unknown, key: string, charactersMax: number): string {
+  const isTable = typeof head === "object" && head !== null && !Array.isArray(head);
+  const value: unknown = isTable && Object.hasOwn(head, key) ? Reflect.get(head, key) : undefined;
+  const text = typeof value === "string" ? value.trim() : "";
+  if (text !== "" && text.length <= charactersMax) return text;
+  throw invalidSkill(`the head of SKILL.md needs a ${key}: a text of up to ${charactersMax} characters`);
+}

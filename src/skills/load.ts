@@ -1,0 +1,91 @@
+// What a folder of skills holds. Whatever is not of the form that the store writes is left alone and told.
+
+import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Static, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { SKILL_LEFTOVER_MS } from "../core/limits.ts";
+import type { SkillVersion } from "../core/skills.ts";
+
+/** Beginning of the names of uploads that are under way. */
+export const INCOMING = ".incoming-";
+
+const SKILL_ID = /^skill_[0-9a-f]{32}$/;
+
+/** A version.json. */
+const VersionFile = Type.Readonly(
+  Type.Object({
+    createdAt: Type.Integer({ minimum: 0 }),
+    name: Type.String({ minLength: 1 }),
+    description: Type.String({ minLength: 1 }),
+    title: Type.Optional(Type.String()),
+    directory: Type.String({ minLength: 1 }),
+    files: Type.Array(Type.String()),
+  }),
+);
+export type VersionFile = Static<typeof VersionFile>;
+
+/** Versions by skill; skills by age. A folder that is not there holds none. */
+export function loadSkills(
+  folder: string,
+  log: (line: string) => void,
+): Map<string, readonly SkillVersion[]> {
+  const ids = namesIn(folder).filter((name) => SKILL_ID.test(name));
+  const skills = ids.map((id) => [id, versionsOf(folder, id, log)] as const);
+  const age = (versions: readonly SkillVersion[]): number => versions[0]?.createdAt ?? 0;
+  return new Map(skills.filter(([, found]) => found.length > 0).toSorted(([, a], [, b]) => age(a) - age(b)));
+}
+
+function versionsOf(folder: string, skillId: string, log: (line: string) => void): readonly SkillVersion[] {
+  const versions = join(folder, skillId, "versions");
+  const numbers = namesIn(versions).filter((name) => /^[1-9]\d{0,5}$/.test(name));
+  return numbers
+    .map(Number)
+    .toSorted((a, b) => a - b)
+    .flatMap((version): readonly SkillVersion[] => {
+      const place = join(versions, String(version));
+      const file = readVersion(place);
+      if (file === undefined) log(`skills: ${place} is not whole and was left out`);
+      return file === undefined ? [] : [{ ...file, skillId, version, dir: join(place, "content") }];
+    });
+}
+
+function readVersion(place: string): VersionFile | undefined {
+  try {
+    const json: unknown = JSON.parse(readFileSync(join(place, "version.json"), "utf8"));
+    if (!Value.Check(VersionFile, json)) return undefined;
+    return lstatSync(join(place, "content", "SKILL.md")).isFile() ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removes uploads that another process has left unfinished. */
+export function removeLeftovers(folder: string, nowMs: number): void {
+  for (const name of namesIn(folder).filter((one) => one.startsWith(INCOMING))) {
+    const path = join(folder, name);
+    const { mtimeMs } = lstatSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: nowMs };
+    if (nowMs - mtimeMs > SKILL_LEFTOVER_MS) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Refuses a folder that another user made: anybody may make one in the system's temporary folder, and what lies in it
+ * would be told to models and run by the shell.
+ */
+export function refuseForeignFolder(folder: string): void {
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  const own = process.getuid?.(); // Windows has none, and a temporary folder for each user
+  const isOwn = found === undefined || (found.isDirectory() && (own === undefined || found.uid === own));
+  if (!isOwn)
+    throw new Error(`the folder ${folder} belongs to another user; name one of your own with --skills-dir`);
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  }
+}

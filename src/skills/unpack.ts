@@ -1,0 +1,120 @@
+// Writes an upload into an empty folder and finds the skill in it. Nothing is written outside that folder: every path
+// was checked, and every folder on its way was made here.
+
+import { mkdir, open, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ServiceError } from "../core/error.ts";
+import { SKILL_BYTES_MAX, SKILL_FILE_BYTES_MAX } from "../core/limits.ts";
+import type { SkillUpload } from "../core/skills.ts";
+import { parseHead, type SkillHead } from "./frontmatter.ts";
+import { invalidSkill, shown } from "./invalid.ts";
+import { isLitter, PathSet, safePath } from "./paths.ts";
+import { isZip, zipEntries } from "./zip.ts";
+
+/** A skill that has been written. */
+export interface Unpacked extends SkillHead {
+  /** The folder that holds SKILL.md, from where it was unpacked; "" for that place itself. */
+  readonly root: string;
+  /** Paths from the root on, sorted. */
+  readonly files: readonly string[];
+}
+
+/** Writes and checks an upload; all of it is on the disk when this resolves. Throws `invalid_skill_upload`. */
+export async function unpack(upload: SkillUpload, folder: string): Promise<Unpacked> {
+  const paths = new PathSet();
+  const written: string[] = [];
+  let bytesLeft = SKILL_BYTES_MAX;
+  for await (const { path, content, isProgram } of sources(upload)) {
+    paths.add(path);
+    written.push(path);
+    bytesLeft -= await write(join(folder, path), content, { name: path, isProgram });
+    if (bytesLeft < 0) throw invalidSkill(`a skill may have at most ${SKILL_BYTES_MAX} bytes, unpacked`);
+  }
+  const root = rootOf(written);
+  const head = parseHead(await readFile(join(folder, root, "SKILL.md"), "utf8"));
+  await syncFolders(folder, written);
+  const inside = root === "" ? written : written.map((path) => path.slice(root.length + 1));
+  return { ...head, root, files: inside.toSorted() };
+}
+
+interface Source {
+  readonly path: string;
+  readonly content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  readonly isProgram: boolean;
+}
+
+/** One part that is an archive, or the files themselves. */
+async function* sources({ files }: SkillUpload): AsyncGenerator<Source> {
+  const [only, ...others] = files;
+  if (only === undefined) throw invalidSkill("files is required: a zip archive, or the files of one folder");
+  const first = only.pieces.find(({ length }) => length > 0) ?? new Uint8Array();
+  if (others.length === 0 && (only.path.toLowerCase().endsWith(".zip") || isZip(first))) {
+    yield* zipEntries(Buffer.concat(only.pieces));
+    return;
+  }
+  for (const { path, pieces } of files) {
+    if (!isLitter(path)) yield { path: safePath(path), content: pieces, isProgram: false };
+  }
+}
+
+interface Target {
+  /** As the upload calls it. */
+  readonly name: string;
+  readonly isProgram: boolean;
+}
+
+/** Writes a new file and returns its size, bytes. */
+async function write(path: string, content: Source["content"], { name, isProgram }: Target): Promise<number> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await open(path, "wx", isProgram ? 0o755 : 0o644);
+  let bytes = 0;
+  try {
+    for await (const piece of content) {
+      bytes += piece.byteLength;
+      if (bytes > SKILL_FILE_BYTES_MAX) {
+        throw invalidSkill(`${shown(name)} is larger than ${SKILL_FILE_BYTES_MAX} bytes`);
+      }
+      await file.writeFile(piece);
+    }
+    await file.sync();
+  } catch (cause) {
+    if (cause instanceof ServiceError || isDiskFault(cause)) throw cause;
+    throw invalidSkill(`${shown(name)} cannot be unpacked: the archive is damaged`, cause);
+  } finally {
+    await file.close();
+  }
+  return bytes;
+}
+
+/** What the file system says has a system call's name; what the unpacker says has none. */
+function isDiskFault(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error;
+}
+
+function rootOf(paths: readonly string[]): string {
+  if (paths.includes("SKILL.md")) return "";
+  const tops = new Set(paths.map((path) => path.slice(0, Math.max(0, path.indexOf("/")))));
+  const [top] = tops;
+  if (tops.size === 1 && top !== undefined && top !== "" && paths.includes(`${top}/SKILL.md`)) return top;
+  throw invalidSkill("SKILL.md must be at the top, or in the one folder that is there");
+}
+
+async function syncFolders(folder: string, paths: readonly string[]): Promise<void> {
+  const folders = new Set([folder]);
+  for (const path of paths) {
+    for (let at = path.indexOf("/"); at !== -1; at = path.indexOf("/", at + 1)) {
+      folders.add(join(folder, path.slice(0, at)));
+    }
+  }
+  for (const one of folders) await syncFolder(one);
+}
+
+/** Makes the entries of a folder safe. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

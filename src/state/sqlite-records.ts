@@ -1,0 +1,221 @@
+// One set of records in the state file. A put with all that it drops is one transaction; bodies that nothing names any
+// more are removed after it.
+
+import type { Database } from "bun:sqlite";
+import { assert } from "../core/assert.ts";
+import type { Clock, Records, RecordsOptions, StagedBody } from "../core/state.ts";
+import { type BodyFolder, StagedFile } from "./bodies.ts";
+import { checkBodySize, hasEnded, stateFull } from "./rules.ts";
+
+/** What the sets of one state file share. */
+export interface SqliteStore {
+  readonly db: Database;
+  readonly bodies: BodyFolder;
+  readonly clock: Clock;
+  /** Calls, and turns failures of the disk into ServiceErrors. */
+  readonly guard: <R>(action: () => R) => R;
+}
+
+/** A record without its value, which may be long. */
+interface Head {
+  readonly age: number;
+  readonly id: string;
+  readonly createdMs: number;
+  readonly putMs: number;
+  /** Name in the folder of bodies. */
+  readonly body: string | null;
+  readonly bodyBytes: number;
+}
+
+interface Row extends Head {
+  readonly value: string;
+}
+
+const HEAD = "age, id, created_ms AS createdMs, put_ms AS putMs, body, body_bytes AS bodyBytes";
+
+type Body = readonly [body: string | null, bodyBytes: number];
+
+/** The statements of one set; `db.query` keeps one prepared statement a text. */
+function statementsOf(db: Database) {
+  return {
+    one: db.query<Row, [kind: string, id: string]>(
+      `SELECT ${HEAD}, value FROM records WHERE kind = ? AND id = ?`,
+    ),
+    head: db.query<Head, [kind: string, id: string]>(`SELECT ${HEAD} FROM records WHERE kind = ? AND id = ?`),
+    rows: db.query<Row, [kind: string]>(`SELECT ${HEAD}, value FROM records WHERE kind = ? ORDER BY age`),
+    heads: db.query<Head, [kind: string]>(`SELECT ${HEAD} FROM records WHERE kind = ? ORDER BY age`),
+    totals: db.query<{ count: number; bytes: number | null }, [kind: string]>(
+      "SELECT count(*) AS count, sum(body_bytes) AS bytes FROM records WHERE kind = ?",
+    ),
+    insert: db.query<
+      never,
+      [kind: string, id: string, createdMs: number, putMs: number, ...Body, value: string]
+    >(
+      "INSERT INTO records (kind, id, created_ms, put_ms, body, body_bytes, value) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ),
+    update: db.query<never, [putMs: number, ...Body, value: string, age: number]>(
+      "UPDATE records SET put_ms = ?, body = ?, body_bytes = ?, value = ? WHERE age = ?",
+    ),
+    elide: db.query<never, [age: number]>("UPDATE records SET body = NULL, body_bytes = 0 WHERE age = ?"),
+    delete: db.query<never, [age: number]>("DELETE FROM records WHERE age = ?"),
+  };
+}
+
+export class SqliteRecords<T> implements Records<T> {
+  private readonly store: SqliteStore;
+  private readonly kind: string;
+  private readonly options: RecordsOptions<T>;
+  private readonly statements: ReturnType<typeof statementsOf>;
+  /** Bodies that the running transaction leaves without a record. */
+  private readonly orphans: string[] = [];
+
+  constructor(store: SqliteStore, kind: string, options: RecordsOptions<T>) {
+    this.store = store;
+    this.kind = kind;
+    this.options = options;
+    this.statements = statementsOf(store.db);
+  }
+
+  get(id: string): T | undefined {
+    const row = this.living(id);
+    return row === undefined ? undefined : this.valueOf(row);
+  }
+
+  has(id: string): boolean {
+    return this.head(id) !== undefined;
+  }
+
+  put(id: string, value: T, staged?: StagedBody): void {
+    try {
+      checkBodySize(staged?.blob, this.options.bodyBytesMax);
+      this.write(() => this.putRow(id, JSON.stringify(value), staged));
+    } catch (error) {
+      staged?.discard();
+      throw error;
+    }
+  }
+
+  body(id: string): Blob | undefined {
+    const name = this.head(id)?.body ?? undefined;
+    return name === undefined ? undefined : this.store.bodies.blob(name);
+  }
+
+  hasBody(id: string): boolean {
+    return (this.head(id)?.body ?? null) !== null;
+  }
+
+  delete(id: string): boolean {
+    const existed = this.has(id);
+    if (existed) this.write(() => this.remove(id));
+    return existed;
+  }
+
+  list(): readonly T[] {
+    const nowMs = this.store.clock();
+    const rows = this.store.guard(() => this.statements.rows.all(this.kind));
+    return rows.filter((row) => !hasEnded(row, this.options.life, nowMs)).map((row) => this.valueOf(row));
+  }
+
+  sweep(): void {
+    this.write(() => this.removeExpired());
+  }
+
+  private valueOf(row: Row): T {
+    return JSON.parse(row.value) as T; // written by put
+  }
+
+  private row(id: string): Row | undefined {
+    return this.statements.one.get(this.kind, id) ?? undefined;
+  }
+
+  private living(id: string): Row | undefined {
+    return this.unlessEnded(this.store.guard(() => this.row(id)));
+  }
+
+  private head(id: string): Head | undefined {
+    return this.unlessEnded(this.store.guard(() => this.statements.head.get(this.kind, id) ?? undefined));
+  }
+
+  private unlessEnded<H extends Head>(head: H | undefined): H | undefined {
+    return head === undefined || hasEnded(head, this.options.life, this.store.clock()) ? undefined : head;
+  }
+
+  /** All or nothing. */
+  private write(action: () => void): void {
+    this.orphans.length = 0;
+    this.store.guard(() => this.store.db.transaction(action).immediate());
+    for (const name of this.orphans) this.store.bodies.remove(name);
+  }
+
+  private putRow(id: string, value: string, staged: StagedBody | undefined): void {
+    assert(staged === undefined || staged instanceof StagedFile, "a body was staged by this State");
+    const nowMs = this.store.clock();
+    let old = this.row(id);
+    if (old !== undefined && hasEnded(old, this.options.life, nowMs)) {
+      this.remove(id);
+      old = undefined;
+    }
+    if (old === undefined) this.makeRoom();
+    if (staged !== undefined && old !== undefined && old.body !== null) this.orphans.push(old.body);
+    const body = staged === undefined ? (old?.body ?? null) : staged.name;
+    const bodyBytes = staged === undefined ? (old?.bodyBytes ?? 0) : staged.blob.size;
+    const { insert, update, delete: drop } = this.statements;
+    if (old !== undefined && this.options.life.type !== "idle") {
+      update.run(nowMs, body, bodyBytes, value, old.age);
+    } else {
+      if (old !== undefined) drop.run(old.age); // and comes back as the youngest
+      insert.run(this.kind, id, old?.createdMs ?? nowMs, nowMs, body, bodyBytes, value);
+    }
+    this.elideBodies(id);
+  }
+
+  private remove(id: string): void {
+    const row = this.row(id);
+    if (row !== undefined) this.removeRow(row);
+  }
+
+  private removeRow({ age, body }: Head): void {
+    if (body !== null) this.orphans.push(body);
+    this.statements.delete.run(age);
+  }
+
+  private removeExpired(): void {
+    const nowMs = this.store.clock();
+    for (const head of this.statements.heads.all(this.kind)) {
+      if (hasEnded(head, this.options.life, nowMs)) this.removeRow(head);
+    }
+  }
+
+  private makeRoom(): void {
+    if (this.count() < this.options.capacity) return;
+    this.removeExpired();
+    if (this.count() < this.options.capacity) return;
+    const victim = this.statements.heads.all(this.kind).find(({ id }) => this.mayGo(id));
+    if (victim === undefined) throw stateFull();
+    this.removeRow(victim);
+  }
+
+  private mayGo(id: string): boolean {
+    const { mayGo } = this.options;
+    const row = mayGo === undefined ? undefined : this.row(id);
+    return mayGo === undefined || row === undefined || mayGo(this.valueOf(row));
+  }
+
+  private count(): number {
+    return this.statements.totals.get(this.kind)?.count ?? 0;
+  }
+
+  /** Drops the oldest bodies that are too much, but never the one just put. */
+  private elideBodies(youngest: string): void {
+    const bytesMax = this.options.bodyBytesMax ?? 0;
+    let bytes = this.statements.totals.get(this.kind)?.bytes ?? 0;
+    if (bytes <= bytesMax) return;
+    for (const { age, id, body, bodyBytes } of this.statements.heads.all(this.kind)) {
+      if (bytes <= bytesMax) return;
+      if (id === youngest || body === null) continue;
+      this.statements.elide.run(age);
+      this.orphans.push(body);
+      bytes -= bodyBytes;
+    }
+  }
+}

@@ -1,0 +1,71 @@
+// State in a SQLite file, for what must survive the process, a kill and a power cut included: every write is synced
+// before it returns. See docs/decisions/030.
+
+import { assert } from "../core/assert.ts";
+import type { Database } from "bun:sqlite";
+import { ServiceError } from "../core/error.ts";
+import type { Clock, Records, RecordsOptions, State } from "../core/state.ts";
+import { BodyFolder } from "./bodies.ts";
+import { openStateFile } from "./sqlite-file.ts";
+import { SqliteRecords } from "./sqlite-records.ts";
+
+export interface SqliteOptions {
+  readonly path: string;
+  readonly clock?: Clock;
+  /** Takes what went wrong with the disk; clients hear only that something did. */
+  readonly log: (line: string) => void;
+}
+
+/** Opens a state file, or makes it. Throws StateFileError. */
+export function sqliteState({ path, clock = Date.now, log }: SqliteOptions): State {
+  const db = openStateFile(path);
+  const bodies = new BodyFolder(`${path}.bodies`);
+  reconcile(db, bodies);
+  const sets = new Map<string, { sweep(): void }>();
+  const guard = <R>(action: () => R): R => {
+    try {
+      return action();
+    } catch (error) {
+      throw storageFault(error, log);
+    }
+  };
+  return {
+    records<T>(name: string, options: RecordsOptions<T>): Records<T> {
+      assert(!sets.has(name), `the set ${name} is asked for once`);
+      const records = new SqliteRecords({ db, bodies, clock, guard }, name, options);
+      sets.set(name, records);
+      return records;
+    },
+    stage: (pieces) =>
+      bodies.stage(pieces).catch((error: unknown) => {
+        throw storageFault(error, log);
+      }),
+    sweep() {
+      for (const set of sets.values()) set.sweep();
+    },
+    close: () => db.close(),
+  };
+}
+
+/** A record whose body is not whole loses it, and a body without a record goes: someone else may have been here. */
+function reconcile(db: Database, bodies: BodyFolder): void {
+  const rows = db
+    .query<{ age: number; name: string; bytes: number }, []>(
+      "SELECT age, body AS name, body_bytes AS bytes FROM records WHERE body IS NOT NULL",
+    )
+    .all();
+  const whole = new Set<string>();
+  for (const { age, name, bytes } of rows) {
+    if (bodies.isWhole(name, bytes)) whole.add(name);
+    else db.run("UPDATE records SET body = NULL, body_bytes = 0 WHERE age = ?", [age]);
+  }
+  bodies.keepOnly(whole);
+}
+
+function storageFault(error: unknown, log: (line: string) => void): ServiceError {
+  if (error instanceof ServiceError) return error;
+  log(`state: ${error instanceof Error ? error.message : String(error)}`);
+  return new ServiceError("storage_unavailable", "the server could not read or write its state", {
+    cause: error,
+  });
+}

@@ -1,0 +1,189 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { FetchError, publicFetch, type PublicFetch } from "../../src/net/public-fetch.ts";
+import { isPublicAddress } from "../../src/net/address.ts";
+
+describe("not of the public internet", () => {
+  const OWN = `
+    127.0.0.1 127.9.9.9 10.1.2.3 172.16.0.1 192.168.0.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1 10.3 localhost
+    255.255.255.255 240.0.0.1 192.0.2.1 198.18.0.1 192.88.99.1 8.8.8.8.8 :: ::1 fe80::1 fe80::1%eth0 fc00::1 fd12::1
+    fec0::1 ff02::1 2001:db8::1 ::ffff:10.0.0.1 ::ffff:8.8.8.8 ::10.0.0.1 64:ff9b::a00:1 64:ff9b:1::1 2002:a00:1::
+    2001:0:1:: 100::1 4000::1 3fff::1 5f00::1`;
+  test.each(OWN.trim().split(/\s+/))("%s", (address) => expect(isPublicAddress(address)).toBe(false));
+
+  test.each(["8.8.8.8", "1.1.1.1", "2606:4700::1111", "2a00:1450:4001::1"])("but %s is", (address) =>
+    expect(isPublicAddress(address)).toBe(true),
+  );
+});
+
+/** What the test's own web server was asked for. */
+const asked: { path: string; host: string | null; headers: Headers }[] = [];
+
+const web = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  async fetch(request) {
+    const { pathname, search } = new URL(request.url);
+    asked.push({ path: pathname, host: request.headers.get("host"), headers: request.headers });
+    const [, kind = "", argument = ""] = pathname.split("/");
+    switch (kind) {
+      case "bytes":
+        return new Response(new Uint8Array(Number(argument)), {
+          headers: { "content-type": "Application/X-Bytes; a=b" },
+        });
+      case "hop":
+        return Number(argument) === 0
+          ? new Response("arrived")
+          : Response.redirect(`/hop/${Number(argument) - 1}`, 307);
+      case "to":
+        return new Response(null, {
+          status: 302,
+          headers: { location: decodeURIComponent(search.slice(1)) },
+        });
+      case "status":
+        return new Response("no", { status: Number(argument) });
+      case "zip":
+        return new Response(Bun.gzipSync(new TextEncoder().encode("hello")), {
+          headers: { "content-encoding": "gzip" },
+        });
+      case "forever":
+        return new Response(
+          new ReadableStream({
+            async pull(controller) {
+              controller.enqueue(new Uint8Array(1));
+              await Bun.sleep(5);
+            },
+          }),
+        );
+      default:
+        return new Response("hello", { headers: { "content-type": "text/plain" } });
+    }
+  },
+});
+afterAll(() => web.stop(true));
+
+const LOOPBACK = [{ address: "127.0.0.1", family: 4 }];
+/** All names mean this machine. */
+const local = publicFetch({ allowLoopback: true, resolve: async () => LOOPBACK });
+const strict = publicFetch();
+const never = new AbortController().signal;
+const at = (path: string, host = "files.example") => `http://${host}:${web.port}${path}`;
+
+async function reason(fetching: ReturnType<PublicFetch>): Promise<string> {
+  return fetching.then(
+    () => "fetched",
+    (error: unknown) => {
+      if (error instanceof FetchError) return error.message;
+      throw error;
+    },
+  );
+}
+
+test("a file comes with its type, from the address that was looked up, under its own name", async () => {
+  const { url, mimeType, pieces } = await local(at("/bytes/100000"), { bytesMax: 100_000 }, never);
+  expect(url).toBe(at("/bytes/100000"));
+  expect(mimeType).toBe("application/x-bytes");
+  expect(pieces.reduce((sum, piece) => sum + piece.length, 0)).toBe(100_000);
+  expect(asked.at(-1)).toMatchObject({ host: `files.example:${web.port}` });
+  expect(asked.at(-1)?.headers.get("authorization")).toBeNull();
+});
+
+test("three redirects are followed, a fourth is not", async () => {
+  const { url, pieces } = await local(at("/hop/3"), { bytesMax: 100 }, never);
+  expect(url).toBe(at("/hop/0"));
+  expect(Buffer.concat(pieces).toString()).toBe("arrived");
+  expect(await reason(local(at("/hop/4"), { bytesMax: 100 }, never))).toContain("more than 3 times");
+});
+
+describe("nothing is asked of", () => {
+  const before = () => asked.length;
+  test.each([
+    ["this machine by name", `http://localhost:${web.port}/`],
+    ["this machine by number", `http://127.0.0.1:${web.port}/`],
+    ["in other spellings", `http://2130706433:${web.port}/`],
+    ["in octal", `http://0177.0.0.1:${web.port}/`],
+    ["in hexadecimal", `http://0x7f.1:${web.port}/`],
+    ["in short", `http://127.1:${web.port}/`],
+    ["as IPv6", `http://[::1]:${web.port}/`],
+    ["as IPv4 inside IPv6", `http://[::ffff:127.0.0.1]:${web.port}/`],
+    ["as no address at all", `http://0.0.0.0:${web.port}/`],
+    ["the cloud's metadata", "http://169.254.169.254/latest/meta-data/"],
+  ])("%s", async (_, url) => {
+    const count = before();
+    expect(await reason(strict(url, { bytesMax: 100 }, never))).toContain("not on the public internet");
+    expect(asked.length).toBe(count);
+  });
+
+  test("a host with one public address and one of its own", async () => {
+    const mixed = publicFetch({ resolve: async () => [{ address: "8.8.8.8", family: 4 }, ...LOOPBACK] });
+    expect(await reason(mixed(at("/"), { bytesMax: 100 }, never))).toContain("not on the public internet");
+  });
+
+  test("a redirect's target inside", async () => {
+    // The first host passes, the second does not: names are looked up anew.
+    const resolve = async (host: string) =>
+      host === "files.example" ? LOOPBACK : [{ address: "10.0.0.1", family: 4 }];
+    const inward = publicFetch({ allowLoopback: true, resolve });
+    const url = at(`/to/?${encodeURIComponent("http://intranet.example/")}`);
+    expect(await reason(inward(url, { bytesMax: 100 }, never))).toContain("not on the public internet");
+  });
+
+  test.each([
+    "file:///etc/passwd",
+    "ftp://files.example/x",
+    "data:text/plain,x",
+    "gopher://x",
+    "javascript:1",
+  ])("%s", async (url) => {
+    expect(await reason(local(url, { bytesMax: 100 }, never))).toContain("only http and https");
+    const redirected = at(`/to/?${encodeURIComponent(url)}`);
+    expect(await reason(local(redirected, { bytesMax: 100 }, never))).toContain("only http and https");
+  });
+
+  test("what is no address, or has a password", async () => {
+    expect(await reason(local("not an address", { bytesMax: 100 }, never))).toContain("not an address");
+    expect(await reason(local("http://me:pw@files.example/", { bytesMax: 100 }, never))).toContain(
+      "password",
+    );
+  });
+});
+
+test("the name is looked up once: a second answer would not count", async () => {
+  let lookUps = 0;
+  const changing = publicFetch({
+    allowLoopback: true,
+    resolve: async () => (lookUps++ === 0 ? LOOPBACK : [{ address: "10.0.0.1", family: 4 }]),
+  });
+  await changing(at("/"), { bytesMax: 100 }, never);
+  expect(lookUps).toBe(1);
+});
+
+describe("a fetch ends with a reason", () => {
+  test.each<[string, Parameters<PublicFetch>[1], string]>([
+    ["/bytes/101", { bytesMax: 100 }, "larger than 100 bytes"],
+    ["/status/404", { bytesMax: 100 }, "status 404"],
+    ["/zip", { bytesMax: 100 }, "compressed"],
+    ["/forever", { bytesMax: 1_000_000, timeoutMs: 100 }, "within 0.1 seconds"],
+  ])("%s", async (path, options, words) => {
+    expect(await reason(local(at(path), options, never))).toContain(words);
+  });
+
+  test("when nobody listens, or the name is unknown", async () => {
+    expect(await reason(local("http://files.example:1/", { bytesMax: 100 }, never))).toContain("reached");
+    const nameless = publicFetch({ resolve: () => Promise.reject(new Error("ENOTFOUND")) });
+    expect(await reason(nameless("http://nowhere.example/", { bytesMax: 100 }, never))).toContain("reached");
+  });
+
+  test("when the name's look-up hangs", async () => {
+    const hanging = publicFetch({ resolve: () => new Promise(() => undefined) });
+    const options = { bytesMax: 100, timeoutMs: 50 };
+    expect(await reason(hanging("http://slow.example/", options, never))).toContain("within 0.05 seconds");
+  });
+
+  test("when its caller goes away, with the caller's reason", async () => {
+    const abort = new AbortController();
+    const fetching = local(at("/forever"), { bytesMax: 1_000_000 }, abort.signal);
+    abort.abort(new Error("gone"));
+    const thrown: unknown = await fetching.catch((error: unknown) => error);
+    expect(thrown).toEqual(new Error("gone"));
+  });
+});

@@ -1,0 +1,133 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { InputMessage } from "../../src/core/agent.ts";
+import { SessionStore } from "../../src/sessions/store.ts";
+import { memoryState } from "../../src/state/memory.ts";
+import { sqliteState } from "../../src/state/sqlite.ts";
+import { calls, result, said, user } from "../helpers/talk.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+const nameOf = () => "a.csv";
+const TALK = [user("Hi"), calls("look"), result("look", "seen"), said("Hello")];
+const SEEN = [user("Hi"), said("Hello")];
+
+function newStore(options: { capacity?: number; charactersMax?: number } = {}) {
+  let nowMs = 0;
+  const store = new SessionStore(
+    memoryState(() => nowMs),
+    { nameOf, ...options },
+  );
+  const ended: string[] = [];
+  store.onEnd((id) => void ended.push(id));
+  return { store, ended, wait: (ms: number) => void (nowMs += ms) };
+}
+
+test("a new session has the name it was given, or one of its own", () => {
+  const { store } = newStore();
+  expect(store.open("mine", [user("Hi")])).toMatchObject({ id: "mine", messages: [user("Hi")] });
+  const { id } = store.open(undefined, [user("Hi")]);
+  expect(id).toMatch(/^sess_\w{24}$/);
+  expect(store.get("mine")).toBeUndefined(); // opening stores nothing
+});
+
+test("a saved session is continued by name", () => {
+  const { store } = newStore();
+  store.open("mine", [user("Hi")]).save(TALK.slice(1));
+  expect(store.get("mine")).toEqual(TALK);
+  expect(store.open("mine", [user("More")]).messages).toEqual([...TALK, user("More")]);
+  expect(store.open("mine", [...SEEN, user("More")]).messages).toEqual([...TALK, user("More")]);
+  expect(store.delete("mine")).toBe(true);
+  expect(store.delete("mine")).toBe(false);
+  expect(store.open("mine", [user("More")]).messages).toEqual([user("More")]);
+});
+
+test("a file in a message is kept by name, and comes anew when it is sent again", () => {
+  const { store } = newStore();
+  const part = { type: "file", source: { type: "inline", data: "YSxi" }, param: "p" } as const;
+  const withFile = (words: string): InputMessage => {
+    return { role: "user", content: [{ type: "text", text: words }, part] };
+  };
+  store.open("mine", [withFile("Read ")]).save([calls("look"), result("look", "seen"), said("Done.")]);
+  expect(store.get("mine")?.[0]).toEqual({
+    role: "user",
+    content: [
+      { type: "text", text: "Read " },
+      { type: "text", text: "[File: a.csv]" },
+    ],
+  });
+  const whole = store.open("mine", [withFile("Read "), said("Done."), user("And?")]).messages;
+  expect(whole).toHaveLength(5);
+  expect(whole[0]).toEqual(withFile("Read "));
+  const { messages } = store.open("mine", [user("And?")]);
+  expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);
+});
+
+test("without a name it is the one that is continued, the longest of several", () => {
+  const { store } = newStore();
+  const longer = [...TALK, user("More"), said("Yes")];
+  store.put("longer", longer);
+  store.put("short", TALK);
+  store.put("other", [user("Hi"), said("Good day")]);
+  const sent = [...SEEN, user("More"), said("Yes"), user("And?")];
+  expect(store.open(undefined, sent)).toMatchObject({ id: "longer", messages: [...longer, user("And?")] });
+  expect(store.open(undefined, [...SEEN, user("Else")]).id).toBe("short");
+  expect(store.open(undefined, [user("Hi")]).id).toStartWith("sess_");
+});
+
+describe("a session ends", () => {
+  test("after half an hour without use", () => {
+    const { store, ended, wait } = newStore();
+    store.put("mine", TALK);
+    wait(30 * 60_000 - 1);
+    store.put("mine", TALK);
+    wait(30 * 60_000 - 1);
+    expect(store.get("mine")).toEqual(TALK);
+    wait(1);
+    expect(store.get("mine")).toBeUndefined();
+    store.sweep();
+    expect(ended).toEqual(["mine"]);
+  });
+
+  test("when others need its place, the one used longest ago first", () => {
+    const { store, ended } = newStore({ capacity: 2 });
+    store.put("a", TALK);
+    store.put("b", TALK);
+    store.put("a", TALK);
+    store.put("c", TALK);
+    expect(ended).toEqual(["b"]);
+  });
+
+  test("when all together are too large", () => {
+    const { store, ended } = newStore({ charactersMax: 100 });
+    store.put("a", [user("x".repeat(60))]);
+    store.put("b", [user("x".repeat(40))]);
+    store.put("c", [user("x".repeat(30))]);
+    expect(ended).toEqual(["a"]);
+    store.put("c", [user("x".repeat(101))]); // not even alone
+    expect(ended).toEqual(["a", "b", "c"]);
+    expect(store.get("c")).toBeUndefined();
+  });
+
+  test("when it is deleted, and with it what it was allowed", () => {
+    const { store, ended } = newStore();
+    const session = store.open("mine", [user("Hi")]);
+    session.trust();
+    session.save([said("Hello")]);
+    expect(store.open("mine", [user("Hi")]).isTrusted()).toBe(true);
+    store.delete("mine");
+    expect(ended).toEqual(["mine"]);
+    expect(session.isTrusted()).toBe(false);
+  });
+});
+
+test("a store over a file finds its sessions again", () => {
+  const path = join(tempDir(), "state.db");
+  const open = () => sqliteState({ path, log: () => undefined });
+  const before = open();
+  new SessionStore(before, { nameOf }).put("mine", TALK);
+  before.close();
+  const after = open();
+  const session = new SessionStore(after, { nameOf }).open(undefined, [...SEEN, user("More")]);
+  expect(session).toMatchObject({ id: "mine", messages: [...TALK, user("More")] });
+  after.close();
+});
