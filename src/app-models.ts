@@ -6,6 +6,7 @@ import { modelName } from "./config/model-name.ts";
 import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { freeMemory } from "./core/free-memory.ts";
+import type { EngineMeter } from "./core/telemetry.ts";
 import { formatRepo, parseHubId } from "./core/hub-id.ts";
 import type { ResidentAdapters } from "./engine/adapters.ts";
 import { EngineClient } from "./engine/client.ts";
@@ -142,11 +143,20 @@ export function ownWeights({ quantization: { isq, imatrix } }: ModelSettings): W
   };
 }
 
-/** The configured models, none of them loaded yet. `resident` has the adapters of those that can have any, by model id. */
+/** What models work together with; each may be absent. */
+export interface ModelParts {
+  /** What the engines of a model hold besides it, by its id. */
+  readonly resident?: ReadonlyMap<string, ResidentAdapters>;
+  /** What a model's weights are now, where they can change. */
+  readonly weightsOf?: (model: ModelSettings) => Weights;
+  /** Makes what takes a model's numbers. */
+  readonly newMeter?: (() => EngineMeter) | undefined;
+}
+
+/** The configured models, none of them loaded yet. */
 export function createModels(
   options: ModelOptions,
-  resident: ReadonlyMap<string, ResidentAdapters> = new Map(),
-  weightsOf: (model: ModelSettings) => Weights = ownWeights,
+  { resident, weightsOf = ownWeights, newMeter }: ModelParts = {},
 ): Models {
   const { settings, log } = options;
   const { queue_max: queueMax, idle_timeout: idleSecs, max_loaded_models: max } = settings.server;
@@ -154,8 +164,9 @@ export function createModels(
   const served = settings.models.map((model): ServedModel => {
     const say = (line: string): void => log(`${modelName(model)}: ${line}`);
     const openLink: OpenLink = (handlers) => spawnEngine(handlers, processEnvironment());
-    const adapters = resident.get(modelName(model));
+    const adapters = resident?.get(modelName(model));
     const held = adapters === undefined ? {} : { adapters };
+    const meter = newMeter?.(); // one for all the engines that the model will have
     const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
     return {
       id: modelName(model),
@@ -163,7 +174,15 @@ export function createModels(
       model: new ManagedModel({
         prepare: (signal) => engineOptions(model, weightsOf(model), options, signal),
         checkMemory: (engine) => checkMemory(engine, freeMemory()),
-        startEngine: (engine) => new EngineClient({ options: engine, openLink, queueMax, log: say, ...held }),
+        startEngine: (engine) =>
+          new EngineClient({
+            options: engine,
+            openLink,
+            queueMax,
+            log: say,
+            ...held,
+            ...(meter === undefined ? {} : { meter }),
+          }),
         places,
         queueMax: settings.runtime.max_seqs + queueMax, // once it is loaded, so many have a place
         ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),

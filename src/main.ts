@@ -5,9 +5,11 @@ import { isAbsolute, join, resolve } from "node:path";
 import { availableParallelism, homedir } from "node:os";
 import { type AppOptions, startServer } from "./app.ts";
 import { createModels, modelFile } from "./app-models.ts";
+import { runDoctor } from "./app-system.ts";
 import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
 import { cacheTable, deletedText } from "./cli/cache-table.ts";
+import { doctorTable } from "./cli/doctor-table.ts";
 import { progressBar } from "./cli/progress-bar.ts";
 import { readSecret } from "./cli/read-secret.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
@@ -20,6 +22,7 @@ import { unreachable } from "./core/assert.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "./core/quantization.ts";
 import { StartError } from "./core/start-error.ts";
 import { parseHubId } from "./core/hub-id.ts";
+import { TIMER_MS_MAX } from "./core/limits.ts";
 import { deleteCached, listCache } from "./hub/cache.ts";
 import { type HubPlace, hubPlace } from "./hub/place.ts";
 import { storeToken } from "./hub/token.ts";
@@ -37,13 +40,21 @@ function cacheDir(): string {
   return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "svc");
 }
 
+/** Spec: Events. Undefined when it is not set, NaN when it is no number of milliseconds that a timer can take. */
+function keepAliveInterval(): number | undefined {
+  const text = process.env["KEEP_ALIVE_INTERVAL"];
+  if (text === undefined || text === "") return undefined;
+  const ms = Number(text);
+  return Number.isInteger(ms) && ms > 0 && ms <= TIMER_MS_MAX ? ms : NaN;
+}
+
 function appOptions({ settings }: Loaded, isServer = false): AppOptions {
-  const keepAlive = Number(process.env["KEEP_ALIVE_INTERVAL"]);
+  const keepAliveMs = keepAliveInterval();
   return {
     settings,
     cacheDir: cacheDir(),
     verbosity: 0,
-    ...(keepAlive > 0 ? { keepAliveMs: keepAlive } : {}),
+    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     log: complain,
     // A server's lines go to a log; a person who waits in front of a terminal sees a bar.
     ...(process.stderr.isTTY && !isServer ? { progress: progressBar } : {}),
@@ -66,6 +77,10 @@ function untilSignal(): Promise<void> {
 
 /** Serves until a signal comes. What keeps it from starting and models that don't load end it with one clear line. */
 async function serve(loaded: Loaded): Promise<number> {
+  if (Number.isNaN(keepAliveInterval())) {
+    complain(`svc: KEEP_ALIVE_INTERVAL must be a whole number of milliseconds from 1 to ${TIMER_MS_MAX}.`);
+    return EXIT.usage;
+  }
   let server: ReturnType<typeof startServer>;
   try {
     server = startServer(appOptions(loaded, true));
@@ -257,6 +272,12 @@ async function execute(invocation: Invocation): Promise<number> {
       return withSettings(invocation, undefined, (loaded) => {
         process.stdout.write(showSettings(loaded));
         return EXIT.ok;
+      });
+    case "doctor":
+      return withSettings(invocation, undefined, async (loaded) => {
+        const report = await runDoctor(appOptions(loaded));
+        console.log(invocation.json ? JSON.stringify(report, null, 2) : doctorTable(report));
+        return report.ok ? EXIT.ok : EXIT.failure;
       });
     case "pull":
       return withSettings(invocation, undefined, pull);

@@ -44,6 +44,8 @@ const RULES: readonly Rule[] = [
   { from: "src/hub/", may: ["src/core/"] },
   { from: "src/http/", may: ["src/core/", "src/dialects/"], types: ["src/responses/"] },
   { from: "src/cli/", may: ["src/core/", "src/config/", "src/hub/"] },
+  { from: "src/metrics/", may: ["src/core/"] },
+  { from: "src/system/", may: ["src/core/"] },
   {
     from: "src/app.ts",
     may: [
@@ -52,12 +54,14 @@ const RULES: readonly Rule[] = [
       "src/agent/",
       "src/engine/",
       "src/http/",
+      "src/metrics/",
       "src/net/",
       "src/responses/",
       "src/app-models.ts",
       "src/app-adapters.ts",
       "src/app-stores.ts",
       "src/app-quantized.ts",
+      "src/app-system.ts",
     ],
   },
   {
@@ -67,6 +71,11 @@ const RULES: readonly Rule[] = [
   {
     from: "src/app-adapters.ts",
     may: ["src/core/", "src/config/", "src/engine/", "src/hub/", "src/lora/", "src/app-models.ts"],
+  },
+  {
+    from: "src/app-system.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/system/"],
+    types: ["src/http/", "src/app-models.ts"],
   },
   {
     from: "src/app-stores.ts",
@@ -86,6 +95,7 @@ const RULES: readonly Rule[] = [
       "src/hub/",
       "src/app.ts",
       "src/app-models.ts",
+      "src/app-system.ts",
       "src/worker/main.ts",
       "src/worker/quantize.ts",
       "src/lora/convert-process.ts",
@@ -131,6 +141,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],
+  "prom-client": ["src/metrics/"],
   "@huggingface/hub": ["src/hub/"],
   "cli-progress": ["src/cli/"],
 };
@@ -279,6 +290,7 @@ describe("a violation is found", () => {
     ["src/config/x.ts", 'import { listFiles } from "@huggingface/hub";'],
     ["src/http/x.ts", 'import { dlopen } from "bun:ffi";'],
     ["src/engine/x.ts", 'import { Elysia } from "elysia";'],
+    ["src/http/x.ts", 'import { Counter } from "prom-client";'],
     ["src/core/x.ts", 'import lodash from "lodash";'],
     ["ffi/x.ts", 'import { Engine } from "../src/worker/engine.ts";'],
     ["ffi/x.ts", 'import { planLength } from "../src/worker/backend.ts";'],

@@ -56,6 +56,10 @@ interface TextFacts extends Facts {
   readonly default?: string;
 }
 
+interface ListFacts extends Facts {
+  readonly minItems?: number;
+}
+
 /** A whole number; bounds are inclusive. */
 export function integer(description: string, options: NumberFacts = {}): TInteger {
   return Type.Integer({ description, ...numberOptions(options) });
@@ -102,8 +106,9 @@ export function choice<const T extends readonly string[]>(
 }
 
 /** A list; in the environment and on the command line its items are separated by commas. */
-export function list<T extends TSchema>(item: T, description: string, facts: Facts = {}): TArray<T> {
-  return Type.Array(item, { description, facts });
+export function list<T extends TSchema>(item: T, description: string, options: ListFacts = {}): TArray<T> {
+  const { minItems, ...facts } = options;
+  return Type.Array(item, { description, facts, ...(minItems === undefined ? {} : { minItems }) });
 }
 
 /** A row that may stay unset, having no default. */

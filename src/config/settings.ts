@@ -47,11 +47,11 @@ const Server = section("Where the server listens and how it treats requests.", {
   mcp_port: later(optional(integer("Port of the MCP server at POST /mcp.", { minimum: 1, maximum: 65_535 }))),
   max_tool_rounds: later(optional(integer("Cap on tool rounds where a request names none.", { minimum: 0 }))),
   tool_dispatch_url: later(optional(text("URL that runs tool calls nobody else runs."))),
-  disable_access_log: later(toggle("Write no access log.")),
-  access_log_format: later(choice(["text", "json"], "Form of the access log.", { default: "text" })),
-  access_log_health: later(toggle("Log health checks too.")),
-  disable_request_id_header: later(toggle("Do not send x-request-id back.")),
-  disable_metrics: later(toggle("Serve no metrics.")),
+  disable_access_log: toggle("Write no access log."),
+  access_log_format: choice(["text", "json"], "Form of the access log.", { default: "text" }),
+  access_log_health: toggle("Log requests for health, metrics and documentation too."),
+  disable_request_id_header: toggle("Do not send x-request-id back."),
+  disable_metrics: toggle("Serve no metrics."),
   idle_timeout: optional(
     integer("Seconds without a request after which a model is unloaded; the next request loads it again.", {
       minimum: 1,
@@ -69,7 +69,13 @@ const Server = section("Where the server listens and how it treats requests.", {
   lora_adapter_root: optional(
     text("Folder that adapters loaded by clients must lie in.", { isPath: true, example: "adapters" }),
   ),
-  api_keys: later(optional(list(Type.String(), "Keys that clients must send."))),
+  api_keys: optional(
+    list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
+      isSecret: true,
+      minItems: 1,
+      example: ["a-long-random-word"],
+    }),
+  ),
 });
 
 const Runtime = section("How models are run.", {

@@ -29,7 +29,11 @@ export const LoadLoraAdapterRequest = Type.Object(
       Type.Boolean({ default: false, description: "Let an alias that exists point to this adapter." }),
     ),
   },
-  { $id: "LoadLoraAdapterRequest", ...CLOSED },
+  {
+    $id: "LoadLoraAdapterRequest",
+    examples: [{ lora_name: "red", lora_path: "/srv/adapters/red" }],
+    ...CLOSED,
+  },
 );
 
 export const UnloadLoraAdapterRequest = Type.Object(
@@ -37,7 +41,7 @@ export const UnloadLoraAdapterRequest = Type.Object(
     ...common,
     lora_int_id: orNull(Type.Integer({ minimum: 0, description: "Accepted, without effect." })),
   },
-  { $id: "UnloadLoraAdapterRequest", ...CLOSED },
+  { $id: "UnloadLoraAdapterRequest", examples: [{ lora_name: "red" }], ...CLOSED },
 );
 
 const bytes = Type.Integer({ minimum: 0, description: "Bytes in memory." });

@@ -14,7 +14,7 @@ export const ReIsqRequest = Type.Object(
     ggml_type: Type.String({ minLength: 1, description: "What to quantize to.", examples: ["Q4_K_M"] }),
     model_id: model,
   },
-  { $id: "ReIsqRequest", ...OPEN },
+  { $id: "ReIsqRequest", examples: [{ ggml_type: "Q4_K_M" }], ...OPEN },
 );
 
 export const ReIsqResponse = Type.Object(
@@ -32,7 +32,7 @@ export const CalibrationStartRequest = Type.Object(
     max_rows: rows("Rows after which a layer counts no more; 0 or absent: never."),
     min_rows: rows("Rows that each layer must have seen before the statistics are used."),
   },
-  { $id: "CalibrationStartRequest", ...OPEN },
+  { $id: "CalibrationStartRequest", examples: [{ min_rows: 1000 }], ...OPEN },
 );
 
 export const CalibrationApplyRequest = Type.Object(
@@ -42,7 +42,7 @@ export const CalibrationApplyRequest = Type.Object(
       Type.String({ minLength: 1, description: "Also write the statistics to a file of this name." }),
     ),
   },
-  { $id: "CalibrationApplyRequest", ...OPEN },
+  { $id: "CalibrationApplyRequest", examples: [{ save_cimatrix: "imatrix.gguf" }], ...OPEN },
 );
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
