@@ -202,7 +202,8 @@ export class ManagedModel implements Holder {
     clearTimeout(this.idleTimer);
     for (const { loaded } of this.takeWaiters()) loaded.reject(stopped());
     if (state.type === "loading") state.abort.abort(stopped());
-    await Promise.all([this.engine, ...this.retiring].map((engine) => engine?.stop()));
+    const engines = this.engine === undefined ? this.retiring : [this.engine, ...this.retiring];
+    await Promise.all(Array.from(engines, (engine) => engine.stop()));
     if (state.type === "loading" || state.type === "unloading") await state.done;
   }
 

@@ -71,7 +71,7 @@ test("the file is an importance matrix that the quantizer uses", async () => {
   expect(header.tensors.get("blk.0.attn_q.weight.counts")?.shape).toEqual([1]);
   const plain = join(tempDir(), "plain.gguf");
   const calibrated = join(tempDir(), "calibrated.gguf");
-  const call = { input: TINY_PATH, type: fileTypeNumber("Q4_K_M"), threads: 1 };
+  const call = { input: TINY_PATH, type: fileTypeNumber("Q4_K_M"), threads: 1, quiet: true };
   expect(quantizeFile(native(), { ...call, output: plain, importance: undefined })).toBeUndefined();
   expect(quantizeFile(native(), { ...call, output: calibrated, importance })).toBeUndefined();
   expect(statSync(plain).size).toBeLessThan(statSync(TINY_PATH).size);

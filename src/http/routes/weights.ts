@@ -22,26 +22,48 @@ import type { ApiComponents } from "../openapi.ts";
 const TAGS = ["Models"];
 
 /** Routes that change weights. They have no version in their paths, as the interface names them. */
-export function weightRoutes({ requantizing }: HttpDeps, components: ApiComponents) {
-  const status = components.answers("What has been collected.", CalibrationStatus);
-  const answer = async (counting: Promise<CoreStatus>): Promise<Response> =>
-    Response.json(calibrationBody(await counting));
-  return new Elysia()
-    .post(
-      "/re_isq",
-      async ({ request }) => {
-        const { model, type } = parseReIsq(await readJsonObject(request));
-        const started = requantizing.requantize(model, type);
-        return Response.json({ status: "requantizing", model_id: started.model, ggml_type: started.type });
+export function weightRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia().use(requantizeRoute(deps, components)).use(calibrationRoutes(deps, components));
+}
+
+function requantizeRoute({ requantizing }: HttpDeps, components: ApiComponents) {
+  return new Elysia().post(
+    "/re_isq",
+    async ({ request }) => {
+      const { model, type } = parseReIsq(await readJsonObject(request));
+      const started = requantizing.requantize(model, type);
+      return Response.json({ status: "requantizing", model_id: started.model, ggml_type: started.type });
+    },
+    {
+      parse: "none", // body.ts reads it
+      detail: {
+        operationId: "requantize",
+        tags: TAGS,
+        summary: "Quantize a served model to another type",
+        requestBody: components.body(ReIsqRequest),
+        responses: components.answers("It has begun.", ReIsqResponse),
       },
+    },
+  );
+}
+
+async function answer(counting: Promise<CoreStatus>): Promise<Response> {
+  return Response.json(calibrationBody(await counting));
+}
+
+function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents) {
+  const responses = components.answers("What has been collected.", CalibrationStatus);
+  return new Elysia()
+    .get(
+      "/calibration/status",
+      ({ query }) => answer(requantizing.calibration(query["model_id"] ?? "default")),
       {
-        parse: "none", // body.ts reads it
         detail: {
-          operationId: "requantize",
+          operationId: "get_calibration",
           tags: TAGS,
-          summary: "Quantize a served model to another type",
-          requestBody: components.body(ReIsqRequest),
-          responses: components.answers("It has begun.", ReIsqResponse),
+          summary: "What has been collected so far",
+          parameters: [{ name: "model_id", in: "query", required: false, schema: { type: "string" } }],
+          responses,
         },
       },
     )
@@ -58,20 +80,7 @@ export function weightRoutes({ requantizing }: HttpDeps, components: ApiComponen
           tags: TAGS,
           summary: "Collect importance statistics from what is answered",
           requestBody: components.body(CalibrationStartRequest),
-          responses: status,
-        },
-      },
-    )
-    .get(
-      "/calibration/status",
-      ({ query }) => answer(requantizing.calibration(query["model_id"] ?? "default")),
-      {
-        detail: {
-          operationId: "get_calibration",
-          tags: TAGS,
-          summary: "What has been collected so far",
-          parameters: [{ name: "model_id", in: "query", required: false, schema: { type: "string" } }],
-          responses: status,
+          responses,
         },
       },
     )
@@ -88,7 +97,7 @@ export function weightRoutes({ requantizing }: HttpDeps, components: ApiComponen
           tags: TAGS,
           summary: "Requantize with the collected statistics",
           requestBody: components.body(CalibrationApplyRequest),
-          responses: status,
+          responses,
         },
       },
     );
