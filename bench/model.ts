@@ -7,7 +7,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { exec } from "./exec.ts";
 import { arrayLength, type Field, int32Array, readFields } from "../src/core/gguf.ts";
-import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "./gguf.ts";
+import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "../src/core/gguf-write.ts";
 import { CACHE, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 

@@ -6,14 +6,20 @@ import type { LoopDeps } from "./agent/loop.ts";
 import { createAgent, toolLine } from "./app-agent.ts";
 import type { Settings } from "./config/settings.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
-import type { Generate } from "./core/run.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
-import type { Models } from "./engine/models.ts";
+import { createRequantizers, requantizing } from "./app-quantized.ts";
+import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
+import { modelName } from "./config/model-name.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
 import { openStores } from "./app-stores.ts";
+import { newSystem } from "./app-system.ts";
+import type { Models } from "./engine/models.ts";
+import { accessLine, inBatches } from "./http/access-log.ts";
+import type { HttpDeps } from "./http/deps.ts";
 import { toErrorData } from "./http/errors.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
+import { Metrics } from "./metrics/metrics.ts";
 import { publicFetch } from "./net/public-fetch.ts";
 import { BackgroundResponses } from "./responses/background.ts";
 import { ResponseStore } from "./responses/store.ts";
@@ -22,6 +28,21 @@ import { openTools, type Tools } from "./tools.ts";
 export interface AppOptions extends ModelOptions {
   /** Silence on a stream after which a comment is sent, milliseconds. */
   readonly keepAliveMs?: number;
+}
+
+/** What is told about each request, besides metrics. */
+function observers({ settings, log }: AppOptions): Pick<HttpDeps, "accessLog" | "requestIdHeader"> {
+  const { server } = settings;
+  const requestIdHeader = !server.disable_request_id_header;
+  if (server.disable_access_log) return { requestIdHeader };
+  const write = inBatches(log);
+  return {
+    requestIdHeader,
+    accessLog: (request) => {
+      if (request.housekeeping && !server.access_log_health) return;
+      write(accessLine(request, server.access_log_format, new Date()));
+    },
+  };
 }
 
 /** A server that answers. */
@@ -49,16 +70,24 @@ export async function startServer(options: AppOptions): Promise<RunningServer> {
 
 function startWith(tools: Tools, options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
+  const metrics = settings.server.disable_metrics ? undefined : new Metrics();
   let draining = false;
-  const models = createModels(options);
-  const generate: Generate = (request, signal) => models.generate(request, signal);
+  const resident = residentAdapters(options);
+  const models = createModels(options, {
+    resident,
+    weightsOf: (model) => requantizers.get(modelName(model))?.weights ?? {},
+    newMeter: metrics && (() => metrics.newEngine()),
+  });
+  const requantizers = createRequantizers(models, options);
+  const adapters = createAdapters(models, resident, options);
+  const { generate } = adapters;
   const stores = openStores(options);
   const { state, files, sessions, skills } = stores;
   const approvals = new Approvals();
   const contextTokens: LoopDeps["contextTokens"] = (model, signal) => models.contextTokens(model, signal);
   const surroundings = { settings, tools, files, sessions, skills, approvals, contextTokens, log };
   const agent = createAgent({ ...surroundings, generate, fetchFile: publicFetch() });
-  const { converse } = agent;
+  const converse = adapters.steady(agent.converse);
   const responses = new ResponseStore(state);
   const background = new BackgroundResponses({
     converse,
@@ -76,18 +105,24 @@ function startWith(tools: Tools, options: AppOptions): RunningServer {
     sessions,
     skills,
     embed: (request, signal) => models.embed(request, signal),
-    models: () => models.list(),
+    adapters,
+    requantizing: requantizing(models, requantizers),
+    models: () => adapters.cards(),
     control: models,
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
     log,
+    system: newSystem(options, models, () => server.port),
+    ...observers(options),
+    ...(metrics === undefined ? {} : { metrics }),
+    ...(settings.server.api_keys === undefined ? {} : { apiKeys: settings.server.api_keys }),
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
   });
   // The port comes first: if it is taken, no model has been loaded in vain.
   const server = listenOrSay(app, settings);
   return {
     models,
-    loaded: models.loadAll(),
+    loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
     port: server.port,
     toolLine: toolLine(tools, settings),
     close: async () => {

@@ -24,6 +24,8 @@ const RULES: readonly Rule[] = [
   ...readdirSync(join(ROOT, "src/dialects")).map((name) => {
     return { from: `src/dialects/${name}/`, may: ["src/core/", "src/dialects/shared/"] };
   }),
+  // Adapter files and who uses which; the engine is reached through functions that app.ts hands over.
+  { from: "src/lora/", may: ["src/core/"] },
   // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
   {
     from: "src/agent/",
@@ -49,11 +51,16 @@ const RULES: readonly Rule[] = [
   { from: "src/hub/", may: ["src/core/"] },
   { from: "src/http/", may: ["src/core/", "src/dialects/"], types: ["src/responses/"] },
   { from: "src/cli/", may: ["src/core/", "src/config/", "src/hub/"] },
+  { from: "src/metrics/", may: ["src/core/"] },
+  { from: "src/system/", may: ["src/core/"] },
   {
     from: "src/app.ts",
-    may: ["config", "agent", "engine", "http", "net", "responses"]
+    may: ["config", "agent", "engine", "http", "metrics", "net", "responses"]
       .map((folder) => `src/${folder}/`)
-      .concat("src/core/", "src/app-agent.ts", "src/app-models.ts", "src/app-stores.ts", "src/tools.ts"),
+      .concat("src/core/", "src/tools.ts")
+      .concat(
+        ["adapters", "agent", "models", "quantized", "stores", "system"].map((name) => `src/app-${name}.ts`),
+      ),
   },
   {
     from: "src/app-agent.ts",
@@ -62,10 +69,26 @@ const RULES: readonly Rule[] = [
   },
   { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
   {
+    from: "src/app-quantized.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/quantize/", "src/app-models.ts"],
+  },
+  {
+    from: "src/app-adapters.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/hub/", "src/lora/", "src/app-models.ts"],
+  },
+  {
+    from: "src/app-system.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/system/"],
+    types: ["src/http/", "src/app-models.ts"],
+  },
+  {
     from: "src/app-stores.ts",
     may: ["src/core/", "src/config/", "src/files/", "src/sessions/", "src/skills/", "src/state/"],
   },
-  { from: "src/app-models.ts", may: ["src/core/", "src/config/", "src/engine/", "src/hub/"] },
+  {
+    from: "src/app-models.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/hub/", "src/quantize/"],
+  },
   // One executable, two processes: main.ts has the commands of both.
   {
     from: "src/main.ts",
@@ -76,11 +99,17 @@ const RULES: readonly Rule[] = [
       "src/hub/",
       "src/app.ts",
       "src/app-models.ts",
+      "src/app-system.ts",
       "src/worker/main.ts",
+      "src/worker/quantize.ts",
+      "src/lora/convert-process.ts",
+      "src/quantize/",
     ],
   },
   // The executable's first file: it loads as little as it can.
   { from: "src/entry.ts", may: ["src/core/launcher.ts", "src/main.ts", "ffi/sandbox-launcher.ts"] },
+  { from: "src/quantize/", may: ["src/core/"] },
+  { from: "src/worker/quantize.ts", may: ["ffi/"] },
   { from: "src/build.ts", may: [] },
   // ffi implements what the worker needs, so it knows those interfaces, and what the executable carries.
   {
@@ -113,11 +142,13 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "src/agent/",
     "src/exec/",
     "src/http/",
+    "src/lora/",
     "src/skills/",
   ],
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],
+  "prom-client": ["src/metrics/"],
   "@huggingface/hub": ["src/hub/"],
   "cli-progress": ["src/cli/"],
 };
@@ -267,6 +298,7 @@ describe("a violation is found", () => {
     ["src/config/x.ts", 'import { listFiles } from "@huggingface/hub";'],
     ["src/http/x.ts", 'import { dlopen } from "bun:ffi";'],
     ["src/engine/x.ts", 'import { Elysia } from "elysia";'],
+    ["src/http/x.ts", 'import { Counter } from "prom-client";'],
     ["src/core/x.ts", 'import lodash from "lodash";'],
     ["ffi/x.ts", 'import { Engine } from "../src/worker/engine.ts";'],
     ["ffi/x.ts", 'import { planLength } from "../src/worker/backend.ts";'],

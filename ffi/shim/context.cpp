@@ -36,6 +36,7 @@ void * svc_context_new(void * model, const int32_t * params, int32_t n) {
         p.offload_kqv = column(params, n, 12, 1) != 0;
         p.swa_full = column(params, n, 13, 0) != 0;
         p.no_perf = true;
+        c->stats.reset(svc::new_calibration(p));
         c->ctx = llama_init_from_model(c->model, p);
         if (c->ctx == nullptr) {
             throw std::runtime_error("the context could not be created: too little memory, or settings that do not fit the model");

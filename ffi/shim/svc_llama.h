@@ -100,6 +100,34 @@ SVC_API const float * svc_logits(void * context, int32_t i);
 // on and pooling 0. 0, or -1: a row has none, sum may be partly filled.
 SVC_API int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * row, float * sum);
 
+// ---- LoRA adapters -------------------------------------------------------------------------------------------
+
+// Loads the GGUF adapter at `path` for the model. NULL when it can't be read or does not fit the model. The adapter must
+// be freed before the model.
+SVC_API void * svc_adapter_load(void * model, const char * path);
+// No context may have it selected any more.
+SVC_API void svc_adapter_free(void * adapter);
+// Sends the rows of all later decodes through the adapter; NULL for none. Changing it makes the next decode slower by the
+// planning of a graph, so let steps with the same adapter follow each other. 0, or -1: nothing has changed.
+SVC_API int32_t svc_context_adapter(void * context, void * adapter);
+
+// ---- importance statistics and quantization ---------------------------------------------------------------------
+
+// Begins to sum up, for every weight matrix of the layers, the squares of what it is multiplied with in later decodes: the
+// importance matrix of llama-imatrix. Earlier sums are dropped. A matrix stops after rows_max rows (0: never). 0, or -1.
+SVC_API int32_t svc_calibration_start(void * context, int64_t rows_max);
+// Stops; the sums stay. Decodes are as fast as before.
+SVC_API void svc_calibration_stop(void * context);
+// out[5]: collecting (0, 1), matrices with sums, fewest rows of one of them, most rows, rows of all together. 0, or -1.
+SVC_API int32_t svc_calibration_status(void * context, int64_t * out);
+// Writes the sums as an importance matrix in GGUF, which llama-quantize reads. 0, or -1.
+SVC_API int32_t svc_calibration_save(void * context, const char * path);
+// Writes the model file `input` anew as `output` with another type of weights (llama_ftype number). importance: file of an
+// importance matrix, may be NULL. Takes minutes; call it in a process of its own. Writes a line "done total" to the file
+// descriptor progress_fd for each tensor, -1 for none. 0, or -1: output may be incomplete.
+SVC_API int32_t svc_quantize(const char * input, const char * output, int32_t ftype, int32_t n_threads,
+                             const char * importance, int32_t progress_fd);
+
 // ---- sampling ------------------------------------------------------------------------------------------------
 
 // params: f32 columns: 0 temperature (0 = greedy), 1 top_p (1 = off), 2 min_p (0 = off), 3 top_k (0 = off),

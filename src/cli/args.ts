@@ -4,6 +4,7 @@
 import { Command, CommanderError, Option } from "commander";
 import type { Flags } from "../config/sources.ts";
 import { header, ROWS, sectionAt, usableValues, type Row } from "../config/table.ts";
+import { FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { VERSION } from "../core/version.ts";
 
 const MODEL_ID = "models[].model_id";
@@ -14,6 +15,8 @@ const PULL_FLAGS = [
   "models[].quantization.quant",
   "global.token_source",
 ];
+
+const QUANTIZE_FLAGS = [...PULL_FLAGS, "models[].quantization.imatrix"];
 
 /** Exit codes of the process. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
@@ -31,13 +34,22 @@ export type Invocation =
   | ({ readonly command: "from-config"; readonly input?: string } & SettingsArgs)
   | ({ readonly command: "config-check" } & SettingsArgs)
   | ({ readonly command: "config-show" } & SettingsArgs)
+  | ({ readonly command: "doctor"; readonly json: boolean } & SettingsArgs)
   /** Flags hold the model too. */
   | ({ readonly command: "pull" } & SettingsArgs)
   | ({ readonly command: "cache-list" } & SettingsArgs)
   | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)
   | { readonly command: "login" }
+  /** Flags hold the model too. */
+  | ({
+      readonly command: "quantize";
+      readonly type: string;
+      readonly output?: string;
+    } & SettingsArgs)
   /** The hidden engine process; its words are its own. */
   | { readonly command: "engine"; readonly args: readonly string[] }
+  /** Hidden: the conversion of an adapter, the quantization of a model. */
+  | { readonly command: "convert-adapter" | "quantize-worker"; readonly args: readonly string[] }
   /** --help and --version: print on stdout, exit 0. */
   | { readonly command: "print"; readonly text: string }
   /** Print on stderr, exit 2. */
@@ -53,7 +65,8 @@ not load); 2 wrong command line or configuration.`;
 
 /** Reads the words after the executable's name. */
 export function parseArgs(argv: readonly string[]): Invocation {
-  if (argv[0] === "engine") return { command: "engine", args: argv.slice(1) };
+  if (argv[0] === "engine" || argv[0] === "convert-adapter" || argv[0] === "quantize-worker")
+    return { command: argv[0], args: argv.slice(1) };
   let printed = "";
   let complaint = "";
   let invocation: Invocation | undefined;
@@ -114,6 +127,15 @@ function addCommands(program: Command, choose: (invocation: Invocation) => void)
     }),
   );
 
+  const doctor = program
+    .command("doctor")
+    .description("Look for trouble: processor, memory, disk, models, port.")
+    .argument("[config]", fileText);
+  doctor.option("--json", "print the report as JSON", false);
+  withSettings(doctor).action((file: string | undefined, { json }: { json: boolean }) =>
+    choose({ command: "doctor", ...configFile(file), json, flags: flagsOf(doctor) }),
+  );
+
   const config = program.command("config").description("Look at a configuration without starting anything.");
   const check = config.command("check").description("List every problem.").argument("[config]", fileText);
   withSettings(check).action((file: string | undefined) =>
@@ -148,6 +170,21 @@ function addHubCommands(program: Command, choose: (invocation: Invocation) => vo
     .argument("<model>", idText);
   withSettings(remove, CACHE_FLAGS).action((id: string) =>
     choose({ command: "cache-delete", id, flags: flagsOf(remove) }),
+  );
+
+  const quantize = program
+    .command("quantize")
+    .description("Write a model anew with smaller weights.")
+    .argument("<model>", `a GGUF file, or ${idText}`)
+    .argument("<type>", `such as Q4_K_M; one of ${FILE_TYPE_NAMES.join(", ")}`)
+    .option("-o, --output <file>", "the file to write (default: the model's name with the type, here)");
+  withSettings(quantize, QUANTIZE_FLAGS).action((id: string, type: string, { output }: { output?: string }) =>
+    choose({
+      command: "quantize",
+      type,
+      ...(output === undefined ? {} : { output }),
+      flags: { ...flagsOf(quantize), [MODEL_ID]: [id] },
+    }),
   );
 
   program

@@ -1,6 +1,7 @@
 // The start-up rules that hold between settings. Knows settings by name and nothing of where they come from beyond the
 // origin that a problem names.
 
+import { type LoraEntry, loraParts } from "./lora-entry.ts";
 import { formatOrigin, type Problem } from "./problem.ts";
 import type { RawValue } from "./sources.ts";
 import { rowAt } from "./table.ts";
@@ -41,6 +42,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...thinking(values),
     ...reservedName(values, entries),
     ...tokenSource(values),
+    ...sameAlias(values, entries),
   ];
 }
 
@@ -141,6 +143,18 @@ function thinking(values: Values): readonly Problem[] {
   const isOff = effort.value === "off" || effort.value === "none";
   if (wanted !== isOff) return [];
   return [problem(effort, effort.path, `contradicts thinking = ${String(wanted)}`, "Keep one of them.")];
+}
+
+function sameAlias(values: Values, entries: readonly string[]): readonly Problem[] {
+  return entries.flatMap((entry) => {
+    const given = values.get(`${entry}.adapter.lora`);
+    if (!Array.isArray(given?.value)) return [];
+    const aliases = (given.value as readonly LoraEntry[]).map((one) => loraParts(one).alias);
+    const twice = aliases.find((alias, index) => aliases.indexOf(alias) < index);
+    if (twice === undefined) return [];
+    const fix = "Give every adapter an alias of its own.";
+    return [problem(given, given.path, `two adapters have the alias "${twice}"`, fix)];
+  });
 }
 
 /** A model of this name could never be asked for. */

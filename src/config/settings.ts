@@ -3,6 +3,8 @@
 // row here and nothing else. Rows marked `later` belong to the interface but do nothing yet; rows marked `never` are
 // recognised only to be refused with a reason.
 
+import { FILE_TYPE_ALIASES, FILE_TYPE_NAMES } from "../core/quantization.ts";
+import { LoraEntry } from "./lora-entry.ts";
 import { Type, type Static } from "@sinclair/typebox";
 import { QUEUE_MAX } from "../core/limits.ts";
 import {
@@ -60,11 +62,11 @@ const Server = section("Where the server listens and how it treats requests.", {
     minimum: 1,
     maximum: 86_400,
   }),
-  disable_access_log: later(toggle("Write no access log.")),
-  access_log_format: later(choice(["text", "json"], "Form of the access log.", { default: "text" })),
-  access_log_health: later(toggle("Log health checks too.")),
-  disable_request_id_header: later(toggle("Do not send x-request-id back.")),
-  disable_metrics: later(toggle("Serve no metrics.")),
+  disable_access_log: toggle("Write no access log."),
+  access_log_format: choice(["text", "json"], "Form of the access log.", { default: "text" }),
+  access_log_health: toggle("Log requests for health, metrics and documentation too."),
+  disable_request_id_header: toggle("Do not send x-request-id back."),
+  disable_metrics: toggle("Serve no metrics."),
   idle_timeout: optional(
     integer("Seconds without a request after which a model is unloaded; the next request loads it again.", {
       minimum: 1,
@@ -78,7 +80,17 @@ const Server = section("Where the server listens and how it treats requests.", {
       example: 2,
     }),
   ),
-  api_keys: later(optional(list(Type.String(), "Keys that clients must send."))),
+  allow_runtime_lora_updating: toggle("Let clients load and unload LoRA adapters."),
+  lora_adapter_root: optional(
+    text("Folder that adapters loaded by clients must lie in.", { isPath: true, example: "adapters" }),
+  ),
+  api_keys: optional(
+    list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
+      isSecret: true,
+      minItems: 1,
+      example: ["a-long-random-word"],
+    }),
+  ),
 });
 
 const Runtime = section("How models are run.", {
@@ -277,18 +289,18 @@ const ModelFormat = section("Which files make up the model.", {
   matformer_slice_name: never(optional(text("MatFormer slicing is not something llama.cpp can do."))),
 });
 
-const LoraEntry = Type.Object({
-  alias: Type.String(),
-  source: Type.String(),
-  revision: Type.Optional(Type.String({ default: "main" })),
-});
-
 const ModelAdapter = section("LoRA adapters of the model. The three kinds exclude each other.", {
-  enable_lora: later(toggle("Allow adapters to be loaded while serving.")),
-  lora: later(optional(list(LoraEntry, "Adapters loaded at the start."))),
-  lora_max_adapters: later(integer("Adapters held at the same time.", { default: 16, minimum: 1 })),
-  lora_max_rank: later(integer("Highest rank accepted.", { default: 256, minimum: 1 })),
-  lora_max_bytes: later(integer("Bytes of all adapters.", { default: 8_589_934_592, minimum: 1 })),
+  enable_lora: toggle("Allow adapters to be used and loaded while serving."),
+  lora: optional(
+    list(
+      LoraEntry,
+      "Adapters loaded at the start: folders or hub repositories, as { alias, source, revision } or ALIAS=SOURCE[@REVISION].",
+      { example: ["red=adapters/red"] },
+    ),
+  ),
+  lora_max_adapters: integer("Adapters held at the same time.", { default: 16, minimum: 1 }),
+  lora_max_rank: integer("Highest rank accepted.", { default: 256, minimum: 1 }),
+  lora_max_bytes: integer("Bytes of all adapters.", { default: 8_589_934_592, minimum: 1 }),
   legacy_lora: later(optional(text("Adapter merged into the weights at load."))),
   legacy_lora_order: later(optional(text("File with the order of merged adapters.", { isPath: true }))),
   xlora: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
@@ -302,8 +314,22 @@ const ModelQuantization = section("How small the weights are.", {
       { example: "Q5_K_M" },
     ),
   ),
-  isq: later(optional(text("Type to quantize to in place."))),
-  imatrix: later(optional(text("Importance matrix file.", { isPath: true }))),
+  isq: optional(
+    choice(
+      FILE_TYPE_NAMES,
+      "Type to quantize the weights to before they are loaded; the copy is kept in svc's cache.",
+      {
+        example: "Q4_K_M",
+        valueAliases: FILE_TYPE_ALIASES,
+      },
+    ),
+  ),
+  imatrix: optional(
+    text("Importance matrix for that, of llama-imatrix or of a calibration.", {
+      isPath: true,
+      example: "imatrix.gguf",
+    }),
+  ),
   calibration_file: later(optional(text("Text an importance matrix is computed from.", { isPath: true }))),
   isq_organization: never(optional(text("Quantizing only the experts is not something llama.cpp can do."))),
   write_uqff: never(optional(text("UQFF files cannot be written; GGUF is the only format."))),

@@ -4,6 +4,10 @@
 export const REQUEST_BODY_BYTES_MAX = 50 * 1024 * 1024;
 /** Time between SSE keep-alive comments, milliseconds. Spec: Events (KEEP_ALIVE_INTERVAL). */
 export const KEEP_ALIVE_MS = 10_000;
+/** Longest time that a timer can wait, milliseconds: beyond 31 bits it fires at once. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
+/** Time that a command which is only tried gets, milliseconds. */
+export const PROBE_MS = 2_000;
 /** Stop strings a request may name. The base dialect allows 4; tools send more. */
 export const STOP_STRINGS_MAX = 64;
 /** Characters of one stop string. */
@@ -111,6 +115,9 @@ export const APPROVAL_BODY_BYTES_MAX = 1024 * 1024;
 export const APPROVAL_MESSAGE_CHARS_MAX = 4096;
 /** Answer of a tool behind the dispatch URL, bytes. */
 export const DISPATCH_ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+/** Characters of an adapter's alias, and bytes of a body that loads or unloads one. */
+export const ADAPTER_ALIAS_CHARS_MAX = 256;
+export const ADAPTER_BODY_BYTES_MAX = 64 * 1024;
 /** Stored responses, and how long each is kept, milliseconds: a day. */
 export const RESPONSES_MAX = 1024;
 export const RESPONSE_LIFE_MS = 24 * 60 * 60 * 1000;
@@ -120,6 +127,8 @@ export const BACKGROUND_RUNS_MAX = 256;
 export const FRAME_LOGS_MAX = 16;
 /** Input items of a response in one answer. Base dialect. */
 export const INPUT_ITEMS_PAGE_MAX = 100;
+/** Rows that a calibration can be asked to count. */
+export const CALIBRATION_ROWS_MAX = 2 ** 40;
 /** Messages in one conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */

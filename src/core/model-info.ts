@@ -9,8 +9,11 @@ export interface ModelInfo {
   readonly created: number;
   readonly ownedBy: string;
   readonly status: ModelStatus;
-  /** Public source, `owner/name` on the hub; absent for files of this machine. */
+  /** Public source: `owner/name` on the hub, an adapter's alias; absent for files of this machine. */
   readonly root?: string;
+  /** Of an adapter: its base model, and what its alias points to now. */
+  readonly parent?: string;
+  readonly adapterGeneration?: string;
 }
 
 /** Where a model is in its life. */

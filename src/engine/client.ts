@@ -1,12 +1,24 @@
 // The serving process's half of one engine: starts it, restarts it when it dies, and turns its messages into the events
 // of each run. No policy about requests, no dialect.
 
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { ResidentAdapters } from "./adapters.ts";
+import type { EngineHost } from "../core/system.ts";
+import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
-import type { EngineInfo, EngineOptions, FromEngine, RunId } from "./protocol.ts";
+import type {
+  CalibrationCommand,
+  CalibrationCounts,
+  EngineInfo,
+  EngineOptions,
+  FromEngine,
+  RunId,
+  ToEngine,
+} from "./protocol.ts";
 
 /** loading: not usable yet; ready; failed: loading failed or the engine died, a restart is under way; stopped: for good. */
 export type EngineState = "loading" | "ready" | "failed" | "stopped";
@@ -16,7 +28,11 @@ export interface EngineClientDeps {
   readonly openLink: OpenLink;
   /** Runs that may wait for a sequence, beyond those being computed. */
   readonly queueMax: number;
+  /** What the engine must hold besides its model. */
+  readonly adapters?: ResidentAdapters;
   readonly log: (line: string) => void;
+  /** Takes the engine's numbers. */
+  readonly meter?: EngineMeter;
 }
 
 const ENGINE_DIED: ErrorData = {
@@ -36,10 +52,15 @@ const HEALTHY_MS = 60_000;
 export class EngineClient {
   state: EngineState = "loading";
   info: EngineInfo | undefined;
+  /** What the engine found on the machine; it stays true when the process has gone. */
+  host: EngineHost | undefined;
   private readonly deps: EngineClientDeps;
   private link: EngineLink | undefined;
   private readonly runs = new Map<RunId, EventQueue<RunEvent>>();
   private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
+  private readonly calibrations = new Map<RunId, PromiseWithResolvers<CalibrationCounts>>();
+  /** Sends what is no request; nothing happens while there is no process. */
+  private readonly command = (message: ToEngine): void => this.link?.send(message);
   private arriving = 0; // requests that wait for the engine to be loaded
   private nextRun: RunId = 1;
   private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
@@ -75,7 +96,11 @@ export class EngineClient {
    * Runs a request. The events end with exactly one terminal event, or without one when the signal was aborted. A run
    * that arrives while the engine is restarted waits for it.
    */
-  async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
+  async *generate(
+    request: RunRequest,
+    signal: AbortSignal,
+    adapter: AdapterId = BASE_MODEL,
+  ): AsyncGenerator<RunEvent> {
     try {
       await this.admit(signal);
     } catch (error) {
@@ -95,7 +120,7 @@ export class EngineClient {
     this.runs.set(id, queue);
     signal.addEventListener("abort", abort, { once: true });
     try {
-      this.link?.send({ type: "run", id, request });
+      this.link?.send({ type: "run", id, request, ...(adapter === BASE_MODEL ? {} : { adapter }) });
       yield* queue;
     } finally {
       signal.removeEventListener("abort", abort);
@@ -121,6 +146,20 @@ export class EngineClient {
     } finally {
       signal.removeEventListener("abort", abort);
       this.embeddings.delete(id);
+    }
+  }
+
+  /** Calibrates. Rejects with the engine's ServiceError, or when the engine dies. */
+  async calibrate(command: CalibrationCommand): Promise<CalibrationCounts> {
+    await this.ready();
+    const id = this.nextRun++;
+    const answer = Promise.withResolvers<CalibrationCounts>();
+    this.calibrations.set(id, answer);
+    this.command({ type: "calibrate", id, command });
+    try {
+      return await answer.promise;
+    } finally {
+      this.calibrations.delete(id);
     }
   }
 
@@ -177,7 +216,9 @@ export class EngineClient {
         break;
       case "ready":
         this.info = message.info;
+        this.host = message.host;
         this.state = "ready";
+        this.deps.adapters?.attach(this.command);
         this.lastError = undefined;
         this.settled.resolve();
         break;
@@ -187,6 +228,16 @@ export class EngineClient {
         if (this.info !== undefined) this.deps.log(message.error.message); // the first start is told by who waits for it
         void this.link?.stop();
         break;
+      case "calibration":
+        this.calibrations.get(message.id)?.resolve(message.counts);
+        break;
+      case "calibration_failed":
+        this.calibrations.get(message.id)?.reject(ServiceError.fromData(message.error));
+        break;
+      case "adapter_loaded":
+      case "adapter_failed":
+        this.deps.adapters?.receive(message);
+        break;
       case "embedded":
         this.embeddings.get(message.id)?.resolve({
           vectors: message.vectors.map(decodeVector),
@@ -195,6 +246,9 @@ export class EngineClient {
         break;
       case "embed_failed":
         this.embeddings.get(message.id)?.reject(ServiceError.fromData(message.error));
+        break;
+      case "stats":
+        this.deps.meter?.report(message.stats);
         break;
       case "events":
         message.events.forEach((event, i) => this.deliver(message.runs[i] ?? 0, event));
@@ -213,10 +267,13 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
+    this.deps.adapters?.detach(this.command);
+    this.deps.meter?.ended(this.state !== "stopped");
     const wasReady = this.state === "ready";
     const error = this.state === "stopped" ? STOPPED : ENGINE_DIED;
     for (const [id] of this.runs) this.deliver(id, { type: "error", error });
     for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
+    for (const answer of this.calibrations.values()) answer.reject(ServiceError.fromData(error));
     if (this.state === "stopped") return;
     if (wasReady) {
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);

@@ -1,7 +1,9 @@
 // The served models by name. Knows who is meant; what a model's life is like is in managed-model.ts.
 
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ModelControl, ModelInfo, ModelState } from "../core/model-info.ts";
+import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { ManagedModel } from "./managed-model.ts";
 import type { Places } from "./places.ts";
@@ -51,6 +53,27 @@ export class Models implements ModelControl {
     }));
   }
 
+  /** What the engines know of their models, in the order of `list`. */
+  describe(): readonly SystemModel[] {
+    return this.list().map(({ id, status }) => {
+      const info = this.models.find((model) => model.id === id)?.model.info;
+      return {
+        id,
+        status,
+        architecture: info?.architecture ?? null,
+        size_bytes: info?.sizeBytes ?? null,
+        context_tokens: info?.contextTokens ?? null,
+        kv_cells: info?.cells ?? null,
+        threads: info?.threads ?? null,
+      };
+    });
+  }
+
+  /** What an engine found on the machine; undefined until one has started. */
+  host(): EngineHost | undefined {
+    return this.models.find(({ model }) => model.host !== undefined)?.model.host;
+  }
+
   /** The model of that name. Throws ServiceError(model_not_found), naming those there are. */
   resolve(name: string, param = "model"): ServedModel {
     const named = this.models.find(({ id }) => id === name) ?? this.models.find(({ root }) => root === name);
@@ -64,16 +87,20 @@ export class Models implements ModelControl {
     );
   }
 
-  /** Longest sequence that the named model takes; see ManagedModel.info. */
+  /** Longest sequence that the named model takes; see ManagedModel.awaitInfo. */
   async contextTokens(name: string, signal: AbortSignal): Promise<number> {
-    return (await this.resolve(name).model.info(signal)).contextTokens;
+    return (await this.resolve(name).model.awaitInfo(signal)).contextTokens;
   }
 
   /** Runs a request on the model it names; see ManagedModel.generate. */
-  async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
+  async *generate(
+    request: RunRequest,
+    signal: AbortSignal,
+    adapter: AdapterId = BASE_MODEL,
+  ): AsyncGenerator<RunEvent> {
     const seed = request.sampling.seed ?? this.options.seed;
     const seeded = seed === undefined ? request : { ...request, sampling: { ...request.sampling, seed } };
-    yield* this.resolve(request.model).model.generate(seeded, signal);
+    yield* this.resolve(request.model).model.generate(seeded, signal, adapter);
   }
 
   /** Embeds with the model that the request names; see ManagedModel.embed. */

@@ -3,6 +3,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
+import { observed } from "./observe.ts";
 
 /** `application/json`, `application/vnd.x+json`, with or without parameters. */
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
@@ -16,8 +17,13 @@ export async function readJsonObject(
   bytesMax: number = REQUEST_BODY_BYTES_MAX,
 ): Promise<Readonly<Record<string, unknown>>> {
   checkContentType(request.headers);
-  const json = parseJson(await readBytes(request, bytesMax));
-  if (isObject(json)) return json;
+  const bytes = await readBytes(request, bytesMax);
+  observed()?.bodyRead(bytes.byteLength);
+  const json = parseJson(bytes);
+  if (isObject(json)) {
+    observed()?.bodyRead(bytes.byteLength, json);
+    return json;
+  }
   throw new ServiceError("invalid_request", "the request body must be a JSON object");
 }
 

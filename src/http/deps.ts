@@ -1,14 +1,24 @@
 // What the HTTP layer is given by the composition root. Routes see nothing else of the program.
 
+import type { Adapters } from "../core/adapter.ts";
 import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { Files } from "../core/files.ts";
 import type { ModelControl, ModelInfo } from "../core/model-info.ts";
+import type { Requantizing } from "../core/requantize.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
 import type { Skills } from "../core/skills.ts";
 import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
+import type { DoctorReport, SystemInfo } from "../core/system.ts";
+import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { LogLine } from "./errors.ts";
+
+/** Looks at the machine. */
+export interface System {
+  info(): Promise<SystemInfo>;
+  doctor(): Promise<DoctorReport>;
+}
 
 export interface HttpDeps {
   /** Starts a run on the model that the request names. */
@@ -19,6 +29,8 @@ export interface HttpDeps {
   readonly answerApproval: AnswerApproval;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
+  readonly adapters: Adapters;
+  readonly requantizing: Requantizing;
   readonly files: Files;
   readonly skills: Skills;
   readonly sessions: Pick<Sessions, "get" | "put" | "delete">;
@@ -37,4 +49,13 @@ export interface HttpDeps {
   readonly keepAliveMs?: number;
   /** True once the server stops: running answers finish, new ones are refused. */
   readonly draining?: () => boolean;
+  readonly system: System;
+  /** Absent: switched off. */
+  readonly metrics?: HttpMetrics;
+  /** Takes each answered request. Absent: switched off. */
+  readonly accessLog?: (request: ObservedRequest) => void;
+  /** Whether answers carry x-request-id. Default: true. */
+  readonly requestIdHeader?: boolean;
+  /** Keys of which a client must send one. Absent: nobody needs one. */
+  readonly apiKeys?: readonly string[];
 }

@@ -8,6 +8,7 @@ import type { RunEvent } from "../core/run.ts";
 import type { StreamEncoder } from "../dialects/shared/frame.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type LogLine, toErrorData } from "./errors.ts";
+import { observed } from "./observe.ts";
 import type { FrameSource } from "./sse.ts";
 
 /** Suggested pause before asking a stopping server's successor, seconds. */
@@ -19,8 +20,11 @@ export interface RunEvents<E extends AnswerEvent = RunEvent> extends AsyncIterab
   return(value: undefined): Promise<unknown>;
 }
 
+type Accepted = Extract<RunEvent, { type: "accepted" }>;
+
 /** A run that the engine has accepted. */
 export interface StartedRun<E extends AnswerEvent = RunEvent> {
+  readonly accepted: Accepted;
   /** All events, from `accepted` on. */
   readonly events: RunEvents<E>;
   /** Aborts when the client is gone; the one way to end the run early. */
@@ -49,8 +53,9 @@ export async function startRun<R, E extends AnswerEvent>(
     await source.return?.(); // lets the engine's side clean up before the answer
     throw ServiceError.fromData(first.value.error);
   }
-  assert(first.value.type === "accepted", `a run began with ${first.value.type}`);
-  return { events: resume<E>(first.value, source), abort };
+  const accepted: AnswerEvent = first.value;
+  assert(accepted.type === "accepted", `a run began with ${accepted.type}`);
+  return { accepted, events: resume<E>(first.value, source), abort };
 }
 
 /** Not a generator: one that has not begun would not pass `return` on. */
@@ -109,6 +114,7 @@ export function framesOf<E extends AnswerEvent>(
   log: LogLine,
 ): FrameSource {
   const { events, abort } = started;
+  const seen = observed();
   let ended = false;
   const nextEvent = async (): Promise<E | RunEvent | undefined> => {
     try {
@@ -125,6 +131,7 @@ export function framesOf<E extends AnswerEvent>(
       while (!ended) {
         const event = await nextEvent();
         ended = event === undefined || event.type === "finish" || event.type === "error";
+        if (event !== undefined) seen?.streamedEvent(event);
         const frame = event === undefined ? "" : encoder.encode(event);
         if (frame !== "") return frame;
       }

@@ -1,9 +1,11 @@
 // The engine: drain → plan → decode → sample → update → flush, over and over. Single owner of the backend. Nothing in a
 // step awaits, so between two steps every invariant holds.
 
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { assert } from "../core/assert.ts";
-import { type ErrorData, ServiceError } from "../core/error.ts";
+import type { ErrorData } from "../core/error.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
+import type { EngineStats } from "../core/telemetry.ts";
 import type { RunId } from "../engine/protocol.ts";
 import { AnswerGuard, escapesOf } from "./answer-guard.ts";
 import { type Arrival, Arrivals, toErrorData } from "./arrivals.ts";
@@ -12,8 +14,9 @@ import type { Backend, RenderedPrompt } from "./backend.ts";
 import type { ConstraintBackend, Matcher } from "./constraint-backend.ts";
 import { TokenTexts } from "./detokenize.ts";
 import { KvCache } from "./kv.ts";
+import { StepMeter } from "./step-meter.ts";
 import { Logprobs } from "./logprobs.ts";
-import { type ChoiceOutput, type Emit, planLength, RunState } from "./run-state.ts";
+import { checkRequest, type ChoiceOutput, type Emit, planLength, RunState } from "./run-state.ts";
 import {
   type Candidate,
   measured,
@@ -23,6 +26,7 @@ import {
   type StepCost,
 } from "./scheduler.ts";
 import { Sequence } from "./sequence.ts";
+import { Turns } from "./turns.ts";
 
 /** What a sequence of the engine belongs to. */
 interface Choice {
@@ -76,10 +80,14 @@ export class Engine {
   private readonly kv: KvCache;
   private readonly arrivals: Arrivals;
   private readonly logprobs: Logprobs;
+  private readonly meter = new StepMeter();
   private waiting: EngineSequence[] = []; // first come first
   private running: EngineSequence[] = []; // in order of admission
   /** Tokens of a step: one compute batch, so that newcomers and aborts never wait for more; but every row has its turn. */
   private readonly budget: number;
+  private readonly turns = new Turns();
+  /** The adapter that passes go through now. */
+  private selected: AdapterId = BASE_MODEL;
   private cost: StepCost = { decodeMs: 0, prefillTokenMs: 0 };
 
   constructor({ backend, constraints, prefixesMax, emit, now, newSeed }: EngineDeps) {
@@ -93,11 +101,19 @@ export class Engine {
     this.kv = new KvCache(backend, prefixesMax);
     this.arrivals = new Arrivals(backend, constraints, emit, now);
     this.logprobs = new Logprobs(backend, this.texts);
+    backend.selectAdapter(this.selected);
   }
 
-  /** Takes a run. Its events follow from the next steps on. */
-  add(id: RunId, request: RunRequest): void {
-    this.arrivals.add(id, request);
+  /** Takes a run. Its events follow from the next steps on. The adapter must stay until the run has ended. */
+  add(id: RunId, request: RunRequest, adapter: AdapterId = BASE_MODEL): void {
+    this.arrivals.add(id, request, adapter);
+  }
+
+  /** Forgets what an adapter has left behind; no run may use it any more. */
+  forgetAdapter(adapter: AdapterId): void {
+    this.kv.dropAdapter(adapter);
+    this.turns.forget(adapter);
+    if (this.selected === adapter) this.select(BASE_MODEL);
   }
 
   /** Ends a run without further events. Unknown ids are ignored: the run may just have ended. */
@@ -119,6 +135,18 @@ export class Engine {
   /** The cache, for tests and metrics. */
   get cache(): KvCache {
     return this.kv;
+  }
+
+  /** The numbers so far, but for those of the process and the embedder. */
+  stats(): Omit<EngineStats, "residentBytes" | "embedTokens"> {
+    return {
+      waiting: this.waiting.length + this.arrivals.count,
+      running: this.running.length,
+      cells: this.backend.cells,
+      cellsRunning: this.backend.cells - this.kv.availableCells,
+      cellsKept: this.kv.keptCells,
+      ...this.meter.counted(),
+    };
   }
 
   /** One step. `waitMs` is how long it may wait for a prompt to be rendered when there is nothing to compute. */
@@ -174,7 +202,10 @@ export class Engine {
     const { toolGrammar, callMarker } = prompt.format;
     if (toolGrammar === "start") this.backend.constrainTools(sampler, prompt, new Int32Array());
     const owner = { run, output, guard, marker: callMarker, tools: toolGrammar === "marker" };
-    const sequence = new Sequence<Choice>(owner, tokens, sampler, scores);
+    const sequence = new Sequence<Choice>(owner, tokens, sampler, {
+      adapter: run.adapter,
+      scoresPrompt: scores,
+    });
     if (tokenCap > 0 && !mayReason(prompt, request)) this.beginCall(sequence);
     // An echo needs no computing; a prompt that nothing is to follow is there to be computed.
     const echoed = tokenCap === 0 && request.echo === true && !scores;
@@ -204,13 +235,43 @@ export class Engine {
     return text.join("") + decoder.decode();
   }
 
-  /** Plans the step and moves sequences in and out of their slots as it says. */
+  /** The rows of the next step: those of the first adapter in turn that can compute anything. */
   private schedule(): readonly PlannedRows<EngineSequence>[] {
-    const candidates = this.candidates();
-    const decoding = this.running.filter(({ gap }) => gap === 1).length;
-    const prefilling = this.running.length - decoding + candidates.length;
+    const nowMs = this.now();
+    for (const adapter of this.turns.order(this.wanting(), nowMs)) {
+      const rows = this.scheduleFor(adapter);
+      if (rows.length === 0) continue;
+      this.turns.take(adapter, nowMs);
+      this.select(adapter);
+      return rows;
+    }
+    return [];
+  }
+
+  /** The adapters of all sequences, each once. */
+  private wanting(): readonly AdapterId[] {
+    const found: AdapterId[] = [];
+    for (const { adapter } of this.running) if (!found.includes(adapter)) found.push(adapter);
+    for (const { adapter } of this.waiting) if (!found.includes(adapter)) found.push(adapter);
+    return found;
+  }
+
+  private select(adapter: AdapterId): void {
+    if (adapter === this.selected) return;
+    this.backend.selectAdapter(adapter);
+    this.selected = adapter;
+  }
+
+  /** Plans a step of one adapter's sequences and moves sequences in and out of their slots as it says. */
+  private scheduleFor(adapter: AdapterId): readonly PlannedRows<EngineSequence>[] {
+    const inTurn = (sequence: EngineSequence): boolean => sequence.adapter === adapter;
+    const candidates = this.candidates(adapter);
+    const served = this.running.filter(inTurn);
+    const decoding = served.filter(({ gap }) => gap === 1).length;
+    const prefilling = served.length - decoding + candidates.length;
     const { rows, admitted, preempted } = plan<EngineSequence>({
       running: this.running,
+      inTurn,
       candidates,
       freeSlots: this.freeRuns(),
       freeCells: this.kv.availableCells,
@@ -219,11 +280,13 @@ export class Engine {
       chunk: prefillChunk(this.cost, this.backend.ubatch, decoding, prefilling),
     });
     if (preempted.length > 0) this.preempt(preempted);
+    this.meter.preempted(preempted.length);
     for (const { sequence, shared } of admitted) {
       this.kv.admit(sequence, this.running, shared);
       this.waiting.splice(this.waiting.indexOf(sequence), 1);
       this.running.push(sequence);
       const { run, output } = sequence.owner;
+      if (sequence.generated === 0) this.meter.admitted(sequence.computed);
       if (output.index === 0 && sequence.generated === 0) run.cachedTokens = sequence.computed;
     }
     this.kv.makeRoom(rows.reduce((sum, { count }) => sum + count, 0));
@@ -234,14 +297,17 @@ export class Engine {
     return Math.min(this.backend.maxSeqs - this.running.length, this.kv.availableSlots);
   }
 
-  /** The first waiting sequences with what each finds in the cache, less those that had better wait for a prefix. */
-  private candidates(): readonly Candidate<EngineSequence>[] {
+  /**
+   * The first waiting sequences with what each finds in the cache, less those that had better wait for a prefix. Nobody
+   * overtakes a sequence of another adapter: its turn comes soon, and it must find room then.
+   */
+  private candidates(adapter: AdapterId): readonly Candidate<EngineSequence>[] {
     if (this.waiting.length === 0) return [];
     const candidates: Candidate<EngineSequence>[] = [];
     const ahead: EngineSequence[] = [];
     const most = Math.min(CANDIDATES_MAX, this.freeRuns());
     for (const sequence of this.waiting) {
-      if (candidates.length >= most) break;
+      if (candidates.length >= most || sequence.adapter !== adapter) break;
       const { shared, sharedPinned, wait } = this.kv.match(sequence, this.running, ahead);
       if (wait) continue;
       candidates.push({ sequence, shared, sharedPinned });
@@ -270,12 +336,14 @@ export class Engine {
     if (outcome === "full") return this.makeRoom();
     if (outcome === "failed") return this.failAll(rows);
     this.scorePrompts(rows);
+    const continued = rows.filter(({ sequence }) => sequence.generated > 0 && sequence.gap === 1).length;
     for (const { sequence, count } of rows) this.kv.extend(sequence, count);
     const { drawn, batchRows, samplers, masks, tokens } = this.batch;
     drawn.forEach(({ owner }, i) => (masks[i] = owner.guard?.maskAddress() ?? 0n));
     if (drawn.length > 0) this.backend.sample(drawn.length, batchRows, samplers, masks, tokens);
     const nowMs = this.now();
     this.cost = measured(this.cost, nowMs - startMs, this.batch.count - prefillTokens, prefillTokens);
+    this.meter.stepped(nowMs - startMs, this.batch.count, this.batch.count - continued, drawn.length);
     drawn.forEach((sequence, i) => this.update(sequence, tokens[i] ?? -1, batchRows[i] ?? 0, nowMs));
   }
 
@@ -376,22 +444,6 @@ export class Engine {
     sequence.owner.guard?.free();
     this.running = this.running.filter((other) => other !== sequence);
     this.waiting = this.waiting.filter((other) => other !== sequence);
-  }
-}
-
-/** What only the engine can judge of a request. Throws ServiceError. */
-function checkRequest({ sampling, prompt, constraint }: RunRequest, vocabulary: number): void {
-  const alien = sampling.logitBias.find(({ token }) => token >= vocabulary);
-  if (alien !== undefined) {
-    const message = `logit_bias names token ${alien.token}, but the model's vocabulary has ${vocabulary} tokens.`;
-    throw new ServiceError("invalid_request", message, { param: "logit_bias" });
-  }
-  if (constraint === undefined || prompt.type !== "chat") return;
-  const { toolChoice } = prompt;
-  if (toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required)) {
-    const message =
-      "An answer cannot be a tool call and follow response_format or grammar: leave one of them out.";
-    throw new ServiceError("contradictory_fields", message, { param: "tool_choice" });
   }
 }
 

@@ -4,10 +4,12 @@ import { type ErrorData, ServiceError } from "../core/error.ts";
 import { newId } from "../core/id.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
+import type { Arrival } from "./arrivals.ts";
 import type { RenderedPrompt } from "./backend.ts";
 import { Detokenizer, type TokenTexts } from "./detokenize.ts";
 import { HoldBack } from "./hold-back.ts";
 import { OutputParser } from "./output-parser.ts";
+import type { AdapterId } from "../core/adapter.ts";
 
 /** Passes on an event of a run; the order of calls is the order of events. */
 export type Emit = (run: RunId, event: RunEvent) => void;
@@ -114,6 +116,7 @@ export class RunState {
   readonly id: RunId;
   readonly request: RunRequest;
   readonly prompt: RenderedPrompt;
+  readonly adapter: AdapterId;
   /** Tokens each choice may generate. */
   readonly tokenCap: number;
   /** Prompt tokens of the first choice that were not computed but found in the cache. */
@@ -128,7 +131,7 @@ export class RunState {
   private closed = false;
 
   constructor(
-    { id, request, arrivedMs }: Pick<RunState, "id" | "request" | "arrivedMs">,
+    { id, request, adapter, arrivedMs }: Arrival,
     prompt: RenderedPrompt,
     tokenCap: number,
     emit: Emit,
@@ -136,6 +139,7 @@ export class RunState {
     this.id = id;
     this.request = request;
     this.prompt = prompt;
+    this.adapter = adapter;
     this.tokenCap = tokenCap;
     this.arrivedMs = arrivedMs;
     this.openChoices = request.choices;
@@ -212,6 +216,22 @@ export interface LengthPlan {
 
 /** At most this share of the context is kept free for the answer when a prompt is truncated. */
 const ANSWER_SHARE = 0.25;
+
+/** What only the engine can judge of a request. Throws ServiceError. */
+export function checkRequest({ sampling, prompt, constraint }: RunRequest, vocabulary: number): void {
+  const alien = sampling.logitBias.find(({ token }) => token >= vocabulary);
+  if (alien !== undefined) {
+    const message = `logit_bias names token ${alien.token}, but the model's vocabulary has ${vocabulary} tokens.`;
+    throw new ServiceError("invalid_request", message, { param: "logit_bias" });
+  }
+  if (constraint === undefined || prompt.type !== "chat") return;
+  const { toolChoice } = prompt;
+  if (toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required)) {
+    const message =
+      "An answer cannot be a tool call and follow response_format or grammar: leave one of them out.";
+    throw new ServiceError("contradictory_fields", message, { param: "tool_choice" });
+  }
+}
 
 /**
  * Fits a prompt of so many tokens into the context. Throws ServiceError(context_length_exceeded) when it does not fit

@@ -454,7 +454,6 @@ describe("refused", () => {
       "invalid_request",
       "tools[0].environment.skills[0].version",
     ],
-    [responsesBody({ adapter: "a" }), "lora_runtime_unavailable", "adapter"],
   ];
   testRules(parse, RULES);
 

@@ -7,11 +7,13 @@ import { agentConverse } from "../../src/agent/loop.ts";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
+import type { Adapters } from "../../src/core/adapter.ts";
+import type { Requantizing } from "../../src/core/requantize.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import { inputFileName } from "../../src/core/input-file.ts";
 import type { State } from "../../src/core/state.ts";
 import { FileStore } from "../../src/files/store.ts";
-import type { HttpDeps } from "../../src/http/deps.ts";
+import type { HttpDeps, System } from "../../src/http/deps.ts";
 import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { publicFetch } from "../../src/net/public-fetch.ts";
@@ -20,6 +22,7 @@ import { ResponseStore } from "../../src/responses/store.ts";
 import { SessionStore } from "../../src/sessions/store.ts";
 import { SkillStore } from "../../src/skills/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { describeSystem } from "../../src/system/info.ts";
 import { answer, playing } from "./run-events.ts";
 
 /** Where the skills of an application would lie that has none. */
@@ -47,11 +50,20 @@ export function testStores(state: State = memoryState()) {
   return { files, sessions };
 }
 
+/** A machine on which nothing is wrong. */
+const TEST_SYSTEM: System = {
+  info: () => describeSystem(undefined, []),
+  doctor: async () => ({
+    ok: true,
+    checks: [{ name: "clock", status: "pass", detail: "it goes", fix: null }],
+  }),
+};
 /** One model that does as it is told. */
 function obedientModel(): ModelControl {
   let status: ModelStatus = "loaded";
   const state = (name: string): ModelState => {
-    if (name !== "tiny") throw new ServiceError("model_not_found", `no ${name}`, { param: "model_id" });
+    if (name !== "tiny")
+      throw new ServiceError("model_not_found", `no ${name.slice(0, 200)}`, { param: "model_id" });
     return { id: "tiny", status };
   };
   const become = async (name: string, next: ModelStatus): Promise<ModelState> => {
@@ -65,6 +77,27 @@ function obedientModel(): ModelControl {
     reload: (name) => become(name, "loaded"),
   };
 }
+
+function noRuntime(): never {
+  throw new ServiceError("lora_runtime_unavailable", "no dynamic LoRA runtime");
+}
+
+/** Of a server whose models have no adapters. */
+const noAdapters: Adapters = { isMutable: false, list: noRuntime, load: noRuntime, unload: noRuntime };
+
+async function noWeights(): Promise<never> {
+  throw new ServiceError("model_not_found", "no model");
+}
+
+/** Of a server whose models keep their weights. */
+const noRequantizing: Requantizing = {
+  requantize: () => {
+    throw new ServiceError("model_not_found", "no model");
+  },
+  startCalibration: noWeights,
+  calibration: noWeights,
+  applyCalibration: noWeights,
+};
 
 /** An application around a generate function. */
 export function testApp(
@@ -91,6 +124,8 @@ export function testApp(
   const responses = deps.responses ?? new ResponseStore(state);
   const app = createHttp({
     generate,
+    adapters: noAdapters,
+    requantizing: noRequantizing,
     converse,
     answerApproval: approvals.answer,
     responses,
@@ -107,6 +142,7 @@ export function testApp(
     control: obedientModel(),
     fingerprint: "svc-test",
     log,
+    system: TEST_SYSTEM,
     ...deps,
   });
   const request = (path: string, init?: RequestInit) =>

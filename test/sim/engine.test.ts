@@ -4,6 +4,7 @@
 import { describe, expect, test } from "bun:test";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { countOf } from "../../src/core/histogram.ts";
 import { Engine } from "../../src/worker/engine.ts";
 import type { DecodeOutcome } from "../../src/worker/backend.ts";
 import { EOG, FakeBackend, type FakeOptions, noConstraints } from "../helpers/fake-backend.ts";
@@ -87,9 +88,9 @@ class World {
     return fresh;
   }
 
-  add(id: number, what: RunRequest): void {
+  add(id: number, what: RunRequest, adapter?: number): void {
     this.witness(id);
-    this.engine.add(id, what);
+    this.engine.add(id, what, adapter);
   }
 
   abort(id: number): void {
@@ -105,6 +106,9 @@ class World {
 
   expectEmpty(): void {
     expect(this.engine.runningCount).toBe(0);
+    const { waiting, running, cellsRunning, cellsKept } = this.engine.stats();
+    expect([waiting, running, cellsRunning]).toEqual([0, 0, 0]);
+    expect(cellsKept).toBe(this.backend.usedCells);
     expect(this.engine.cache.availableCells).toBe(this.backend.cells);
     this.engine.cache.dropAll();
     expect(this.engine.cache.availableSlots).toBe(this.backend.slots);
@@ -119,11 +123,12 @@ function expectedText(
   backend: FakeBackend,
   prompt: readonly number[],
   cap: number,
+  adapter?: number,
 ): { text: string; reason: string } {
   const tokens = [...prompt];
   let text = "";
   for (let n = 0; n < cap; n++) {
-    const next = backend.next(tokens);
+    const next = backend.next(tokens, adapter);
     if (next === EOG) return { text, reason: "stop" };
     tokens.push(next);
     text += String.fromCharCode(next);
@@ -144,7 +149,8 @@ describe("seeded traffic", () => {
         renderSteps: seed % 2,
       });
       const openings = [20, 90, 160].map((n) => Array.from({ length: n }, () => Math.floor(chance() * 256)));
-      const asked = new Map<number, { prompt: number[]; maxTokens: number }>();
+      const adapters = seed > 4 ? 3 : 1; // 0 is the base model
+      const asked = new Map<number, { prompt: number[]; maxTokens: number; adapter: number }>();
       const runs = 1500;
       for (let id = 0; id < runs;) {
         if (chance() < 0.4) {
@@ -153,8 +159,9 @@ describe("seeded traffic", () => {
           const own = Array.from({ length }, () => Math.floor(chance() * 256));
           const prompt = [...opening, ...own].slice(0, OPTIONS.contextTokens - 1);
           const maxTokens = 1 + Math.floor(chance() * 60);
-          asked.set(id, { prompt, maxTokens });
-          world.add(id++, request(prompt, { maxTokens }));
+          const adapter = Math.floor(chance() * adapters);
+          asked.set(id, { prompt, maxTokens, adapter });
+          world.add(id++, request(prompt, { maxTokens }), adapter);
         }
         if (id > 0 && chance() < 0.05) {
           const victim = Math.floor(chance() * id);
@@ -166,13 +173,14 @@ describe("seeded traffic", () => {
       world.drain();
       world.expectEmpty();
       let finished = 0;
-      for (const [id, { prompt, maxTokens }] of asked) {
+      for (const [id, { prompt, maxTokens, adapter }] of asked) {
         const witness = world.witness(id);
         if (witness.aborted) continue;
         finished++;
         expect(witness.ended?.type).toBe("finish");
         const room = OPTIONS.contextTokens - prompt.length;
-        expect(witness.text).toBe(expectedText(world.backend, prompt, Math.min(maxTokens, room)).text);
+        const expected = expectedText(world.backend, prompt, Math.min(maxTokens, room), adapter);
+        expect(witness.text).toBe(expected.text);
       }
       expect(finished).toBeGreaterThan(runs / 2);
     });
@@ -359,6 +367,11 @@ describe("shared prefixes", () => {
       if (id === 1) expect(cached(world, id)).toBe(0);
       else expect(cached(world, id)).toBeGreaterThan(84);
     }
+    const { rows, steps, prefixTokens, ...stats } = world.engine.stats();
+    expect(stats).toMatchObject({ decodeTokens: 8 * 3, prefixQueries: 8, prefixHits: 7, preemptions: 0 });
+    expect(stats.prefillTokens + prefixTokens).toBe(8 * 101);
+    expect(rows.sum).toBe(world.backend.computedTokens);
+    expect(countOf(steps)).toBe(countOf(rows));
     world.expectEmpty();
   });
 

@@ -4,7 +4,7 @@ import type { AgentRequest, Conversation, InputMessage } from "../../core/agent.
 import type { Constraint } from "../../core/constraint.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { RunRequest } from "../../core/run.ts";
-import { refuseAdapter } from "../shared/adapter.ts";
+import { adapterOf } from "../shared/adapter.ts";
 import { refuseForeignContainers, requestedFilesOf } from "../shared/agent.ts";
 import { checker, isPresent, shown } from "../shared/check.ts";
 import { constraintOf } from "../shared/constraint.ts";
@@ -93,7 +93,6 @@ function checkedBody(json: Readonly<Record<string, unknown>>): ResponsesCreateRe
   const input = withItemTypes(json["input"]);
   refuseMedia(input);
   const body = checkBody({ ...json, input });
-  refuseAdapter(body);
   return body;
 }
 
@@ -118,6 +117,7 @@ function runOf(body: ResponsesCreateRequest, withHosted: boolean): Conversation[
     choices: body.n ?? 1,
     ...(logprobs === undefined ? {} : { logprobs }),
     ...(constraint === undefined ? {} : { constraint }),
+    ...adapterOf(body),
     truncate: body.truncation === "auto",
   };
 }

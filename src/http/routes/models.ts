@@ -25,7 +25,11 @@ const ModelObject = Type.Object(
     created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
     owned_by: Type.String(),
     status: ModelStatus,
-    root: Type.Optional(Type.String({ description: "Public source: a repository of the hub." })),
+    root: Type.Optional(
+      Type.String({ description: "Public source: a repository of the hub, an adapter's alias." }),
+    ),
+    parent: Type.Optional(Type.String({ description: "Of an adapter: its base model." })),
+    adapter_generation: Type.Optional(Type.String({ description: "Of an adapter: its generation now." })),
   },
   { $id: "ModelObject", description: "A model card." },
 );
@@ -38,7 +42,7 @@ const ModelObjects = Type.Object(
 
 const ModelOperationRequest = Type.Object(
   { model_id: Type.String({ minLength: 1, description: "A name that requests may use as `model`." }) },
-  { $id: "ModelOperationRequest" },
+  { $id: "ModelOperationRequest", examples: [{ model_id: "default" }] },
 );
 
 const ModelStatusResponse = Type.Object(
@@ -105,7 +109,7 @@ function stateAnswer({ id, status, error }: ModelState): Response {
 }
 
 function modelCard(model: ModelInfo): ModelObject {
-  const { id, created, ownedBy, status, root } = model;
+  const { id, created, ownedBy, status, root, parent, adapterGeneration } = model;
   return {
     id,
     object: "model",
@@ -113,5 +117,7 @@ function modelCard(model: ModelInfo): ModelObject {
     owned_by: ownedBy,
     status,
     ...(root === undefined ? {} : { root }),
+    ...(parent === undefined ? {} : { parent }),
+    ...(adapterGeneration === undefined ? {} : { adapter_generation: adapterGeneration }),
   };
 }

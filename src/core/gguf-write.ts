@@ -1,8 +1,8 @@
-// Writes new GGUF files, as far as the bench needs it. Format: ggml/docs/gguf.md in the llama.cpp source (version 3,
+// Writes new GGUF files, as adapters and the bench need it. Format: ggml/docs/gguf.md in the llama.cpp source (version 3,
 // little-endian, data aligned to 32 bytes). The maintained npm package, @huggingface/gguf, writes no tensors.
 
 import { closeSync, openSync, writeSync } from "node:fs";
-import { type Field, FIELD } from "../src/core/gguf.ts";
+import { type Field, FIELD } from "./gguf.ts";
 
 /** Tensor element types, by their numbers in the file. */
 export const TENSOR = { f32: 0, f16: 1 } as const;
