@@ -6,14 +6,12 @@ import { lstatSync, mkdtempSync, openSync, readlinkSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX } from "../core/limits.ts";
-import type { Assignment, Confinement } from "./confinement.ts";
+import { type Assignment, type Confinement, FD } from "./confinement.ts";
 import { HOMES } from "./environment.ts";
 import { tasksOf, treeOf } from "./processes.ts";
 import { seccompFilter } from "./seccomp.ts";
 import type { Limits, Network } from "./types.ts";
 
-/** File descriptor that bubblewrap reads the filter from. 3 is the conversation's. */
-const FILTER_FD = 4;
 const MIB = 1024 * 1024;
 
 export interface BubblewrapOptions {
@@ -36,9 +34,10 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
     network: options.network,
     command: (job) => ({
       words: [
-        ...(options.scope?.([3, ...(kept === undefined ? [] : [FILTER_FD])]) ?? []),
+        ...(options.scope?.(Object.values(FD)) ?? []),
         ...commandWords(options, job, kept !== undefined),
       ],
+      hasReport: true,
       // Opened anew: a duplicate would share the place up to which the last one was read.
       ...(kept === undefined ? {} : { filter: openSync(`/proc/self/fd/${kept}`, "r") }),
     }),
@@ -72,7 +71,8 @@ function commandWords(
     ["--bind", path, path, "--chdir", path],
     // Both lie in memory that would be counted for nobody.
     ["--remount-ro", "/dev", "--remount-ro", "/"],
-    isFiltered ? ["--seccomp", String(FILTER_FD)] : [],
+    isFiltered ? ["--seccomp", String(FD.filter)] : [],
+    ["--info-fd", String(FD.report)],
     ["--"],
     uid === undefined ? [] : withoutRights(uid),
     // Counted for each user namespace; without one, for the user.
