@@ -2,6 +2,7 @@
 // nothing else knows who works with whom.
 
 import { Approvals } from "./agent/approvals.ts";
+import type { LoopDeps } from "./agent/loop.ts";
 import { createAgent, toolLine } from "./app-agent.ts";
 import type { Settings } from "./config/settings.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
@@ -54,7 +55,7 @@ function startWith(tools: Tools, options: AppOptions): RunningServer {
   const stores = openStores(options);
   const { state, files, sessions, skills } = stores;
   const approvals = new Approvals();
-  const contextTokens = (model: string) => models.contextTokens(model);
+  const contextTokens: LoopDeps["contextTokens"] = (model, signal) => models.contextTokens(model, signal);
   const surroundings = { settings, tools, files, sessions, skills, approvals, contextTokens, log };
   const agent = createAgent({ ...surroundings, generate, fetchFile: publicFetch() });
   const { converse } = agent;

@@ -85,7 +85,7 @@ export function testApp(
       toolsets: (["python", "shell", "search", "files"] as const).map(disabledToolset),
       permission: "auto",
       approvals,
-      contextTokens: async () => undefined,
+      contextTokens: async () => 131_072,
       log,
     });
   const responses = deps.responses ?? new ResponseStore(state);
