@@ -10,7 +10,7 @@ import { type Assignment, type Confinement, FD } from "./confinement.ts";
 import { HOMES } from "./environment.ts";
 import { tasksOf, treeOf } from "./processes.ts";
 import { seccompFilter } from "./seccomp.ts";
-import type { Limits, Network } from "./types.ts";
+import type { Limits, Network, Workdir } from "./types.ts";
 
 const MIB = 1024 * 1024;
 
@@ -75,8 +75,7 @@ function commandWords(
     ["--info-fd", String(FD.report)],
     ["--"],
     uid === undefined ? [] : withoutRights(uid),
-    // Counted for each user namespace; without one, for the user.
-    ["prlimit", ...limitWords(limits, uid === undefined ? 0 : tasksOf(uid)), "--"],
+    ["prlimit", ...limitWords(limits, tasksElsewhere(workdir)), "--"],
     job.argv,
   ];
   return parts.flat();
@@ -89,6 +88,11 @@ function foldersAbove(paths: readonly string[]): readonly string[] {
     return steps.map((_, index) => `/${steps.slice(0, index + 1).join("/")}`);
   });
   return [...new Set(above)].filter((path) => path !== "/tmp");
+}
+
+/** The cap is counted for each user namespace; without one, for the user, who may work in other sessions too. */
+function tasksElsewhere({ uid, isPrivate }: Workdir): number {
+  return uid === undefined || isPrivate ? 0 : tasksOf(uid);
 }
 
 /** A link stays one, so that /bin leads to /usr/bin inside as it does outside. */

@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { assert } from "../core/assert.ts";
 import { SANDBOX_KILL_MS } from "../core/limits.ts";
 import { type Assignment, type Confinement, FD } from "./confinement.ts";
-import { type ProcessInfo, processes } from "./processes.ts";
+import { isAlive, type ProcessInfo, processes } from "./processes.ts";
 import type { BrokenLimit, ConfinedProcess, Ending } from "./types.ts";
 import type { Watch } from "./watch.ts";
 
@@ -100,9 +100,11 @@ class Confined implements ConfinedProcess {
     const ending = await exitOf(this.child);
     await this.reported;
     // The command itself is gone, but whoever is of its session, or of its user, is still found by its id.
+    let pauseMs = 1; // most are gone at once
     for (let left = this.left(); left.length > 0; left = this.left()) {
       for (const { pid } of left) signal(pid, "SIGKILL");
-      await Bun.sleep(SANDBOX_KILL_MS);
+      await Bun.sleep(pauseMs);
+      pauseMs = Math.min(2 * pauseMs, SANDBOX_KILL_MS);
     }
     this.isOver = true;
     clearInterval(this.killer);
@@ -111,6 +113,8 @@ class Confined implements ConfinedProcess {
   }
 
   private left(): readonly ProcessInfo[] {
+    // A namespace ends with its first process: no need to look at all there are.
+    if (this.inner !== undefined && !isAlive(this.inner)) return [];
     return this.members(processes());
   }
 

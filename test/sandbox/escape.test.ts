@@ -103,7 +103,8 @@ function suite(run: () => Promise<EscapeReport>, mechanism: string): void {
     if (!isThere) return;
     const made = Number(hog(name).stdout);
     expect(made).toBeGreaterThan(8);
-    expect(made).toBeLessThanOrEqual(24);
+    // With the launcher an ordinary user's other processes count too, and some of them end meanwhile.
+    expect(made).toBeLessThanOrEqual(24 + (mechanism === "launcher" ? 16 : 0));
   });
 
   test("one process stops at the cap on memory", () => {
