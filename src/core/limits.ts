@@ -144,7 +144,8 @@ export const ENGINE_RESTART_MS = 100;
 export const ENGINE_RESTART_MS_MAX = 10_000;
 /** Time between two looks at confined processes, milliseconds; more where a look takes long. Spec: sandbox caps. */
 export const SANDBOX_POLL_MS = 200;
-/** A look may take one part in so many of the time. */
+export const SANDBOX_POLL_MS_MAX = 500;
+/** A look should take one part in so many of the time. */
 export const SANDBOX_POLL_SHARE = 50;
 /** Time between two measurements of a private working directory, milliseconds, and what may lie in it. */
 export const WORKDIR_POLL_MS = 1_000;

@@ -6,14 +6,12 @@ import { lstatSync, mkdtempSync, openSync, readlinkSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX } from "../core/limits.ts";
-import type { Assignment, Confinement } from "./confinement.ts";
+import { type Assignment, type Confinement, FD } from "./confinement.ts";
 import { HOMES } from "./environment.ts";
 import { tasksOf, treeOf } from "./processes.ts";
 import { seccompFilter } from "./seccomp.ts";
-import type { Limits, Network } from "./types.ts";
+import type { Limits, Network, Workdir } from "./types.ts";
 
-/** File descriptor that bubblewrap reads the filter from. 3 is the conversation's. */
-const FILTER_FD = 4;
 const MIB = 1024 * 1024;
 
 export interface BubblewrapOptions {
@@ -36,9 +34,10 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
     network: options.network,
     command: (job) => ({
       words: [
-        ...(options.scope?.([3, ...(kept === undefined ? [] : [FILTER_FD])]) ?? []),
+        ...(options.scope?.(Object.values(FD)) ?? []),
         ...commandWords(options, job, kept !== undefined),
       ],
+      hasReport: true,
       // Opened anew: a duplicate would share the place up to which the last one was read.
       ...(kept === undefined ? {} : { filter: openSync(`/proc/self/fd/${kept}`, "r") }),
     }),
@@ -72,11 +71,11 @@ function commandWords(
     ["--bind", path, path, "--chdir", path],
     // Both lie in memory that would be counted for nobody.
     ["--remount-ro", "/dev", "--remount-ro", "/"],
-    isFiltered ? ["--seccomp", String(FILTER_FD)] : [],
+    isFiltered ? ["--seccomp", String(FD.filter)] : [],
+    ["--info-fd", String(FD.report)],
     ["--"],
     uid === undefined ? [] : withoutRights(uid),
-    // Counted for each user namespace; without one, for the user.
-    ["prlimit", ...limitWords(limits, uid === undefined ? 0 : tasksOf(uid)), "--"],
+    ["prlimit", ...limitWords(limits, tasksElsewhere(workdir)), "--"],
     job.argv,
   ];
   return parts.flat();
@@ -89,6 +88,11 @@ function foldersAbove(paths: readonly string[]): readonly string[] {
     return steps.map((_, index) => `/${steps.slice(0, index + 1).join("/")}`);
   });
   return [...new Set(above)].filter((path) => path !== "/tmp");
+}
+
+/** The cap is counted for each user namespace; without one, for the user, who may work in other sessions too. */
+function tasksElsewhere({ uid, isPrivate }: Workdir): number {
+  return uid === undefined || isPrivate ? 0 : tasksOf(uid);
 }
 
 /** A link stays one, so that /bin leads to /usr/bin inside as it does outside. */

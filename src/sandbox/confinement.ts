@@ -4,6 +4,16 @@
 import { type ProcessInfo, treeOf, uidOf } from "./processes.ts";
 import type { Mechanism, Network, SandboxJob } from "./types.ts";
 
+/** File descriptors of a command besides the standard ones. */
+export const FD = {
+  /** The job's second way out, where it has a conversation. */
+  replies: 3,
+  /** A system call filter that the command reads. */
+  filter: 4,
+  /** Where the command tells of what it has started. */
+  report: 5,
+} as const;
+
 /** A job with what the sandbox knows about it. */
 export interface Assignment extends SandboxJob {
   /** What can be read: profile, job. */
@@ -13,8 +23,10 @@ export interface Assignment extends SandboxJob {
 /** What is to be started. */
 export interface Command {
   readonly words: readonly string[];
-  /** An open file that the command reads as FILTER_FD; to be closed once it has been started. */
+  /** An open file that the command reads as FD.filter; to be closed once it has been started. */
   readonly filter?: number;
+  /** Whether it tells, on FD.report, of the first process in its namespace. */
+  readonly hasReport?: true;
 }
 
 export interface Confinement {

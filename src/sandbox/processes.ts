@@ -64,6 +64,11 @@ function processInfo(pid: number): ProcessInfo | undefined {
   }
 }
 
+/** False once a process has ended, collected by its parent or not. */
+export function isAlive(pid: number): boolean {
+  return processInfo(pid) !== undefined;
+}
+
 /** `root` and what it has started, as long as each one's parent lives. */
 export function treeOf(root: number, all: readonly ProcessInfo[]): readonly ProcessInfo[] {
   const children = Map.groupBy(all, ({ parent }) => parent);

