@@ -57,6 +57,7 @@ export function startModels(options: AppOptions): Models {
   const served = settings.models.map((model) => ({
     id: modelName(model),
     engine: new EngineClient({
+      name: modelName(model),
       options: engineOptions(model, options),
       openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
       queueMax: settings.server.queue_max,

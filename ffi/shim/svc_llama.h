@@ -68,7 +68,8 @@ SVC_API int32_t svc_token_bytes(void * model, int32_t token, int32_t special, ui
 SVC_API void * svc_context_new(void * model, const int32_t * params, int32_t n_params);
 SVC_API void svc_context_free(void * context);
 // What the library made of the settings: which = 0 n_ctx, 1 n_batch, 2 n_ubatch, 3 n_seq_max, 4 context of one sequence,
-// 5 whether part of a sequence can be removed (0 for recurrent memory).
+// 5 whether part of a sequence can be removed (0 for recurrent memory), 6 whether it remembers what it has computed: with 0,
+// as for BERT, every pass starts anew, so an input must come whole and nothing can be generated.
 SVC_API int32_t svc_context_get(void * context, int32_t which);
 SVC_API void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_batch);
 // Ties the compute threads to a CPU each, where there are at least as many as CPUs; with fewer it does nothing. Other
