@@ -115,8 +115,9 @@ SVC_API int32_t svc_sampler_bias(void * sampler, int32_t n, const int32_t * toke
 SVC_API int32_t svc_sampler_dry(void * sampler, void * model, float multiplier, float base, int32_t allowed_length,
                                 const char * breakers);
 // Constrains what follows to the tool calls that a rendered prompt allows. Where the template starts the grammar only at a
-// marker, call it when the marker has been written; recent[n] are the last tokens, with the marker among them. 0, or -1
-// when the grammar does not compile or does not take these tokens: nothing is constrained then.
+// marker, call it when the marker has been written; recent[n] are the last tokens, with the marker among them. With n = 0 it
+// waits by itself for what begins a call. 0, or -1 when the grammar does not compile or does not take these tokens: nothing
+// is constrained then.
 SVC_API int32_t svc_sampler_tools(void * sampler, void * model, void * rendered, int32_t n, const int32_t * recent);
 // Tells the sampler tokens that it did not draw: the prompt (generated = 0), for repetition penalty and DRY, or text that
 // was put into the answer (generated = 1). 0, or -1 when a grammar does not allow them.
