@@ -8,8 +8,9 @@
 // A model with random weights needs a chat template that knows tools: demo-model/template.jinja.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import type { Subprocess } from "bun";
 import { DIALECTS, type Dialect, type Event, makeTraffic } from "./agent-dialects.ts";
 import { postStream } from "./http-stream.ts";
 import { CACHE, ROOT, SVC } from "./peer.ts";
@@ -76,7 +77,7 @@ async function replay(dialect: Dialect): Promise<readonly Answer[] | undefined> 
     XDG_CACHE_HOME: join(CACHE, "xdg"),
   });
   try {
-    await untilReady(port);
+    await untilReady(child, port);
     const answers: Answer[] = [];
     for (let turns = 0; turns < traffic.turns.length; turns++) {
       const answer = await ask(port, dialect, dialect.body(traffic, turns, answers.at(-1)?.id));
@@ -91,15 +92,15 @@ async function replay(dialect: Dialect): Promise<readonly Answer[] | undefined> 
   }
 }
 
-async function untilReady(port: number): Promise<void> {
+async function untilReady(child: Subprocess, port: number): Promise<void> {
   const deadline = performance.now() + READY_MS_MAX;
   const body = JSON.stringify({ prompt: "ready?", max_tokens: 1 });
-  while (performance.now() < deadline) {
+  while (performance.now() < deadline && child.exitCode === null) {
     const answered = await postStream(port, "/v1/completions", body, () => undefined).catch(() => 0);
     if (answered === 200) return;
     await Bun.sleep(20);
   }
-  throw new Error(`svc does not answer within ${READY_MS_MAX} ms`);
+  throw new Error("svc does not answer; bench/.cache/logs/agent-traffic.log says why");
 }
 
 /** The built-in model with a longer context, as a file. */
@@ -145,8 +146,8 @@ const { values } = parseArgs({
   },
 });
 const traffic = makeTraffic(Number(values.turns), Number(values.tools));
-const template = values.template === undefined ? [] : ["--chat-template", values.template];
-const modelArgs = ["-m", values.model ?? longModel(), ...template];
+const template = values.template === undefined ? [] : ["--chat-template", resolve(values.template)];
+const modelArgs = ["-m", values.model === undefined ? longModel() : resolve(values.model), ...template];
 console.log(
   `| dialect | TTFT turn 1, ms | turn 2 | turn ${values.turns} | last by 2nd | prompt | cached | new |`,
 );
