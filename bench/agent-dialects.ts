@@ -102,7 +102,8 @@ export const DIALECTS: readonly Dialect[] = [
     name: "messages",
     path: "/v1/messages",
     body: (traffic, turns) => ({
-      system: traffic.system,
+      // Without a mark somewhere this dialect does not tell cached tokens apart.
+      system: [{ type: "text", text: traffic.system, cache_control: { type: "ephemeral" } }],
       messages: [
         { role: "user", content: traffic.task },
         ...traffic.turns.slice(0, turns).flatMap((turn) => {

@@ -14,7 +14,7 @@ import type { Subprocess } from "bun";
 import { DIALECTS, type Dialect, type Event, makeTraffic } from "./agent-dialects.ts";
 import { postStream } from "./http-stream.ts";
 import { CACHE, ROOT, SVC } from "./peer.ts";
-import { spawnLogged, stopTree } from "./processes.ts";
+import { killRunning, spawnLogged, stopTree, treeCpuSeconds } from "./processes.ts";
 import { freePort } from "./servers.ts";
 import { median } from "./stats.ts";
 
@@ -27,6 +27,11 @@ interface Answer {
   readonly prompt: number;
   readonly cached: number;
   readonly id: string | undefined;
+}
+
+interface Measured extends Answer {
+  /** Processor time of the server, which other work on the machine does not lengthen. */
+  readonly cpuMs: number;
 }
 
 /** Sends one request and reads its stream. */
@@ -62,7 +67,7 @@ function numbersOf(json: string, key: string): readonly number[] {
 }
 
 /** All turns on a fresh server; undefined where it does not serve the dialect. */
-async function replay(dialect: Dialect): Promise<readonly Answer[] | undefined> {
+async function replay(dialect: Dialect): Promise<readonly Measured[] | undefined> {
   const port = freePort();
   const size = [
     "--max-seqs",
@@ -78,13 +83,15 @@ async function replay(dialect: Dialect): Promise<readonly Answer[] | undefined> 
   });
   try {
     await untilReady(child, port);
-    const answers: Answer[] = [];
+    const answers: Measured[] = [];
     for (let turns = 0; turns < traffic.turns.length; turns++) {
+      const before = treeCpuSeconds(child.pid);
       const answer = await ask(port, dialect, dialect.body(traffic, turns, answers.at(-1)?.id));
       if (answer.status === 404 && turns === 0) return undefined;
       if (answer.status !== 200)
         throw new Error(`${dialect.name}: status ${answer.status} at turn ${turns + 1}`);
-      answers.push(answer);
+      answers.push({ ...answer, cpuMs: (treeCpuSeconds(child.pid) - before) * 1000 });
+      console.error(`bench: ${dialect.name}, turn ${turns + 1}: ${answer.firstMs.toFixed(0)} ms`);
     }
     return answers;
   } finally {
@@ -116,25 +123,24 @@ function longModel(): string {
 }
 
 /** One line of the table: medians over the repeats. */
-function row(name: string, runs: readonly (readonly Answer[])[]): string {
-  const first = (turn: number) => median(runs.map((answers) => answers.at(turn)?.firstMs ?? Number.NaN));
-  const last = runs[0]?.at(-1);
-  const before = runs[0]?.at(-2);
-  const ratio = median(
-    runs.map((run) => (run.at(-1)?.firstMs ?? Number.NaN) / (run[1]?.firstMs ?? Number.NaN)),
-  );
-  const times = [first(0), first(1), first(-1)].map((ms) => ms.toFixed(1));
-  const cells = [
-    name,
-    ...times,
-    ratio.toFixed(2),
-    last?.prompt,
-    last?.cached,
-    (last?.prompt ?? 0) - (before?.prompt ?? 0),
+function row(name: string, runs: readonly (readonly Measured[])[]): string {
+  const at = (turn: number, key: "firstMs" | "cpuMs") =>
+    median(runs.map((answers) => answers.at(turn)?.[key] ?? Number.NaN));
+  const byTurn = (key: "firstMs" | "cpuMs") => [
+    ...[0, 1, -1].map((turn) => at(turn, key).toFixed(0)),
+    (at(-1, key) / at(1, key)).toFixed(2),
   ];
-  return `| ${cells.join(" | ")} |`;
+  const last = runs[0]?.at(-1);
+  const computed = (last?.prompt ?? 0) - (last?.cached ?? 0);
+  return `| ${[name, ...byTurn("firstMs"), ...byTurn("cpuMs"), last?.prompt, computed].join(" | ")} |`;
 }
 
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    killRunning();
+    process.exit(130);
+  });
+}
 const { values } = parseArgs({
   options: {
     model: { type: "string" },
@@ -148,15 +154,16 @@ const { values } = parseArgs({
 const traffic = makeTraffic(Number(values.turns), Number(values.tools));
 const template = values.template === undefined ? [] : ["--chat-template", resolve(values.template)];
 const modelArgs = ["-m", values.model === undefined ? longModel() : resolve(values.model), ...template];
+const columns = [1, 2, values.turns].map((turn) => `turn ${turn}`).join(" | ");
 console.log(
-  `| dialect | TTFT turn 1, ms | turn 2 | turn ${values.turns} | last by 2nd | prompt | cached | new |`,
+  `| dialect | TTFT, ms: ${columns} | last by 2nd | CPU, ms: ${columns} | last by 2nd | prompt | computed |`,
 );
-console.log("|---|--:|--:|--:|--:|--:|--:|--:|");
+console.log(`|---|${"--:|".repeat(10)}`);
 for (const dialect of DIALECTS.filter(({ name }) => name.includes(values.only))) {
-  const runs: (readonly Answer[])[] = [];
+  const runs: (readonly Measured[])[] = [];
   for (let repeat = 0; repeat < Number(values.repeats); repeat++) {
     const answers = await replay(dialect);
     if (answers !== undefined) runs.push(answers);
   }
-  console.log(runs.length === 0 ? `| ${dialect.name} | not served |||||||` : row(dialect.name, runs));
+  console.log(runs.length === 0 ? `| ${dialect.name} | not served ||||||||||` : row(dialect.name, runs));
 }
