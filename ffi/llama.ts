@@ -25,7 +25,7 @@ import { type AdapterId, BASE_MODEL } from "../src/core/adapter.ts";
 import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
-import { type EmbedModel, LlamaEmbedder } from "./llama-embed.ts";
+import { canEmbed, type EmbedModel, LlamaEmbedder } from "./llama-embed.ts";
 import { newSampler } from "./llama-sampler.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
@@ -151,7 +151,6 @@ export class LlamaBackend implements Backend {
     this.native = native;
     this.model = model;
     const meta: ModelInfo = JSON.parse(takeText(native, native.svc_model_info(model)));
-    this.meta = meta;
     const cores = physicalCores();
     const threads = options.threads ?? (meta.size_bytes < SMALL_MODEL_BYTES ? 1 : cores);
     const threadsBatch = options.threadsBatch ?? options.threads ?? cores;
@@ -160,6 +159,8 @@ export class LlamaBackend implements Backend {
     this.maxSeqs = options.maxSeqs;
     this.slots = slotCount(meta, options);
     this.context = this.openContext(options, chooseCells(options, meta), [threads, threadsBatch]);
+    // Some architectures never look back, whatever their file says about it.
+    this.meta = { ...meta, causal: meta.causal && native.svc_context_get(this.context, 6) === 1 };
     this.cells = native.svc_context_get(this.context, 0);
     this.batch = native.svc_context_get(this.context, 1);
     this.ubatch = native.svc_context_get(this.context, 2);
@@ -180,6 +181,8 @@ export class LlamaBackend implements Backend {
       cells: this.cells,
       maxSeqs: this.maxSeqs,
       threads,
+      generates: this.meta.causal && !meta.has_encoder,
+      embeds: canEmbed(meta),
     };
     this.tieThreads();
   }

@@ -176,6 +176,7 @@ export function createModels(
         checkMemory: (engine) => checkMemory(engine, freeMemory()),
         startEngine: (engine) =>
           new EngineClient({
+            name: modelName(model),
             options: engine,
             openLink,
             queueMax,

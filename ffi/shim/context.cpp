@@ -66,6 +66,7 @@ int32_t svc_context_get(void * context, int32_t which) {
             case 3: return llama_n_seq_max(c.ctx);
             case 4: return llama_n_ctx_seq(c.ctx);
             case 5: return !llama_model_is_recurrent(c.model) && !llama_model_is_hybrid(c.model);
+            case 6: return memory(c) != nullptr;
             default: throw std::invalid_argument("unknown context property");
         }
     });

@@ -68,7 +68,8 @@ SVC_API int32_t svc_token_bytes(void * model, int32_t token, int32_t special, ui
 SVC_API void * svc_context_new(void * model, const int32_t * params, int32_t n_params);
 SVC_API void svc_context_free(void * context);
 // What the library made of the settings: which = 0 n_ctx, 1 n_batch, 2 n_ubatch, 3 n_seq_max, 4 context of one sequence,
-// 5 whether part of a sequence can be removed (0 for recurrent memory).
+// 5 whether part of a sequence can be removed (0 for recurrent memory), 6 whether it remembers what it has computed: with 0,
+// as for BERT, every pass starts anew, so an input must come whole and nothing can be generated.
 SVC_API int32_t svc_context_get(void * context, int32_t which);
 SVC_API void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_batch);
 // Ties the compute threads to a CPU each, where there are at least as many as CPUs; with fewer it does nothing. Other
@@ -142,8 +143,9 @@ SVC_API int32_t svc_sampler_bias(void * sampler, int32_t n, const int32_t * toke
 SVC_API int32_t svc_sampler_dry(void * sampler, void * model, float multiplier, float base, int32_t allowed_length,
                                 const char * breakers);
 // Constrains what follows to the tool calls that a rendered prompt allows. Where the template starts the grammar only at a
-// marker, call it when the marker has been written; recent[n] are the last tokens, with the marker among them. 0, or -1
-// when the grammar does not compile or does not take these tokens: nothing is constrained then.
+// marker, call it when the marker has been written; recent[n] are the last tokens, with the marker among them. With n = 0 it
+// waits by itself for what begins a call. 0, or -1 when the grammar does not compile or does not take these tokens: nothing
+// is constrained then.
 SVC_API int32_t svc_sampler_tools(void * sampler, void * model, void * rendered, int32_t n, const int32_t * recent);
 // Tells the sampler tokens that it did not draw: the prompt (generated = 0), for repetition penalty and DRY, or text that
 // was put into the answer (generated = 1). 0, or -1 when a grammar does not allow them.

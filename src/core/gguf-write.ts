@@ -33,6 +33,23 @@ export function stringField(key: string, value: string): Field {
   return { key, type: FIELD.string, raw: string(value) };
 }
 
+/** A field that is true or false. */
+export function boolField(key: string, value: boolean): Field {
+  return { key, type: FIELD.bool, raw: Uint8Array.of(value ? 1 : 0) };
+}
+
+/** A list of UTF-8 strings. */
+export function stringsField(key: string, values: readonly string[]): Field {
+  const head = [u32(FIELD.string), u64(values.length)];
+  return { key, type: FIELD.array, raw: Buffer.concat([...head, ...values.map(string)]) };
+}
+
+/** A list of signed 32-bit integers. */
+export function int32sField(key: string, values: readonly number[]): Field {
+  const bytes = new Uint8Array(Int32Array.from(values).buffer);
+  return { key, type: FIELD.array, raw: Buffer.concat([u32(FIELD.i32), u64(values.length), bytes]) };
+}
+
 /** Writes a GGUF 3 file, one chunk of tensor data at a time. A failure leaves an incomplete file behind. */
 export function writeGguf(path: string, fields: readonly Field[], tensors: readonly Tensor[]): void {
   const head: Uint8Array[] = [

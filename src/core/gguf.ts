@@ -7,7 +7,7 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 
 /** Value types of metadata fields, by their numbers in the file. */
-export const FIELD = { u32: 4, i32: 5, f32: 6, string: 8, array: 9, u64: 10 } as const;
+export const FIELD = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9, u64: 10 } as const;
 
 /** First piece that is read of a file, and the most, bytes; a header is as long as its vocabulary. */
 const HEADER_BYTES = 1 << 20;

@@ -24,6 +24,8 @@ import type {
 export type EngineState = "loading" | "ready" | "failed" | "stopped";
 
 export interface EngineClientDeps {
+  /** The model's public name, for messages. */
+  readonly name: string;
   readonly options: EngineOptions;
   readonly openLink: OpenLink;
   /** Runs that may wait for a sequence, beyond those being computed. */
@@ -45,6 +47,11 @@ const STOPPED: ErrorData = {
   code: "shutting_down",
   message: "The server was stopped before this request was finished.",
 };
+
+const INABILITIES = {
+  generates: "only embeds texts and cannot continue them. Name another model, or use /v1/embeddings.",
+  embeds: "gives no embeddings. Name another model.",
+} as const;
 
 /** An engine that has run this long is considered healthy: the next restart is quick again. */
 const HEALTHY_MS = 60_000;
@@ -103,6 +110,7 @@ export class EngineClient {
   ): AsyncGenerator<RunEvent> {
     try {
       await this.admit(signal);
+      this.mustBeAble("generates");
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof ServiceError)) throw error;
@@ -131,6 +139,7 @@ export class EngineClient {
   /** Embeds texts. Throws ServiceError; rejects with the signal's reason when it is aborted. */
   async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
     await this.admit(signal);
+    this.mustBeAble("embeds");
     signal.throwIfAborted();
     const id = this.nextRun++;
     const answer = Promise.withResolvers<EmbedResult>();
@@ -197,6 +206,13 @@ export class EngineClient {
       this.arriving--;
       signal.removeEventListener("abort", onAbort);
     }
+  }
+
+  /** Throws ServiceError(unsupported_capability) for what the loaded model cannot do. */
+  private mustBeAble(ability: keyof typeof INABILITIES): void {
+    if (this.info?.[ability] !== false) return;
+    const message = `The model "${this.deps.name}" ${INABILITIES[ability]}`;
+    throw new ServiceError("unsupported_capability", message, { param: "model" });
   }
 
   private open(): void {

@@ -49,6 +49,10 @@ export interface EngineInfo {
   readonly cells: number;
   readonly maxSeqs: number;
   readonly threads: number;
+  /** It continues text. Models that only embed don't. */
+  readonly generates: boolean;
+  /** It turns texts into vectors. Rerankers don't, nor do models with an encoder of their own. */
+  readonly embeds: boolean;
 }
 
 /** What a calibration has seen so far. */

@@ -262,7 +262,7 @@ function tooLong(tokens: number, contextTokens: number, param: string): ServiceE
   return new ServiceError(
     "context_length_exceeded",
     `The prompt has ${tokens} tokens, but the model's context holds ${contextTokens} including the answer. ` +
-      "Shorten it, or set truncate_sequence to true to drop its beginning.",
+      'Shorten it, or let its beginning be dropped: truncate_sequence true, in Responses truncation "auto".',
     { param },
   );
 }

@@ -48,7 +48,7 @@ function setup(deps: Partial<ManagedModelDeps> = {}, isPrompt = false): Setup {
     prepare: async () => OPTIONS,
     checkMemory: () => {},
     startEngine: (options) =>
-      new EngineClient({ options, openLink: engines.openLink, queueMax: 100, log: say }),
+      new EngineClient({ name: "fake", options, openLink: engines.openLink, queueMax: 100, log: say }),
     places: new Places(),
     queueMax: 100,
     log: say,

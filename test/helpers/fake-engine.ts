@@ -7,6 +7,8 @@ import { answer } from "./run-events.ts";
 
 const INFO: EngineInfo = {
   modelPath: "/fake.gguf",
+  generates: true,
+  embeds: true,
   description: "fake",
   architecture: "fake",
   sizeBytes: 1,
