@@ -33,8 +33,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatC
   const stream = body.stream ?? false;
   const agent = chatAgentOf(body, stream);
   refuseAdapter(body);
-  const isHosted = agent.python || agent.shell !== undefined || agent.webSearch !== undefined;
-  const { tools, choice } = toolUseOf(body, isHosted);
+  const { tools, choice } = toolUseOf(body);
   const maxTokens = maxTokensOf(body);
   const logprobs = logprobsOf(body);
   const constraint = constraintOf(body);
