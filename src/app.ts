@@ -3,8 +3,10 @@
 
 import { Approvals } from "./agent/approvals.ts";
 import { createAgent } from "./app-agent.ts";
+import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
+import type { McpConfig } from "./core/mcp-config.ts";
 import type { Generate } from "./core/run.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
@@ -13,6 +15,7 @@ import { createModels, type ModelOptions } from "./app-models.ts";
 import { openStores } from "./app-stores.ts";
 import { toErrorData } from "./http/errors.ts";
 import { createHttp, listen, type Listening } from "./http/server.ts";
+import type { McpServers } from "./mcp/servers.ts";
 import { publicFetch } from "./net/public-fetch.ts";
 import { BackgroundResponses } from "./responses/background.ts";
 import { ResponseStore } from "./responses/store.ts";
@@ -21,6 +24,8 @@ import { openTools, type Tools } from "./tools.ts";
 export interface AppOptions extends ModelOptions {
   /** Silence on a stream after which a comment is sent, milliseconds. */
   readonly keepAliveMs?: number;
+  /** Servers whose tools models may call. */
+  readonly mcp?: McpConfig;
 }
 
 /** A server that answers. */
@@ -36,15 +41,16 @@ export interface RunningServer {
 /** Tries the tools out, listens, and loads the models meanwhile. Rejects with StartError. */
 export async function startServer(options: AppOptions): Promise<RunningServer> {
   const tools = await toolsOf(options);
+  const mcp = openMcp(options.mcp, options.log);
   try {
-    return startWith(tools, options);
+    return startWith(tools, mcp, options);
   } catch (error) {
-    await tools.close();
+    await Promise.all([tools.close(), mcp?.close()]);
     throw error;
   }
 }
 
-function startWith(tools: Tools, options: AppOptions): RunningServer {
+function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
   let draining = false;
   const models = createModels(options);
@@ -53,7 +59,7 @@ function startWith(tools: Tools, options: AppOptions): RunningServer {
   const { state, files, sessions, skills } = stores;
   const approvals = new Approvals();
   const contextTokens = (model: string) => models.contextTokens(model);
-  const surroundings = { settings, tools, files, sessions, skills, approvals, contextTokens, log };
+  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
   const agent = createAgent({ ...surroundings, generate, fetchFile: publicFetch() });
   const { converse } = agent;
   const responses = new ResponseStore(state);
@@ -63,6 +69,7 @@ function startWith(tools: Tools, options: AppOptions): RunningServer {
     failureOf: (thrown) => toErrorData(thrown, log),
     clock: () => Math.floor(Date.now() / 1000),
   });
+  const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
   const app = createHttp({
     generate,
     converse,
@@ -78,6 +85,7 @@ function startWith(tools: Tools, options: AppOptions): RunningServer {
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
     log,
+    ...(toolCounts === undefined ? {} : { toolCounts }),
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
   });
   // The port comes first: if it is taken, no model has been loaded in vain.
@@ -91,7 +99,7 @@ function startWith(tools: Tools, options: AppOptions): RunningServer {
       const isBusy = () => models.activeRuns() + agent.activeAnswers() > 0;
       await drain(server, isBusy, async () => {
         await background.close();
-        await Promise.all([models.stop(), tools.close()]);
+        await Promise.all([models.stop(), tools.close(), mcp?.close()]);
       });
       stores.close();
     },

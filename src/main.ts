@@ -31,10 +31,11 @@ function cacheDir(): string {
   return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "svc");
 }
 
-function appOptions({ settings }: Loaded, isServer = false): AppOptions {
+function appOptions({ settings, mcp }: Loaded, isServer = false): AppOptions {
   const keepAlive = Number(process.env["KEEP_ALIVE_INTERVAL"]);
   return {
     settings,
+    ...(mcp === undefined ? {} : { mcp }),
     cacheDir: cacheDir(),
     verbosity: 0,
     ...(keepAlive > 0 ? { keepAliveMs: keepAlive } : {}),

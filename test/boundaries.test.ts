@@ -28,8 +28,10 @@ const RULES: readonly Rule[] = [
   {
     from: "src/agent/",
     may: ["src/core/", "src/exec/names.ts"],
-    types: ["src/exec/types.ts", "src/sandbox/types.ts"],
+    types: ["src/exec/types.ts", "src/mcp/types.ts", "src/sandbox/types.ts"],
   },
+  // Servers of the Model Context Protocol that we are a client of. What becomes of their tools is the agent's business.
+  { from: "src/mcp/", may: ["src/core/"] },
   // Runs code that a model wrote. How it is confined is the sandbox's business, which knows nothing of what runs.
   { from: "src/exec/", may: ["src/core/", "src/sandbox/"] },
   { from: "src/sandbox/", may: ["src/core/"] },
@@ -53,13 +55,23 @@ const RULES: readonly Rule[] = [
     from: "src/app.ts",
     may: ["config", "agent", "engine", "http", "net", "responses"]
       .map((folder) => `src/${folder}/`)
-      .concat("src/core/", "src/app-agent.ts", "src/app-models.ts", "src/app-stores.ts", "src/tools.ts"),
+      .concat("src/core/", "src/tools.ts")
+      .concat(["agent", "mcp", "models", "stores"].map((part) => `src/app-${part}.ts`)),
+    types: ["src/mcp/servers.ts"],
   },
   {
     from: "src/app-agent.ts",
-    may: ["src/core/", "src/config/", "src/agent/", "src/exec/names.ts", "src/skills/text.ts"],
-    types: ["src/tools.ts"],
+    may: [
+      "src/core/",
+      "src/config/",
+      "src/agent/",
+      "src/app-mcp.ts",
+      "src/exec/names.ts",
+      "src/skills/text.ts",
+    ],
+    types: ["src/mcp/servers.ts", "src/tools.ts"],
   },
+  { from: "src/app-mcp.ts", may: ["src/core/", "src/config/", "src/mcp/"] },
   { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
   {
     from: "src/app-stores.ts",
@@ -115,6 +127,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "src/http/",
     "src/skills/",
   ],
+  "@modelcontextprotocol/client": ["src/mcp/"],
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],

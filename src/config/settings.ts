@@ -126,7 +126,13 @@ const Runtime = section("How models are run.", {
   mtp_draft_sampling: later(
     choice(["auto", "greedy", "probabilistic"], "How drafted tokens are drawn.", { default: "auto" }),
   ),
-  mcp_config: later(optional(text("JSON file that lists MCP servers to use.", { isPath: true }))),
+  mcp_config: optional(
+    text("JSON file that lists the MCP servers whose tools models may call; see docs/mcp.md.", {
+      isPath: true,
+      env: "MCP_CONFIG_PATH",
+      example: "mcp.json",
+    }),
+  ),
   agent: toggle("Lets models act: switches on all tools that there are.", { aliases: ["agentic"] }),
   enable_search: later(toggle("Let models search the web.")),
   search_embedding_model: later(optional(text("Embedding model that ranks search results."))),

@@ -1,0 +1,123 @@
+// MCP through the executable: a model that calls a tool of another server, and what becomes of that server's process.
+
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileServer, launchServer, newFolder, runBinary, type Server } from "../helpers/binary.ts";
+import { demoProcess } from "../helpers/mcp.ts";
+import { descendantsOf, isAlive, wordsOf } from "../helpers/processes.ts";
+import { parseSse } from "../helpers/sse.ts";
+import { until } from "../helpers/until.ts";
+
+/** A configuration file with these servers. */
+function mcpFile(servers: readonly object[], extra: object = {}): string {
+  const file = join(newFolder(), "mcp.json");
+  writeFileSync(file, JSON.stringify({ servers, ...extra }));
+  return file;
+}
+
+const ECHO = { id: "demo", tool_prefix: "demo", source: demoProcess({ DEMO_ONLY: "echo" }) };
+const ABSENT = { name: "absent", source: { type: "Process", command: "no-such-program-anywhere" } };
+
+const server = fileServer(["--mcp-config", mcpFile([ABSENT, ECHO])]);
+
+const BODY = {
+  messages: [{ role: "user", content: "Say hello to the tool" }],
+  tool_choice: "required",
+  max_tool_rounds: 1,
+  max_tokens: 200,
+  temperature: 0,
+};
+
+async function chat(body: object): Promise<Response> {
+  const response = await fetch(`${server().url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  expect(response.status).toBe(200);
+  return response;
+}
+
+test("the model calls the tool, and the answer tells of it", async () => {
+  const body = await (await chat(BODY)).json();
+  const [call, ...more] = body.agentic_tool_calls;
+  expect(more).toEqual([]);
+  expect(call).toMatchObject({ round: 1, name: "demo_echo" });
+  expect(call.result_content).toBe(JSON.parse(call.arguments).text);
+  expect(body.session_id).toBeString();
+  expect(body.choices[0].message.content).toBeString();
+});
+
+test("streamed, its events come before the words of the answer", async () => {
+  const { events } = parseSse(await (await chat({ ...BODY, stream: true })).text());
+  const progress = events
+    .filter(({ event }) => event === "agentic_tool_call_progress")
+    .map(({ data }) => JSON.parse(data));
+  expect(progress.map(({ phase, tool_name: name, round }) => [phase, name, round])).toEqual([
+    ["calling", "demo_echo", 1],
+    ["complete", "demo_echo", 1],
+  ]);
+  const [calling, complete] = progress;
+  expect(calling.data).toEqual({ tool_type: "custom", arguments: calling.data.arguments });
+  expect(complete.data).toEqual({ tool_type: "custom", content: JSON.parse(calling.data.arguments).text });
+  expect(events.at(-1)?.data).toBe("[DONE]");
+});
+
+test("a request can do without, and several choices do", async () => {
+  for (const [extra, choices] of [
+    [{ max_tool_rounds: 0 }, 1],
+    [{ tool_choice: "none" }, 1],
+    [{ n: 2 }, 2],
+  ] as const) {
+    const body = await (await chat({ messages: BODY.messages, max_tokens: 5, ...extra })).json();
+    expect(body.choices).toHaveLength(choices);
+    expect(body).not.toHaveProperty("agentic_tool_calls");
+  }
+});
+
+test("cards count servers and tools; one that does not start is told of and left out", async () => {
+  const { data } = await (await fetch(`${server().url}/v1/models`)).json();
+  expect(data[0]).toMatchObject({ tools_available: true, mcp_tools_count: 1, mcp_servers_connected: 1 });
+  await server().says("MCP server absent: its program was not found");
+  await server().says("MCP server demo: connected, 1 tools");
+});
+
+test("a wrong file stops the start", async () => {
+  const wrong = mcpFile([{ source: { type: "Http", url: 7 } }], { tool_timeout_sec: 3 });
+  const bad = await runBinary(["serve", "--mcp-config", wrong, "--port", "0"]);
+  expect(bad.exit).toBe(2);
+  expect(bad.err).toContain(`${wrong}: servers[0].source.url: a number does not fit here.`);
+  expect(bad.err).toContain(`${wrong}: tool_timeout_sec: unknown key. Did you mean tool_timeout_secs?`);
+});
+
+// These servers want to live: they ignore the end of their input and SIGTERM, and have a child of their own.
+const STUBBORN = {
+  tool_prefix: "s",
+  source: demoProcess({ DEMO_ONLY: "family", DEMO_STUBBORN: "1" }),
+};
+
+/** Processes of an MCP server with the child that it has started. */
+async function familyOf({ url, pid }: Server): Promise<readonly number[]> {
+  await fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(BODY) });
+  return until("the server's child runs", () => {
+    const family = descendantsOf(pid).filter((one) => /mcp-demo|^sleep 1000$/.test(wordsOf(one).join(" ")));
+    return family.length === 2 ? family : undefined;
+  });
+}
+
+test.each(["SIGTERM", "SIGKILL"] as const)(
+  "no process of an MCP server outlives us after %s",
+  async (signal) => {
+    const dying = await launchServer(["--mcp-config", mcpFile([STUBBORN])]);
+    try {
+      const family = await familyOf(dying);
+      dying.kill(signal);
+      await dying.exited;
+      await until("all of them are gone", () => family.every((pid) => !isAlive(pid)));
+    } finally {
+      await dying.stop();
+    }
+  },
+  60_000,
+);
