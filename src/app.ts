@@ -14,7 +14,9 @@ import type { Models } from "./engine/models.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
 import { openStores } from "./app-stores.ts";
 import { toErrorData } from "./http/errors.ts";
-import { createHttp, listen, type Listening } from "./http/server.ts";
+import type { HttpDeps } from "./http/deps.ts";
+import { createMcp } from "./http/mcp/server.ts";
+import { createHttp, type Handler, listen, type Listening } from "./http/server.ts";
 import type { McpServers } from "./mcp/servers.ts";
 import { publicFetch } from "./net/public-fetch.ts";
 import { BackgroundResponses } from "./responses/background.ts";
@@ -34,6 +36,8 @@ export interface RunningServer {
   /** Resolves when the models are loaded that are wanted from the start; rejects with the reason why one can't be. */
   readonly loaded: Promise<void>;
   readonly port: number;
+  /** Port of the MCP endpoint, where there is one. */
+  readonly mcpPort?: number;
   /** Stops: no new requests, running ones finish up to a deadline, engines end. */
   close(): Promise<void>;
 }
@@ -70,7 +74,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     clock: () => Math.floor(Date.now() / 1000),
   });
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
-  const app = createHttp({
+  const deps: HttpDeps = {
     generate,
     converse,
     answerApproval: approvals.answer,
@@ -87,17 +91,18 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     log,
     ...(toolCounts === undefined ? {} : { toolCounts }),
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
-  });
-  // The port comes first: if it is taken, no model has been loaded in vain.
-  const server = listenOrSay(app, settings);
+  };
+  // Ports come first: if one is taken, no model has been loaded in vain.
+  const [server, mcpServer] = listenAll(deps, settings);
   return {
     models,
     loaded: models.loadAll(),
     port: server.port,
+    ...(mcpServer === undefined ? {} : { mcpPort: mcpServer.port }),
     close: async () => {
       draining = true;
       const isBusy = () => models.activeRuns() + agent.activeAnswers() > 0;
-      await drain(server, isBusy, async () => {
+      await drain([server, ...(mcpServer === undefined ? [] : [mcpServer])], isBusy, async () => {
         await background.close();
         await Promise.all([models.stop(), tools.close(), mcp?.close()]);
       });
@@ -114,13 +119,33 @@ async function toolsOf({ settings, log }: AppOptions): Promise<Tools> {
   }
 }
 
-function listenOrSay(app: Parameters<typeof listen>[0], { server: { host, port } }: Settings): Listening {
+/** The server itself and, where it is asked for, the MCP endpoint on a port of its own. Neither listens alone. */
+function listenAll(deps: HttpDeps, { server }: Settings): readonly [Listening, Listening?] {
+  const { host, port, mcp_port: mcpPort } = server;
+  const main = listenOrSay(createHttp(deps), { host, port, flag: "--port" });
+  if (mcpPort === undefined) return [main];
   try {
-    return listen(app, { hostname: host, port });
+    return [main, listenOrSay(createMcp({ ...deps, host }), { host, port: mcpPort, flag: "--mcp-port" })];
+  } catch (error) {
+    void main.stop(true);
+    throw error;
+  }
+}
+
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  /** What changes the port. */
+  readonly flag: string;
+}
+
+function listenOrSay(handler: Handler, { host, port, flag }: Place): Listening {
+  try {
+    return listen(handler, { hostname: host, port });
   } catch (error) {
     const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
     const reason = isTaken ? "it is in use by another program" : reasonOf(error);
-    const message = `cannot listen on ${host}:${port}: ${reason}. Choose another with --port.`;
+    const message = `cannot listen on ${host}:${port}: ${reason}. Choose another with ${flag}.`;
     throw new StartError(message, { cause: error });
   }
 }
@@ -129,11 +154,15 @@ function listenOrSay(app: Parameters<typeof listen>[0], { server: { host, port }
  * Waits for running requests up to the deadline, then ends everything. An answer that is complete may still be on its way
  * to a slow reader, and one that was not learns so from its last frame: both get their time before connections are cut.
  */
-async function drain(server: Listening, isBusy: () => boolean, stop: () => Promise<void>): Promise<void> {
+async function drain(
+  servers: readonly Listening[],
+  isBusy: () => boolean,
+  stop: () => Promise<void>,
+): Promise<void> {
   const deadline = performance.now() + DRAIN_MS;
   while (isBusy() && performance.now() < deadline) await Bun.sleep(20);
   await stop();
   const leftMs = Math.max(FLUSH_MS, deadline - performance.now());
-  await Promise.race([server.stop(false), Bun.sleep(leftMs)]);
-  await server.stop(true);
+  await Promise.race([Promise.all(servers.map((server) => server.stop(false))), Bun.sleep(leftMs)]);
+  await Promise.all(servers.map((server) => server.stop(true)));
 }

@@ -70,7 +70,7 @@ async function serve(loaded: Loaded): Promise<number> {
     return EXIT.failure;
   }
   const stopped = untilSignal();
-  for (const line of banner(loaded.settings, server.port)) complain(line);
+  for (const line of banner(loaded.settings, server)) complain(line);
   const outcome = await Promise.race([stopped.then(() => "stopped" as const), loadedOrReason(server)]);
   if (outcome !== "stopped" && outcome !== "loaded") {
     complain(`svc: ${outcome}`);

@@ -42,7 +42,13 @@ const Server = section("Where the server listens and how it treats requests.", {
     form: { pattern: "^(?:memory|sqlite:.+)$", words: "`memory` or `sqlite:FILE`" },
   }),
   no_ui: later(toggle("Do not serve the web interface at /ui.")),
-  mcp_port: later(optional(integer("Port of the MCP server at POST /mcp.", { minimum: 1, maximum: 65_535 }))),
+  mcp_port: optional(
+    integer("Port on which the server itself speaks MCP, at POST /mcp; 0 picks a free one.", {
+      minimum: 0,
+      maximum: 65_535,
+      example: 1235,
+    }),
+  ),
   max_tool_rounds: optional(
     integer("Rounds of the server's tools where a request names no cap; 0 hides them. Unset: 256.", {
       minimum: 0,

@@ -15,10 +15,18 @@ export async function readJsonObject(
   request: Request,
   bytesMax: number = REQUEST_BODY_BYTES_MAX,
 ): Promise<Readonly<Record<string, unknown>>> {
-  checkContentType(request.headers);
-  const json = parseJson(await readBytes(request, bytesMax));
+  const json = await readJson(request, bytesMax);
   if (isObject(json)) return json;
   throw new ServiceError("invalid_request", "the request body must be a JSON object");
+}
+
+/** The request's JSON, whatever it is. Throws as readJsonObject does. */
+export async function readJson(
+  request: Request,
+  bytesMax: number = REQUEST_BODY_BYTES_MAX,
+): Promise<unknown> {
+  checkContentType(request.headers);
+  return parseJson(await readBytes(request, bytesMax));
 }
 
 /** A body without a declared type is taken as JSON: small clients leave the header out. */

@@ -169,3 +169,15 @@ test("settings name the file by flag, table or environment, and its problems sto
   expect(absent.ok ? [] : absent.problems.map(({ key }) => key)).toEqual(["runtime.mcp_config"]);
   expect(loadSettings({ environment: {} })).not.toHaveProperty("mcp");
 });
+
+test("the MCP port must not be the server's own", () => {
+  const problemsWith = (flags: Record<string, string>) => {
+    const loaded = loadSettings({ environment: {}, flags });
+    return loaded.ok ? [] : loaded.problems.map(formatProblem);
+  };
+  const said = ["--mcp-port: 1234 is also server.port. Give each a port of its own."];
+  expect(problemsWith({ "server.mcp_port": "1234" })).toEqual(said);
+  expect(problemsWith({ "server.mcp_port": "1234", "server.port": "1234" })).toEqual(said);
+  expect(problemsWith({ "server.mcp_port": "0", "server.port": "0" })).toEqual([]);
+  expect(problemsWith({ "server.mcp_port": "1235" })).toEqual([]);
+});

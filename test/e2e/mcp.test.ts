@@ -1,8 +1,10 @@
-// MCP through the executable: a model that calls a tool of another server, and what becomes of that server's process.
+// MCP through the executable: a model that calls a tool of another server, what becomes of that server's process, and
+// the endpoint of our own.
 
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { fileServer, launchServer, newFolder, runBinary, type Server } from "../helpers/binary.ts";
 import { demoProcess } from "../helpers/mcp.ts";
 import { descendantsOf, isAlive, wordsOf } from "../helpers/processes.ts";
@@ -19,7 +21,15 @@ function mcpFile(servers: readonly object[], extra: object = {}): string {
 const ECHO = { id: "demo", tool_prefix: "demo", source: demoProcess({ DEMO_ONLY: "echo" }) };
 const ABSENT = { name: "absent", source: { type: "Process", command: "no-such-program-anywhere" } };
 
-const server = fileServer(["--mcp-config", mcpFile([ABSENT, ECHO])]);
+const server = fileServer(["--mcp-config", mcpFile([ABSENT, ECHO]), "--mcp-port", "0"]);
+
+/** The address of the MCP endpoint, as the server tells it. */
+async function mcpUrl({ stderr, says }: Server): Promise<string> {
+  await says("protocol 2025-11-25");
+  const [, url] = /MCP {3}(http:\S+)/.exec(stderr()) ?? [];
+  if (url === undefined) throw new Error(`no address of the MCP endpoint in:\n${stderr()}`);
+  return url;
+}
 
 const BODY = {
   messages: [{ role: "user", content: "Say hello to the tool" }],
@@ -83,12 +93,44 @@ test("cards count servers and tools; one that does not start is told of and left
   await server().says("MCP server demo: connected, 1 tools");
 });
 
-test("a wrong file stops the start", async () => {
+test("the SDK's client calls chat at our own endpoint, and the model may use the other server's tool", async () => {
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(new URL(await mcpUrl(server()))));
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain("chat");
+  const plain = await client.callTool({
+    name: "chat",
+    arguments: {
+      messages: [{ role: "user", content: "What is the capital of France?" }],
+      tool_choice: "none",
+      temperature: 0,
+    },
+  });
+  expect(JSON.stringify(plain.content)).toContain("Paris");
+  const acting = await client.callTool({ name: "chat", arguments: BODY });
+  expect(acting.content).toEqual([{ type: "text", text: expect.any(String) }]);
+  await client.close();
+});
+
+test("the main port has no MCP endpoint, and that one nothing else", async () => {
+  expect((await fetch(`${server().url}/mcp`, { method: "POST", body: "{}" })).status).toBe(404);
+  const other = new URL("/v1/models", await mcpUrl(server()));
+  expect((await fetch(other)).status).toBe(404);
+});
+
+test("a wrong file, a shared port and a taken port stop the start", async () => {
   const wrong = mcpFile([{ source: { type: "Http", url: 7 } }], { tool_timeout_sec: 3 });
   const bad = await runBinary(["serve", "--mcp-config", wrong, "--port", "0"]);
   expect(bad.exit).toBe(2);
   expect(bad.err).toContain(`${wrong}: servers[0].source.url: a number does not fit here.`);
   expect(bad.err).toContain(`${wrong}: tool_timeout_sec: unknown key. Did you mean tool_timeout_secs?`);
+  const same = await runBinary(["serve", "--port", "4711", "--mcp-port", "4711"]);
+  expect(same.exit).toBe(2);
+  expect(same.err).toContain("--mcp-port: 4711 is also server.port");
+  const { port } = new URL(await mcpUrl(server()));
+  const taken = await runBinary(["serve", "--host", "127.0.0.1", "--port", "0", "--mcp-port", port]);
+  expect(taken.exit).toBe(1);
+  expect(taken.err).toContain(`cannot listen on 127.0.0.1:${port}: it is in use by another program`);
+  expect(taken.err).toContain("--mcp-port");
 });
 
 // These servers want to live: they ignore the end of their input and SIGTERM, and have a child of their own.

@@ -66,15 +66,11 @@ function obedientModel(): ModelControl {
   };
 }
 
-/** An application around a generate function. */
-export function testApp(
-  generate: Generate = playing(answer("Hi")).generate,
-  deps: Partial<HttpDeps> = {},
-): TestApp {
-  const logged: string[] = [];
+/** What the HTTP layer needs, around a generate function. */
+export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<HttpDeps, "log">): HttpDeps {
+  const { log } = deps;
   const state = memoryState();
   const stores = testStores(state);
-  const log = (line: string) => void logged.push(line);
   const approvals = new Approvals();
   const converse =
     deps.converse ??
@@ -89,7 +85,7 @@ export function testApp(
       log,
     });
   const responses = deps.responses ?? new ResponseStore(state);
-  const app = createHttp({
+  return {
     generate,
     converse,
     answerApproval: approvals.answer,
@@ -102,13 +98,21 @@ export function testApp(
     }),
     embed: countingEmbed,
     ...stores,
-    skills: new SkillStore({ folder: noFolder, log: log }),
+    skills: new SkillStore({ folder: noFolder, log }),
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     control: obedientModel(),
     fingerprint: "svc-test",
-    log,
     ...deps,
-  });
+  };
+}
+
+/** An application around a generate function. */
+export function testApp(
+  generate: Generate = playing(answer("Hi")).generate,
+  deps: Partial<HttpDeps> = {},
+): TestApp {
+  const logged: string[] = [];
+  const app = createHttp(testDeps(generate, { log: (line) => void logged.push(line), ...deps }));
   const request = (path: string, init?: RequestInit) =>
     app.handle(new Request(`http://localhost${path}`, init));
   const post = (path: string, body: unknown, init: RequestInit = {}) =>
