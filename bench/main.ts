@@ -9,6 +9,7 @@ import { ensureModel, MODELS, type ModelName } from "./model.ts";
 import { CACHE, ensurePeer, type Peer } from "./peer.ts";
 import { killRunning } from "./processes.ts";
 import { remarks, table, type Row } from "./report.ts";
+import { sandboxTable } from "./sandbox.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
 import { SIDES, type Side } from "./servers.ts";
 import { startupTable } from "./startup.ts";
@@ -48,7 +49,10 @@ async function main(settings: Settings): Promise<void> {
     await Bun.write(path, JSON.stringify({ settings, rows }));
   }
   printRows(rows, settings);
-  if (settings.startup) console.log(`\n${await startupTable(settings.quick ? 3 : 7)}`);
+  if (settings.startup) {
+    console.log(`\n${await startupTable(settings.quick ? 3 : 7)}`);
+    console.log(`\n${await sandboxTable(settings.quick ? 5 : 50)}`);
+  }
 }
 
 async function measureModel(model: ModelName, settings: Settings, peer: Peer): Promise<Row[]> {

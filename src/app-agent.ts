@@ -69,6 +69,21 @@ export function createAgent(options: AgentOptions): Agent {
   };
 }
 
+/** What models can do on this server, in one line for its operator; undefined where that is nothing. */
+export function toolLine({ python, shell, protection }: Tools, { runtime }: Settings): string | undefined {
+  if (protection === undefined) return undefined;
+  const names = [
+    ...(python === undefined ? [] : [python.facts.version]),
+    ...(shell === undefined ? [] : [`shell ${runtime.shell_path}`]),
+  ];
+  const { mechanism, filesystem, network } = protection;
+  const sandbox =
+    mechanism === "none"
+      ? "not confined"
+      : `confined by ${mechanism}, files: ${filesystem}, network: ${network}`;
+  return `${names.join(", ")} (${sandbox}; permission: ${runtime.agent_permission})`;
+}
+
 /** The server's tools, in the order in which models are shown them. */
 function toolsetsOf({ tools, mcp, files, skills }: AgentOptions): readonly Toolset[] {
   const { python, shell, protection } = tools;

@@ -120,7 +120,7 @@ export function createModels(options: ModelOptions): Models {
         checkMemory: (engine) => checkMemory(engine, freeMemory()),
         startEngine: (engine) => new EngineClient({ options: engine, openLink, queueMax, log: say }),
         places,
-        queueMax,
+        queueMax: settings.runtime.max_seqs + queueMax, // once it is loaded, so many have a place
         ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),
         log: say,
       }),

@@ -2,7 +2,7 @@
 // nothing else knows who works with whom.
 
 import { Approvals } from "./agent/approvals.ts";
-import { createAgent } from "./app-agent.ts";
+import { createAgent, toolLine } from "./app-agent.ts";
 import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
@@ -38,6 +38,8 @@ export interface RunningServer {
   readonly port: number;
   /** Port of the MCP endpoint, where there is one. */
   readonly mcpPort?: number;
+  /** What models can do here, for the operator. */
+  readonly toolLine: string | undefined;
   /** Stops: no new requests, running ones finish up to a deadline, engines end. */
   close(): Promise<void>;
 }
@@ -99,8 +101,10 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     loaded: models.loadAll(),
     port: server.port,
     ...(mcpServer === undefined ? {} : { mcpPort: mcpServer.port }),
+    toolLine: toolLine(tools, settings),
     close: async () => {
       draining = true;
+      approvals.close();
       const isBusy = () => models.activeRuns() + agent.activeAnswers() > 0;
       await drain([server, ...(mcpServer === undefined ? [] : [mcpServer])], isBusy, async () => {
         await background.close();

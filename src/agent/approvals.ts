@@ -20,9 +20,12 @@ interface Entry {
   isAwaited: boolean;
 }
 
+const STOPPING: Decision = { approved: false, message: "The server is stopping." };
+
 export class Approvals {
   private readonly waitMs: number;
   private readonly pending = new Map<string, Entry>();
+  private isClosed = false;
 
   /** `waitMs` counts from `open`. */
   constructor(waitMs: number = APPROVAL_WAIT_MS) {
@@ -36,6 +39,7 @@ export class Approvals {
     const timer = setTimeout(() => this.settle(id, undefined), this.waitMs);
     const entry: Entry = { decided, timer, isAwaited: false };
     this.pending.set(id, entry);
+    if (this.isClosed) this.settle(id, STOPPING);
     const forget = (): void => void this.settle(id, undefined);
     return {
       id,
@@ -51,6 +55,12 @@ export class Approvals {
         }
       },
     };
+  }
+
+  /** Denies what waits and whatever comes: nobody should wait for a person while the server stops. */
+  close(): void {
+    this.isClosed = true;
+    for (const id of this.pending.keys()) this.settle(id, STOPPING);
   }
 
   /** The first answer counts; later ones find nothing. */

@@ -3,7 +3,7 @@
 import type { ReadStream, WriteStream } from "node:tty";
 
 const ENTER = /[\r\n]/;
-const INTERRUPT = "\u0003";
+const LEAVE = new Set(["\u0003", "\u0004"]); // Ctrl-C, Ctrl-D
 const ERASE = /[\u007f\b]/;
 
 /** The line; undefined when it was interrupted or there is none. */
@@ -23,7 +23,7 @@ export async function readSecret(
     let line = "";
     for await (const chunk of input) {
       for (const key of String(chunk)) {
-        if (key === INTERRUPT) return undefined;
+        if (LEAVE.has(key)) return undefined;
         if (ENTER.test(key)) return line.trim() || undefined;
         line = ERASE.test(key) ? line.slice(0, -1) : line + key;
       }

@@ -148,6 +148,8 @@ export const SANDBOX_FILE_BYTES_MAX = 256 * 1024 * 1024;
 export const SANDBOX_OPEN_FILES_MAX = 1024;
 /** Time a mechanism's trial run may take, milliseconds. */
 export const SANDBOX_PROBE_MS = 10_000;
+/** Trial runs of one mechanism. */
+export const SANDBOX_TRIALS = 3;
 /**
  * Users that sessions run as where the server is root. Distributions leave this range free, and it lies below 65536 as
  * containers need it.

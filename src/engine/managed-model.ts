@@ -164,8 +164,9 @@ export class ManagedModel implements Holder {
   private async acquire(signal: AbortSignal): Promise<EngineClient> {
     signal.throwIfAborted();
     if (this.state.type === "loaded") return this.lease(this.state.engine);
-    if (this.waiters.length >= this.deps.queueMax) {
-      const message = `${this.waiters.length} requests are already waiting for this model to be loaded. Try again soon.`;
+    const waiting = this.waiters.filter(({ isCommand }) => !isCommand).length;
+    if (waiting >= this.deps.queueMax) {
+      const message = `${waiting} requests are already waiting for this model to be loaded. Try again soon.`;
       throw new ServiceError("queue_full", message, { retryAfterSecs: 1 });
     }
     const waiter = this.enqueue(false);

@@ -19,8 +19,9 @@ export interface Start {
   readonly watch?: Watch;
 }
 
-/** Starts a job. Throws when there is no more room for a process. */
+/** Starts a job. Throws when it must not be, or there is no room for another process. */
 export function startConfined({ confinement, job, env, watch }: Start): ConfinedProcess {
+  watch?.admit(job.workdir);
   const { words, filter } = confinement.command(job);
   const [program = "", ...args] = words;
   const pipe = job.conversation === true ? "pipe" : "ignore";
@@ -56,7 +57,7 @@ export function startConfined({ confinement, job, env, watch }: Start): Confined
       ? undefined
       : watch?.add({
           members: confinement.members(pid, job),
-          ...(job.workdir.isPrivate ? { folder: job.workdir.path } : {}),
+          workdir: job.workdir,
           onBreach: (broken) => {
             limit = broken;
             kill();
@@ -67,12 +68,12 @@ export function startConfined({ confinement, job, env, watch }: Start): Confined
   const ended = (async (): Promise<Ending> => {
     const ending = await exitOf(child);
     isOver = true;
-    unwatch?.();
     clearInterval(killer);
     for (let left = members(); left.length > 0; left = members()) {
       for (const info of left) signal(info.pid, "SIGKILL");
       await Bun.sleep(SANDBOX_KILL_MS);
     }
+    await unwatch?.();
     return limit === undefined ? ending : { ...ending, limit };
   })();
   child.stdin?.on("error", () => {}); // nobody reads any more: `ended` tells

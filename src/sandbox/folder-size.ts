@@ -1,6 +1,7 @@
 // How much lies in a folder.
 
-import { lstat, readdir, statfs } from "node:fs/promises";
+import { statfsSync } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
 
 export interface FolderSize {
   /** What the files take on the disk. */
@@ -32,8 +33,12 @@ export async function folderSize(folder: string, enough: FolderSize): Promise<Fo
   return { bytes, entries };
 }
 
-/** Bytes that the folder's disk has left for ordinary users. */
-export async function freeBytes(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
+/** Bytes that the folder's disk has left for ordinary users; without end where the folder is gone. */
+export function freeBytes(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }

@@ -31,13 +31,15 @@ function pageBytes(): number {
 
 /** All living processes. */
 export function processes(): readonly ProcessInfo[] {
-  let names: readonly string[];
+  return ids().flatMap((pid) => processInfo(pid) ?? []);
+}
+
+function ids(): readonly number[] {
   try {
-    names = readdirSync("/proc");
+    return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
   } catch {
     return [];
   }
-  return names.filter((name) => /^\d+$/.test(name)).flatMap((name) => processInfo(Number(name)) ?? []);
 }
 
 /** Undefined once it has ended, collected by its parent or not. */
@@ -77,10 +79,10 @@ export function uidOf(pid: number): number | undefined {
   return uid === undefined ? undefined : Number(uid);
 }
 
-/** Processes and threads of a user, as the kernel counts them against a cap on both. */
+/** Processes and threads of a user as the kernel counts them: an ended one too, until its parent has asked for it. */
 export function tasksOf(uid: number): number {
-  const own = processes().filter(({ pid }) => uidOf(pid) === uid);
-  return own.reduce((sum, { threads }) => sum + threads, 0);
+  const own = ids().filter((pid) => uidOf(pid) === uid);
+  return own.reduce((sum, pid) => sum + (processInfo(pid)?.threads ?? 1), 0);
 }
 
 /** Memory that a process has for itself plus its share of what it shares, bytes; undefined where that is not told. */

@@ -3,7 +3,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SANDBOX_PROBE_MS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MAX } from "../core/limits.ts";
+import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MAX } from "../core/limits.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { startConfined } from "./confined-process.ts";
 import { type Confinement, unconfined } from "./confinement.ts";
@@ -110,8 +110,22 @@ function insist({ confinement, filesystem, hasLimits, warnings }: Choice, policy
   throw new Error(`sandbox.mode is "on", but tools cannot be confined as asked: ${warnings.join(" ")}`);
 }
 
-/** Runs something that must work and something that must not; why the mechanism is of no use, or undefined. */
+/** Why the mechanism is of no use here; undefined when it works. What fails once on a busy machine is tried again. */
 async function trial(
+  options: SandboxOptions,
+  choice: Choice,
+  workdirs: Workdirs,
+): Promise<string | undefined> {
+  let failure: string | undefined;
+  for (let n = 0; n < SANDBOX_TRIALS; n++) {
+    failure = await tryOnce(options, choice, workdirs);
+    if (failure === undefined) return undefined;
+  }
+  return failure;
+}
+
+/** Runs something that must work and something that must not. */
+async function tryOnce(
   options: SandboxOptions,
   choice: Choice,
   workdirs: Workdirs,

@@ -2,6 +2,7 @@
 // as control groups can be written to on few machines. A tree over a cap is killed as a whole. Between two looks a tree
 // may go over; that is what the kernel's caps on each process are for.
 
+import { ServiceError } from "../core/error.ts";
 import {
   DISK_RESERVE_BYTES,
   SANDBOX_FILE_BYTES_MAX,
@@ -11,7 +12,7 @@ import {
 } from "../core/limits.ts";
 import { folderSize, type FolderSize, freeBytes } from "./folder-size.ts";
 import { type ProcessInfo, processes, proportionalBytes } from "./processes.ts";
-import type { BrokenLimit, Limits } from "./types.ts";
+import type { BrokenLimit, Limits, Workdir } from "./types.ts";
 
 /** Caps of a tree; `disk` for what lies in its private folder. */
 export interface WatchedLimits extends Limits {
@@ -22,8 +23,8 @@ export interface WatchedLimits extends Limits {
 export interface Watched {
   /** Which of all processes are its own. */
   readonly members: (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
-  /** A private folder whose size counts. */
-  readonly folder?: string;
+  /** Its size counts where it is a private one. */
+  readonly workdir: Workdir;
   /** Called once, with the cap that the tree is over. */
   readonly onBreach: (limit: BrokenLimit) => void;
 }
@@ -32,37 +33,59 @@ interface Account {
   readonly watched: Watched;
   /** Highest sum of processor time seen: what children used is known only while somebody is left who waited for them. */
   cpuSecs: number;
-  /** As found at the first look: a folder that is too big already may still get smaller. */
-  before: Measured | undefined;
-  measuredAt: number;
-}
-
-interface Measured extends FolderSize {
-  /** What the disk has left. A file that is open but has no name any more shows there alone. */
+  /** What the disk had left in the beginning, bytes. */
   readonly freeBytes: number;
+  /** What may lie in the folder: the cap, or what lay there before, so that it can still be made smaller. */
+  readonly disk: FolderSize;
+  measuredAt: number;
 }
 
 const MIB = 1024 * 1024;
 
 export class Watch {
-  private readonly accounts = new Set<Account>();
   private readonly limits: WatchedLimits;
+  private readonly accounts = new Set<Account>();
+  /** What the last process left in a folder. */
+  private readonly sizes = new WeakMap<Workdir, FolderSize>();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(limits: WatchedLimits) {
     this.limits = limits;
   }
 
-  /** Begins to watch; the result ends it. */
-  add(watched: Watched): () => void {
-    const account: Account = { watched, cpuSecs: 0, before: undefined, measuredAt: 0 };
+  /** Throws where so much lies in the folder already that nothing more may be started there. */
+  admit(workdir: Workdir): void {
+    const size = this.sizes.get(workdir);
+    const { disk } = this.limits;
+    if (size === undefined || (size.bytes <= 2 * disk.bytes && size.entries <= 2 * disk.entries)) return;
+    throw new ServiceError(
+      "invalid_request",
+      "the working directory is full; end the session for an empty one",
+    );
+  }
+
+  /** Begins to watch. The result ends it, and itself once the folder has been measured. */
+  add(watched: Watched): () => Promise<void> {
+    const { workdir } = watched;
+    const before = this.sizes.get(workdir);
+    const { bytes, entries } = this.limits.disk;
+    const account: Account = {
+      watched,
+      cpuSecs: 0,
+      freeBytes: freeBytes(workdir.path),
+      disk: { bytes: Math.max(bytes, before?.bytes ?? 0), entries: Math.max(entries, before?.entries ?? 0) },
+      measuredAt: performance.now(),
+    };
     this.accounts.add(account);
     this.schedule(SANDBOX_POLL_MS);
-    return () => {
+    return async () => {
       this.accounts.delete(account);
-      if (this.accounts.size > 0) return;
-      clearTimeout(this.timer);
-      this.timer = undefined;
+      if (this.accounts.size === 0) {
+        clearTimeout(this.timer);
+        this.timer = undefined;
+      }
+      if (!workdir.isPrivate) return;
+      this.sizes.set(workdir, await folderSize(workdir.path, { bytes: 2 * bytes, entries: 2 * entries }));
     };
   }
 
@@ -104,17 +127,15 @@ export class Watch {
   }
 
   private async measureFolder(account: Account): Promise<void> {
-    const { folder } = account.watched;
-    if (folder === undefined || performance.now() - account.measuredAt < WORKDIR_POLL_MS) return;
+    const { workdir } = account.watched;
+    if (!workdir.isPrivate || performance.now() - account.measuredAt < WORKDIR_POLL_MS) return;
     account.measuredAt = Number.POSITIVE_INFINITY; // one measurement at a time
-    const cap = this.limits.disk;
-    const now = { ...(await folderSize(folder, cap)), freeBytes: await freeBytes(folder) };
+    const size = await folderSize(workdir.path, account.disk);
+    // A file that is open but has no name any more shows here alone.
+    const free = freeBytes(workdir.path);
     account.measuredAt = performance.now();
-    const before = (account.before ??= now);
-    const isFull =
-      now.freeBytes < DISK_RESERVE_BYTES && before.freeBytes - now.freeBytes > SANDBOX_FILE_BYTES_MAX;
-    const isOver =
-      now.bytes > Math.max(cap.bytes, before.bytes) || now.entries > Math.max(cap.entries, before.entries);
+    const isFull = free < DISK_RESERVE_BYTES && account.freeBytes - free > SANDBOX_FILE_BYTES_MAX;
+    const isOver = size.bytes > account.disk.bytes || size.entries > account.disk.entries;
     if ((isFull || isOver) && this.accounts.has(account)) this.end(account, "disk");
   }
 

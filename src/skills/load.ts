@@ -75,7 +75,8 @@ export function removeLeftovers(folder: string, nowMs: number): void {
  */
 export function refuseForeignFolder(folder: string): void {
   const found = lstatSync(folder, { throwIfNoEntry: false });
-  const isOwn = found === undefined || (found.isDirectory() && found.uid === process.getuid?.());
+  const own = process.getuid?.(); // Windows has none, and a temporary folder for each user
+  const isOwn = found === undefined || (found.isDirectory() && (own === undefined || found.uid === own));
   if (!isOwn)
     throw new Error(`the folder ${folder} belongs to another user; name one of your own with --skills-dir`);
 }

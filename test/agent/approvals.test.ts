@@ -194,6 +194,17 @@ describe("asking", () => {
     expect(requests).toHaveLength(1);
   });
 
+  test("a server that stops denies what waits and what comes", async () => {
+    const { converse, approvals, requests, tool } = start({ rounds: 2 });
+    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    await question(events);
+    approvals.close();
+    const later = await rest(events);
+    expect(later.filter(({ type }) => type === "approval_required")).toHaveLength(1);
+    expect(tool.made).toEqual([]);
+    expect(told(requests)).toEqual({ status: "denied", exception: "The server is stopping." });
+  });
+
   test("an event that reaches nobody leaves nothing to approve", async () => {
     const { converse, approvals, tool } = start();
     const events = converse(asking(), signal)[Symbol.asyncIterator]();

@@ -133,16 +133,17 @@ describe("what the model is told of a tool", () => {
   });
 
   test("packages that nobody could list, none, and more than are worth telling", () => {
-    const of = (packages: readonly string[] | undefined) => {
+    const of = (packages: readonly string[] | undefined, contextTokens?: number) => {
       const python = fakePython();
       const { packages: _, ...facts } = python.facts;
       const known = { ...python, facts: packages === undefined ? facts : { ...facts, packages } };
-      return described(pythonToolset(known, CONFINED), ask(PYTHON));
+      return described(pythonToolset(known, CONFINED), ask(PYTHON, { contextTokens }));
     };
     expect(of(undefined)).toContain("not known");
     expect(of([])).toContain("none besides the standard library");
     const many = Array.from({ length: 500 }, (_, index) => `p${index}==1`);
     expect(of(many)).toContain("p199==1, and 300 more.");
+    expect(of(many, 8192)).toContain("p80==1, and 419 more.");
   });
 
   test.each([

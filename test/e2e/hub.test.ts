@@ -2,9 +2,16 @@
 
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { newFolder, runBinary, startServer, TINY_FILE } from "../helpers/binary.ts";
+import {
+  HAS_TERMINAL,
+  newFolder,
+  openTerminal,
+  runBinary,
+  startServer,
+  TINY_FILE,
+} from "../helpers/binary.ts";
 import { ask, CAPITAL, complete, postChat } from "../helpers/chat-client.ts";
 import { fakeHub, type FakeHub } from "../helpers/fake-hub.ts";
 import { until } from "../helpers/until.ts";
@@ -149,4 +156,16 @@ test("svc login: the token opens a private repository; svc cache lists and delet
   );
   expect((await runBinary(["cache", "delete", "acme/tiny-GGUF"], { env })).exit).toBe(1);
   expect((await runBinary(["login"], { env, stdin: "" })).exit).toBe(2);
+});
+
+test.skipIf(!HAS_TERMINAL)("svc login on a terminal does not show what is typed", async () => {
+  const terminal = openTerminal("login", newFolder());
+  await terminal.shows(/it is not shown/);
+  terminal.type("hf_secreX\u007ft\r");
+  const shown = await terminal.shows(/stored in/);
+  expect(await terminal.exited).toBe(0);
+  expect(shown).not.toContain("secre");
+  const file = /stored in (\S+)\./.exec(shown)?.[1] ?? "";
+  expect(readFileSync(file, "utf8")).toBe("hf_secret");
+  rmSync(file);
 });

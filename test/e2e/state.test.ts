@@ -119,14 +119,20 @@ describe("a state in a file", () => {
     expect(listed.filter(({ truncated }) => truncated === true)).toEqual([]); // no half of any other either
   }, 120_000);
 
-  test("keeps sessions across a restart", async () => {
+  test("keeps sessions and stored responses across a restart", async () => {
     const flags = ["--state", `sqlite:${join(newFolder(), "state.db")}`];
     const first = await launchServer(flags);
     await completeText(first.url, ask({ content: "What is the capital of France?" }, { session_id: "trip" }));
-    const before = await (await fetch(`${first.url}/v1/sessions/trip`)).text();
+    const { id } = await client(first.url).responses.create({ input: "Count from 1 to 5." });
+    const kept = (url: string) =>
+      Promise.all(
+        [`sessions/trip`, `responses/${id}`].map(async (path) => (await fetch(`${url}/v1/${path}`)).text()),
+      );
+    const before = await kept(first.url);
     await first.stop();
     const second = await startServer(flags);
-    expect(await (await fetch(`${second.url}/v1/sessions/trip`)).text()).toBe(before);
+    expect(await kept(second.url)).toEqual(before);
+    expect(before[1]).toContain('"completed"');
   });
 
   test("that is in use, or no state at all, stops the start with a sentence", async () => {

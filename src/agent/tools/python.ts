@@ -40,7 +40,7 @@ const BriefCode = Type.Object({ code: Code.properties.code }, { additionalProper
 function executeTool(python: PythonSessions, protection: EffectiveProtection, ask: ToolAsk): ServerTool {
   const description = isBrief(ask)
     ? "Run Python code and return its output."
-    : fullDescription(python.facts, protection);
+    : fullDescription(python.facts, protection, ask);
   return builtIn({
     name: "svc_execute_python",
     description: description + requiredFiles(ask),
@@ -75,6 +75,7 @@ function resetTool(python: PythonSessions): ServerTool {
 function fullDescription(
   { version, timeoutSecs, packages }: PythonFacts,
   protection: EffectiveProtection,
+  ask: ToolAsk,
 ): string {
   return [
     `Runs Python code (${version}) and returns its output.`,
@@ -91,13 +92,16 @@ function fullDescription(
     "Every file that a call makes or changes in the working directory is given to the user by itself. Name a file in outputs when it must be there: one that is missing is reported as an error.",
     "Of a text file you are shown the first 1024 bytes; svc_read_file gives more by the file's id, and svc_list_files lists ids.",
     "The result is JSON: stdout, stderr, exception (a traceback), result and result_type (of the last expression), images_generated, video_frames_generated, each only if there is any; and status (success, error, timeout), execution_time_ms, working_directory.",
-    packagesNote(packages),
+    packagesNote(packages, ask),
   ].join("\n");
 }
 
-function packagesNote(packages: PythonFacts["packages"]): string {
+/** A context of 8192 tokens is told of 81 packages: about a twentieth of it. */
+const TOKENS_FOR_A_PACKAGE = 100;
+
+function packagesNote(packages: PythonFacts["packages"], { contextTokens = Infinity }: ToolAsk): string {
   if (packages === undefined) return "Which packages are installed is not known; try an import.";
-  const told = packages.slice(0, PACKAGES_TOLD_MAX);
+  const told = packages.slice(0, Math.min(PACKAGES_TOLD_MAX, contextTokens / TOKENS_FOR_A_PACKAGE));
   const rest = packages.length - told.length;
   const list = told.length === 0 ? "none besides the standard library" : told.join(", ");
   return `Installed packages: ${list}${rest === 0 ? "." : `, and ${rest} more.`}`;
