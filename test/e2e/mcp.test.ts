@@ -21,7 +21,10 @@ function mcpFile(servers: readonly object[], extra: object = {}): string {
 const ECHO = { id: "demo", tool_prefix: "demo", source: demoProcess({ DEMO_ONLY: "echo" }) };
 const ABSENT = { name: "absent", source: { type: "Process", command: "no-such-program-anywhere" } };
 
-const server = fileServer(["--mcp-config", mcpFile([ABSENT, ECHO]), "--mcp-port", "0"]);
+const server = fileServer([
+  ...["--mcp-config", mcpFile([ABSENT, ECHO])],
+  ...["--mcp-port", "0", "--max-tool-rounds", "1"],
+]);
 
 /** The address of the MCP endpoint, as the server tells it. */
 async function mcpUrl({ stderr, says }: Server): Promise<string> {
@@ -34,13 +37,12 @@ async function mcpUrl({ stderr, says }: Server): Promise<string> {
 const BODY = {
   messages: [{ role: "user", content: "Say hello to the tool" }],
   tool_choice: "required",
-  max_tool_rounds: 1,
   max_tokens: 200,
   temperature: 0,
 };
 
-async function chat(body: object): Promise<Response> {
-  const response = await fetch(`${server().url}/v1/chat/completions`, {
+async function chat(body: object, path = "/v1/chat/completions"): Promise<Response> {
+  const response = await fetch(server().url + path, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -72,6 +74,20 @@ test("streamed, its events come before the words of the answer", async () => {
   expect(calling.data).toEqual({ tool_type: "custom", arguments: calling.data.arguments });
   expect(complete.data).toEqual({ tool_type: "custom", content: JSON.parse(calling.data.arguments).text });
   expect(events.at(-1)?.data).toBe("[DONE]");
+});
+
+test.each([
+  ["/v1/messages", { ...BODY, tool_choice: { type: "any" }, stream: true }],
+  ["/v1/responses", { input: BODY.messages, tool_choice: "required", temperature: 0, stream: true }],
+])("%s calls it too", async (path, body) => {
+  const { events } = parseSse(await (await chat(body, path)).text());
+  const progress = events
+    .filter(({ event }) => event === "agentic_tool_call_progress")
+    .map(({ data }) => JSON.parse(data));
+  expect(progress.map(({ phase, tool_name: name }) => [phase, name])).toEqual([
+    ["calling", "demo_echo"],
+    ["complete", "demo_echo"],
+  ]);
 });
 
 test("a request can do without, and several choices do", async () => {
