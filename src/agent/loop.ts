@@ -98,7 +98,7 @@ class Loop {
     this.deps = deps;
     this.task = task;
     this.signal = signal;
-    const { agent, run } = task.conversation;
+    const { agent } = task.conversation;
     const { approvals, files, log } = deps;
     this.caller = new Caller({
       permit: {
@@ -110,7 +110,7 @@ class Loop {
       files,
       inputs: task.input.files,
       requested: agent.files,
-      turn: Math.max(0, run.prompt.messages.filter(({ role }) => role === "user").length - 1),
+      turn: Math.max(0, task.session.messages.filter(({ role }) => role === "user").length - 1),
       log,
     });
   }

@@ -18,7 +18,9 @@ import {
   testLoop,
   type TestLoopOptions,
 } from "../helpers/agent.ts";
+import { testStores } from "../helpers/app.ts";
 import { CONFINED, fakePython, fakeShell, missingFile, textFile } from "../helpers/executors.ts";
+import { user } from "../helpers/talk.ts";
 
 const ask = (agent: Partial<AgentRequest> = {}, extra: Partial<ToolAsk> = {}): ToolAsk => ({
   agent: { python: false, files: [], interactive: true, ...agent },
@@ -419,6 +421,18 @@ describe("files that a call leaves behind", () => {
     expect(told.slice(told.indexOf("Files:"))).toBe(
       `Files:\n- out.csv (csv, 8 bytes, ${first}): the whole text:\na,b\n1,2\n\n- plot.png: [not_produced] not produced`,
     );
+  });
+
+  test("say which turn of the session they come from, though the request brought the last one alone", async () => {
+    const { generate } = scripted(saying("Hi"), calling(["svc_execute_python", { code: "1" }]), saying("ok"));
+    const python = fakePython({ files: [textFile("a.txt", "1")] });
+    const loop = testLoop({ generate, toolsets: [pythonToolset(python, CONFINED)], ...testStores() });
+    await loop.answer(asking({ sessionId: "s" }, { prompt: { messages: [user("One")] } }));
+    const events = await loop.answer(
+      asking({ sessionId: "s", ...PYTHON }, { prompt: { messages: [user("Two")] } }),
+    );
+    const [file] = events.flatMap((event) => (event.type === "file_produced" ? [event.file] : []));
+    expect(file?.source).toEqual({ tool: "svc_execute_python", round: 1, turn: 1 });
   });
 
   test("a long text is shown by its beginning", async () => {
