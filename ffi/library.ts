@@ -49,3 +49,23 @@ export function openGrammar(dir: string): GrammarNative {
   checkAbi("libsvc_grammar.so", nativeText(native.svc_grammar_abi_hash()), GRAMMAR_ABI_HASH, "grammar");
   return native;
 }
+
+/** linux/landlock.h: asking for no rules with this flag gives the version. The number is the same on all architectures. */
+const SYS_LANDLOCK_CREATE_RULESET = 444;
+const LANDLOCK_CREATE_RULESET_VERSION = 1;
+
+/** Version of the kernel's Landlock; undefined where it has none or is switched off. */
+export function landlockAbi(): number | undefined {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const { symbols } = dlopen("libc.so.6", {
+      syscall: { args: ["i64", "ptr", "u64", "u32"], returns: "i64" },
+    });
+    const abi = Number(
+      symbols.syscall(SYS_LANDLOCK_CREATE_RULESET, null, 0, LANDLOCK_CREATE_RULESET_VERSION),
+    );
+    return abi > 0 ? abi : undefined;
+  } catch {
+    return undefined; // another C library: nothing that depends on it is offered there
+  }
+}

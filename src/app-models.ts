@@ -6,6 +6,7 @@ import { modelName } from "./config/model-name.ts";
 import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { freeMemory } from "./core/free-memory.ts";
+import type { EngineMeter } from "./core/telemetry.ts";
 import { formatRepo, parseHubId } from "./core/hub-id.ts";
 import { EngineClient } from "./engine/client.ts";
 import { type OpenLink, spawnEngine } from "./engine/host.ts";
@@ -103,14 +104,15 @@ async function engineOptions(
   };
 }
 
-/** The configured models, none of them loaded yet. */
-export function createModels(options: ModelOptions): Models {
+/** The configured models, none of them loaded yet. `newMeter` makes what takes a model's numbers. */
+export function createModels(options: ModelOptions, newMeter?: () => EngineMeter): Models {
   const { settings, log } = options;
   const { queue_max: queueMax, idle_timeout: idleSecs, max_loaded_models: max } = settings.server;
   const places = new Places(max);
   const served = settings.models.map((model): ServedModel => {
     const say = (line: string): void => log(`${modelName(model)}: ${line}`);
     const openLink: OpenLink = (handlers) => spawnEngine(handlers, processEnvironment());
+    const meter = newMeter?.(); // one for all the engines that the model will have
     const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
     return {
       id: modelName(model),
@@ -118,7 +120,14 @@ export function createModels(options: ModelOptions): Models {
       model: new ManagedModel({
         prepare: (signal) => engineOptions(model, options, signal),
         checkMemory: (engine) => checkMemory(engine, freeMemory()),
-        startEngine: (engine) => new EngineClient({ options: engine, openLink, queueMax, log: say }),
+        startEngine: (engine) =>
+          new EngineClient({
+            options: engine,
+            openLink,
+            queueMax,
+            log: say,
+            ...(meter === undefined ? {} : { meter }),
+          }),
         places,
         queueMax: settings.runtime.max_seqs + queueMax, // once it is loaded, so many have a place
         ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),

@@ -10,14 +10,17 @@ import type { McpConfig } from "./core/mcp-config.ts";
 import type { Generate } from "./core/run.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
-import type { Models } from "./engine/models.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
 import { openStores } from "./app-stores.ts";
-import { toErrorData } from "./http/errors.ts";
+import { newSystem } from "./app-system.ts";
+import type { Models } from "./engine/models.ts";
+import { accessLine, inBatches } from "./http/access-log.ts";
 import type { HttpDeps } from "./http/deps.ts";
+import { toErrorData } from "./http/errors.ts";
 import { createMcp } from "./http/mcp/server.ts";
 import { createHttp, type Handler, listen, type Listening } from "./http/server.ts";
 import type { McpServers } from "./mcp/servers.ts";
+import { Metrics } from "./metrics/metrics.ts";
 import { publicFetch } from "./net/public-fetch.ts";
 import { BackgroundResponses } from "./responses/background.ts";
 import { ResponseStore } from "./responses/store.ts";
@@ -28,6 +31,21 @@ export interface AppOptions extends ModelOptions {
   readonly keepAliveMs?: number;
   /** Servers whose tools models may call. */
   readonly mcp?: McpConfig;
+}
+
+/** What is told about each request, besides metrics. */
+function observers({ settings, log }: AppOptions): Pick<HttpDeps, "accessLog" | "requestIdHeader"> {
+  const { server } = settings;
+  const requestIdHeader = !server.disable_request_id_header;
+  if (server.disable_access_log) return { requestIdHeader };
+  const write = inBatches(log);
+  return {
+    requestIdHeader,
+    accessLog: (request) => {
+      if (request.housekeeping && !server.access_log_health) return;
+      write(accessLine(request, server.access_log_format, new Date()));
+    },
+  };
 }
 
 /** A server that answers. */
@@ -58,8 +76,9 @@ export async function startServer(options: AppOptions): Promise<RunningServer> {
 
 function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOptions): RunningServer {
   const { settings, log, keepAliveMs } = options;
+  const metrics = settings.server.disable_metrics ? undefined : new Metrics();
   let draining = false;
-  const models = createModels(options);
+  const models = createModels(options, metrics && (() => metrics.newEngine()));
   const generate: Generate = (request, signal) => models.generate(request, signal);
   const stores = openStores(options);
   const { state, files, sessions, skills } = stores;
@@ -92,6 +111,10 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     draining: () => draining,
     log,
     ...(toolCounts === undefined ? {} : { toolCounts }),
+    system: newSystem(options, models, () => server.port),
+    ...observers(options),
+    ...(metrics === undefined ? {} : { metrics }),
+    ...(settings.server.api_keys === undefined ? {} : { apiKeys: settings.server.api_keys }),
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.

@@ -4,9 +4,11 @@ import { isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
 import { type AppOptions, type RunningServer, startServer } from "./app.ts";
 import { createModels, modelFile } from "./app-models.ts";
+import { runDoctor } from "./app-system.ts";
 import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
 import { cacheTable, deletedText } from "./cli/cache-table.ts";
+import { doctorTable } from "./cli/doctor-table.ts";
 import { progressBar } from "./cli/progress-bar.ts";
 import { readSecret } from "./cli/read-secret.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
@@ -17,6 +19,7 @@ import type { Settings } from "./config/settings.ts";
 import { unreachable } from "./core/assert.ts";
 import { StartError } from "./core/start-error.ts";
 import { parseHubId } from "./core/hub-id.ts";
+import { TIMER_MS_MAX } from "./core/limits.ts";
 import { deleteCached, listCache } from "./hub/cache.ts";
 import { type HubPlace, hubPlace } from "./hub/place.ts";
 import { storeToken } from "./hub/token.ts";
@@ -31,14 +34,22 @@ function cacheDir(): string {
   return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "svc");
 }
 
+/** Spec: Events. Undefined when it is not set, NaN when it is no number of milliseconds that a timer can take. */
+function keepAliveInterval(): number | undefined {
+  const text = process.env["KEEP_ALIVE_INTERVAL"];
+  if (text === undefined || text === "") return undefined;
+  const ms = Number(text);
+  return Number.isInteger(ms) && ms > 0 && ms <= TIMER_MS_MAX ? ms : NaN;
+}
+
 function appOptions({ settings, mcp }: Loaded, isServer = false): AppOptions {
-  const keepAlive = Number(process.env["KEEP_ALIVE_INTERVAL"]);
+  const keepAliveMs = keepAliveInterval();
   return {
     settings,
     ...(mcp === undefined ? {} : { mcp }),
     cacheDir: cacheDir(),
     verbosity: 0,
-    ...(keepAlive > 0 ? { keepAliveMs: keepAlive } : {}),
+    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     log: complain,
     // A server's lines go to a log; a person who waits in front of a terminal sees a bar.
     ...(process.stderr.isTTY && !isServer ? { progress: progressBar } : {}),
@@ -61,6 +72,10 @@ function untilSignal(): Promise<void> {
 
 /** Serves until a signal comes. What keeps it from starting and models that don't load end it with one clear line. */
 async function serve(loaded: Loaded): Promise<number> {
+  if (Number.isNaN(keepAliveInterval())) {
+    complain(`svc: KEEP_ALIVE_INTERVAL must be a whole number of milliseconds from 1 to ${TIMER_MS_MAX}.`);
+    return EXIT.usage;
+  }
   let server: RunningServer;
   try {
     server = await startServer(appOptions(loaded, true));
@@ -204,6 +219,12 @@ async function execute(invocation: Invocation): Promise<number> {
       return withSettings(invocation, undefined, (loaded) => {
         process.stdout.write(showSettings(loaded));
         return EXIT.ok;
+      });
+    case "doctor":
+      return withSettings(invocation, undefined, async (loaded) => {
+        const report = await runDoctor(appOptions(loaded));
+        console.log(invocation.json ? JSON.stringify(report, null, 2) : doctorTable(report));
+        return report.ok ? EXIT.ok : EXIT.failure;
       });
     case "pull":
       return withSettings(invocation, undefined, pull);

@@ -51,12 +51,14 @@ const RULES: readonly Rule[] = [
   { from: "src/hub/", may: ["src/core/"] },
   { from: "src/http/", may: ["src/core/", "src/dialects/"], types: ["src/responses/"] },
   { from: "src/cli/", may: ["src/core/", "src/config/", "src/hub/"] },
+  { from: "src/metrics/", may: ["src/core/"] },
+  { from: "src/system/", may: ["src/core/"] },
   {
     from: "src/app.ts",
-    may: ["config", "agent", "engine", "http", "net", "responses"]
+    may: ["config", "agent", "engine", "http", "metrics", "net", "responses"]
       .map((folder) => `src/${folder}/`)
       .concat("src/core/", "src/tools.ts")
-      .concat(["agent", "mcp", "models", "stores"].map((part) => `src/app-${part}.ts`)),
+      .concat(["agent", "mcp", "models", "stores", "system"].map((part) => `src/app-${part}.ts`)),
     types: ["src/mcp/servers.ts"],
   },
   {
@@ -74,6 +76,11 @@ const RULES: readonly Rule[] = [
   { from: "src/app-mcp.ts", may: ["src/core/", "src/config/", "src/mcp/"] },
   { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
   {
+    from: "src/app-system.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/system/"],
+    types: ["src/http/", "src/app-models.ts"],
+  },
+  {
     from: "src/app-stores.ts",
     may: ["src/core/", "src/config/", "src/files/", "src/sessions/", "src/skills/", "src/state/"],
   },
@@ -88,6 +95,7 @@ const RULES: readonly Rule[] = [
       "src/hub/",
       "src/app.ts",
       "src/app-models.ts",
+      "src/app-system.ts",
       "src/worker/main.ts",
     ],
   },
@@ -131,6 +139,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],
+  "prom-client": ["src/metrics/"],
   "@huggingface/hub": ["src/hub/"],
   "cli-progress": ["src/cli/"],
 };
@@ -280,6 +289,7 @@ describe("a violation is found", () => {
     ["src/config/x.ts", 'import { listFiles } from "@huggingface/hub";'],
     ["src/http/x.ts", 'import { dlopen } from "bun:ffi";'],
     ["src/engine/x.ts", 'import { Elysia } from "elysia";'],
+    ["src/http/x.ts", 'import { Counter } from "prom-client";'],
     ["src/core/x.ts", 'import lodash from "lodash";'],
     ["ffi/x.ts", 'import { Engine } from "../src/worker/engine.ts";'],
     ["ffi/x.ts", 'import { planLength } from "../src/worker/backend.ts";'],

@@ -31,6 +31,7 @@ export type Invocation =
   | ({ readonly command: "from-config"; readonly input?: string } & SettingsArgs)
   | ({ readonly command: "config-check" } & SettingsArgs)
   | ({ readonly command: "config-show" } & SettingsArgs)
+  | ({ readonly command: "doctor"; readonly json: boolean } & SettingsArgs)
   /** Flags hold the model too. */
   | ({ readonly command: "pull" } & SettingsArgs)
   | ({ readonly command: "cache-list" } & SettingsArgs)
@@ -112,6 +113,15 @@ function addCommands(program: Command, choose: (invocation: Invocation) => void)
       ...(input === undefined ? {} : { input }),
       flags: flagsOf(from),
     }),
+  );
+
+  const doctor = program
+    .command("doctor")
+    .description("Look for trouble: processor, memory, disk, models, port.")
+    .argument("[config]", fileText);
+  doctor.option("--json", "print the report as JSON", false);
+  withSettings(doctor).action((file: string | undefined, { json }: { json: boolean }) =>
+    choose({ command: "doctor", ...configFile(file), json, flags: flagsOf(doctor) }),
   );
 
   const config = program.command("config").description("Look at a configuration without starting anything.");

@@ -36,7 +36,7 @@ export interface Facts {
   /** The value may hold a secret: it is never printed. */
   readonly isSecret?: true;
   /** Stands in the example file where there is no default. */
-  readonly example?: string | number | boolean;
+  readonly example?: string | number | boolean | readonly string[];
   /** A list of tables is a section with rows of its own, not one value. */
   readonly isTables?: true;
   /** `later`: no behaviour in this version. `never`: llama.cpp cannot do it. Absent: works. */
@@ -56,6 +56,10 @@ interface NumberFacts extends Facts {
 
 interface TextFacts extends Facts {
   readonly default?: string;
+}
+
+interface ListFacts extends Facts {
+  readonly minItems?: number;
 }
 
 /** A whole number; bounds are inclusive. */
@@ -104,8 +108,9 @@ export function choice<const T extends readonly string[]>(
 }
 
 /** A list; in the environment and on the command line its items are separated by commas. */
-export function list<T extends TSchema>(item: T, description: string, facts: Facts = {}): TArray<T> {
-  return Type.Array(item, { description, facts });
+export function list<T extends TSchema>(item: T, description: string, options: ListFacts = {}): TArray<T> {
+  const { minItems, ...facts } = options;
+  return Type.Array(item, { description, facts, ...(minItems === undefined ? {} : { minItems }) });
 }
 
 /** A row that may stay unset, having no default. */

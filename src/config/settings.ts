@@ -66,11 +66,11 @@ const Server = section("Where the server listens and how it treats requests.", {
     minimum: 1,
     maximum: 86_400,
   }),
-  disable_access_log: later(toggle("Write no access log.")),
-  access_log_format: later(choice(["text", "json"], "Form of the access log.", { default: "text" })),
-  access_log_health: later(toggle("Log health checks too.")),
-  disable_request_id_header: later(toggle("Do not send x-request-id back.")),
-  disable_metrics: later(toggle("Serve no metrics.")),
+  disable_access_log: toggle("Write no access log."),
+  access_log_format: choice(["text", "json"], "Form of the access log.", { default: "text" }),
+  access_log_health: toggle("Log requests for health, metrics and documentation too."),
+  disable_request_id_header: toggle("Do not send x-request-id back."),
+  disable_metrics: toggle("Serve no metrics."),
   idle_timeout: optional(
     integer("Seconds without a request after which a model is unloaded; the next request loads it again.", {
       minimum: 1,
@@ -84,7 +84,13 @@ const Server = section("Where the server listens and how it treats requests.", {
       example: 2,
     }),
   ),
-  api_keys: later(optional(list(Type.String(), "Keys that clients must send."))),
+  api_keys: optional(
+    list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
+      isSecret: true,
+      minItems: 1,
+      example: ["a-long-random-word"],
+    }),
+  ),
 });
 
 const Runtime = section("How models are run.", {

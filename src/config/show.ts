@@ -31,7 +31,8 @@ export function tomlValue(value: unknown): string {
 
 /** A secret is told by where it comes from alone: `literal:…`. */
 function visible(row: Row, value: unknown): unknown {
-  return row.isSecret && typeof value === "string" ? value.replace(/^literal:.*$/s, "literal:…") : value;
+  if (!row.isSecret) return value;
+  return typeof value === "string" ? value.replace(/^literal:.*$/s, "literal:…") : "(not shown)";
 }
 
 function sectionLines(

@@ -11,7 +11,7 @@ import { Settings } from "./settings.ts";
 
 type RowType = "text" | "integer" | "number" | "boolean" | "choice" | "list";
 
-/** A default or an example; no list has one. */
+/** A default; no list has one. */
 type Scalar = string | number | boolean;
 
 /** A leaf of the settings table. */
@@ -27,7 +27,7 @@ export interface Row {
   /** Undefined where the setting has none. */
   readonly defaultValue: Scalar | undefined;
   /** What the example file shows: the default where there is one. */
-  readonly example: Scalar | undefined;
+  readonly example: Scalar | readonly string[] | undefined;
   /** The words of a `choice`; empty for other types. */
   readonly values: readonly string[];
   /** Those of `values` that have no behaviour in this version. */

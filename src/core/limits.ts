@@ -4,6 +4,10 @@
 export const REQUEST_BODY_BYTES_MAX = 50 * 1024 * 1024;
 /** Time between SSE keep-alive comments, milliseconds. Spec: Events (KEEP_ALIVE_INTERVAL). */
 export const KEEP_ALIVE_MS = 10_000;
+/** Longest time that a timer can wait, milliseconds: beyond 31 bits it fires at once. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
+/** Time that a command which is only tried gets, milliseconds. */
+export const PROBE_MS = 2_000;
 /** Stop strings a request may name. The base dialect allows 4; tools send more. */
 export const STOP_STRINGS_MAX = 64;
 /** Characters of one stop string. */

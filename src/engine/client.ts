@@ -5,6 +5,8 @@ import { ServiceError, type ErrorData } from "../core/error.ts";
 import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { EngineHost } from "../core/system.ts";
+import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
 import type { EngineInfo, EngineOptions, FromEngine, RunId } from "./protocol.ts";
 
@@ -17,6 +19,8 @@ export interface EngineClientDeps {
   /** Runs that may wait for a sequence, beyond those being computed. */
   readonly queueMax: number;
   readonly log: (line: string) => void;
+  /** Takes the engine's numbers. */
+  readonly meter?: EngineMeter;
 }
 
 const ENGINE_DIED: ErrorData = {
@@ -36,6 +40,8 @@ const HEALTHY_MS = 60_000;
 export class EngineClient {
   state: EngineState = "loading";
   info: EngineInfo | undefined;
+  /** What the engine found on the machine; it stays true when the process has gone. */
+  host: EngineHost | undefined;
   private readonly deps: EngineClientDeps;
   private link: EngineLink | undefined;
   private readonly runs = new Map<RunId, EventQueue<RunEvent>>();
@@ -177,6 +183,7 @@ export class EngineClient {
         break;
       case "ready":
         this.info = message.info;
+        this.host = message.host;
         this.state = "ready";
         this.lastError = undefined;
         this.settled.resolve();
@@ -196,6 +203,9 @@ export class EngineClient {
       case "embed_failed":
         this.embeddings.get(message.id)?.reject(ServiceError.fromData(message.error));
         break;
+      case "stats":
+        this.deps.meter?.report(message.stats);
+        break;
       case "events":
         message.events.forEach((event, i) => this.deliver(message.runs[i] ?? 0, event));
         break;
@@ -213,6 +223,7 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
+    this.deps.meter?.ended(this.state !== "stopped");
     const wasReady = this.state === "ready";
     const error = this.state === "stopped" ? STOPPED : ENGINE_DIED;
     for (const [id] of this.runs) this.deliver(id, { type: "error", error });

@@ -6,6 +6,7 @@ import { ServiceError } from "../core/error.ts";
 import { FAILED_LOAD_MS } from "../core/limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { EngineHost } from "../core/system.ts";
 import type { EngineClient } from "./client.ts";
 import type { Holder, Places } from "./places.ts";
 import type { EngineInfo, EngineOptions } from "./protocol.ts";
@@ -40,6 +41,8 @@ type State =
 
 export class ManagedModel implements Holder {
   usedAt = 0;
+  /** What its engine found on the machine, once there was one. */
+  host: EngineHost | undefined;
   private readonly deps: ManagedModelDeps;
   private state: State = { type: "unloaded" };
   private engine: EngineClient | undefined; // also while it is starting or ending
@@ -71,6 +74,11 @@ export class ManagedModel implements Holder {
   /** Whether the last try to load it has failed. */
   get hasFailed(): boolean {
     return this.failure !== undefined;
+  }
+
+  /** What the loaded model turned out to be; undefined while there is none. */
+  get info(): EngineInfo | undefined {
+    return this.engine?.info;
   }
 
   get isBusy(): boolean {
@@ -258,6 +266,7 @@ export class ManagedModel implements Holder {
   /** Whoever waits has its lease before anybody can ask the model to leave again. */
   private becomeLoaded(engine: EngineClient): void {
     this.state = { type: "loaded", engine };
+    this.host = engine.host;
     this.usedAt = performance.now();
     for (const { isCommand, loaded } of this.takeWaiters()) {
       loaded.resolve(isCommand ? engine : this.lease(engine));

@@ -2,6 +2,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import type { ModelControl, ModelInfo, ModelState } from "../core/model-info.ts";
+import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { ManagedModel } from "./managed-model.ts";
 import type { Places } from "./places.ts";
@@ -49,6 +50,27 @@ export class Models implements ModelControl {
       status: model.status,
       ...(root === undefined ? {} : { root }),
     }));
+  }
+
+  /** What the engines know of their models, in the order of `list`. */
+  describe(): readonly SystemModel[] {
+    return this.list().map(({ id, status }) => {
+      const info = this.models.find((model) => model.id === id)?.model.info;
+      return {
+        id,
+        status,
+        architecture: info?.architecture ?? null,
+        size_bytes: info?.sizeBytes ?? null,
+        context_tokens: info?.contextTokens ?? null,
+        kv_cells: info?.cells ?? null,
+        threads: info?.threads ?? null,
+      };
+    });
+  }
+
+  /** What an engine found on the machine; undefined until one has started. */
+  host(): EngineHost | undefined {
+    return this.models.find(({ model }) => model.host !== undefined)?.model.host;
   }
 
   /** The model of that name. Throws ServiceError(model_not_found), naming those there are. */

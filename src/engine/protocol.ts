@@ -4,6 +4,8 @@
 import type { CacheRequest } from "../core/cache-size.ts";
 import type { ErrorData } from "../core/error.ts";
 import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
+import type { EngineHost } from "../core/system.ts";
+import type { EngineStats } from "../core/telemetry.ts";
 
 /** Number of a run on one link; never reused while the link lives. */
 export type RunId = number;
@@ -57,7 +59,7 @@ export type ToEngine =
 
 export type FromEngine =
   | { readonly type: "loading"; readonly permille: number }
-  | { readonly type: "ready"; readonly info: EngineInfo }
+  | { readonly type: "ready"; readonly info: EngineInfo; readonly host: EngineHost }
   | { readonly type: "failed"; readonly error: ErrorData }
   /** Vectors as base64 of little-endian f32: JSON digits would be three times as long. */
   | {
@@ -66,6 +68,8 @@ export type FromEngine =
       readonly vectors: readonly string[];
       readonly promptTokens: number;
     }
+  /** A few times a second while there is work, and once when it is done. */
+  | { readonly type: "stats"; readonly stats: EngineStats }
   | { readonly type: "embed_failed"; readonly id: RunId; readonly error: ErrorData }
   /** events[i] belongs to runs[i]; in order for each run. */
   | { readonly type: "events"; readonly runs: readonly RunId[]; readonly events: readonly RunEvent[] };

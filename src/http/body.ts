@@ -3,6 +3,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
+import { observed } from "./observe.ts";
 
 /** `application/json`, `application/vnd.x+json`, with or without parameters. */
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
@@ -15,8 +16,11 @@ export async function readJsonObject(
   request: Request,
   bytesMax: number = REQUEST_BODY_BYTES_MAX,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const json = await readJson(request, bytesMax);
-  if (isObject(json)) return json;
+  const { json, bytes } = await readParsed(request, bytesMax);
+  if (isObject(json)) {
+    observed()?.bodyRead(bytes, json);
+    return json;
+  }
   throw new ServiceError("invalid_request", "the request body must be a JSON object");
 }
 
@@ -25,8 +29,17 @@ export async function readJson(
   request: Request,
   bytesMax: number = REQUEST_BODY_BYTES_MAX,
 ): Promise<unknown> {
+  return (await readParsed(request, bytesMax)).json;
+}
+
+async function readParsed(
+  request: Request,
+  bytesMax: number,
+): Promise<{ readonly json: unknown; readonly bytes: number }> {
   checkContentType(request.headers);
-  return parseJson(await readBytes(request, bytesMax));
+  const bytes = await readBytes(request, bytesMax);
+  observed()?.bodyRead(bytes.byteLength);
+  return { json: parseJson(bytes), bytes: bytes.byteLength };
 }
 
 /** A body without a declared type is taken as JSON: small clients leave the header out. */

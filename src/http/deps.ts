@@ -8,7 +8,15 @@ import type { Sessions } from "../core/sessions.ts";
 import type { Skills } from "../core/skills.ts";
 import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
+import type { DoctorReport, SystemInfo } from "../core/system.ts";
+import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { LogLine } from "./errors.ts";
+
+/** Looks at the machine. */
+export interface System {
+  info(): Promise<SystemInfo>;
+  doctor(): Promise<DoctorReport>;
+}
 
 export interface HttpDeps {
   /** Starts a run on the model that the request names. */
@@ -39,4 +47,13 @@ export interface HttpDeps {
   readonly keepAliveMs?: number;
   /** True once the server stops: running answers finish, new ones are refused. */
   readonly draining?: () => boolean;
+  readonly system: System;
+  /** Absent: switched off. */
+  readonly metrics?: HttpMetrics;
+  /** Takes each answered request. Absent: switched off. */
+  readonly accessLog?: (request: ObservedRequest) => void;
+  /** Whether answers carry x-request-id. Default: true. */
+  readonly requestIdHeader?: boolean;
+  /** Keys of which a client must send one. Absent: nobody needs one. */
+  readonly apiKeys?: readonly string[];
 }

@@ -2,6 +2,8 @@
 // with their stack and reach the client as `internal_error` without detail.
 
 import { ERROR_TABLE, type ErrorData, ServiceError } from "../core/error.ts";
+import { observed } from "./observe.ts";
+import type { RouteTable } from "./route-table.ts";
 
 /** Takes one line of log output. */
 export type LogLine = (line: string) => void;
@@ -37,57 +39,22 @@ export function errorResponse(
   path = "",
 ): Response {
   const [status] = ERROR_TABLE[error.code];
+  const seen = observed();
+  if (seen !== undefined) seen.error = error.code;
   const mayRetry = status === 429 || status === 503;
   const retryAfterSecs = error.retryAfterSecs ?? (mayRetry ? RETRY_AFTER_SECS : undefined);
   const retry = retryAfterSecs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSecs)) };
+  const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
   const typed = TYPED_ERRORS.test(path) ? { type: "error" } : {};
   const body = { ...typed, ...error.toBody() };
-  return Response.json(body, { status, headers: { ...retry, ...headers } });
-}
-
-/** Which methods each route pattern answers to; built once all routes are known. */
-export interface RouteTable {
-  /** Methods of a path, sorted; empty for an unknown one. */
-  methodsOf(path: string): readonly string[];
-}
-
-interface Route {
-  readonly method: string;
-  readonly path: string;
-}
-
-/** Reads the methods by path from the registered routes. Preflights and catch-alls do not make a path known. */
-export function routeTable(routes: readonly Route[]): RouteTable {
-  const methods = new Map<string, Set<string>>();
-  for (const { method, path } of routes) {
-    if (method === "OPTIONS" || path.includes("*")) continue;
-    const known = methods.get(path) ?? new Set();
-    known.add(method);
-    if (method === "GET") known.add("HEAD");
-    methods.set(path, known);
-  }
-  const patterns = [...methods].map(([path, known]) => ({
-    segments: path.split("/"),
-    known: [...known].sort(),
-  }));
-  return {
-    methodsOf(path) {
-      const segments = (path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path).split("/");
-      return patterns.find((pattern) => matches(pattern.segments, segments))?.known ?? [];
-    },
-  };
-}
-
-function matches(pattern: readonly string[], segments: readonly string[]): boolean {
-  if (pattern.length !== segments.length) return false;
-  return pattern.every((part, index) => part.startsWith(":") || part === segments[index]);
+  return Response.json(body, { status, headers: { ...retry, ...challenge, ...headers } });
 }
 
 /** 405 with Allow for a known path, 404 for any other. */
 export function unroutedResponse(request: Request, table: RouteTable): Response {
   const { pathname } = new URL(request.url);
-  const allowed = table.methodsOf(pathname).join(", ");
-  if (allowed === "") {
+  const allowed = table.match(pathname)?.methods.join(", ");
+  if (allowed === undefined) {
     return errorResponse(
       new ServiceError(
         "route_not_found",

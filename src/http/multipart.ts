@@ -11,6 +11,7 @@ import {
   REQUEST_BODY_BYTES_MAX,
 } from "../core/limits.ts";
 import { bodyTooLarge } from "./body.ts";
+import { observed } from "./observe.ts";
 
 /** A part with a file name, or with a type that only files have. */
 export interface FormFile {
@@ -100,6 +101,7 @@ class FormReader implements Form {
       await this.write(chunk);
       if (this.problem !== undefined) throw this.problem; // leaving the loop cancels the body
     }
+    observed()?.bodyRead(bytes);
     this.parser.end();
     await this.done.promise;
     if (this.problem !== undefined) throw this.problem;

@@ -81,14 +81,23 @@ export class ApiComponents {
     };
   }
 
+  /** Responses of a route that answers with plain text. */
+  textAnswer(description: string) {
+    return {
+      200: { description, content: { "text/plain": { schema: { type: "string" as const } } } },
+      default: this.error(),
+    };
+  }
+
   private shape(schema: TSchema): object {
     if (KindGuard.IsArray(schema)) return { type: "array", items: this.ref(schema.items) };
     return KindGuard.IsUnion(schema) ? { anyOf: schema.anyOf.map((one) => this.ref(one)) } : this.ref(schema);
   }
 
-  private error() {
+  /** An error answer. */
+  error(description = "Any other error.") {
     return {
-      description: "An error.",
+      description,
       content: { "application/json": { schema: this.ref(ErrorResponse) } },
     };
   }
@@ -123,7 +132,15 @@ export function openapiHook(components: ApiComponents, docsPath: string) {
           "A local AI-model server: chat, completions, responses, messages, embeddings, images, speech.",
       },
       servers: [{ url: "/" }],
-      components: { schemas: components.schemas },
+      // Without a key wherever the server demands none.
+      security: [{}, { bearer: [] }, { key: [] }],
+      components: {
+        schemas: components.schemas,
+        securitySchemes: {
+          bearer: { type: "http", scheme: "bearer" },
+          key: { type: "apiKey", in: "header", name: "x-api-key" },
+        },
+      },
     },
   });
 }

@@ -8,6 +8,7 @@ import type { RunEvent } from "../core/run.ts";
 import type { StreamEncoder } from "../dialects/shared/frame.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type LogLine, toErrorData } from "./errors.ts";
+import { observed } from "./observe.ts";
 import type { FrameSource } from "./sse.ts";
 
 /** Suggested pause before asking a stopping server's successor, seconds. */
@@ -109,6 +110,7 @@ export function framesOf<E extends AnswerEvent>(
   log: LogLine,
 ): FrameSource {
   const { events, abort } = started;
+  const seen = observed();
   let ended = false;
   const nextEvent = async (): Promise<E | RunEvent | undefined> => {
     try {
@@ -125,6 +127,7 @@ export function framesOf<E extends AnswerEvent>(
       while (!ended) {
         const event = await nextEvent();
         ended = event === undefined || event.type === "finish" || event.type === "error";
+        if (event !== undefined) seen?.streamedEvent(event);
         const frame = event === undefined ? "" : encoder.encode(event);
         if (frame !== "") return frame;
       }

@@ -2,14 +2,19 @@
 // not apply it to what was registered before, then what every answer carries, then the routes.
 
 import { type AnyElysia, Elysia } from "elysia";
+import { ServiceError } from "../core/error.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
 import type { HttpDeps } from "./deps.ts";
 import { DOCS_PATH, docsRoutes } from "./docs.ts";
-import { errorResponse, type RouteTable, routeTable, toServiceError, unroutedResponse } from "./errors.ts";
+import { errorResponse, toServiceError, unroutedResponse } from "./errors.ts";
+import { apiKeyCheck } from "./hooks/api-keys.ts";
 import { corsHook } from "./hooks/cors.ts";
-import { REQUEST_ID_HEADER, requestId } from "./hooks/request-id.ts";
+import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
+import { observed, observing } from "./observe.ts";
+import { completeDetails } from "./openapi-routes.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
 import { approvalRoutes } from "./routes/approvals.ts";
+import { type RouteTable, routeTable } from "./route-table.ts";
 import { chatRoutes } from "./routes/chat.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
@@ -18,8 +23,10 @@ import { healthRoutes } from "./routes/health.ts";
 import { skillRoutes } from "./routes/skills.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { messagesRoutes } from "./routes/messages.ts";
+import { metricsRoutes } from "./routes/metrics.ts";
 import { modelRoutes } from "./routes/models.ts";
 import { responseRoutes } from "./routes/responses.ts";
+import { systemRoutes } from "./routes/system.ts";
 
 /**
  * Bun's own limit, bytes. Above it Bun answers 413 with an empty body, so it lies far above ours, which answers with
@@ -30,20 +37,33 @@ const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 /** The application: `app.handle(request)` answers in process, `listen` puts it on a port. */
 export function createHttp(deps: HttpDeps): AnyElysia {
   const components = new ApiComponents();
-  let table: RouteTable | undefined; // made at the first miss, when all routes are known
+  let table: RouteTable | undefined; // made at the end, when all routes are known
+  const checkKey = deps.apiKeys === undefined ? undefined : apiKeyCheck(deps.apiKeys);
+  const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
-  const app = new Elysia({ handler: { standardHostname: false } })
-    .onError(({ code, error, request, set }) => {
-      if (code === "NOT_FOUND") return unroutedResponse(request, (table ??= routeTable(app.routes)));
-      const id = String(set.headers[REQUEST_ID_HEADER]);
-      const serviceError = toServiceError(error, (line) => deps.log(`${id} ${line}`));
-      return errorResponse(serviceError, {}, new URL(request.url).pathname);
+  const app: AnyElysia = new Elysia({ handler: { standardHostname: false } })
+    .wrap(observing({ routes, models: deps.models, metrics: deps.metrics, accessLog: deps.accessLog }))
+    .onError(({ code, error, request }) => {
+      if (code === "NOT_FOUND") return unroutedResponse(request, routes());
+      const seen = observed();
+      return errorResponse(
+        toServiceError(error, (line) => deps.log(`${seen?.id} ${line}`)),
+        {},
+        seen?.path,
+      );
     })
-    .onRequest(({ request, set }) => {
-      set.headers[REQUEST_ID_HEADER] = requestId(request);
+    .onRequest(({ set }) => {
+      const id = observed()?.id;
+      if (id !== undefined && deps.requestIdHeader !== false) set.headers[REQUEST_ID_HEADER] = id;
     })
     .use(corsHook())
+    .onRequest(({ request }) => {
+      const path = observed()?.path ?? "";
+      checkKey?.(request, path);
+      checkPath(path);
+    })
     .use(healthRoutes(components))
+    .use(metricsRoutes(deps, components))
     .use(modelRoutes(deps, components))
     .use(chatRoutes(deps, components))
     .use(approvalRoutes(deps, components))
@@ -55,9 +75,21 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(containerRoutes(deps, components))
     .use(sessionRoutes(deps, components))
     .use(skillRoutes(deps, components))
+    .use(systemRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
+  completeDetails(app.routes, routes(), components);
   return app;
+}
+
+/** The framework decodes ids in paths and takes one that can't be decoded for a failure of ours. */
+function checkPath(path: string): void {
+  if (!path.includes("%")) return;
+  try {
+    decodeURIComponent(path);
+  } catch {
+    throw new ServiceError("invalid_request", "the path is not percent-encoded UTF-8");
+  }
 }
 
 export interface ListenOptions {

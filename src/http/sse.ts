@@ -1,6 +1,8 @@
 // Writes server-sent events: frames in, Response out. Pull-based, so a client that reads slowly slows its own run's
 // reading and nothing else, and at most one frame waits here. Knows no dialect and no engine.
 
+import { observed } from "./observe.ts";
+
 /** Where frames come from. `next` gives complete frames and undefined after the last; `close` ends it early. */
 export interface FrameSource {
   next(): Promise<string | undefined>;
@@ -23,17 +25,24 @@ const KEEP_ALIVE_FRAME = ": keep-alive\n\n";
 export function sseResponse(source: FrameSource, options: SseOptions): Response {
   const encoder = new TextEncoder();
   const keepAlive = new KeepAlive(options.keepAliveMs);
+  const seen = observed();
+  seen?.streamBegin();
   const keepAliveFrame = encoder.encode(KEEP_ALIVE_FRAME + (options.idleFrame ?? ""));
   let cancelled = false;
   const end = async () => {
     keepAlive.stop();
+    seen?.streamEnd(cancelled);
     await source.close();
+  };
+  const counted = (bytes: Uint8Array): Uint8Array => {
+    seen?.streamSent(bytes.byteLength);
+    return bytes;
   };
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       keepAlive.start(() => {
         // A client that does not read needs no sign of life, and must not make comments pile up.
-        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(keepAliveFrame.slice());
+        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(counted(keepAliveFrame.slice()));
       });
     },
     async pull(controller) {
@@ -42,7 +51,7 @@ export function sseResponse(source: FrameSource, options: SseOptions): Response 
         if (cancelled) return; // the controller may not be used any more
         if (frame !== undefined) {
           keepAlive.touch();
-          controller.enqueue(encoder.encode(frame));
+          controller.enqueue(counted(encoder.encode(frame)));
           return;
         }
       } catch (bug) {

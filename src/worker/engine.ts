@@ -2,8 +2,9 @@
 // step awaits, so between two steps every invariant holds.
 
 import { assert } from "../core/assert.ts";
-import { type ErrorData, ServiceError } from "../core/error.ts";
+import type { ErrorData } from "../core/error.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
+import type { EngineStats } from "../core/telemetry.ts";
 import type { RunId } from "../engine/protocol.ts";
 import { AnswerGuard, escapesOf } from "./answer-guard.ts";
 import { type Arrival, Arrivals, toErrorData } from "./arrivals.ts";
@@ -12,8 +13,9 @@ import type { Backend, RenderedPrompt } from "./backend.ts";
 import type { ConstraintBackend, Matcher } from "./constraint-backend.ts";
 import { TokenTexts } from "./detokenize.ts";
 import { KvCache } from "./kv.ts";
+import { StepMeter } from "./step-meter.ts";
 import { Logprobs } from "./logprobs.ts";
-import { type ChoiceOutput, type Emit, planLength, RunState } from "./run-state.ts";
+import { checkRequest, type ChoiceOutput, type Emit, planLength, RunState } from "./run-state.ts";
 import {
   type Candidate,
   measured,
@@ -76,6 +78,7 @@ export class Engine {
   private readonly kv: KvCache;
   private readonly arrivals: Arrivals;
   private readonly logprobs: Logprobs;
+  private readonly meter = new StepMeter();
   private waiting: EngineSequence[] = []; // first come first
   private running: EngineSequence[] = []; // in order of admission
   /** Tokens of a step: one compute batch, so that newcomers and aborts never wait for more; but every row has its turn. */
@@ -119,6 +122,18 @@ export class Engine {
   /** The cache, for tests and metrics. */
   get cache(): KvCache {
     return this.kv;
+  }
+
+  /** The numbers so far, but for those of the process and the embedder. */
+  stats(): Omit<EngineStats, "residentBytes" | "embedTokens"> {
+    return {
+      waiting: this.waiting.length + this.arrivals.count,
+      running: this.running.length,
+      cells: this.backend.cells,
+      cellsRunning: this.backend.cells - this.kv.availableCells,
+      cellsKept: this.kv.keptCells,
+      ...this.meter.counted(),
+    };
   }
 
   /** One step. `waitMs` is how long it may wait for a prompt to be rendered when there is nothing to compute. */
@@ -219,11 +234,13 @@ export class Engine {
       chunk: prefillChunk(this.cost, this.backend.ubatch, decoding, prefilling),
     });
     if (preempted.length > 0) this.preempt(preempted);
+    this.meter.preempted(preempted.length);
     for (const { sequence, shared } of admitted) {
       this.kv.admit(sequence, this.running, shared);
       this.waiting.splice(this.waiting.indexOf(sequence), 1);
       this.running.push(sequence);
       const { run, output } = sequence.owner;
+      if (sequence.generated === 0) this.meter.admitted(sequence.computed);
       if (output.index === 0 && sequence.generated === 0) run.cachedTokens = sequence.computed;
     }
     this.kv.makeRoom(rows.reduce((sum, { count }) => sum + count, 0));
@@ -270,12 +287,14 @@ export class Engine {
     if (outcome === "full") return this.makeRoom();
     if (outcome === "failed") return this.failAll(rows);
     this.scorePrompts(rows);
+    const continued = rows.filter(({ sequence }) => sequence.generated > 0 && sequence.gap === 1).length;
     for (const { sequence, count } of rows) this.kv.extend(sequence, count);
     const { drawn, batchRows, samplers, masks, tokens } = this.batch;
     drawn.forEach(({ owner }, i) => (masks[i] = owner.guard?.maskAddress() ?? 0n));
     if (drawn.length > 0) this.backend.sample(drawn.length, batchRows, samplers, masks, tokens);
     const nowMs = this.now();
     this.cost = measured(this.cost, nowMs - startMs, this.batch.count - prefillTokens, prefillTokens);
+    this.meter.stepped(nowMs - startMs, this.batch.count, this.batch.count - continued, drawn.length);
     drawn.forEach((sequence, i) => this.update(sequence, tokens[i] ?? -1, batchRows[i] ?? 0, nowMs));
   }
 
@@ -376,22 +395,6 @@ export class Engine {
     sequence.owner.guard?.free();
     this.running = this.running.filter((other) => other !== sequence);
     this.waiting = this.waiting.filter((other) => other !== sequence);
-  }
-}
-
-/** What only the engine can judge of a request. Throws ServiceError. */
-function checkRequest({ sampling, prompt, constraint }: RunRequest, vocabulary: number): void {
-  const alien = sampling.logitBias.find(({ token }) => token >= vocabulary);
-  if (alien !== undefined) {
-    const message = `logit_bias names token ${alien.token}, but the model's vocabulary has ${vocabulary} tokens.`;
-    throw new ServiceError("invalid_request", message, { param: "logit_bias" });
-  }
-  if (constraint === undefined || prompt.type !== "chat") return;
-  const { toolChoice } = prompt;
-  if (toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required)) {
-    const message =
-      "An answer cannot be a tool call and follow response_format or grammar: leave one of them out.";
-    throw new ServiceError("contradictory_fields", message, { param: "tool_choice" });
   }
 }
 

@@ -59,6 +59,11 @@ export class KvCache {
     return this.book.available;
   }
 
+  /** Cells of finished prefixes that no running sequence shares. */
+  get keptCells(): number {
+    return this.book.available - this.book.free;
+  }
+
   /** Slots that hold a finished prefix. */
   get keptCount(): number {
     return this.kept.length;

@@ -3,16 +3,21 @@
 
 import { randomBytes } from "node:crypto";
 import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
+import { describeHost } from "../../ffi/host.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
 import { openGrammar, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
 import { unreachable } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import type { RunEvent } from "../core/run.ts";
+import type { EngineHost } from "../core/system.ts";
 import type { EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
 import { Engine } from "./engine.ts";
+
+/** Numbers are told this long after the first work they do not contain, milliseconds. */
+const STATS_MS = 250;
 
 /** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
 const RENDER_WAIT_MS = 1;
@@ -27,6 +32,7 @@ function newSeed(): number {
 
 interface Loaded {
   readonly backend: LlamaBackend;
+  readonly host: EngineHost;
   /** Made at the first call: the library costs nothing to those who never constrain an answer. */
   readonly constraints: () => ConstraintBackend;
 }
@@ -46,7 +52,7 @@ async function load(options: EngineOptions): Promise<Loaded> {
     }
     return grammars;
   };
-  return { backend, constraints };
+  return { backend, host: describeHost(native), constraints };
 }
 
 function sendEmbedding({ id, result }: EmbedOutcome): void {
@@ -63,6 +69,8 @@ class EngineProcess {
   private wake: (() => void) | undefined;
   private runs: RunId[] = [];
   private events: RunEvent[] = [];
+  private embedTokens = 0;
+  private statsTimer: ReturnType<typeof setTimeout> | undefined;
 
   async run(): Promise<number> {
     process.on("message", (message: ToEngine) => this.receive(message));
@@ -73,6 +81,7 @@ class EngineProcess {
     while (!this.stopping) {
       const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
       this.flush();
+      this.statsTimer ??= setTimeout(() => this.sendStats(), STATS_MS); // an abort, too, brings us here
       const embedded = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
       if (outcome === "idle" && !embedded) await new Promise<void>((resolve) => (this.wake = resolve));
       else await new Promise((resolve) => setImmediate(resolve));
@@ -106,7 +115,7 @@ class EngineProcess {
 
   private async start(options: EngineOptions): Promise<void> {
     try {
-      const { backend, constraints } = await load(options);
+      const { backend, constraints, host } = await load(options);
       const emit = (run: RunId, event: RunEvent): void => {
         this.runs.push(run);
         this.events.push(event);
@@ -120,8 +129,15 @@ class EngineProcess {
         now: () => performance.now(),
         newSeed,
       });
-      this.embedder = new Embedder(() => backend.embedder(), sendEmbedding);
-      send({ type: "ready", info: backend.info });
+      this.embedder = new Embedder(
+        () => backend.embedder(),
+        (outcome) => {
+          if ("promptTokens" in outcome.result) this.embedTokens += outcome.result.promptTokens;
+          sendEmbedding(outcome);
+        },
+      );
+      send({ type: "ready", info: backend.info, host });
+      this.sendStats();
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const data =
@@ -135,6 +151,14 @@ class EngineProcess {
     send({ type: "events", runs: this.runs, events: this.events });
     this.runs = [];
     this.events = [];
+  }
+
+  private sendStats(): void {
+    this.statsTimer = undefined;
+    if (this.engine === undefined) return;
+    const residentBytes = process.memoryUsage.rss();
+    const { embedTokens } = this;
+    send({ type: "stats", stats: { ...this.engine.stats(), embedTokens, residentBytes } });
   }
 
   private stop(): void {

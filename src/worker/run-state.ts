@@ -213,6 +213,22 @@ export interface LengthPlan {
 /** At most this share of the context is kept free for the answer when a prompt is truncated. */
 const ANSWER_SHARE = 0.25;
 
+/** What only the engine can judge of a request. Throws ServiceError. */
+export function checkRequest({ sampling, prompt, constraint }: RunRequest, vocabulary: number): void {
+  const alien = sampling.logitBias.find(({ token }) => token >= vocabulary);
+  if (alien !== undefined) {
+    const message = `logit_bias names token ${alien.token}, but the model's vocabulary has ${vocabulary} tokens.`;
+    throw new ServiceError("invalid_request", message, { param: "logit_bias" });
+  }
+  if (constraint === undefined || prompt.type !== "chat") return;
+  const { toolChoice } = prompt;
+  if (toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required)) {
+    const message =
+      "An answer cannot be a tool call and follow response_format or grammar: leave one of them out.";
+    throw new ServiceError("contradictory_fields", message, { param: "tool_choice" });
+  }
+}
+
 /**
  * Fits a prompt of so many tokens into the context. Throws ServiceError(context_length_exceeded) when it does not fit
  * and must not be truncated, ServiceError(invalid_request) when there is nothing to continue.

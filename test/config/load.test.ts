@@ -350,3 +350,31 @@ describe("problems", () => {
     ]);
   });
 });
+
+describe("secrets", () => {
+  const SECRET = "a-key-nobody-should-see";
+
+  test("are not shown", () => {
+    const result = load(`[server]\napi_keys = ["${SECRET}"]`);
+    if (!result.ok) throw new Error(formatProblems(result.problems));
+    expect(result.settings.server.api_keys).toEqual([SECRET]);
+    const shown = showSettings(result);
+    expect(shown).toContain('api_keys = "(not shown)"');
+    expect(shown).not.toContain(SECRET);
+  });
+
+  test.each([`"${SECRET}"`, `["${SECRET}", ""]`, `["${SECRET}", 5]`, "[]"])(
+    "nor told when they are wrong: %s",
+    (value) => {
+      const problems = problemsOf(load(`[server]\napi_keys = ${value}`));
+      expect(problems).toHaveLength(1);
+      expect(problems[0]).toContain("server.api_keys");
+      expect(problems[0]).not.toContain(SECRET);
+    },
+  );
+
+  test("come from the environment as a list", () => {
+    const settings = settingsOf(load("", { environment: { SVC_API_KEYS: "one,two" } }));
+    expect(settings.server.api_keys).toEqual(["one", "two"]);
+  });
+});

@@ -60,6 +60,12 @@ describe("configuration", () => {
   });
 });
 
+test.each(["soon", "0", "-5", "1e99", "1.5"])("KEEP_ALIVE_INTERVAL=%s: one clear line, 2", async (value) => {
+  const { exit, err } = await runBinary(["serve", "--port", "0"], { env: { KEEP_ALIVE_INTERVAL: value } });
+  expect(exit).toBe(2);
+  expect(err).toStartWith("svc: KEEP_ALIVE_INTERVAL must be a whole number of milliseconds");
+});
+
 describe("a model file that is none", () => {
   test("is told from its first bytes, before anything starts, 2", async () => {
     const cwd = newFolder();

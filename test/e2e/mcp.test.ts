@@ -21,10 +21,8 @@ function mcpFile(servers: readonly object[], extra: object = {}): string {
 const ECHO = { id: "demo", tool_prefix: "demo", source: demoProcess({ DEMO_ONLY: "echo" }) };
 const ABSENT = { name: "absent", source: { type: "Process", command: "no-such-program-anywhere" } };
 
-const server = fileServer([
-  ...["--mcp-config", mcpFile([ABSENT, ECHO])],
-  ...["--mcp-port", "0", "--max-tool-rounds", "1"],
-]);
+const CONFIG = mcpFile([ABSENT, ECHO]);
+const server = fileServer(["--mcp-config", CONFIG, "--mcp-port", "0", "--max-tool-rounds", "1"]);
 
 /** The address of the MCP endpoint, as the server tells it. */
 async function mcpUrl({ stderr, says }: Server): Promise<string> {

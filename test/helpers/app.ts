@@ -11,7 +11,7 @@ import type { Embed, Generate } from "../../src/core/run.ts";
 import { inputFileName } from "../../src/core/input-file.ts";
 import type { State } from "../../src/core/state.ts";
 import { FileStore } from "../../src/files/store.ts";
-import type { HttpDeps } from "../../src/http/deps.ts";
+import type { HttpDeps, System } from "../../src/http/deps.ts";
 import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { publicFetch } from "../../src/net/public-fetch.ts";
@@ -20,6 +20,7 @@ import { ResponseStore } from "../../src/responses/store.ts";
 import { SessionStore } from "../../src/sessions/store.ts";
 import { SkillStore } from "../../src/skills/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { describeSystem } from "../../src/system/info.ts";
 import { answer, playing } from "./run-events.ts";
 
 /** Where the skills of an application would lie that has none. */
@@ -47,11 +48,20 @@ export function testStores(state: State = memoryState()) {
   return { files, sessions };
 }
 
+/** A machine on which nothing is wrong. */
+const TEST_SYSTEM: System = {
+  info: () => describeSystem(undefined, []),
+  doctor: async () => ({
+    ok: true,
+    checks: [{ name: "clock", status: "pass", detail: "it goes", fix: null }],
+  }),
+};
 /** One model that does as it is told. */
 function obedientModel(): ModelControl {
   let status: ModelStatus = "loaded";
   const state = (name: string): ModelState => {
-    if (name !== "tiny") throw new ServiceError("model_not_found", `no ${name}`, { param: "model_id" });
+    if (name !== "tiny")
+      throw new ServiceError("model_not_found", `no ${name.slice(0, 200)}`, { param: "model_id" });
     return { id: "tiny", status };
   };
   const become = async (name: string, next: ModelStatus): Promise<ModelState> => {
@@ -102,6 +112,7 @@ export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<Http
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     control: obedientModel(),
     fingerprint: "svc-test",
+    system: TEST_SYSTEM,
     ...deps,
   };
 }

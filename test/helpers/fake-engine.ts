@@ -1,5 +1,6 @@
 // Engine processes that are none: they do what a test says, when it says so.
 
+import type { EngineHost } from "../../src/core/system.ts";
 import type { EngineLink, LinkHandlers, OpenLink } from "../../src/engine/host.ts";
 import type { EngineInfo, RunId, ToEngine } from "../../src/engine/protocol.ts";
 import { answer } from "./run-events.ts";
@@ -14,6 +15,14 @@ const INFO: EngineInfo = {
   cells: 1,
   maxSeqs: 1,
   threads: 1,
+};
+
+const HOST: EngineHost = {
+  llama_version: "fake",
+  cpu_variant: null,
+  cpu_features: [],
+  devices: [],
+  landlock_abi: null,
 };
 
 /** One process. */
@@ -49,7 +58,7 @@ export function fakeEngines(isPrompt = false): FakeEngines {
       onMessage({ type: "events", runs: events.map(() => id), events });
     };
     const take = (message: ToEngine): void => {
-      if (message.type === "start" && isPrompt) onMessage({ type: "ready", info: INFO });
+      if (message.type === "start" && isPrompt) onMessage({ type: "ready", info: INFO, host: HOST });
       if (message.type === "run") {
         runs.push(message.id);
         if (isPrompt) finish(message.id);
@@ -59,7 +68,7 @@ export function fakeEngines(isPrompt = false): FakeEngines {
     started.push({
       runs,
       finish,
-      becomeReady: () => onMessage({ type: "ready", info: INFO }),
+      becomeReady: () => onMessage({ type: "ready", info: INFO, host: HOST }),
       failToLoad: (message) => onMessage({ type: "failed", error: { code: "model_unavailable", message } }),
       get hasEnded() {
         return hasEnded;

@@ -6,6 +6,7 @@ import { readJsonObject } from "../../src/http/body.ts";
 import { errorResponse } from "../../src/http/errors.ts";
 import { listen } from "../../src/http/server.ts";
 import { chatBody, messagesBody, testApp } from "../helpers/app.ts";
+import { JSON_OPERATIONS, pathOf } from "../helpers/operations.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
@@ -27,24 +28,14 @@ test.each(Object.keys(ERROR_TABLE) as ErrorCode[])("the response of %s follows t
   expect(error).toEqual({ code, type: ERROR_TABLE[code][1], message: "why", param: "field" });
 });
 
-/** Routes that take forms instead, whose tests are beside them, or no body at all. */
-const OTHER_ROUTES = new Set([
-  "/v1/files",
-  "/v1/skills",
-  "/v1/skills/:skill_id/versions",
-  "/v1/responses/:response_id/cancel",
-]);
+test("there are routes to check", () => {
+  expect(JSON_OPERATIONS.map(({ pattern }) => pattern)).toContain("/v1/chat/completions");
+});
 
-/** All other POST routes of the running application, so that a new one is covered without being listed. */
-const POST_ROUTES = testApp()
-  .app.routes.filter(({ method, path }) => method === "POST" && !OTHER_ROUTES.has(path))
-  .map(({ path }) => path);
-
-test("there are POST routes to check", () => expect(POST_ROUTES).toContain("/v1/chat/completions"));
-
-describe.each(POST_ROUTES)("bodies of %s", (path) => {
+// All that take JSON, so that a new one is covered without being listed.
+describe.each(JSON_OPERATIONS)("bodies of $method $pattern", (operation) => {
   const send = (body: BodyInit | null, headers: Record<string, string> = JSON_TYPE) =>
-    testApp().request(path, { method: "POST", headers, body });
+    testApp().request(pathOf(operation), { method: operation.method, headers, body });
 
   test.each([
     ["malformed", '{"messages": [}'],
@@ -123,6 +114,12 @@ test("413 reaches a client over a socket, declared and chunked", async () => {
     }
   } finally {
     await server.stop(true);
+  }
+});
+
+test("a path that is no UTF-8 is refused", async () => {
+  for (const path of ["/v1/responses/%ff", "/v1/responses/%", "/%zz"]) {
+    await expectError(await testApp().request(path), "invalid_request");
   }
 });
 

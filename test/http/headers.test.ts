@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { chatBody, testApp } from "../helpers/app.ts";
-import { playing } from "../helpers/run-events.ts";
+import { answer, playing } from "../helpers/run-events.ts";
 
 describe("x-request-id", () => {
   const paths = ["/health", "/v1/models", "/nope", "/docs", "/api-doc/openapi.json"];
@@ -20,6 +20,15 @@ describe("x-request-id", () => {
     }
     expect(seen.size).toBe(4);
     for (const id of seen) expect(id).toMatch(/^req_[0-9A-Za-z]{24}$/);
+  });
+
+  test("stays away when switched off", async () => {
+    const app = testApp(playing(answer("Hi")).generate, { requestIdHeader: false });
+    for (const path of ["/v1/models", "/nope"]) {
+      expect(
+        (await app.request(path, { headers: { "x-request-id": "a" } })).headers.has("x-request-id"),
+      ).toBe(false);
+    }
   });
 
   test("is on streams and errors", async () => {

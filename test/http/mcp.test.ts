@@ -10,6 +10,7 @@ import { calling, fakeTool, messagesOf, saying, scripted, testLoop } from "../he
 import { testDeps } from "../helpers/app.ts";
 import { failure } from "../helpers/failure.ts";
 import { answer, playing } from "../helpers/run-events.ts";
+import { until } from "../helpers/until.ts";
 
 type Generate = HttpDeps["generate"];
 
@@ -271,6 +272,28 @@ test.each([
     expect(refused.status).toBe(403);
     expect(refused.headers.has("access-control-allow-origin")).toBe(false);
   }
+});
+
+test("where keys are demanded, this port demands them too", async () => {
+  const { send, request } = testMcp(undefined, { apiKeys: ["k1"] });
+  const refused = await send(PING, { authorization: "Bearer wrong" });
+  expect(refused.status).toBe(401);
+  expect((await refused.json()).error.code).toBe("invalid_api_key");
+  expect((await send(PING)).status).toBe(401);
+  expect((await request({ method: "GET" })).status).toBe(401);
+  expect(await (await send(PING, { authorization: "Bearer k1" })).json()).toMatchObject({ result: {} });
+  expect((await request({ method: "OPTIONS", headers: { origin: "http://localhost" } })).status).toBe(204);
+});
+
+test("requests are told to the access log, with their path", async () => {
+  const seen: string[] = [];
+  const { send, request } = testMcp(undefined, {
+    accessLog: ({ method, route, status }) => void seen.push(`${method} ${route} ${status}`),
+  });
+  await (await send(PING)).text();
+  await (await request({ method: "GET" }, "/elsewhere")).text();
+  await until("both are told", () => seen.length === 2);
+  expect(seen).toEqual(["POST /mcp 200", "GET undefined 404"]);
 });
 
 test("the SDK's own client connects, lists and calls", async () => {

@@ -1,4 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { validate } from "@readme/openapi-parser";
+import Ajv2020 from "ajv/dist/2020";
+import addFormats from "ajv-formats";
 import { testApp } from "../helpers/app.ts";
 
 interface OpenApi {
@@ -10,6 +14,9 @@ interface OpenApi {
 
 interface Operation {
   readonly operationId: string;
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: { readonly $ref?: string } }>>;
+  };
   readonly responses: Readonly<Record<string, { readonly description: string }>>;
 }
 
@@ -40,6 +47,7 @@ describe("the OpenAPI document", () => {
     expect(Object.keys(paths).sort()).toEqual([
       "/",
       "/health",
+      "/metrics",
       "/v1/agent/approvals/{approval_id}",
       "/v1/chat/completions",
       "/v1/completions",
@@ -63,6 +71,8 @@ describe("the OpenAPI document", () => {
       "/v1/sessions/{session_id}",
       "/v1/skills",
       "/v1/skills/{skill_id}/versions",
+      "/v1/system/doctor",
+      "/v1/system/info",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
       requestBody: {
@@ -76,7 +86,8 @@ describe("the OpenAPI document", () => {
     const operations = Object.values(paths).flatMap((path) => Object.values(path));
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
     for (const { responses } of operations) {
-      expect(Object.keys(responses)).toEqual(["200", "default"]);
+      expect(Object.keys(responses)).toContain("200");
+      expect(Object.keys(responses)).toContain("500");
       for (const { description } of Object.values(responses)) expect(description).not.toBe("");
     }
   });
@@ -111,6 +122,61 @@ describe("the OpenAPI document", () => {
       additionalProperties: true,
       properties: { temperature: { anyOf: [{ type: "number", minimum: 0, maximum: 2 }, { type: "null" }] } },
     });
+  });
+});
+
+describe("every JSON body", () => {
+  test("has an example in its schema, which the route takes", async () => {
+    const { paths, components } = await fetchDocument();
+    let examples = 0;
+    for (const [path, methods] of Object.entries(paths)) {
+      for (const [method, { requestBody }] of Object.entries(methods)) {
+        const reference = requestBody?.content["application/json"]?.schema.$ref;
+        if (reference === undefined) continue;
+        const schema = components.schemas[reference.split("/").at(-1) ?? ""];
+        const list = schema?.["examples"];
+        if (!Array.isArray(list)) throw new Error(`${reference} has no examples`);
+        for (const example of list) {
+          const response = await testApp().post(path, example, { method: method.toUpperCase() });
+          const answer = `${path} ${response.status} ${await response.text()}`;
+          expect([400, 413, 415, 422, 500], answer).not.toContain(response.status);
+          examples++;
+        }
+      }
+    }
+    expect(examples).toBeGreaterThan(2);
+  });
+
+  test("has the error answers of bodies, and those of models where it names one", async () => {
+    const { paths } = await fetchDocument();
+    const statuses = Object.keys(paths["/v1/chat/completions"]?.["post"]?.responses ?? {});
+    expect(statuses).toEqual(
+      expect.arrayContaining(["200", "400", "401", "404", "413", "415", "429", "500", "503", "default"]),
+    );
+    expect(Object.keys(paths["/health"]?.["get"]?.responses ?? {})).not.toContain("401");
+  });
+});
+
+describe("independent judges", () => {
+  test("two validators find nothing wrong, and see a fault", async () => {
+    const judge = async (document: Readonly<Record<string, unknown>>) => {
+      const first = await new Validator().validate(structuredClone(document));
+      const second = await validate(structuredClone(document) as Parameters<typeof validate>[0]);
+      return [first.valid, second.valid];
+    };
+    const document = await fetchDocument();
+    expect(await judge({ ...document })).toEqual([true, true]);
+    expect(await judge({ ...document, info: {} })).toEqual([false, false]);
+  });
+
+  test("ajv compiles every component", async () => {
+    const { components } = await fetchDocument();
+    const ajv = new Ajv2020({ strict: false });
+    addFormats(ajv);
+    ajv.addSchema({ $id: "http://svc/", components });
+    for (const name of Object.keys(components.schemas)) {
+      expect(ajv.compile({ $ref: `http://svc/#/components/schemas/${name}` })).toBeFunction();
+    }
   });
 });
 

@@ -4,6 +4,7 @@
 import { describe, expect, test } from "bun:test";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { countOf } from "../../src/core/histogram.ts";
 import { Engine } from "../../src/worker/engine.ts";
 import type { DecodeOutcome } from "../../src/worker/backend.ts";
 import { EOG, FakeBackend, type FakeOptions, noConstraints } from "../helpers/fake-backend.ts";
@@ -105,6 +106,9 @@ class World {
 
   expectEmpty(): void {
     expect(this.engine.runningCount).toBe(0);
+    const { waiting, running, cellsRunning, cellsKept } = this.engine.stats();
+    expect([waiting, running, cellsRunning]).toEqual([0, 0, 0]);
+    expect(cellsKept).toBe(this.backend.usedCells);
     expect(this.engine.cache.availableCells).toBe(this.backend.cells);
     this.engine.cache.dropAll();
     expect(this.engine.cache.availableSlots).toBe(this.backend.slots);
@@ -359,6 +363,11 @@ describe("shared prefixes", () => {
       if (id === 1) expect(cached(world, id)).toBe(0);
       else expect(cached(world, id)).toBeGreaterThan(84);
     }
+    const { rows, steps, prefixTokens, ...stats } = world.engine.stats();
+    expect(stats).toMatchObject({ decodeTokens: 8 * 3, prefixQueries: 8, prefixHits: 7, preemptions: 0 });
+    expect(stats.prefillTokens + prefixTokens).toBe(8 * 101);
+    expect(rows.sum).toBe(world.backend.computedTokens);
+    expect(countOf(steps)).toBe(countOf(rows));
     world.expectEmpty();
   });
 

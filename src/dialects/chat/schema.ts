@@ -154,7 +154,23 @@ export const ChatCompletionRequest = Type.Object(
     parallel_tool_calls: unused("Accepted, without effect."),
     store: unused("Accepted, without effect."),
   },
-  { $id: "ChatCompletionRequest", description: "Body of a chat completion request.", ...OPEN },
+  {
+    $id: "ChatCompletionRequest",
+    description: "Body of a chat completion request.",
+    ...OPEN,
+    examples: [
+      {
+        model: "default",
+        messages: [
+          { role: "system", content: "You answer in one word." },
+          { role: "user", content: "What is the capital of France?" },
+        ],
+        temperature: 0.7,
+        max_tokens: 16,
+        stream: false,
+      },
+    ],
+  },
 );
 export type ChatCompletionRequest = Static<typeof ChatCompletionRequest>;
 

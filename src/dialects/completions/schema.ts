@@ -74,7 +74,12 @@ export const CompletionRequest = Type.Object(
     ...truncateProperties,
     user: Type.Optional(Type.Unknown({ description: "Accepted, without effect." })),
   },
-  { $id: "CompletionRequest", description: "Body of a completion request.", additionalProperties: true },
+  {
+    $id: "CompletionRequest",
+    description: "Body of a completion request.",
+    additionalProperties: true,
+    examples: [{ model: "default", prompt: "The capital of France is", max_tokens: 4, temperature: 0 }],
+  },
 );
 export type CompletionRequest = Static<typeof CompletionRequest>;
 

@@ -29,7 +29,12 @@ export const EmbeddingRequest = Type.Object(
     ...truncateProperties,
     user: Type.Optional(Type.Unknown({ description: "Accepted, without effect." })),
   },
-  { $id: "EmbeddingRequest", description: "Body of an embeddings request.", additionalProperties: true },
+  {
+    $id: "EmbeddingRequest",
+    description: "Body of an embeddings request.",
+    additionalProperties: true,
+    examples: [{ model: "default", input: ["A first text.", "A second one."] }],
+  },
 );
 export type EmbeddingRequest = Static<typeof EmbeddingRequest>;
 

@@ -112,6 +112,18 @@ export const MessagesRequest = Type.Object(
     ...cacheProperties,
     metadata: orNull(jsonObject("Accepted, without effect.")),
   },
-  { $id: "MessagesMessagesRequest", description: "Body of a messages request.", ...OPEN },
+  {
+    $id: "MessagesMessagesRequest",
+    description: "Body of a messages request.",
+    ...OPEN,
+    examples: [
+      {
+        model: "default",
+        max_tokens: 16,
+        system: "You answer in one word.",
+        messages: [{ role: "user", content: "What is the capital of France?" }],
+      },
+    ],
+  },
 );
 export type MessagesRequest = Static<typeof MessagesRequest>;

@@ -125,6 +125,18 @@ export const ResponsesCreateRequest = Type.Object(
     service_tier: unused("Accepted, without effect."),
     stream_options: unused("Accepted, without effect."),
   },
-  { $id: "ResponsesCreateRequest", description: "Body of a request for a response.", ...OPEN },
+  {
+    $id: "ResponsesCreateRequest",
+    description: "Body of a request for a response.",
+    ...OPEN,
+    examples: [
+      {
+        model: "default",
+        instructions: "You answer in one word.",
+        input: "What is the capital of France?",
+        max_output_tokens: 16,
+      },
+    ],
+  },
 );
 export type ResponsesCreateRequest = Static<typeof ResponsesCreateRequest>;

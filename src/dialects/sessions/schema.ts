@@ -65,6 +65,19 @@ export const SerializedSession = Type.Object(
       Type.Array(Type.Unknown(), { description: "Not kept by this server yet: must be empty." }),
     ),
   },
-  { $id: "SerializedSession", description: "A session, to be continued here or elsewhere.", ...OPEN },
+  {
+    $id: "SerializedSession",
+    description: "A session, to be continued here or elsewhere.",
+    ...OPEN,
+    examples: [
+      {
+        version: 1,
+        messages: [
+          { role: "user", content: "My name is Ada." },
+          { role: "assistant", content: "Hello, Ada." },
+        ],
+      },
+    ],
+  },
 );
 export type SerializedSession = Static<typeof SerializedSession>;

@@ -7,6 +7,9 @@ import { MCP_VERSION, VERSION } from "../../core/version.ts";
 import { readJson } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { errorResponse, toServiceError } from "../errors.ts";
+import { apiKeyCheck } from "../hooks/api-keys.ts";
+import { observing } from "../observe.ts";
+import { routeTable } from "../route-table.ts";
 import type { Handler } from "../server.ts";
 import { isTrustedOrigin, originHeaders, preflight } from "./origin.ts";
 import { errorBody, idOf, requestOf, resultBody, RpcError, type RpcRequest } from "./rpc.ts";
@@ -22,12 +25,22 @@ export interface McpDeps extends HttpDeps {
   readonly host: string;
 }
 
-/** Answers MCP clients. */
+/** Answers MCP clients. Keys, metrics and the access log hold here as on the main port. */
 export function createMcp(deps: McpDeps): Handler {
-  return { fetch: (request) => answer(deps, request) };
+  const { models, metrics, accessLog, apiKeys } = deps;
+  const table = routeTable([{ method: "POST", path: PATH }], {});
+  const checkKey = apiKeys === undefined ? () => {} : apiKeyCheck(apiKeys);
+  const observe = observing({ routes: () => table, models, metrics, accessLog });
+  const handle = observe((request) => answer(deps, request, checkKey));
+  // An observed handler returns what the handler does.
+  return { fetch: (request) => handle(request) as Promise<Response> };
 }
 
-async function answer(deps: McpDeps, request: Request): Promise<Response> {
+async function answer(
+  deps: McpDeps,
+  request: Request,
+  checkKey: (request: Request, path: string) => void,
+): Promise<Response> {
   const { pathname } = new URL(request.url);
   if (pathname !== PATH) {
     const message = `there is no route ${pathname} on this port; MCP is at POST ${PATH}`;
@@ -38,12 +51,22 @@ async function answer(deps: McpDeps, request: Request): Promise<Response> {
     const refusal = new RpcError("invalidRequest", "Pages of this origin may not use this server.");
     return Response.json(errorBody(null, refusal), { status: 403 });
   }
-  const response = request.method === "OPTIONS" ? preflight() : await answerMethod(deps, request);
+  const response = await answerMethod(deps, request, checkKey);
   for (const [name, value] of originHeaders(origin)) response.headers.set(name, value);
   return response;
 }
 
-async function answerMethod(deps: McpDeps, request: Request): Promise<Response> {
+async function answerMethod(
+  deps: McpDeps,
+  request: Request,
+  checkKey: (request: Request, path: string) => void,
+): Promise<Response> {
+  if (request.method === "OPTIONS") return preflight();
+  try {
+    checkKey(request, PATH);
+  } catch (thrown) {
+    return errorResponse(toServiceError(thrown, deps.log));
+  }
   if (request.method === "POST") return answerPost(deps, request);
   const message = `${PATH} does not take ${request.method}; it takes POST`;
   return errorResponse(new ServiceError("method_not_allowed", message), { allow: "POST" });

@@ -26,7 +26,11 @@ const ApprovalDecisionRequest = Type.Object(
       Type.Boolean({ description: "Approve all later actions of the same session too." }),
     ),
   },
-  { $id: "ApprovalDecisionRequest", additionalProperties: true },
+  {
+    $id: "ApprovalDecisionRequest",
+    additionalProperties: true,
+    examples: [{ decision: "approve", remember_for_session: true }],
+  },
 );
 
 const ApprovalDecisionResponse = Type.Object(

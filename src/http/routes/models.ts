@@ -45,7 +45,7 @@ const ModelObjects = Type.Object(
 
 const ModelOperationRequest = Type.Object(
   { model_id: Type.String({ minLength: 1, description: "A name that requests may use as `model`." }) },
-  { $id: "ModelOperationRequest" },
+  { $id: "ModelOperationRequest", examples: [{ model_id: "default" }] },
 );
 
 const ModelStatusResponse = Type.Object(

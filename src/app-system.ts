@@ -1,0 +1,97 @@
+// The part of the composition root that looks at the machine: for a server, and for `svc doctor` without one.
+
+import { isAbsolute } from "node:path";
+import type { ModelOptions } from "./app-models.ts";
+import { modelName } from "./config/model-name.ts";
+import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
+import { processEnvironment } from "./config/sources.ts";
+import type { ModelInfo } from "./core/model-info.ts";
+import type { DoctorReport, EngineHost } from "./core/system.ts";
+import { EngineClient } from "./engine/client.ts";
+import { spawnEngine } from "./engine/host.ts";
+import type { Models } from "./engine/models.ts";
+import type { System } from "./http/deps.ts";
+import { type DoctorDeps, examine, type ModelFacts } from "./system/doctor.ts";
+import { describeSystem } from "./system/info.ts";
+
+/** As little of the built-in model as makes an engine start. */
+const PROBE_ENGINE = {
+  maxSeqs: 1,
+  prefixesMax: 0,
+  cells: 256,
+  cacheType: "f16",
+  unified: true,
+  batch: 32,
+  ubatch: 32,
+  gpuLayers: 0,
+} as const;
+
+/** What the machine looks like to a server that listens on `port` and serves these models. */
+export function newSystem(options: ModelOptions, models: Models, port: () => number): System {
+  const doctor = (): Promise<DoctorReport> =>
+    examine({
+      ...doctorDeps(options, models.list()),
+      host: async () => models.host() ?? { failure: "no model has been loaded yet" },
+      port: port(),
+      isListening: true,
+    });
+  return { info: shared(() => describeSystem(models.host(), models.describe())), doctor: shared(doctor) };
+}
+
+/** Looks for trouble without a server: an engine with the built-in model shows what the machine offers. */
+export async function runDoctor(options: ModelOptions): Promise<DoctorReport> {
+  const { settings, cacheDir, verbosity, log } = options;
+  const engine = new EngineClient({
+    options: { ...PROBE_ENGINE, cacheDir, verbosity },
+    openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
+    queueMax: 1,
+    log,
+  });
+  const host = async (): Promise<EngineHost | { readonly failure: string }> => {
+    try {
+      await engine.ready();
+    } catch (error) {
+      return { failure: error instanceof Error ? error.message : String(error) };
+    }
+    return engine.host ?? { failure: "it told nothing" };
+  };
+  try {
+    return await examine({
+      ...doctorDeps(options, []),
+      host,
+      port: settings.server.port,
+      isListening: false,
+    });
+  } finally {
+    await engine.stop();
+  }
+}
+
+function doctorDeps({ settings, cacheDir }: ModelOptions, served: readonly ModelInfo[]) {
+  return {
+    models: modelFacts(settings, served),
+    cacheDir,
+    hostname: settings.server.host,
+    now: () => new Date(),
+  } satisfies Partial<DoctorDeps>;
+}
+
+function modelFacts({ models }: Settings, served: readonly ModelInfo[]): readonly ModelFacts[] {
+  return models.map((model) => {
+    const id = modelName(model);
+    const isLoaded = served.some((one) => one.id === id && one.status === "loaded");
+    return { id, source: sourceOf(model), isLoaded };
+  });
+}
+
+/** config/ has made the paths of files absolute; what is not one is a name of the hub. */
+function sourceOf({ model_id: source }: ModelSettings): ModelFacts["source"] {
+  if (source === BUILTIN_MODEL_ID) return { type: "built-in" };
+  return isAbsolute(source) ? { type: "file", path: source } : { type: "hub" };
+}
+
+/** Whoever asks while it is being done waits for the same result: such work starts processes. */
+function shared<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => (running ??= work().finally(() => (running = undefined)));
+}

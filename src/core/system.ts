@@ -1,0 +1,107 @@
+// What a machine offers and what svc makes of it: the bodies of /v1/system/info and /v1/system/doctor, which the command
+// line prints too. Never a path, a host name or a user of the machine.
+
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+
+const bytes = (description: string) => Type.Integer({ minimum: 0, description: `${description}, bytes.` });
+const orNull = <T extends TSchema>(schema: T, description: string) =>
+  Type.Union([schema, Type.Null()], { description });
+
+const Device = Type.Object(
+  {
+    name: Type.String(),
+    description: Type.String(),
+    type: Type.Union([Type.Literal("cpu"), Type.Literal("gpu"), Type.Literal("other")]),
+    memory_total: bytes("All of its memory"),
+    memory_free: bytes("Free when the engine started"),
+  },
+  { $id: "SystemDevice", description: "What models can be computed on." },
+);
+
+/** What an engine process finds where it runs. */
+export const EngineHost = Type.Object({
+  llama_version: Type.String(),
+  /** Such as `haswell`: which build of the CPU back end fits this processor best. */
+  cpu_variant: orNull(Type.String(), "Build of the CPU back end that was chosen, where that can be told."),
+  cpu_features: Type.Array(Type.String(), { description: "Instruction sets that this build uses." }),
+  devices: Type.Array(Device),
+  landlock_abi: orNull(Type.Integer({ minimum: 1 }), "Version of the kernel's Landlock; null without."),
+});
+export type EngineHost = Static<typeof EngineHost>;
+
+const SystemModel = Type.Object(
+  {
+    id: Type.String(),
+    status: Type.String(),
+    architecture: orNull(Type.String(), "Null until it is loaded, as all that follows."),
+    size_bytes: orNull(Type.Integer({ minimum: 0 }), "Size of the weights."),
+    context_tokens: orNull(Type.Integer({ minimum: 1 }), "Longest sequence."),
+    kv_cells: orNull(Type.Integer({ minimum: 1 }), "Size of the KV cache in tokens, for all sequences."),
+    threads: orNull(Type.Integer({ minimum: 1 }), "Threads that generate."),
+  },
+  { $id: "SystemModel" },
+);
+export type SystemModel = Static<typeof SystemModel>;
+
+const Mechanism = Type.Union([Type.Literal("works"), Type.Literal("fails"), Type.Literal("absent")], {
+  description: "fails: it is there, but may not be used here.",
+});
+
+export const Sandbox = Type.Object(
+  {
+    bubblewrap: Mechanism,
+    user_namespaces: Mechanism,
+    seccomp: Mechanism,
+    landlock_abi: EngineHost.properties.landlock_abi,
+  },
+  { $id: "SystemSandbox", description: "What tools could be confined with." },
+);
+export type Sandbox = Static<typeof Sandbox>;
+
+export const SystemInfo = Type.Object(
+  {
+    version: Type.String(),
+    build: Type.Object({
+      runtime: Type.String({ description: "Name and version of the JavaScript runtime." }),
+      llama: orNull(Type.String(), "Version of llama.cpp; null until an engine has started."),
+    }),
+    os: Type.Object({ platform: Type.String(), release: Type.String(), arch: Type.String() }),
+    cpu: Type.Object({
+      model: Type.String(),
+      logical_cores: Type.Integer({ minimum: 1 }),
+      variant: EngineHost.properties.cpu_variant,
+      features: EngineHost.properties.cpu_features,
+    }),
+    memory: Type.Object({
+      total_bytes: bytes("Memory of the machine"),
+      available_bytes: bytes("What programs could still get"),
+      limit_bytes: orNull(Type.Integer({ minimum: 0 }), "Limit of the container; null without."),
+      process_bytes: bytes("Resident memory of the serving process"),
+    }),
+    devices: Type.Array(Device),
+    sandbox: Sandbox,
+    models: Type.Array(SystemModel),
+  },
+  { $id: "SystemInfo" },
+);
+export type SystemInfo = Static<typeof SystemInfo>;
+
+export const DoctorCheck = Type.Object(
+  {
+    name: Type.String(),
+    status: Type.Union([Type.Literal("pass"), Type.Literal("warn"), Type.Literal("fail")]),
+    detail: Type.String({ description: "What was found." }),
+    fix: orNull(Type.String(), "What to do about it; null where nothing is to be done."),
+  },
+  { $id: "DoctorCheck" },
+);
+export type DoctorCheck = Static<typeof DoctorCheck>;
+
+export const DoctorReport = Type.Object(
+  {
+    ok: Type.Boolean({ description: "No check has failed." }),
+    checks: Type.Array(DoctorCheck),
+  },
+  { $id: "DoctorReport" },
+);
+export type DoctorReport = Static<typeof DoctorReport>;

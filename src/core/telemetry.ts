@@ -1,0 +1,90 @@
+// What the program tells about its own work: one record a request and one set of numbers an engine. Plain data, so that
+// whoever measures (http, worker) and whoever shows it (metrics, access log) need not know each other.
+
+import type { HistogramData } from "./histogram.ts";
+
+/** A request while it is answered. Fields become exact as it goes on; nothing of its content is in it. */
+export interface ObservedRequest {
+  /** As in x-request-id. */
+  readonly id: string;
+  /** `OTHER` for a method that HTTP does not define, so that a client cannot invent labels. */
+  readonly method: string;
+  /** Path as it was sent, without the query. */
+  readonly path: string;
+  /** Pattern of the route: `/v1/files/:id`; undefined where no route fits. */
+  readonly route: string | undefined;
+  /** Health, metrics, docs, web interface, CORS preflight. */
+  readonly housekeeping: boolean;
+  /** Id of a served model, `unknown`, or `none` where the route targets no model. */
+  readonly model: string;
+  /** Bytes of the request body, undefined where there was none or it was not read. */
+  readonly bodyBytes: number | undefined;
+  /** Bytes of a streamed answer. */
+  readonly streamBytes: number | undefined;
+  /** 0 until it is decided. */
+  readonly status: number;
+  /** Code of the error it ended with, also in a stream. */
+  readonly error: string | undefined;
+  /** The client went away before the last byte. */
+  readonly clientLeft: boolean;
+  /** From arrival to the last byte; 0 until then. */
+  readonly seconds: number;
+}
+
+/** Where the numbers of HTTP requests go. */
+export interface HttpMetrics {
+  /** A request has come. `finished` follows exactly once. */
+  began(request: ObservedRequest): void;
+  finished(request: ObservedRequest): void;
+  /** Of a streamed answer: from the request's arrival to its first token. */
+  firstToken(request: ObservedRequest, seconds: number): void;
+  /** Of a streamed answer: from one event with tokens to the next. */
+  nextToken(request: ObservedRequest, seconds: number): void;
+  /** Everything in the text exposition format. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+/** Upper bounds of the histogram of rows a step; the last bucket has none. */
+export const ROWS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048] as const;
+/** Upper bounds of the histogram of a step's time, seconds; the last bucket has none. */
+export const STEP_BUCKETS = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
+] as const;
+
+/** The numbers of one engine process. Counters count from its start. */
+export interface EngineStats {
+  /** Sequences that wait for a slot, and prompts being rendered. */
+  readonly waiting: number;
+  /** Sequences in the batch. */
+  readonly running: number;
+  /** KV cells there are, those of running sequences, and those kept only for reuse. */
+  readonly cells: number;
+  readonly cellsRunning: number;
+  readonly cellsKept: number;
+  /** Resident memory of the process, bytes. */
+  readonly residentBytes: number;
+  /** Prompt tokens computed, tokens generated. */
+  readonly prefillTokens: number;
+  readonly decodeTokens: number;
+  /** Tokens of texts that were embedded. */
+  readonly embedTokens: number;
+  /** Sequences admitted, those of them that found a prefix in the cache, and the tokens they did not compute. */
+  readonly prefixQueries: number;
+  readonly prefixHits: number;
+  readonly prefixTokens: number;
+  /** Sequences that gave up their cells to others. */
+  readonly preemptions: number;
+  /** Tokens a step, over ROWS_BUCKETS. */
+  readonly rows: HistogramData;
+  /** Seconds a step, over STEP_BUCKETS. */
+  readonly steps: HistogramData;
+}
+
+/** Where the numbers of one model's engine go, over all its restarts. */
+export interface EngineMeter {
+  /** The newest numbers of the present process. */
+  report(stats: EngineStats): void;
+  /** The process has gone. `restarts`: another one follows. */
+  ended(restarts: boolean): void;
+}

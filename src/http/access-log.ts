@@ -1,0 +1,63 @@
+// One line for each answered request. Says nothing of what was asked or answered: no query, no header, no body.
+
+import type { ObservedRequest } from "../core/telemetry.ts";
+
+export type AccessLogFormat = "text" | "json";
+
+/** Characters of a path that are logged. */
+const PATH_CHARS_MAX = 256;
+
+/** The line of a request; `time` is when its answer was complete. */
+export function accessLine(request: ObservedRequest, format: AccessLogFormat, time: Date): string {
+  return format === "json" ? jsonLine(request, time) : textLine(request, time);
+}
+
+function textLine(request: ObservedRequest, time: Date): string {
+  const { method, status, model, bodyBytes, streamBytes, error, clientLeft, id } = request;
+  const words = [time.toISOString(), method, shownPath(request), status, `${milliseconds(request)}ms`];
+  if (bodyBytes !== undefined) words.push(`in=${bodyBytes}B`);
+  if (streamBytes !== undefined) words.push(`out=${streamBytes}B`);
+  if (model !== "none") words.push(`model=${model}`);
+  if (error !== undefined) words.push(`error=${error}`);
+  if (clientLeft) words.push("client_left");
+  return [...words, `id=${id}`].join(" ");
+}
+
+function jsonLine(request: ObservedRequest, time: Date): string {
+  return JSON.stringify({
+    time: time.toISOString(),
+    method: request.method,
+    path: shownPath(request),
+    route: request.route ?? null,
+    status: request.status,
+    duration_ms: milliseconds(request),
+    model: request.model,
+    body_bytes: request.bodyBytes ?? null,
+    stream_bytes: request.streamBytes ?? null,
+    error: request.error ?? null,
+    client_left: request.clientLeft,
+    request_id: request.id,
+  });
+}
+
+/** Printable and short, whatever a client sent. */
+function shownPath({ path }: ObservedRequest): string {
+  return path.slice(0, PATH_CHARS_MAX).replaceAll(/[^\x21-\x7e]/g, "?");
+}
+
+function milliseconds({ seconds }: ObservedRequest): number {
+  return Math.round(seconds * 1e6) / 1000;
+}
+
+/** Takes lines and writes those of one turn of the event loop together: a write costs more than a small answer. */
+export function inBatches(write: (lines: string) => void): (line: string) => void {
+  let waiting: string[] = [];
+  const flush = (): void => {
+    const lines = waiting.join("\n");
+    waiting = [];
+    write(lines);
+  };
+  return (line) => {
+    if (waiting.push(line) === 1) setImmediate(flush);
+  };
+}

@@ -1,0 +1,192 @@
+// Watches every request from its arrival to the last byte of its answer, for the metrics and the access log. Works for
+// any route: whoever reads a body or writes a stream finds the request's observation through `observed()`. Never sees
+// a prompt.
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { AnswerEvent } from "../core/agent.ts";
+import type { ModelInfo } from "../core/model-info.ts";
+import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
+import { requestId } from "./hooks/request-id.ts";
+import { isHousekeeping, type ModelField, type PathEntry, type RouteTable } from "./route-table.ts";
+
+export interface ObserverOptions {
+  readonly routes: () => RouteTable;
+  /** Served models; the default one comes first. */
+  readonly models: () => readonly ModelInfo[];
+  readonly metrics: HttpMetrics | undefined;
+  /** Takes each finished request. */
+  readonly accessLog: ((request: ObservedRequest) => void) | undefined;
+}
+
+type Handle = (request: Request, ...rest: unknown[]) => unknown;
+
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+/** `model` of requests whose model is not known (yet), and of routes that have none. Spec: Metrics. */
+const UNKNOWN_MODEL = "unknown";
+const NO_MODEL = "none";
+
+const current = new AsyncLocalStorage<Observation>();
+
+/** The observation of the request that is being handled; undefined outside of one. */
+export function observed(): Observation | undefined {
+  return current.getStore();
+}
+
+/** Wraps the application's handler, so that every request is observed, also those that no route fits. */
+export function observing(options: ObserverOptions): (handle: Handle) => Handle {
+  return (handle) =>
+    (request, ...rest) => {
+      const seen = new Observation(request, options);
+      const answer = current.run(seen, () => handle(request, ...rest));
+      if (!(answer instanceof Promise)) return seen.answered(answer);
+      return answer.then(
+        (response: unknown) => seen.answered(response),
+        (thrown: unknown) => {
+          seen.failed();
+          throw thrown;
+        },
+      );
+    };
+}
+
+/** One request. */
+export class Observation implements ObservedRequest {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly route: string | undefined;
+  readonly housekeeping: boolean;
+  model: string;
+  bodyBytes: number | undefined;
+  streamBytes: number | undefined;
+  status = 0;
+  error: string | undefined;
+  clientLeft = false;
+  seconds = 0;
+  private readonly options: ObserverOptions;
+  private readonly request: Request;
+  private readonly modelField: ModelField | undefined;
+  private readonly startMs = performance.now();
+  private lastTokenMs: number[] | undefined; // [choices], once there is a token
+  private isAnswered = false;
+  private streamEnded = false;
+  private isFinished = false;
+
+  constructor(request: Request, options: ObserverOptions) {
+    this.options = options;
+    this.request = request;
+    this.id = requestId(request);
+    const { method, url } = request;
+    this.method = METHODS.has(method) ? method : "OTHER";
+    this.path = pathOf(url);
+    const entry = options.routes().match(this.path);
+    this.route = entry?.pattern;
+    this.housekeeping = method === "OPTIONS" || (entry?.housekeeping ?? isHousekeeping(this.path));
+    this.modelField = entry?.bodyModels.get(method);
+    this.model = this.firstModel(entry);
+    options.metrics?.began(this);
+  }
+
+  /** A JSON body was read; undefined when it could not be parsed. */
+  bodyRead(bytes: number, json?: Readonly<Record<string, unknown>>): void {
+    this.bodyBytes = bytes;
+    if (this.modelField !== undefined && json !== undefined) this.model = this.label(json[this.modelField]);
+  }
+
+  /** The answer is a stream; it goes on until `streamEnd`. */
+  streamBegin(): void {
+    this.streamBytes = 0;
+    this.status = 200;
+  }
+
+  streamSent(bytes: number): void {
+    this.streamBytes = (this.streamBytes ?? 0) + bytes;
+  }
+
+  /** Idempotent. */
+  streamEnd(clientLeft: boolean): void {
+    if (this.streamEnded) return;
+    this.streamEnded = true;
+    this.clientLeft ||= clientLeft;
+    this.finishIfDone();
+  }
+
+  /** An event of a run whose answer is streamed. */
+  streamedEvent(event: AnswerEvent): void {
+    if (event.type === "error") this.error = event.error.code;
+    if (!isWriting(event)) return;
+    const { metrics } = this.options;
+    const nowMs = performance.now();
+    if (this.lastTokenMs === undefined) metrics?.firstToken(this, (nowMs - this.startMs) / 1000);
+    this.lastTokenMs ??= [];
+    const lastMs = this.lastTokenMs[event.choice];
+    this.lastTokenMs[event.choice] = nowMs;
+    if (lastMs !== undefined) metrics?.nextToken(this, (nowMs - lastMs) / 1000);
+  }
+
+  /** The handler is done; returns its answer. */
+  answered(answer: unknown): unknown {
+    this.isAnswered = true;
+    if (answer instanceof Response) this.status = answer.status;
+    if (this.streamBytes !== undefined && !this.streamEnded) {
+      // Whoever writes the stream says when it ends; a client that leaves before it is read at all is seen only here.
+      this.request.signal.addEventListener("abort", () => this.streamEnd(true), { once: true });
+    } else if (this.modelField !== undefined) {
+      this.clientLeft ||= this.request.signal.aborted;
+    }
+    this.finishIfDone();
+    return answer;
+  }
+
+  /** The application could not even make an error of it: the server under it answers 500. */
+  failed(): void {
+    this.status = 500;
+    this.answered(undefined);
+  }
+
+  private finishIfDone(): void {
+    const isOpen = this.streamBytes !== undefined && !this.streamEnded;
+    if (!this.isAnswered || isOpen || this.isFinished) return;
+    this.isFinished = true;
+    this.seconds = (performance.now() - this.startMs) / 1000;
+    this.options.metrics?.finished(this);
+    this.options.accessLog?.(this);
+  }
+
+  private firstModel(entry: PathEntry | undefined): string {
+    if (this.modelField !== undefined) return UNKNOWN_MODEL;
+    if (entry?.queryModels.has(this.method) !== true) return NO_MODEL;
+    return this.label(new URL(this.request.url).searchParams.get("model"));
+  }
+
+  /** A served model's id for what a request says, so that a client's own words never become a label. */
+  private label(name: unknown): string {
+    const models = this.options.models();
+    if (name === undefined || name === null || name === "" || name === "default") {
+      return models[0]?.id ?? UNKNOWN_MODEL;
+    }
+    return models.find(({ id, root }) => id === name || root === name)?.id ?? UNKNOWN_MODEL;
+  }
+}
+
+/** What the model writes, as against what is told about it. */
+type Writing = Extract<AnswerEvent, { type: "text" | "reasoning" | "tool_call_start" | "tool_call_args" }>;
+const WRITING: ReadonlySet<string> = new Set<Writing["type"]>([
+  "text",
+  "reasoning",
+  "tool_call_start",
+  "tool_call_args",
+]);
+
+function isWriting(event: AnswerEvent): event is Writing {
+  return WRITING.has(event.type);
+}
+
+/** Without parsing the whole: this is done for every request, and URLs that arrive here are absolute. */
+function pathOf(url: string): string {
+  const start = url.indexOf("/", url.indexOf("//") + 2);
+  if (start < 0) return "/";
+  const end = url.slice(start).search(/[?#]/);
+  return end < 0 ? url.slice(start) : url.slice(start, start + end);
+}

@@ -1,0 +1,25 @@
+// GET /metrics: numbers in the text exposition format.
+
+import { Elysia } from "elysia";
+import { ServiceError } from "../../core/error.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+
+/** Metrics routes. */
+export function metricsRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia().get("/metrics", () => metricsText(deps), {
+    detail: {
+      operationId: "metrics",
+      tags: ["Operating"],
+      summary: "Numbers for Prometheus",
+      responses: components.textAnswer("The metrics in the text exposition format."),
+    },
+  });
+}
+
+async function metricsText({ metrics }: HttpDeps): Promise<Response> {
+  if (metrics === undefined) {
+    throw new ServiceError("metrics_unavailable", "metrics are switched off by the setting disable_metrics");
+  }
+  return new Response(await metrics.text(), { headers: { "content-type": metrics.contentType } });
+}

@@ -1,0 +1,28 @@
+// GET /v1/system/info and POST /v1/system/doctor: what the machine offers, and what is wrong with it.
+
+import { Elysia } from "elysia";
+import { DoctorReport, SystemInfo } from "../../core/system.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+
+/** System routes. */
+export function systemRoutes({ system }: HttpDeps, components: ApiComponents) {
+  return new Elysia()
+    .get("/v1/system/info", async () => Response.json(await system.info()), {
+      detail: {
+        operationId: "system_info",
+        tags: ["Operating"],
+        summary: "Describe the machine and the served models",
+        responses: components.answers("The machine, as the engines see it.", SystemInfo),
+      },
+    })
+    .post("/v1/system/doctor", async () => Response.json(await system.doctor()), {
+      parse: "none", // it takes no body, whatever is sent
+      detail: {
+        operationId: "system_doctor",
+        tags: ["Operating"],
+        summary: "Look for trouble",
+        responses: components.answers("Everything that was checked.", DoctorReport),
+      },
+    });
+}

@@ -1,0 +1,134 @@
+// Metrics of the engines: the sum over all of them, unlabeled. Spec: Metrics. Counters go on over restarts.
+
+import type { Registry } from "prom-client";
+import { joinHistograms } from "../core/histogram.ts";
+import { type EngineMeter, type EngineStats, ROWS_BUCKETS, STEP_BUCKETS } from "../core/telemetry.ts";
+import { addCounter, addGauge, addHistogram, single } from "./read-when-asked.ts";
+
+/** Fields of EngineStats that are plain numbers. */
+type NumberField = {
+  [Field in keyof EngineStats]: EngineStats[Field] extends number ? Field : never;
+}[keyof EngineStats];
+
+const COUNTERS: readonly (readonly [NumberField, name: string, help: string])[] = [
+  ["prefillTokens", "svc_prefill_tokens_total", "Prompt tokens computed."],
+  ["decodeTokens", "svc_decode_tokens_total", "Tokens generated."],
+  ["embedTokens", "svc_embed_tokens_total", "Tokens of texts that were embedded."],
+  ["prefixQueries", "svc_prefix_cache_queries_total", "Sequences that were looked up in the prefix cache."],
+  ["prefixHits", "svc_prefix_cache_hits_total", "Sequences that found a prefix there."],
+  ["prefixTokens", "svc_prefix_cache_tokens_total", "Prompt tokens that were reused instead of computed."],
+  ["preemptions", "svc_preemptions_total", "Sequences that gave up their cells to others and start over."],
+];
+
+const GAUGES: readonly (readonly [NumberField, name: string, help: string])[] = [
+  ["waiting", "svc_queue_depth", "Sequences that wait to be computed."],
+  ["running", "svc_running_sequences", "Sequences being computed."],
+  ["cells", "svc_kv_cells", "Cells (tokens) of the KV caches."],
+  ["cellsRunning", "svc_kv_cells_used", "Cells that running sequences hold."],
+  ["cellsKept", "svc_kv_cells_kept", "Cells kept for reuse that nobody needs at present."],
+  ["residentBytes", "svc_engine_resident_memory_bytes", "Resident memory of the engine processes."],
+];
+
+/** One model's engine, over all its processes. */
+class Meter implements EngineMeter {
+  private current: EngineStats | undefined;
+  private readonly past: EngineStats[] = []; // one entry: what ended processes have counted, if any
+  restarts = 0;
+
+  report(stats: EngineStats): void {
+    this.current = stats;
+  }
+
+  ended(restarts: boolean): void {
+    if (restarts) this.restarts++;
+    if (this.current === undefined) return;
+    this.past.push(this.current);
+    if (this.past.length > 1) this.past.splice(0, 2, summed(this.past));
+    this.current = undefined;
+  }
+
+  /** Of the present process alone. */
+  gauge(field: NumberField): number {
+    return this.current?.[field] ?? 0;
+  }
+
+  /** Everything ever counted. */
+  counted(): readonly EngineStats[] {
+    return this.current === undefined ? this.past : [...this.past, this.current];
+  }
+}
+
+export class EngineMetrics {
+  private readonly meters: Meter[] = [];
+
+  constructor(registry: Registry) {
+    const { meters } = this;
+    const counted = (): readonly EngineStats[] => meters.flatMap((meter) => meter.counted());
+    for (const [field, name, help] of COUNTERS) {
+      const read = single(() => sum(counted().map((stats) => stats[field])));
+      addCounter(registry, { name, help, read });
+    }
+    addCounter(registry, {
+      name: "svc_engine_restarts_total",
+      help: "Engine processes started again after they had died.",
+      read: single(() => sum(meters.map(({ restarts }) => restarts))),
+    });
+    for (const [field, name, help] of GAUGES) {
+      addGauge(registry, { name, help, read: single(() => sum(meters.map((meter) => meter.gauge(field)))) });
+    }
+    const rows = single(() =>
+      joinHistograms(
+        counted().map((stats) => stats.rows),
+        ROWS_BUCKETS,
+      ),
+    );
+    const rowsHelp = "Tokens computed together in one step of an engine.";
+    addHistogram(registry, { name: "svc_step_rows", help: rowsHelp, read: rows }, ROWS_BUCKETS);
+    const steps = single(() =>
+      joinHistograms(
+        counted().map((stats) => stats.steps),
+        STEP_BUCKETS,
+      ),
+    );
+    const stepsHelp = "Time of one step of an engine.";
+    addHistogram(registry, { name: "svc_step_seconds", help: stepsHelp, read: steps }, STEP_BUCKETS);
+  }
+
+  /** Numbers of one more engine. They stay counted when it has gone for good. */
+  newMeter(): EngineMeter {
+    const meter = new Meter();
+    this.meters.push(meter);
+    return meter;
+  }
+}
+
+function summed(all: readonly EngineStats[]): EngineStats {
+  const add = (field: NumberField): number => sum(all.map((stats) => stats[field]));
+  return {
+    waiting: 0,
+    running: 0,
+    cells: 0,
+    cellsRunning: 0,
+    cellsKept: 0,
+    residentBytes: 0,
+    prefillTokens: add("prefillTokens"),
+    decodeTokens: add("decodeTokens"),
+    embedTokens: add("embedTokens"),
+    prefixQueries: add("prefixQueries"),
+    prefixHits: add("prefixHits"),
+    prefixTokens: add("prefixTokens"),
+    preemptions: add("preemptions"),
+    rows: joinHistograms(
+      all.map(({ rows }) => rows),
+      ROWS_BUCKETS,
+    ),
+    steps: joinHistograms(
+      all.map(({ steps }) => steps),
+      STEP_BUCKETS,
+    ),
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,69 @@
+// All metrics of a server, and their text. The only folder that knows the metrics library.
+
+import { Registry } from "prom-client";
+import type { EngineMeter, HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
+import { EngineMetrics } from "./engines.ts";
+import { RequestMetrics } from "./http.ts";
+import { addCounter, addGauge, single } from "./read-when-asked.ts";
+
+export class Metrics implements HttpMetrics {
+  private readonly registry = new Registry();
+  private readonly requests = new RequestMetrics(this.registry);
+  private readonly engines = new EngineMetrics(this.registry);
+
+  constructor() {
+    addProcess(this.registry);
+  }
+
+  get contentType(): string {
+    return this.registry.contentType;
+  }
+
+  began(request: ObservedRequest): void {
+    this.requests.began(request);
+  }
+
+  finished(request: ObservedRequest): void {
+    this.requests.finished(request);
+  }
+
+  firstToken(request: ObservedRequest, seconds: number): void {
+    this.requests.firstToken(request, seconds);
+  }
+
+  nextToken(request: ObservedRequest, seconds: number): void {
+    this.requests.nextToken(request, seconds);
+  }
+
+  /** Where a new engine's numbers go. */
+  newEngine(): EngineMeter {
+    return this.engines.newMeter();
+  }
+
+  text(): Promise<string> {
+    return this.registry.metrics();
+  }
+}
+
+/** What dashboards expect of every process. The library's own set asks Node for what Bun does not tell. */
+function addProcess(registry: Registry): void {
+  addGauge(registry, {
+    name: "process_resident_memory_bytes",
+    help: "Resident memory of the serving process.",
+    read: single(() => process.memoryUsage.rss()),
+  });
+  const startSecs = Date.now() / 1000 - process.uptime();
+  addGauge(registry, {
+    name: "process_start_time_seconds",
+    help: "When the serving process started, Unix time.",
+    read: single(() => startSecs),
+  });
+  addCounter(registry, {
+    name: "process_cpu_seconds_total",
+    help: "Processor time of the serving process.",
+    read: single(() => {
+      const { user, system } = process.cpuUsage(); // microseconds
+      return (user + system) / 1e6;
+    }),
+  });
+}

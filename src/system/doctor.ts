@@ -1,0 +1,219 @@
+// Looks for what will go wrong, or has: one check a question, each with what was found and what to do. Looks only; the one
+// thing it writes is an empty file in the cache folder, which it removes.
+
+import { createServer } from "node:net";
+import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
+import { checkGguf } from "./gguf-check.ts";
+import { readMemory, type Memory } from "./memory.ts";
+import { probeSandbox } from "./sandbox.ts";
+
+export interface DoctorDeps {
+  /** What an engine found, or why none could be started. */
+  readonly host: () => Promise<EngineHost | { readonly failure: string }>;
+  readonly models: readonly ModelFacts[];
+  readonly cacheDir: string;
+  readonly hostname: string;
+  readonly port: number;
+  /** The server that asks already has the port. */
+  readonly isListening: boolean;
+  readonly now: () => Date;
+}
+
+export interface ModelFacts {
+  readonly id: string;
+  readonly source:
+    | { readonly type: "built-in" }
+    | { readonly type: "hub" }
+    /** Absolute path of a GGUF file; of a split one its first part. */
+    | { readonly type: "file"; readonly path: string };
+  readonly isLoaded: boolean;
+}
+
+const GIB = 2 ** 30;
+/** Unpacked libraries take about 60 MB. */
+const DISK_BYTES_MIN = 0.2 * GIB;
+const DISK_BYTES_FEW = 2 * GIB;
+const MEMORY_BYTES_FEW = 0.5 * GIB;
+/** The year this was written: a clock before it is wrong. */
+const YEAR_MIN = 2025;
+
+/** Makes all checks. Never throws for what it finds. */
+export async function examine(deps: DoctorDeps): Promise<DoctorReport> {
+  const found = await deps.host();
+  const host = "failure" in found ? undefined : found;
+  const memory = readMemory();
+  const checks = [
+    engineCheck(found),
+    ...(host === undefined ? [] : [cpuCheck(host), acceleratorCheck(host, loadedDrivers())]),
+    memoryCheck(memory),
+    ...cacheChecks(deps.cacheDir),
+    ...deps.models.map((model) => modelCheck(model, memory)),
+    await portCheck(deps),
+    clockCheck(deps.now()),
+    sandboxCheck(await probeSandbox(host)),
+  ];
+  return { ok: checks.every(({ status }) => status !== "fail"), checks };
+}
+
+function pass(name: string, detail: string): DoctorCheck {
+  return { name, status: "pass", detail, fix: null };
+}
+
+function warn(name: string, detail: string, fix: string): DoctorCheck {
+  return { name, status: "warn", detail, fix };
+}
+
+function fail(name: string, detail: string, fix: string): DoctorCheck {
+  return { name, status: "fail", detail, fix };
+}
+
+function engineCheck(found: EngineHost | { readonly failure: string }): DoctorCheck {
+  if (!("failure" in found)) return pass("engine", `llama.cpp ${found.llama_version} starts`);
+  return fail(
+    "engine",
+    `no engine could be started: ${found.failure}`,
+    "Install svc again, or build its libraries.",
+  );
+}
+
+export function cpuCheck({ cpu_variant, cpu_features }: EngineHost): DoctorCheck {
+  const list = cpu_features.join(" ") || "no features told";
+  const detail = cpu_variant === null ? list : `variant ${cpu_variant}: ${list}`;
+  const isSlow = process.arch === "x64" && cpu_features.length > 0 && !cpu_features.includes("AVX2");
+  if (!isSlow) return pass("cpu", detail);
+  return warn(
+    "cpu",
+    detail,
+    "This processor has no AVX2, or hides it: in a virtual machine, pass the host's CPU on.",
+  );
+}
+
+/** `drivers`: makers of graphics cards whose drivers are loaded. */
+export function acceleratorCheck({ devices }: EngineHost, drivers: readonly string[]): DoctorCheck {
+  const name = "accelerator";
+  const gpus = devices.filter(({ type }) => type === "gpu");
+  if (gpus.length === 0 && drivers.length > 0) {
+    const detail = `a driver of ${drivers.join(" and ")} is loaded, but the engine sees no card: models run on the CPU`;
+    return warn(name, detail, "This build of svc has no back end for it.");
+  }
+  if (gpus.length === 0) return pass(name, "none found: models run on the CPU");
+  return pass(
+    name,
+    gpus.map(({ description, memory_total }) => `${description}, ${gib(memory_total)}`).join("; "),
+  );
+}
+
+function loadedDrivers(): readonly string[] {
+  const drivers = { NVIDIA: "/proc/driver/nvidia/version", AMD: "/dev/kfd" };
+  return Object.entries(drivers).flatMap(([maker, path]) => (existsSync(path) ? [maker] : []));
+}
+
+function memoryCheck({ totalBytes, availableBytes, limitBytes }: Memory): DoctorCheck {
+  const limit = limitBytes === undefined ? "" : `, limited to ${gib(limitBytes)}`;
+  const detail = `${gib(availableBytes)} available of ${gib(totalBytes)}${limit}`;
+  if (availableBytes >= MEMORY_BYTES_FEW) return pass("memory", detail);
+  return warn("memory", detail, "End other programs, or serve a smaller model.");
+}
+
+/** Space and permission of the folder that libraries are unpacked to. */
+export function cacheChecks(cacheDir: string): readonly DoctorCheck[] {
+  try {
+    mkdirSync(cacheDir, { recursive: true, mode: 0o700 });
+    const probe = join(cacheDir, `doctor-${process.pid}`);
+    writeFileSync(probe, "", { flag: "wx" });
+    rmSync(probe);
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    return [
+      fail("cache", `its folder cannot be written (${reason})`, "Set XDG_CACHE_HOME to a folder that can."),
+    ];
+  }
+  return [pass("cache", "its folder can be written"), diskCheck(cacheDir)];
+}
+
+function diskCheck(cacheDir: string): DoctorCheck {
+  const { bavail, bsize } = statfsSync(cacheDir);
+  const bytes = bavail * bsize;
+  const detail = `${gib(bytes)} free where the cache is`;
+  const fix = "Free some space, or set XDG_CACHE_HOME to another disk.";
+  if (bytes < DISK_BYTES_MIN) return fail("disk", detail, fix);
+  return bytes < DISK_BYTES_FEW ? warn("disk", detail, fix) : pass("disk", detail);
+}
+
+export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory): DoctorCheck {
+  const name = `model ${id}`;
+  if (source.type === "built-in") return pass(name, "built in");
+  if (source.type === "hub") return pass(name, "from the hub: checked when it is downloaded");
+  try {
+    const parts = partsOf(source.path).map(checkGguf);
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+    const tensors = parts.reduce((sum, part) => sum + part.tensors, 0);
+    const detail = `${gib(bytes)}, ${tensors} tensors${isLoaded ? ", loaded" : ""}`;
+    const room = Math.min(memory.limitBytes ?? Infinity, memory.availableBytes);
+    if (isLoaded || bytes < room) return pass(name, detail);
+    return warn(name, `${detail}; ${gib(room)} of memory are available`, "Choose a smaller quantization.");
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return fail(name, `its file is not usable: ${reason}`, "Copy or download the file again.");
+  }
+}
+
+export async function portCheck({
+  hostname,
+  port,
+  isListening,
+}: Pick<DoctorDeps, "hostname" | "port" | "isListening">): Promise<DoctorCheck> {
+  const place = `${hostname}:${port}`;
+  if (isListening) return pass("port", `listening on ${place}`);
+  const reason = await tryListen(hostname, port);
+  if (reason === undefined) return pass("port", `${place} is free`);
+  if (reason !== "EADDRINUSE")
+    return fail("port", `${place} cannot be had (${reason})`, "Choose another with --host and --port.");
+  return warn("port", `${place} is in use`, "Unless that is svc itself, choose another port with --port.");
+}
+
+/** A split model is as sound as the worst of its files. */
+function partsOf(file: string): readonly string[] {
+  const [, head, count] = /^(.*)-00001-of-(\d{5})\.gguf$/i.exec(file) ?? [];
+  if (head === undefined || count === undefined) return [file];
+  const number = (part: number): string => String(part).padStart(5, "0");
+  return Array.from({ length: Number(count) }, (_, i) => `${head}-${number(i + 1)}-of-${count}.gguf`);
+}
+
+/** Why an address cannot be had; undefined if it can. */
+function tryListen(hostname: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host: hostname, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+export function clockCheck(now: Date): DoctorCheck {
+  const detail = now.toISOString();
+  if (now.getUTCFullYear() >= YEAR_MIN) return pass("clock", detail);
+  return fail("clock", detail, "Set the clock: with a wrong one no TLS certificate is valid.");
+}
+
+function sandboxCheck({
+  bubblewrap,
+  user_namespaces,
+  seccomp,
+  landlock_abi,
+}: Awaited<ReturnType<typeof probeSandbox>>): DoctorCheck {
+  const landlock = landlock_abi === null ? "absent" : `ABI ${landlock_abi}`;
+  const detail = `bubblewrap ${bubblewrap}, user namespaces ${user_namespaces}, seccomp ${seccomp}, Landlock ${landlock}`;
+  const works = bubblewrap === "works" || user_namespaces === "works" || landlock_abi !== null;
+  if (works) return pass("sandbox", detail);
+  return warn(
+    "sandbox",
+    detail,
+    "Tools could not be confined here: allow user namespaces, or install bubblewrap.",
+  );
+}
+
+function gib(bytes: number): string {
+  return bytes < GIB ? `${Math.round(bytes / 2 ** 20)} MiB` : `${(bytes / GIB).toFixed(1)} GiB`;
+}

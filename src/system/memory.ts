@@ -1,0 +1,36 @@
+// Memory of the machine, as far as this process may use it.
+
+import { readFileSync } from "node:fs";
+import { freemem, totalmem } from "node:os";
+
+export interface Memory {
+  readonly totalBytes: number;
+  /** What programs could still get: unused memory and what the system would give back. */
+  readonly availableBytes: number;
+  /** What the container allows; undefined where nothing is below the machine's own memory. */
+  readonly limitBytes: number | undefined;
+}
+
+export function readMemory(): Memory {
+  const totalBytes = totalmem();
+  const limit = process.constrainedMemory();
+  return {
+    totalBytes,
+    availableBytes: availableOf(readMeminfo()) ?? freemem(),
+    limitBytes: limit > 0 && limit < totalBytes ? limit : undefined,
+  };
+}
+
+/** Bytes behind `MemAvailable` of /proc/meminfo. */
+export function availableOf(meminfo: string): number | undefined {
+  const kib = /^MemAvailable:\s*(\d+) kB$/m.exec(meminfo)?.[1];
+  return kib === undefined ? undefined : Number(kib) * 1024;
+}
+
+function readMeminfo(): string {
+  try {
+    return readFileSync("/proc/meminfo", "utf8");
+  } catch {
+    return ""; // not Linux
+  }
+}

@@ -1,0 +1,80 @@
+// Numbers of engines: they add up over engines and go on over restarts.
+
+import { expect, test } from "bun:test";
+import { type EngineStats, ROWS_BUCKETS, STEP_BUCKETS } from "../../src/core/telemetry.ts";
+import { Metrics } from "../../src/metrics/metrics.ts";
+import { StepMeter } from "../../src/worker/step-meter.ts";
+import { expectSound, valueOf } from "../helpers/prometheus.ts";
+
+/** An engine that has done a step of 7 prompt tokens and `steps` steps of one token. */
+function stats(steps: number, gauges: Partial<EngineStats> = {}): EngineStats {
+  const meter = new StepMeter();
+  meter.admitted(0);
+  meter.admitted(5);
+  meter.preempted(1);
+  meter.stepped(30, 7, 7, 1);
+  for (let i = 0; i < steps; i++) meter.stepped(2, 1, 0, 1);
+  const levels = {
+    waiting: 1,
+    running: 2,
+    cells: 512,
+    cellsRunning: 9,
+    cellsKept: 3,
+    residentBytes: 1000,
+    embedTokens: 2,
+  };
+  return { ...levels, ...meter.counted(), ...gauges };
+}
+
+test("engines add up, and what ended processes counted stays counted", async () => {
+  const metrics = new Metrics();
+  const [first, second] = [metrics.newEngine(), metrics.newEngine()];
+  const read = async (name: string) => valueOf(await metrics.text(), name);
+  first.report(stats(10));
+  first.report(stats(20)); // replaces the one before
+  second.report(stats(3, { running: 5 }));
+  expect(await read("svc_decode_tokens_total")).toBe(25);
+  expect(await read("svc_prefill_tokens_total")).toBe(14);
+  expect(await read("svc_running_sequences")).toBe(7);
+  expect(await read("svc_kv_cells")).toBe(1024);
+
+  first.ended(true);
+  expect(await read("svc_decode_tokens_total")).toBe(25);
+  expect(await read("svc_running_sequences")).toBe(5);
+  expect(await read("svc_engine_restarts_total")).toBe(1);
+  for (let i = 0; i < 3; i++) {
+    first.report(stats(0));
+    first.ended(true);
+  }
+  second.ended(false);
+  const text = await metrics.text();
+  expectSound(text);
+  expect(valueOf(text, "svc_decode_tokens_total")).toBe(28);
+  expect(valueOf(text, "svc_prefix_cache_queries_total")).toBe(10);
+  expect(valueOf(text, "svc_prefix_cache_hits_total")).toBe(5);
+  expect(valueOf(text, "svc_prefix_cache_tokens_total")).toBe(25);
+  expect(valueOf(text, "svc_preemptions_total")).toBe(5);
+  expect(valueOf(text, "svc_engine_restarts_total")).toBe(4);
+  expect(valueOf(text, "svc_kv_cells")).toBe(0);
+  expect(valueOf(text, "svc_step_rows_count")).toBe(28);
+  expect(valueOf(text, "svc_step_rows_bucket", { le: "1" })).toBe(23);
+  expect(valueOf(text, "svc_step_rows_sum")).toBe(23 + 5 * 7);
+  expect(valueOf(text, "svc_step_seconds_bucket", { le: "0.0025" })).toBe(23);
+  expect(valueOf(text, "svc_step_seconds_sum")).toBeCloseTo(0.002 * 23 + 0.03 * 5);
+});
+
+test("a value on a bound belongs to its bucket, one above all to the last", () => {
+  const meter = new StepMeter();
+  for (const rows of [...ROWS_BUCKETS, 1_000_000]) meter.stepped(1e9, rows, 0, rows);
+  const { rows, steps } = meter.counted();
+  expect(rows.counts).toEqual(Array.from({ length: ROWS_BUCKETS.length + 1 }, () => 1));
+  expect(steps.counts).toEqual([...STEP_BUCKETS.map(() => 0), ROWS_BUCKETS.length + 1]);
+});
+
+test("without an engine everything is there, at zero", async () => {
+  const text = await new Metrics().text();
+  expectSound(text);
+  expect(valueOf(text, "svc_queue_depth")).toBe(0);
+  expect(valueOf(text, "svc_step_seconds_count")).toBe(0);
+  expect(valueOf(text, "process_resident_memory_bytes")).toBeGreaterThan(1e6);
+});
