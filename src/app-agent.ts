@@ -64,7 +64,7 @@ export function createAgent(options: AgentOptions): Agent {
     }
   });
   return {
-    converse: mcp === undefined ? converse : afterFirstTry(mcp, converse),
+    converse: mcp === undefined ? converse : afterFirstTry(mcp, settings.server.queue_max, converse),
     activeAnswers: () => active,
   };
 }

@@ -3,6 +3,7 @@
 
 import type { McpConfig } from "./core/mcp-config.ts";
 import type { Converse } from "./core/agent.ts";
+import { ServiceError } from "./core/error.ts";
 import type { ToolCounts } from "./core/model-info.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { McpServers } from "./mcp/servers.ts";
@@ -28,15 +29,26 @@ export function toolCountsOf(
 
 /**
  * A Converse whose conversations begin when each server was tried once, so that the first ones see the same tools as
- * later ones. Bounded by the time that connecting may take.
+ * later ones. At most `waitingMax` wait, and no longer than connecting may take.
  */
-export function afterFirstTry(mcp: Pick<McpServers, "tried">, converse: Converse): Converse {
+export function afterFirstTry(
+  mcp: Pick<McpServers, "tried">,
+  waitingMax: number,
+  converse: Converse,
+): Converse {
   let isTried = false;
+  let waiting = 0;
   const tried = mcp.tried().then(() => void (isTried = true));
   const wait: Converse = async function* (conversation, signal) {
+    if (waiting >= waitingMax) {
+      const message = `${waiting} requests are already waiting for this server's tools. Try again soon.`;
+      throw new ServiceError("queue_full", message, { retryAfterSecs: 1 });
+    }
     const left = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => left.resolve(), { once: true });
+    waiting++;
     if (!signal.aborted) await Promise.race([tried, left.promise]);
+    waiting--;
     if (!signal.aborted) yield* converse(conversation, signal);
   };
   return (conversation, signal) => (isTried ? converse(conversation, signal) : wait(conversation, signal));

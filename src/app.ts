@@ -2,6 +2,7 @@
 // nothing else knows who works with whom.
 
 import { Approvals } from "./agent/approvals.ts";
+import type { LoopDeps } from "./agent/loop.ts";
 import { createAgent, toolLine } from "./app-agent.ts";
 import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
@@ -83,7 +84,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const stores = openStores(options);
   const { state, files, sessions, skills } = stores;
   const approvals = new Approvals();
-  const contextTokens = (model: string) => models.contextTokens(model);
+  const contextTokens: LoopDeps["contextTokens"] = (model, signal) => models.contextTokens(model, signal);
   const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
   const agent = createAgent({ ...surroundings, generate, fetchFile: publicFetch() });
   const { converse } = agent;

@@ -4,11 +4,12 @@ import { expect, test } from "bun:test";
 import { afterFirstTry, toolCountsOf } from "../src/app-mcp.ts";
 import type { Converse } from "../src/core/agent.ts";
 import { asking } from "./helpers/agent.ts";
+import { failure } from "./helpers/failure.ts";
 import { ACCEPTED, FINISH } from "./helpers/run-events.ts";
 
 const never = new AbortController().signal;
 
-function waiting() {
+function waiting(waitingMax = 10) {
   const tried = Promise.withResolvers<void>();
   let begun = 0;
   const converse: Converse = () => {
@@ -18,7 +19,11 @@ function waiting() {
       yield FINISH;
     })();
   };
-  return { tried, begun: () => begun, converse: afterFirstTry({ tried: () => tried.promise }, converse) };
+  return {
+    tried,
+    begun: () => begun,
+    converse: afterFirstTry({ tried: () => tried.promise }, waitingMax, converse),
+  };
 }
 
 test("a conversation begins once all servers were tried", async () => {
@@ -38,6 +43,18 @@ test("one whose client leaves meanwhile never begins, and just ends", async () =
   expect(await events).toEqual([]);
   expect(await Array.fromAsync(converse(asking(), leaving.signal))).toEqual([]);
   expect(begun()).toBe(0);
+});
+
+test("as many wait as may, and one that has left makes room", async () => {
+  const { tried, converse } = waiting(1);
+  const leaving = new AbortController();
+  const first = Array.fromAsync(converse(asking(), leaving.signal));
+  expect(await failure(Array.fromAsync(converse(asking(), never)))).toContain("already waiting");
+  leaving.abort();
+  await first;
+  const next = Array.fromAsync(converse(asking(), never));
+  tried.resolve();
+  expect(await next).toEqual([ACCEPTED, FINISH]);
 });
 
 test("later ones are not held up, so that what cannot be met is thrown at once", async () => {

@@ -22,8 +22,8 @@ export interface LoopDeps extends PlanDeps, InputFilesDeps {
   readonly permission: Permission;
   readonly approvals: Approvals;
   readonly sessions: Pick<Sessions, "open">;
-  /** Context of the model of that name; undefined where it is not known. Never rejects. */
-  readonly contextTokens: (model: string) => Promise<number | undefined>;
+  /** Context of the model of that name. Rejects as a run on it would. */
+  readonly contextTokens: (model: string, signal: AbortSignal) => Promise<number>;
   readonly log: (line: string) => void;
   /** Told when an answer in a session begins and when it ends. */
   readonly onAnswer?: (change: 1 | -1) => void;
@@ -35,22 +35,38 @@ export interface LoopDeps extends PlanDeps, InputFilesDeps {
  */
 export function agentConverse(deps: LoopDeps): Converse {
   return (conversation, signal) => {
-    // What can be met does not depend on the model's context, which may not be known before the model is loaded.
-    planOf(deps, conversation, { hasInputs: hasInputs(deps, conversation), contextTokens: undefined });
-    return converse(deps, conversation, signal);
+    // What can be met does not depend on the model's context, which is not known before the model is loaded.
+    const surroundings = { hasInputs: hasInputs(deps, conversation), contextTokens: undefined };
+    return converse(deps, conversation, planOf(deps, conversation, surroundings), signal);
   };
+}
+
+/** The plan for the model as it is: with its own tools the server waits for it. */
+async function fittingPlan(
+  deps: LoopDeps,
+  conversation: Conversation,
+  plan: Plan,
+  signal: AbortSignal,
+): Promise<Plan> {
+  if (plan.tools.size === 0) return plan;
+  const contextTokens = await deps.contextTokens(conversation.run.model, signal);
+  return planOf(deps, conversation, { hasInputs: hasInputs(deps, conversation), contextTokens });
 }
 
 async function* converse(
   deps: LoopDeps,
   conversation: Conversation,
+  possible: Plan,
   signal: AbortSignal,
 ): AsyncGenerator<AnswerEvent> {
   const { run, agent } = conversation;
-  const plan = planOf(deps, conversation, {
-    hasInputs: hasInputs(deps, conversation),
-    contextTokens: await deps.contextTokens(run.model),
-  });
+  let plan: Plan;
+  try {
+    plan = await fittingPlan(deps, conversation, possible, signal);
+  } catch (refusal) {
+    if (signal.aborted) return;
+    throw refusal;
+  }
   const sent = run.prompt.messages;
   const session = plan.hasSession ? deps.sessions.open(agent.sessionId, sent) : undefined;
   const place = { plan, sessionId: session?.id, sent: session?.messages ?? sent };

@@ -108,6 +108,16 @@ export class ManagedModel implements Holder {
     }
   }
 
+  /** What the loaded model is like. Waits for it as a request does, with the same bound; throws as one is refused. */
+  async loadedInfo(signal: AbortSignal): Promise<EngineInfo> {
+    const engine = await this.acquire(signal);
+    try {
+      return await engine.ready();
+    } finally {
+      this.release();
+    }
+  }
+
   /** Embeds; see EngineClient.embed. Loads the model where it is not. */
   async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
     const engine = await this.acquire(signal);

@@ -86,13 +86,9 @@ export class Models implements ModelControl {
     );
   }
 
-  /** Longest sequence that the named model takes; undefined where it can't be known. Loads the model, as a run would. */
-  async contextTokens(name: string): Promise<number | undefined> {
-    try {
-      return (await this.load(name)).contextTokens;
-    } catch {
-      return undefined; // the run itself will say what is wrong
-    }
+  /** Longest sequence that the named model takes; see ManagedModel.loadedInfo. */
+  async contextTokens(name: string, signal: AbortSignal): Promise<number> {
+    return (await this.resolve(name).model.loadedInfo(signal)).contextTokens;
   }
 
   /** Runs a request on the model it names; see ManagedModel.generate. */

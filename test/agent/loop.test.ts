@@ -418,6 +418,34 @@ describe("what ends a loop early", () => {
   });
 });
 
+describe("the model's context decides how much it is told, so it is waited for", () => {
+  test("not by a conversation in which the server does nothing", async () => {
+    const { generate } = scripted(saying("Hi"));
+    const contextTokens = () => Promise.reject(new Error("nobody should ask"));
+    expect(await testLoop({ generate, contextTokens }).answer(asking())).toEqual([...saying("Hi")]);
+  });
+
+  test("and what keeps it from being known refuses the request", async () => {
+    const { generate, requests } = scripted();
+    const full = new ServiceError("queue_full", "too many wait for this model");
+    const loop = testLoop({ generate, tools: [fakeTool()], contextTokens: () => Promise.reject(full) });
+    expect(await loop.answer(asking()).catch((error: unknown) => error)).toBe(full);
+    expect(requests).toEqual([]);
+  });
+
+  test("until the client leaves", async () => {
+    const client = new AbortController();
+    const { generate } = scripted();
+    const contextTokens = (_model: string, signal: AbortSignal) =>
+      new Promise<never>((_resolve, reject) =>
+        signal.addEventListener("abort", () => reject(new Error("left"))),
+      );
+    const all = testLoop({ generate, tools: [fakeTool()], contextTokens }).answer(asking(), client.signal);
+    client.abort();
+    expect(await all).toEqual([]);
+  });
+});
+
 describe("requests that cannot be met", () => {
   const refusal = async (conversation: ReturnType<typeof asking>, tools = [fakeTool()]) => {
     const { generate } = scripted();

@@ -37,7 +37,7 @@ function text(value: string, isError = false): McpResult {
 }
 
 /** A conversation in which the model calls the tool once with these arguments and then answers. */
-async function callOnce(tool: McpTool, args: unknown = { q: "x" }, contextTokens?: number) {
+async function callOnce(tool: McpTool, args: unknown = { q: "x" }, contextTokens = 32_768) {
   const script = scripted(calling(["web_look", args]), saying("Well."));
   const loop = testLoop({
     generate: script.generate,

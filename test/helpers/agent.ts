@@ -135,7 +135,7 @@ export function testLoop({ tools = [], ...options }: TestLoopOptions): TestLoop 
     sessions,
     files,
     fetchFile: () => Promise.reject(new Error("nothing is fetched here")),
-    contextTokens: async () => undefined,
+    contextTokens: async () => 131_072,
     log: (line) => void logged.push(line),
     ...options,
   });

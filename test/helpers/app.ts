@@ -91,7 +91,7 @@ export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<Http
       toolsets: (["python", "shell", "search", "files"] as const).map(disabledToolset),
       permission: "auto",
       approvals,
-      contextTokens: async () => undefined,
+      contextTokens: async () => 131_072,
       log,
     });
   const responses = deps.responses ?? new ResponseStore(state);

@@ -2,7 +2,6 @@
 
 import { Type } from "@sinclair/typebox";
 import type { Files, StoredFile } from "../../core/files.ts";
-import { TOOL_TEXT_CHARS_MAX } from "../../core/limits.ts";
 import type { ServerTool, ToolAsk, ToolOutcome, Toolset } from "../tool.ts";
 import { builtIn, isBrief, NO_ARGUMENTS, textCharsMax } from "./built-in.ts";
 
@@ -10,9 +9,9 @@ import { builtIn, isBrief, NO_ARGUMENTS, textCharsMax } from "./built-in.ts";
 export function fileToolset(files: Files): Toolset {
   return (ask) => {
     const { agent, hasInputs } = ask;
-    const mayBeMade = agent.python || agent.shell !== undefined;
-    const isUseful = hasInputs || (mayBeMade && !isBrief(ask)); // each tool less helps a small model
-    return { tools: isUseful ? [readTool(files, ask), listTool(files, ask)] : [] };
+    // A model with a small context is told how its files begin, which is a good part of it; each tool less helps it.
+    const isUseful = !isBrief(ask) && (hasInputs || agent.python || agent.shell !== undefined);
+    return { tools: isUseful ? [readTool(files, ask), listTool(files)] : [] };
   };
 }
 
@@ -34,12 +33,10 @@ function readTool(files: Files, ask: ToolAsk): ServerTool {
   const charsMax = textCharsMax(ask);
   return builtIn({
     name: READ_TOOL,
-    description: isBrief(ask)
-      ? "Read a stored file by its id."
-      : [
-          "Reads a text file from the store by its id. It takes ids, not paths of the working directory.",
-          `At most ${TOOL_TEXT_CHARS_MAX} characters come in a call; start and end choose which. Binary files cannot be read.`,
-        ].join("\n"),
+    description: [
+      "Reads a text file from the store by its id. It takes ids, not paths of the working directory.",
+      `At most ${charsMax} characters come in a call; start and end choose which. Binary files cannot be read.`,
+    ].join("\n"),
     parameters: Slice,
     action: ACTION,
     isHelper: true,
@@ -54,12 +51,11 @@ function readTool(files: Files, ask: ToolAsk): ServerTool {
   });
 }
 
-function listTool(files: Files, ask: ToolAsk): ServerTool {
+function listTool(files: Files): ServerTool {
   return builtIn({
     name: "svc_list_files",
-    description: isBrief(ask)
-      ? "List stored files."
-      : "Lists the files of this conversation in the store, oldest first: id, name, format, bytes, purpose, source.",
+    description:
+      "Lists the files of this conversation in the store, oldest first: id, name, format, bytes, purpose, source.",
     parameters: NO_ARGUMENTS,
     action: ACTION,
     isHelper: true,
