@@ -43,6 +43,9 @@ const RULES: readonly Rule[] = [
   { from: "src/files/", may: ["src/core/"] },
   { from: "src/sessions/", may: ["src/core/"] },
   { from: "src/skills/", may: ["src/core/"] },
+  // The web as models see it: finds pages and has them read by processes that know nothing else.
+  { from: "src/search/", may: ["src/core/", "src/net/", "src/reader/protocol.ts"] },
+  { from: "src/reader/", may: ["src/core/"] },
   // Ways out to the internet.
   { from: "src/net/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
@@ -120,9 +123,18 @@ const RULES: readonly Rule[] = [
     ],
   },
   // The executable's first file: it loads as little as it can.
-  { from: "src/entry.ts", may: ["src/core/launcher.ts", "src/main.ts", "ffi/sandbox-launcher.ts"] },
   { from: "src/quantize/", may: ["src/core/"] },
   { from: "src/worker/quantize.ts", may: ["ffi/"] },
+  {
+    from: "src/entry.ts",
+    may: [
+      "src/core/launcher.ts",
+      "src/reader/protocol.ts",
+      "src/reader/main.ts",
+      "src/main.ts",
+      "ffi/sandbox-launcher.ts",
+    ],
+  },
   { from: "src/build.ts", may: [] },
   // ffi implements what the worker needs, so it knows those interfaces, and what the executable carries.
   {
@@ -152,6 +164,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "src/core/",
     "src/config/",
     "src/dialects/",
+    "src/search/",
     "src/agent/",
     "src/exec/",
     "src/http/",
@@ -159,6 +172,11 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "src/skills/",
   ],
   "@modelcontextprotocol/client": ["src/mcp/"],
+  linkedom: ["src/reader/"],
+  "@mozilla/readability": ["src/reader/"],
+  "html-to-text": ["src/reader/"],
+  minisearch: ["src/reader/"],
+  "html-encoding-sniffer": ["src/search/"],
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],
