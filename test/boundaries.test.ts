@@ -29,8 +29,8 @@ const RULES: readonly Rule[] = [
   // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
   {
     from: "src/agent/",
-    may: ["src/core/", "src/exec/names.ts"],
-    types: ["src/exec/types.ts", "src/mcp/types.ts", "src/sandbox/types.ts"],
+    may: ["src/core/", "src/exec/names.ts", "src/search/domains.ts", "src/search/failure.ts"],
+    types: ["src/exec/types.ts", "src/mcp/types.ts", "src/sandbox/types.ts", "src/search/types.ts"],
   },
   // Servers of the Model Context Protocol that we are a client of. What becomes of their tools is the agent's business.
   { from: "src/mcp/", may: ["src/core/"] },
@@ -64,7 +64,7 @@ const RULES: readonly Rule[] = [
       .map((folder) => `src/${folder}/`)
       .concat("src/core/", "src/tools.ts")
       .concat(
-        ["adapters", "agent", "mcp", "models", "quantized", "stores", "system"].map(
+        ["adapters", "agent", "mcp", "models", "quantized", "search", "stores", "system"].map(
           (name) => `src/app-${name}.ts`,
         ),
       ),
@@ -80,9 +80,10 @@ const RULES: readonly Rule[] = [
       "src/exec/names.ts",
       "src/skills/text.ts",
     ],
-    types: ["src/mcp/servers.ts", "src/tools.ts"],
+    types: ["src/mcp/servers.ts", "src/search/types.ts", "src/tools.ts"],
   },
   { from: "src/app-mcp.ts", may: ["src/core/", "src/config/", "src/mcp/"] },
+  { from: "src/app-search.ts", may: ["src/core/", "src/config/", "src/search/"], types: ["src/net/"] },
   { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
   {
     from: "src/app-quantized.ts",
