@@ -8,12 +8,14 @@ import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import type { McpConfig } from "./core/mcp-config.ts";
+import type { Embed } from "./core/run.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
 import { createRequantizers, requantizing } from "./app-quantized.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
 import { modelName } from "./config/model-name.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
+import { openSearch } from "./app-search.ts";
 import { openStores } from "./app-stores.ts";
 import { newSystem } from "./app-system.ts";
 import type { Models } from "./engine/models.ts";
@@ -100,8 +102,11 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const { state, files, sessions, skills } = stores;
   const approvals = new Approvals();
   const contextTokens: LoopDeps["contextTokens"] = (model, signal) => models.contextTokens(model, signal);
+  const embed: Embed = (request, signal) => models.embed(request, signal);
+  const fetchPublic = publicFetch();
+  const web = openSearch({ settings, embed, fetchPublic, log });
   const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
-  const agent = createAgent({ ...surroundings, generate, fetchFile: publicFetch() });
+  const agent = createAgent({ ...surroundings, web, generate, fetchFile: fetchPublic });
   const converse = adapters.steady(agent.converse);
   const responses = new ResponseStore(state);
   const background = new BackgroundResponses({
@@ -120,7 +125,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     files,
     sessions,
     skills,
-    embed: (request, signal) => models.embed(request, signal),
+    embed,
     adapters,
     ...weights,
     models: () => adapters.cards(),
