@@ -29,6 +29,8 @@ export interface ModelOptions {
   readonly log: (line: string) => void;
   /** Shows how far a download is; absent: lines of the log do. */
   readonly progress?: (name: string) => ProgressMeter;
+  /** Shows how far a model is loaded, parts per thousand; 1000 is the last. */
+  readonly loading?: (name: string) => (permille: number) => void;
 }
 
 export interface FileOptions {
@@ -127,6 +129,7 @@ export function createModels(options: ModelOptions, newMeter?: () => EngineMeter
             queueMax,
             log: say,
             ...(meter === undefined ? {} : { meter }),
+            ...(options.loading === undefined ? {} : { onLoading: options.loading(modelName(model)) }),
           }),
         places,
         queueMax: settings.runtime.max_seqs + queueMax, // once it is loaded, so many have a place

@@ -3,13 +3,14 @@
 import { isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
 import { type AppOptions, startServer } from "./app.ts";
-import { createModels, modelFile } from "./app-models.ts";
+import { openChat } from "./app-chat.ts";
+import { modelFile } from "./app-models.ts";
 import { runDoctor } from "./app-system.ts";
-import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
+import { type ChatArgs, EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
 import { cacheTable, deletedText } from "./cli/cache-table.ts";
 import { doctorTable } from "./cli/doctor-table.ts";
-import { progressBar } from "./cli/progress-bar.ts";
+import { loadBar, progressBar } from "./cli/progress-bar.ts";
 import { readSecret } from "./cli/read-secret.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
 import { formatProblems } from "./config/problem.ts";
@@ -51,7 +52,7 @@ function appOptions({ settings }: Loaded, isServer = false): AppOptions {
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     log: complain,
     // A server's lines go to a log; a person who waits in front of a terminal sees a bar.
-    ...(process.stderr.isTTY && !isServer ? { progress: progressBar } : {}),
+    ...(process.stderr.isTTY && !isServer ? { progress: progressBar, loading: loadBar } : {}),
   };
 }
 
@@ -107,27 +108,36 @@ async function loadedOrReason({ loaded }: ReturnType<typeof startServer>): Promi
   }
 }
 
-async function chat(loaded: Loaded, prompt: string | undefined): Promise<number> {
+/** Whether looks may be used on an output. See https://no-color.org. */
+function mayColor(isTty: boolean): boolean {
+  return isTty && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";
+}
+
+async function chat(loaded: Loaded, { input, files }: ChatArgs): Promise<number> {
   const options = appOptions(loaded);
-  const models = createModels(options);
   const thinking = thinkingOf(loaded.settings);
+  const isTty = process.stdin.isTTY && process.stdout.isTTY;
   try {
-    await models.load("default");
-    return await terminalChat({
-      generate: (request, signal) => models.generate(request, signal),
-      model: models.resolve("default").id,
-      input: process.stdin,
-      output: process.stdout,
-      errorOutput: process.stderr,
-      isTty: process.stdin.isTTY && process.stdout.isTTY,
-      ...(thinking === undefined ? {} : { thinking }),
-      ...(prompt === undefined ? {} : { prompt }),
-    });
+    const partner = await openChat(options);
+    try {
+      return await terminalChat({
+        ...partner,
+        input: process.stdin,
+        output: process.stdout,
+        errorOutput: process.stderr,
+        isTty,
+        colors: mayColor(isTty),
+        files,
+        historyFile: join(options.cacheDir, "chat-history"),
+        ...(thinking === undefined ? {} : { thinking }),
+        ...(input === undefined ? {} : { prompt: input }),
+      });
+    } finally {
+      await partner.close();
+    }
   } catch (error) {
     complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
     return EXIT.failure;
-  } finally {
-    await models.stop();
   }
 }
 
@@ -204,9 +214,9 @@ async function execute(invocation: Invocation): Promise<number> {
     case "run":
     case "from-config": {
       const command = invocation.command === "from-config" ? undefined : invocation.command;
-      const prompt = invocation.command === "serve" ? undefined : invocation.input;
+      const question = invocation.command === "serve" ? { files: [] } : invocation;
       return withSettings(invocation, command, (loaded) =>
-        loaded.settings.command === "run" ? chat(loaded, prompt) : serve(loaded),
+        loaded.settings.command === "run" ? chat(loaded, question) : serve(loaded),
       );
     }
     case "config-check":

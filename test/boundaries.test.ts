@@ -42,6 +42,8 @@ const RULES: readonly Rule[] = [
   { from: "src/hub/", may: ["src/core/"] },
   { from: "src/http/", may: ["src/core/", "src/dialects/"], types: ["src/responses/"] },
   { from: "src/cli/", may: ["src/core/", "src/config/", "src/hub/"] },
+  // A chat knows conversations and terminals.
+  { from: "src/cli/chat/", may: ["src/core/"] },
   { from: "src/metrics/", may: ["src/core/"] },
   { from: "src/system/", may: ["src/core/"] },
   {
@@ -69,6 +71,10 @@ const RULES: readonly Rule[] = [
     from: "src/app-stores.ts",
     may: ["src/core/", "src/config/", "src/files/", "src/sessions/", "src/skills/", "src/state/"],
   },
+  {
+    from: "src/app-chat.ts",
+    may: ["src/core/", "src/agent/", "src/net/", "src/app-models.ts", "src/app-stores.ts"],
+  },
   { from: "src/app-models.ts", may: ["src/core/", "src/config/", "src/engine/", "src/hub/"] },
   // One executable, two processes: main.ts is the entry of both.
   {
@@ -79,6 +85,7 @@ const RULES: readonly Rule[] = [
       "src/cli/",
       "src/hub/",
       "src/app.ts",
+      "src/app-chat.ts",
       "src/app-models.ts",
       "src/app-system.ts",
       "src/worker/main.ts",

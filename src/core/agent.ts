@@ -176,6 +176,17 @@ export type AgentEvent =
     }
   | { readonly type: "file_produced"; readonly file: FileObject };
 
+/** What a person says to an action. `message` is for the model. */
+export type Decision =
+  | { readonly approved: true; readonly remember: boolean }
+  | { readonly approved: false; readonly message?: string };
+
+/**
+ * Answers an action that waits for approval. `queued` where the run has not begun to wait; `not_found` for an id that is
+ * unknown, answered or expired.
+ */
+export type AnswerApproval = (approvalId: string, decision: Decision) => "resolved" | "queued" | "not_found";
+
 /** What an answer to a conversation is made of; ordered and ended as a run is. */
 export type AnswerEvent = RunEvent | AgentEvent;
 

@@ -138,3 +138,10 @@ export const LOCK_STALE_MS = 15_000;
 export const FAILED_LOAD_MS = 5_000;
 /** Time between two lines of the log about a download, milliseconds. */
 export const DOWNLOAD_LOG_MS = 10_000;
+/** Lines of the terminal chat's history, and characters of one; a longer line is not kept. */
+export const HISTORY_LINES_MAX = 1000;
+export const HISTORY_LINE_CHARS_MAX = 16_384;
+/** Lines that may be typed ahead while an answer runs. */
+export const TYPED_AHEAD_MAX = 256;
+/** Files that the terminal chat keeps of those that tools have made. */
+export const CHAT_FILES_MAX = 256;

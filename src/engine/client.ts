@@ -21,6 +21,8 @@ export interface EngineClientDeps {
   readonly log: (line: string) => void;
   /** Takes the engine's numbers. */
   readonly meter?: EngineMeter;
+  /** Told how much of the model is loaded, parts per thousand; 1000 when it is. */
+  readonly onLoading?: (permille: number) => void;
 }
 
 const ENGINE_DIED: ErrorData = {
@@ -180,12 +182,14 @@ export class EngineClient {
   private receive(message: FromEngine): void {
     switch (message.type) {
       case "loading":
+        this.deps.onLoading?.(message.permille);
         break;
       case "ready":
         this.info = message.info;
         this.host = message.host;
         this.state = "ready";
         this.lastError = undefined;
+        this.deps.onLoading?.(1000);
         this.settled.resolve();
         break;
       case "failed":

@@ -23,10 +23,21 @@ test.each<[string, Invocation]>([
   ["serve --ui", { command: "serve", flags: { "server.no_ui": false } }],
   ["serve --paged-attn off", { command: "serve", flags: { "paged_attn.mode": "off" } }],
   ["serve --seed -3", { command: "serve", flags: { "global.seed": "-3" } }],
-  ["run", { command: "run", flags: {} }],
-  ["run svc.toml -i hello", { command: "run", configFile: "svc.toml", input: "hello", flags: {} }],
-  ["run --no-thinking", { command: "run", flags: { thinking: false } }],
-  ["from-config -f svc.toml", { command: "from-config", configFile: "svc.toml", flags: {} }],
+  ["run", { command: "run", files: [], flags: {} }],
+  ["run svc.toml -i hello", { command: "run", configFile: "svc.toml", input: "hello", files: [], flags: {} }],
+  ["run --no-thinking", { command: "run", files: [], flags: { thinking: false } }],
+  ["run why not", { command: "run", input: "why not", files: [], flags: {} }],
+  [
+    "run -m a.gguf chat.toml why --attach a.txt --attach b.txt",
+    {
+      command: "run",
+      configFile: "chat.toml",
+      input: "why",
+      files: ["a.txt", "b.txt"],
+      flags: { "models[].model_id": ["a.gguf"] },
+    },
+  ],
+  ["from-config -f svc.toml", { command: "from-config", configFile: "svc.toml", files: [], flags: {} }],
   ["config check", { command: "config-check", flags: {} }],
   [
     "config show a.toml -p 1",
@@ -69,7 +80,17 @@ describe("help", () => {
   test("names the commands and the exit codes, and not the hidden one", () => {
     const help = parse("--help");
     if (help.command !== "print") throw new Error("must print");
-    for (const word of ["serve", "run", "from-config", "config", "pull", "cache", "login", "Exit codes: 0"])
+    for (const word of [
+      "serve",
+      "run",
+      "from-config",
+      "config",
+      "pull",
+      "cache",
+      "login",
+      "completions",
+      "Exit codes: 0",
+    ])
       expect(help.text).toContain(word);
     expect(help.text).not.toContain("engine");
   });
@@ -85,6 +106,9 @@ test.each([
   ["serve --prot 80", "Did you mean --port?"],
   ["serve --port", "argument missing"],
   ["serve a.toml b.toml", "too many arguments"],
+  ["run -i one two", "the prompt is there twice"],
+  ["run --image cat.png what", "--image: the models of this version read text only"],
+  ["completions csh", "Allowed choices are bash, zsh, fish"],
   ["from-config", "'-f, --file <file>' not specified"],
 ])("svc %s is a usage error: %s", (line, words) => {
   const invocation = parse(line);

@@ -37,6 +37,16 @@ describe("one answer", () => {
     expect([answer.exit, answer.out]).toEqual([2, ""]);
   });
 
+  test("the prompt as words, with a file", async () => {
+    writeFileSync(join(cwd, "note.txt"), "Nothing of interest.");
+    const answer = await runBinary(["run", "chat.toml", ...CAPITAL.content.split(" ")], { cwd });
+    expect(answer).toEqual({ exit: 0, out: `${CAPITAL.answer}\n`, err: "" });
+    const { exit, err } = await runBinary(["run", "chat.toml", "--attach", "note.txt", "-i", "Hi"], { cwd });
+    expect([exit, err]).toEqual([0, ""]);
+    const absent = await runBinary(["run", "chat.toml", "--attach", "absent.txt", "-i", "Hi"], { cwd });
+    expect(absent).toEqual({ exit: 2, out: "", err: "svc: there is no file absent.txt\n" });
+  });
+
   test("a reader that has seen enough ends it without a complaint", async () => {
     const line = `{ "$0" run chat.toml -i "${ENDLESS.content}"; echo $? >&2; } | head -c 4`;
     expect(await runShell(line, { cwd })).toEqual({ exit: 0, out: "1, 2", err: "0\n" });
@@ -72,6 +82,7 @@ describe("on a terminal (needs script of util-linux)", () => {
     expect(rest).not.toContain("/exit leaves"); // Ctrl-C was for the answer alone
     process.kill(engine, "SIGCONT");
 
+    expect(await say(terminal, "/stats")).toContain("1 answers");
     expect(await say(terminal, "/clear")).toContain("forgotten");
     expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
     expect(terminal.enginePid()).toBe(engine);
@@ -86,5 +97,38 @@ describe("on a terminal (needs script of util-linux)", () => {
     await terminal.shows(/Ctrl-C again or \/exit leaves/);
     terminal.type("\x03");
     expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
+  });
+
+  test.skipIf(!HAS_TERMINAL)("lines come back in the next chat; a pasted one is one line", async () => {
+    const first = openTerminal("run chat.toml", cwd);
+    await first.shows(PROMPT);
+    await say(first, "\x1b[200~/system one\rtwo\x1b[201~");
+    first.type("/exit\r");
+    expect(await within(5_000, "it ends", first.exited)).toBe(0);
+
+    const second = openTerminal("run chat.toml", cwd);
+    await second.shows(PROMPT);
+    second.type("\x1b[A\x1b[A");
+    await second.shows(/\/system one\u2424two/);
+    expect(await say(second, "")).toContain("The system prompt is set.");
+    second.type("/te\t");
+    await second.shows(/\/temperature/);
+    expect(await say(second, " 0.5")).toContain("The temperature is 0.5.");
+    second.type("/exit\r");
+    expect(await within(5_000, "it ends", second.exited)).toBe(0);
+  });
+
+  test.skipIf(!HAS_TERMINAL)("NO_COLOR is honoured, and looks are there without it", async () => {
+    for (const [env, has] of [
+      ["NO_COLOR=1", false],
+      ["NO_COLOR=", true],
+    ] as const) {
+      const terminal = openTerminal("run chat.toml", cwd, env);
+      await terminal.shows(PROMPT);
+      const shown = await say(terminal, CAPITAL.content);
+      expect(shown.includes("\u001b[2m")).toBe(has); // the dimmed line below
+      terminal.type("/exit\r");
+      expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
+    }
   });
 });
