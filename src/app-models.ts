@@ -76,7 +76,7 @@ export async function modelFile(
 }
 
 /** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
-async function engineOptions(
+export async function engineOptions(
   model: ModelSettings,
   options: ModelOptions,
   signal: AbortSignal,

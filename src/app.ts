@@ -7,6 +7,7 @@ import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import type { Generate } from "./core/run.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
+import { newTuning } from "./app-measure.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
 import { openStores } from "./app-stores.ts";
 import { newSystem } from "./app-system.ts";
@@ -60,6 +61,7 @@ export function startServer(options: AppOptions): RunningServer {
   const stores = openStores(options);
   const { state, files, sessions, skills } = stores;
   const converse = plainConverse({ generate, sessions, files, fetchFile: publicFetch() });
+  const tuning = newTuning(options, models);
   const responses = new ResponseStore(state);
   const background = new BackgroundResponses({
     converse,
@@ -78,6 +80,7 @@ export function startServer(options: AppOptions): RunningServer {
     embed: (request, signal) => models.embed(request, signal),
     models: () => models.list(),
     control: models,
+    tune: tuning.tune,
     fingerprint: `svc-${VERSION}`,
     draining: () => draining,
     log,
@@ -95,6 +98,7 @@ export function startServer(options: AppOptions): RunningServer {
     port: server.port,
     close: async () => {
       draining = true;
+      tuning.close();
       await drain(server, models, background);
       stores.close();
     },

@@ -4,12 +4,21 @@ import { isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
 import { type AppOptions, startServer } from "./app.ts";
 import { openChat } from "./app-chat.ts";
+import { type BenchedModel, benchModel, type MeasureOptions, tuneModel } from "./app-measure.ts";
 import { modelFile } from "./app-models.ts";
 import { runDoctor } from "./app-system.ts";
-import { type ChatArgs, EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
+import {
+  type BenchArgs,
+  type ChatArgs,
+  EXIT,
+  type Invocation,
+  parseArgs,
+  type SettingsArgs,
+} from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
 import { cacheTable, deletedText } from "./cli/cache-table.ts";
 import { doctorTable } from "./cli/doctor-table.ts";
+import { benchReport, benchTable, tuneTable } from "./cli/measure-table.ts";
 import { loadBar, progressBar } from "./cli/progress-bar.ts";
 import { readSecret } from "./cli/read-secret.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
@@ -18,6 +27,7 @@ import { type Loaded, loadSettings } from "./config/resolve.ts";
 import { showSettings } from "./config/show.ts";
 import type { Settings } from "./config/settings.ts";
 import { unreachable } from "./core/assert.ts";
+import type { TuneProfile } from "./core/measure.ts";
 import { StartError } from "./core/start-error.ts";
 import { parseHubId } from "./core/hub-id.ts";
 import { TIMER_MS_MAX } from "./core/limits.ts";
@@ -141,6 +151,47 @@ async function chat(loaded: Loaded, { input, files }: ChatArgs): Promise<number>
   }
 }
 
+/** Runs a measurement until it is done or stopped; steps are told on a terminal. */
+async function measuring(work: (options: MeasureOptions) => Promise<void>): Promise<number> {
+  const stop = new AbortController();
+  void untilSignal().then(() => stop.abort(new Error("it was stopped")));
+  const { stderr } = process;
+  const onStep = (words: string): void => void (stderr.isTTY && stderr.write(`\r\u001b[K${words} …`));
+  try {
+    await work({ signal: stop.signal, onStep });
+    return EXIT.ok;
+  } catch (error) {
+    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    return EXIT.failure;
+  } finally {
+    if (stderr.isTTY) stderr.write("\r\u001b[K");
+  }
+}
+
+function runBench(loaded: Loaded, { json, ...plan }: BenchArgs): Promise<number> {
+  return measuring(async (options) => {
+    const benched: BenchedModel[] = [];
+    for (const model of loaded.settings.models) {
+      const result = await benchModel(model, appOptions(loaded), plan, options);
+      benched.push(result);
+      if (!json) process.stdout.write(benchTable(result));
+    }
+    if (json) console.log(JSON.stringify(benchReport(benched), null, 2));
+  });
+}
+
+function runTune(
+  loaded: Loaded,
+  { profile, json }: { readonly profile: TuneProfile; readonly json: boolean },
+): Promise<number> {
+  return measuring(async (options) => {
+    const [model] = loaded.settings.models;
+    if (model === undefined) throw new Error("there is no model");
+    const report = await tuneModel(model, appOptions(loaded), profile, { ...options, isBusy: () => false });
+    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : tuneTable(report));
+  });
+}
+
 /** Where the hub keeps things for the first model, which stands for all flags. */
 function hubOf(settings: Settings): HubPlace {
   return hubPlace(process.env, settings.models[0]?.device.hf_cache);
@@ -235,6 +286,10 @@ async function execute(invocation: Invocation): Promise<number> {
         console.log(invocation.json ? JSON.stringify(report, null, 2) : doctorTable(report));
         return report.ok ? EXIT.ok : EXIT.failure;
       });
+    case "bench":
+      return withSettings(invocation, undefined, (loaded) => runBench(loaded, invocation));
+    case "tune":
+      return withSettings(invocation, undefined, (loaded) => runTune(loaded, invocation));
     case "pull":
       return withSettings(invocation, undefined, pull);
     case "cache-list":

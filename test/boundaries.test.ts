@@ -45,6 +45,8 @@ const RULES: readonly Rule[] = [
   // A chat knows conversations and terminals.
   { from: "src/cli/chat/", may: ["src/core/"] },
   { from: "src/metrics/", may: ["src/core/"] },
+  // Measuring knows a run and what comes of it, and not how an engine is started.
+  { from: "src/measure/", may: ["src/core/"] },
   { from: "src/system/", may: ["src/core/"] },
   {
     from: "src/app.ts",
@@ -57,6 +59,7 @@ const RULES: readonly Rule[] = [
       "src/metrics/",
       "src/net/",
       "src/responses/",
+      "src/app-measure.ts",
       "src/app-models.ts",
       "src/app-stores.ts",
       "src/app-system.ts",
@@ -75,6 +78,10 @@ const RULES: readonly Rule[] = [
     from: "src/app-chat.ts",
     may: ["src/core/", "src/agent/", "src/net/", "src/app-models.ts", "src/app-stores.ts"],
   },
+  {
+    from: "src/app-measure.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/measure/", "src/app-models.ts"],
+  },
   { from: "src/app-models.ts", may: ["src/core/", "src/config/", "src/engine/", "src/hub/"] },
   // One executable, two processes: main.ts is the entry of both.
   {
@@ -86,6 +93,7 @@ const RULES: readonly Rule[] = [
       "src/hub/",
       "src/app.ts",
       "src/app-chat.ts",
+      "src/app-measure.ts",
       "src/app-models.ts",
       "src/app-system.ts",
       "src/worker/main.ts",

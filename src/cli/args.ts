@@ -1,8 +1,9 @@
 // Turns the words of a command line into one value that says what to do. Does nothing itself: no output, no exit, no
 // file. Setting flags come from the settings table; commander does the parsing and writes the help.
 
-import { Argument, Command, CommanderError } from "commander";
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { Flags } from "../config/sources.ts";
+import { TUNE_PROFILES, type TuneProfile } from "../core/measure.ts";
 import { VERSION } from "../core/version.ts";
 import { completionScript, SHELLS, type Shell } from "./completions.ts";
 import { flagsOf, FOOTER, MODEL_ID, withSettings } from "./setting-flags.ts";
@@ -32,6 +33,16 @@ export interface ChatArgs {
   readonly files: readonly string[];
 }
 
+/** What is measured; each combination of the lists is. */
+export interface BenchArgs {
+  readonly promptLens: readonly number[];
+  readonly depths: readonly number[];
+  readonly genLens: readonly number[];
+  readonly concurrencies: readonly number[];
+  readonly repetitions: number;
+  readonly json: boolean;
+}
+
 /** What to do. */
 export type Invocation =
   | ({ readonly command: "serve" } & SettingsArgs)
@@ -40,6 +51,8 @@ export type Invocation =
   | ({ readonly command: "config-check" } & SettingsArgs)
   | ({ readonly command: "config-show" } & SettingsArgs)
   | ({ readonly command: "doctor"; readonly json: boolean } & SettingsArgs)
+  | ({ readonly command: "bench" } & BenchArgs & SettingsArgs)
+  | ({ readonly command: "tune"; readonly profile: TuneProfile; readonly json: boolean } & SettingsArgs)
   /** Flags hold the model too. */
   | ({ readonly command: "pull" } & SettingsArgs)
   | ({ readonly command: "cache-list" } & SettingsArgs)
@@ -69,6 +82,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
     });
   addCommands(program, (chosen) => (invocation = chosen));
   addHubCommands(program, (chosen) => (invocation = chosen));
+  addMeasuringCommands(program, (chosen) => (invocation = chosen));
   addCompletions(program, (chosen) => (invocation = chosen));
   try {
     program.parse(argv, { from: "user" });
@@ -202,6 +216,72 @@ function chatInvocation(
 
 function usageError(what: string): Invocation {
   return { command: "usage-error", text: `svc: ${what}` };
+}
+
+/** Commands that tell how fast a model is on this machine. */
+function addMeasuringCommands(program: Command, choose: (invocation: Invocation) => void): void {
+  const fileText = "TOML file with settings";
+  const list = (min: number) => (text: string) => text.split(",").map((word) => wholeNumber(word, min));
+  const bench = program
+    .command("bench")
+    .description("Measure how fast a model reads prompts and writes answers.")
+    .argument("[config]", fileText)
+    .option("--prompt-len <list>", "tokens of a prompt (0: do not measure)", list(0), [512])
+    .option("--gen-len <list>", "tokens of an answer (0: do not measure)", list(0), [128])
+    .option("--depth <list>", "tokens that are in the cache before", list(0), [0])
+    .option("--concurrency <list>", "sequences at the same time", list(1), [1])
+    .option("--repetitions <n>", "runs of each measurement", (text) => wholeNumber(text, 1), 5)
+    .option("--json", "print JSON", false);
+  withSettings(bench).action((file: string | undefined, chosen: BenchOptions) =>
+    choose({
+      command: "bench",
+      ...configFile(file),
+      promptLens: chosen.promptLen,
+      genLens: chosen.genLen,
+      depths: chosen.depth,
+      concurrencies: chosen.concurrency,
+      repetitions: chosen.repetitions,
+      json: chosen.json,
+      flags: flagsOf(bench),
+    }),
+  );
+
+  const tune = program
+    .command("tune")
+    .description("Measure a few settings with a model and recommend the best.")
+    .argument("[config]", fileText)
+    .addOption(
+      new Option("--profile <word>", "quality: each answer fast; fast: most tokens altogether")
+        .choices(TUNE_PROFILES)
+        .default("balanced"),
+    )
+    .option("--json", "print JSON", false);
+  withSettings(tune).action((file: string | undefined, { profile, json }: TuneOptions) =>
+    choose({ command: "tune", ...configFile(file), profile, json, flags: flagsOf(tune) }),
+  );
+}
+
+interface BenchOptions {
+  readonly promptLen: readonly number[];
+  readonly genLen: readonly number[];
+  readonly depth: readonly number[];
+  readonly concurrency: readonly number[];
+  readonly repetitions: number;
+  readonly json: boolean;
+}
+
+interface TuneOptions {
+  readonly profile: TuneProfile;
+  readonly json: boolean;
+}
+
+/** Bound of what can be asked for: a sequence that long does not exist. */
+const NUMBER_MAX = 1_000_000;
+
+function wholeNumber(text: string, min: number): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text.trim()) && value >= min && value <= NUMBER_MAX) return value;
+  throw new InvalidArgumentError(`must be whole numbers from ${min} to ${NUMBER_MAX}.`);
 }
 
 function addCompletions(program: Command, choose: (invocation: Invocation) => void): void {

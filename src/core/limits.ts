@@ -145,3 +145,7 @@ export const HISTORY_LINE_CHARS_MAX = 16_384;
 export const TYPED_AHEAD_MAX = 256;
 /** Files that the terminal chat keeps of those that tools have made. */
 export const CHAT_FILES_MAX = 256;
+/** llama.cpp: LLAMA_MAX_SEQ. */
+export const SLOTS_MAX = 256;
+/** Time after which a tuning measures nothing more, milliseconds; what has begun is finished. */
+export const TUNE_MS_MAX = 5 * 60 * 1000;

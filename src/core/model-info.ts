@@ -1,3 +1,5 @@
+import type { TuneProfile, TuneReport } from "./measure.ts";
+
 /** loaded: answers at once. reloading: on its way, requests wait. unloaded: the next request loads it. */
 export type ModelStatus = "loaded" | "unloaded" | "reloading";
 
@@ -29,3 +31,6 @@ export interface ModelControl {
   /** Resolves when it is loaded anew. */
   reload(name: string): Promise<ModelState>;
 }
+
+/** Measures settings with a model, in an engine of its own. Takes minutes; throws ServiceError. */
+export type TuneModel = (name: string, profile: TuneProfile, signal: AbortSignal) => Promise<TuneReport>;

@@ -132,6 +132,11 @@ export class EngineClient {
     }
   }
 
+  /** Changes the compute threads of a loaded engine, from its next step on; for measuring. */
+  setThreads(threads: number, threadsBatch: number): void {
+    this.link?.send({ type: "threads", threads, threadsBatch });
+  }
+
   /** Ends the engine process; runs under way end with an error. */
   async stop(): Promise<void> {
     this.state = "stopped";

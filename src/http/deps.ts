@@ -2,7 +2,7 @@
 
 import type { Converse } from "../core/agent.ts";
 import type { Files } from "../core/files.ts";
-import type { ModelControl, ModelInfo } from "../core/model-info.ts";
+import type { ModelControl, ModelInfo, TuneModel } from "../core/model-info.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
 import type { Skills } from "../core/skills.ts";
@@ -36,6 +36,8 @@ export interface HttpDeps {
   readonly models: () => readonly ModelInfo[];
   /** Loads and unloads them. */
   readonly control: ModelControl;
+  /** Finds the best settings for one of them. */
+  readonly tune: TuneModel;
   /** Names the build, as `system_fingerprint` in answers. */
   readonly fingerprint: string;
   readonly log: LogLine;

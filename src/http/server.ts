@@ -24,6 +24,7 @@ import { sessionRoutes } from "./routes/sessions.ts";
 import { messagesRoutes } from "./routes/messages.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { modelRoutes } from "./routes/models.ts";
+import { tuneRoutes } from "./routes/tune.ts";
 import { responseRoutes } from "./routes/responses.ts";
 import { systemRoutes } from "./routes/system.ts";
 
@@ -64,6 +65,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(healthRoutes(components))
     .use(metricsRoutes(deps, components))
     .use(modelRoutes(deps, components))
+    .use(tuneRoutes(deps, components))
     .use(chatRoutes(deps, components))
     .use(completionRoutes(deps, components))
     .use(messagesRoutes(deps, components))

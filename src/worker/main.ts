@@ -63,6 +63,7 @@ function sendEmbedding({ id, result }: EmbedOutcome): void {
 
 /** Serves runs until told to stop or the parent is gone. Returns the exit code. */
 class EngineProcess {
+  private backend: LlamaBackend | undefined;
   private engine: Engine | undefined;
   private embedder: Embedder | undefined;
   private stopping = false;
@@ -104,6 +105,9 @@ class EngineProcess {
         this.engine?.abort(message.id);
         this.embedder?.abort(message.id);
         break;
+      case "threads":
+        this.backend?.setThreads(message.threads, message.threadsBatch);
+        break;
       case "stop":
         this.stop();
         break;
@@ -120,6 +124,7 @@ class EngineProcess {
         this.runs.push(run);
         this.events.push(event);
       };
+      this.backend = backend;
       const { prefixesMax } = options;
       this.engine = new Engine({
         backend,

@@ -37,6 +37,20 @@ test.each<[string, Invocation]>([
       flags: { "models[].model_id": ["a.gguf"] },
     },
   ],
+  [
+    "bench --prompt-len 1,20 --gen-len 0 --concurrency 4 --json",
+    {
+      command: "bench",
+      promptLens: [1, 20],
+      genLens: [0],
+      depths: [0],
+      concurrencies: [4],
+      repetitions: 5,
+      json: true,
+      flags: {},
+    },
+  ],
+  ["tune --profile fast", { command: "tune", profile: "fast", json: false, flags: {} }],
   ["from-config -f svc.toml", { command: "from-config", configFile: "svc.toml", files: [], flags: {} }],
   ["config check", { command: "config-check", flags: {} }],
   [
@@ -88,6 +102,8 @@ describe("help", () => {
       "pull",
       "cache",
       "login",
+      "bench",
+      "tune",
       "completions",
       "Exit codes: 0",
     ])
@@ -108,6 +124,9 @@ test.each([
   ["serve a.toml b.toml", "too many arguments"],
   ["run -i one two", "the prompt is there twice"],
   ["run --image cat.png what", "--image: the models of this version read text only"],
+  ["bench --depth x", "must be whole numbers from 0"],
+  ["bench --concurrency 0", "must be whole numbers from 1"],
+  ["tune --profile best", "Allowed choices are quality, balanced, fast"],
   ["completions csh", "Allowed choices are bash, zsh, fish"],
   ["from-config", "'-f, --file <file>' not specified"],
 ])("svc %s is a usage error: %s", (line, words) => {

@@ -29,7 +29,8 @@ const HAS_BASH = Bun.which("bash") !== null;
 describe.skipIf(!HAS_BASH)("bash", () => {
   test("offers commands, and commands of commands", () => {
     const commands = bashOffers("svc", "");
-    for (const name of ["serve", "run", "config", "cache", "completions"]) expect(commands).toContain(name);
+    for (const name of ["serve", "run", "bench", "tune", "config", "cache", "completions"])
+      expect(commands).toContain(name);
     expect(commands).not.toContain("engine");
     expect(bashOffers("svc", "se")).toEqual(["serve"]);
     expect(bashOffers("svc", "cache", "")).toEqual(["list", "delete"]);
@@ -46,6 +47,7 @@ describe.skipIf(!HAS_BASH)("bash", () => {
   });
 
   test("offers what a value can be: words, or files", () => {
+    expect(bashOffers("svc", "tune", "--profile", "")).toEqual(["quality", "balanced", "fast"]);
     expect(bashOffers("svc", "serve", "--access-log-format", "j")).toEqual(["json"]);
     expect(bashOffers("svc", "serve", "-m", "completions")).toEqual(["completions.test.ts"]);
     expect(bashOffers("svc", "run", "completions")).toEqual(["completions.test.ts"]);
@@ -54,7 +56,8 @@ describe.skipIf(!HAS_BASH)("bash", () => {
 
 test.each(["zsh", "fish"])("%s has all commands and flags, and its shell can read it", (shell) => {
   const text = script(shell);
-  for (const word of ["serve", "delete", "completions", "max-seqs"]) expect(text).toContain(word);
+  for (const word of ["serve", "delete", "completions", "max-seqs", "profile", "quality balanced fast"])
+    expect(text).toContain(word);
   if (Bun.which(shell) === null) return;
   const { stderr, exitCode } = Bun.spawnSync([shell, "-n"], { stdin: Buffer.from(text) });
   expect([exitCode, stderr.toString()]).toEqual([0, ""]);
