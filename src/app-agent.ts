@@ -6,13 +6,16 @@ import { agentConverse, type LoopDeps } from "./agent/loop.ts";
 import type { Toolset } from "./agent/tool.ts";
 import { disabledToolset } from "./agent/tools/disabled.ts";
 import { fileToolset } from "./agent/tools/files.ts";
+import { mcpToolset } from "./agent/tools/mcp.ts";
 import { pythonToolset } from "./agent/tools/python.ts";
 import { type ResolvedSkills, shellToolset } from "./agent/tools/shell.ts";
+import { afterFirstTry } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
 import type { Converse, SkillReference } from "./core/agent.ts";
 import type { Sessions } from "./core/sessions.ts";
 import type { Skills } from "./core/skills.ts";
 import { skillFolder } from "./exec/names.ts";
+import type { McpServers } from "./mcp/servers.ts";
 import { skillsText } from "./skills/text.ts";
 import type { Tools } from "./tools.ts";
 
@@ -22,6 +25,7 @@ export interface AgentOptions extends Pick<
 > {
   readonly settings: Settings;
   readonly tools: Tools;
+  readonly mcp: McpServers | undefined;
   readonly sessions: Sessions;
   readonly approvals: Approvals;
   readonly skills: Skills;
@@ -36,7 +40,7 @@ export interface Agent {
 
 /** The loop over everything that it needs. Sessions that end take their interpreters and folders along. */
 export function createAgent(options: AgentOptions): Agent {
-  const { settings, tools, skills: _, ...deps } = options;
+  const { settings, tools, mcp, skills: _, ...deps } = options;
   const { sessions, log } = deps;
   const {
     max_tool_rounds: maxToolRounds,
@@ -59,7 +63,10 @@ export function createAgent(options: AgentOptions): Agent {
         .catch((error: unknown) => log(`a session's folder could not be deleted: ${String(error)}`));
     }
   });
-  return { converse, activeAnswers: () => active };
+  return {
+    converse: mcp === undefined ? converse : afterFirstTry(mcp, settings.server.queue_max, converse),
+    activeAnswers: () => active,
+  };
 }
 
 /** What models can do on this server, in one line for its operator; undefined where that is nothing. */
@@ -78,7 +85,7 @@ export function toolLine({ python, shell, protection }: Tools, { runtime }: Sett
 }
 
 /** The server's tools, in the order in which models are shown them. */
-function toolsetsOf({ tools, files, skills }: AgentOptions): readonly Toolset[] {
+function toolsetsOf({ tools, mcp, files, skills }: AgentOptions): readonly Toolset[] {
   const { python, shell, protection } = tools;
   const canMakeFiles = python !== undefined || shell !== undefined;
   return [
@@ -91,6 +98,7 @@ function toolsetsOf({ tools, files, skills }: AgentOptions): readonly Toolset[] 
     disabledToolset("search"),
     ...(canMakeFiles ? [] : [disabledToolset("files")]),
     fileToolset(files),
+    ...(mcp === undefined ? [] : [mcpToolset(() => mcp.tools())]),
   ];
 }
 

@@ -48,10 +48,11 @@ function keepAliveInterval(): number | undefined {
   return Number.isInteger(ms) && ms > 0 && ms <= TIMER_MS_MAX ? ms : NaN;
 }
 
-function appOptions({ settings }: Loaded, isServer = false): AppOptions {
+function appOptions({ settings, mcp }: Loaded, isServer = false): AppOptions {
   const keepAliveMs = keepAliveInterval();
   return {
     settings,
+    ...(mcp === undefined ? {} : { mcp }),
     cacheDir: cacheDir(),
     verbosity: 0,
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),

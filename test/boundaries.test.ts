@@ -30,8 +30,10 @@ const RULES: readonly Rule[] = [
   {
     from: "src/agent/",
     may: ["src/core/", "src/exec/names.ts"],
-    types: ["src/exec/types.ts", "src/sandbox/types.ts"],
+    types: ["src/exec/types.ts", "src/mcp/types.ts", "src/sandbox/types.ts"],
   },
+  // Servers of the Model Context Protocol that we are a client of. What becomes of their tools is the agent's business.
+  { from: "src/mcp/", may: ["src/core/"] },
   // Runs code that a model wrote. How it is confined is the sandbox's business, which knows nothing of what runs.
   { from: "src/exec/", may: ["src/core/", "src/sandbox/"] },
   { from: "src/sandbox/", may: ["src/core/"] },
@@ -59,14 +61,25 @@ const RULES: readonly Rule[] = [
       .map((folder) => `src/${folder}/`)
       .concat("src/core/", "src/tools.ts")
       .concat(
-        ["adapters", "agent", "models", "quantized", "stores", "system"].map((name) => `src/app-${name}.ts`),
+        ["adapters", "agent", "mcp", "models", "quantized", "stores", "system"].map(
+          (name) => `src/app-${name}.ts`,
+        ),
       ),
+    types: ["src/mcp/servers.ts"],
   },
   {
     from: "src/app-agent.ts",
-    may: ["src/core/", "src/config/", "src/agent/", "src/exec/names.ts", "src/skills/text.ts"],
-    types: ["src/tools.ts"],
+    may: [
+      "src/core/",
+      "src/config/",
+      "src/agent/",
+      "src/app-mcp.ts",
+      "src/exec/names.ts",
+      "src/skills/text.ts",
+    ],
+    types: ["src/mcp/servers.ts", "src/tools.ts"],
   },
+  { from: "src/app-mcp.ts", may: ["src/core/", "src/config/", "src/mcp/"] },
   { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
   {
     from: "src/app-quantized.ts",
@@ -145,6 +158,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "src/lora/",
     "src/skills/",
   ],
+  "@modelcontextprotocol/client": ["src/mcp/"],
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],

@@ -91,7 +91,8 @@ function choiceOf(choice: ToolChoice, specs: readonly ToolSpec[], acts: boolean)
   if (acts && choice.type === "named" && !choice.required) return { type: "auto" };
   if (specs.length > 0) return choice;
   if (choice.type === "required" || (choice.type === "named" && choice.required)) {
-    const message = "tool_choice asks for a tool call, but no tool is left that the model may call";
+    const message =
+      "tool_choice asks for a tool call, but there is no tool that the model may call; send tools, or omit tool_choice";
     throw new ServiceError("invalid_request", message, { param: "tool_choice" });
   }
   return { type: "none" };

@@ -6,10 +6,12 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, resolve as resolvePath } from "node:path";
 import { assert } from "../core/assert.ts";
 import { parseHubId } from "../core/hub-id.ts";
+import type { McpConfig } from "../core/mcp-config.ts";
 import type { Wanted } from "../core/model-files.ts";
 import { check, normalize } from "./check.ts";
 import { findModelFile, type ModelFile } from "./model-file.ts";
 import { modelName } from "./model-name.ts";
+import { type McpRead, readMcpFile } from "./mcp-file.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { judgeSandboxMode } from "./sandbox-mode.ts";
@@ -30,6 +32,9 @@ import { rowAt, ROWS } from "./table.ts";
 
 const MODEL_ID = "models[].model_id";
 
+/** The one path whose file is read together with the settings. */
+const MCP_CONFIG = "runtime.mcp_config";
+
 export interface LoadOptions {
   /** The word after `svc`. A file's own `command` wins over it. Absent for `from-config`. */
   readonly command?: "serve" | "run";
@@ -43,6 +48,8 @@ export interface LoadOptions {
 
 export interface Loaded {
   readonly settings: Settings;
+  /** What the file says that `mcp_config` names; absent where none is named. */
+  readonly mcp?: McpConfig;
   /** Who said each value, by path; a path that is absent has its default. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** Sentences the user should read although nothing is wrong. */
@@ -78,12 +85,20 @@ export function loadSettings(options: LoadOptions): LoadResult {
   const wrong = check(named);
   const sound = named.filter((value) => !wrong.some((problem) => problem.key === value.path));
   const { found, missing } = resolveFiles(sound, folder);
-  const problems = [...unread, ...wrong, ...missing];
+  const mcp = missing.some(({ key }) => key === MCP_CONFIG) ? undefined : readMcp(found);
+  const problems = [...unread, ...wrong, ...missing, ...(mcp?.ok === false ? mcp.problems : [])];
   if (problems.length > 0) return { ok: false, problems };
 
   const settings = complete(found);
   const notices = [...commandNotice(options, settings), ...environmentNotices(environment), ...said.notices];
-  return { ok: true, settings, origins: new Map(values.map(({ path, origin }) => [path, origin])), notices };
+  const origins = new Map(values.map(({ path, origin }) => [path, origin]));
+  return { ok: true, settings, ...(mcp?.ok === true ? { mcp: mcp.config } : {}), origins, notices };
+}
+
+/** The servers that models may call; undefined where no file names any. */
+function readMcp(found: readonly RawValue[]): McpRead | undefined {
+  const file = found.find(({ path }) => path === MCP_CONFIG)?.value;
+  return typeof file === "string" ? readMcpFile(file) : undefined;
 }
 
 function implied(command: "serve" | "run" | undefined): readonly RawValue[] {

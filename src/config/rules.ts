@@ -38,6 +38,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...sameName(values, entries),
     ...differentCpu(values, entries),
     ...defaultModel(values, entries),
+    ...samePort(values),
     ...steps(values),
     ...thinking(values),
     ...reservedName(values, entries),
@@ -125,6 +126,14 @@ function defaultModel(values: Values, entries: readonly string[]): readonly Prob
   return [
     problem(given, given.path, `no model is called "${given.value}"`, `Use one of: ${names.join(", ")}.`),
   ];
+}
+
+/** Two listeners cannot share a port; 0 is never the same. */
+function samePort(values: Values): readonly Problem[] {
+  const mcp = values.get("server.mcp_port");
+  const port = values.get("server.port")?.value ?? rowAt("server.port")?.defaultValue;
+  if (typeof mcp?.value !== "number" || mcp.value !== port || port === 0) return [];
+  return [problem(mcp, mcp.path, `${port} is also server.port`, "Give each a port of its own.")];
 }
 
 function steps(values: Values): readonly Problem[] {

@@ -44,7 +44,13 @@ const Server = section("Where the server listens and how it treats requests.", {
     form: { pattern: "^(?:memory|sqlite:.+)$", words: "`memory` or `sqlite:FILE`" },
   }),
   no_ui: later(toggle("Do not serve the web interface at /ui.")),
-  mcp_port: later(optional(integer("Port of the MCP server at POST /mcp.", { minimum: 1, maximum: 65_535 }))),
+  mcp_port: optional(
+    integer("Port on which the server itself speaks MCP, at POST /mcp; 0 picks a free one.", {
+      minimum: 0,
+      maximum: 65_535,
+      example: 1235,
+    }),
+  ),
   max_tool_rounds: optional(
     integer("Rounds of the server's tools where a request names no cap; 0 hides them. Unset: 256.", {
       minimum: 0,
@@ -138,7 +144,13 @@ const Runtime = section("How models are run.", {
   mtp_draft_sampling: later(
     choice(["auto", "greedy", "probabilistic"], "How drafted tokens are drawn.", { default: "auto" }),
   ),
-  mcp_config: later(optional(text("JSON file that lists MCP servers to use.", { isPath: true }))),
+  mcp_config: optional(
+    text("JSON file that lists the MCP servers whose tools models may call; see docs/mcp.md.", {
+      isPath: true,
+      env: "MCP_CONFIG_PATH",
+      example: "mcp.json",
+    }),
+  ),
   agent: toggle("Lets models act: switches on all tools that there are.", { aliases: ["agentic"] }),
   enable_search: later(toggle("Let models search the web.")),
   search_embedding_model: later(optional(text("Embedding model that ranks search results."))),

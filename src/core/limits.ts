@@ -205,3 +205,25 @@ export const LOCK_STALE_MS = 15_000;
 export const FAILED_LOAD_MS = 5_000;
 /** Time between two lines of the log about a download, milliseconds. */
 export const DOWNLOAD_LOG_MS = 10_000;
+/** MCP servers of a configuration, tools that one may have, and pages in which it may list them. */
+export const MCP_SERVERS_MAX = 256;
+export const MCP_TOOLS_MAX = 1024;
+export const MCP_PAGES_MAX = 1024;
+/** Time of an MCP server's calls and of its other answers where its configuration says nothing, seconds. Spec: MCP. */
+export const MCP_TIMEOUT_SECS = 30;
+/** Calls to all MCP servers at the same time where the configuration says nothing. Spec: MCP. */
+export const MCP_CALLS_MAX = 10;
+/** Time an MCP server's process gets to end before it is asked by a signal, and again before it is killed, milliseconds. */
+export const MCP_STOP_MS = 1_000;
+/** One message of an MCP server, bytes, and what is kept of the end of its stderr, characters. */
+export const MCP_MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+export const MCP_STDERR_CHARS_MAX = 2_000;
+/** First pause before a lost MCP server is connected to again, milliseconds; doubles up to the maximum. */
+export const MCP_RECONNECT_MS = 500;
+export const MCP_RECONNECT_MS_MAX = 60_000;
+/** Time to reach an MCP server and to shake hands with it, milliseconds. */
+export const MCP_CONNECT_MS = 30_000;
+/** Depth of a tool's JSON schema; what lies deeper may be anything. */
+export const MCP_SCHEMA_DEPTH_MAX = 32;
+/** Characters of an MCP tool's description for models with a small context. */
+export const MCP_BRIEF_CHARS = 120;

@@ -32,3 +32,11 @@ export interface ModelControl {
   /** Resolves when it is loaded anew. */
   reload(name: string): Promise<ModelState>;
 }
+
+/** Tools that models may call without a request's asking for them. */
+export interface ToolCounts {
+  /** Whether there are any, a URL that runs clients' functions included. */
+  readonly isAny: boolean;
+  readonly mcpTools: number;
+  readonly mcpServers: number;
+}

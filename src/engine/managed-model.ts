@@ -116,7 +116,7 @@ export class ManagedModel implements Holder {
   }
 
   /** What the loaded model is like. Waits for it as a request does, with the same bound; throws as one is refused. */
-  async awaitInfo(signal: AbortSignal): Promise<EngineInfo> {
+  async loadedInfo(signal: AbortSignal): Promise<EngineInfo> {
     const engine = await this.acquire(signal);
     try {
       return await engine.ready();

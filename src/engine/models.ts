@@ -87,9 +87,9 @@ export class Models implements ModelControl {
     );
   }
 
-  /** Longest sequence that the named model takes; see ManagedModel.awaitInfo. */
+  /** Longest sequence that the named model takes; see ManagedModel.loadedInfo. */
   async contextTokens(name: string, signal: AbortSignal): Promise<number> {
-    return (await this.resolve(name).model.awaitInfo(signal)).contextTokens;
+    return (await this.resolve(name).model.loadedInfo(signal)).contextTokens;
   }
 
   /** Runs a request on the model it names; see ManagedModel.generate. */

@@ -110,8 +110,13 @@ export interface Listening {
   stop(cutConnections: boolean): Promise<void>;
 }
 
+/** What answers requests: an application, or a single handler. */
+export interface Handler {
+  readonly fetch: (request: Request) => Response | Promise<Response>;
+}
+
 /** Listens, or throws what Bun throws: `code` is `EADDRINUSE` for a port that is taken. */
-export function listen(app: AnyElysia, options: ListenOptions): Listening {
+export function listen(app: Handler, options: ListenOptions): Listening {
   const server = Bun.serve({
     hostname: options.hostname,
     port: options.port,

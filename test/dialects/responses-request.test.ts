@@ -369,7 +369,6 @@ describe("refused", () => {
     [responsesBody({ max_output_tokens: 0 }), "invalid_request", "max_output_tokens"],
     [responsesBody({ logprobs: false, top_logprobs: 2 }), "contradictory_fields", "top_logprobs"],
     [responsesBody({ metadata: "a" }), "invalid_request", "metadata"],
-    [responsesBody({ tool_choice: "required" }), "invalid_request", "tool_choice", "tools"],
     [
       responsesBody({ tools: [fn], tool_choice: { type: "function", name: "no" } }),
       "invalid_request",

@@ -99,15 +99,11 @@ const noRequantizing: Requantizing = {
   applyCalibration: noWeights,
 };
 
-/** An application around a generate function. */
-export function testApp(
-  generate: Generate = playing(answer("Hi")).generate,
-  deps: Partial<HttpDeps> = {},
-): TestApp {
-  const logged: string[] = [];
+/** What the HTTP layer needs, around a generate function. */
+export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<HttpDeps, "log">): HttpDeps {
+  const { log } = deps;
   const state = memoryState();
   const stores = testStores(state);
-  const log = (line: string) => void logged.push(line);
   const approvals = new Approvals();
   const converse =
     deps.converse ??
@@ -122,7 +118,7 @@ export function testApp(
       log,
     });
   const responses = deps.responses ?? new ResponseStore(state);
-  const app = createHttp({
+  return {
     generate,
     adapters: noAdapters,
     requantizing: noRequantizing,
@@ -137,14 +133,22 @@ export function testApp(
     }),
     embed: countingEmbed,
     ...stores,
-    skills: new SkillStore({ folder: noFolder, log: log }),
+    skills: new SkillStore({ folder: noFolder, log }),
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     control: obedientModel(),
     fingerprint: "svc-test",
-    log,
     system: TEST_SYSTEM,
     ...deps,
-  });
+  };
+}
+
+/** An application around a generate function. */
+export function testApp(
+  generate: Generate = playing(answer("Hi")).generate,
+  deps: Partial<HttpDeps> = {},
+): TestApp {
+  const logged: string[] = [];
+  const app = createHttp(testDeps(generate, { log: (line) => void logged.push(line), ...deps }));
   const request = (path: string, init?: RequestInit) =>
     app.handle(new Request(`http://localhost${path}`, init));
   const post = (path: string, body: unknown, init: RequestInit = {}) =>

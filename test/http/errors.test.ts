@@ -199,3 +199,12 @@ test("a run that breaks the order of events is a bug, not an answer", async () =
   await expectError(await app.post("/v1/chat/completions", chatBody()), "internal_error");
   expect(app.logged[0]).toContain("a run began with text");
 });
+
+test.each([
+  ["/v1/chat/completions", chatBody({ tool_choice: "required" })],
+  ["/v1/responses", { input: "Hello", tool_choice: "required" }],
+  ["/v1/messages", messagesBody({ tool_choice: { type: "any" } })],
+])("%s: a tool call that must be made where there is no tool at all", async (path, body) => {
+  const error = await expectError(await testApp().post(path, body), "invalid_request");
+  expect(error).toMatchObject({ param: "tool_choice" });
+});

@@ -32,8 +32,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatC
   const body = checkBody(json);
   const stream = body.stream ?? false;
   const agent = chatAgentOf(body, stream);
-  const isHosted = agent.python || agent.shell !== undefined || agent.webSearch !== undefined;
-  const { tools, choice } = toolUseOf(body, isHosted);
+  const { tools, choice } = toolUseOf(body);
   const maxTokens = maxTokensOf(body);
   const logprobs = logprobsOf(body);
   const constraint = constraintOf(body);

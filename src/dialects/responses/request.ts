@@ -62,8 +62,7 @@ export function parseResponsesRequest(
     throw new ServiceError("contradictory_fields", message, { param: "background" });
   }
   const hosted = hostedToolsOf(body.tools ?? []);
-  const withHosted = hosted.python || hosted.shell !== undefined || hosted.webSearch !== undefined;
-  const run = runOf(body, withHosted);
+  const run = runOf(body);
   const past = isPresent(body.previous_response_id) ? memory.past(body.previous_response_id) : undefined;
   const input = inputItems(body.input, memory);
   const messages = [...(past?.messages ?? []), ...messagesOf(input)];
@@ -97,8 +96,8 @@ function checkedBody(json: Readonly<Record<string, unknown>>): ResponsesCreateRe
 }
 
 /** Everything but the messages. */
-function runOf(body: ResponsesCreateRequest, withHosted: boolean): Conversation["run"] {
-  const { tools, choice } = toolUseOf(body, withHosted);
+function runOf(body: ResponsesCreateRequest): Conversation["run"] {
+  const { tools, choice } = toolUseOf(body);
   const maxTokens = maxOutputTokens(body);
   const logprobs = logprobsOf(body);
   const constraint = responseConstraint(body);

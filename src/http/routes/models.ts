@@ -30,6 +30,13 @@ const ModelObject = Type.Object(
     ),
     parent: Type.Optional(Type.String({ description: "Of an adapter: its base model." })),
     adapter_generation: Type.Optional(Type.String({ description: "Of an adapter: its generation now." })),
+    tools_available: Type.Optional(
+      Type.Boolean({ description: "Whether the server has tools for its models." }),
+    ),
+    mcp_tools_count: Type.Optional(Type.Integer({ minimum: 0, description: "Tools of MCP servers." })),
+    mcp_servers_connected: Type.Optional(
+      Type.Integer({ minimum: 0, description: "MCP servers connected now." }),
+    ),
   },
   { $id: "ModelObject", description: "A model card." },
 );
@@ -71,7 +78,7 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
     },
   });
   return new Elysia()
-    .get("/v1/models", () => Response.json({ object: "list", data: deps.models().map(modelCard) }), {
+    .get("/v1/models", () => Response.json({ object: "list", data: modelCards(deps) }), {
       detail: {
         operationId: "list_models",
         tags: ["Models"],
@@ -106,6 +113,20 @@ async function modelId(request: Request): Promise<string> {
 function stateAnswer({ id, status, error }: ModelState): Response {
   const body: ModelStatusResponse = { model_id: id, status, ...(error === undefined ? {} : { error }) };
   return Response.json(body);
+}
+
+/** Tools belong to the server, so every card tells the same of them. */
+function modelCards({ models, toolCounts }: HttpDeps): readonly ModelObject[] {
+  const counts = toolCounts?.();
+  const tools =
+    counts === undefined
+      ? {}
+      : {
+          tools_available: counts.isAny,
+          mcp_tools_count: counts.mcpTools,
+          mcp_servers_connected: counts.mcpServers,
+        };
+  return models().map((model) => ({ ...modelCard(model), ...tools }));
 }
 
 function modelCard(model: ModelInfo): ModelObject {
