@@ -50,8 +50,8 @@ export interface LoadResult {
   /** Between two arrivals of text within an answer. */
   readonly itlP50Ms: number;
   readonly itlP95Ms: number;
-  /** The same over the last tenth of each answer only: shows a cost that grows with length. */
-  readonly itlEndP50Ms: number;
+  /** Time a token over the last tenth of the answers, the mean: shows a cost that grows with length. */
+  readonly itlEndMs: number;
   /** Processor time this client used, to judge what it took from the server. */
   readonly clientCpuSeconds: number;
 }
@@ -88,7 +88,8 @@ interface Tally {
   readonly answerTokens: number[];
   readonly ttftMs: number[];
   readonly itlMs: number[];
-  readonly itlEndMs: number[];
+  /** Time that the last tenth of each answer took, and how many tokens these were. */
+  readonly end: { ms: number; tokens: number };
 }
 
 async function load(options: LoadOptions): Promise<LoadResult> {
@@ -110,7 +111,14 @@ async function load(options: LoadOptions): Promise<LoadResult> {
 }
 
 async function drive(options: LoadOptions): Promise<Tally> {
-  const tally: Tally = { errors: 0, resets: 0, answerTokens: [], ttftMs: [], itlMs: [], itlEndMs: [] };
+  const tally: Tally = {
+    errors: 0,
+    resets: 0,
+    answerTokens: [],
+    ttftMs: [],
+    itlMs: [],
+    end: { ms: 0, tokens: 0 },
+  };
   const bodies = requestBodies(options);
   let next = 0;
   const stream = async (): Promise<void> => {
@@ -167,7 +175,9 @@ async function one(port: number, body: string, tally: Tally): Promise<void> {
   }
   tally.answerTokens.push(tokens);
   for (const gap of gaps) tally.itlMs.push(gap);
-  for (const gap of gaps.slice(Math.floor(gaps.length * 0.9))) tally.itlEndMs.push(gap);
+  const end = gaps.slice(Math.floor(gaps.length * 0.9));
+  tally.end.ms += sum(end);
+  tally.end.tokens += end.length;
 }
 
 /** Sends once more when the connection ends before any answer; a second failure is thrown. */
@@ -203,7 +213,7 @@ function summarize(tally: Tally, warm: Tally, seconds: number, clientCpuSeconds:
     ttftP95Ms: quantile(ttftMs, 0.95),
     itlP50Ms: quantile(itlMs, 0.5),
     itlP95Ms: quantile(itlMs, 0.95),
-    itlEndP50Ms: quantile(tally.itlEndMs, 0.5),
+    itlEndMs: tally.end.ms / tally.end.tokens,
     clientCpuSeconds,
   };
 }

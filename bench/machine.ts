@@ -7,7 +7,7 @@ import { ROOT, SVC } from "./peer.ts";
 
 const CPUINFO = readFileSync("/proc/cpuinfo", "utf8");
 
-/** Compute threads for every server and tool: one a physical core, as both servers would choose. */
+/** Compute threads for every server and tool, unless the command line says how many: as both servers would choose. */
 export const THREADS = physicalCores();
 
 function physicalCores(): number {
@@ -24,11 +24,11 @@ function field(block: string, name: string): string {
 }
 
 /** One line: processor, threads, memory, commit, the executable itself (it may be older than the commit), the peer. */
-export async function machineLine(release: string): Promise<string> {
+export async function machineLine(release: string, threads: number): Promise<string> {
   const commit = (await execText(["git", "describe", "--always", "--dirty", "--abbrev=10"], ROOT)).trim();
   const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
   const cpu = `${field(CPUINFO, "model name")} (family ${field(CPUINFO, "cpu family")})`;
   const svc = new Bun.CryptoHasher("sha256").update(readFileSync(SVC)).digest("hex").slice(0, 10);
   const day = new Date().toISOString().slice(0, 10);
-  return `${cpu}, ${THREADS} threads, ${memory}; svc ${commit} (executable ${svc}); llama-server from ${release}; ${day}`;
+  return `${cpu}, ${threads} threads, ${memory}; svc ${commit} (executable ${svc}); llama-server from ${release}; ${day}`;
 }

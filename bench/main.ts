@@ -3,27 +3,35 @@
 
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { machineLine } from "./machine.ts";
-import { bareDecodeSpeed, measureRow } from "./measure.ts";
+import { machineLine, THREADS } from "./machine.ts";
+import { bareDecodeSpeed, measureCost, measureRow } from "./measure.ts";
 import { ensureModel, MODELS, type ModelName } from "./model.ts";
 import { CACHE, ensurePeer, type Peer } from "./peer.ts";
 import { killRunning } from "./processes.ts";
-import { remarks, table, type Row } from "./report.ts";
+import { type CostRow, costTable, plainRows, remarks, table, type Row } from "./report.ts";
+import { sandboxTable } from "./sandbox.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
 import { SIDES, type Side } from "./servers.ts";
 import { startupTable } from "./startup.ts";
 
 const SCENARIO_NAMES = SCENARIOS.map((scenario) => scenario.name);
 
+/** With the prompt it must fit into the context of the nano model. */
+const LONG_MAX = 28_000;
+
 const USAGE = `usage: bun run bench [--models ${MODELS.join(",")}] [--scenarios ${SCENARIO_NAMES.join(",")}]
-                     [--streams 1,8,32] [--pairs 3] [--quick] [--sides ${SIDES.join(",")}] [--no-startup]`;
+                     [--streams 1,8,32] [--pairs 3] [--threads N] [--long 16384] [--quick]
+                     [--sides ${SIDES.join(",")}] [--no-startup]`;
 
 interface Settings {
   readonly models: readonly ModelName[];
   readonly scenarios: readonly Scenario[];
   readonly streams: readonly number[];
   readonly pairs: number;
-  /** One pair and a quarter of the requests: to see that everything runs, not to quote. */
+  readonly threads: number;
+  /** Tokens of a `long` answer. */
+  readonly longTokens: number;
+  /** One pair, a quarter of the requests, an eighth of a long answer: to see that everything runs, not to quote. */
   readonly quick: boolean;
   /** The same side twice shows how much the machine alone makes a ratio vary. */
   readonly sides: readonly [Side, Side];
@@ -38,40 +46,51 @@ async function main(settings: Settings): Promise<void> {
     });
   }
   const peer = await ensurePeer();
-  console.log(`${await machineLine(peer.release)}\n`);
-  const rows: Row[] = [];
+  console.log(`${await machineLine(peer.release, settings.threads)}\n`);
+  const rows: Rows = { plain: [], costs: [] };
   const path = join(CACHE, "results", `${new Date().toISOString().replaceAll(":", "-")}.json`);
   console.error(`bench: every single measurement goes to ${path}`);
   for (const model of settings.models) {
-    rows.push(...(await measureModel(model, settings, peer)));
+    await measureModel(model, settings, peer, rows);
     // After each model, so that a run that is ended early has not been for nothing.
-    await Bun.write(path, JSON.stringify({ settings, rows }));
+    await Bun.write(path, JSON.stringify({ settings, rows: rows.plain, costs: rows.costs }));
   }
   printRows(rows, settings);
-  if (settings.startup) console.log(`\n${await startupTable(settings.quick ? 3 : 7)}`);
+  if (settings.startup) {
+    console.log(`\n${await startupTable(settings.quick ? 3 : 7)}`);
+    console.log(`\n${await sandboxTable(settings.quick ? 5 : 50)}`);
+  }
 }
 
-async function measureModel(model: ModelName, settings: Settings, peer: Peer): Promise<Row[]> {
+/** What has been measured. */
+interface Rows {
+  readonly plain: Row[];
+  readonly costs: CostRow[];
+}
+
+async function measureModel(model: ModelName, settings: Settings, peer: Peer, rows: Rows): Promise<void> {
   const modelPath = await ensureModel(model, peer);
-  const bare = await bareDecodeSpeed(modelPath, settings.pairs, peer);
+  const bare = await bareDecodeSpeed(modelPath, settings, peer);
   console.log(`- ${model}: bare decode loop of one sequence (llama-bench tg128) ${bare.toFixed(1)} tokens/s`);
-  const rows: Row[] = [];
   for (const scenario of settings.scenarios.filter((one) => one.models.includes(model))) {
     for (const streams of scenario.streams ?? settings.streams) {
-      rows.push(await measureRow({ ...settings, model, modelPath, scenario, streams }, peer));
+      const task = { ...settings, model, modelPath, scenario, streams };
+      if (scenario.cost === undefined) rows.plain.push(await measureRow(task, peer));
+      else rows.costs.push(await measureCost(task, scenario.cost, peer));
     }
   }
-  return rows;
 }
 
-function printRows(rows: readonly Row[], settings: Settings): void {
+function printRows({ plain, costs }: Rows, settings: Settings): void {
   const [left, right] = settings.sides;
-  console.log(`\n${table(rows, left, right)}\n`);
+  if (plain.length > 0) console.log(`\n${table(plain, left, right)}`);
+  if (costs.length > 0) console.log(`\n${costTable(costs, left, right)}`);
+  console.log("");
   for (const scenario of settings.scenarios) console.log(`- ${scenario.name}: ${scenario.about}`);
   console.log(
     `- medians of ${settings.pairs} interleaved pairs${settings.quick ? "; quick run, not for quoting" : ""}`,
   );
-  for (const remark of remarks(rows, left, right)) console.log(`- NOTE ${remark}`);
+  for (const remark of remarks([...plain, ...plainRows(costs)], left, right)) console.log(`- NOTE ${remark}`);
 }
 
 /** Throws, with what would be accepted, on anything else than the usage says. */
@@ -83,6 +102,8 @@ function settingsFrom(argv: readonly string[]): Settings {
       scenarios: { type: "string", default: SCENARIO_NAMES.join(",") },
       streams: { type: "string", default: "1,8,32" },
       pairs: { type: "string" },
+      threads: { type: "string", default: String(THREADS) },
+      long: { type: "string" },
       quick: { type: "boolean", default: false },
       sides: { type: "string", default: SIDES.join(",") },
       "no-startup": { type: "boolean", default: false },
@@ -97,6 +118,8 @@ function settingsFrom(argv: readonly string[]): Settings {
     scenarios: SCENARIOS.filter((scenario) => scenarios.includes(scenario.name)),
     streams: values.streams.split(",").map((word) => count("--streams", word)),
     pairs: count("--pairs", values.pairs ?? (values.quick ? "1" : "3")),
+    threads: count("--threads", values.threads),
+    longTokens: count("--long", values.long ?? (values.quick ? "2048" : "16384"), LONG_MAX),
     quick: values.quick,
     sides: [left, right],
     startup: !values["no-startup"],
@@ -111,10 +134,10 @@ function chosen<Name extends string>(flag: string, text: string, known: readonly
   });
 }
 
-function count(flag: string, word: string): number {
+function count(flag: string, word: string, max = 256): number {
   const value = Number(word);
-  if (!Number.isInteger(value) || value < 1 || value > 256)
-    throw new Error(`${flag}: "${word}" is not 1 to 256`);
+  if (!Number.isInteger(value) || value < 1 || value > max)
+    throw new Error(`${flag}: "${word}" is not 1 to ${max}`);
   return value;
 }
 

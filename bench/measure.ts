@@ -5,12 +5,11 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { execText } from "./exec.ts";
 import { loadArgs, type LoadOptions, type LoadResult } from "./load.ts";
-import { THREADS } from "./machine.ts";
 import type { ModelName } from "./model.ts";
 import { ROOT, type Peer } from "./peer.ts";
 import { machineBusySeconds } from "./processes.ts";
-import { STRANGERS_SHARE_MAX, type Measurement, type Row } from "./report.ts";
-import type { Scenario } from "./scenarios.ts";
+import { type CostPair, type CostRow, type Measurement, type Row, STRANGERS_SHARE_MAX } from "./report.ts";
+import type { CostFigure, Scenario } from "./scenarios.ts";
 import { startServer, type RunningServer, type Side } from "./servers.ts";
 import { median } from "./stats.ts";
 
@@ -22,6 +21,10 @@ export interface RowTask {
   readonly streams: number;
   readonly sides: readonly [Side, Side];
   readonly pairs: number;
+  /** Compute threads of each server. */
+  readonly threads: number;
+  /** Tokens of a `long` answer. */
+  readonly longTokens: number;
   /** A quarter of the requests, and disturbed pairs are not repeated. */
   readonly quick: boolean;
 }
@@ -29,75 +32,121 @@ export interface RowTask {
 // A pair that other processes disturbed is measured again, but not for ever: then the report says so.
 const REPEATS_MAX = 2;
 const QUIET_MS_MAX = 60_000;
-// Generous: 64 answers of 128 tokens at 10 tokens/s.
-const CLIENT_MS_MAX = 15 * 60_000;
+// Generous: 64 answers of 128 tokens at 10 tokens/s, or one of 16,384 by a server that looks at all of it for each.
+const CLIENT_MS_MAX = 30 * 60_000;
 
 /** Runs the pairs of a row, A B A B. Throws when a server does not start or a connection breaks twice. */
 export async function measureRow(task: RowTask, peer: Peer): Promise<Row> {
-  const left: Measurement[] = [];
-  const right: Measurement[] = [];
-  for (let pair = 1; pair <= task.pairs; pair++) {
-    const [first, second] = await measurePair(task, pair, peer);
-    left.push(first);
-    right.push(second);
-  }
+  const measure = async (side: Side, seed: number): Promise<readonly [Measurement]> => {
+    const { body } = task.scenario;
+    return [await withServer(task, side, peer, (server) => measureLoad(task, server, seed, body))];
+  };
+  const pairs = await measurePairs(task, measure);
+  const left = pairs.map(([[one]]) => one);
+  const right = pairs.map(([, [one]]) => one);
   return { model: task.model, scenario: task.scenario.name, streams: task.streams, left, right };
 }
 
-async function measurePair(
-  task: RowTask,
-  pair: number,
-  peer: Peer,
-): Promise<readonly [Measurement, Measurement]> {
-  for (let repeat = 0; ; repeat++) {
-    // Both sides of a pair get the same prompts, every pair gets its own.
-    const first = await measureSide(task, task.sides[0], pair, peer);
-    const second = await measureSide(task, task.sides[1], pair, peer);
-    const strangers = Math.max(first.strangersShare, second.strangersShare);
-    if (task.quick || strangers <= STRANGERS_SHARE_MAX || repeat === REPEATS_MAX) return [first, second];
-    console.error(
-      `bench: other processes used ${Math.round(strangers * 100)} % of the machine, measuring again`,
-    );
-  }
+/** Runs the pairs of a row that tells what the scenario's body costs: each server answers with it and without. */
+export async function measureCost(task: RowTask, figure: CostFigure, peer: Peer): Promise<CostRow> {
+  // The prompts of the two differ, so that neither finds the other's in the cache; which is first changes with the pair.
+  const measure = (side: Side, seed: number): Promise<CostPair> =>
+    withServer(task, side, peer, async (server) => {
+      const dear = () => measureLoad(task, server, 2 * seed, task.scenario.body);
+      const plain = () => measureLoad(task, server, 2 * seed + 1, {});
+      if (seed % 2 === 1) return [await dear(), await plain()];
+      const without = await plain();
+      return [await dear(), without];
+    });
+  const pairs = await measurePairs(task, measure);
+  const [left, right] = [pairs.map(([first]) => first), pairs.map(([, second]) => second)];
+  return { model: task.model, scenario: task.scenario.name, streams: task.streams, figure, left, right };
 }
 
-async function measureSide(task: RowTask, side: Side, seed: number, peer: Peer): Promise<Measurement> {
+async function measurePairs<One extends readonly Measurement[]>(
+  { sides, pairs, quick }: RowTask,
+  measure: (side: Side, seed: number) => Promise<One>,
+): Promise<(readonly [One, One])[]> {
+  const measured: (readonly [One, One])[] = [];
+  for (let repeat = 0; measured.length < pairs; repeat++) {
+    const seed = measured.length + 1;
+    // Both sides of a pair get the same prompts, every pair gets its own.
+    const first = await measure(sides[0], seed);
+    const second = await measure(sides[1], seed);
+    const strangers = Math.max(...[...first, ...second].map(({ strangersShare }) => strangersShare));
+    if (quick || strangers <= STRANGERS_SHARE_MAX || repeat === REPEATS_MAX) {
+      measured.push([first, second]);
+      repeat = -1;
+    } else {
+      const percent = Math.round(strangers * 100);
+      console.error(`bench: other processes used ${percent} % of the machine, measuring again`);
+    }
+  }
+  return measured;
+}
+
+/** Has a fresh server for as long as `measure` takes. */
+async function withServer<T>(
+  task: RowTask,
+  side: Side,
+  peer: Peer,
+  measure: (server: RunningServer) => Promise<T>,
+): Promise<T> {
   const { model, scenario, streams } = task;
   // svc serves its built-in model when none is named: that is the case to measure.
   const modelPath = model === "builtin" && side === "svc" ? undefined : task.modelPath;
-  const cells = scenario.cellsPerStream * streams;
+  const cells = (scenario.promptCells + answerTokens(task)) * streams;
   await untilQuiet();
-  const server = await startServer(side, { modelPath, sequences: streams, cells }, peer);
+  const { threads } = task;
+  const server = await startServer(side, { modelPath, threads, sequences: streams, cells }, peer);
   try {
-    const measured = await measureLoad(server, loadOptions(task, server.port, seed));
-    const { tokensPerSecond, ttftP50Ms } = measured.load;
-    const speed = `${tokensPerSecond.toFixed(1)} tokens/s, TTFT ${ttftP50Ms.toFixed(1)} ms`;
-    console.error(`bench: ${model} ${scenario.name} ${streams} streams, pair ${seed}, ${side}: ${speed}`);
-    return measured;
+    return await measure(server);
   } finally {
     await server.stop();
   }
 }
 
-function loadOptions({ model, scenario, streams, quick }: RowTask, port: number, seed: number): LoadOptions {
+function answerTokens({ scenario, longTokens }: RowTask): number {
+  return scenario.maxTokens === "long" ? longTokens : scenario.maxTokens;
+}
+
+type Body = Scenario["body"];
+
+async function measureLoad(
+  task: RowTask,
+  server: RunningServer,
+  seed: number,
+  body: Body,
+): Promise<Measurement> {
+  const measured = await runLoad(server, { ...loadOptions(task, server.port, seed), body });
+  const { tokensPerSecond, ttftP50Ms, itlEndMs } = measured.load;
+  const speed = `${tokensPerSecond.toFixed(1)} tokens/s, TTFT ${ttftP50Ms.toFixed(1)} ms, end ${itlEndMs.toFixed(2)} ms`;
+  const what = `${task.model} ${task.scenario.name} ${task.streams} streams, prompts ${seed}`;
+  const fields =
+    task.scenario.cost === undefined ? "" : ` ${body === task.scenario.body ? "with" : "without"}`;
+  console.error(`bench: ${what}, ${server.side}${fields}: ${speed}`);
+  return measured;
+}
+
+function loadOptions(task: RowTask, port: number, seed: number): Omit<LoadOptions, "body"> {
+  const { model, scenario, streams, quick } = task;
   const { perStream, min } = scenario.requests[model];
   const full = Math.max(perStream * streams, min);
   return {
     port,
     streams,
     requests: quick ? Math.max(streams, Math.ceil(full / 4)) : full,
-    maxTokens: scenario.maxTokens,
+    maxTokens: answerTokens(task),
     words: scenario.words,
     sharedWords: scenario.sharedWords,
     seed,
     warmup: streams,
     model: "default",
-    body: scenario.body,
   };
 }
 
 /** Runs the client, warm-up included, and keeps account of who used the processor meanwhile. */
-async function measureLoad(server: RunningServer, options: LoadOptions): Promise<Measurement> {
+async function runLoad(server: RunningServer, options: LoadOptions): Promise<Measurement> {
   const start = performance.now();
   const busyBefore = machineBusySeconds();
   const serverBefore = server.cpuSeconds();
@@ -132,11 +181,15 @@ async function untilQuiet(): Promise<void> {
   }
 }
 
-/** Tokens per second of llama.cpp's bare decode loop, one sequence, without any server: the median of `repeats` runs. */
-export async function bareDecodeSpeed(modelPath: string, repeats: number, peer: Peer): Promise<number> {
+/** Tokens per second of llama.cpp's bare decode loop, one sequence, without any server: the median of a run a pair. */
+export async function bareDecodeSpeed(
+  modelPath: string,
+  { pairs: repeats, threads }: Pick<RowTask, "pairs" | "threads">,
+  peer: Peer,
+): Promise<number> {
   const speeds: number[] = [];
   for (let repeat = 0; repeat < repeats; repeat++) {
-    const size = ["-p", "0", "-n", "128", "-r", "1", "-t", String(THREADS)];
+    const size = ["-p", "0", "-n", "128", "-r", "1", "-t", String(threads)];
     const results: unknown = JSON.parse(
       await execText([peer.bench, "-m", modelPath, ...size, "-o", "json"], ROOT),
     );

@@ -7,7 +7,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { exec } from "./exec.ts";
 import { arrayLength, type Field, int32Array, readFields } from "../src/core/gguf.ts";
-import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "./gguf.ts";
+import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "../src/core/gguf-write.ts";
 import { CACHE, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 
@@ -30,14 +30,13 @@ interface Shape {
 }
 
 // Names in a served file change with this number, so that a changed recipe never meets an old file.
-const RECIPE = 1;
+const RECIPE = 2;
 
 const CHATML =
   "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' -}}{%- endfor -%}" +
   "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}";
-const PLAIN =
-  "{%- for m in messages -%}{{- m.role + ': ' + m.content + '\\n' -}}{%- endfor -%}" +
-  "{%- if add_generation_prompt -%}{{- 'assistant: ' -}}{%- endif -%}";
+/** One that knows tools. */
+const TOOLED = readFileSync(join(ROOT, "demo-model/template.jinja"), "utf8");
 
 const SHAPES = {
   // Qwen3-0.6B: what a small real model costs, with a 152,000-token vocabulary.
@@ -66,7 +65,7 @@ const SHAPES = {
     ffn: 192,
     contextTokens: 32_768,
     vocab: "ggml-vocab-llama-spm.gguf",
-    template: PLAIN,
+    template: TOOLED,
     tied: false,
   },
 } as const satisfies Record<string, Shape>;

@@ -2,6 +2,7 @@
 
 import type { LoadResult } from "./load.ts";
 import type { TreeMemory } from "./processes.ts";
+import type { CostFigure } from "./scenarios.ts";
 import { median, pairRatio, type Ratio } from "./stats.ts";
 
 /** One run of the load client against one server. */
@@ -26,6 +27,63 @@ export interface Row {
   readonly right: readonly Measurement[];
 }
 
+/** One server's measurements of the same traffic, with what costs something and without. */
+export type CostPair = readonly [dear: Measurement, plain: Measurement];
+
+/** A row of the table of costs. */
+export interface CostRow {
+  readonly model: string;
+  readonly scenario: string;
+  readonly streams: number;
+  readonly figure: CostFigure;
+  readonly left: readonly CostPair[];
+  readonly right: readonly CostPair[];
+}
+
+const FIGURES: Readonly<Record<CostFigure, string>> = {
+  tokensPerSecond: "tokens/s",
+  itlEndMs: "ms a token at the end",
+};
+
+/**
+ * Markdown table of what features cost: the scenario's figure and the processor time a token, which depends less on who
+ * else uses the machine. Ratios are with over without, with the extremes of the pairs.
+ */
+export function costTable(rows: readonly CostRow[], leftName: string, rightName: string): string {
+  const side = (name: string): string[] => [`${name} with / without`, "ratio (min..max)"];
+  const header = ["model", "scenario", "streams", "figure", ...side(leftName), ...side(rightName)];
+  const lines = rows.flatMap(({ model, scenario, streams, figure, left, right }) => {
+    const line = (name: string, value: (one: Measurement) => number): string[] => {
+      const costs = [left, right].flatMap((pairs) => {
+        const dear = pairs.map(([one]) => value(one));
+        const plain = pairs.map(([, one]) => value(one));
+        return [medians([dear, plain]), ratio(pairRatio(dear, plain))];
+      });
+      return [model, scenario, String(streams), name, ...costs];
+    };
+    return [line(FIGURES[figure], ({ load }) => load[figure]), line("server CPU ms/token", cpuMsPerToken)];
+  });
+  return markdown(header, lines, 4);
+}
+
+/** Cost rows as pairs of sides, of which remarks may be made as of any other. */
+export function plainRows(rows: readonly CostRow[]): Row[] {
+  return rows.flatMap(({ model, scenario, streams, left, right }) =>
+    ([0, 1] as const).map((which) => ({
+      model,
+      scenario: `${scenario} ${which === 0 ? "with" : "without"}`,
+      streams,
+      left: left.map((pair) => pair[which]),
+      right: right.map((pair) => pair[which]),
+    })),
+  );
+}
+
+function markdown(header: readonly string[], lines: readonly (readonly string[])[], names: number): string {
+  const rule = header.map((_, index) => (index < names ? "---" : "--:"));
+  return [header, rule, ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
+}
+
 /** Markdown table of medians. Ratios are left over right, with the extremes of the pairs. */
 export function table(rows: readonly Row[], leftName: string, rightName: string): string {
   const sides = `${leftName} / ${rightName}`;
@@ -44,8 +102,7 @@ export function table(rows: readonly Row[], leftName: string, rightName: string)
     "RSS MiB",
   ];
   const lines = rows.map((row) => [row.model, row.scenario, String(row.streams), ...cells(row)]);
-  const rule = header.map((_, index) => (index < 2 ? "---" : "--:"));
-  return [header, rule, ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
+  return markdown(header, lines, 2);
 }
 
 function cells(row: Row): string[] {

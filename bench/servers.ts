@@ -4,7 +4,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
-import { THREADS } from "./machine.ts";
 import { CACHE, SVC, type Peer } from "./peer.ts";
 import { spawnLogged, stopTree, treeCpuSeconds, treeMemory, type TreeMemory } from "./processes.ts";
 
@@ -16,6 +15,8 @@ export type Side = (typeof SIDES)[number];
 export interface ServerOptions {
   /** GGUF file; undefined: the model inside the executable (svc only). */
   readonly modelPath: string | undefined;
+  /** Compute threads. */
+  readonly threads: number;
   /** Sequences generated at the same time. */
   readonly sequences: number;
   /** Context of all sequences together, in tokens. */
@@ -24,6 +25,7 @@ export interface ServerOptions {
 
 /** A server that answers chat requests. */
 export interface RunningServer {
+  readonly side: Side;
   readonly port: number;
   memory(): TreeMemory;
   /** Processor time used so far. */
@@ -49,7 +51,13 @@ export async function startServer(side: Side, options: ServerOptions, peer: Peer
     const output = readFileSync(logPath, "utf8").slice(-2000);
     throw new Error(`${side} does not answer: ${command.join(" ")}\n${output}`, { cause: error });
   }
-  return { port, memory: () => treeMemory(child.pid), cpuSeconds: () => treeCpuSeconds(child.pid), stop };
+  return {
+    side,
+    port,
+    memory: () => treeMemory(child.pid),
+    cpuSeconds: () => treeCpuSeconds(child.pid),
+    stop,
+  };
 }
 
 /** A port that nobody listens on now. */
@@ -60,7 +68,7 @@ export function freePort(): number {
   return port;
 }
 
-function svcCommand({ modelPath, sequences, cells }: ServerOptions, port: number): string[] {
+function svcCommand({ modelPath, threads, sequences, cells }: ServerOptions, port: number): string[] {
   const model = modelPath === undefined ? [] : ["-m", modelPath];
   const size = [
     "--max-seqs",
@@ -68,18 +76,18 @@ function svcCommand({ modelPath, sequences, cells }: ServerOptions, port: number
     "--pa-context-len",
     String(cells),
     "--threads",
-    String(THREADS),
+    String(threads),
   ];
   return [SVC, "serve", ...model, "--host", "127.0.0.1", "--port", String(port), ...size];
 }
 
 function llamaServerCommand(
-  { modelPath, sequences, cells }: ServerOptions,
+  { modelPath, threads, sequences, cells }: ServerOptions,
   port: number,
   peer: Peer,
 ): string[] {
   if (modelPath === undefined) throw new Error("llama-server has no model of its own");
-  const size = ["-np", String(sequences), "-c", String(cells), "--kv-unified", "-t", String(THREADS)];
+  const size = ["-np", String(sequences), "-c", String(cells), "--kv-unified", "-t", String(threads)];
   const place = ["--host", "127.0.0.1", "--port", String(port)];
   return [peer.server, "-m", modelPath, ...place, ...size, "--jinja", "--no-ui"];
 }

@@ -33,7 +33,20 @@ export interface EmbedModel {
   readonly n_ctx_train: number;
   readonly n_vocab: number;
   readonly pooling: number;
+  /** A token sees those before it only, and a pass goes on where the last one ended. */
   readonly causal: boolean;
+  readonly has_encoder: boolean;
+  readonly has_decoder: boolean;
+}
+
+/** How the model's token vectors become one; undefined if it gives none: it ranks texts, or translates them. */
+function poolingOf({ pooling, has_encoder, has_decoder }: EmbedModel): Pooling | undefined {
+  return has_encoder && has_decoder ? undefined : POOLINGS[pooling];
+}
+
+/** Whether the model gives embeddings. */
+export function canEmbed(model: EmbedModel): boolean {
+  return poolingOf(model) !== undefined;
 }
 
 export class LlamaEmbedder implements EmbedBackend {
@@ -49,12 +62,8 @@ export class LlamaEmbedder implements EmbedBackend {
 
   /** Throws ServiceError when the model gives no embeddings or memory is short. */
   constructor(native: Native, model: Handle, templates: LlamaTemplates, info: EmbedModel, threads: number) {
-    const pooling = POOLINGS[info.pooling];
-    if (pooling === undefined) {
-      throw new ServiceError("unsupported_capability", "This model ranks texts; it gives no embeddings.", {
-        param: "model",
-      });
-    }
+    const pooling = poolingOf(info);
+    if (pooling === undefined) throw noEmbeddings();
     this.causal = info.causal;
     this.contextTokens = Math.min(info.n_ctx_train, info.causal ? CONTEXT_MAX : WHOLE_BATCH_MAX);
     this.batch = info.causal ? CAUSAL_BATCH : this.contextTokens;
@@ -97,7 +106,7 @@ export class LlamaEmbedder implements EmbedBackend {
 
   addRows(rows: Int32Array, sum: Float32Array): void {
     if (this.native.svc_embeddings_add(this.context, rows.length, rows, sum) === 0) return;
-    throw new ServiceError("unsupported_capability", "This model gives no embeddings.", { param: "model" });
+    throw noEmbeddings();
   }
 
   clearSlot(slot: SlotId): void {
@@ -108,4 +117,8 @@ export class LlamaEmbedder implements EmbedBackend {
   close(): void {
     this.native.svc_context_free(this.context);
   }
+}
+
+function noEmbeddings(): ServiceError {
+  return new ServiceError("unsupported_capability", "This model gives no embeddings.", { param: "model" });
 }

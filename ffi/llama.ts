@@ -8,8 +8,9 @@ import { ServiceError } from "../src/core/error.ts";
 import { freeMemory } from "../src/core/free-memory.ts";
 import { SLOTS_MAX } from "../src/core/limits.ts";
 import type { Prompt } from "../src/core/run.ts";
+import { assert } from "../src/core/assert.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
-import type { EngineInfo, EngineOptions } from "../src/engine/protocol.ts";
+import type { CalibrationCounts, EngineInfo, EngineOptions } from "../src/engine/protocol.ts";
 import type {
   Backend,
   BatchColumns,
@@ -21,10 +22,11 @@ import type {
   SamplerHandle,
   SlotId,
 } from "../src/worker/backend.ts";
+import { type AdapterId, BASE_MODEL } from "../src/core/adapter.ts";
 import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
-import { type EmbedModel, LlamaEmbedder } from "./llama-embed.ts";
+import { canEmbed, type EmbedModel, LlamaEmbedder } from "./llama-embed.ts";
 import { newSampler } from "./llama-sampler.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
@@ -139,15 +141,15 @@ export class LlamaBackend implements Backend {
   private readonly meta: ModelInfo;
   private readonly computeThreads: number;
   private embedding: LlamaEmbedder | undefined;
+  private readonly adapters = new Map<AdapterId, Handle>();
   private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
 
-  private constructor(native: Native, model: Handle, options: EngineOptions) {
+  private constructor(native: Native, model: Handle, path: string, options: EngineOptions) {
     this.native = native;
     this.model = model;
     const meta: ModelInfo = JSON.parse(takeText(native, native.svc_model_info(model)));
-    this.meta = meta;
     const cores = physicalCores();
     const threads = options.threads ?? (meta.size_bytes < SMALL_MODEL_BYTES ? 1 : cores);
     const threadsBatch = options.threadsBatch ?? options.threads ?? cores;
@@ -156,6 +158,8 @@ export class LlamaBackend implements Backend {
     this.maxSeqs = options.maxSeqs;
     this.slots = slotCount(meta, options);
     this.context = this.openContext(options, chooseCells(options, meta), [threads, threadsBatch]);
+    // Some architectures never look back, whatever their file says about it.
+    this.meta = { ...meta, causal: meta.causal && native.svc_context_get(this.context, 6) === 1 };
     this.cells = native.svc_context_get(this.context, 0);
     this.batch = native.svc_context_get(this.context, 1);
     this.ubatch = native.svc_context_get(this.context, 2);
@@ -166,6 +170,7 @@ export class LlamaBackend implements Backend {
     native.svc_vocab_flags(model, this.flags, meta.n_vocab);
     this.templates = new LlamaTemplates(native, model, meta.n_vocab, options.chatTemplate);
     this.info = {
+      modelPath: path,
       description: meta.description,
       architecture: meta.architecture,
       sizeBytes: meta.size_bytes,
@@ -175,6 +180,8 @@ export class LlamaBackend implements Backend {
       cells: this.cells,
       maxSeqs: this.maxSeqs,
       threads,
+      generates: this.meta.causal && !meta.has_encoder,
+      embeds: canEmbed(meta),
     };
     this.tieThreads();
   }
@@ -197,7 +204,7 @@ export class LlamaBackend implements Backend {
     onProgress: (permille: number) => void,
   ): Promise<LlamaBackend> {
     const model = await loadModel(native, path, options.gpuLayers, onProgress);
-    return new LlamaBackend(native, model, options);
+    return new LlamaBackend(native, model, path, options);
   }
 
   private openContext(options: EngineOptions, cells: number, threads: readonly [number, number]): Handle {
@@ -249,6 +256,32 @@ export class LlamaBackend implements Backend {
       logprob: values[0] ?? 0,
       top: Array.from({ length: n }, (_, i) => ({ token: ids[i] ?? 0, logprob: values[i + 1] ?? 0 })),
     };
+  }
+
+  selectAdapter(adapter: AdapterId): void {
+    const handle = adapter === BASE_MODEL ? null : this.adapters.get(adapter);
+    assert(handle !== undefined, "an adapter is selected that is not loaded");
+    this.native.svc_context_adapter(this.context, handle);
+  }
+
+  /** Loads a GGUF adapter under an id that is free. Throws ServiceError(invalid_adapter) when it does not fit the model. */
+  loadAdapter(adapter: AdapterId, path: string): void {
+    assert(adapter !== BASE_MODEL && !this.adapters.has(adapter), "an adapter's id is free");
+    const handle = this.native.svc_adapter_load(this.model, cText(path));
+    if (handle === null) throw new ServiceError("invalid_adapter", nativeText(this.native.svc_last_error()));
+    this.adapters.set(adapter, handle);
+  }
+
+  hasAdapter(adapter: AdapterId): boolean {
+    return adapter === BASE_MODEL || this.adapters.has(adapter);
+  }
+
+  /** Frees an adapter, which must not be selected. */
+  freeAdapter(adapter: AdapterId): void {
+    const handle = this.adapters.get(adapter);
+    if (handle === undefined) return;
+    this.adapters.delete(adapter);
+    this.native.svc_adapter_free(handle);
   }
 
   cutSlot(slot: SlotId, from: number): boolean {
@@ -310,6 +343,28 @@ export class LlamaBackend implements Backend {
     return this.templates.constrainTools(sampler, prompt, recent);
   }
 
+  /** Begins to collect importance statistics from what is computed; a matrix stops after `rowsMax` rows, 0: never. */
+  startCalibration(rowsMax: number): void {
+    this.native.svc_calibration_start(this.context, BigInt(rowsMax));
+  }
+
+  stopCalibration(): void {
+    this.native.svc_calibration_stop(this.context);
+  }
+
+  calibration(): CalibrationCounts {
+    const out = new BigInt64Array(5);
+    this.native.svc_calibration_status(this.context, out);
+    const [collecting = 0, matrices = 0, rowsMin = 0, rowsMax = 0, rowsTotal = 0] = Array.from(out, Number);
+    return { collecting: collecting === 1, matrices, rowsMin, rowsMax, rowsTotal };
+  }
+
+  /** Writes the statistics as an importance matrix. Throws an Error when there are none or the file can't be written. */
+  saveCalibration(path: string): void {
+    if (this.native.svc_calibration_save(this.context, cText(path)) === 0) return;
+    throw new Error(nativeText(this.native.svc_last_error()));
+  }
+
   /** Logits of an output row of the last decode, copied: [vocabulary] f32. For tests. */
   logits(row: number): Float32Array {
     const data = this.native.svc_logits(this.context, row);
@@ -327,6 +382,7 @@ export class LlamaBackend implements Backend {
     this.embedding?.close();
     this.templates.close();
     this.native.svc_context_free(this.context);
+    for (const handle of this.adapters.values()) this.native.svc_adapter_free(handle);
     this.native.svc_model_free(this.model);
   }
 }

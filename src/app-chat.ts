@@ -1,50 +1,92 @@
-// The part of the composition root that is about a chat in the terminal: models and what answers conversations, without
-// a server.
+// The part of the composition root that is about a chat in the terminal: models, tools and what answers conversations,
+// without a server.
 
-import { plainConverse } from "./agent/plain.ts";
+import { Approvals } from "./agent/approvals.ts";
+import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
+import { createAgent } from "./app-agent.ts";
+import { openMcp } from "./app-mcp.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
 import { openStores } from "./app-stores.ts";
-import type { Converse } from "./core/agent.ts";
-import { reasonOf } from "./core/start-error.ts";
+import type { AgentRequest, AnswerApproval, Converse } from "./core/agent.ts";
+import type { McpConfig } from "./core/mcp-config.ts";
+import type { ModelInfo } from "./core/model-info.ts";
 import { publicFetch } from "./net/public-fetch.ts";
+import { openTools, type Tools } from "./tools.ts";
 
 /** Somebody to talk with. */
 export interface ChatPartner {
-  /** Name of the default model. */
+  /** Name of the model to begin with. */
   readonly model: string;
-  /** Names of all models, the default one first. */
+  /** Names of all models, adapters among them, the default one first. */
   readonly models: readonly string[];
   readonly converse: Converse;
+  readonly answerApproval: AnswerApproval;
+  /** The tools that are switched on. */
+  readonly tools: Partial<Pick<AgentRequest, "python" | "shell">>;
   close(): Promise<void>;
 }
 
-/** Loads the default model. Throws the reason why it can't be loaded. */
-export async function openChat(options: ModelOptions): Promise<ChatPartner> {
-  const { settings } = options;
+export interface ChatPartnerOptions extends ModelOptions {
+  /** Servers whose tools models may call. */
+  readonly mcp?: McpConfig;
+}
+
+/** Tries the tools out and loads the default model. Throws the reason why something that was asked for can't be. */
+export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner> {
+  const { settings, log } = options;
+  const tools = await openTools(settings, log);
+  const mcp = openMcp(options.mcp, log);
   // The file of a server may be held by that server; a chat keeps what it must in memory.
-  const stores = openStores({
-    ...options,
-    settings: { ...settings, server: { ...settings.server, state: "memory" } },
-  });
-  const models = createModels(options);
+  const inMemory = { ...settings, server: { ...settings.server, state: "memory" } };
+  const stores = openStores({ settings: inMemory, log });
+  const { files, sessions, skills } = stores;
+  const resident = residentAdapters(options);
+  const models = createModels(options, { resident });
+  const adapters = createAdapters(models, resident, options);
+  const { generate } = adapters;
+  const approvals = new Approvals();
+  const contextTokens = (model: string, signal: AbortSignal): Promise<number> =>
+    models.contextTokens(model, signal);
+  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
+  const agent = createAgent({ ...surroundings, generate, fetchFile: publicFetch() });
   const close = async (): Promise<void> => {
-    await models.stop();
+    approvals.close();
+    await Promise.all([models.stop(), tools.close(), mcp?.close()]);
     stores.close();
   };
   try {
     await models.load("default");
+    await loadAdapters(adapters, models, options);
+    const cards = adapters.cards();
+    return {
+      model: firstModel(cards, settings.adapter),
+      models: cards.map(({ id }) => id),
+      converse: adapters.steady(agent.converse),
+      answerApproval: approvals.answer,
+      tools: switchedOn(tools),
+      close,
+    };
   } catch (error) {
     await close();
-    throw new Error(reasonOf(error), { cause: error });
+    throw error;
   }
+}
+
+/** The default model, or its adapter of that alias. */
+function firstModel(cards: readonly ModelInfo[], alias: string | undefined): string {
+  const id = cards[0]?.id ?? "default";
+  if (alias === undefined) return id;
+  const card = cards.find(({ parent, root }) => parent === id && root === alias);
+  if (card !== undefined) return card.id;
+  const known = cards.flatMap(({ parent, root }) => (parent === id && root !== undefined ? [root] : []));
+  const are =
+    known.length === 0 ? "it has none; --lora ALIAS=SOURCE loads one" : `it has ${known.join(", ")}`;
+  throw new Error(`${id} has no adapter ${alias}: ${are}`);
+}
+
+function switchedOn({ python, shell }: Tools): ChatPartner["tools"] {
   return {
-    model: models.resolve("default").id,
-    models: models.list().map(({ id }) => id),
-    converse: plainConverse({
-      generate: (request, signal) => models.generate(request, signal),
-      ...stores,
-      fetchFile: publicFetch(),
-    }),
-    close,
+    ...(python === undefined ? {} : { python: true }),
+    ...(shell === undefined ? {} : { shell: { skills: [] } }),
   };
 }

@@ -1,7 +1,7 @@
 // The part of the composition root that measures: engines of its own for a bench or a tuning, beside those that serve.
 
 import { availableParallelism } from "node:os";
-import { type ModelOptions, engineOptions } from "./app-models.ts";
+import { engineOptions, type ModelOptions, ownWeights } from "./app-models.ts";
 import { modelName } from "./config/model-name.ts";
 import type { ModelSettings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
@@ -43,7 +43,7 @@ export async function benchModel(
   const { sequences, tokens } = benchNeed(plan);
   if (2 * sequences > SLOTS_MAX)
     throw new Error(`at most ${SLOTS_MAX / 2} sequences can be measured at once`);
-  const configured = await engineOptions(model, options, signal);
+  const configured = await engineOptions(model, ownWeights(model), options, signal);
   const room = { maxSeqs: sequences, prefixesMax: sequences, ...cellsFor(configured, sequences * tokens) };
   const { engine, info } = await openEngine({ ...configured, ...room }, options, modelName(model), signal);
   try {
@@ -64,7 +64,7 @@ export async function tuneModel(
   profile: TuneProfile,
   { signal, onStep, isBusy }: MeasureOptions & { readonly isBusy: () => boolean },
 ): Promise<TuneReport> {
-  const configured = await engineOptions(model, options, signal);
+  const configured = await engineOptions(model, ownWeights(model), options, signal);
   return tune(modelName(model), profile, {
     open: async ({ sequenceTokens, ...settings }) => {
       const prefixesMax = settings.maxSeqs;
@@ -82,12 +82,11 @@ export async function tuneModel(
   });
 }
 
-/** The tuning that a server offers: one at a time, and none while it answers. */
-export function newTuning(options: ModelOptions, models: Models): { tune: TuneModel; close(): void } {
-  const stop = new AbortController();
+/** The tuning that a server offers: one at a time, and none while it answers. `stopping` ends it. */
+export function newTuning(options: ModelOptions, models: Models, stopping: AbortSignal): TuneModel {
   let running = false;
   const { settings, log } = options;
-  const tune: TuneModel = async (name, profile, client) => {
+  return async (name, profile, client) => {
     const { id } = models.resolve(name, "model_id");
     const model = settings.models.find((candidate) => modelName(candidate) === id);
     if (model === undefined) throw new Error("a served model is not configured");
@@ -96,13 +95,13 @@ export function newTuning(options: ModelOptions, models: Models): { tune: TuneMo
     if (isBusy()) throw conflict("requests are being answered, which would be measured too");
     running = true;
     try {
-      const signal = AbortSignal.any([client, stop.signal]);
+      const signal = AbortSignal.any([client, stopping]);
       return await tuneModel(model, options, profile, { signal, onStep: () => {}, isBusy });
     } catch (error) {
       if (error instanceof ServiceError) throw error;
       if (client.aborted)
         throw new ServiceError("model_unavailable", "the request was cancelled", { cause: error });
-      if (stop.signal.aborted)
+      if (stopping.aborted)
         throw new ServiceError("shutting_down", "The server is being stopped.", { cause: error });
       // Why it fails concerns the operator; it may name files of the server.
       log(`${id}: it could not be tuned: ${reasonOf(error)}`);
@@ -118,7 +117,6 @@ export function newTuning(options: ModelOptions, models: Models): { tune: TuneMo
       running = false;
     }
   };
-  return { tune, close: () => stop.abort(new Error("the server is being stopped")) };
 }
 
 function conflict(why: string): ServiceError {
@@ -156,6 +154,7 @@ async function openEngine(
   signal.throwIfAborted();
   checkMemory(engineOptions, freeMemory());
   const client = new EngineClient({
+    name,
     options: engineOptions,
     openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
     queueMax: engineOptions.maxSeqs,

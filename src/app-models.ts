@@ -8,6 +8,7 @@ import { processEnvironment } from "./config/sources.ts";
 import { freeMemory } from "./core/free-memory.ts";
 import type { EngineMeter } from "./core/telemetry.ts";
 import { formatRepo, parseHubId } from "./core/hub-id.ts";
+import type { ResidentAdapters } from "./engine/adapters.ts";
 import { EngineClient } from "./engine/client.ts";
 import { type OpenLink, spawnEngine } from "./engine/host.ts";
 import { ManagedModel } from "./engine/managed-model.ts";
@@ -15,9 +16,11 @@ import { checkMemory } from "./engine/memory-fit.ts";
 import { Models, type ServedModel } from "./engine/models.ts";
 import { Places } from "./engine/places.ts";
 import type { EngineOptions } from "./engine/protocol.ts";
-import { fetchModel } from "./hub/fetch-model.ts";
+import { fetchModel, type FetchOptions } from "./hub/fetch-model.ts";
 import { hubPlace } from "./hub/place.ts";
 import { ProgressLog, type ProgressMeter } from "./hub/progress.ts";
+import { quantizedCopy } from "./quantize/copy.ts";
+import type { Weights } from "./quantize/requantizer.ts";
 import { readToken } from "./hub/token.ts";
 
 export interface ModelOptions {
@@ -57,36 +60,64 @@ export async function modelFile(
     ...(quant === undefined ? {} : { quant }),
     ...(file === undefined ? {} : { file }),
   };
+  return withHub(model, formatRepo(id), options, (hub) => fetchModel(wanted, { ...hub, signal, refresh }));
+}
+
+/** Works with the hub on behalf of a model's entry, showing how far it is. */
+export async function withHub<T>(
+  model: ModelSettings,
+  title: string,
+  options: ModelOptions,
+  work: (hub: FetchOptions) => Promise<T>,
+): Promise<T> {
   const environment = processEnvironment();
   const place = hubPlace(environment, model.device.hf_cache);
   const log = (line: string): void => options.log(`${modelName(model)}: ${line}`);
-  const meter = options.progress?.(formatRepo(id)) ?? new ProgressLog(log);
+  const meter = options.progress?.(title) ?? new ProgressLog(log);
   try {
-    return await fetchModel(wanted, {
+    return await work({
       place,
       token: () => readToken(options.settings.global.token_source, place, environment),
       onProgress: (progress) => meter.update(progress),
       log,
-      signal,
-      refresh,
     });
   } finally {
     meter.stop();
   }
 }
 
+export interface WeightsOptions {
+  readonly signal: AbortSignal;
+  /** Parts per thousand of a quantization. */
+  readonly onProgress: (permille: number) => void;
+}
+
+/** The file that a model with these weights is loaded from; absent: the built-in model as it is. */
+export async function weightsFile(
+  model: ModelSettings,
+  { type, importance }: Weights,
+  options: ModelOptions,
+  { signal, onProgress }: WeightsOptions,
+): Promise<string | undefined> {
+  const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
+  const input = isBuiltin ? undefined : await modelFile(model, options, { signal });
+  if (type === undefined) return input;
+  return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress });
+}
+
 /** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
 export async function engineOptions(
   model: ModelSettings,
+  weights: Weights,
   options: ModelOptions,
   signal: AbortSignal,
 ): Promise<EngineOptions> {
   const { settings, cacheDir, verbosity } = options;
   const { runtime, paged_attn: cache } = settings;
   const template = model.chat_template ?? runtime.chat_template;
-  const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
+  const path = await weightsFile(model, weights, options, { signal, onProgress: () => {} });
   return {
-    ...(isBuiltin ? {} : { modelPath: await modelFile(model, options, { signal }) }),
+    ...(path === undefined ? {} : { modelPath: path }),
     cacheDir,
     maxSeqs: runtime.max_seqs,
     prefixesMax: runtime.prefix_cache_n,
@@ -106,28 +137,53 @@ export async function engineOptions(
   };
 }
 
-/** The configured models, none of them loaded yet. `newMeter` makes what takes a model's numbers. */
-export function createModels(options: ModelOptions, newMeter?: () => EngineMeter): Models {
+/** What an entry's weights are from the start. */
+export function ownWeights({ quantization: { isq, imatrix } }: ModelSettings): Weights {
+  return {
+    ...(isq === undefined ? {} : { type: isq }),
+    ...(imatrix === undefined ? {} : { importance: imatrix }),
+  };
+}
+
+/** What models work together with; each may be absent. */
+export interface ModelParts {
+  /** What the engines of a model hold besides it, by its id. */
+  readonly resident?: ReadonlyMap<string, ResidentAdapters>;
+  /** What a model's weights are now, where they can change. */
+  readonly weightsOf?: (model: ModelSettings) => Weights;
+  /** Makes what takes a model's numbers. */
+  readonly newMeter?: (() => EngineMeter) | undefined;
+}
+
+/** The configured models, none of them loaded yet. */
+export function createModels(
+  options: ModelOptions,
+  { resident, weightsOf = ownWeights, newMeter }: ModelParts = {},
+): Models {
   const { settings, log } = options;
   const { queue_max: queueMax, idle_timeout: idleSecs, max_loaded_models: max } = settings.server;
   const places = new Places(max);
   const served = settings.models.map((model): ServedModel => {
     const say = (line: string): void => log(`${modelName(model)}: ${line}`);
     const openLink: OpenLink = (handlers) => spawnEngine(handlers, processEnvironment());
+    const adapters = resident?.get(modelName(model));
+    const held = adapters === undefined ? {} : { adapters };
     const meter = newMeter?.(); // one for all the engines that the model will have
     const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
     return {
       id: modelName(model),
       ...(repo === undefined ? {} : { root: repo }),
       model: new ManagedModel({
-        prepare: (signal) => engineOptions(model, options, signal),
+        prepare: (signal) => engineOptions(model, weightsOf(model), options, signal),
         checkMemory: (engine) => checkMemory(engine, freeMemory()),
         startEngine: (engine) =>
           new EngineClient({
+            name: modelName(model),
             options: engine,
             openLink,
             queueMax,
             log: say,
+            ...held,
             ...(meter === undefined ? {} : { meter }),
             ...(options.loading === undefined ? {} : { onLoading: options.loading(modelName(model)) }),
           }),

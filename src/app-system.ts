@@ -42,6 +42,7 @@ export function newSystem(options: ModelOptions, models: Models, port: () => num
 export async function runDoctor(options: ModelOptions): Promise<DoctorReport> {
   const { settings, cacheDir, verbosity, log } = options;
   const engine = new EngineClient({
+    name: BUILTIN_MODEL_ID,
     options: { ...PROBE_ENGINE, cacheDir, verbosity },
     openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
     queueMax: 1,

@@ -1,13 +1,19 @@
 // The composition root: builds engines and the HTTP application from settings. Everything is handed what it needs here;
 // nothing else knows who works with whom.
 
-import { plainConverse } from "./agent/plain.ts";
+import { Approvals } from "./agent/approvals.ts";
+import type { LoopDeps } from "./agent/loop.ts";
+import { createAgent, toolLine } from "./app-agent.ts";
+import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
-import type { Generate } from "./core/run.ts";
+import type { McpConfig } from "./core/mcp-config.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
 import { newTuning } from "./app-measure.ts";
+import { createRequantizers, requantizing } from "./app-quantized.ts";
+import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
+import { modelName } from "./config/model-name.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
 import { openStores } from "./app-stores.ts";
 import { newSystem } from "./app-system.ts";
@@ -15,25 +21,38 @@ import type { Models } from "./engine/models.ts";
 import { accessLine, inBatches } from "./http/access-log.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { toErrorData } from "./http/errors.ts";
-import { createHttp, listen, type Listening } from "./http/server.ts";
+import { createMcp } from "./http/mcp/server.ts";
+import { createHttp, type Handler, listen, type Listening } from "./http/server.ts";
+import type { McpServers } from "./mcp/servers.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { publicFetch } from "./net/public-fetch.ts";
 import { BackgroundResponses } from "./responses/background.ts";
 import { ResponseStore } from "./responses/store.ts";
+import { openTools, type Tools } from "./tools.ts";
 
 export interface AppOptions extends ModelOptions {
   /** Silence on a stream after which a comment is sent, milliseconds. */
   readonly keepAliveMs?: number;
+  /** Servers whose tools models may call. */
+  readonly mcp?: McpConfig;
 }
 
-/** What is told about each request, besides metrics. */
-function observers({ settings, log }: AppOptions): Pick<HttpDeps, "accessLog" | "requestIdHeader"> {
+/** What settings say about every request, besides metrics. */
+function httpSettings({
+  settings,
+  log,
+  keepAliveMs,
+}: AppOptions): Pick<HttpDeps, "accessLog" | "apiKeys" | "keepAliveMs" | "requestIdHeader"> {
   const { server } = settings;
-  const requestIdHeader = !server.disable_request_id_header;
-  if (server.disable_access_log) return { requestIdHeader };
+  const common = {
+    requestIdHeader: !server.disable_request_id_header,
+    ...(server.api_keys === undefined ? {} : { apiKeys: server.api_keys }),
+    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
+  };
+  if (server.disable_access_log) return common;
   const write = inBatches(log);
   return {
-    requestIdHeader,
+    ...common,
     accessLog: (request) => {
       if (request.housekeeping && !server.access_log_health) return;
       write(accessLine(request, server.access_log_format, new Date()));
@@ -47,21 +66,45 @@ export interface RunningServer {
   /** Resolves when the models are loaded that are wanted from the start; rejects with the reason why one can't be. */
   readonly loaded: Promise<void>;
   readonly port: number;
+  /** Port of the MCP endpoint, where there is one. */
+  readonly mcpPort?: number;
+  /** What models can do here, for the operator. */
+  readonly toolLine: string | undefined;
   /** Stops: no new requests, running ones finish up to a deadline, engines end. */
   close(): Promise<void>;
 }
 
-/** Listens at once and loads the models meanwhile. Throws StartError. */
-export function startServer(options: AppOptions): RunningServer {
-  const { settings, log, keepAliveMs } = options;
+/** Tries the tools out, listens, and loads the models meanwhile. Rejects with StartError. */
+export async function startServer(options: AppOptions): Promise<RunningServer> {
+  const tools = await toolsOf(options);
+  const mcp = openMcp(options.mcp, options.log);
+  try {
+    return startWith(tools, mcp, options);
+  } catch (error) {
+    await Promise.all([tools.close(), mcp?.close()]);
+    throw error;
+  }
+}
+
+function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOptions): RunningServer {
+  const { settings, log } = options;
   const metrics = settings.server.disable_metrics ? undefined : new Metrics();
-  let draining = false;
-  const models = createModels(options, metrics && (() => metrics.newEngine()));
-  const generate: Generate = (request, signal) => models.generate(request, signal);
+  const stopping = new AbortController();
+  const resident = residentAdapters(options);
+  const models = createModels(options, {
+    resident,
+    weightsOf: (model) => requantizers.get(modelName(model))?.weights ?? {},
+    newMeter: metrics && (() => metrics.newEngine()),
+  });
+  const requantizers = createRequantizers(models, options);
+  const adapters = createAdapters(models, resident, options);
   const stores = openStores(options);
   const { state, files, sessions, skills } = stores;
-  const converse = plainConverse({ generate, sessions, files, fetchFile: publicFetch() });
-  const tuning = newTuning(options, models);
+  const approvals = new Approvals();
+  const contextTokens: LoopDeps["contextTokens"] = (model, signal) => models.contextTokens(model, signal);
+  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
+  const agent = createAgent({ ...surroundings, generate: adapters.generate, fetchFile: publicFetch() });
+  const converse = adapters.steady(agent.converse);
   const responses = new ResponseStore(state);
   const background = new BackgroundResponses({
     converse,
@@ -69,49 +112,87 @@ export function startServer(options: AppOptions): RunningServer {
     failureOf: (thrown) => toErrorData(thrown, log),
     clock: () => Math.floor(Date.now() / 1000),
   });
-  const app = createHttp({
-    generate,
+  const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
+  const deps: HttpDeps = {
+    generate: adapters.generate,
     converse,
+    answerApproval: approvals.answer,
     responses,
     background,
     files,
     sessions,
     skills,
     embed: (request, signal) => models.embed(request, signal),
-    models: () => models.list(),
+    adapters,
+    requantizing: requantizing(models, requantizers),
+    models: () => adapters.cards(),
     control: models,
-    tune: tuning.tune,
+    tune: newTuning(options, models, stopping.signal),
     fingerprint: `svc-${VERSION}`,
-    draining: () => draining,
+    draining: () => stopping.signal.aborted,
     log,
+    ...(toolCounts === undefined ? {} : { toolCounts }),
     system: newSystem(options, models, () => server.port),
-    ...observers(options),
+    ...httpSettings(options),
     ...(metrics === undefined ? {} : { metrics }),
-    ...(settings.server.api_keys === undefined ? {} : { apiKeys: settings.server.api_keys }),
-    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
-  });
-  // The port comes first: if it is taken, no model has been loaded in vain.
-  const server = listenOrSay(app, settings);
+  };
+  // Ports come first: if one is taken, no model has been loaded in vain.
+  const [server, mcpServer] = listenAll(deps, settings);
+  const listening = [server, mcpServer].filter((one) => one !== undefined);
   return {
     models,
-    loaded: models.loadAll(),
+    loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
     port: server.port,
+    ...(mcpServer === undefined ? {} : { mcpPort: mcpServer.port }),
+    toolLine: toolLine(tools, settings),
     close: async () => {
-      draining = true;
-      tuning.close();
-      await drain(server, models, background);
+      stopping.abort();
+      approvals.close();
+      const isBusy = () => models.activeRuns() + agent.activeAnswers() > 0;
+      await drain(listening, isBusy, async () => {
+        await background.close();
+        await Promise.all([models.stop(), tools.close(), mcp?.close()]);
+      });
       stores.close();
     },
   };
 }
 
-function listenOrSay(app: Parameters<typeof listen>[0], { server: { host, port } }: Settings): Listening {
+async function toolsOf({ settings, log }: AppOptions): Promise<Tools> {
   try {
-    return listen(app, { hostname: host, port });
+    return await openTools(settings, log);
+  } catch (error) {
+    throw new StartError(reasonOf(error), { cause: error });
+  }
+}
+
+/** The server itself and, where it is asked for, the MCP endpoint on a port of its own. Neither listens alone. */
+function listenAll(deps: HttpDeps, { server }: Settings): readonly [Listening, Listening?] {
+  const { host, port, mcp_port: mcpPort } = server;
+  const main = listenOrSay(createHttp(deps), { host, port, flag: "--port" });
+  if (mcpPort === undefined) return [main];
+  try {
+    return [main, listenOrSay(createMcp({ ...deps, host }), { host, port: mcpPort, flag: "--mcp-port" })];
+  } catch (error) {
+    void main.stop(true);
+    throw error;
+  }
+}
+
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  /** What changes the port. */
+  readonly flag: string;
+}
+
+function listenOrSay(handler: Handler, { host, port, flag }: Place): Listening {
+  try {
+    return listen(handler, { hostname: host, port });
   } catch (error) {
     const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
     const reason = isTaken ? "it is in use by another program" : reasonOf(error);
-    const message = `cannot listen on ${host}:${port}: ${reason}. Choose another with --port.`;
+    const message = `cannot listen on ${host}:${port}: ${reason}. Choose another with ${flag}.`;
     throw new StartError(message, { cause: error });
   }
 }
@@ -120,12 +201,15 @@ function listenOrSay(app: Parameters<typeof listen>[0], { server: { host, port }
  * Waits for running requests up to the deadline, then ends everything. An answer that is complete may still be on its way
  * to a slow reader, and one that was not learns so from its last frame: both get their time before connections are cut.
  */
-async function drain(server: Listening, models: Models, background: BackgroundResponses): Promise<void> {
+async function drain(
+  servers: readonly Listening[],
+  isBusy: () => boolean,
+  stop: () => Promise<void>,
+): Promise<void> {
   const deadline = performance.now() + DRAIN_MS;
-  while (models.activeRuns() > 0 && performance.now() < deadline) await Bun.sleep(20);
-  await background.close();
-  await models.stop();
+  while (isBusy() && performance.now() < deadline) await Bun.sleep(20);
+  await stop();
   const leftMs = Math.max(FLUSH_MS, deadline - performance.now());
-  await Promise.race([server.stop(false), Bun.sleep(leftMs)]);
-  await server.stop(true);
+  await Promise.race([Promise.all(servers.map((server) => server.stop(false))), Bun.sleep(leftMs)]);
+  await Promise.all(servers.map((server) => server.stop(true)));
 }

@@ -1,40 +1,40 @@
 // Process entry: parses the command line, runs one command, maps its outcome to an exit code. The only file that exits.
 
-import { isAbsolute, join } from "node:path";
-import { homedir } from "node:os";
-import { type AppOptions, startServer } from "./app.ts";
+import { existsSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
+import { availableParallelism, homedir } from "node:os";
+import { type AppOptions, type RunningServer, startServer } from "./app.ts";
 import { openChat } from "./app-chat.ts";
 import { type BenchedModel, benchModel, type MeasureOptions, tuneModel } from "./app-measure.ts";
 import { modelFile } from "./app-models.ts";
 import { runDoctor } from "./app-system.ts";
-import {
-  type BenchArgs,
-  type ChatArgs,
-  EXIT,
-  type Invocation,
-  parseArgs,
-  type SettingsArgs,
-} from "./cli/args.ts";
+import { parseArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
 import { cacheTable, deletedText } from "./cli/cache-table.ts";
 import { doctorTable } from "./cli/doctor-table.ts";
 import { benchReport, benchTable, tuneTable } from "./cli/measure-table.ts";
+import { type BenchArgs, type ChatArgs, EXIT, type Invocation, type SettingsArgs } from "./cli/invocation.ts";
 import { loadBar, progressBar } from "./cli/progress-bar.ts";
 import { readSecret } from "./cli/read-secret.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
 import { formatProblems } from "./config/problem.ts";
 import { type Loaded, loadSettings } from "./config/resolve.ts";
 import { showSettings } from "./config/show.ts";
-import type { Settings } from "./config/settings.ts";
+import { modelName } from "./config/model-name.ts";
+import { BUILTIN_MODEL_ID, type Settings } from "./config/settings.ts";
 import { unreachable } from "./core/assert.ts";
 import type { TuneProfile } from "./core/measure.ts";
+import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "./core/quantization.ts";
 import { StartError } from "./core/start-error.ts";
 import { parseHubId } from "./core/hub-id.ts";
 import { TIMER_MS_MAX } from "./core/limits.ts";
 import { deleteCached, listCache } from "./hub/cache.ts";
 import { type HubPlace, hubPlace } from "./hub/place.ts";
 import { storeToken } from "./hub/token.ts";
+import { convertMain } from "./lora/convert-process.ts";
+import { quantize } from "./quantize/run.ts";
 import { engineMain } from "./worker/main.ts";
+import { quantizeMain } from "./worker/quantize.ts";
 
 function complain(line: string): void {
   console.error(line);
@@ -53,10 +53,11 @@ function keepAliveInterval(): number | undefined {
   return Number.isInteger(ms) && ms > 0 && ms <= TIMER_MS_MAX ? ms : NaN;
 }
 
-function appOptions({ settings }: Loaded, isServer = false): AppOptions {
+function appOptions({ settings, mcp }: Loaded, isServer = false): AppOptions {
   const keepAliveMs = keepAliveInterval();
   return {
     settings,
+    ...(mcp === undefined ? {} : { mcp }),
     cacheDir: cacheDir(),
     verbosity: 0,
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
@@ -86,16 +87,16 @@ async function serve(loaded: Loaded): Promise<number> {
     complain(`svc: KEEP_ALIVE_INTERVAL must be a whole number of milliseconds from 1 to ${TIMER_MS_MAX}.`);
     return EXIT.usage;
   }
-  let server: ReturnType<typeof startServer>;
+  let server: RunningServer;
   try {
-    server = startServer(appOptions(loaded, true));
+    server = await startServer(appOptions(loaded, true));
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     complain(`svc: ${error.message}`);
     return EXIT.failure;
   }
   const stopped = untilSignal();
-  for (const line of banner(loaded.settings, server.port)) complain(line);
+  for (const line of banner(loaded.settings, server)) complain(line);
   const outcome = await Promise.race([stopped.then(() => "stopped" as const), loadedOrReason(server)]);
   if (outcome !== "stopped" && outcome !== "loaded") {
     complain(`svc: ${outcome}`);
@@ -109,7 +110,7 @@ async function serve(loaded: Loaded): Promise<number> {
   return EXIT.ok;
 }
 
-async function loadedOrReason({ loaded }: ReturnType<typeof startServer>): Promise<string> {
+async function loadedOrReason({ loaded }: RunningServer): Promise<string> {
   try {
     await loaded;
     return "loaded";
@@ -227,6 +228,54 @@ function deleteModel(settings: Settings, name: string): number {
   return EXIT.ok;
 }
 
+/** Writes a model anew with another type of weights; an existing file is never written over. */
+async function quantizeModel(
+  loaded: Loaded,
+  { type: word, output }: Extract<Invocation, { command: "quantize" }>,
+): Promise<number> {
+  const [model] = loaded.settings.models;
+  const type = fileTypeOf(word);
+  const importance = model?.quantization.imatrix;
+  if (model === undefined || type === undefined) {
+    complain(`svc: "${word}" is no type; use one of ${FILE_TYPE_NAMES.join(", ")}.`);
+    return EXIT.usage;
+  }
+  if (needsImportance(type) && importance === undefined) {
+    complain(`svc: ${type} needs an importance matrix: --imatrix FILE.`);
+    return EXIT.usage;
+  }
+  const target = resolve(output ?? `${modelName(model)}-${type}.gguf`);
+  if (existsSync(target)) {
+    complain(`svc: ${target} exists already; name another file with --output, or remove it.`);
+    return EXIT.usage;
+  }
+  const stop = new AbortController();
+  void untilSignal().then(() => stop.abort(new Error("it was stopped")));
+  const bar = process.stderr.isTTY ? progressBar(type, (tensors) => `${tensors} tensors`) : undefined;
+  try {
+    const file = await modelFile(model, appOptions(loaded), { signal: stop.signal });
+    await quantize(
+      {
+        ...(file === BUILTIN_MODEL_ID ? {} : { input: file }),
+        output: target,
+        type,
+        threads: availableParallelism(),
+        cacheDir: cacheDir(),
+        ...(importance === undefined ? {} : { importance }),
+      },
+      (done, total) => bar?.update({ doneBytes: done, totalBytes: total }),
+      stop.signal,
+    );
+  } catch (error) {
+    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    return EXIT.failure;
+  } finally {
+    bar?.stop();
+  }
+  console.log(target);
+  return EXIT.ok;
+}
+
 async function login(): Promise<number> {
   const place = hubPlace(process.env);
   const question = `Token for ${place.endpoint} (it is not shown): `;
@@ -300,10 +349,16 @@ async function execute(invocation: Invocation): Promise<number> {
       });
     case "cache-delete":
       return withSettings(invocation, undefined, ({ settings }) => deleteModel(settings, invocation.id));
+    case "quantize":
+      return withSettings(invocation, undefined, (loaded) => quantizeModel(loaded, invocation));
     case "login":
       return login();
     case "engine":
       return engineMain();
+    case "convert-adapter":
+      return convertMain(invocation.args);
+    case "quantize-worker":
+      return quantizeMain(invocation.args);
     case "print":
       process.stdout.write(invocation.text);
       return EXIT.ok;

@@ -182,7 +182,10 @@ rendered & need_prompt(void * handle) {
 
 }  // namespace
 
-const common_chat_params & svc::render_params(void * handle) { return need_prompt(handle).params; }
+std::shared_ptr<const common_chat_params> svc::render_params(void * handle) {
+    const auto & prompt = need<std::shared_ptr<rendered>>(handle, "rendered prompt");
+    return std::shared_ptr<const common_chat_params>(prompt, &prompt->params);
+}
 
 void * svc_chat_open(void * model, const char * source) {
     return guard<void *>(nullptr, [&]() -> void * {

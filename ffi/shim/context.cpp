@@ -36,6 +36,7 @@ void * svc_context_new(void * model, const int32_t * params, int32_t n) {
         p.offload_kqv = column(params, n, 12, 1) != 0;
         p.swa_full = column(params, n, 13, 0) != 0;
         p.no_perf = true;
+        c->stats.reset(svc::new_calibration(p));
         c->ctx = llama_init_from_model(c->model, p);
         if (c->ctx == nullptr) {
             throw std::runtime_error("the context could not be created: too little memory, or settings that do not fit the model");
@@ -65,6 +66,7 @@ int32_t svc_context_get(void * context, int32_t which) {
             case 3: return llama_n_seq_max(c.ctx);
             case 4: return llama_n_ctx_seq(c.ctx);
             case 5: return !llama_model_is_recurrent(c.model) && !llama_model_is_hybrid(c.model);
+            case 6: return memory(c) != nullptr;
             default: throw std::invalid_argument("unknown context property");
         }
     });

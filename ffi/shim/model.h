@@ -3,9 +3,19 @@
 
 #include "llama.h"
 
+#include <memory>
 #include <vector>
 
 namespace svc {
+
+struct calibration;
+void free_calibration(calibration * c);
+struct calibration_deleter {
+    void operator()(calibration * c) const { free_calibration(c); }
+};
+
+// Makes what collects importance statistics, switched off, and hooks it into the parameters of a context.
+calibration * new_calibration(llama_context_params & params);
 
 // A context together with the columns llama_decode wants and JavaScript does not keep.
 struct context {
@@ -14,6 +24,7 @@ struct context {
     std::vector<int32_t> n_seq_id;         // [n_batch], all 1
     std::vector<llama_seq_id *> seq_id;    // [n_batch], each points into the caller's sequence column
     int32_t n_threads = 1;
+    std::unique_ptr<calibration, calibration_deleter> stats;  // outlives ctx, whose graphs call it
 };
 
 }  // namespace svc

@@ -3,9 +3,11 @@
 
 #include "chat.h"
 
+#include <memory>
+
 namespace svc {
 
-// The parameters that llama.cpp's templates gave for a prompt. Throws when the handle is NULL.
-const common_chat_params & render_params(void * rendered);
+// The parameters that llama.cpp's templates gave for a prompt; they may outlive it. Throws when the handle is NULL.
+std::shared_ptr<const common_chat_params> render_params(void * rendered);
 
 }  // namespace svc

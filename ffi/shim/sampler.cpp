@@ -4,8 +4,10 @@
 #include "draw.h"
 #include "guard.h"
 #include "model.h"
+#include "render.h"
 #include "svc_llama.h"
 #include "tool_grammar.h"
+#include "tool_trigger.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,6 +38,7 @@ struct sampler {
     float repetition = 1, frequency = 0, presence = 0;
     native_sampler dry;
     native_sampler tools;  // grammar of tool calls, once one has begun
+    std::unique_ptr<svc::tool_trigger> trigger;       // until then, where the answer itself is searched for its beginning
     std::vector<llama_logit_bias> bias;
     std::unordered_map<int32_t, occurrence> history;  // kept only if something reads it
     std::vector<std::pair<int32_t, float>> undo;      // (token, logit as the model left it), oldest first
@@ -44,8 +47,29 @@ struct sampler {
 
     bool reads_history() const { return repetition != 1 || frequency != 0 || presence != 0 || dry != nullptr; }
 
+    // A grammar that has not taken a token must not be asked again: llama.cpp ends the process then.
+    void follow_tools(int32_t token) {
+        try {
+            llama_sampler_accept(tools.get(), token);
+        } catch (...) {
+            tools.reset();
+            throw;
+        }
+    }
+
+    void await_tools(int32_t token) {
+        try {
+            if (!trigger->push(token)) return;
+            tools.reset(trigger->grammar());
+        } catch (...) {
+            // The tokens that began the call broke the format as well: no grammar could go on from here.
+        }
+        trigger.reset();
+    }
+
     void accept(int32_t token, bool generated) {
-        if (generated && tools != nullptr) llama_sampler_accept(tools.get(), token);
+        if (generated && trigger != nullptr) await_tools(token);
+        else if (generated && tools != nullptr) follow_tools(token);
         if (!reads_history()) return;
         occurrence & seen = history[token];
         (generated ? seen.in_answer : seen.in_prompt)++;
@@ -199,7 +223,9 @@ int32_t svc_sampler_tools(void * handle, void * model, void * rendered, int32_t 
     return guard<int32_t>(-1, [&] {
         sampler & s = need<sampler>(handle, "sampler");
         const llama_vocab * vocab = llama_model_get_vocab(&need<llama_model>(model, "model"));
-        s.tools.reset(svc::tool_grammar(vocab, rendered, std::vector<llama_token>(recent, recent + n)));
+        const auto params = svc::render_params(rendered);
+        if (params->grammar_lazy && n == 0) s.trigger = std::make_unique<svc::tool_trigger>(vocab, params);
+        else s.tools.reset(svc::tool_grammar(vocab, *params, std::vector<llama_token>(recent, recent + n)));
         return 0;
     });
 }

@@ -68,7 +68,8 @@ SVC_API int32_t svc_token_bytes(void * model, int32_t token, int32_t special, ui
 SVC_API void * svc_context_new(void * model, const int32_t * params, int32_t n_params);
 SVC_API void svc_context_free(void * context);
 // What the library made of the settings: which = 0 n_ctx, 1 n_batch, 2 n_ubatch, 3 n_seq_max, 4 context of one sequence,
-// 5 whether part of a sequence can be removed (0 for recurrent memory).
+// 5 whether part of a sequence can be removed (0 for recurrent memory), 6 whether it remembers what it has computed: with 0,
+// as for BERT, every pass starts anew, so an input must come whole and nothing can be generated.
 SVC_API int32_t svc_context_get(void * context, int32_t which);
 SVC_API void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_batch);
 // Ties the compute threads to a CPU each, where there are at least as many as CPUs; with fewer it does nothing. Other
@@ -100,6 +101,34 @@ SVC_API const float * svc_logits(void * context, int32_t i);
 // on and pooling 0. 0, or -1: a row has none, sum may be partly filled.
 SVC_API int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * row, float * sum);
 
+// ---- LoRA adapters -------------------------------------------------------------------------------------------
+
+// Loads the GGUF adapter at `path` for the model. NULL when it can't be read or does not fit the model. The adapter must
+// be freed before the model.
+SVC_API void * svc_adapter_load(void * model, const char * path);
+// No context may have it selected any more.
+SVC_API void svc_adapter_free(void * adapter);
+// Sends the rows of all later decodes through the adapter; NULL for none. Changing it makes the next decode slower by the
+// planning of a graph, so let steps with the same adapter follow each other. 0, or -1: nothing has changed.
+SVC_API int32_t svc_context_adapter(void * context, void * adapter);
+
+// ---- importance statistics and quantization ---------------------------------------------------------------------
+
+// Begins to sum up, for every weight matrix of the layers, the squares of what it is multiplied with in later decodes: the
+// importance matrix of llama-imatrix. Earlier sums are dropped. A matrix stops after rows_max rows (0: never). 0, or -1.
+SVC_API int32_t svc_calibration_start(void * context, int64_t rows_max);
+// Stops; the sums stay. Decodes are as fast as before.
+SVC_API void svc_calibration_stop(void * context);
+// out[5]: collecting (0, 1), matrices with sums, fewest rows of one of them, most rows, rows of all together. 0, or -1.
+SVC_API int32_t svc_calibration_status(void * context, int64_t * out);
+// Writes the sums as an importance matrix in GGUF, which llama-quantize reads. 0, or -1.
+SVC_API int32_t svc_calibration_save(void * context, const char * path);
+// Writes the model file `input` anew as `output` with another type of weights (llama_ftype number). importance: file of an
+// importance matrix, may be NULL. Takes minutes; call it in a process of its own. Writes a line "done total" to the file
+// descriptor progress_fd for each tensor, -1 for none. 0, or -1: output may be incomplete.
+SVC_API int32_t svc_quantize(const char * input, const char * output, int32_t ftype, int32_t n_threads,
+                             const char * importance, int32_t progress_fd);
+
 // ---- sampling ------------------------------------------------------------------------------------------------
 
 // params: f32 columns: 0 temperature (0 = greedy), 1 top_p (1 = off), 2 min_p (0 = off), 3 top_k (0 = off),
@@ -114,8 +143,9 @@ SVC_API int32_t svc_sampler_bias(void * sampler, int32_t n, const int32_t * toke
 SVC_API int32_t svc_sampler_dry(void * sampler, void * model, float multiplier, float base, int32_t allowed_length,
                                 const char * breakers);
 // Constrains what follows to the tool calls that a rendered prompt allows. Where the template starts the grammar only at a
-// marker, call it when the marker has been written; recent[n] are the last tokens, with the marker among them. 0, or -1
-// when the grammar does not compile or does not take these tokens: nothing is constrained then.
+// marker, call it when the marker has been written; recent[n] are the last tokens, with the marker among them. With n = 0 it
+// waits by itself for what begins a call. 0, or -1 when the grammar does not compile or does not take these tokens: nothing
+// is constrained then.
 SVC_API int32_t svc_sampler_tools(void * sampler, void * model, void * rendered, int32_t n, const int32_t * recent);
 // Tells the sampler tokens that it did not draw: the prompt (generated = 0), for repetition penalty and DRY, or text that
 // was put into the answer (generated = 1). 0, or -1 when a grammar does not allow them.

@@ -2,8 +2,6 @@
 
 #include "tool_grammar.h"
 
-#include "render.h"
-
 #include "common.h"
 
 #include <stdexcept>
@@ -11,21 +9,11 @@
 
 namespace {
 
-// A pattern as llama_sampler_init_grammar_lazy_patterns wants it; "" for triggers that are tokens.
-std::string trigger_pattern(const common_grammar_trigger & trigger) {
-    switch (trigger.type) {
-        case COMMON_GRAMMAR_TRIGGER_TYPE_WORD: return regex_escape(trigger.value);
-        case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN: return trigger.value;
-        case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN_FULL: return "^(?:" + trigger.value + ")$";
-        default: return "";
-    }
-}
-
 llama_sampler * lazy_grammar(const llama_vocab * vocab, const common_chat_params & params) {
     std::vector<std::string> patterns;
     std::vector<llama_token> tokens;
     for (const auto & trigger : params.grammar_triggers) {
-        const std::string pattern = trigger_pattern(trigger);
+        const std::string pattern = svc::trigger_pattern(trigger);
         if (pattern.empty()) tokens.push_back(trigger.token);
         else patterns.push_back(pattern);
     }
@@ -46,8 +34,17 @@ std::vector<llama_token> written_tokens(const llama_vocab * vocab, const std::st
 
 }  // namespace
 
-llama_sampler * svc::tool_grammar(const llama_vocab * vocab, void * rendered, const std::vector<llama_token> & recent) {
-    const common_chat_params & params = render_params(rendered);
+std::string svc::trigger_pattern(const common_grammar_trigger & trigger) {
+    switch (trigger.type) {
+        case COMMON_GRAMMAR_TRIGGER_TYPE_WORD: return regex_escape(trigger.value);
+        case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN: return trigger.value;
+        case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN_FULL: return "^(?:" + trigger.value + ")$";
+        default: return "";
+    }
+}
+
+llama_sampler * svc::tool_grammar(const llama_vocab * vocab, const common_chat_params & params,
+                                  const std::vector<llama_token> & recent) {
     if (params.grammar.empty()) return nullptr;
     llama_sampler * grammar = params.grammar_lazy ? lazy_grammar(vocab, params)
                                                   : llama_sampler_init_grammar(vocab, params.grammar.c_str(), "root");

@@ -1,11 +1,12 @@
 // Turns the words of a command line into one value that says what to do. Does nothing itself: no output, no exit, no
 // file. Setting flags come from the settings table; commander does the parsing and writes the help.
 
-import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import type { Flags } from "../config/sources.ts";
-import { TUNE_PROFILES, type TuneProfile } from "../core/measure.ts";
+import { Argument, Command, CommanderError } from "commander";
+import { FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { VERSION } from "../core/version.ts";
 import { completionScript, SHELLS, type Shell } from "./completions.ts";
+import { type Choose, configFile, type Invocation, type SettingsArgs } from "./invocation.ts";
+import { addMeasuringCommands } from "./measuring-args.ts";
 import { flagsOf, FOOTER, MODEL_ID, withSettings } from "./setting-flags.ts";
 
 const CACHE_FLAGS = ["models[].device.hf_cache"];
@@ -16,58 +17,12 @@ const PULL_FLAGS = [
   "global.token_source",
 ];
 
-/** Exit codes of the process. */
-export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
-
-/** What settings are made of, as every command that needs them takes it. */
-export interface SettingsArgs {
-  readonly configFile?: string;
-  readonly flags: Flags;
-}
-
-/** What a chat begins with. */
-export interface ChatArgs {
-  /** One-shot: the prompt to answer. */
-  readonly input?: string;
-  /** Paths of files that go with the first question. */
-  readonly files: readonly string[];
-}
-
-/** What is measured; each combination of the lists is. */
-export interface BenchArgs {
-  readonly promptLens: readonly number[];
-  readonly depths: readonly number[];
-  readonly genLens: readonly number[];
-  readonly concurrencies: readonly number[];
-  readonly repetitions: number;
-  readonly json: boolean;
-}
-
-/** What to do. */
-export type Invocation =
-  | ({ readonly command: "serve" } & SettingsArgs)
-  | ({ readonly command: "run" } & ChatArgs & SettingsArgs)
-  | ({ readonly command: "from-config" } & ChatArgs & SettingsArgs)
-  | ({ readonly command: "config-check" } & SettingsArgs)
-  | ({ readonly command: "config-show" } & SettingsArgs)
-  | ({ readonly command: "doctor"; readonly json: boolean } & SettingsArgs)
-  | ({ readonly command: "bench" } & BenchArgs & SettingsArgs)
-  | ({ readonly command: "tune"; readonly profile: TuneProfile; readonly json: boolean } & SettingsArgs)
-  /** Flags hold the model too. */
-  | ({ readonly command: "pull" } & SettingsArgs)
-  | ({ readonly command: "cache-list" } & SettingsArgs)
-  | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)
-  | { readonly command: "login" }
-  /** The hidden engine process; its words are its own. */
-  | { readonly command: "engine"; readonly args: readonly string[] }
-  /** --help and --version: print on stdout, exit 0. */
-  | { readonly command: "print"; readonly text: string }
-  /** Print on stderr, exit 2. */
-  | { readonly command: "usage-error"; readonly text: string };
+const QUANTIZE_FLAGS = [...PULL_FLAGS, "models[].quantization.imatrix"];
 
 /** Reads the words after the executable's name. */
 export function parseArgs(argv: readonly string[]): Invocation {
-  if (argv[0] === "engine") return { command: "engine", args: argv.slice(1) };
+  if (argv[0] === "engine" || argv[0] === "convert-adapter" || argv[0] === "quantize-worker")
+    return { command: argv[0], args: argv.slice(1) };
   let printed = "";
   let complaint = "";
   let invocation: Invocation | undefined;
@@ -94,7 +49,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   return invocation ?? { command: "usage-error", text: program.helpInformation() };
 }
 
-function addCommands(program: Command, choose: (invocation: Invocation) => void): void {
+function addCommands(program: Command, choose: Choose): void {
   const fileText = "TOML file with settings";
 
   const serve = program.command("serve").description("Start the HTTP server.").argument("[config]", fileText);
@@ -144,7 +99,7 @@ function addCommands(program: Command, choose: (invocation: Invocation) => void)
 }
 
 /** Commands about models that are not running. */
-function addHubCommands(program: Command, choose: (invocation: Invocation) => void): void {
+function addHubCommands(program: Command, choose: Choose): void {
   const idText = "owner/name, owner/name:Q4_K_M, owner/name:file.gguf, each with @revision";
   const pull = program
     .command("pull")
@@ -165,14 +120,25 @@ function addHubCommands(program: Command, choose: (invocation: Invocation) => vo
     choose({ command: "cache-delete", id, flags: flagsOf(remove) }),
   );
 
+  const quantize = program
+    .command("quantize")
+    .description("Write a model anew with smaller weights.")
+    .argument("<model>", `a GGUF file, or ${idText}`)
+    .argument("<type>", `such as Q4_K_M; one of ${FILE_TYPE_NAMES.join(", ")}`)
+    .option("-o, --output <file>", "the file to write (default: the model's name with the type, here)");
+  withSettings(quantize, QUANTIZE_FLAGS).action((id: string, type: string, { output }: { output?: string }) =>
+    choose({
+      command: "quantize",
+      type,
+      ...(output === undefined ? {} : { output }),
+      flags: { ...flagsOf(quantize), [MODEL_ID]: [id] },
+    }),
+  );
+
   program
     .command("login")
     .description("Store a hub token, read from the standard input.")
     .action(() => choose({ command: "login" }));
-}
-
-function configFile(file: string | undefined): { readonly configFile?: string } {
-  return file === undefined ? {} : { configFile: file };
 }
 
 /** How a chat is begun; the same for every command that may chat. */
@@ -218,73 +184,7 @@ function usageError(what: string): Invocation {
   return { command: "usage-error", text: `svc: ${what}` };
 }
 
-/** Commands that tell how fast a model is on this machine. */
-function addMeasuringCommands(program: Command, choose: (invocation: Invocation) => void): void {
-  const fileText = "TOML file with settings";
-  const list = (min: number) => (text: string) => text.split(",").map((word) => wholeNumber(word, min));
-  const bench = program
-    .command("bench")
-    .description("Measure how fast a model reads prompts and writes answers.")
-    .argument("[config]", fileText)
-    .option("--prompt-len <list>", "tokens of a prompt (0: do not measure)", list(0), [512])
-    .option("--gen-len <list>", "tokens of an answer (0: do not measure)", list(0), [128])
-    .option("--depth <list>", "tokens that are in the cache before", list(0), [0])
-    .option("--concurrency <list>", "sequences at the same time", list(1), [1])
-    .option("--repetitions <n>", "runs of each measurement", (text) => wholeNumber(text, 1), 5)
-    .option("--json", "print JSON", false);
-  withSettings(bench).action((file: string | undefined, chosen: BenchOptions) =>
-    choose({
-      command: "bench",
-      ...configFile(file),
-      promptLens: chosen.promptLen,
-      genLens: chosen.genLen,
-      depths: chosen.depth,
-      concurrencies: chosen.concurrency,
-      repetitions: chosen.repetitions,
-      json: chosen.json,
-      flags: flagsOf(bench),
-    }),
-  );
-
-  const tune = program
-    .command("tune")
-    .description("Measure a few settings with a model and recommend the best.")
-    .argument("[config]", fileText)
-    .addOption(
-      new Option("--profile <word>", "quality: each answer fast; fast: most tokens altogether")
-        .choices(TUNE_PROFILES)
-        .default("balanced"),
-    )
-    .option("--json", "print JSON", false);
-  withSettings(tune).action((file: string | undefined, { profile, json }: TuneOptions) =>
-    choose({ command: "tune", ...configFile(file), profile, json, flags: flagsOf(tune) }),
-  );
-}
-
-interface BenchOptions {
-  readonly promptLen: readonly number[];
-  readonly genLen: readonly number[];
-  readonly depth: readonly number[];
-  readonly concurrency: readonly number[];
-  readonly repetitions: number;
-  readonly json: boolean;
-}
-
-interface TuneOptions {
-  readonly profile: TuneProfile;
-  readonly json: boolean;
-}
-
-/** Bound of what can be asked for: a sequence that long does not exist. */
-const NUMBER_MAX = 1_000_000;
-
-function wholeNumber(text: string, min: number): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text.trim()) && value >= min && value <= NUMBER_MAX) return value;
-  throw new InvalidArgumentError(`must be whole numbers from ${min} to ${NUMBER_MAX}.`);
-}
-
-function addCompletions(program: Command, choose: (invocation: Invocation) => void): void {
+function addCompletions(program: Command, choose: Choose): void {
   program
     .command("completions")
     .description("Print a script that completes svc's commands and flags.")

@@ -2,15 +2,29 @@
 
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID, type Settings } from "../config/settings.ts";
-import { VERSION } from "../core/version.ts";
+import { MCP_VERSION, VERSION } from "../core/version.ts";
+
+/** What the server turned out to be. */
+export interface Surroundings {
+  readonly port: number;
+  /** Of the MCP endpoint, where there is one. */
+  readonly mcpPort?: number;
+  /** What models can do on it; undefined where that is nothing. */
+  readonly toolLine: string | undefined;
+}
 
 /** Lines for the terminal: where the server listens, what it serves, and how to get further. */
-export function banner({ server, models }: Settings, port: number): readonly string[] {
+export function banner(
+  { server, models }: Settings,
+  { port, mcpPort, toolLine }: Surroundings,
+): readonly string[] {
   const host = server.host === "0.0.0.0" || server.host === "::" ? "localhost" : server.host;
   const lines = [
     `svc ${VERSION} listening on http://${host}:${port}`,
     `  API   http://${host}:${port}/v1   docs  http://${host}:${port}/docs`,
+    ...(mcpPort === undefined ? [] : [`  MCP   http://${host}:${mcpPort}/mcp   protocol ${MCP_VERSION}`]),
     `  model ${models.map(modelName).join(", ")}`,
+    ...(toolLine === undefined ? [] : [`  tools ${toolLine}`]),
   ];
   if (models.some(({ model_id }) => model_id === BUILTIN_MODEL_ID)) {
     lines.push(

@@ -1,10 +1,10 @@
-// Bars on a terminal for what takes long: downloads, and models that are loaded.
+// Bars on a terminal for what takes long.
 
 import { Format, Presets, SingleBar } from "cli-progress";
 import { megabytes, type ProgressMeter } from "../hub/progress.ts";
 
-/** Draws the progress of one download on stderr; the bar appears with the first bytes. */
-export function progressBar(name: string): ProgressMeter {
+/** Draws the progress of one piece of work on stderr; the bar appears with its first part. `size` words the whole. */
+export function progressBar(name: string, size: (total: number) => string = megabytes): ProgressMeter {
   const bar = new SingleBar(
     {
       format: (options, params, payload: { done: string; total: string }) => {
@@ -23,7 +23,7 @@ export function progressBar(name: string): ProgressMeter {
   let isShown = false;
   return {
     update: ({ doneBytes, totalBytes }) => {
-      if (!isShown) bar.start(totalBytes, doneBytes, { total: megabytes(totalBytes) });
+      if (!isShown) bar.start(totalBytes, doneBytes, { total: size(totalBytes) });
       else bar.update(doneBytes);
       isShown = true;
     },

@@ -23,6 +23,8 @@ export interface Facts {
   readonly short?: string;
   /** Other spellings of the key in a TOML file. */
   readonly aliases?: readonly string[];
+  /** A name of the environment beside those that follow from the flag. */
+  readonly env?: string;
   /** The value names a file; a relative one starts at the folder of the file that says so. */
   readonly isPath?: true;
   /** The value names a folder, which is made when it is needed; relative ones as with isPath. */

@@ -6,12 +6,15 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, resolve as resolvePath } from "node:path";
 import { assert } from "../core/assert.ts";
 import { parseHubId } from "../core/hub-id.ts";
+import type { McpConfig } from "../core/mcp-config.ts";
 import type { Wanted } from "../core/model-files.ts";
 import { check, normalize } from "./check.ts";
 import { findModelFile, type ModelFile } from "./model-file.ts";
 import { modelName } from "./model-name.ts";
+import { type McpRead, readMcpFile } from "./mcp-file.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
+import { judgeSandboxMode } from "./sandbox-mode.ts";
 import { BUILTIN_MODEL_ID, Settings } from "./settings.ts";
 import {
   isTable,
@@ -29,6 +32,9 @@ import { rowAt, ROWS } from "./table.ts";
 
 const MODEL_ID = "models[].model_id";
 
+/** The one path whose file is read together with the settings. */
+const MCP_CONFIG = "runtime.mcp_config";
+
 export interface LoadOptions {
   /** The word after `svc`. A file's own `command` wins over it. Absent for `from-config`. */
   readonly command?: "serve" | "run";
@@ -42,6 +48,8 @@ export interface LoadOptions {
 
 export interface Loaded {
   readonly settings: Settings;
+  /** What the file says that `mcp_config` names; absent where none is named. */
+  readonly mcp?: McpConfig;
   /** Who said each value, by path; a path that is absent has its default. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** Sentences the user should read although nothing is wrong. */
@@ -63,23 +71,34 @@ export function loadSettings(options: LoadOptions): LoadResult {
   const folder = options.folder ?? ".";
   const fromFile = options.configFile === undefined ? [] : readFile(options.configFile, folder);
   const unread = "what" in fromFile ? [fromFile] : [];
+  const written = "what" in fromFile ? [] : fromFile;
+  const fromFlags = readFlags(options.flags ?? {});
+  const said = judgeSandboxMode(readEnvironment(environment), [...written, ...fromFlags]);
   const values = merge([
     modelEntry(0, BUILTIN_MODEL_ID, { type: "default" }),
     implied(options.command),
-    "what" in fromFile ? [] : fromFile,
-    readEnvironment(environment),
-    readFlags(options.flags ?? {}),
+    written,
+    said.values,
+    fromFlags,
   ]);
   const named = nameModels(values, folder);
   const wrong = check(named);
   const sound = named.filter((value) => !wrong.some((problem) => problem.key === value.path));
   const { found, missing } = resolveFiles(sound, folder);
-  const problems = [...unread, ...wrong, ...missing];
+  const mcp = missing.some(({ key }) => key === MCP_CONFIG) ? undefined : readMcp(found);
+  const problems = [...unread, ...wrong, ...missing, ...(mcp?.ok === false ? mcp.problems : [])];
   if (problems.length > 0) return { ok: false, problems };
 
   const settings = complete(found);
-  const notices = [...commandNotice(options, settings), ...environmentNotices(environment)];
-  return { ok: true, settings, origins: new Map(values.map(({ path, origin }) => [path, origin])), notices };
+  const notices = [...commandNotice(options, settings), ...environmentNotices(environment), ...said.notices];
+  const origins = new Map(values.map(({ path, origin }) => [path, origin]));
+  return { ok: true, settings, ...(mcp?.ok === true ? { mcp: mcp.config } : {}), origins, notices };
+}
+
+/** The servers that models may call; undefined where no file names any. */
+function readMcp(found: readonly RawValue[]): McpRead | undefined {
+  const file = found.find(({ path }) => path === MCP_CONFIG)?.value;
+  return typeof file === "string" ? readMcpFile(file) : undefined;
 }
 
 function implied(command: "serve" | "run" | undefined): readonly RawValue[] {

@@ -1,6 +1,7 @@
 // The start-up rules that hold between settings. Knows settings by name and nothing of where they come from beyond the
 // origin that a problem names.
 
+import { type LoraEntry, loraParts } from "./lora-entry.ts";
 import { formatOrigin, type Problem } from "./problem.ts";
 import type { RawValue } from "./sources.ts";
 import { rowAt } from "./table.ts";
@@ -37,10 +38,12 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...sameName(values, entries),
     ...differentCpu(values, entries),
     ...defaultModel(values, entries),
+    ...samePort(values),
     ...steps(values),
     ...thinking(values),
     ...reservedName(values, entries),
     ...tokenSource(values),
+    ...sameAlias(values, entries),
   ];
 }
 
@@ -125,6 +128,14 @@ function defaultModel(values: Values, entries: readonly string[]): readonly Prob
   ];
 }
 
+/** Two listeners cannot share a port; 0 is never the same. */
+function samePort(values: Values): readonly Problem[] {
+  const mcp = values.get("server.mcp_port");
+  const port = values.get("server.port")?.value ?? rowAt("server.port")?.defaultValue;
+  if (typeof mcp?.value !== "number" || mcp.value !== port || port === 0) return [];
+  return [problem(mcp, mcp.path, `${port} is also server.port`, "Give each a port of its own.")];
+}
+
 function steps(values: Values): readonly Problem[] {
   const ubatch = values.get("runtime.ubatch");
   const batch = values.get("runtime.batch")?.value ?? rowAt("runtime.batch")?.defaultValue;
@@ -141,6 +152,18 @@ function thinking(values: Values): readonly Problem[] {
   const isOff = effort.value === "off" || effort.value === "none";
   if (wanted !== isOff) return [];
   return [problem(effort, effort.path, `contradicts thinking = ${String(wanted)}`, "Keep one of them.")];
+}
+
+function sameAlias(values: Values, entries: readonly string[]): readonly Problem[] {
+  return entries.flatMap((entry) => {
+    const given = values.get(`${entry}.adapter.lora`);
+    if (!Array.isArray(given?.value)) return [];
+    const aliases = (given.value as readonly LoraEntry[]).map((one) => loraParts(one).alias);
+    const twice = aliases.find((alias, index) => aliases.indexOf(alias) < index);
+    if (twice === undefined) return [];
+    const fix = "Give every adapter an alias of its own.";
+    return [problem(given, given.path, `two adapters have the alias "${twice}"`, fix)];
+  });
 }
 
 /** A model of this name could never be asked for. */

@@ -3,6 +3,8 @@
 // row here and nothing else. Rows marked `later` belong to the interface but do nothing yet; rows marked `never` are
 // recognised only to be refused with a reason.
 
+import { FILE_TYPE_ALIASES, FILE_TYPE_NAMES } from "../core/quantization.ts";
+import { LoraEntry } from "./lora-entry.ts";
 import { Type, type Static } from "@sinclair/typebox";
 import { QUEUE_MAX } from "../core/limits.ts";
 import {
@@ -42,9 +44,30 @@ const Server = section("Where the server listens and how it treats requests.", {
     form: { pattern: "^(?:memory|sqlite:.+)$", words: "`memory` or `sqlite:FILE`" },
   }),
   no_ui: later(toggle("Do not serve the web interface at /ui.")),
-  mcp_port: later(optional(integer("Port of the MCP server at POST /mcp.", { minimum: 1, maximum: 65_535 }))),
-  max_tool_rounds: later(optional(integer("Cap on tool rounds where a request names none.", { minimum: 0 }))),
-  tool_dispatch_url: later(optional(text("URL that runs tool calls nobody else runs."))),
+  mcp_port: optional(
+    integer("Port on which the server itself speaks MCP, at POST /mcp; 0 picks a free one.", {
+      minimum: 0,
+      maximum: 65_535,
+      example: 1235,
+    }),
+  ),
+  max_tool_rounds: optional(
+    integer("Rounds of the server's tools where a request names no cap; 0 hides them. Unset: 256.", {
+      minimum: 0,
+      example: 16,
+    }),
+  ),
+  tool_dispatch_url: optional(
+    text("URL that tool calls are posted to which the server does not run itself; unset: clients get them.", {
+      form: { pattern: "^https?://.", words: "an http or https URL" },
+      example: "http://127.0.0.1:7000/tools",
+    }),
+  ),
+  tool_dispatch_timeout: integer("Seconds that URL has for one call.", {
+    default: 60,
+    minimum: 1,
+    maximum: 86_400,
+  }),
   disable_access_log: toggle("Write no access log."),
   access_log_format: choice(["text", "json"], "Form of the access log.", { default: "text" }),
   access_log_health: toggle("Log requests for health, metrics and documentation too."),
@@ -62,6 +85,10 @@ const Server = section("Where the server listens and how it treats requests.", {
       minimum: 1,
       example: 2,
     }),
+  ),
+  allow_runtime_lora_updating: toggle("Let clients load and unload LoRA adapters."),
+  lora_adapter_root: optional(
+    text("Folder that adapters loaded by clients must lie in.", { isPath: true, example: "adapters" }),
   ),
   api_keys: optional(
     list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
@@ -117,31 +144,52 @@ const Runtime = section("How models are run.", {
   mtp_draft_sampling: later(
     choice(["auto", "greedy", "probabilistic"], "How drafted tokens are drawn.", { default: "auto" }),
   ),
-  mcp_config: later(optional(text("JSON file that lists MCP servers to use.", { isPath: true }))),
-  agent: later(toggle("Switches on search, code execution and shell.", { aliases: ["agentic"] })),
+  mcp_config: optional(
+    text("JSON file that lists the MCP servers whose tools models may call; see docs/mcp.md.", {
+      isPath: true,
+      env: "MCP_CONFIG_PATH",
+      example: "mcp.json",
+    }),
+  ),
+  agent: toggle("Lets models act: switches on all tools that there are.", { aliases: ["agentic"] }),
   enable_search: later(toggle("Let models search the web.")),
   search_embedding_model: later(optional(text("Embedding model that ranks search results."))),
-  enable_code_execution: later(toggle("Let models run Python.")),
-  code_exec_python: later(text("Python to run (on Windows usually `python`).", { default: "python3" })),
-  code_exec_timeout: later(integer("Seconds one execution may take.", { default: 60, minimum: 1 })),
-  code_exec_workdir: later(
-    optional(text("Folder it runs in; unset: a fresh one for each session.", { isPath: true })),
+  enable_code_execution: toggle("Let models run Python, where a request asks for it."),
+  code_exec_python: text("Python to run (on Windows usually `python`).", { default: "python3" }),
+  code_exec_timeout: integer("Seconds one execution may take.", {
+    default: 60,
+    minimum: 1,
+    maximum: 86_400,
+  }),
+  code_exec_workdir: optional(
+    text("Folder that Python runs in, for all sessions; unset: a fresh one for each.", {
+      isFolder: true,
+      example: "work",
+    }),
   ),
-  enable_shell: later(toggle("Let models run shell commands.")),
-  shell_path: later(text("Shell to run (on Windows usually `cmd`).", { default: "/bin/sh" })),
-  shell_timeout: later(integer("Seconds one command may take.", { default: 600, minimum: 1 })),
-  shell_workdir: later(optional(text("Folder the shell runs in.", { isPath: true }))),
+  enable_shell: toggle("Let models run shell commands, where a request asks for them."),
+  shell_path: text("Shell to run (on Windows usually `cmd`).", { default: "/bin/sh" }),
+  shell_timeout: integer("Seconds one shell call may take; calls may ask for less.", {
+    default: 600,
+    minimum: 1,
+    maximum: 86_400,
+  }),
+  shell_workdir: optional(
+    text("Folder in which sessions get their folders; unset: the system's temporary folder.", {
+      isFolder: true,
+      example: "work",
+    }),
+  ),
   skills_dir: optional(
     text("Folder that holds uploaded skills; unset: one in the system's temporary folder.", {
       isFolder: true,
       example: "skills",
     }),
   ),
-  agent_permission: later(
-    choice(["auto", "ask", "deny"], "Whether tools run at once, after approval, or not at all.", {
-      default: "auto",
-      aliases: ["code_exec_permission"],
-    }),
+  agent_permission: choice(
+    ["auto", "ask", "deny"],
+    "Whether the server's tools run at once, after an approval, or not at all; requests can only be stricter.",
+    { default: "auto", aliases: ["code_exec_permission"] },
   ),
 });
 
@@ -178,22 +226,43 @@ const PagedAttn = section("Size and type of the KV cache. Name at most one of th
   block_size: later(optional(integer("Tokens of one block.", { minimum: 1 }))),
 });
 
-const Sandbox = section("Limits of the processes that tools run in.", {
-  mode: later(
-    choice(["auto", "on", "off"], "Whether tools are confined.", { default: "auto", flag: "--sandbox" }),
+const Sandbox = section("What the processes that tools run in may do. See docs/sandbox.md.", {
+  mode: choice(
+    ["auto", "on", "off"],
+    "`auto` enforces what this machine can, `on` refuses to start when something is missing, `off` enforces nothing.",
+    { default: "auto", flag: "--sandbox" },
   ),
-  profile: later(
-    optional(choice(["restricted", "developer"], "What tools may reach.", { flag: "--sandbox-profile" })),
+  profile: optional(
+    choice(
+      ["restricted", "developer"],
+      "`developer` can also read toolchains and has the network; unset: developer where a tool is on.",
+      { flag: "--sandbox-profile", example: "restricted" },
+    ),
   ),
-  max_memory_mb: later(
-    integer("MiB of one session.", { default: 2048, minimum: 1, flag: "--sb-max-memory-mb" }),
-  ),
-  max_cpu_secs: later(
-    integer("CPU seconds of one session.", { default: 600, minimum: 1, flag: "--sb-max-cpu-secs" }),
-  ),
-  max_procs: later(integer("Processes of one session.", { default: 64, minimum: 1, flag: "--sb-max-procs" })),
-  network: later(
-    optional(choice(["none", "loopback", "full"], "Network tools can use.", { flag: "--sandbox-network" })),
+  max_memory_mb: integer("MiB of memory of one Python session or shell call, over all its processes.", {
+    default: 2048,
+    minimum: 64,
+    maximum: 16_777_216,
+    flag: "--sb-max-memory-mb",
+  }),
+  max_cpu_secs: integer("Seconds of processor time of one Python session or shell call.", {
+    default: 600,
+    minimum: 1,
+    maximum: 31_536_000,
+    flag: "--sb-max-cpu-secs",
+  }),
+  max_procs: integer("Processes and threads of one Python session or shell call.", {
+    default: 64,
+    minimum: 1,
+    maximum: 1_000_000,
+    flag: "--sb-max-procs",
+  }),
+  network: optional(
+    choice(
+      ["none", "loopback", "full"],
+      "Network that tools have; unset: full for developer, loopback for restricted.",
+      { flag: "--sandbox-network", example: "none" },
+    ),
   ),
 });
 
@@ -232,18 +301,18 @@ const ModelFormat = section("Which files make up the model.", {
   matformer_slice_name: never(optional(text("MatFormer slicing is not something llama.cpp can do."))),
 });
 
-const LoraEntry = Type.Object({
-  alias: Type.String(),
-  source: Type.String(),
-  revision: Type.Optional(Type.String({ default: "main" })),
-});
-
 const ModelAdapter = section("LoRA adapters of the model. The three kinds exclude each other.", {
-  enable_lora: later(toggle("Allow adapters to be loaded while serving.")),
-  lora: later(optional(list(LoraEntry, "Adapters loaded at the start."))),
-  lora_max_adapters: later(integer("Adapters held at the same time.", { default: 16, minimum: 1 })),
-  lora_max_rank: later(integer("Highest rank accepted.", { default: 256, minimum: 1 })),
-  lora_max_bytes: later(integer("Bytes of all adapters.", { default: 8_589_934_592, minimum: 1 })),
+  enable_lora: toggle("Allow adapters to be used and loaded while serving."),
+  lora: optional(
+    list(
+      LoraEntry,
+      "Adapters loaded at the start: folders or hub repositories, as { alias, source, revision } or ALIAS=SOURCE[@REVISION].",
+      { example: ["red=adapters/red"] },
+    ),
+  ),
+  lora_max_adapters: integer("Adapters held at the same time.", { default: 16, minimum: 1 }),
+  lora_max_rank: integer("Highest rank accepted.", { default: 256, minimum: 1 }),
+  lora_max_bytes: integer("Bytes of all adapters.", { default: 8_589_934_592, minimum: 1 }),
   legacy_lora: later(optional(text("Adapter merged into the weights at load."))),
   legacy_lora_order: later(optional(text("File with the order of merged adapters.", { isPath: true }))),
   xlora: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
@@ -257,8 +326,22 @@ const ModelQuantization = section("How small the weights are.", {
       { example: "Q5_K_M" },
     ),
   ),
-  isq: later(optional(text("Type to quantize to in place."))),
-  imatrix: later(optional(text("Importance matrix file.", { isPath: true }))),
+  isq: optional(
+    choice(
+      FILE_TYPE_NAMES,
+      "Type to quantize the weights to before they are loaded; the copy is kept in svc's cache.",
+      {
+        example: "Q4_K_M",
+        valueAliases: FILE_TYPE_ALIASES,
+      },
+    ),
+  ),
+  imatrix: optional(
+    text("Importance matrix for that, of llama-imatrix or of a calibration.", {
+      isPath: true,
+      example: "imatrix.gguf",
+    }),
+  ),
   calibration_file: later(optional(text("Text an importance matrix is computed from.", { isPath: true }))),
   isq_organization: never(optional(text("Quantizing only the experts is not something llama.cpp can do."))),
   write_uqff: never(optional(text("UQFF files cannot be written; GGUF is the only format."))),
@@ -358,7 +441,7 @@ export const Settings = Type.Object({
       example: "low",
     }),
   ),
-  adapter: later(optional(text("Terminal chat: adapter to begin with."))),
+  adapter: optional(text("Terminal chat: alias of the adapter to begin with.", { example: "red" })),
   server: Server,
   runtime: Runtime,
   paged_attn: PagedAttn,

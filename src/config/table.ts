@@ -162,7 +162,10 @@ function readRow(schema: TSchema, section: string, key: string): Row {
     flag,
     short: facts.short,
     // Spec: the product's own prefix first, then the literal one of the interface.
-    env: name === undefined ? [] : [`SVC_${name}`, `SERVICE_${name}`],
+    env: [
+      ...(name === undefined ? [] : [`SVC_${name}`, `SERVICE_${name}`]),
+      ...(facts.env === undefined ? [] : [facts.env]),
+    ],
   };
 }
 

@@ -7,11 +7,15 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 
 /** Value types of metadata fields, by their numbers in the file. */
-export const FIELD = { u32: 4, i32: 5, f32: 6, string: 8, array: 9, u64: 10 } as const;
+export const FIELD = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9, u64: 10 } as const;
 
 /** First piece that is read of a file, and the most, bytes; a header is as long as its vocabulary. */
 const HEADER_BYTES = 1 << 20;
 const HEADER_BYTES_MAX = 1 << 30;
+
+/** Where the fields begin: behind magic, version and two counts. A tensor's entry ends with its type and offset. */
+const FIELDS_AT = 24;
+const TENSOR_TAIL_BYTES = 4 + 8;
 
 // Bytes of one value by type number; strings (8) and arrays (9) say their own length.
 const FIXED_BYTES: Readonly<Record<number, number>> = {
@@ -35,17 +39,66 @@ export interface Field {
   readonly raw: Uint8Array;
 }
 
+/** A tensor of a file. */
+export interface TensorInfo {
+  readonly name: string;
+  /** Elements along each axis, the contiguous one first: [inputs, outputs] for a matrix. */
+  readonly shape: readonly number[];
+}
+
+/** What stands before the data of a file. */
+export interface GgufHeader {
+  readonly fields: ReadonlyMap<string, Field>;
+  readonly tensors: ReadonlyMap<string, TensorInfo>;
+}
+
 /** Metadata of a file by key. Throws on anything that is not GGUF 2 or 3. */
 export function readGgufFile(path: string): ReadonlyMap<string, Field> {
+  return readWithin(path, (start) => fieldsByKey(readFields(start)));
+}
+
+/** Metadata of a file and what its tensors are. Throws on anything that is not GGUF 2 or 3. */
+export function readGgufHeader(path: string): GgufHeader {
+  return readWithin(path, (start) => {
+    const fields = readFields(start);
+    const tensors = readTensors(start, fields.at(-1));
+    return { fields: fieldsByKey(fields), tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
+  });
+}
+
+/** Gives `parse` as much of a file's beginning as it takes; it throws a RangeError where that is too little. */
+function readWithin<T>(path: string, parse: (start: Uint8Array) => T): T {
   const { size } = statSync(path);
   for (let bytes = HEADER_BYTES; ; bytes *= 4) {
     try {
-      const fields = readFields(readStart(path, Math.min(bytes, size)));
-      return new Map(fields.map((field) => [field.key, field]));
+      return parse(readStart(path, Math.min(bytes, size)));
     } catch (error) {
       if (!(error instanceof RangeError) || bytes >= size || bytes >= HEADER_BYTES_MAX) throw error;
     }
   }
+}
+
+function fieldsByKey(fields: readonly Field[]): ReadonlyMap<string, Field> {
+  return new Map(fields.map((field) => [field.key, field]));
+}
+
+/** The list of tensors, which begins behind the last field. */
+function readTensors(file: Uint8Array, last: Field | undefined): readonly TensorInfo[] {
+  const view = viewOf(file);
+  const count = Number(view.getBigUint64(8, true));
+  let at = last === undefined ? FIELDS_AT : last.raw.byteOffset - file.byteOffset + last.raw.byteLength;
+  return Array.from({ length: count }, () => {
+    const nameBytes = Number(view.getBigUint64(at, true));
+    const name = text(file.subarray(at + 8, at + 8 + nameBytes));
+    at += 8 + nameBytes;
+    const axes = view.getUint32(at, true);
+    const shape = Array.from({ length: axes }, (_, axis) =>
+      Number(view.getBigUint64(at + 4 + axis * 8, true)),
+    );
+    at += 4 + axes * 8 + TENSOR_TAIL_BYTES;
+    if (at > file.byteLength) throw new RangeError("the file ends within its list of tensors");
+    return { name, shape };
+  });
 }
 
 /** Metadata fields in file order. Throws a RangeError where `file` ends before they do. */
@@ -57,7 +110,7 @@ export function readFields(file: Uint8Array): Field[] {
   }
   const count = Number(view.getBigUint64(16, true));
   const fields: Field[] = [];
-  let at = 24;
+  let at = FIELDS_AT;
   for (let index = 0; index < count; index++) {
     const keyBytes = Number(view.getBigUint64(at, true));
     const typeAt = at + 8 + keyBytes;

@@ -100,6 +100,24 @@ export const SESSION_ID_CHARS_MAX = 256;
 export const SKILLS_MAX = 64;
 /** Hosts in a search filter. Spec: Limits. */
 export const SEARCH_DOMAINS_MAX = 100;
+/** Tool rounds of a request where neither it nor the server names a cap. Spec: Limits. */
+export const TOOL_ROUNDS_MAX = 256;
+/** Longest context whose model is told of tools in short, tokens: full descriptions take about a thousand. */
+export const BRIEF_CONTEXT_TOKENS = 4096;
+/** Characters of one text of a tool result for the model, and of one slice of a file. */
+export const TOOL_TEXT_CHARS_MAX = 65_536;
+/** Installed Python packages that a model is told of. */
+export const PACKAGES_TOLD_MAX = 200;
+/** Time a person has to approve an action, milliseconds. Spec: States. */
+export const APPROVAL_WAIT_MS = 300_000;
+/** Body of an answer to an approval, bytes, and characters of its message to the model. */
+export const APPROVAL_BODY_BYTES_MAX = 1024 * 1024;
+export const APPROVAL_MESSAGE_CHARS_MAX = 4096;
+/** Answer of a tool behind the dispatch URL, bytes. */
+export const DISPATCH_ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+/** Characters of an adapter's alias, and bytes of a body that loads or unloads one. */
+export const ADAPTER_ALIAS_CHARS_MAX = 256;
+export const ADAPTER_BODY_BYTES_MAX = 64 * 1024;
 /** Stored responses, and how long each is kept, milliseconds: a day. */
 export const RESPONSES_MAX = 1024;
 export const RESPONSE_LIFE_MS = 24 * 60 * 60 * 1000;
@@ -109,6 +127,8 @@ export const BACKGROUND_RUNS_MAX = 256;
 export const FRAME_LOGS_MAX = 16;
 /** Input items of a response in one answer. Base dialect. */
 export const INPUT_ITEMS_PAGE_MAX = 100;
+/** Rows that a calibration can be asked to count. */
+export const CALIBRATION_ROWS_MAX = 2 ** 40;
 /** Messages in one conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */
@@ -122,6 +142,53 @@ export const ENGINE_STOP_MS = 3_000;
 /** First pause before a dead engine is started again, milliseconds; doubles up to the maximum. */
 export const ENGINE_RESTART_MS = 100;
 export const ENGINE_RESTART_MS_MAX = 10_000;
+/** Time between two looks at confined processes, milliseconds; more where a look takes long. Spec: sandbox caps. */
+export const SANDBOX_POLL_MS = 200;
+export const SANDBOX_POLL_MS_MAX = 500;
+/** A look should take one part in so many of the time. */
+export const SANDBOX_POLL_SHARE = 50;
+/** Time between two measurements of a private working directory, milliseconds, and what may lie in it. */
+export const WORKDIR_POLL_MS = 1_000;
+export const WORKDIR_BYTES_MAX = 4 * 1024 * 1024 * 1024;
+export const WORKDIR_ENTRIES_MAX = 200_000;
+/** Free bytes of its disk below which a private working directory may not grow. */
+export const DISK_RESERVE_BYTES = 1024 * 1024 * 1024;
+/** Bytes of one file that confined processes write, and files that one of them holds open. */
+export const SANDBOX_FILE_BYTES_MAX = 256 * 1024 * 1024;
+export const SANDBOX_OPEN_FILES_MAX = 1024;
+/** Time a mechanism's trial run may take, milliseconds. */
+export const SANDBOX_PROBE_MS = 10_000;
+/** Trial runs of one mechanism. */
+export const SANDBOX_TRIALS = 3;
+/**
+ * Users that sessions run as where the server is root. Distributions leave this range free, and it lies below 65536 as
+ * containers need it.
+ */
+export const SANDBOX_UID_FIRST = 60_706;
+export const SANDBOX_UIDS = 478;
+/** Time between two attempts to kill what a tool has left behind, milliseconds. */
+export const SANDBOX_KILL_MS = 20;
+/** Sessions that hold a Python interpreter or a shell folder at the same time, each; the longest idle one makes room. */
+export const EXEC_SESSIONS_MAX = 64;
+/** Time without a call after which a session's interpreter and folders go, and between two looks, milliseconds. */
+export const EXEC_IDLE_MS = 60 * 60_000;
+export const EXEC_SWEEP_MS = 5 * 60_000;
+/** Time an interpreter gets to answer once it was interrupted, milliseconds. */
+export const PYTHON_INTERRUPT_MS = 3_000;
+/** Time the end of a cell's output may take to arrive after its reply, milliseconds. */
+export const PYTHON_OUTPUT_MS = 2_000;
+/** Bytes of a cell's standard output and error each, and of an interpreter's reply, pictures included. */
+export const PYTHON_OUTPUT_BYTES_MAX = 1024 * 1024;
+export const PYTHON_REPLY_BYTES_MAX = 64 * 1024 * 1024;
+/** Characters of a shell call's output and error each: where the call says nothing, and at most. */
+export const SHELL_OUTPUT_CHARS = 4096;
+export const SHELL_OUTPUT_CHARS_MAX = 1024 * 1024;
+/** Files that one call reports, bytes of one, and bytes of all. */
+export const PRODUCED_FILES_MAX = 64;
+export const PRODUCED_FILE_BYTES_MAX = 256 * 1024 * 1024;
+export const PRODUCED_BYTES_MAX = 512 * 1024 * 1024;
+/** Time the start-up checks of Python and the shell may take, milliseconds. */
+export const EXEC_PROBE_MS = 20_000;
 /** Time the model hub gets to answer a question, and a download to bring its next bytes, milliseconds. */
 export const HUB_ANSWER_MS = 30_000;
 export const DOWNLOAD_STALL_MS = 30_000;
@@ -149,3 +216,25 @@ export const CHAT_FILES_MAX = 256;
 export const SLOTS_MAX = 256;
 /** Time after which a tuning measures nothing more, milliseconds; what has begun is finished. */
 export const TUNE_MS_MAX = 5 * 60 * 1000;
+/** MCP servers of a configuration, tools that one may have, and pages in which it may list them. */
+export const MCP_SERVERS_MAX = 256;
+export const MCP_TOOLS_MAX = 1024;
+export const MCP_PAGES_MAX = 1024;
+/** Time of an MCP server's calls and of its other answers where its configuration says nothing, seconds. Spec: MCP. */
+export const MCP_TIMEOUT_SECS = 30;
+/** Calls to all MCP servers at the same time where the configuration says nothing. Spec: MCP. */
+export const MCP_CALLS_MAX = 10;
+/** Time an MCP server's process gets to end before it is asked by a signal, and again before it is killed, milliseconds. */
+export const MCP_STOP_MS = 1_000;
+/** One message of an MCP server, bytes, and what is kept of the end of its stderr, characters. */
+export const MCP_MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+export const MCP_STDERR_CHARS_MAX = 2_000;
+/** First pause before a lost MCP server is connected to again, milliseconds; doubles up to the maximum. */
+export const MCP_RECONNECT_MS = 500;
+export const MCP_RECONNECT_MS_MAX = 60_000;
+/** Time to reach an MCP server and to shake hands with it, milliseconds. */
+export const MCP_CONNECT_MS = 30_000;
+/** Depth of a tool's JSON schema; what lies deeper may be anything. */
+export const MCP_SCHEMA_DEPTH_MAX = 32;
+/** Characters of an MCP tool's description for models with a small context. */
+export const MCP_BRIEF_CHARS = 120;

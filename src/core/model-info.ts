@@ -11,8 +11,11 @@ export interface ModelInfo {
   readonly created: number;
   readonly ownedBy: string;
   readonly status: ModelStatus;
-  /** Public source, `owner/name` on the hub; absent for files of this machine. */
+  /** Public source: `owner/name` on the hub, an adapter's alias; absent for files of this machine. */
   readonly root?: string;
+  /** Of an adapter: its base model, and what its alias points to now. */
+  readonly parent?: string;
+  readonly adapterGeneration?: string;
 }
 
 /** Where a model is in its life. */
@@ -34,3 +37,11 @@ export interface ModelControl {
 
 /** Measures settings with a model, in an engine of its own. Takes minutes; throws ServiceError. */
 export type TuneModel = (name: string, profile: TuneProfile, signal: AbortSignal) => Promise<TuneReport>;
+
+/** Tools that models may call without a request's asking for them. */
+export interface ToolCounts {
+  /** Whether there are any, a URL that runs clients' functions included. */
+  readonly isAny: boolean;
+  readonly mcpTools: number;
+  readonly mcpServers: number;
+}

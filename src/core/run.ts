@@ -9,6 +9,7 @@
 // Exactly one terminal event (`finish` or `error`) ends every run. An `error` before `accepted` still has an
 // HTTP status to travel in; afterwards it travels in-band.
 
+import type { AdapterSelection } from "./adapter.ts";
 import type { Constraint } from "./constraint.ts";
 import type { ErrorData } from "./error.ts";
 import type { Message, ToolSpec } from "./message.ts";
@@ -70,6 +71,8 @@ export interface RunRequest<P = Prompt> {
   readonly logprobs?: { readonly top: number };
   /** What the content of the answer must look like. Reasoning before it is free. */
   readonly constraint?: Constraint;
+  /** The LoRA adapter to answer with; absent: what `model` names. */
+  readonly adapter?: AdapterSelection;
   /** Drop the oldest prompt tokens instead of failing when the prompt exceeds the context. */
   readonly truncate: boolean;
 }
@@ -111,7 +114,12 @@ export interface Timings {
 }
 
 export type RunEvent =
-  | { readonly type: "accepted"; readonly promptTokens: number }
+  | {
+      readonly type: "accepted";
+      readonly promptTokens: number;
+      /** Of the adapter that answers; absent: the base model does. */
+      readonly adapterGeneration?: string;
+    }
   | {
       readonly type: "text" | "reasoning";
       readonly choice: number;

@@ -1,23 +1,37 @@
 // The serving process's half of one engine: starts it, restarts it when it dies, and turns its messages into the events
 // of each run. No policy about requests, no dialect.
 
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { ResidentAdapters } from "./adapters.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
-import type { EngineInfo, EngineOptions, FromEngine, RunId } from "./protocol.ts";
+import type {
+  CalibrationCommand,
+  CalibrationCounts,
+  EngineInfo,
+  EngineOptions,
+  FromEngine,
+  RunId,
+  ToEngine,
+} from "./protocol.ts";
 
 /** loading: not usable yet; ready; failed: loading failed or the engine died, a restart is under way; stopped: for good. */
 export type EngineState = "loading" | "ready" | "failed" | "stopped";
 
 export interface EngineClientDeps {
+  /** The model's public name, for messages. */
+  readonly name: string;
   readonly options: EngineOptions;
   readonly openLink: OpenLink;
   /** Runs that may wait for a sequence, beyond those being computed. */
   readonly queueMax: number;
+  /** What the engine must hold besides its model. */
+  readonly adapters?: ResidentAdapters;
   readonly log: (line: string) => void;
   /** Takes the engine's numbers. */
   readonly meter?: EngineMeter;
@@ -36,6 +50,11 @@ const STOPPED: ErrorData = {
   message: "The server was stopped before this request was finished.",
 };
 
+const INABILITIES = {
+  generates: "only embeds texts and cannot continue them. Name another model, or use /v1/embeddings.",
+  embeds: "gives no embeddings. Name another model.",
+} as const;
+
 /** An engine that has run this long is considered healthy: the next restart is quick again. */
 const HEALTHY_MS = 60_000;
 
@@ -48,6 +67,9 @@ export class EngineClient {
   private link: EngineLink | undefined;
   private readonly runs = new Map<RunId, EventQueue<RunEvent>>();
   private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
+  private readonly calibrations = new Map<RunId, PromiseWithResolvers<CalibrationCounts>>();
+  /** Sends what is no request; nothing happens while there is no process. */
+  private readonly command = (message: ToEngine): void => this.link?.send(message);
   private arriving = 0; // requests that wait for the engine to be loaded
   private nextRun: RunId = 1;
   private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
@@ -83,9 +105,14 @@ export class EngineClient {
    * Runs a request. The events end with exactly one terminal event, or without one when the signal was aborted. A run
    * that arrives while the engine is restarted waits for it.
    */
-  async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
+  async *generate(
+    request: RunRequest,
+    signal: AbortSignal,
+    adapter: AdapterId = BASE_MODEL,
+  ): AsyncGenerator<RunEvent> {
     try {
       await this.admit(signal);
+      this.mustBeAble("generates");
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof ServiceError)) throw error;
@@ -103,7 +130,7 @@ export class EngineClient {
     this.runs.set(id, queue);
     signal.addEventListener("abort", abort, { once: true });
     try {
-      this.link?.send({ type: "run", id, request });
+      this.link?.send({ type: "run", id, request, ...(adapter === BASE_MODEL ? {} : { adapter }) });
       yield* queue;
     } finally {
       signal.removeEventListener("abort", abort);
@@ -114,6 +141,7 @@ export class EngineClient {
   /** Embeds texts. Throws ServiceError; rejects with the signal's reason when it is aborted. */
   async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
     await this.admit(signal);
+    this.mustBeAble("embeds");
     signal.throwIfAborted();
     const id = this.nextRun++;
     const answer = Promise.withResolvers<EmbedResult>();
@@ -135,6 +163,20 @@ export class EngineClient {
   /** Changes the compute threads of a loaded engine, from its next step on; for measuring. */
   setThreads(threads: number, threadsBatch: number): void {
     this.link?.send({ type: "threads", threads, threadsBatch });
+  }
+
+  /** Calibrates. Rejects with the engine's ServiceError, or when the engine dies. */
+  async calibrate(command: CalibrationCommand): Promise<CalibrationCounts> {
+    await this.ready();
+    const id = this.nextRun++;
+    const answer = Promise.withResolvers<CalibrationCounts>();
+    this.calibrations.set(id, answer);
+    this.command({ type: "calibrate", id, command });
+    try {
+      return await answer.promise;
+    } finally {
+      this.calibrations.delete(id);
+    }
   }
 
   /** Ends the engine process; runs under way end with an error. */
@@ -173,6 +215,13 @@ export class EngineClient {
     }
   }
 
+  /** Throws ServiceError(unsupported_capability) for what the loaded model cannot do. */
+  private mustBeAble(ability: keyof typeof INABILITIES): void {
+    if (this.info?.[ability] !== false) return;
+    const message = `The model "${this.deps.name}" ${INABILITIES[ability]}`;
+    throw new ServiceError("unsupported_capability", message, { param: "model" });
+  }
+
   private open(): void {
     this.state = "loading";
     this.lastError = undefined;
@@ -193,6 +242,7 @@ export class EngineClient {
         this.info = message.info;
         this.host = message.host;
         this.state = "ready";
+        this.deps.adapters?.attach(this.command);
         this.lastError = undefined;
         this.deps.onLoading?.(1000);
         this.settled.resolve();
@@ -202,6 +252,16 @@ export class EngineClient {
         this.lastError = message.error;
         if (this.info !== undefined) this.deps.log(message.error.message); // the first start is told by who waits for it
         void this.link?.stop();
+        break;
+      case "calibration":
+        this.calibrations.get(message.id)?.resolve(message.counts);
+        break;
+      case "calibration_failed":
+        this.calibrations.get(message.id)?.reject(ServiceError.fromData(message.error));
+        break;
+      case "adapter_loaded":
+      case "adapter_failed":
+        this.deps.adapters?.receive(message);
         break;
       case "embedded":
         this.embeddings.get(message.id)?.resolve({
@@ -232,11 +292,13 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
+    this.deps.adapters?.detach(this.command);
     this.deps.meter?.ended(this.state !== "stopped");
     const wasReady = this.state === "ready";
     const error = this.state === "stopped" ? STOPPED : ENGINE_DIED;
     for (const [id] of this.runs) this.deliver(id, { type: "error", error });
     for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
+    for (const answer of this.calibrations.values()) answer.reject(ServiceError.fromData(error));
     if (this.state === "stopped") return;
     if (wasReady) {
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);

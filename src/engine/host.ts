@@ -1,6 +1,7 @@
 // Starts and ends an engine process. The only file that knows that an engine is a child process.
 
 import { ENGINE_STOP_MS } from "../core/limits.ts";
+import { ownCommand } from "../core/own-command.ts";
 import type { FromEngine, ToEngine } from "./protocol.ts";
 
 /** The process's environment, which an engine inherits. */
@@ -22,11 +23,6 @@ export interface LinkHandlers {
 
 /** Starts an engine process; a fake one in tests. */
 export type OpenLink = (handlers: LinkHandlers) => EngineLink;
-
-/** How this very program is started again: compiled, the executable itself; from source, Bun and the script. */
-function ownCommand(): string[] {
-  return Bun.main.startsWith("/$bunfs/") ? [process.execPath] : [process.execPath, Bun.main];
-}
 
 /**
  * How long a compute thread spins at a barrier before it sleeps, in libgomp's units: about a millisecond. The default is

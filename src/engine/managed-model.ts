@@ -1,7 +1,8 @@
 // A served model through its life: loaded when it is wanted, unloaded when told, when nobody uses it or when its place is
 // needed. A request never fails because its model comes or goes: it waits until the model is there, and a model goes only
-// when its requests have ended. At most one engine process of a model exists at any time.
+// when its requests have ended. At most one engine process of a model exists at any time, but while another takes over.
 
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError } from "../core/error.ts";
 import { FAILED_LOAD_MS } from "../core/limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";
@@ -46,6 +47,8 @@ export class ManagedModel implements Holder {
   private readonly deps: ManagedModelDeps;
   private state: State = { type: "unloaded" };
   private engine: EngineClient | undefined; // also while it is starting or ending
+  private readonly leases = new Map<EngineClient, number>(); // requests of each engine
+  private readonly retiring = new Set<EngineClient>(); // replaced, and ended with their last request
   private running = 0;
   private waiters: Waiter[] = [];
   private ended = Promise.withResolvers<void>(); // a request has ended
@@ -91,7 +94,11 @@ export class ManagedModel implements Holder {
   }
 
   /** Runs a request; see EngineClient.generate. Loads the model where it is not. */
-  async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
+  async *generate(
+    request: RunRequest,
+    signal: AbortSignal,
+    adapter: AdapterId = BASE_MODEL,
+  ): AsyncGenerator<RunEvent> {
     let engine: EngineClient;
     try {
       engine = await this.acquire(signal);
@@ -102,9 +109,19 @@ export class ManagedModel implements Holder {
       return;
     }
     try {
-      yield* engine.generate(request, signal);
+      yield* engine.generate(request, signal, adapter);
     } finally {
-      this.release();
+      this.release(engine);
+    }
+  }
+
+  /** What the loaded model is like. Waits for it as a request does, with the same bound; throws as one is refused. */
+  async loadedInfo(signal: AbortSignal): Promise<EngineInfo> {
+    const engine = await this.acquire(signal);
+    try {
+      return await engine.ready();
+    } finally {
+      this.release(engine);
     }
   }
 
@@ -114,7 +131,7 @@ export class ManagedModel implements Holder {
     try {
       return await engine.embed(request, signal);
     } finally {
-      this.release();
+      this.release(engine);
     }
   }
 
@@ -157,6 +174,37 @@ export class ManagedModel implements Holder {
     return (await waiter.loaded.promise).ready();
   }
 
+  /**
+   * Lets an engine that is made anew take over without a pause: requests go to the old one until the new one is ready, and
+   * the old one ends with its last request. Both are in memory meanwhile. Throws the reason why it can't; then nothing has
+   * changed. A model that is not loaded is left so: its next load is made anew anyway.
+   */
+  async replace(): Promise<void> {
+    const { state } = this;
+    if (state.type !== "loaded") return;
+    const options = await this.deps.prepare(new AbortController().signal);
+    this.deps.checkMemory(options);
+    const next = this.deps.startEngine(options);
+    this.retiring.add(next); // until it takes over, it ends with the server
+    try {
+      await next.ready();
+    } catch (error) {
+      await this.retire(next);
+      throw error;
+    }
+    if (this.state !== state) return this.retire(next); // it was unloaded or stopped meanwhile
+    this.retiring.delete(next);
+    this.engine = next;
+    this.state = { type: "loaded", engine: next };
+    this.retiring.add(state.engine);
+    if (!this.leases.has(state.engine)) void this.retire(state.engine);
+  }
+
+  /** What the loaded model's engine can be asked besides requests; undefined while it is not loaded. */
+  get loadedEngine(): EngineClient | undefined {
+    return this.state.type === "loaded" ? this.state.engine : undefined;
+  }
+
   /** Ends it for good; running requests end with an error. */
   async stop(): Promise<void> {
     const { state } = this;
@@ -164,7 +212,8 @@ export class ManagedModel implements Holder {
     clearTimeout(this.idleTimer);
     for (const { loaded } of this.takeWaiters()) loaded.reject(stopped());
     if (state.type === "loading") state.abort.abort(stopped());
-    await this.engine?.stop();
+    const engines = this.engine === undefined ? this.retiring : [this.engine, ...this.retiring];
+    await Promise.all(Array.from(engines, (engine) => engine.stop()));
     if (state.type === "loading" || state.type === "unloading") await state.done;
   }
 
@@ -213,11 +262,21 @@ export class ManagedModel implements Holder {
 
   private lease(engine: EngineClient): EngineClient {
     this.running++;
+    this.leases.set(engine, (this.leases.get(engine) ?? 0) + 1);
     clearTimeout(this.idleTimer);
     return engine;
   }
 
-  private release(): void {
+  private async retire(engine: EngineClient): Promise<void> {
+    await engine.stop();
+    this.retiring.delete(engine);
+  }
+
+  private release(engine: EngineClient): void {
+    const left = (this.leases.get(engine) ?? 0) - 1;
+    if (left > 0) this.leases.set(engine, left);
+    else this.leases.delete(engine);
+    if (left <= 0 && this.retiring.has(engine)) void this.retire(engine);
     this.running--;
     this.usedAt = performance.now();
     if (this.running > 0) return;

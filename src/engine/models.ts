@@ -1,5 +1,6 @@
 // The served models by name. Knows who is meant; what a model's life is like is in managed-model.ts.
 
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ModelControl, ModelInfo, ModelState } from "../core/model-info.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
@@ -86,11 +87,20 @@ export class Models implements ModelControl {
     );
   }
 
+  /** Longest sequence that the named model takes; see ManagedModel.loadedInfo. */
+  async contextTokens(name: string, signal: AbortSignal): Promise<number> {
+    return (await this.resolve(name).model.loadedInfo(signal)).contextTokens;
+  }
+
   /** Runs a request on the model it names; see ManagedModel.generate. */
-  async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
+  async *generate(
+    request: RunRequest,
+    signal: AbortSignal,
+    adapter: AdapterId = BASE_MODEL,
+  ): AsyncGenerator<RunEvent> {
     const seed = request.sampling.seed ?? this.options.seed;
     const seeded = seed === undefined ? request : { ...request, sampling: { ...request.sampling, seed } };
-    yield* this.resolve(request.model).model.generate(seeded, signal);
+    yield* this.resolve(request.model).model.generate(seeded, signal, adapter);
   }
 
   /** Embeds with the model that the request names; see ManagedModel.embed. */

@@ -1,6 +1,7 @@
 // Every message between the serving process and an engine process: plain JSON data. The only file both halves import
 // besides core/. One `events` message a step carries what all rows produced in it.
 
+import type { AdapterId } from "../core/adapter.ts";
 import type { CacheRequest } from "../core/cache-size.ts";
 import type { ErrorData } from "../core/error.ts";
 import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
@@ -36,6 +37,8 @@ export interface EngineOptions extends CacheRequest {
 
 /** What a loaded model turned out to be. */
 export interface EngineInfo {
+  /** GGUF file that it was loaded from. */
+  readonly modelPath: string;
   readonly description: string;
   readonly architecture: string;
   readonly sizeBytes: number;
@@ -46,11 +49,41 @@ export interface EngineInfo {
   readonly cells: number;
   readonly maxSeqs: number;
   readonly threads: number;
+  /** It continues text. Models that only embed don't. */
+  readonly generates: boolean;
+  /** It turns texts into vectors. Rerankers don't, nor do models with an encoder of their own. */
+  readonly embeds: boolean;
 }
+
+/** What a calibration has seen so far. */
+export interface CalibrationCounts {
+  readonly collecting: boolean;
+  /** Weight matrices that have statistics. */
+  readonly matrices: number;
+  /** Rows that went through one of them: the fewest, the most, and through all together. */
+  readonly rowsMin: number;
+  readonly rowsMax: number;
+  readonly rowsTotal: number;
+}
+
+/** What to do about a calibration; each is answered with the counts that are then. */
+export type CalibrationCommand =
+  /** Drops earlier statistics. A matrix stops after so many rows, 0: never. */
+  | { readonly type: "start"; readonly rowsMax: number }
+  | { readonly type: "count" }
+  /** Stops and writes the statistics as an importance matrix. */
+  | { readonly type: "save"; readonly file: string };
 
 export type ToEngine =
   | { readonly type: "start"; readonly options: EngineOptions }
-  | { readonly type: "run"; readonly id: RunId; readonly request: RunRequest }
+  /** The adapter, where there is one, must have been loaded. */
+  | { readonly type: "run"; readonly id: RunId; readonly request: RunRequest; readonly adapter?: AdapterId }
+  /** Answered by `adapter_loaded` or `adapter_failed` of the same adapter. */
+  | { readonly type: "load_adapter"; readonly adapter: AdapterId; readonly file: string }
+  /** Answered by `calibration` or `calibration_failed` of the same id. */
+  | { readonly type: "calibrate"; readonly id: RunId; readonly command: CalibrationCommand }
+  /** No run uses it any more. Not answered. */
+  | { readonly type: "free_adapter"; readonly adapter: AdapterId }
   /** Answered by `embedded` or `embed_failed` of the same id. */
   | { readonly type: "embed"; readonly id: RunId; readonly request: EmbedRequest }
   /** The caller has gone: stop within one step; nothing more is sent for this run. */
@@ -73,5 +106,9 @@ export type FromEngine =
   /** A few times a second while there is work, and once when it is done. */
   | { readonly type: "stats"; readonly stats: EngineStats }
   | { readonly type: "embed_failed"; readonly id: RunId; readonly error: ErrorData }
+  | { readonly type: "calibration"; readonly id: RunId; readonly counts: CalibrationCounts }
+  | { readonly type: "calibration_failed"; readonly id: RunId; readonly error: ErrorData }
+  | { readonly type: "adapter_loaded"; readonly adapter: AdapterId }
+  | { readonly type: "adapter_failed"; readonly adapter: AdapterId; readonly error: ErrorData }
   /** events[i] belongs to runs[i]; in order for each run. */
   | { readonly type: "events"; readonly runs: readonly RunId[]; readonly events: readonly RunEvent[] };

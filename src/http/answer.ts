@@ -4,13 +4,19 @@ import { type IdPrefix, newId } from "../core/id.ts";
 import type { AnswerMeta } from "../dialects/shared/answer.ts";
 import type { HttpDeps } from "./deps.ts";
 
-/** Id, time, model and build of the answer to a request that named `model`. */
-export function answerMeta(deps: HttpDeps, model: string, prefix: IdPrefix): AnswerMeta {
+/** Id, time, model and build of the answer to a request that named `model`, which the engine has accepted. */
+export function answerMeta(
+  deps: HttpDeps,
+  model: string,
+  prefix: IdPrefix,
+  { adapterGeneration }: { readonly adapterGeneration?: string } = {},
+): AnswerMeta {
   return {
     id: newId(prefix),
     created: Math.floor(Date.now() / 1000),
     model: answeringModel(deps, model),
     fingerprint: deps.fingerprint,
+    ...(adapterGeneration === undefined ? {} : { adapterGeneration }),
   };
 }
 

@@ -16,15 +16,30 @@ export async function readJsonObject(
   request: Request,
   bytesMax: number = REQUEST_BODY_BYTES_MAX,
 ): Promise<Readonly<Record<string, unknown>>> {
-  checkContentType(request.headers);
-  const bytes = await readBytes(request, bytesMax);
-  observed()?.bodyRead(bytes.byteLength);
-  const json = parseJson(bytes);
+  const { json, bytes } = await readParsed(request, bytesMax);
   if (isObject(json)) {
-    observed()?.bodyRead(bytes.byteLength, json);
+    observed()?.bodyRead(bytes, json);
     return json;
   }
   throw new ServiceError("invalid_request", "the request body must be a JSON object");
+}
+
+/** The request's JSON, whatever it is. Throws as readJsonObject does. */
+export async function readJson(
+  request: Request,
+  bytesMax: number = REQUEST_BODY_BYTES_MAX,
+): Promise<unknown> {
+  return (await readParsed(request, bytesMax)).json;
+}
+
+async function readParsed(
+  request: Request,
+  bytesMax: number,
+): Promise<{ readonly json: unknown; readonly bytes: number }> {
+  checkContentType(request.headers);
+  const bytes = await readBytes(request, bytesMax);
+  observed()?.bodyRead(bytes.byteLength);
+  return { json: parseJson(bytes), bytes: bytes.byteLength };
 }
 
 /** A body without a declared type is taken as JSON: small clients leave the header out. */

@@ -1,8 +1,10 @@
 // What the HTTP layer is given by the composition root. Routes see nothing else of the program.
 
-import type { Converse } from "../core/agent.ts";
+import type { Adapters } from "../core/adapter.ts";
+import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { Files } from "../core/files.ts";
-import type { ModelControl, ModelInfo, TuneModel } from "../core/model-info.ts";
+import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/model-info.ts";
+import type { Requantizing } from "../core/requantize.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
 import type { Skills } from "../core/skills.ts";
@@ -23,8 +25,12 @@ export interface HttpDeps {
   readonly generate: Generate;
   /** Answers a conversation: what chat-type dialects ask for. */
   readonly converse: Converse;
+  /** Takes a person's word on an action that a run wants done. */
+  readonly answerApproval: AnswerApproval;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
+  readonly adapters: Adapters;
+  readonly requantizing: Requantizing;
   readonly files: Files;
   readonly skills: Skills;
   readonly sessions: Pick<Sessions, "get" | "put" | "delete">;
@@ -38,6 +44,8 @@ export interface HttpDeps {
   readonly control: ModelControl;
   /** Finds the best settings for one of them. */
   readonly tune: TuneModel;
+  /** The server's own tools; absent where none are configured. */
+  readonly toolCounts?: () => ToolCounts;
   /** Names the build, as `system_fingerprint` in answers. */
   readonly fingerprint: string;
   readonly log: LogLine;

@@ -44,8 +44,10 @@ async function endAll(starting: readonly Promise<StartedRun>[]): Promise<void> {
 /** One run that has the choices of all, `choices` of each. It fails when one of them fails. */
 export function mergeRuns(started: StartedRuns, choices: number): StartedRun {
   const [only] = started.runs;
-  if (started.runs.length === 1 && only !== undefined) return { events: only.events, abort: started.abort };
-  return { events: merged(started, choices), abort: started.abort };
+  assert(only !== undefined, "there is a run to merge");
+  const { accepted } = only;
+  const events = started.runs.length === 1 ? only.events : merged(started, choices);
+  return { accepted, events, abort: started.abort };
 }
 
 /** Feeds each run to its fold. Throws the first error of any of them, having ended the others. */

@@ -20,8 +20,11 @@ export interface RunEvents<E extends AnswerEvent = RunEvent> extends AsyncIterab
   return(value: undefined): Promise<unknown>;
 }
 
+type Accepted = Extract<RunEvent, { type: "accepted" }>;
+
 /** A run that the engine has accepted. */
 export interface StartedRun<E extends AnswerEvent = RunEvent> {
+  readonly accepted: Accepted;
   /** All events, from `accepted` on. */
   readonly events: RunEvents<E>;
   /** Aborts when the client is gone; the one way to end the run early. */
@@ -50,8 +53,9 @@ export async function startRun<R, E extends AnswerEvent>(
     await source.return?.(); // lets the engine's side clean up before the answer
     throw ServiceError.fromData(first.value.error);
   }
-  assert(first.value.type === "accepted", `a run began with ${first.value.type}`);
-  return { events: resume<E>(first.value, source), abort };
+  const accepted: AnswerEvent = first.value;
+  assert(accepted.type === "accepted", `a run began with ${accepted.type}`);
+  return { accepted, events: resume<E>(first.value, source), abort };
 }
 
 /** Not a generator: one that has not begun would not pass `return` on. */

@@ -13,12 +13,15 @@ import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
 import { observed, observing } from "./observe.ts";
 import { completeDetails } from "./openapi-routes.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
+import { adapterRoutes } from "./routes/adapters.ts";
+import { approvalRoutes } from "./routes/approvals.ts";
 import { type RouteTable, routeTable } from "./route-table.ts";
 import { chatRoutes } from "./routes/chat.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
 import { containerRoutes, fileRoutes } from "./routes/files.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { weightRoutes } from "./routes/weights.ts";
 import { skillRoutes } from "./routes/skills.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { messagesRoutes } from "./routes/messages.ts";
@@ -67,10 +70,13 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(modelRoutes(deps, components))
     .use(tuneRoutes(deps, components))
     .use(chatRoutes(deps, components))
+    .use(approvalRoutes(deps, components))
     .use(completionRoutes(deps, components))
     .use(messagesRoutes(deps, components))
     .use(responseRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
+    .use(adapterRoutes(deps, components))
+    .use(weightRoutes(deps, components))
     .use(fileRoutes(deps, components))
     .use(containerRoutes(deps, components))
     .use(sessionRoutes(deps, components))
@@ -106,8 +112,13 @@ export interface Listening {
   stop(cutConnections: boolean): Promise<void>;
 }
 
+/** What answers requests: an application, or a single handler. */
+export interface Handler {
+  readonly fetch: (request: Request) => Response | Promise<Response>;
+}
+
 /** Listens, or throws what Bun throws: `code` is `EADDRINUSE` for a port that is taken. */
-export function listen(app: AnyElysia, options: ListenOptions): Listening {
+export function listen(app: Handler, options: ListenOptions): Listening {
   const server = Bun.serve({
     hostname: options.hostname,
     port: options.port,

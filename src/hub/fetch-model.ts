@@ -48,21 +48,48 @@ export async function fetchModel(id: HubId, options: FetchOptions): Promise<stri
     options.refresh === true && !options.place.offline ? undefined : findCached(id, options.place);
   if (cached !== undefined) return cached;
   const { place } = options;
-  if (place.offline) {
-    throw new HubError(
-      `${formatRepo(id)} is not in ${place.cacheDir}, and HF_HUB_OFFLINE forbids to download it.`,
-    );
-  }
+  if (place.offline) throw notCached(id, place);
+  const { commit, files } = await fetchChosen(id, (listing) => chooseFiles(id, listing), options);
+  return snapshotPath(place.cacheDir, id.repo, commit, files[0]?.path ?? "");
+}
+
+/** Folder that holds the named files of a repository; those it has not are left out. Throws HubError. */
+export async function fetchFolder(
+  id: HubId,
+  names: readonly string[],
+  options: FetchOptions,
+): Promise<string> {
+  const { place } = options;
+  const cached = cachedCommit(place.cacheDir, id);
+  const there = cached === undefined ? [] : snapshotFiles(place.cacheDir, id.repo, cached);
+  if (cached !== undefined && names.every((name) => there.includes(name)))
+    return snapshotPath(place.cacheDir, id.repo, cached, ".");
+  if (place.offline) throw notCached(id, place);
+  const choose = ({ files }: RepoListing) => files.filter(({ path }) => names.includes(path));
+  const { commit } = await fetchChosen(id, choose, options);
+  return snapshotPath(place.cacheDir, id.repo, commit, ".");
+}
+
+/** Downloads some files of a repository into the cache. */
+async function fetchChosen(
+  id: HubId,
+  choose: (listing: RepoListing) => readonly RepoFile[],
+  options: FetchOptions,
+): Promise<RepoListing> {
+  const { cacheDir } = options.place;
   const token = options.token();
-  const listing = await listRepository(place, id, token, options.signal);
-  const files = chooseFiles(id, listing);
-  await fetchFiles(id, { ...listing, files }, token, options);
-  for (const { path, hash } of files) {
-    const link = snapshotPath(place.cacheDir, id.repo, listing.commit, path);
-    linkFile(link, blobPath(place.cacheDir, id.repo, hash));
+  const listing = await listRepository(options.place, id, token, options.signal);
+  const chosen = { ...listing, files: choose(listing) };
+  await fetchFiles(id, chosen, token, options);
+  for (const { path, hash } of chosen.files) {
+    linkFile(snapshotPath(cacheDir, id.repo, listing.commit, path), blobPath(cacheDir, id.repo, hash));
   }
-  writeRef(place.cacheDir, id, listing.commit);
-  return snapshotPath(place.cacheDir, id.repo, listing.commit, files[0]?.path ?? "");
+  writeRef(cacheDir, id, listing.commit);
+  return chosen;
+}
+
+function notCached(id: HubId, { cacheDir }: HubPlace): HubError {
+  return new HubError(`${formatRepo(id)} is not in ${cacheDir}, and HF_HUB_OFFLINE forbids to download it.`);
 }
 
 /** The model in the cache, if all of it is there. Uses no network. */

@@ -47,7 +47,7 @@ export class ResponseStore implements ResponseMemory {
       input: call.input.map((item, index) => {
         return { ...item, id: item.id ?? inputItemId(item.type, resource.id, index) };
       }),
-      messages: [...call.messages, ...answer],
+      messages: [...call.messages.map(asPast), ...answer],
       ...(sessionId === undefined ? {} : { sessionId }),
     });
   }
@@ -101,6 +101,16 @@ export class ResponseStore implements ResponseMemory {
       resource: { ...record.resource, status: "failed", error },
     });
   }
+}
+
+/** A message of a request as one of a chain: its files stand nowhere in the requests to come. */
+function asPast(message: InputMessage): InputMessage {
+  if (!message.content.some(({ type }) => type === "file")) return message;
+  const param = "previous_response_id";
+  return {
+    ...message,
+    content: message.content.map((part) => (part.type === "file" ? { ...part, param } : part)),
+  };
 }
 
 function notFound(id: string, param?: string): ServiceError {

@@ -1,5 +1,6 @@
 // Requests whose prompts are still being rendered. They leave in the order they came.
 
+import type { AdapterId } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import type { RunRequest } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
@@ -11,6 +12,7 @@ import type { Emit } from "./run-state.ts";
 export interface Arrival {
   readonly id: RunId;
   readonly request: RunRequest;
+  readonly adapter: AdapterId;
   /** Monotonic milliseconds. */
   readonly arrivedMs: number;
 }
@@ -42,13 +44,14 @@ export class Arrivals {
   }
 
   /** Begins to render a request's prompt and to compile what its answer must look like. */
-  add(id: RunId, request: RunRequest): void {
+  add(id: RunId, request: RunRequest, adapter: AdapterId): void {
     try {
       const { constraint } = request;
       const grammar = constraint === undefined ? undefined : this.constraints().compile(constraint);
       const pending = this.backend.render(request.prompt);
       const arrivedMs = this.now();
-      this.queue.push({ id, request, arrivedMs, pending, grammar, prompt: undefined, matcher: undefined });
+      const arrival = { id, request, adapter, arrivedMs };
+      this.queue.push({ ...arrival, pending, grammar, prompt: undefined, matcher: undefined });
     } catch (error) {
       this.fail(id, error);
     }

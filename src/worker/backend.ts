@@ -2,6 +2,7 @@
 
 import type { SamplingParams } from "../core/sampling.ts";
 import type { Prompt } from "../core/run.ts";
+import type { AdapterId } from "../core/adapter.ts";
 
 /** Native sequence id: a share of the KV cache that holds one sequence's cells. 0 … slots-1. */
 export type SlotId = number & { readonly __brand: "SlotId" };
@@ -107,6 +108,8 @@ export interface Backend {
   readonly vocabulary: number;
   /** Begins to render and tokenize; prompts are done one after the other. */
   render(prompt: Prompt): PendingPrompt;
+  /** Sends the rows of all later passes through an adapter. */
+  selectAdapter(adapter: AdapterId): void;
   decode(columns: BatchColumns, n: number): DecodeOutcome;
   /**
    * Draws a token for each of the first n rows; -1 where a row has no usable logits. `masks` holds the address of each

@@ -1,5 +1,6 @@
 // Embeddings, computed in a context of their own beside the running sequences: one compute batch a step, so that neither
-// holds up the other for long.
+// holds up the other for long. A batch holds inputs of all requests, one of each in turn, so that a long list of texts
+// does not make others wait for its end.
 
 import { ServiceError } from "../core/error.ts";
 import type { EmbedRequest } from "../core/run.ts";
@@ -14,32 +15,45 @@ export interface EmbedOutcome {
     | ServiceError;
 }
 
+/** A request. */
 interface Job {
   readonly id: RunId;
   readonly request: EmbedRequest;
+  /** Inputs that are being tokenized, in order. */
   readonly pending: PendingPrompt[];
+  /** Those that have been. */
   readonly inputs: Int32Array[];
-  readonly vectors: Float32Array[];
-  promptTokens: number;
+  /** Inputs laid out in a batch so far, and those done with. */
+  begun: number;
+  finished: number;
+  readonly vectors: Float32Array[]; // [inputs]
 }
 
-/** Part of an input in one batch. */
-interface Piece {
+/** An input on its way through one batch or several. */
+interface Input {
+  readonly job: Job;
+  readonly index: number;
+  readonly tokens: Int32Array;
   readonly slot: SlotId;
-  readonly rowStart: number;
-  /** Tokens of the input before this piece. */
-  readonly from: number;
+  /** Tokens computed, and what they add up to. */
+  computed: number;
+  readonly sum: Float32Array; // [dimensions]
+}
+
+/** The part of an input that is in the present batch. */
+interface Piece {
+  readonly input: Input;
+  readonly row: number;
   readonly count: number;
-  readonly isLast: boolean;
 }
 
 export class Embedder {
   private readonly backend: () => EmbedBackend;
   private readonly done: (outcome: EmbedOutcome) => void;
   private columns: BatchColumns | undefined;
-  private jobs: Job[] = [];
-  private computed = 0; // tokens of the first job's first unfinished input
-  private sum = new Float32Array(); // [dimensions] what they add up to so far
+  private arriving: Job[] = []; // first come first
+  private ready: Job[] = []; // whose turn is next first
+  private cut: Input | undefined; // the last batch ended within it
 
   /** `backend` is called at the first request: an embedding context takes memory. */
   constructor(backend: () => EmbedBackend, done: (outcome: EmbedOutcome) => void) {
@@ -48,40 +62,54 @@ export class Embedder {
   }
 
   add(id: RunId, request: EmbedRequest): void {
+    const job: Job = { id, request, pending: [], inputs: [], begun: 0, finished: 0, vectors: [] };
     try {
       const backend = this.backend();
-      const pending = request.inputs.map((input) => backend.tokenize(input));
-      this.jobs.push({ id, request, pending, inputs: [], vectors: [], promptTokens: 0 });
+      for (const input of request.inputs) job.pending.push(backend.tokenize(input));
+      this.arriving.push(job);
     } catch (error) {
-      this.done({ id, result: toServiceError(error) });
+      this.fail(job, error);
     }
   }
 
   /** Drops a request; unknown ids are ignored. */
   abort(id: RunId): void {
-    const job = this.jobs.find((entry) => entry.id === id);
+    const job = [...this.arriving, ...this.ready].find((entry) => entry.id === id);
     if (job !== undefined) this.drop(job);
   }
 
-  /** Does one batch. False when there is nothing to do. */
+  /**
+   * Does one batch. `waitMs` is how long it may wait for texts to be tokenized when there is nothing to compute. False
+   * when there is nothing to do at all.
+   */
   step(waitMs: number): boolean {
-    const [job] = this.jobs;
-    if (job === undefined) return false;
-    try {
-      if (this.collect(job, waitMs)) this.compute(job);
-    } catch (error) {
-      this.drop(job);
-      this.done({ id: job.id, result: toServiceError(error) });
-    }
+    if (this.arriving.length === 0 && this.ready.length === 0) return false;
+    this.takeArrivals(this.ready.length === 0 ? waitMs : 0);
+    if (this.ready.length > 0) this.compute(this.backend());
     return true;
+  }
+
+  /** Takes over requests whose inputs have all been tokenized. */
+  private takeArrivals(waitMs: number): void {
+    for (let job = this.arriving[0]; job !== undefined; job = this.arriving[0]) {
+      try {
+        if (!this.collect(job, waitMs)) return;
+        this.arriving.shift();
+        this.ready.push(job);
+      } catch (error) {
+        this.fail(job, error);
+      }
+    }
   }
 
   /** Takes tokenized inputs over; true when all are there. */
   private collect(job: Job, waitMs: number): boolean {
-    for (let next = job.pending[0]; next !== undefined; next = job.pending[0]) {
-      const prompt = next.take(waitMs);
-      if (prompt === undefined) return false;
-      job.pending.shift();
+    for (let next = job.pending.shift(); next !== undefined; next = job.pending.shift()) {
+      const prompt = next.take(waitMs); // if it throws, nothing of it is left to free
+      if (prompt === undefined) {
+        job.pending.unshift(next);
+        return false;
+      }
       prompt.free();
       job.inputs.push(this.fit(prompt.tokens, job));
     }
@@ -102,73 +130,86 @@ export class Embedder {
     );
   }
 
-  private compute(job: Job): void {
-    const backend = this.backend();
-    const { columns, pieces, rows } = this.fill(job, backend);
-    if (!backend.decode(columns, rows)) {
-      throw new ServiceError("engine_failed", "The model's engine could not compute this input.");
-    }
-    for (const piece of pieces) this.pool(job, piece, backend);
-    if (job.vectors.length < job.inputs.length) return;
-    this.jobs.shift();
-    this.done({ id: job.id, result: { vectors: job.vectors, promptTokens: job.promptTokens } });
-  }
-
-  /** Lays out as much of the job's unfinished inputs as a batch holds, each in a slot of its own. */
-  private fill(job: Job, backend: EmbedBackend): { columns: BatchColumns; pieces: Piece[]; rows: number } {
+  private compute(backend: EmbedBackend): void {
     const columns = (this.columns ??= newColumns(backend.batch));
-    const pieces: Piece[] = [];
-    let at = 0;
-    for (
-      let input = job.vectors.length;
-      input < job.inputs.length && pieces.length < backend.slots;
-      input++
-    ) {
-      const tokens = job.inputs[input] ?? new Int32Array();
-      const from = pieces.length === 0 ? this.computed : 0;
-      const left = tokens.length - from;
-      const room = backend.batch - at;
-      if (room === 0 || (!backend.causal && left > room)) break;
-      const count = Math.min(left, room);
-      const slot = (input % backend.slots) as SlotId;
-      for (let i = 0; i < count; i++) columns.position[at + i] = from + i;
-      columns.token.set(tokens.subarray(from, from + count), at);
-      columns.slot.fill(slot, at, at + count);
-      columns.output.fill(1, at, at + count);
-      pieces.push({ slot, rowStart: at, from, count, isLast: count === left });
-      at += count;
+    const { pieces, rows } = this.fill(backend, columns);
+    try {
+      if (!backend.decode(columns, rows)) {
+        throw new ServiceError("engine_failed", "The model's engine could not compute this input.");
+      }
+      for (const piece of pieces) pool(piece, backend);
+    } catch (error) {
+      this.cut = undefined;
+      for (const { input } of pieces) backend.clearSlot(input.slot);
+      for (const job of new Set(pieces.map(({ input }) => input.job))) this.fail(job, error);
+      return;
     }
-    return { columns, pieces, rows: at };
+    const last = pieces.at(-1)?.input;
+    this.cut = last !== undefined && last.computed < last.tokens.length ? last : undefined;
+    for (const { input } of pieces) if (input !== this.cut) this.finish(input, backend);
   }
 
-  private pool(job: Job, { slot, rowStart, from, count, isLast }: Piece, backend: EmbedBackend): void {
-    if (from === 0) this.sum = new Float32Array(backend.dimensions);
-    if (backend.pooling === "mean") {
-      backend.addRows(
-        Int32Array.from({ length: count }, (_, i) => rowStart + i),
-        this.sum,
-      );
-    } else if (backend.pooling === "cls" && from === 0) {
-      backend.addRows(Int32Array.of(rowStart), this.sum);
-    } else if (backend.pooling === "last" && isLast) {
-      backend.addRows(Int32Array.of(rowStart + count - 1), this.sum);
+  /** Lays out as much as a batch holds, each input in a slot of its own; the one that was cut goes on first. */
+  private fill(
+    backend: EmbedBackend,
+    columns: BatchColumns,
+  ): { readonly pieces: readonly Piece[]; readonly rows: number } {
+    const pieces: Piece[] = [];
+    const firstSlot = this.cut?.slot ?? 0;
+    let row = 0;
+    let input = this.cut;
+    while (row < backend.batch && pieces.length < backend.slots) {
+      const slot = ((firstSlot + pieces.length) % backend.slots) as SlotId;
+      input ??= this.begin(slot, backend, backend.batch - row);
+      if (input === undefined) break;
+      const { tokens, computed } = input;
+      const count = Math.min(tokens.length - computed, backend.batch - row);
+      for (let i = 0; i < count; i++) columns.position[row + i] = computed + i;
+      columns.token.set(tokens.subarray(computed, computed + count), row);
+      columns.slot.fill(slot, row, row + count);
+      columns.output.fill(1, row, row + count);
+      pieces.push({ input, row, count });
+      row += count;
+      input = undefined;
     }
-    job.promptTokens += count;
-    this.computed = isLast ? 0 : from + count;
-    if (!isLast) return;
-    normalize(this.sum);
-    job.vectors.push(this.sum);
+    return { pieces, rows: row };
+  }
+
+  /** The next input of the request whose turn it is; undefined if there is none, or if it needs more than the room. */
+  private begin(slot: SlotId, backend: EmbedBackend, room: number): Input | undefined {
+    const job = this.ready.find(({ begun, inputs }) => begun < inputs.length);
+    const tokens = job?.inputs[job.begun];
+    if (job === undefined || tokens === undefined) return undefined;
+    if (!backend.causal && tokens.length > room) return undefined;
+    this.ready = [...this.ready.filter((other) => other !== job), job];
+    const sum = new Float32Array(backend.dimensions);
+    return { job, index: job.begun++, tokens, slot, computed: 0, sum };
+  }
+
+  private finish({ job, index, slot, sum }: Input, backend: EmbedBackend): void {
     backend.clearSlot(slot);
+    normalize(sum);
+    job.vectors[index] = sum;
+    job.finished++;
+    if (job.finished < job.inputs.length) return;
+    this.ready = this.ready.filter((other) => other !== job);
+    const promptTokens = job.inputs.reduce((total, { length }) => total + length, 0);
+    this.done({ id: job.id, result: { vectors: job.vectors, promptTokens } });
+  }
+
+  private fail(job: Job, error: unknown): void {
+    this.drop(job);
+    this.done({ id: job.id, result: toServiceError(error) });
   }
 
   private drop(job: Job): void {
     for (const pending of job.pending) pending.free();
-    if (this.jobs[0] === job) {
-      this.computed = 0;
-      const backend = this.backend();
-      for (let slot = 0; slot < backend.slots; slot++) backend.clearSlot(slot as SlotId);
+    if (this.cut?.job === job) {
+      this.backend().clearSlot(this.cut.slot);
+      this.cut = undefined;
     }
-    this.jobs = this.jobs.filter((other) => other !== job);
+    this.arriving = this.arriving.filter((other) => other !== job);
+    this.ready = this.ready.filter((other) => other !== job);
   }
 }
 
@@ -179,6 +220,23 @@ function newColumns(rows: number): BatchColumns {
     slot: new Int32Array(rows),
     output: new Int8Array(rows),
   };
+}
+
+/** Adds those tokens of a piece that count to the sum of its input. */
+function pool({ input, row, count }: Piece, backend: EmbedBackend): void {
+  const isFirst = input.computed === 0;
+  input.computed += count;
+  const isLast = input.computed === input.tokens.length;
+  if (backend.pooling === "mean") {
+    backend.addRows(
+      Int32Array.from({ length: count }, (_, i) => row + i),
+      input.sum,
+    );
+  } else if (backend.pooling === "cls" && isFirst) {
+    backend.addRows(Int32Array.of(row), input.sum);
+  } else if (backend.pooling === "last" && isLast) {
+    backend.addRows(Int32Array.of(row + count - 1), input.sum);
+  }
 }
 
 /** To unit length; a vector of zeros stays one. The mean's divisor cancels out here. */

@@ -1,6 +1,7 @@
 // The engine: drain → plan → decode → sample → update → flush, over and over. Single owner of the backend. Nothing in a
 // step awaits, so between two steps every invariant holds.
 
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { assert } from "../core/assert.ts";
 import type { ErrorData } from "../core/error.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
@@ -25,6 +26,7 @@ import {
   type StepCost,
 } from "./scheduler.ts";
 import { Sequence } from "./sequence.ts";
+import { Turns } from "./turns.ts";
 
 /** What a sequence of the engine belongs to. */
 interface Choice {
@@ -83,6 +85,9 @@ export class Engine {
   private running: EngineSequence[] = []; // in order of admission
   /** Tokens of a step: one compute batch, so that newcomers and aborts never wait for more; but every row has its turn. */
   private readonly budget: number;
+  private readonly turns = new Turns();
+  /** The adapter that passes go through now. */
+  private selected: AdapterId = BASE_MODEL;
   private cost: StepCost = { decodeMs: 0, prefillTokenMs: 0 };
 
   constructor({ backend, constraints, prefixesMax, emit, now, newSeed }: EngineDeps) {
@@ -96,11 +101,19 @@ export class Engine {
     this.kv = new KvCache(backend, prefixesMax);
     this.arrivals = new Arrivals(backend, constraints, emit, now);
     this.logprobs = new Logprobs(backend, this.texts);
+    backend.selectAdapter(this.selected);
   }
 
-  /** Takes a run. Its events follow from the next steps on. */
-  add(id: RunId, request: RunRequest): void {
-    this.arrivals.add(id, request);
+  /** Takes a run. Its events follow from the next steps on. The adapter must stay until the run has ended. */
+  add(id: RunId, request: RunRequest, adapter: AdapterId = BASE_MODEL): void {
+    this.arrivals.add(id, request, adapter);
+  }
+
+  /** Forgets what an adapter has left behind; no run may use it any more. */
+  forgetAdapter(adapter: AdapterId): void {
+    this.kv.dropAdapter(adapter);
+    this.turns.forget(adapter);
+    if (this.selected === adapter) this.select(BASE_MODEL);
   }
 
   /** Ends a run without further events. Unknown ids are ignored: the run may just have ended. */
@@ -189,7 +202,10 @@ export class Engine {
     const { toolGrammar, callMarker } = prompt.format;
     if (toolGrammar === "start") this.backend.constrainTools(sampler, prompt, new Int32Array());
     const owner = { run, output, guard, marker: callMarker, tools: toolGrammar === "marker" };
-    const sequence = new Sequence<Choice>(owner, tokens, sampler, scores);
+    const sequence = new Sequence<Choice>(owner, tokens, sampler, {
+      adapter: run.adapter,
+      scoresPrompt: scores,
+    });
     if (tokenCap > 0 && !mayReason(prompt, request)) this.beginCall(sequence);
     // An echo needs no computing; a prompt that nothing is to follow is there to be computed.
     const echoed = tokenCap === 0 && request.echo === true && !scores;
@@ -219,13 +235,43 @@ export class Engine {
     return text.join("") + decoder.decode();
   }
 
-  /** Plans the step and moves sequences in and out of their slots as it says. */
+  /** The rows of the next step: those of the first adapter in turn that can compute anything. */
   private schedule(): readonly PlannedRows<EngineSequence>[] {
-    const candidates = this.candidates();
-    const decoding = this.running.filter(({ gap }) => gap === 1).length;
-    const prefilling = this.running.length - decoding + candidates.length;
+    const nowMs = this.now();
+    for (const adapter of this.turns.order(this.wanting(), nowMs)) {
+      const rows = this.scheduleFor(adapter);
+      if (rows.length === 0) continue;
+      this.turns.take(adapter, nowMs);
+      this.select(adapter);
+      return rows;
+    }
+    return [];
+  }
+
+  /** The adapters of all sequences, each once. */
+  private wanting(): readonly AdapterId[] {
+    const found: AdapterId[] = [];
+    for (const { adapter } of this.running) if (!found.includes(adapter)) found.push(adapter);
+    for (const { adapter } of this.waiting) if (!found.includes(adapter)) found.push(adapter);
+    return found;
+  }
+
+  private select(adapter: AdapterId): void {
+    if (adapter === this.selected) return;
+    this.backend.selectAdapter(adapter);
+    this.selected = adapter;
+  }
+
+  /** Plans a step of one adapter's sequences and moves sequences in and out of their slots as it says. */
+  private scheduleFor(adapter: AdapterId): readonly PlannedRows<EngineSequence>[] {
+    const inTurn = (sequence: EngineSequence): boolean => sequence.adapter === adapter;
+    const candidates = this.candidates(adapter);
+    const served = this.running.filter(inTurn);
+    const decoding = served.filter(({ gap }) => gap === 1).length;
+    const prefilling = served.length - decoding + candidates.length;
     const { rows, admitted, preempted } = plan<EngineSequence>({
       running: this.running,
+      inTurn,
       candidates,
       freeSlots: this.freeRuns(),
       freeCells: this.kv.availableCells,
@@ -251,14 +297,17 @@ export class Engine {
     return Math.min(this.backend.maxSeqs - this.running.length, this.kv.availableSlots);
   }
 
-  /** The first waiting sequences with what each finds in the cache, less those that had better wait for a prefix. */
-  private candidates(): readonly Candidate<EngineSequence>[] {
+  /**
+   * The first waiting sequences with what each finds in the cache, less those that had better wait for a prefix. Nobody
+   * overtakes a sequence of another adapter: its turn comes soon, and it must find room then.
+   */
+  private candidates(adapter: AdapterId): readonly Candidate<EngineSequence>[] {
     if (this.waiting.length === 0) return [];
     const candidates: Candidate<EngineSequence>[] = [];
     const ahead: EngineSequence[] = [];
     const most = Math.min(CANDIDATES_MAX, this.freeRuns());
     for (const sequence of this.waiting) {
-      if (candidates.length >= most) break;
+      if (candidates.length >= most || sequence.adapter !== adapter) break;
       const { shared, sharedPinned, wait } = this.kv.match(sequence, this.running, ahead);
       if (wait) continue;
       candidates.push({ sequence, shared, sharedPinned });

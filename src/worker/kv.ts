@@ -4,6 +4,7 @@
 // Prefixes are found by comparing tokens slot by slot. There are at most a few dozen slots and a comparison ends at the
 // first difference, so that a search costs microseconds and needs no index to keep true (docs/decisions/013).
 
+import type { AdapterId } from "../core/adapter.ts";
 import { assert } from "../core/assert.ts";
 import type { Backend, SlotId } from "./backend.ts";
 import { CellBook } from "./cells.ts";
@@ -33,6 +34,7 @@ export interface Match {
 /** A finished sequence's tokens, kept in their slot. */
 interface Kept {
   readonly slot: SlotId;
+  readonly adapter: AdapterId;
   readonly tokens: Int32Array;
 }
 
@@ -92,13 +94,15 @@ export class KvCache {
         best = { source, shared: length, sharedPinned: this.book.pinnedWithin(source, length), wait: false };
       }
     };
-    for (const { slot, tokens } of this.kept) {
+    for (const { slot, tokens, adapter } of this.kept) {
+      if (adapter !== sequence.adapter) continue;
       const common = Math.min(most, sequence.commonPrefix(tokens));
       if (this.backend.reuse !== "whole" || common === tokens.length) consider(slot, common);
     }
     if (this.backend.reuse !== "prefix") return best;
     let promised = 0;
     for (const other of [...running, ...ahead]) {
+      if (other.adapter !== sequence.adapter) continue;
       const common = Math.min(most, sequence.commonPrefix(other.firstTokens(other.known)));
       if (other.slot !== undefined) consider(other.slot, Math.min(common, other.computed));
       promised = Math.max(promised, common);
@@ -133,20 +137,25 @@ export class KvCache {
 
   /** Takes a sequence's slot away. `keep`: what it computed may be of use to a later one. */
   release(sequence: Sequence, keep: boolean): void {
-    const { slot } = sequence;
+    const { slot, adapter } = sequence;
     if (slot === undefined) return;
     const tokens = sequence.firstTokens(sequence.computed);
     sequence.slot = undefined;
     sequence.computed = 0;
     this.book.setPinned(slot, false);
-    if (keep && this.keptMax > 0 && tokens.length >= PREFIX_TOKENS_MIN && !this.covers(tokens)) {
-      this.dropCoveredBy(tokens);
-      this.kept.push({ slot, tokens: tokens.slice() });
+    if (keep && this.keptMax > 0 && tokens.length >= PREFIX_TOKENS_MIN && !this.covers(tokens, adapter)) {
+      this.dropCoveredBy(tokens, adapter);
+      this.kept.push({ slot, adapter, tokens: tokens.slice() });
       if (this.kept.length > this.keptMax) this.dropOldest();
       this.dropShort();
     } else {
       this.clear(slot);
     }
+  }
+
+  /** Forgets the kept prefixes of an adapter that is going away. */
+  dropAdapter(adapter: AdapterId): void {
+    for (const kept of this.kept.filter((one) => one.adapter === adapter)) this.drop(kept);
   }
 
   /** Forgets all kept prefixes. */
@@ -183,12 +192,13 @@ export class KvCache {
     return slot;
   }
 
-  private covers(tokens: Int32Array): boolean {
-    return this.kept.some((kept) => startsWith(kept.tokens, tokens));
+  private covers(tokens: Int32Array, adapter: AdapterId): boolean {
+    return this.kept.some((kept) => kept.adapter === adapter && startsWith(kept.tokens, tokens));
   }
 
-  private dropCoveredBy(tokens: Int32Array): void {
-    for (const kept of this.kept.filter((other) => startsWith(tokens, other.tokens))) this.drop(kept);
+  private dropCoveredBy(tokens: Int32Array, adapter: AdapterId): void {
+    const covered = this.kept.filter((one) => one.adapter === adapter && startsWith(tokens, one.tokens));
+    for (const kept of covered) this.drop(kept);
   }
 
   private dropShort(): void {

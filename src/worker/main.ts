@@ -7,11 +7,13 @@ import { describeHost } from "../../ffi/host.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
 import { openGrammar, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { unreachable } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import type { RunEvent } from "../core/run.ts";
 import type { EngineHost } from "../core/system.ts";
-import type { EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
+import type { CalibrationCommand, EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
+import { toErrorData } from "./arrivals.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
 import { Engine } from "./engine.ts";
@@ -63,9 +65,9 @@ function sendEmbedding({ id, result }: EmbedOutcome): void {
 
 /** Serves runs until told to stop or the parent is gone. Returns the exit code. */
 class EngineProcess {
-  private backend: LlamaBackend | undefined;
   private engine: Engine | undefined;
   private embedder: Embedder | undefined;
+  private backend: LlamaBackend | undefined;
   private stopping = false;
   private wake: (() => void) | undefined;
   private runs: RunId[] = [];
@@ -96,7 +98,17 @@ class EngineProcess {
         void this.start(message.options);
         break;
       case "run":
-        this.engine?.add(message.id, message.request);
+        this.add(message);
+        break;
+      case "calibrate":
+        this.calibrate(message.id, message.command);
+        break;
+      case "load_adapter":
+        this.loadAdapter(message.adapter, message.file);
+        break;
+      case "free_adapter":
+        this.engine?.forgetAdapter(message.adapter);
+        this.backend?.freeAdapter(message.adapter);
         break;
       case "embed":
         this.embedder?.add(message.id, message.request);
@@ -120,11 +132,11 @@ class EngineProcess {
   private async start(options: EngineOptions): Promise<void> {
     try {
       const { backend, constraints, host } = await load(options);
+      this.backend = backend;
       const emit = (run: RunId, event: RunEvent): void => {
         this.runs.push(run);
         this.events.push(event);
       };
-      this.backend = backend;
       const { prefixesMax } = options;
       this.engine = new Engine({
         backend,
@@ -148,6 +160,40 @@ class EngineProcess {
       const data =
         error instanceof ServiceError ? error.toData() : ({ code: "model_unavailable", message } as const);
       send({ type: "failed", error: data });
+    }
+  }
+
+  private add({ id, request, adapter = BASE_MODEL }: Extract<ToEngine, { type: "run" }>): void {
+    if (this.backend?.hasAdapter(adapter) === true) return this.engine?.add(id, request, adapter);
+    const message = "The adapter could not be loaded into this engine; load it again.";
+    send({
+      type: "events",
+      runs: [id],
+      events: [{ type: "error", error: { code: "model_unavailable", message } }],
+    });
+  }
+
+  private calibrate(id: RunId, command: CalibrationCommand): void {
+    const { backend } = this;
+    if (backend === undefined) return;
+    try {
+      if (command.type === "start") backend.startCalibration(command.rowsMax);
+      if (command.type === "save") {
+        backend.stopCalibration();
+        backend.saveCalibration(command.file);
+      }
+      send({ type: "calibration", id, counts: backend.calibration() });
+    } catch (error) {
+      send({ type: "calibration_failed", id, error: toErrorData(error) });
+    }
+  }
+
+  private loadAdapter(adapter: AdapterId, file: string): void {
+    try {
+      this.backend?.loadAdapter(adapter, file);
+      send({ type: "adapter_loaded", adapter });
+    } catch (error) {
+      send({ type: "adapter_failed", adapter, error: toErrorData(error) });
     }
   }
 

@@ -4,10 +4,12 @@ import { type ErrorData, ServiceError } from "../core/error.ts";
 import { newId } from "../core/id.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
+import type { Arrival } from "./arrivals.ts";
 import type { RenderedPrompt } from "./backend.ts";
 import { Detokenizer, type TokenTexts } from "./detokenize.ts";
 import { HoldBack } from "./hold-back.ts";
 import { OutputParser } from "./output-parser.ts";
+import type { AdapterId } from "../core/adapter.ts";
 
 /** Passes on an event of a run; the order of calls is the order of events. */
 export type Emit = (run: RunId, event: RunEvent) => void;
@@ -114,6 +116,7 @@ export class RunState {
   readonly id: RunId;
   readonly request: RunRequest;
   readonly prompt: RenderedPrompt;
+  readonly adapter: AdapterId;
   /** Tokens each choice may generate. */
   readonly tokenCap: number;
   /** Prompt tokens of the first choice that were not computed but found in the cache. */
@@ -128,7 +131,7 @@ export class RunState {
   private closed = false;
 
   constructor(
-    { id, request, arrivedMs }: Pick<RunState, "id" | "request" | "arrivedMs">,
+    { id, request, adapter, arrivedMs }: Arrival,
     prompt: RenderedPrompt,
     tokenCap: number,
     emit: Emit,
@@ -136,6 +139,7 @@ export class RunState {
     this.id = id;
     this.request = request;
     this.prompt = prompt;
+    this.adapter = adapter;
     this.tokenCap = tokenCap;
     this.arrivedMs = arrivedMs;
     this.openChoices = request.choices;
@@ -258,7 +262,7 @@ function tooLong(tokens: number, contextTokens: number, param: string): ServiceE
   return new ServiceError(
     "context_length_exceeded",
     `The prompt has ${tokens} tokens, but the model's context holds ${contextTokens} including the answer. ` +
-      "Shorten it, or set truncate_sequence to true to drop its beginning.",
+      'Shorten it, or let its beginning be dropped: truncate_sequence true, in Responses truncation "auto".',
     { param },
   );
 }

@@ -26,7 +26,9 @@ export interface Candidate<S> {
 export interface PlanInput<S extends Schedulable> {
   /** Sequences with a slot, in order of admission. */
   readonly running: readonly S[];
-  /** Sequences that may get one, first come first. */
+  /** Whether a running sequence may have rows in this step: only those that share an adapter go together. */
+  readonly inTurn: (sequence: S) => boolean;
+  /** Sequences that may get a slot, first come first; all in turn. */
   readonly candidates: readonly Candidate<S>[];
   readonly freeSlots: number;
   /** Cells that no running sequence holds. */
@@ -58,14 +60,16 @@ const HEADROOM_CELLS = 16;
 
 /**
  * Plans one step. Holds always: rows ≤ budget; rows and newly held shared cells ≤ free cells after preemption; the oldest
- * running sequence is never preempted; if anything is running, or is a candidate that fits, there is at least one row.
+ * running sequence is never preempted; if any sequence that is not preempted is in turn, or a candidate fits, there is at
+ * least one row.
  */
 export function plan<S extends Schedulable>(input: PlanInput<S>): Plan<S> {
   const { kept, preempted, freeCells } = preempt(input);
   const step = new Step<S>(input.budget, freeCells);
-  for (const sequence of kept) if (sequence.known - sequence.computed === 1) step.take(sequence, 1, 1);
+  const served = kept.filter(input.inTurn);
+  for (const sequence of served) if (sequence.known - sequence.computed === 1) step.take(sequence, 1, 1);
   let chunk = step.rows.length > 0 ? input.chunk : input.budget;
-  for (const sequence of kept) {
+  for (const sequence of served) {
     const gap = sequence.known - sequence.computed;
     if (gap > 1) chunk -= step.take(sequence, gap, Math.min(chunk, sequence.rowsMax));
   }

@@ -1,11 +1,17 @@
 // One continuation being generated: known tokens, how many of them are computed, and what became of it.
 
+import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import type { SamplerHandle, SlotId } from "./backend.ts";
 
 /** Room that a token buffer grows by at least. */
 const GROWTH = 256;
 /** Rows of a step whose logits are all kept. */
 const SCORED_ROWS_MAX = 32;
+
+export interface SequenceOptions {
+  readonly adapter?: AdapterId;
+  readonly scoresPrompt?: boolean;
+}
 
 /**
  * A sequence's tokens and progress. "Known" tokens are the prompt and everything drawn so far; "computed" ones are in the
@@ -14,6 +20,8 @@ const SCORED_ROWS_MAX = 32;
 export class Sequence<Owner = unknown> {
   readonly owner: Owner;
   readonly sampler: SamplerHandle;
+  /** What its rows go through. Cells computed through different adapters have nothing in common. */
+  readonly adapter: AdapterId;
   readonly promptTokens: number;
   /** Logits are wanted at every prompt token, so none may come from the cache. */
   readonly scoresPrompt: boolean;
@@ -23,10 +31,16 @@ export class Sequence<Owner = unknown> {
   private buffer: Int32Array; // [≥ known]
   private count: number;
 
-  constructor(owner: Owner, prompt: Int32Array, sampler: SamplerHandle, scoresPrompt = false) {
+  constructor(
+    owner: Owner,
+    prompt: Int32Array,
+    sampler: SamplerHandle,
+    { adapter = BASE_MODEL, scoresPrompt = false }: SequenceOptions = {},
+  ) {
     this.owner = owner;
     this.scoresPrompt = scoresPrompt;
     this.sampler = sampler;
+    this.adapter = adapter;
     this.promptTokens = prompt.length;
     this.buffer = new Int32Array(prompt.length + GROWTH);
     this.buffer.set(prompt);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { LoadResult } from "../../bench/load.ts";
-import { remarks, table, type Measurement, type Row } from "../../bench/report.ts";
+import { costTable, type Measurement, plainRows, remarks, type Row, table } from "../../bench/report.ts";
 
 const LOAD: LoadResult = {
   seconds: 1,
@@ -15,7 +15,7 @@ const LOAD: LoadResult = {
   ttftP95Ms: 20,
   itlP50Ms: 5,
   itlP95Ms: 6,
-  itlEndP50Ms: 5,
+  itlEndMs: 5,
   clientCpuSeconds: 0.1,
 };
 
@@ -56,4 +56,27 @@ test("failed requests, retries and answers of unequal length are remarked", () =
 test("a measurement that other processes disturbed is remarked", () => {
   const disturbed = { ...measured({}), strangersShare: 0.4 };
   expect(remarks([row([disturbed], [measured({})])], "a", "b").join()).toContain("up to 40 % of the machine");
+});
+
+test("a cost is what is measured with a feature over what is measured without, on each side", () => {
+  const pair = (dear: number, plain: number) =>
+    [measured({ itlEndMs: dear }), measured({ itlEndMs: plain, tokens: 64 })] as const;
+  const costs = [
+    {
+      model: "nano",
+      scenario: "long-answer",
+      streams: 1,
+      figure: "itlEndMs" as const,
+      left: [pair(2, 2), pair(3, 2), pair(2.2, 2)],
+      right: [pair(8, 2), pair(8, 2), pair(8, 2)],
+    },
+  ];
+  const lines = costTable(costs, "svc", "llama-server").split("\n");
+  expect(lines[0]).toContain("| svc with / without |");
+  expect(lines[2]).toContain("| 2.20 / 2.00 | **1.10** (1.00..1.50) | 8.00 / 2.00 | **4.00** (4.00..4.00) |");
+  expect(new Set(lines.map((line) => line.split("|").length)).size).toBe(1);
+  const [dear, plain] = plainRows(costs);
+  expect(dear?.left.map(({ load }) => load.itlEndMs)).toEqual([2, 3, 2.2]);
+  expect(plain).toMatchObject({ scenario: "long-answer without", right: [{}, {}, {}] });
+  expect(remarks(plainRows(costs), "a", "b")).toEqual([]);
 });

@@ -1,7 +1,8 @@
 // Command lines to invocations, help and usage errors.
 
 import { describe, expect, test } from "bun:test";
-import { parseArgs, type Invocation } from "../../src/cli/args.ts";
+import { parseArgs } from "../../src/cli/args.ts";
+import type { Invocation } from "../../src/cli/invocation.ts";
 import { ROWS } from "../../src/config/table.ts";
 
 function parse(line: string): Invocation {

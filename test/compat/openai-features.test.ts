@@ -1,16 +1,18 @@
-// What the official client can ask for: tools, schemas, log probabilities, completions, embeddings.
+// What the official client can ask for besides what all clients can (clients.test.ts): its own helpers, log
+// probabilities, several prompts, both forms of vectors.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import OpenAI from "openai";
+import type OpenAI from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import { z } from "zod";
 import { STRUCTURED, TOOL_ARGS } from "../helpers/fake-model.ts";
 import { fakeServer } from "../helpers/listening.ts";
+import { openAi } from "../helpers/official/openai.ts";
 
 const server = fakeServer();
 let client: OpenAI;
 beforeAll(() => {
-  client = new OpenAI({ apiKey: "any", baseURL: server.baseUrl(), maxRetries: 0 });
+  client = openAi(server.baseUrl());
 });
 
 const messages = [{ role: "user" as const, content: "the weather?" }];
@@ -22,24 +24,6 @@ const tools: OpenAI.ChatCompletionTool[] = [
 const CALL = { type: "function", function: { name: "weather", arguments: JSON.stringify(TOOL_ARGS) } };
 
 describe("tools", () => {
-  test("are called and answered", async () => {
-    const first = await client.chat.completions.create({ model: "tiny", messages, tools });
-    const [choice] = first.choices;
-    expect(choice).toMatchObject({
-      finish_reason: "tool_calls",
-      message: { content: null, tool_calls: [CALL] },
-    });
-    const call = choice?.message.tool_calls?.[0];
-    if (choice === undefined || call === undefined) throw new Error("no call");
-    const history = [
-      ...messages,
-      choice.message,
-      { role: "tool" as const, tool_call_id: call.id, content: "sunny" },
-    ];
-    const second = await client.chat.completions.create({ model: "tiny", messages: history, tools });
-    expect(second.choices[0]?.message.content).toBe("The tool says sunny");
-  });
-
   test("stream their arguments to the client's own accumulator", async () => {
     const stream = client.chat.completions.stream({ model: "tiny", messages, tools });
     const deltas: string[] = [];

@@ -80,6 +80,11 @@ describe("state", () => {
     expect(stateOf("", { flags: { "server.state": "sqlite:/var/s.db" } })).toBe("sqlite:/var/s.db");
   });
 
+  test.each(["ftp://host/x", "host:7000", "http://"])("%s is no dispatch URL", (url) => {
+    const [problem] = problemsOf(load("", { flags: { "server.tool_dispatch_url": url } }));
+    expect(problem).toContain("is not an http or https URL");
+  });
+
   test.each(["redis:x", "sqlite:", "state.db"])("%s is refused with the forms there are", (state) => {
     const [problem] = problemsOf(load("", { flags: { "server.state": state } }));
     expect(problem).toContain("is not `memory` or `sqlite:FILE`");
@@ -285,7 +290,9 @@ describe("problems", () => {
     ["[runtime]\nmax_seqs = 257", "257 is not an integer from 1 to 256"],
     ["[paged_attn]\nmemory_fraction = 1.5", "1.5 is not a number above 0 and up to 1"],
     ['[paged_attn]\ncache_type = "q8"', 'Did you mean "q8_0"?'],
-    ['[sandbox]\nmode = "on"', "not available in this version"],
+    ['[sandbox]\nmode = "always"', "is not one of auto, on, off"],
+    ["[sandbox]\nmax_memory_mb = 1", "is not an integer from 64"],
+    ['[runtime]\nshell_workdir = "x"', "needs runtime.enable_shell = true"],
     ['[[models]]\nmodel_id = "svc-tiny"\nkind = "diffusion"', '"image" is not available in this version'],
     ['[[models]]\nmodel_id = "svc-tiny"\nadapter.xlora = "x"', "X-LoRA is not something llama.cpp can do"],
     ["[runtime]\ncode_exec_timeout = 60", "needs runtime.enable_code_execution = true"],

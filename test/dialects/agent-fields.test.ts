@@ -19,6 +19,12 @@ describe("what a body lets the server do", () => {
     expect(agent({}).python).toBe(false);
   });
 
+  test("enable_shell asks for the shell", () => {
+    expect(agent({ enable_shell: true }).shell).toEqual({ skills: [] });
+    for (const off of [false, null]) expect(agent({ enable_shell: off }).shell).toBeUndefined();
+    expect(call({ enable_shell: true, tool_choice: "required" }).run.prompt.toolChoice.type).toBe("required");
+  });
+
   test("hosted tools stand beside functions and count for tool_choice required", () => {
     const named = { type: "function", function: { name: "find" } };
     const { run } = call({ tools: [{ type: "code_interpreter" }, named] });

@@ -22,7 +22,7 @@ describe("what a body means", () => {
           type: "chat",
           messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
           tools: [],
-          toolChoice: { type: "none" },
+          toolChoice: { type: "auto" },
           thinking: { enabled: true },
         },
         sampling: DEFAULT_SAMPLING,

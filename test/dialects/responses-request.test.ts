@@ -22,7 +22,7 @@ describe("a body becomes a run", () => {
           type: "chat",
           messages: [{ role: "user", content: said("Hello") }],
           tools: [],
-          toolChoice: { type: "none" },
+          toolChoice: { type: "auto" },
           thinking: { enabled: true },
         },
         sampling: DEFAULT_SAMPLING,
@@ -297,6 +297,13 @@ describe("tools", () => {
     });
   });
 
+  test("somebody reads along with a stream, and not with a background response", () => {
+    expect(call({ stream: true }).agent.interactive).toBe(true);
+    for (const extra of [{}, { background: true }, { background: true, stream: true }]) {
+      expect(call(extra).agent.interactive).toBe(false);
+    }
+  });
+
   test("the search preview ignores external_web_access", () => {
     const { agent } = call({ tools: [{ type: "web_search_preview", external_web_access: false }] });
     expect(agent.webSearch).toMatchObject({ contextSize: "medium" });
@@ -362,7 +369,6 @@ describe("refused", () => {
     [responsesBody({ max_output_tokens: 0 }), "invalid_request", "max_output_tokens"],
     [responsesBody({ logprobs: false, top_logprobs: 2 }), "contradictory_fields", "top_logprobs"],
     [responsesBody({ metadata: "a" }), "invalid_request", "metadata"],
-    [responsesBody({ tool_choice: "required" }), "invalid_request", "tool_choice", "tools"],
     [
       responsesBody({ tools: [fn], tool_choice: { type: "function", name: "no" } }),
       "invalid_request",
@@ -447,7 +453,6 @@ describe("refused", () => {
       "invalid_request",
       "tools[0].environment.skills[0].version",
     ],
-    [responsesBody({ adapter: "a" }), "lora_runtime_unavailable", "adapter"],
   ];
   testRules(parse, RULES);
 

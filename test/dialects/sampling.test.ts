@@ -106,8 +106,6 @@ const RULES: readonly Rule[] = [
   [{ stream_options: true }, "invalid_request", "stream_options", "an object"],
   [{ stream_options: { include_usage: 1 } }, "invalid_request", "stream_options.include_usage"],
   [{ truncate_sequence: 1 }, "invalid_request", "truncate_sequence"],
-  [{ adapter: "a" }, "lora_runtime_unavailable", "adapter", "LoRA"],
-  [{ adapter: { generation: "g" } }, "lora_runtime_unavailable", "adapter"],
   [{ adapter: "" }, "invalid_request", "adapter", "empty"],
   [{ adapter: {} }, "missing_field", "adapter.generation"],
   [{ adapter: 5 }, "invalid_request", "adapter", "a string or an object"],
@@ -125,6 +123,8 @@ describe.each(DIALECTS)("%s", (_, { parse, run, smallest }) => {
       },
     );
     expect(run(smallest({ stop: "end" }))?.stop).toEqual(["end"]);
+    expect(run(smallest({ adapter: "a" }))?.adapter).toEqual({ alias: "a" });
+    expect(run(smallest({ adapter: { generation: "g" } }))?.adapter).toEqual({ generation: "g" });
   });
 
   test.each(Object.keys(FIELDS))("%s absent or null takes its default", (field) => {

@@ -68,21 +68,32 @@ describe("tool_choice", () => {
     expect<object>({ ...toolChoice }).toEqual({ ...meaning });
   });
 
+  test.each<[Body]>([[{ tools: TOOLS, tool_choice: "none" }], [{ tool_choice: "none" }]])(
+    "%j leaves no tools",
+    (fields) => {
+      expect(promptOf(fields)).toMatchObject({ tools: [], toolChoice: { type: "none" } });
+    },
+  );
+
   test.each<[Body]>([
-    [{ tools: TOOLS, tool_choice: "none" }],
     [{ tools: [], tool_choice: "auto" }],
     [{ tools: null, tool_choice: null }],
     [{ tool_choice: "auto" }],
-    [{ tool_choice: "none" }],
-  ])("%j leaves no tools", (fields) => {
-    expect(promptOf(fields)).toMatchObject({ tools: [], toolChoice: { type: "none" } });
+    [{}],
+  ])("%j leaves the choice among tools that the server may have", (fields) => {
+    expect(promptOf(fields)).toMatchObject({ tools: [], toolChoice: { type: "auto" } });
+  });
+
+  test("required without functions may mean tools of the server", () => {
+    expect(promptOf({ tool_choice: "required" })).toMatchObject({
+      tools: [],
+      toolChoice: { type: "required" },
+    });
   });
 
   const body = (choice: unknown, tools: readonly object[] = TOOLS) =>
     chatBody({ tools, tool_choice: choice });
   const RULES: readonly Rule[] = [
-    [chatBody({ tool_choice: "required" }), "invalid_request", "tool_choice", "at least one tool"],
-    [body("required", []), "invalid_request", "tool_choice", "at least one tool"],
     [body(nestedName("find"), []), "invalid_request", "tool_choice", "at least one tool"],
     [body(allowed("auto", flatName("find")), []), "invalid_request", "tool_choice"],
     [body("sometimes"), "unsupported_value", "tool_choice", '"auto"', '"sometimes"'],

@@ -1,12 +1,14 @@
-// The official client against the compiled executable and the built-in model.
+// The official client against the compiled executable and the built-in model: what other clients have no words for.
+// What all can do is in official-clients.test.ts.
 
 import { expect, test } from "bun:test";
-import OpenAI, { NotFoundError } from "openai";
+import { NotFoundError, type OpenAI } from "openai";
 import { fileServer } from "../helpers/binary.ts";
 import { CAPITAL, COUNT_30, ENDLESS } from "../helpers/chat-client.ts";
+import { openAi } from "../helpers/official/openai.ts";
 
 const server = fileServer();
-const client = () => new OpenAI({ apiKey: "any", baseURL: `${server().url}/v1`, maxRetries: 0 });
+const client = () => openAi(`${server().url}/v1`);
 const question = {
   model: "default",
   messages: [{ role: "user" as const, content: CAPITAL.content }],
@@ -68,24 +70,80 @@ test("stops at max_tokens and at a stop string", async () => {
   expect(cut.choices[0]).toMatchObject({ finish_reason: "stop", message: { content: "1, 2, 3, 4, 5, 6" } });
 });
 
-test("continues a text", async () => {
-  const { choices, usage } = await client().completions.create({
-    model: "default",
-    prompt: "Once upon a time",
-    max_tokens: 8,
-    temperature: 0,
-  });
-  expect(choices[0]?.text).toMatch(/\w/);
-  expect(usage?.completion_tokens).toBeLessThanOrEqual(8);
+test("log probabilities are of the text's tokens, whole and accumulated from a stream", async () => {
+  const rated = { ...question, logprobs: true, top_logprobs: 3 };
+  const { choices } = await client().chat.completions.create(rated);
+  const content = choices[0]?.logprobs?.content ?? [];
+  expect(content.map(({ token }) => token).join("")).toContain(CAPITAL.answer);
+  for (const { token, logprob, top_logprobs } of content) {
+    expect(logprob).toBeLessThanOrEqual(0);
+    expect(top_logprobs).toHaveLength(3);
+    expect(top_logprobs[0]?.token).toBe(token); // at temperature 0 the likeliest one is drawn
+  }
+  const streamed = await client().chat.completions.stream(rated).finalChatCompletion();
+  expect(streamed.choices[0]?.logprobs?.content?.map(({ token }) => token)).toEqual(
+    content.map(({ token }) => token),
+  );
 });
 
-test("embeds texts: unit vectors, equal for equal texts", async () => {
-  const input = ["a cat", "a cat", "the capital of France"];
-  const { data } = await client().embeddings.create({ model: "default", input });
-  const [first, second, other] = data.map(({ embedding }) => embedding);
-  expect(Math.hypot(...(first ?? []))).toBeCloseTo(1, 3);
-  expect(second).toEqual(first ?? []);
-  expect(other).not.toEqual(first ?? []);
+test("n choices are the same at temperature 0 and differ at a higher one", async () => {
+  const texts = async (temperature: number) => {
+    const messages = [{ role: "user" as const, content: "Tell me a story." }];
+    const asked = { ...question, messages, temperature, n: 4, seed: 1, max_completion_tokens: 40 };
+    const { choices, usage } = await client().chat.completions.create(asked);
+    expect(choices.map(({ index }) => index)).toEqual([0, 1, 2, 3]);
+    expect(usage?.completion_tokens).toBeGreaterThan(4);
+    return new Set(choices.map(({ message }) => `${reasoningOf(message)}${message.content}`));
+  };
+  expect((await texts(0)).size).toBe(1);
+  expect((await texts(2)).size).toBeGreaterThan(1);
+});
+
+test("arguments of a tool call arrive bit by bit and add up", async () => {
+  const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+  const stream = client().chat.completions.stream({
+    ...question,
+    messages: [{ role: "user", content: "What is the weather in Paris?" }],
+    tools: [{ type: "function", function: { name: "get_weather", parameters } }],
+    tool_choice: "required",
+  });
+  const deltas: string[] = [];
+  stream.on("tool_calls.function.arguments.delta", ({ arguments_delta }) => deltas.push(arguments_delta));
+  const { choices } = await stream.finalChatCompletion();
+  const call = choices[0]?.message.tool_calls?.[0];
+  expect(call).toMatchObject({ type: "function", function: { name: "get_weather" } });
+  expect(deltas.filter((delta) => delta !== "").length).toBeGreaterThan(1);
+  expect(JSON.parse(deltas.join(""))).toEqual({ city: "Paris" });
+});
+
+test("completions: several prompts, echoed, with log probabilities, n", async () => {
+  const prompt = ["Once upon a time", "The cat"];
+  const asked = { model: "default", prompt, max_tokens: 6, temperature: 0, echo: true, logprobs: 2, n: 2 };
+  const { choices, usage } = await client().completions.create(asked);
+  expect(choices.map(({ index }) => index)).toEqual([0, 1, 2, 3]);
+  choices.forEach(({ text, logprobs }, index) => {
+    expect(text).toStartWith(prompt[index >> 1] ?? "");
+    expect(logprobs?.tokens?.join("")).toBe(text);
+    expect(logprobs?.token_logprobs?.[0]).toBeNull();
+    expect(logprobs?.token_logprobs?.slice(1).every((value) => value <= 0)).toBe(true);
+  });
+  expect(choices[1]?.text).toBe(choices[0]?.text);
+  expect(usage?.completion_tokens).toBeLessThanOrEqual(24);
+});
+
+test("embeddings as numbers and as base64 are the same vectors", async () => {
+  const input = ["a cat", "the capital of France"];
+  const asked = { model: "default", input };
+  const numbers = await client().embeddings.create({ ...asked, encoding_format: "float" });
+  const packed = await client().embeddings.create({ ...asked, encoding_format: "base64" });
+  const decoded = packed.data.map(({ embedding }) => {
+    const bytes = Uint8Array.from(Buffer.from(embedding, "base64"));
+    return [...new Float32Array(bytes.buffer)];
+  });
+  expect(decoded.map(({ length }) => length)).toEqual([256, 256]);
+  expect(decoded).toEqual(numbers.data.map(({ embedding }) => embedding));
+  expect(packed.usage).toEqual(numbers.usage);
+  expect(numbers.usage.prompt_tokens).toBeGreaterThan(4);
 });
 
 test("aborts a stream by leaving its loop", async () => {

@@ -48,7 +48,7 @@ function setup(deps: Partial<ManagedModelDeps> = {}, isPrompt = false): Setup {
     prepare: async () => OPTIONS,
     checkMemory: () => {},
     startEngine: (options) =>
-      new EngineClient({ options, openLink: engines.openLink, queueMax: 100, log: say }),
+      new EngineClient({ name: "fake", options, openLink: engines.openLink, queueMax: 100, log: say }),
     places: new Places(),
     queueMax: 100,
     log: say,
@@ -155,6 +155,81 @@ describe("a failure to load", () => {
     const { model, engines, log } = setup(deps);
     expect(await failure(model.load())).toBe("no such repository");
     expect([engines.started.length, log.length, model.status]).toEqual([0, 0, "unloaded"]);
+  });
+});
+
+describe("replacing", () => {
+  test("requests go to the old engine until the new one is ready, and it ends with its last", async () => {
+    const { model, engines } = setup();
+    const early = ask(model);
+    const old = await process(engines);
+    old.becomeReady();
+    await until("the run arrives", () => old.runs.length === 1);
+    const replacing = model.replace();
+    const fresh = await process(engines, 2);
+    const meanwhile = ask(model);
+    await until("it goes to the old one", () => old.runs.length === 2);
+    fresh.becomeReady();
+    await replacing;
+    const late = ask(model);
+    await until("it goes to the new one", () => fresh.runs.length === 1);
+    expect([old.hasEnded, model.status]).toEqual([false, "loaded"]);
+    while (old.runs.length > 0) old.finish(old.runs[0] ?? 0);
+    expect([await early, await meanwhile]).toMatchObject([{ type: "finish" }, { type: "finish" }]);
+    await until("the old one ends", () => old.hasEnded);
+    fresh.finish(fresh.runs[0] ?? 0);
+    expect(await late).toMatchObject({ type: "finish" });
+    expect(engines.alive()).toBe(1);
+  });
+
+  test("what fails leaves everything as it was", async () => {
+    const refuse = { now: false };
+    const checkMemory = (): void => {
+      if (refuse.now) throw new Error("too little memory");
+    };
+    const { model, engines } = setup({ checkMemory });
+    const asked = ask(model);
+    const old = await process(engines);
+    old.becomeReady();
+    await until("the run arrives", () => old.runs.length === 1);
+    refuse.now = true;
+    expect(model.replace()).rejects.toThrow("too little memory");
+    refuse.now = false;
+    const replacing = model.replace();
+    (await process(engines, 2)).failToLoad("no");
+    expect(replacing).rejects.toThrow("no");
+    await until("the new one ends", () => engines.alive() === 1);
+    old.finish(old.runs[0] ?? 0);
+    expect(await asked).toMatchObject({ type: "finish" });
+    expect([model.status, old.hasEnded]).toEqual(["loaded", false]);
+  });
+
+  test("a model that is unloaded or stopped meanwhile stays so", async () => {
+    for (const leave of ["unload", "stop"] as const) {
+      const { model, engines } = setup();
+      const loading = model.load();
+      (await process(engines)).becomeReady();
+      await loading;
+      const replacing = model.replace();
+      const fresh = await process(engines, 2);
+      const left = model[leave]();
+      fresh.becomeReady();
+      await Promise.all([replacing.catch(() => {}), left]);
+      await until("none is left", () => engines.alive() === 0);
+      expect(model.status).toBe("unloaded");
+    }
+  });
+
+  test("under traffic loses no request", async () => {
+    const { model, engines } = setup({}, true);
+    await model.load();
+    const asking = Array.from({ length: 8 }, async () => {
+      for (let i = 0; i < 50; i++) expect(await ask(model)).toMatchObject({ type: "finish" });
+    });
+    for (let i = 0; i < 10; i++) await model.replace();
+    await Promise.all(asking);
+    await until("one is left", () => engines.alive() === 1);
+    expect(engines.started).toHaveLength(11);
   });
 });
 

@@ -2,9 +2,13 @@
 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { plainConverse } from "../../src/agent/plain.ts";
+import { Approvals } from "../../src/agent/approvals.ts";
+import { agentConverse } from "../../src/agent/loop.ts";
+import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
+import type { Adapters } from "../../src/core/adapter.ts";
+import type { Requantizing } from "../../src/core/requantize.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import { inputFileName } from "../../src/core/input-file.ts";
 import type { State } from "../../src/core/state.ts";
@@ -74,29 +78,62 @@ function obedientModel(): ModelControl {
   };
 }
 
-/** An application around a generate function. */
-export function testApp(
-  generate: Generate = playing(answer("Hi")).generate,
-  deps: Partial<HttpDeps> = {},
-): TestApp {
-  const logged: string[] = [];
+function noRuntime(): never {
+  throw new ServiceError("lora_runtime_unavailable", "no dynamic LoRA runtime");
+}
+
+/** Of a server whose models have no adapters. */
+const noAdapters: Adapters = { isMutable: false, list: noRuntime, load: noRuntime, unload: noRuntime };
+
+async function noWeights(): Promise<never> {
+  throw new ServiceError("model_not_found", "no model");
+}
+
+/** Of a server whose models keep their weights. */
+const noRequantizing: Requantizing = {
+  requantize: () => {
+    throw new ServiceError("model_not_found", "no model");
+  },
+  startCalibration: noWeights,
+  calibration: noWeights,
+  applyCalibration: noWeights,
+};
+
+/** What the HTTP layer needs, around a generate function. */
+export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<HttpDeps, "log">): HttpDeps {
+  const { log } = deps;
   const state = memoryState();
   const stores = testStores(state);
-  const converse = deps.converse ?? plainConverse({ generate, ...stores, fetchFile: publicFetch() });
+  const approvals = new Approvals();
+  const converse =
+    deps.converse ??
+    agentConverse({
+      generate,
+      ...stores,
+      fetchFile: publicFetch(),
+      toolsets: (["python", "shell", "search", "files"] as const).map(disabledToolset),
+      permission: "auto",
+      approvals,
+      contextTokens: async () => 131_072,
+      log,
+    });
   const responses = deps.responses ?? new ResponseStore(state);
-  const app = createHttp({
+  return {
     generate,
+    adapters: noAdapters,
+    requantizing: noRequantizing,
     converse,
+    answerApproval: approvals.answer,
     responses,
     background: new BackgroundResponses({
       converse,
       store: responses,
-      failureOf: (thrown) => toErrorData(thrown, (line) => void logged.push(line)),
+      failureOf: (thrown) => toErrorData(thrown, log),
       clock: () => Math.floor(Date.now() / 1000),
     }),
     embed: countingEmbed,
     ...stores,
-    skills: new SkillStore({ folder: noFolder, log: (line) => void logged.push(line) }),
+    skills: new SkillStore({ folder: noFolder, log }),
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     control: obedientModel(),
     tune: async (name, profile) => ({
@@ -109,10 +146,18 @@ export function testApp(
       disturbed: false,
     }),
     fingerprint: "svc-test",
-    log: (line) => void logged.push(line),
     system: TEST_SYSTEM,
     ...deps,
-  });
+  };
+}
+
+/** An application around a generate function. */
+export function testApp(
+  generate: Generate = playing(answer("Hi")).generate,
+  deps: Partial<HttpDeps> = {},
+): TestApp {
+  const logged: string[] = [];
+  const app = createHttp(testDeps(generate, { log: (line) => void logged.push(line), ...deps }));
   const request = (path: string, init?: RequestInit) =>
     app.handle(new Request(`http://localhost${path}`, init));
   const post = (path: string, body: unknown, init: RequestInit = {}) =>

@@ -3,6 +3,7 @@
 import { expect } from "bun:test";
 import type { GrammarEngine } from "../../ffi/grammar.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { AdapterId } from "../../src/core/adapter.ts";
 import { unreachable } from "../../src/core/assert.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
@@ -75,11 +76,15 @@ function newEngine(backend: LlamaBackend): GrammarEngine {
   return engine;
 }
 
-/** Runs all requests together; the answers' choices in order, or the error a run ended with. */
+/**
+ * Runs all requests together, each through the adapter of the same place (the base model where there is none); the
+ * answers' choices in order, or the error a run ended with.
+ */
 export function runAll(
   backend: LlamaBackend,
   requests: readonly RunRequest[],
   prefixesMax = 0,
+  adapters: readonly AdapterId[] = [],
 ): (Answer[] | RunEvent)[] {
   const out: (Answer[] | RunEvent)[] = requests.map(({ choices }) =>
     Array.from({ length: choices }, () => ({
@@ -105,7 +110,7 @@ export function runAll(
     now: () => performance.now(),
     newSeed: () => 1,
   });
-  requests.forEach((request, id) => engine.add(id, request));
+  requests.forEach((request, id) => engine.add(id, request, adapters[id]));
   while (engine.step(5) !== "idle");
   engine.cache.dropAll();
   return out;

@@ -15,6 +15,7 @@ import type {
   SamplerHandle,
   SlotId,
 } from "../../src/worker/backend.ts";
+import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
 
 /** Ends the answer. */
 export const EOG = 256;
@@ -53,6 +54,7 @@ export interface FakeOptions {
 /** A cell; slots that share it hold the same object. */
 interface Cell {
   readonly token: number;
+  readonly adapter: AdapterId;
 }
 
 /** FNV-1a over token ids. */
@@ -76,6 +78,8 @@ export class FakeBackend implements Backend {
   openPrompts = 0;
   openSamplers = 0;
   largestStep = 0;
+  selections = 0;
+  private adapter: AdapterId = BASE_MODEL;
   private readonly options: FakeOptions;
   private readonly held = new Map<number, Cell[]>(); // slot → what the cache holds of it
   private lastRows: readonly number[] = []; // slot of each row of the last step
@@ -116,6 +120,11 @@ export class FakeBackend implements Backend {
     };
   }
 
+  selectAdapter(adapter: AdapterId): void {
+    this.selections++;
+    this.adapter = adapter;
+  }
+
   decode(columns: BatchColumns, n: number): DecodeOutcome {
     this.steps++;
     this.largestStep = Math.max(this.largestStep, n);
@@ -132,7 +141,11 @@ export class FakeBackend implements Backend {
       if (columns.position[i] !== cells.length) {
         throw new Error(`slot ${slot}: position ${columns.position[i]} follows ${cells.length} tokens`);
       }
-      cells.push({ token: columns.token[i] ?? -1 });
+      const { adapter } = this;
+      const alien = cells.find((cell) => cell.adapter !== adapter);
+      if (alien !== undefined)
+        throw new Error(`slot ${slot} of adapter ${alien.adapter} in a pass of adapter ${adapter}`);
+      cells.push({ token: columns.token[i] ?? -1, adapter });
       this.held.set(slot, cells);
     }
     this.computedTokens += n;
@@ -149,13 +162,16 @@ export class FakeBackend implements Backend {
     for (let i = 0; i < n; i++) {
       if (samplers[i] === 0n) throw new Error("a row without a sampler");
       const cells = this.held.get(this.lastRows[rows[i] ?? -1] ?? -1) ?? [];
-      tokens[i] = this.next(cells.map(({ token }) => token));
+      tokens[i] = this.next(
+        cells.map(({ token }) => token),
+        this.adapter,
+      );
     }
   }
 
   /** What follows these tokens: a lower-case letter, or the end. */
-  next(tokens: readonly number[]): number {
-    const h = hash(tokens);
+  next(tokens: readonly number[], adapter: AdapterId = BASE_MODEL): number {
+    const h = hash(adapter === BASE_MODEL ? tokens : [...tokens, -adapter]);
     return h % this.options.eogOneIn === 0 ? EOG : 97 + ((h >>> 8) % 26);
   }
 

@@ -6,6 +6,9 @@ import type { EngineInfo, RunId, ToEngine } from "../../src/engine/protocol.ts";
 import { answer } from "./run-events.ts";
 
 const INFO: EngineInfo = {
+  modelPath: "/fake.gguf",
+  generates: true,
+  embeds: true,
   description: "fake",
   architecture: "fake",
   sizeBytes: 1,

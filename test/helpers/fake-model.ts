@@ -31,8 +31,8 @@ export function fakeModel(): { readonly generate: Generate; readonly requests: R
   return { generate, requests };
 }
 
-function mayCall({ toolChoice, messages }: ChatPrompt): boolean {
-  return toolChoice.type !== "none" && messages.at(-1)?.role !== "tool";
+function mayCall({ tools, toolChoice, messages }: ChatPrompt): boolean {
+  return tools.length > 0 && toolChoice.type !== "none" && messages.at(-1)?.role !== "tool";
 }
 
 /** One call whose arguments come one character an event. */

@@ -153,8 +153,6 @@ describe("routes", () => {
 });
 
 test.each<[string, ErrorCode, object]>([
-  ["/v1/chat/completions", "lora_runtime_unavailable", chatBody({ adapter: "a" })],
-  ["/v1/completions", "lora_runtime_unavailable", { prompt: "a", adapter: { generation: "g" } }],
   ["/v1/chat/completions", "capability_disabled", chatBody({ tools: [{ type: "code_interpreter" }] })],
   ["/v1/chat/completions", "contradictory_fields", chatBody({ top_logprobs: 1 })],
   ["/v1/completions", "missing_field", {}],
@@ -200,4 +198,13 @@ test("a run that breaks the order of events is a bug, not an answer", async () =
   const app = testApp(generate);
   await expectError(await app.post("/v1/chat/completions", chatBody()), "internal_error");
   expect(app.logged[0]).toContain("a run began with text");
+});
+
+test.each([
+  ["/v1/chat/completions", chatBody({ tool_choice: "required" })],
+  ["/v1/responses", { input: "Hello", tool_choice: "required" }],
+  ["/v1/messages", messagesBody({ tool_choice: { type: "any" } })],
+])("%s: a tool call that must be made where there is no tool at all", async (path, body) => {
+  const error = await expectError(await testApp().post(path, body), "invalid_request");
+  expect(error).toMatchObject({ param: "tool_choice" });
 });

@@ -20,6 +20,21 @@ test("a card names the model, its state and its public source", async () => {
   });
 });
 
+test("cards tell the server's own tools as they are now", async () => {
+  let mcpTools = 0;
+  const { request } = testApp(undefined, {
+    toolCounts: () => ({ isAny: mcpTools > 0, mcpTools, mcpServers: 2 }),
+  });
+  const card = async () => (await (await request("/v1/models")).json()).data[0];
+  expect(await card()).toMatchObject({
+    tools_available: false,
+    mcp_tools_count: 0,
+    mcp_servers_connected: 2,
+  });
+  mcpTools = 7;
+  expect(await card()).toMatchObject({ tools_available: true, mcp_tools_count: 7, mcp_servers_connected: 2 });
+});
+
 describe("commands", () => {
   test("answer with the id and the state", async () => {
     const { post } = testApp();

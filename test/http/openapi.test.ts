@@ -46,8 +46,13 @@ describe("the OpenAPI document", () => {
     const { paths } = await fetchDocument();
     expect(Object.keys(paths).sort()).toEqual([
       "/",
+      "/calibration/apply",
+      "/calibration/start",
+      "/calibration/status",
       "/health",
       "/metrics",
+      "/re_isq",
+      "/v1/agent/approvals/{approval_id}",
       "/v1/chat/completions",
       "/v1/completions",
       "/v1/containers/{container_id}/files",
@@ -57,6 +62,7 @@ describe("the OpenAPI document", () => {
       "/v1/files",
       "/v1/files/{id}",
       "/v1/files/{id}/content",
+      "/v1/lora_adapters",
       "/v1/messages",
       "/v1/messages/count_tokens",
       "/v1/models",

@@ -71,6 +71,20 @@ test("the stream's last event holds what is fetched afterwards, also with store 
   }
 });
 
+test("what all dialects share is told in the words of this one", async () => {
+  const message = "The prompt is too long.";
+  const error: RunEvent = {
+    type: "error",
+    error: { code: "context_length_exceeded", message, param: "messages" },
+  };
+  const tooLong = await testApp(playing([error]).generate).post(PATH, responsesBody());
+  expect((await tooLong.json()).error).toMatchObject({ message, param: "input" });
+  const search = await testApp().post(PATH, responsesBody({ tools: [{ type: "web_search" }] }));
+  const refused = (await search.json()).error;
+  expect(refused).toMatchObject({ code: "capability_disabled", param: "tools" });
+  expect(refused.message).toStartWith("tools: ");
+});
+
 test("errors before accepted have a status, later ones fail the body or the stream", async () => {
   const refused = testApp(
     playing([{ type: "error", error: { code: "queue_full", message: "later" } }]).generate,

@@ -76,6 +76,15 @@ describe("the store", () => {
     );
   });
 
+  test("an error about a file of the chain names the field that leads to it", () => {
+    const store = new ResponseStore(memoryState());
+    const file = { type: "input_file", file_id: "file-1" };
+    store.keep(call({ input: [{ role: "user", content: [file] }] }, store), finished(idOf(1)));
+    expect(store.past(idOf(1)).messages[0]?.content).toEqual([
+      { type: "file", source: { type: "stored", id: "file-1" }, param: "previous_response_id" },
+    ]);
+  });
+
   test("a call that broke off is not part of the chain", () => {
     const store = new ResponseStore(memoryState());
     const builder = new ResponseBuilder({ ...responseHead(), head: headOf(idOf(1)), choices: 1 });

@@ -88,9 +88,9 @@ class World {
     return fresh;
   }
 
-  add(id: number, what: RunRequest): void {
+  add(id: number, what: RunRequest, adapter?: number): void {
     this.witness(id);
-    this.engine.add(id, what);
+    this.engine.add(id, what, adapter);
   }
 
   abort(id: number): void {
@@ -123,11 +123,12 @@ function expectedText(
   backend: FakeBackend,
   prompt: readonly number[],
   cap: number,
+  adapter?: number,
 ): { text: string; reason: string } {
   const tokens = [...prompt];
   let text = "";
   for (let n = 0; n < cap; n++) {
-    const next = backend.next(tokens);
+    const next = backend.next(tokens, adapter);
     if (next === EOG) return { text, reason: "stop" };
     tokens.push(next);
     text += String.fromCharCode(next);
@@ -148,7 +149,8 @@ describe("seeded traffic", () => {
         renderSteps: seed % 2,
       });
       const openings = [20, 90, 160].map((n) => Array.from({ length: n }, () => Math.floor(chance() * 256)));
-      const asked = new Map<number, { prompt: number[]; maxTokens: number }>();
+      const adapters = seed > 4 ? 3 : 1; // 0 is the base model
+      const asked = new Map<number, { prompt: number[]; maxTokens: number; adapter: number }>();
       const runs = 1500;
       for (let id = 0; id < runs;) {
         if (chance() < 0.4) {
@@ -157,8 +159,9 @@ describe("seeded traffic", () => {
           const own = Array.from({ length }, () => Math.floor(chance() * 256));
           const prompt = [...opening, ...own].slice(0, OPTIONS.contextTokens - 1);
           const maxTokens = 1 + Math.floor(chance() * 60);
-          asked.set(id, { prompt, maxTokens });
-          world.add(id++, request(prompt, { maxTokens }));
+          const adapter = Math.floor(chance() * adapters);
+          asked.set(id, { prompt, maxTokens, adapter });
+          world.add(id++, request(prompt, { maxTokens }), adapter);
         }
         if (id > 0 && chance() < 0.05) {
           const victim = Math.floor(chance() * id);
@@ -170,13 +173,14 @@ describe("seeded traffic", () => {
       world.drain();
       world.expectEmpty();
       let finished = 0;
-      for (const [id, { prompt, maxTokens }] of asked) {
+      for (const [id, { prompt, maxTokens, adapter }] of asked) {
         const witness = world.witness(id);
         if (witness.aborted) continue;
         finished++;
         expect(witness.ended?.type).toBe("finish");
         const room = OPTIONS.contextTokens - prompt.length;
-        expect(witness.text).toBe(expectedText(world.backend, prompt, Math.min(maxTokens, room)).text);
+        const expected = expectedText(world.backend, prompt, Math.min(maxTokens, room), adapter);
+        expect(witness.text).toBe(expected.text);
       }
       expect(finished).toBeGreaterThan(runs / 2);
     });

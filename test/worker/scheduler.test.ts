@@ -6,8 +6,11 @@ interface Fake {
   readonly known: number;
   readonly computed: number;
   readonly rowsMax: number;
+  /** Default: yes. */
+  readonly inTurn?: boolean;
 }
 
+const inTurn = (sequence: Fake): boolean => sequence.inTurn ?? true;
 const ANY = Number.MAX_SAFE_INTEGER;
 
 /** Any state the engine can be in: running sequences fit the cells, each sequence alone fits the cache. */
@@ -37,15 +40,15 @@ const states = fc
       const computed = Math.min(Math.floor(known * share), known - 1);
       if (used + computed > cells) break;
       used += computed;
-      running.push({ known, computed, rowsMax: ANY });
+      running.push({ known, computed, rowsMax: ANY, inTurn: known % 3 > 0 });
     }
     const candidates = waiting.map(([known, share]) => {
       const shared = Math.floor((known - 1) * share);
       const sharedPinned = Math.min(used, Math.floor(shared * share));
-      return { sequence: { known, computed: 0, rowsMax: ANY }, shared, sharedPinned };
+      return { sequence: { known, computed: 0, rowsMax: ANY, inTurn: true }, shared, sharedPinned };
     });
     const freeCells = cells - used;
-    return { freeCells, budget, chunk, running, candidates, freeSlots: slots - running.length };
+    return { freeCells, budget, chunk, running, candidates, freeSlots: slots - running.length, inTurn };
   });
 
 const exclusiveCells = ({ computed }: Fake): number => computed;
@@ -71,8 +74,9 @@ describe("plan", () => {
           expect(new Set(kept).has(sequence) || candidate !== undefined).toBe(true);
         }
         expect(new Set(rows.map(({ sequence }) => sequence)).size).toBe(rows.length);
+        expect(rows.every(({ sequence }) => inTurn(sequence))).toBe(true);
+        if (kept.some(inTurn)) expect(total).toBeGreaterThan(0);
         if (state.running.length > 0) {
-          expect(total).toBeGreaterThan(0);
           expect(preempted.some((sequence) => sequence === state.running[0])).toBe(false);
         } else if (state.candidates.length > 0 && state.freeSlots > 0) {
           expect(total).toBeGreaterThan(0);
@@ -99,6 +103,7 @@ describe("plan", () => {
       freeSlots: 0,
       freeCells: 4096,
       exclusiveCells,
+      inTurn,
       budget: 512,
       chunk: 64,
     });
@@ -117,6 +122,7 @@ describe("plan", () => {
       freeSlots: 1,
       freeCells: 4096,
       exclusiveCells,
+      inTurn,
       budget: 512,
       chunk: 16,
     });
@@ -132,6 +138,7 @@ describe("plan", () => {
       freeSlots: 0,
       freeCells: 1,
       exclusiveCells,
+      inTurn,
       budget: 64,
       chunk: 16,
     });
@@ -163,6 +170,7 @@ test("a sequence whose every row needs logits gets few rows", () => {
     freeSlots: 1,
     freeCells: 4096,
     exclusiveCells,
+    inTurn,
     budget: 512,
     chunk: 16,
   };

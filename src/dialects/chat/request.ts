@@ -4,7 +4,7 @@
 import type { AgentRequest, Conversation, FilePart, InputMessage } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ContentPart, ToolCall as CoreToolCall } from "../../core/message.ts";
-import { refuseAdapter } from "../shared/adapter.ts";
+import { adapterOf } from "../shared/adapter.ts";
 import { agentOf, refuseForeignContainers } from "../shared/agent.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { constraintOf } from "../shared/constraint.ts";
@@ -32,8 +32,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatC
   const body = checkBody(json);
   const stream = body.stream ?? false;
   const agent = chatAgentOf(body, stream);
-  refuseAdapter(body);
-  const { tools, choice } = toolUseOf(body, agent.python || agent.webSearch !== undefined);
+  const { tools, choice } = toolUseOf(body);
   const maxTokens = maxTokensOf(body);
   const logprobs = logprobsOf(body);
   const constraint = constraintOf(body);
@@ -52,6 +51,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatC
     choices: body.n ?? 1,
     ...(logprobs === undefined ? {} : { logprobs }),
     ...(constraint === undefined ? {} : { constraint }),
+    ...adapterOf(body),
     truncate: body.truncate_sequence ?? false,
   };
   return { run, agent, stream, includeUsage: stream && body.stream_options?.include_usage === true };
@@ -63,6 +63,7 @@ function chatAgentOf(body: ChatCompletionRequest, stream: boolean): AgentRequest
   return {
     ...agentOf(body, stream),
     python: (body.tools ?? []).some((tool) => tool.type === "code_interpreter"),
+    ...(body.enable_shell === true ? { shell: { skills: [] } } : {}),
     ...(webSearch === undefined ? {} : { webSearch }),
   };
 }

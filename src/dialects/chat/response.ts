@@ -5,7 +5,7 @@ import { ServiceError } from "../../core/error.ts";
 import type { AnswerEvent } from "../../core/agent.ts";
 import type { FinishReason, RunEvent, TokenLogprob } from "../../core/run.ts";
 import { AgentFold, isAgentEvent } from "../shared/agent-events.ts";
-import type { AnswerMeta } from "../shared/answer.ts";
+import { answerHead, type AnswerMeta } from "../shared/answer.ts";
 import { type CompletionUsageResponse, usageBody } from "../shared/usage.ts";
 import { choiceLogprobs } from "./logprobs.ts";
 import type {
@@ -87,11 +87,7 @@ export class ChatFold {
   body(meta: AnswerMeta): ChatCompletionResponse {
     assert(this.usage !== undefined, "a body is asked for before the run finished");
     return {
-      id: meta.id,
-      object: "chat.completion",
-      created: meta.created,
-      model: meta.model,
-      system_fingerprint: meta.fingerprint,
+      ...answerHead(meta, "chat.completion"),
       choices: this.drafts.map((draft, index) => this.choiceBody(draft, index)),
       usage: this.usage,
       ...this.agent.body(),

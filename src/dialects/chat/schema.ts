@@ -136,6 +136,7 @@ export const ChatCompletionRequest = Type.Object(
     ),
     ...toolChoiceProperties,
     ...agentProperties,
+    enable_shell: orNull(Type.Boolean({ description: "Lets the model run shell commands on the server." })),
     web_search_options: orNull(WebSearchOptions),
     ...adapterProperties,
     ...streamProperties,

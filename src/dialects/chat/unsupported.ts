@@ -18,8 +18,7 @@ const emptyArray = (value: unknown) => Array.isArray(value) && value.length === 
 const textAlone = (value: unknown) => Array.isArray(value) && value.every(equals("text"));
 
 const REFUSALS: readonly Refusal[] = [
-  { field: "enable_shell", harmless: equals(false), fix: "omit it" },
-  { field: "enable_code_execution", harmless: equals(false), fix: "omit it" },
+  { field: "enable_code_execution", harmless: equals(false), fix: 'send a tool of type "code_interpreter"' },
   { field: "functions", harmless: emptyArray, fix: "send tools" },
   { field: "modalities", harmless: textAlone, fix: 'send ["text"] or omit it' },
 ];

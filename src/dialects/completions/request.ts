@@ -4,7 +4,7 @@
 import { ServiceError } from "../../core/error.ts";
 import { COMPLETION_CHOICES_MAX } from "../../core/limits.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
-import { refuseAdapter } from "../shared/adapter.ts";
+import { adapterOf } from "../shared/adapter.ts";
 import { checker } from "../shared/check.ts";
 import { constraintOf } from "../shared/constraint.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
@@ -37,7 +37,6 @@ const checkBody = checker(CompletionRequest);
 /** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
 export function parseCompletionRequest(json: Readonly<Record<string, unknown>>): CompletionCall {
   const body = checkBody(json);
-  refuseAdapter(body);
   const prompts = promptsOf(body);
   const stream = body.stream ?? false;
   const n = body.n ?? 1;
@@ -55,6 +54,7 @@ export function parseCompletionRequest(json: Readonly<Record<string, unknown>>):
     choices,
     ...(top === undefined ? {} : { logprobs: { top } }),
     ...(constraint === undefined ? {} : { constraint }),
+    ...adapterOf(body),
     truncate: body.truncate_sequence ?? false,
   };
   return {

@@ -4,7 +4,7 @@
 import { assert, unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { FinishReason, RunEvent, TokenLogprob } from "../../core/run.ts";
-import type { AnswerMeta } from "../shared/answer.ts";
+import { answerHead, type AnswerMeta } from "../shared/answer.ts";
 import { joinCosts, type RunCost, usageBody } from "../shared/usage.ts";
 import { LogprobsLayout } from "./logprobs.ts";
 import type { CompletionLayout } from "./request.ts";
@@ -109,11 +109,7 @@ export function completionBody(meta: AnswerMeta, folds: readonly CompletionFold[
   for (const fold of folds) choices.push(...fold.choices(choices.length));
   const { usage, timings } = joinCosts(folds.map((fold) => fold.cost()));
   return {
-    id: meta.id,
-    object: "text_completion",
-    created: meta.created,
-    model: meta.model,
-    system_fingerprint: meta.fingerprint,
+    ...answerHead(meta, "text_completion"),
     choices,
     usage: usageBody(usage, timings),
   };

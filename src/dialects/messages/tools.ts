@@ -33,7 +33,7 @@ export function toolUseOf(body: MessagesRequest, interactive: boolean): ToolUse 
   refuseDuplicates(custom);
   const tools = custom.map(toolSpec);
   const agent = { ...agentOf(body, interactive), ...hostedOf(body, sent) };
-  const choice = choiceOf(body, tools, isHosted(agent));
+  const choice = choiceOf(body, tools);
   if (body.tool_choice?.type !== "none") return { tools, choice, agent };
   return { tools: [], choice, agent: { ...agentOf(body, interactive), maxToolRounds: 0 } };
 }
@@ -104,10 +104,6 @@ function refuseContainer({ container }: MessagesRequest): void {
   );
 }
 
-function isHosted({ python, webSearch, shell }: AgentRequest): boolean {
-  return python || webSearch !== undefined || shell !== undefined;
-}
-
 function searchOf(body: MessagesRequest, sent: readonly SentTool[]): WebSearch | undefined {
   const [first, second] = sent.filter(({ tool, path }) => kindOf(tool, path) === "web_search");
   const options = webSearchOptionsOf(body.web_search_options);
@@ -140,16 +136,15 @@ function skillOf({ skill_id: skillId, version }: SkillReference, index: number):
   throw invalid(`${param} must be "latest" or a whole number from 1; got ${shown(version)}`, param);
 }
 
-function choiceOf(body: MessagesRequest, tools: readonly ToolSpec[], hosted: boolean): ToolChoice {
+function choiceOf(body: MessagesRequest, tools: readonly ToolSpec[]): ToolChoice {
   const { type, name } = body.tool_choice ?? { type: "auto" };
   switch (type) {
     case "none":
       return { type: "none" };
     case "auto":
-      return { type: tools.length === 0 ? "none" : "auto" };
+      return { type: "auto" }; // be it among the server's tools alone
     case "any":
-      if (tools.length > 0 || hosted) return { type: "required" };
-      throw invalid('tool_choice "any" needs at least one tool in tools', "tool_choice");
+      return { type: "required" }; // likewise
     case "tool":
       return { type: "named", names: [declared(name, tools)], required: true };
     default:

@@ -64,6 +64,7 @@ export class ResponseBuilder {
   private completedAt: number | undefined;
   private isCut = false;
   private session: string | undefined;
+  private generation: string | undefined;
 
   constructor(options: BuilderOptions) {
     this.options = options;
@@ -99,6 +100,7 @@ export class ResponseBuilder {
     if (isAgentEvent(event)) return this.addAgentEvent(event);
     switch (event.type) {
       case "accepted":
+        this.generation = event.adapterGeneration;
         return this.begin();
       case "text":
       case "reasoning":
@@ -147,6 +149,7 @@ export class ResponseBuilder {
       model: head.model,
       output: this.items.map((draft) => itemOf(draft)),
       usage: this.usage === undefined ? null : usageBody(this.usage),
+      ...(this.generation === undefined ? {} : { adapter_generation: this.generation }),
       ...head.echo,
     };
   }

@@ -4,7 +4,7 @@ import type { AgentRequest, Conversation, InputMessage } from "../../core/agent.
 import type { Constraint } from "../../core/constraint.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { RunRequest } from "../../core/run.ts";
-import { refuseAdapter } from "../shared/adapter.ts";
+import { adapterOf } from "../shared/adapter.ts";
 import { refuseForeignContainers, requestedFilesOf } from "../shared/agent.ts";
 import { checker, isPresent, shown } from "../shared/check.ts";
 import { constraintOf } from "../shared/constraint.ts";
@@ -62,8 +62,7 @@ export function parseResponsesRequest(
     throw new ServiceError("contradictory_fields", message, { param: "background" });
   }
   const hosted = hostedToolsOf(body.tools ?? []);
-  const withHosted = hosted.python || hosted.shell !== undefined || hosted.webSearch !== undefined;
-  const run = runOf(body, withHosted);
+  const run = runOf(body);
   const past = isPresent(body.previous_response_id) ? memory.past(body.previous_response_id) : undefined;
   const input = inputItems(body.input, memory);
   const messages = [...(past?.messages ?? []), ...messagesOf(input)];
@@ -71,7 +70,7 @@ export function parseResponsesRequest(
     ...hosted,
     ...(past?.sessionId === undefined ? {} : { sessionId: past.sessionId }),
     files: requestedFilesOf(body.files),
-    interactive: false, // this dialect has no event that asks for an approval
+    interactive: body.stream === true && !background, // nobody reads along with a background response for certain
   };
   return {
     run: { ...run, prompt: { ...run.prompt, messages: withInstructions(messages, body.instructions) } },
@@ -93,13 +92,12 @@ function checkedBody(json: Readonly<Record<string, unknown>>): ResponsesCreateRe
   const input = withItemTypes(json["input"]);
   refuseMedia(input);
   const body = checkBody({ ...json, input });
-  refuseAdapter(body);
   return body;
 }
 
 /** Everything but the messages. */
-function runOf(body: ResponsesCreateRequest, withHosted: boolean): Conversation["run"] {
-  const { tools, choice } = toolUseOf(body, withHosted);
+function runOf(body: ResponsesCreateRequest): Conversation["run"] {
+  const { tools, choice } = toolUseOf(body);
   const maxTokens = maxOutputTokens(body);
   const logprobs = logprobsOf(body);
   const constraint = responseConstraint(body);
@@ -118,6 +116,7 @@ function runOf(body: ResponsesCreateRequest, withHosted: boolean): Conversation[
     choices: body.n ?? 1,
     ...(logprobs === undefined ? {} : { logprobs }),
     ...(constraint === undefined ? {} : { constraint }),
+    ...adapterOf(body),
     truncate: body.truncation === "auto",
   };
 }

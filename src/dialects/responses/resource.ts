@@ -3,6 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { Usage } from "../../core/run.ts";
+import { adapterAnswerProperties } from "../shared/adapter.ts";
 import { OutputItem } from "./output-items.ts";
 
 const orNull = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(schema: T) =>
@@ -98,6 +99,7 @@ export const ResponseResource = Type.Object(
     model: Type.String({ description: "Id of the model that answered." }),
     output: Type.Array(OutputItem),
     usage: Type.Union([ResponseUsage, Type.Null()], { description: "Null until the answer is complete." }),
+    ...adapterAnswerProperties,
     ...echoProperties,
   },
   { $id: "ResponseResource", description: "A response, whether it is finished or not." },

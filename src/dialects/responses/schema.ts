@@ -108,6 +108,7 @@ export const ResponsesCreateRequest = Type.Object(
     ),
     truncation: orNull(
       Type.Union([Type.Literal("auto"), Type.Literal("disabled")], {
+        $id: "TruncationStrategy",
         description: "`auto` cuts a prompt that exceeds the context instead of answering with an error.",
       }),
     ),

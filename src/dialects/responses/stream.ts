@@ -61,9 +61,9 @@ export class ResponseStream implements StreamEncoder<AnswerEvent>, BuildListener
     this.push(`${head}${this.sequence++},"delta":${JSON.stringify(text)}${tail(draft, logprobs)}`);
   }
 
-  /** Approvals are not asked for in this dialect, and the session is told with nothing. */
+  /** The session is told with nothing. */
   agent(event: AgentEvent): void {
-    if (event.type !== "session" && event.type !== "approval_required") this.push(agentFrame(event));
+    if (event.type !== "session") this.push(agentFrame(event));
   }
 
   private push(text: string): void {

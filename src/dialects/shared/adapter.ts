@@ -1,8 +1,8 @@
-// The `adapter` field of chat and completions.
+// The `adapter` field, and what answers say of adapters.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { ServiceError } from "../../core/error.ts";
-import { orNull } from "./check.ts";
+import type { AdapterSelection as CoreSelection } from "../../core/adapter.ts";
+import { isPresent, orNull } from "./check.ts";
 
 const AdapterGenerationSelection = Type.Object(
   { generation: Type.String({ minLength: 1 }) },
@@ -18,12 +18,15 @@ export const adapterProperties = { adapter: orNull(AdapterSelection) };
 
 const AdapterFields = Type.Object(adapterProperties);
 
-/** Throws `lora_runtime_unavailable` for any adapter: no model of this build has a dynamic LoRA runtime. */
-export function refuseAdapter({ adapter }: Static<typeof AdapterFields>): void {
-  if (adapter === undefined || adapter === null) return;
-  throw new ServiceError(
-    "lora_runtime_unavailable",
-    "adapter needs a model with a dynamic LoRA runtime, which this one does not have; omit it",
-    { param: "adapter" },
-  );
+/** The selection of a checked body, to be spread into a run. */
+export function adapterOf({ adapter }: Static<typeof AdapterFields>): { readonly adapter?: CoreSelection } {
+  if (!isPresent(adapter)) return {};
+  return { adapter: typeof adapter === "string" ? { alias: adapter } : { generation: adapter.generation } };
 }
+
+/** Properties to spread into the schemas of bodies and chunks. */
+export const adapterAnswerProperties = {
+  adapter_generation: Type.Optional(
+    Type.String({ description: "Generation of the adapter that answered; absent for the base model." }),
+  ),
+};

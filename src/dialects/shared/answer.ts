@@ -1,6 +1,7 @@
 // What the body and all chunks of one answer share, in chat and in completions.
 
 import { Type } from "@sinclair/typebox";
+import { adapterAnswerProperties } from "./adapter.ts";
 
 export interface AnswerMeta {
   /** `chatcmpl-…` or `cmpl-…` */
@@ -10,6 +11,8 @@ export interface AnswerMeta {
   /** Id of the answering model. */
   readonly model: string;
   readonly fingerprint: string;
+  /** Of the adapter that answers, where one does. */
+  readonly adapterGeneration?: string;
 }
 
 /** Properties to spread into the schemas of bodies and chunks. */
@@ -18,4 +21,18 @@ export const answerProperties = {
   created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
   model: Type.String({ description: "Id of the model that answered." }),
   system_fingerprint: Type.String({ description: "Names the build of this server." }),
+  ...adapterAnswerProperties,
 };
+
+/** What all bodies and chunks of an answer begin with. `object` is the kind of the whole. */
+export function answerHead<T extends string>(meta: AnswerMeta, object: T) {
+  const { id, created, model, fingerprint, adapterGeneration } = meta;
+  return {
+    id,
+    object,
+    created,
+    model,
+    system_fingerprint: fingerprint,
+    ...(adapterGeneration === undefined ? {} : { adapter_generation: adapterGeneration }),
+  };
+}

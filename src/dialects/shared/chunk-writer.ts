@@ -6,7 +6,7 @@
 
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { FinishReason } from "../../core/run.ts";
-import type { AnswerMeta } from "./answer.ts";
+import { answerHead, type AnswerMeta } from "./answer.ts";
 import { dataFrame, DONE_FRAME } from "./frame.ts";
 import type { CompletionUsageResponse } from "./usage.ts";
 
@@ -81,11 +81,7 @@ export class ChunkWriter {
 
   private chunk(choices: readonly object[]) {
     return {
-      id: this.meta.id,
-      object: this.options.object,
-      created: this.meta.created,
-      model: this.meta.model,
-      system_fingerprint: this.meta.fingerprint,
+      ...answerHead(this.meta, this.options.object),
       ...(this.sessionId === undefined ? {} : { session_id: this.sessionId }),
       choices,
     };

@@ -99,22 +99,19 @@ export interface ToolUse {
 
 /**
  * The function tools of a checked body and the choice among them. Tools that may not be called are left out.
- * `withHosted` says that the server has tools of its own for this body, which `required` may mean. Throws
- * `invalid_request` for duplicate names, parameters that are no object's, and a choice that names no declared tool.
+ * `required` may mean tools of the server, which nothing in a body tells of. Throws `invalid_request` for duplicate names,
+ * parameters that are no object's, and a choice that names no declared tool.
  */
-export function toolUseOf(body: ToolFields, withHosted = false): ToolUse {
+export function toolUseOf(body: ToolFields): ToolUse {
   const sent = (body.tools ?? []).map((tool, index) => ({ tool, index })).filter(isFunction);
   refuseDuplicates(sent);
   const tools = sent.map(toolSpec);
   const choice = body.tool_choice ?? "auto";
-  if (choice === "none" || (choice === "auto" && tools.length === 0))
-    return { tools: [], choice: { type: "none" } };
-  if (choice === "required" && withHosted) return { tools, choice: { type: "required" } };
-  if (tools.length === 0) {
-    const what = choice === "required" ? 'tool_choice "required"' : "tool_choice naming a tool";
-    throw invalid(`${what} needs at least one tool in tools`, "tool_choice");
-  }
-  return { tools, choice: typeof choice === "string" ? { type: choice } : named(choice, tools) };
+  if (choice === "none") return { tools: [], choice: { type: "none" } };
+  if (choice === "auto") return { tools, choice: { type: "auto" } }; // be it among the server's tools alone
+  if (choice === "required") return { tools, choice: { type: "required" } };
+  if (tools.length > 0) return { tools, choice: named(choice, tools) };
+  throw invalid("tool_choice naming a tool needs at least one tool in tools", "tool_choice");
 }
 
 /** A tool and where it stands in the body. */

@@ -35,7 +35,7 @@ async function answerChat(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const { run, agent, stream, includeUsage } = parseChatRequest(await readJsonObject(request));
   const started = await startRun(deps.converse, { run, agent }, request.signal);
-  const meta = answerMeta(deps, run.model, "chatcmpl-");
+  const meta = answerMeta(deps, run.model, "chatcmpl-", started.accepted);
   if (stream) {
     const encoder = new ChatStream(meta, { choices: run.choices, includeUsage });
     const keepAliveMs = deps.keepAliveMs ?? KEEP_ALIVE_MS;

@@ -36,7 +36,7 @@ async function answerCompletion(deps: HttpDeps, request: Request): Promise<Respo
   refuseWhileDraining(deps);
   const { runs, layout, stream, includeUsage } = parseCompletionRequest(await readJsonObject(request));
   const started = await startRuns(deps.generate, runs, request.signal);
-  const meta = answerMeta(deps, runs[0]?.model ?? "default", "cmpl-");
+  const meta = answerMeta(deps, runs[0]?.model ?? "default", "cmpl-", started.runs[0]?.accepted);
   if (stream) {
     const encoder = new CompletionStream(meta, { layout, includeUsage });
     const merged = mergeRuns(started, layout.n);

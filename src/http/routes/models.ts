@@ -25,7 +25,18 @@ const ModelObject = Type.Object(
     created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
     owned_by: Type.String(),
     status: ModelStatus,
-    root: Type.Optional(Type.String({ description: "Public source: a repository of the hub." })),
+    root: Type.Optional(
+      Type.String({ description: "Public source: a repository of the hub, an adapter's alias." }),
+    ),
+    parent: Type.Optional(Type.String({ description: "Of an adapter: its base model." })),
+    adapter_generation: Type.Optional(Type.String({ description: "Of an adapter: its generation now." })),
+    tools_available: Type.Optional(
+      Type.Boolean({ description: "Whether the server has tools for its models." }),
+    ),
+    mcp_tools_count: Type.Optional(Type.Integer({ minimum: 0, description: "Tools of MCP servers." })),
+    mcp_servers_connected: Type.Optional(
+      Type.Integer({ minimum: 0, description: "MCP servers connected now." }),
+    ),
   },
   { $id: "ModelObject", description: "A model card." },
 );
@@ -67,7 +78,7 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
     },
   });
   return new Elysia()
-    .get("/v1/models", () => Response.json({ object: "list", data: deps.models().map(modelCard) }), {
+    .get("/v1/models", () => Response.json({ object: "list", data: modelCards(deps) }), {
       detail: {
         operationId: "list_models",
         tags: ["Models"],
@@ -104,8 +115,22 @@ function stateAnswer({ id, status, error }: ModelState): Response {
   return Response.json(body);
 }
 
+/** Tools belong to the server, so every card tells the same of them. */
+function modelCards({ models, toolCounts }: HttpDeps): readonly ModelObject[] {
+  const counts = toolCounts?.();
+  const tools =
+    counts === undefined
+      ? {}
+      : {
+          tools_available: counts.isAny,
+          mcp_tools_count: counts.mcpTools,
+          mcp_servers_connected: counts.mcpServers,
+        };
+  return models().map((model) => ({ ...modelCard(model), ...tools }));
+}
+
 function modelCard(model: ModelInfo): ModelObject {
-  const { id, created, ownedBy, status, root } = model;
+  const { id, created, ownedBy, status, root, parent, adapterGeneration } = model;
   return {
     id,
     object: "model",
@@ -113,5 +138,7 @@ function modelCard(model: ModelInfo): ModelObject {
     owned_by: ownedBy,
     status,
     ...(root === undefined ? {} : { root }),
+    ...(parent === undefined ? {} : { parent }),
+    ...(adapterGeneration === undefined ? {} : { adapter_generation: adapterGeneration }),
   };
 }

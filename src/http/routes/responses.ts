@@ -1,14 +1,12 @@
 // POST /v1/responses and what is done with stored responses. Every step is someone else's function.
 
 import { Elysia } from "elysia";
+import type { AnswerEvent } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
 import { KEEP_ALIVE_MS } from "../../core/limits.ts";
+import { inOwnWords } from "../../dialects/responses/errors.ts";
 import { ResponsesStreamEvent } from "../../dialects/responses/events.ts";
-import {
-  parseResponsesRequest,
-  type ResponseMemory,
-  type ResponsesCall,
-} from "../../dialects/responses/request.ts";
+import { parseResponsesRequest, type ResponsesCall } from "../../dialects/responses/request.ts";
 import { DeletedResponse, type ResponseHead, ResponseResource } from "../../dialects/responses/resource.ts";
 import { ResponseFold } from "../../dialects/responses/response.ts";
 import { ResponsesCreateRequest } from "../../dialects/responses/schema.ts";
@@ -21,7 +19,6 @@ import { InputItemList, listInputItems } from "../input-items.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { foldRun, framesOf, refuseWhileDraining, type StartedRun, startRun } from "../run.ts";
 import { sseResponse } from "../sse.ts";
-import type { AnswerEvent } from "../../core/agent.ts";
 
 const ONE = "/v1/responses/:response_id";
 const ID = { name: "response_id", in: "path", required: true, schema: { type: "string" } } as const;
@@ -89,16 +86,23 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function createResponse(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const memory: ResponseMemory = deps.responses;
-  const call = parseResponsesRequest(await readJsonObject(request), memory);
+  const call = parseResponsesRequest(await readJsonObject(request), deps.responses);
   if (call.background) return startBackground(deps, call);
-  const started = await startRun(deps.converse, { run: call.run, agent: call.agent }, request.signal);
+  const started = await accepted(deps, call, request.signal);
   const options = { head: headOf(deps, call), choices: call.run.choices, clock: unixSeconds };
   if (call.stream) return streamed(deps, call, started, new ResponseStream(options));
   const fold = new ResponseFold(options);
   await foldRun(started, fold);
   if (call.store) deps.responses.keep(call, fold.builder);
   return Response.json(fold.body());
+}
+
+async function accepted(deps: HttpDeps, call: ResponsesCall, client: AbortSignal) {
+  try {
+    return await startRun(deps.converse, { run: call.run, agent: call.agent }, client);
+  } catch (refused) {
+    throw refused instanceof ServiceError ? inOwnWords(refused) : refused;
+  }
 }
 
 function headOf(deps: HttpDeps, call: ResponsesCall): ResponseHead {

@@ -1,0 +1,169 @@
+// A coding agent's typical traffic, replayed in each dialect against ./svc: a long system prompt, tools, and turns that
+// each add a call with its result. What is measured is whether a turn computes only what is new: cached tokens as the
+// server reports them, and the time to the first piece of an answer at the last turn against the second.
+//
+//   bun bench/agent-traffic.ts [--model FILE] [--template FILE] [--turns 30] [--tools 20] [--repeats 3] [--only chat]
+//
+// Without a model it serves the built-in one, with a longer context than it was trained for: what it says does not matter.
+// A model with random weights needs a chat template that knows tools: demo-model/template.jinja.
+
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import type { Subprocess } from "bun";
+import { DIALECTS, type Dialect, type Event, makeTraffic } from "./agent-dialects.ts";
+import { postStream } from "./http-stream.ts";
+import { CACHE, ROOT, SVC } from "./peer.ts";
+import { killRunning, spawnLogged, stopTree, treeCpuSeconds } from "./processes.ts";
+import { freePort } from "./servers.ts";
+import { median } from "./stats.ts";
+
+const CONTEXT_TOKENS = 32_768;
+const READY_MS_MAX = 60_000;
+
+interface Answer {
+  readonly status: number;
+  readonly firstMs: number;
+  readonly prompt: number;
+  readonly cached: number;
+  readonly id: string | undefined;
+}
+
+interface Measured extends Answer {
+  /** Processor time of the server, which other work on the machine does not lengthen. */
+  readonly cpuMs: number;
+}
+
+/** Sends one request and reads its stream. */
+async function ask(port: number, dialect: Dialect, body: object): Promise<Answer> {
+  let rest = "";
+  let firstMs: number | undefined;
+  const events: Event[] = [];
+  const json = JSON.stringify({ model: "default", temperature: 0, stream: true, ...body });
+  const start = performance.now();
+  const status = await postStream(port, dialect.path, json, (text) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (!line.startsWith("data: {")) continue;
+      const event: Event = JSON.parse(line.slice("data: ".length));
+      events.push(event);
+      if (firstMs === undefined && dialect.isPiece(event)) firstMs = performance.now() - start;
+    }
+  });
+  const all = JSON.stringify(events);
+  const [prompt, cached] = dialect.usage.map((key) => Math.max(0, ...numbersOf(all, key)));
+  return {
+    status,
+    firstMs: firstMs ?? performance.now() - start, // it said nothing: then its end
+    prompt: prompt ?? 0,
+    cached: cached ?? 0,
+    id: /"id":"(resp_[0-9A-Za-z]+)"/.exec(all)?.[1],
+  };
+}
+
+function numbersOf(json: string, key: string): readonly number[] {
+  return [...json.matchAll(new RegExp(`"${key}":(\\d+)`, "g"))].map(([, digits]) => Number(digits));
+}
+
+/** All turns on a fresh server; undefined where it does not serve the dialect. */
+async function replay(dialect: Dialect): Promise<readonly Measured[] | undefined> {
+  const port = freePort();
+  const size = [
+    "--max-seqs",
+    "1",
+    "--max-seq-len",
+    String(CONTEXT_TOKENS),
+    "--pa-context-len",
+    String(CONTEXT_TOKENS),
+  ];
+  const command = [SVC, "serve", ...modelArgs, "--host", "127.0.0.1", "--port", String(port), ...size];
+  const child = spawnLogged(command, join(CACHE, "logs", "agent-traffic.log"), {
+    XDG_CACHE_HOME: join(CACHE, "xdg"),
+  });
+  try {
+    await untilReady(child, port);
+    const answers: Measured[] = [];
+    for (let turns = 0; turns < traffic.turns.length; turns++) {
+      const before = treeCpuSeconds(child.pid);
+      const answer = await ask(port, dialect, dialect.body(traffic, turns, answers.at(-1)?.id));
+      if (answer.status === 404 && turns === 0) return undefined;
+      if (answer.status !== 200)
+        throw new Error(`${dialect.name}: status ${answer.status} at turn ${turns + 1}`);
+      answers.push({ ...answer, cpuMs: (treeCpuSeconds(child.pid) - before) * 1000 });
+      console.error(`bench: ${dialect.name}, turn ${turns + 1}: ${answer.firstMs.toFixed(0)} ms`);
+    }
+    return answers;
+  } finally {
+    await stopTree(child);
+  }
+}
+
+async function untilReady(child: Subprocess, port: number): Promise<void> {
+  const deadline = performance.now() + READY_MS_MAX;
+  const body = JSON.stringify({ prompt: "ready?", max_tokens: 1 });
+  while (performance.now() < deadline && child.exitCode === null) {
+    const answered = await postStream(port, "/v1/completions", body, () => undefined).catch(() => 0);
+    if (answered === 200) return;
+    await Bun.sleep(20);
+  }
+  throw new Error("svc does not answer; bench/.cache/logs/agent-traffic.log says why");
+}
+
+/** The built-in model with a longer context, as a file. */
+function longModel(): string {
+  const bytes = readFileSync(join(ROOT, "demo-model/tiny.gguf"));
+  const key = "llama.context_length";
+  const at = bytes.indexOf(key) + key.length;
+  bytes.writeUInt32LE(CONTEXT_TOKENS, at + 4); // after the type of the value
+  mkdirSync(CACHE, { recursive: true });
+  const path = join(CACHE, "agent-traffic.gguf");
+  writeFileSync(path, bytes);
+  return path;
+}
+
+/** One line of the table: medians over the repeats. */
+function row(name: string, runs: readonly (readonly Measured[])[]): string {
+  const at = (turn: number, key: "firstMs" | "cpuMs") =>
+    median(runs.map((answers) => answers.at(turn)?.[key] ?? Number.NaN));
+  const byTurn = (key: "firstMs" | "cpuMs") => [
+    ...[0, 1, -1].map((turn) => at(turn, key).toFixed(0)),
+    (at(-1, key) / at(1, key)).toFixed(2),
+  ];
+  const last = runs[0]?.at(-1);
+  const computed = (last?.prompt ?? 0) - (last?.cached ?? 0);
+  return `| ${[name, ...byTurn("firstMs"), ...byTurn("cpuMs"), last?.prompt, computed].join(" | ")} |`;
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    killRunning();
+    process.exit(130);
+  });
+}
+const { values } = parseArgs({
+  options: {
+    model: { type: "string" },
+    turns: { type: "string", default: "30" },
+    tools: { type: "string", default: "20" },
+    repeats: { type: "string", default: "3" },
+    template: { type: "string" },
+    only: { type: "string", default: "" },
+  },
+});
+const traffic = makeTraffic(Number(values.turns), Number(values.tools));
+const template = values.template === undefined ? [] : ["--chat-template", resolve(values.template)];
+const modelArgs = ["-m", values.model === undefined ? longModel() : resolve(values.model), ...template];
+const columns = [1, 2, values.turns].map((turn) => `turn ${turn}`).join(" | ");
+console.log(
+  `| dialect | TTFT, ms: ${columns} | last by 2nd | CPU, ms: ${columns} | last by 2nd | prompt | computed |`,
+);
+console.log(`|---|${"--:|".repeat(10)}`);
+for (const dialect of DIALECTS.filter(({ name }) => name.includes(values.only))) {
+  const runs: (readonly Measured[])[] = [];
+  for (let repeat = 0; repeat < Number(values.repeats); repeat++) {
+    const answers = await replay(dialect);
+    if (answers !== undefined) runs.push(answers);
+  }
+  console.log(runs.length === 0 ? `| ${dialect.name} | not served ||||||||||` : row(dialect.name, runs));
+}

@@ -1,0 +1,111 @@
+// What a calibration is worth: perplexity of held-out text for the built-in model's own weights, and for smaller ones made
+// with and without importance statistics.  bun bench/calibration.ts
+//
+// The texts are stories that the model itself wrote at temperature 1: perplexity is then least for the weights that wrote
+// them, and how much more others have is how far they have drifted. Calibration sees other stories.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { unpackLibraries } from "../ffi/embedded.ts";
+import { openNative } from "../ffi/library.ts";
+import { LlamaBackend } from "../ffi/llama.ts";
+import { quantizeFile } from "../ffi/quantize.ts";
+import { type FileType, fileTypeNumber } from "../src/core/quantization.ts";
+import type { RunEvent, RunRequest } from "../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../src/core/sampling.ts";
+import { Engine } from "../src/worker/engine.ts";
+
+const MODEL = join(import.meta.dir, "../demo-model/tiny.gguf");
+const OPENINGS = ["Once upon a time", "One day", "Long ago", "There was a", "The old man", "Every morning"];
+const TYPES: readonly FileType[] = ["Q4_0", "Q4_K_S", "Q4_K_M", "Q3_K_S", "Q2_K"];
+const STORIES = 48;
+const STORY_TOKENS = 120;
+/** Tokens at the beginning of a story that are not judged: they were given. */
+const GIVEN_TOKENS = 4;
+
+const folder = mkdtempSync(join(tmpdir(), "svc-calibration-"));
+const native = openNative(unpackLibraries(folder), 0);
+
+function load(path: string): Promise<LlamaBackend> {
+  const sizes = { cells: 16_384, maxSeqs: 16, prefixesMax: 0, batch: 512, ubatch: 256 };
+  const options = { cacheDir: folder, cacheType: "f16", unified: true, gpuLayers: 0, verbosity: 0 } as const;
+  return LlamaBackend.load(native, path, { ...options, ...sizes }, () => {});
+}
+
+function textRun(text: string, extra: Partial<RunRequest>): RunRequest {
+  const base = { model: "default", sampling: DEFAULT_SAMPLING, stop: [], choices: 1, truncate: false };
+  return { ...base, prompt: { type: "text", text }, ...extra };
+}
+
+/** Text events of each run, in order. */
+function run(backend: LlamaBackend, requests: readonly RunRequest[]) {
+  const said: Extract<RunEvent, { type: "text" | "reasoning" }>[][] = requests.map(() => []);
+  const engine = new Engine({
+    backend,
+    constraints: () => {
+      throw new Error("nothing is constrained here");
+    },
+    prefixesMax: 0,
+    emit: (id, event) => {
+      if (event.type === "text") said[id]?.push(event);
+      if (event.type === "error") throw new Error(event.error.message);
+    },
+    now: () => performance.now(),
+    newSeed: () => 1,
+  });
+  requests.forEach((request, id) => engine.add(id, request));
+  while (engine.step(5) !== "idle");
+  return said;
+}
+
+/** Stories of the model; another `seed`, other stories. */
+function stories(backend: LlamaBackend, seed: number): string[] {
+  const openings = Array.from({ length: STORIES }, (_, i) => OPENINGS[i % OPENINGS.length] ?? "");
+  const requests = openings.map((opening, i) =>
+    textRun(opening, {
+      sampling: { ...DEFAULT_SAMPLING, temperature: 1, seed: seed + i },
+      maxTokens: STORY_TOKENS,
+    }),
+  );
+  const answers = run(backend, requests);
+  return answers.map((events, i) => openings[i] + events.map(({ text }) => text).join(""));
+}
+
+function perplexity(backend: LlamaBackend, texts: readonly string[]): number {
+  const requests = texts.map((text) => textRun(text, { maxTokens: 0, echo: true, logprobs: { top: 0 } }));
+  const logprobs = run(backend, requests).flatMap((events) =>
+    events.flatMap((event) => event.logprobs ?? []).slice(GIVEN_TOKENS),
+  );
+  return Math.exp(-logprobs.reduce((sum, { logprob }) => sum + logprob, 0) / logprobs.length);
+}
+
+async function measured(type: FileType, importance: string | undefined, texts: readonly string[]) {
+  const output = join(folder, "quantized.gguf");
+  const call = { input: MODEL, output, type: fileTypeNumber(type), threads: 2, importance };
+  const reason = quantizeFile(native, { ...call, quiet: true });
+  if (reason !== undefined) throw new Error(reason);
+  const backend = await load(output);
+  const value = perplexity(backend, texts);
+  backend.close();
+  return value;
+}
+
+try {
+  const original = await load(MODEL);
+  const texts = stories(original, 1000);
+  const importance = join(folder, "importance.gguf");
+  original.startCalibration(0);
+  stories(original, 5000);
+  original.saveCalibration(importance);
+  console.log("| weights | perplexity | calibrated |\n|---|--:|--:|");
+  console.log(`| Q8_0, as shipped | ${perplexity(original, texts).toFixed(4)} | |`);
+  original.close();
+  for (const type of TYPES) {
+    const plain = await measured(type, undefined, texts);
+    const calibrated = await measured(type, importance, texts);
+    console.log(`| ${type} | ${plain.toFixed(4)} | ${calibrated.toFixed(4)} |`);
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

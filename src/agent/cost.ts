@@ -1,0 +1,29 @@
+// Tokens and times of the passes that make one answer.
+
+import type { Timings, Usage } from "../core/run.ts";
+
+export interface Cost {
+  readonly usage: Usage;
+  readonly timings: Timings;
+}
+
+export const NO_COST: Cost = {
+  usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
+  timings: { promptSecs: 0, completionSecs: 0 },
+};
+
+/** The cost of one pass after another: everything adds up. */
+export function addCosts(one: Cost, other: Cost): Cost {
+  return {
+    usage: {
+      promptTokens: one.usage.promptTokens + other.usage.promptTokens,
+      cachedTokens: one.usage.cachedTokens + other.usage.cachedTokens,
+      completionTokens: one.usage.completionTokens + other.usage.completionTokens,
+      reasoningTokens: one.usage.reasoningTokens + other.usage.reasoningTokens,
+    },
+    timings: {
+      promptSecs: one.timings.promptSecs + other.timings.promptSecs,
+      completionSecs: one.timings.completionSecs + other.timings.completionSecs,
+    },
+  };
+}

@@ -1,0 +1,237 @@
+// Answers conversations: passes of the model with rounds of the server's tools between them. Sits between dialects and
+// the engine and speaks the words of both; a conversation in which the server does nothing is one run, passed through.
+
+import type { AnswerEvent, Conversation, Converse, Permission } from "../core/agent.ts";
+import type { Message, ToolSpec } from "../core/message.ts";
+import { hasFile } from "../core/input-file.ts";
+import type { Generate, RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
+import type { OpenSession, Sessions } from "../core/sessions.ts";
+import type { Approvals } from "./approvals.ts";
+import { Caller } from "./call.ts";
+import { addCosts, type Cost, NO_COST } from "./cost.ts";
+import { type Input, takeInput } from "./input.ts";
+import type { InputFilesDeps } from "./input-files.ts";
+import { type MadeCall, pass, type PassResult } from "./pass.ts";
+import { strictest } from "./permission.ts";
+import { type Plan, type PlanDeps, planOf } from "./plan.ts";
+import type { ServerTool } from "./tool.ts";
+
+export interface LoopDeps extends PlanDeps, InputFilesDeps {
+  readonly generate: Generate;
+  /** The server's own setting; requests can only tighten it. */
+  readonly permission: Permission;
+  readonly approvals: Approvals;
+  readonly sessions: Pick<Sessions, "open">;
+  /** Context of the model of that name. Rejects as a run on it would. */
+  readonly contextTokens: (model: string, signal: AbortSignal) => Promise<number>;
+  readonly log: (line: string) => void;
+  /** Told when an answer in a session begins and when it ends. */
+  readonly onAnswer?: (change: 1 | -1) => void;
+}
+
+/**
+ * The Converse of a server with tools. Throws for a request that cannot be met, before anything is read; files and
+ * sessions that cannot be had reject the first `next`.
+ */
+export function agentConverse(deps: LoopDeps): Converse {
+  return (conversation, signal) => {
+    // What can be met does not depend on the model's context, which is not known before the model is loaded.
+    const surroundings = { hasInputs: hasInputs(deps, conversation), contextTokens: undefined };
+    return converse(deps, conversation, planOf(deps, conversation, surroundings), signal);
+  };
+}
+
+/** The plan for the model as it is: with its own tools the server waits for it. */
+async function fittingPlan(
+  deps: LoopDeps,
+  conversation: Conversation,
+  plan: Plan,
+  signal: AbortSignal,
+): Promise<Plan> {
+  if (plan.tools.size === 0) return plan;
+  const contextTokens = await deps.contextTokens(conversation.run.model, signal);
+  return planOf(deps, conversation, { hasInputs: hasInputs(deps, conversation), contextTokens });
+}
+
+async function* converse(
+  deps: LoopDeps,
+  conversation: Conversation,
+  possible: Plan,
+  signal: AbortSignal,
+): AsyncGenerator<AnswerEvent> {
+  const { run, agent } = conversation;
+  let plan: Plan;
+  try {
+    plan = await fittingPlan(deps, conversation, possible, signal);
+  } catch (refusal) {
+    if (signal.aborted) return;
+    throw refusal;
+  }
+  const sent = run.prompt.messages;
+  const session = plan.hasSession ? deps.sessions.open(agent.sessionId, sent) : undefined;
+  const place = { plan, sessionId: session?.id, sent: session?.messages ?? sent };
+  const input = await takeInput(deps, place, signal);
+  const prompt = { ...run.prompt, messages: input.messages, tools: plan.specs, toolChoice: plan.choice };
+  const request = { ...run, prompt };
+  if (session === undefined) return yield* deps.generate(request, signal);
+  deps.onAnswer?.(1);
+  try {
+    yield* new Loop(deps, { conversation, plan, session, input, request }, signal).answer();
+  } finally {
+    deps.onAnswer?.(-1);
+  }
+}
+
+/** Whether the model is told of files: they come with the request, or the session has them from an earlier one. */
+function hasInputs({ files }: LoopDeps, { run, agent }: Conversation): boolean {
+  if (run.prompt.messages.some(hasFile)) return true;
+  if (agent.sessionId === undefined) return false;
+  return files.list(agent.sessionId).some(({ purpose }) => purpose !== "agent_output");
+}
+
+type ChatRequest = RunRequest<Extract<RunRequest["prompt"], { type: "chat" }>>;
+
+interface Task {
+  readonly conversation: Conversation;
+  readonly plan: Plan;
+  readonly session: OpenSession;
+  readonly input: Input;
+  /** The first pass. */
+  readonly request: ChatRequest;
+}
+
+/** One answer in a session. */
+class Loop {
+  private readonly deps: LoopDeps;
+  private readonly task: Task;
+  private readonly signal: AbortSignal;
+  private readonly caller: Caller;
+  /** What was said and done since the request came in. */
+  private readonly turn: Message[] = [];
+  private cost: Cost = NO_COST;
+
+  constructor(deps: LoopDeps, task: Task, signal: AbortSignal) {
+    this.deps = deps;
+    this.task = task;
+    this.signal = signal;
+    const { agent } = task.conversation;
+    const { approvals, files, log } = deps;
+    this.caller = new Caller({
+      permit: {
+        permission: strictest(deps.permission, agent.permission),
+        interactive: agent.interactive,
+        approvals,
+        session: task.session,
+      },
+      files,
+      inputs: task.input.files,
+      requested: agent.files,
+      turn: Math.max(0, task.session.messages.filter(({ role }) => role === "user").length - 1),
+      log,
+    });
+  }
+
+  async *answer(): AsyncGenerator<AnswerEvent> {
+    for (let round = 1; ; round++) {
+      const made = yield* this.pass(round);
+      if (made === undefined) return;
+      const own = this.ownCalls(made, round);
+      const clients = made.calls.filter(({ isClients }) => isClients);
+      this.turn.push(spoken(made, own.length > 0 ? own : clients));
+      for (const call of own) {
+        const told = yield* this.caller.call(call, this.toolOf(call.name), round, this.signal);
+        if (told === undefined) return;
+        this.turn.push(told);
+      }
+      const goesOn = own.length > 0 && clients.length === 0;
+      if (goesOn && this.tokensLeft() !== 0) continue;
+      // What the client must call stands last, where its answers will follow.
+      if (own.length > 0 && clients.length > 0) this.turn.push(spoken({ text: "", reasoning: "" }, clients));
+      yield* this.end(made, goesOn);
+      return;
+    }
+  }
+
+  private async *pass(round: number): AsyncGenerator<AnswerEvent, PassResult | undefined> {
+    const { request, session, plan } = this.task;
+    const prompt = { ...request.prompt, ...this.toolsOf(round) };
+    const messages = [...prompt.messages, ...this.turn];
+    const left = this.tokensLeft();
+    const events = this.deps.generate(
+      { ...request, prompt: { ...prompt, messages }, ...(left === undefined ? {} : { maxTokens: left }) },
+      this.signal,
+    );
+    const isHidden = this.isLast(round);
+    const isClients = (name: string): boolean => !isHidden && (!plan.acts || plan.clientNames.has(name));
+    const told = pass(events, { isFirst: round === 1, isClients });
+    for (;;) {
+      const next = await told.next();
+      if (next.done === true) {
+        if (next.value !== undefined) this.cost = addCosts(this.cost, next.value.cost);
+        return next.value;
+      }
+      yield next.value;
+      if (next.value.type === "accepted") yield { type: "session", sessionId: session.id };
+    }
+  }
+
+  /** The rounds are used up: the model sees no tools and must answer with what it has. */
+  private isLast(round: number): boolean {
+    const { acts, roundsMax } = this.task.plan;
+    return acts && round > roundsMax;
+  }
+
+  /** What a choice of tools demands holds for the first pass alone; otherwise the model could never answer. */
+  private toolsOf(round: number): { readonly tools?: readonly ToolSpec[]; readonly toolChoice?: ToolChoice } {
+    if (this.isLast(round)) return { tools: [], toolChoice: { type: "none" } };
+    return round === 1 ? {} : { toolChoice: { type: "auto" } };
+  }
+
+  /** The calls of a pass that the server makes. One that the token cap has cut is not a call. */
+  private ownCalls({ calls, end }: PassResult, round: number): readonly MadeCall[] {
+    if (end?.reason === "length" || this.isLast(round)) return [];
+    return calls.filter(({ isClients }) => !isClients);
+  }
+
+  private toolOf(name: string): ServerTool | undefined {
+    const { tools, fallback } = this.task.plan;
+    return tools.get(name) ?? fallback?.(name);
+  }
+
+  /** Tokens that the answer may still have; undefined where there is no cap. The cap is on all passes together. */
+  private tokensLeft(): number | undefined {
+    const { maxTokens } = this.task.request;
+    return maxTokens === undefined ? undefined : Math.max(0, maxTokens - this.cost.usage.completionTokens);
+  }
+
+  /** Ends the answer with the end of its last pass; `isCut` where tokens ran out before the model could answer. */
+  private *end({ end }: PassResult, isCut: boolean): Generator<RunEvent> {
+    if (end !== undefined) {
+      this.task.session.save(this.turn);
+      const hasNoCalls = end.reason === "tool_calls" && !this.handsBack();
+      yield isCut ? { ...end, reason: "length" } : hasNoCalls ? { ...end, reason: "stop" } : end;
+    }
+    yield { type: "finish", ...this.cost };
+  }
+
+  /** Whether the client has calls to make. */
+  private handsBack(): boolean {
+    const last = this.turn.at(-1);
+    return last?.role === "assistant" && (last.toolCalls?.length ?? 0) > 0;
+  }
+}
+
+/** What the model said in a pass, with calls. */
+function spoken(
+  { text, reasoning }: Pick<PassResult, "text" | "reasoning">,
+  calls: readonly MadeCall[],
+): Message {
+  return {
+    role: "assistant",
+    content: text === "" ? [] : [{ type: "text", text }],
+    ...(reasoning === "" ? {} : { reasoning }),
+    ...(calls.length === 0
+      ? {}
+      : { toolCalls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })) }),
+  };
+}

@@ -1,0 +1,70 @@
+// What events and bodies say of a call that was not made, and the short account of one that was.
+
+import { unreachable } from "../core/assert.ts";
+import type { ToolProgress } from "../core/agent.ts";
+
+/** Why nothing was done. */
+export interface Refusal {
+  readonly status: "denied" | "error";
+  /** For people. */
+  readonly message: string;
+  /** What the model is told. */
+  readonly text: string;
+}
+
+/** Data of the `complete` event of a call that began with `calling` and was refused. */
+export function refusedProgress(calling: ToolProgress, { status, message, text }: Refusal): ToolProgress {
+  switch (calling.tool_type) {
+    case "code_execution":
+      return { tool_type: "code_execution", exception: message };
+    case "shell": {
+      const { commands } = calling;
+      return {
+        tool_type: "shell",
+        ...(commands === undefined ? {} : { commands }),
+        status,
+        stderr: message,
+        timed_out: false,
+      };
+    }
+    case "web_search":
+      return { tool_type: "web_search" };
+    case "custom":
+      return { tool_type: "custom", content: text };
+    default:
+      return unreachable(calling);
+  }
+}
+
+/** What came of a call, in a few lines of text. */
+export function resultContent(data: ToolProgress): string {
+  switch (data.tool_type) {
+    case "code_execution": {
+      const { stdout, stderr, exception } = data;
+      return lines({ stdout, stderr, exception });
+    }
+    case "shell": {
+      const { stdout, stderr, exit_code, status, working_directory, timed_out } = data;
+      const known = { stdout, stderr, exit_code, status, working_directory, timed_out };
+      return JSON.stringify(
+        Object.fromEntries(Object.entries(known).filter(([, value]) => (value ?? null) !== null)),
+      );
+    }
+    case "web_search": {
+      const { results_count: count, sources } = data;
+      const found = count === undefined ? "" : `${count} results\n`;
+      return (found + lines({ sources: sources?.join(", ") })).trimEnd();
+    }
+    case "custom":
+      return data.content ?? "";
+    default:
+      return unreachable(data);
+  }
+}
+
+function lines(fields: Readonly<Record<string, string | undefined>>): string {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined && value !== "")
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n");
+}

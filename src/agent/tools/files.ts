@@ -1,0 +1,104 @@
+// The tools that look into the store of files: what came with the conversation and what its tools made.
+
+import { Type } from "@sinclair/typebox";
+import type { Files, StoredFile } from "../../core/files.ts";
+import type { ServerTool, ToolAsk, ToolOutcome, Toolset } from "../tool.ts";
+import { builtIn, isBrief, NO_ARGUMENTS, textCharsMax } from "./built-in.ts";
+
+/** For requests that can have files: they brought some, or a tool may make some. */
+export function fileToolset(files: Files): Toolset {
+  return (ask) => {
+    const { agent, hasInputs } = ask;
+    // A model with a small context is told how its files begin, which is a good part of it; each tool less helps it.
+    const isUseful = !isBrief(ask) && (hasInputs || agent.python || agent.shell !== undefined);
+    return { tools: isUseful ? [readTool(files, ask), listTool(files)] : [] };
+  };
+}
+
+/** What the model calls the tool that reads files. */
+export const READ_TOOL = "svc_read_file";
+
+const ACTION = { kind: "file", label: "File access" } as const;
+
+const Slice = Type.Object(
+  {
+    file_id: Type.String(),
+    start: Type.Optional(Type.Integer({ minimum: 0, description: "First character, from 0." })),
+    end: Type.Optional(Type.Integer({ minimum: 0, description: "Behind the last character." })),
+  },
+  { additionalProperties: false },
+);
+
+function readTool(files: Files, ask: ToolAsk): ServerTool {
+  const charsMax = textCharsMax(ask);
+  return builtIn({
+    name: READ_TOOL,
+    description: [
+      "Reads a text file from the store by its id. It takes ids, not paths of the working directory.",
+      `At most ${charsMax} characters come in a call; start and end choose which. Binary files cannot be read.`,
+    ].join("\n"),
+    parameters: Slice,
+    action: ACTION,
+    isHelper: true,
+    calling: (_args, text) => ({ tool_type: "custom", arguments: text }),
+    run: async (args, { sessionId }) => {
+      const file = files.get(args.file_id);
+      if (file === undefined || !isReachable(file, sessionId)) {
+        return told({ file_id: args.file_id, error: "there is no such file, or it has expired" });
+      }
+      return told(await slice(files, file, args, charsMax));
+    },
+  });
+}
+
+function listTool(files: Files): ServerTool {
+  return builtIn({
+    name: "svc_list_files",
+    description:
+      "Lists the files of this conversation in the store, oldest first: id, name, format, bytes, purpose, source.",
+    parameters: NO_ARGUMENTS,
+    action: ACTION,
+    isHelper: true,
+    calling: (_args, text) => ({ tool_type: "custom", arguments: text }),
+    run: async (_args, { sessionId }) => told({ files: files.list(sessionId).map(listed) }),
+  });
+}
+
+/** A session sees its own files and those that belong to none. */
+function isReachable({ sessions }: StoredFile, sessionId: string): boolean {
+  return sessions.length === 0 || sessions.includes(sessionId);
+}
+
+function listed({ id, name, format, bytes, purpose, source }: StoredFile) {
+  const { tool, round, turn } = source;
+  return { id, name, format, bytes, purpose, source: tool, round, turn };
+}
+
+function told(result: object): ToolOutcome {
+  const text = JSON.stringify(result);
+  return { text, data: { tool_type: "custom", content: text } };
+}
+
+interface Range {
+  readonly start?: number | undefined;
+  readonly end?: number | undefined;
+}
+
+async function slice(files: Files, file: StoredFile, range: Range, charsMax: number): Promise<object> {
+  const { id, name, format, failure } = file;
+  const known = { file_id: id, name, ...(format === undefined ? {} : { format }) };
+  if (failure !== undefined) return { ...known, code: failure.code, error: failure.message };
+  if (!file.isText) return { ...known, error: "the file is binary and cannot be read as text" };
+  const body = await files
+    .body(id)
+    ?.text()
+    .catch(() => undefined); // it expired meanwhile
+  if (body === undefined) return { ...known, error: "the content of the file is no longer kept" };
+  // Positions count characters, not UTF-16 units.
+  const characters = /[\uD800-\uDFFF]/.test(body) ? Array.from(body) : undefined;
+  const total = characters?.length ?? body.length;
+  const start = Math.min(range.start ?? 0, total);
+  const end = Math.max(start, Math.min(range.end ?? total, total, start + charsMax));
+  const text = characters?.slice(start, end).join("") ?? body.slice(start, end);
+  return { ...known, start, end, total_chars: total, max_slice_chars: charsMax, text };
+}

@@ -1,0 +1,84 @@
+// Tools of MCP servers as tools of the loop. They are there for every conversation, since nobody asks for them by name.
+
+import type { ToolProgress } from "../../core/agent.ts";
+import { MCP_BRIEF_CHARS } from "../../core/limits.ts";
+import type { ProducedFile } from "../../exec/types.ts";
+import type { McpPart, McpResult, McpTool } from "../../mcp/types.ts";
+import { type ServerTool, type ToolAsk, ToolFailure, type ToolOutcome, type Toolset } from "../tool.ts";
+import { cut, isBrief, textCharsMax } from "./built-in.ts";
+
+/** `tools` gives those of the servers that are connected now. */
+export function mcpToolset(tools: () => readonly McpTool[]): Toolset {
+  return (ask) => ({ tools: tools().map((tool) => serverTool(tool, ask)) });
+}
+
+function serverTool(tool: McpTool, ask: ToolAsk): ServerTool {
+  const { name, description, parameters, strict } = tool;
+  const told = isBrief(ask) ? brief(description) : description;
+  return {
+    spec: { name, ...(told === "" ? {} : { description: told }), parameters, strict },
+    isHelper: true, // nobody asked for it, so it gives way to what cannot be had together with it
+    action: { source: "mcp", kind: "custom", label: name },
+    calling: (args): ToolProgress => ({
+      tool_type: "custom",
+      arguments: typeof args === "string" ? args : JSON.stringify(args),
+    }),
+    fault: faultOf,
+    async run(args, _context, signal) {
+      // The loop runs nothing with a fault, so the arguments are an object.
+      const result = await tool.call(args as Readonly<Record<string, unknown>>, signal);
+      return outcomeOf(result, name, textCharsMax(ask));
+    },
+  };
+}
+
+/** The server judges the arguments; only what cannot be sent is refused here. */
+function faultOf(args: unknown): string | undefined {
+  if (typeof args === "string") return "the arguments are not valid JSON";
+  const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
+  return isObject ? undefined : "the arguments must be a JSON object";
+}
+
+/** The first line, for models whose context many descriptions would use up. */
+function brief(description: string): string {
+  const [line = ""] = description.trim().split("\n");
+  return line.length <= MCP_BRIEF_CHARS ? line : `${line.slice(0, MCP_BRIEF_CHARS)}…`;
+}
+
+/** Throws ToolFailure with the tool's own words when it says that it failed. */
+function outcomeOf({ isError, parts }: McpResult, tool: string, charsMax: number): ToolOutcome {
+  const text = cut(parts.map(textOf).join("\n"), charsMax);
+  if (isError) throw new ToolFailure(text === "" ? "the tool reports a failure without a reason" : text);
+  const images = parts.flatMap((part) => (isPng(part) ? [Buffer.from(part.data).toString("base64")] : []));
+  const files = parts.flatMap((part, index) => (isPng(part) ? [] : fileOf(part, `${tool}-${index + 1}`)));
+  return {
+    text,
+    data: { tool_type: "custom", content: text },
+    ...(images.length === 0 ? {} : { images }),
+    ...(files.length === 0 ? {} : { files }),
+  };
+}
+
+type BinaryPart = Extract<McpPart, { type: "binary" }>;
+
+const KIND = { image: "Image", audio: "Audio", resource: "Resource" } as const;
+
+function textOf(part: McpPart): string {
+  if (part.type === "text") return part.text;
+  return `[${KIND[part.kind]}: ${part.name ?? part.mimeType}]`;
+}
+
+/** Events and bodies carry images as PNG; what is something else becomes a file. */
+function isPng(part: McpPart): part is BinaryPart {
+  return part.type === "binary" && part.kind === "image" && part.mimeType === "image/png";
+}
+
+function fileOf(part: McpPart, stem: string): readonly ProducedFile[] {
+  if (part.type === "text") return [];
+  const { mimeType, data, name } = part;
+  const ending = /^[\w-]+\/(?:x-)?([a-z0-9]+)/i.exec(mimeType)?.[1]?.toLowerCase() ?? "bin";
+  const whole = name ?? `${stem}.${ending === "octet" ? "bin" : ending}`;
+  const dot = whole.lastIndexOf(".");
+  const format = dot < 0 ? "" : whole.slice(dot + 1).toLowerCase();
+  return [{ name: whole, format, mimeType, content: data, isText: false }];
+}

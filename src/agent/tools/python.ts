@@ -1,0 +1,166 @@
+// The tools that run Python in a session's interpreter.
+
+import { Type } from "@sinclair/typebox";
+import type { ToolProgress } from "../../core/agent.ts";
+import { PACKAGES_TOLD_MAX } from "../../core/limits.ts";
+import type { PythonFacts, PythonResult, PythonSessions } from "../../exec/types.ts";
+import type { EffectiveProtection } from "../../sandbox/types.ts";
+import type { ServerTool, ToolAsk, ToolOutcome, Toolset } from "../tool.ts";
+import {
+  builtIn,
+  cut,
+  isBrief,
+  NO_ARGUMENTS,
+  Outputs,
+  outputsOf,
+  requiredFiles,
+  textCharsMax,
+} from "./built-in.ts";
+import { confinementNote } from "./confinement.ts";
+
+/** Python for requests that ask for code execution. */
+export function pythonToolset(python: PythonSessions, protection: EffectiveProtection): Toolset {
+  return (ask) => {
+    if (!ask.agent.python) return { tools: [] };
+    const execute = executeTool(python, protection, ask);
+    return { tools: isBrief(ask) ? [execute] : [execute, resetTool(python)] };
+  };
+}
+
+const ACTION = { kind: "code_execution", label: "Python code" } as const;
+
+const Code = Type.Object(
+  { code: Type.String({ description: "Python source code." }), outputs: Type.Optional(Outputs) },
+  { additionalProperties: false },
+);
+
+/** Small models fill optional arguments with nonsense, so theirs is never there. */
+const BriefCode = Type.Object({ code: Code.properties.code }, { additionalProperties: false });
+
+function executeTool(python: PythonSessions, protection: EffectiveProtection, ask: ToolAsk): ServerTool {
+  const description = isBrief(ask)
+    ? "Run Python code and return its output."
+    : fullDescription(python.facts, protection, ask);
+  return builtIn({
+    name: "svc_execute_python",
+    description: description + requiredFiles(ask),
+    // What fits the short form fits the long one.
+    parameters: (isBrief(ask) ? BriefCode : Code) as typeof Code,
+    action: ACTION,
+    makesFiles: true,
+    calling: (args) => ({ tool_type: "code_execution", ...(args === undefined ? {} : { code: args.code }) }),
+    run: async ({ code, outputs }, { sessionId, inputs, required }, signal) => {
+      const call = { sessionId, code, outputs: outputsOf(outputs, required), inputs };
+      return outcome(await python.run(call, signal), ask);
+    },
+  });
+}
+
+function resetTool(python: PythonSessions): ServerTool {
+  const text = JSON.stringify({ status: "success", message: "Variables and imports are forgotten." });
+  return builtIn({
+    name: "svc_reset_python_session",
+    description:
+      "Forgets all variables and imports of the Python session. Files in the working directory stay.",
+    parameters: NO_ARGUMENTS,
+    action: ACTION,
+    calling: () => ({ tool_type: "code_execution" }),
+    run: async (_args, { sessionId }) => {
+      await python.reset(sessionId);
+      return { text, data: { tool_type: "code_execution" } };
+    },
+  });
+}
+
+function fullDescription(
+  { version, timeoutSecs, packages }: PythonFacts,
+  protection: EffectiveProtection,
+  ask: ToolAsk,
+): string {
+  return [
+    `Runs Python code (${version}) and returns its output.`,
+    "State lasts: variables, imports and open files of one call are there in the next calls of this conversation.",
+    "Send plain Python source: no Markdown fence, no LaTeX.",
+    "The value of a last expression is returned like print output; a pandas DataFrame or Series as its repr.",
+    "The user does not see stdout: say in your answer what matters of it.",
+    "os.getcwd() is the working directory. Where you mention a file in code output, give its full path.",
+    "Matplotlib figures and PIL images are captured by themselves when they are shown, saved, left open or the last expression. The user sees them; you cannot see images.",
+    'Save an animation with animation.save(name, writer="pillow"), one in a call; its frames are captured.',
+    `A call may take ${timeoutSecs} seconds; split longer work over several calls.`,
+    "input() and anything else that reads stdin fails. pip is disabled.",
+    confinementNote(protection),
+    "Every file that a call makes or changes in the working directory is given to the user by itself. Name a file in outputs when it must be there: one that is missing is reported as an error.",
+    "Of a text file you are shown the first 1024 bytes; svc_read_file gives more by the file's id, and svc_list_files lists ids.",
+    "The result is JSON: stdout, stderr, exception (a traceback), result and result_type (of the last expression), images_generated, video_frames_generated, each only if there is any; and status (success, error, timeout), execution_time_ms, working_directory.",
+    packagesNote(packages, ask),
+  ].join("\n");
+}
+
+/** A context of 8192 tokens is told of 81 packages: about a twentieth of it. */
+const TOKENS_FOR_A_PACKAGE = 100;
+
+function packagesNote(packages: PythonFacts["packages"], { contextTokens = Infinity }: ToolAsk): string {
+  if (packages === undefined) return "Which packages are installed is not known; try an import.";
+  const told = packages.slice(0, Math.min(PACKAGES_TOLD_MAX, contextTokens / TOKENS_FOR_A_PACKAGE));
+  const rest = packages.length - told.length;
+  const list = told.length === 0 ? "none besides the standard library" : told.join(", ");
+  return `Installed packages: ${list}${rest === 0 ? "." : `, and ${rest} more.`}`;
+}
+
+function outcome(result: PythonResult, ask: ToolAsk): ToolOutcome {
+  const { images, files } = result;
+  return { text: modelText(result, ask), data: progress(result), images, files };
+}
+
+/** What came out stands first: it is what the model is after. */
+function modelText(result: PythonResult, ask: ToolAsk): string {
+  const charsMax = textCharsMax(ask);
+  const { status, executionMs, workingDirectory, stdout, stderr, exception, images, videoFrames, timeout } =
+    result;
+  const value = result.result;
+  return JSON.stringify({
+    ...(stdout === "" ? {} : { stdout: cut(stdout, charsMax) }),
+    ...(stderr === "" ? {} : { stderr: cut(stderr, charsMax) }),
+    ...(exception === undefined ? {} : { exception: cut(exception, charsMax) }),
+    ...(value === undefined ? {} : { result: cut(value.repr, charsMax), result_type: value.type }),
+    ...(isBrief(ask)
+      ? status === "success"
+        ? {}
+        : { status }
+      : { status, execution_time_ms: executionMs, working_directory: workingDirectory }),
+    ...(images.length === 0 ? {} : { images_generated: images.length }),
+    ...(videoFrames.length === 0 ? {} : { video_frames_generated: videoFrames.length }),
+    ...(timeout === undefined
+      ? {}
+      : {
+          timeout_info: {
+            timeout_secs: timeout.secs,
+            interrupted: timeout.interrupted,
+            killed: timeout.killed,
+          },
+        }),
+  });
+}
+
+function progress(result: PythonResult): ToolProgress {
+  const { stdout, stderr, images, videoFrames, workingDirectory, executionMs } = result;
+  const exception = result.exception ?? timeoutSentence(result.timeout);
+  return {
+    tool_type: "code_execution",
+    ...(stdout === "" ? {} : { stdout }),
+    ...(stderr === "" ? {} : { stderr }),
+    ...(exception === undefined ? {} : { exception }),
+    ...(images.length === 0 ? {} : { images_base64: images }),
+    ...(videoFrames.length === 0
+      ? {}
+      : { video_frames_base64: videoFrames, video_frame_count: videoFrames.length }),
+    working_directory: workingDirectory,
+    execution_time_ms: executionMs,
+  };
+}
+
+function timeoutSentence(timeout: PythonResult["timeout"]): string | undefined {
+  if (timeout === undefined) return undefined;
+  const what = timeout.killed ? "the interpreter was ended and its state is lost" : "it was interrupted";
+  return `The code did not finish within ${timeout.secs} seconds; ${what}.`;
+}

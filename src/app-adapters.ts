@@ -1,0 +1,118 @@
+// The part of the composition root that is about LoRA adapters: from settings to registries in front of the models.
+
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { type ModelOptions, withHub } from "./app-models.ts";
+import { loraParts } from "./config/lora-entry.ts";
+import { modelName } from "./config/model-name.ts";
+import type { ModelSettings } from "./config/settings.ts";
+import { formatRepo, parseHubId } from "./core/hub-id.ts";
+import { ResidentAdapters } from "./engine/adapters.ts";
+import type { Models } from "./engine/models.ts";
+import { fetchFolder } from "./hub/fetch-model.ts";
+import { AdaptedModels } from "./lora/adapted-models.ts";
+import { convertInProcess } from "./lora/convert-process.ts";
+import { CONFIG_FILE, WEIGHTS_FILE } from "./lora/convert.ts";
+import { AdapterRegistry } from "./lora/registry.ts";
+import { prepareAdapter, type SourceOptions } from "./lora/source.ts";
+
+/** Whether adapters can be used with a model: it asks for that, or has some from the start. */
+function hasAdapters({ adapter }: ModelSettings): boolean {
+  return adapter.enable_lora || (adapter.lora ?? []).length > 0;
+}
+
+/** What the engines hold, by the id of each model that can have adapters. */
+export function residentAdapters({ settings, log }: ModelOptions): ReadonlyMap<string, ResidentAdapters> {
+  return new Map(
+    settings.models.filter(hasAdapters).map((model) => {
+      const id = modelName(model);
+      return [id, new ResidentAdapters((line) => log(`${id}: ${line}`))];
+    }),
+  );
+}
+
+/** The served models with their adapters in front of them. */
+export function createAdapters(
+  models: Models,
+  resident: ReadonlyMap<string, ResidentAdapters>,
+  options: ModelOptions,
+): AdaptedModels {
+  const { settings } = options;
+  const { lora_adapter_root: root, allow_runtime_lora_updating: isMutable } = settings.server;
+  const registries = new Map<string, AdapterRegistry>();
+  for (const model of settings.models) {
+    const id = modelName(model);
+    const host = resident.get(id);
+    if (host === undefined) continue;
+    const { lora_max_adapters, lora_max_rank, lora_max_bytes } = model.adapter;
+    const limits = { adaptersMax: lora_max_adapters, rankMax: lora_max_rank, bytesMax: lora_max_bytes };
+    const source = sourceOptions(models, model, options);
+    const rooted = root === undefined ? source : { ...source, root };
+    registries.set(
+      id,
+      new AdapterRegistry({ limits, host, prepare: (path) => prepareAdapter(path, rooted) }),
+    );
+  }
+  return new AdaptedModels({
+    models: () => models.list(),
+    resolve: (name) => models.resolve(name).id,
+    generate: (request, signal, adapter) => models.generate(request, signal, adapter),
+    registries,
+    isMutable,
+  });
+}
+
+function sourceOptions(models: Models, model: ModelSettings, { cacheDir }: ModelOptions): SourceOptions {
+  return {
+    bytesMax: model.adapter.lora_max_bytes,
+    cacheDir,
+    baseModel: async () => (await models.load(modelName(model))).modelPath,
+    convert: convertInProcess,
+  };
+}
+
+/** Loads the adapters that settings name. Throws the reason why one can't be. */
+export async function loadAdapters(
+  adapted: AdaptedModels,
+  models: Models,
+  options: ModelOptions,
+): Promise<void> {
+  for (const model of options.settings.models) {
+    const source = { ...sourceOptions(models, model, options), isTrusted: true };
+    for (const entry of model.adapter.lora ?? []) {
+      const { alias, source: from, revision } = loraParts(entry);
+      const request = {
+        alias,
+        source: from,
+        inPlace: false,
+        ...(revision === undefined ? {} : { revision }),
+      };
+      try {
+        await adapted.preload(modelName(model), request, async () =>
+          prepareAdapter(await folderOf(from, revision, model, options), source),
+        );
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new Error(`${modelName(model)}: the adapter ${alias} could not be loaded: ${reason}`, {
+          cause: error,
+        });
+      }
+    }
+  }
+}
+
+/** The folder on this machine that a setting's source means; downloads it where it is a repository of the hub. */
+async function folderOf(
+  source: string,
+  revision: string | undefined,
+  model: ModelSettings,
+  options: ModelOptions,
+): Promise<string> {
+  const local = resolve(source);
+  const id = parseHubId(source);
+  if (id === undefined || existsSync(local)) return local;
+  const wanted = revision === undefined ? id : { ...id, revision };
+  return withHub(model, formatRepo(wanted), options, (hub) =>
+    fetchFolder(wanted, [CONFIG_FILE, WEIGHTS_FILE], hub),
+  );
+}

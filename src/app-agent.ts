@@ -1,0 +1,113 @@
+// The part of the composition root that is about what the server does by itself: from settings and executors to the loop
+// that answers conversations.
+
+import type { Approvals } from "./agent/approvals.ts";
+import { agentConverse, type LoopDeps } from "./agent/loop.ts";
+import type { Toolset } from "./agent/tool.ts";
+import { disabledToolset } from "./agent/tools/disabled.ts";
+import { fileToolset } from "./agent/tools/files.ts";
+import { mcpToolset } from "./agent/tools/mcp.ts";
+import { pythonToolset } from "./agent/tools/python.ts";
+import { type ResolvedSkills, shellToolset } from "./agent/tools/shell.ts";
+import { afterFirstTry } from "./app-mcp.ts";
+import type { Settings } from "./config/settings.ts";
+import type { Converse, SkillReference } from "./core/agent.ts";
+import type { Sessions } from "./core/sessions.ts";
+import type { Skills } from "./core/skills.ts";
+import { skillFolder } from "./exec/names.ts";
+import type { McpServers } from "./mcp/servers.ts";
+import { skillsText } from "./skills/text.ts";
+import type { Tools } from "./tools.ts";
+
+export interface AgentOptions extends Pick<
+  LoopDeps,
+  "generate" | "files" | "fetchFile" | "contextTokens" | "log"
+> {
+  readonly settings: Settings;
+  readonly tools: Tools;
+  readonly mcp: McpServers | undefined;
+  readonly sessions: Sessions;
+  readonly approvals: Approvals;
+  readonly skills: Skills;
+}
+
+/** Answers conversations. */
+export interface Agent {
+  readonly converse: Converse;
+  /** Answers in sessions under way. Between two passes of one no engine knows of it. */
+  activeAnswers(): number;
+}
+
+/** The loop over everything that it needs. Sessions that end take their interpreters and folders along. */
+export function createAgent(options: AgentOptions): Agent {
+  const { settings, tools, mcp, skills: _, ...deps } = options;
+  const { sessions, log } = deps;
+  const {
+    max_tool_rounds: maxToolRounds,
+    tool_dispatch_url: url,
+    tool_dispatch_timeout: secs,
+  } = settings.server;
+  let active = 0;
+  const converse = agentConverse({
+    ...deps,
+    toolsets: toolsetsOf(options),
+    permission: settings.runtime.agent_permission,
+    ...(maxToolRounds === undefined ? {} : { maxToolRounds }),
+    ...(url === undefined ? {} : { dispatch: { url, timeoutMs: secs * 1000 } }),
+    onAnswer: (change) => void (active += change),
+  });
+  sessions.onEnd((id) => {
+    for (const executor of [tools.python, tools.shell]) {
+      executor
+        ?.dispose(id)
+        .catch((error: unknown) => log(`a session's folder could not be deleted: ${String(error)}`));
+    }
+  });
+  return {
+    converse: mcp === undefined ? converse : afterFirstTry(mcp, settings.server.queue_max, converse),
+    activeAnswers: () => active,
+  };
+}
+
+/** What models can do on this server, in one line for its operator; undefined where that is nothing. */
+export function toolLine({ python, shell, protection }: Tools, { runtime }: Settings): string | undefined {
+  if (protection === undefined) return undefined;
+  const names = [
+    ...(python === undefined ? [] : [python.facts.version]),
+    ...(shell === undefined ? [] : [`shell ${runtime.shell_path}`]),
+  ];
+  const { mechanism, filesystem, network } = protection;
+  const sandbox =
+    mechanism === "none"
+      ? "not confined"
+      : `confined by ${mechanism}, files: ${filesystem}, network: ${network}`;
+  return `${names.join(", ")} (${sandbox}; permission: ${runtime.agent_permission})`;
+}
+
+/** The server's tools, in the order in which models are shown them. */
+function toolsetsOf({ tools, mcp, files, skills }: AgentOptions): readonly Toolset[] {
+  const { python, shell, protection } = tools;
+  const canMakeFiles = python !== undefined || shell !== undefined;
+  return [
+    python === undefined || protection === undefined
+      ? disabledToolset("python")
+      : pythonToolset(python, protection),
+    shell === undefined || protection === undefined
+      ? disabledToolset("shell")
+      : shellToolset({ shell, protection, resolveSkills: (references) => resolved(skills, references) }),
+    disabledToolset("search"),
+    ...(canMakeFiles ? [] : [disabledToolset("files")]),
+    fileToolset(files),
+    ...(mcp === undefined ? [] : [mcpToolset(() => mcp.tools())]),
+  ];
+}
+
+/** Skills as the shell mounts them, and what the model is told of them. */
+function resolved(skills: Skills, references: readonly SkillReference[]): ResolvedSkills {
+  const versions = references.map((reference, index) => skills.resolve(reference, `skills[${index}]`));
+  const systemText = skillsText(versions.map((skill) => ({ skill, folder: skillFolder(skill.name) })));
+  return {
+    skills: versions.map(({ name, dir }) => ({ name, dir })),
+    ...(systemText === undefined ? {} : { systemText }),
+  };
+}

@@ -1,0 +1,67 @@
+// The part of the composition root that is about changing the weights of served models.
+
+import { randomUUID } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { ServiceError } from "./core/error.ts";
+import { type ModelOptions, ownWeights, weightsFile } from "./app-models.ts";
+import { modelName } from "./config/model-name.ts";
+import type { Requantizing } from "./core/requantize.ts";
+import type { CalibrationCommand, CalibrationCounts } from "./engine/protocol.ts";
+import type { Models } from "./engine/models.ts";
+import { Requantizer } from "./quantize/requantizer.ts";
+
+/** One for each model. */
+export function createRequantizers(models: Models, options: ModelOptions): ReadonlyMap<string, Requantizer> {
+  const { settings, cacheDir, log } = options;
+  const signal = new AbortController().signal;
+  return new Map(
+    settings.models.map((entry) => {
+      const id = modelName(entry);
+      const { model } = models.resolve(id);
+      const calibrate = async (command: CalibrationCommand): Promise<CalibrationCounts> => {
+        await model.load();
+        const engine = model.loadedEngine;
+        if (engine !== undefined) return engine.calibrate(command);
+        throw new ServiceError("model_unavailable", "the model was unloaded meanwhile; try again");
+      };
+      const requantizer = new Requantizer(ownWeights(entry), {
+        makeCopy: async (wanted, onProgress) =>
+          void (await weightsFile(entry, wanted, options, { signal, onProgress })),
+        replaceEngine: () => model.replace(),
+        loadedFile: async () => (await model.load()).modelPath,
+        startCalibration: (rowsMax) => calibrate({ type: "start", rowsMax }),
+        countCalibration: async () => model.loadedEngine?.calibrate({ type: "count" }),
+        saveCalibration: (file) => calibrate({ type: "save", file }),
+        newImportanceFile: () => {
+          const folder = join(cacheDir, "quantized");
+          mkdirSync(folder, { recursive: true });
+          return join(folder, `${id.replaceAll(/[^A-Za-z0-9._-]/g, "_")}-${randomUUID()}.imatrix.gguf`);
+        },
+        workingDirectory: process.cwd(),
+        log: (line) => log(`${id}: ${line}`),
+      });
+      return [id, requantizer];
+    }),
+  );
+}
+
+/** The requantizers by the names that requests use. */
+export function requantizing(models: Models, requantizers: ReadonlyMap<string, Requantizer>): Requantizing {
+  const of = (name: string): readonly [string, Requantizer] => {
+    const { id } = models.resolve(name, "model_id");
+    const found = requantizers.get(id);
+    if (found === undefined) throw new Error(`${id} has no requantizer`);
+    return [id, found];
+  };
+  return {
+    requantize: (name, type) => {
+      const [model, requantizer] = of(name);
+      requantizer.start(type);
+      return { model, type };
+    },
+    startCalibration: async (name, rows) => of(name)[1].startCalibration(rows),
+    calibration: async (name) => of(name)[1].calibration(),
+    applyCalibration: async (name, saveAs) => of(name)[1].applyCalibration(saveAs),
+  };
+}

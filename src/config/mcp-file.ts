@@ -1,0 +1,205 @@
+// Reads the JSON file of MCP servers: every problem of it at once, or the servers with their defaults filled in. Values
+// are never quoted in a problem, since tokens and headers are among them.
+
+import type { TSchema } from "@sinclair/typebox";
+import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
+import { createHash, randomUUID } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { MCP_CALLS_MAX, MCP_TIMEOUT_SECS } from "../core/limits.ts";
+import { type McpConfig, McpFile, type McpServerConfig, McpSource } from "../core/mcp-config.ts";
+import { nearest } from "./nearest.ts";
+import type { Origin, Problem } from "./problem.ts";
+import { isTable } from "./sources.ts";
+
+export type McpRead =
+  | { readonly ok: true; readonly config: McpConfig }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** `file` is an absolute path. A relative work_dir starts at its folder. */
+export function readMcpFile(file: string): McpRead {
+  const origin: Origin = { type: "file", file };
+  const json = parse(file);
+  if (!json.ok) return { ok: false, problems: [{ origin, key: "", what: json.what, fix: json.fix }] };
+  const refused = (faults: readonly Fault[]): McpRead => {
+    return { ok: false, problems: faults.map((fault) => ({ origin, ...fault })) };
+  };
+  const { value } = json;
+  if (!Value.Check(McpFile, value)) return refused(faultsOf(value));
+  const faults = together(value, dirname(file));
+  return faults.length > 0 ? refused(faults) : { ok: true, config: complete(value, dirname(file)) };
+}
+
+type Fault = Pick<Problem, "key" | "what" | "fix">;
+
+function parse(
+  file: string,
+): { readonly ok: true; readonly value: unknown } | ({ readonly ok: false } & Omit<Fault, "key">) {
+  try {
+    return { ok: true, value: JSON.parse(readFileSync(file, "utf8")) };
+  } catch (error) {
+    if (!(error instanceof SyntaxError))
+      return { ok: false, what: "the file cannot be read", fix: "Check the path." };
+    return {
+      ok: false,
+      what: "this is not valid JSON",
+      fix: 'It must be an object such as {"servers": []}.',
+    };
+  }
+}
+
+/** One fault for each place, outermost first. */
+function faultsOf(value: unknown): readonly Fault[] {
+  const faults = new Map<string, Fault>();
+  for (const error of Value.Errors(McpFile, value)) {
+    const found =
+      error.schema.$id === undefined && isSource(error) ? sourceFaults(error) : [faultOf(error, "")];
+    for (const fault of found) if (!faults.has(fault.key)) faults.set(fault.key, fault);
+  }
+  return [...faults.values()];
+}
+
+function isSource(error: ValueError): boolean {
+  return error.type === ValueErrorType.Union && /^\/servers\/\d+\/source$/.test(error.path);
+}
+
+/** Faults of a source by its own kind; a union would only say that it is none of three. */
+function sourceFaults(error: ValueError): readonly Fault[] {
+  const { value } = error;
+  const key = keyOf(error.path);
+  if (!isTable(value)) {
+    return [{ key, what: unfit(value), fix: "A source is an object with a type." }];
+  }
+  const kinds: readonly TSchema[] = McpSource.anyOf;
+  const names = kinds.map((kind) => String(kind["properties"].type.const));
+  const schema = kinds[names.indexOf(String(value["type"]))];
+  if (schema !== undefined) {
+    return [...Value.Errors(schema, value)].map((inner) => faultOf(inner, error.path));
+  }
+  const meant = typeof value["type"] === "string" ? nearest(value["type"], names) : undefined;
+  const fix = meant === undefined ? `Use one of ${names.join(", ")}.` : `Did you mean ${meant}?`;
+  return [{ key: `${key}.type`, what: "there is no such kind of source", fix }];
+}
+
+function faultOf({ type, path, schema, value }: ValueError, base: string): Fault {
+  const key = keyOf(base + path);
+  if (type === ValueErrorType.ObjectAdditionalProperties) return unknownKey(key, schema);
+  const description = schema.description ?? "Change or remove it.";
+  if (type === ValueErrorType.ObjectRequiredProperty) {
+    return { key, what: "missing", fix: descriptionOf(schema, key) ?? description };
+  }
+  return { key, what: unfit(value), fix: description };
+}
+
+/** TypeBox reports a missing property with the schema of the object around it. */
+function descriptionOf(schema: TSchema, key: string): string | undefined {
+  const name = key.slice(key.lastIndexOf(".") + 1);
+  const property: TSchema | undefined = schema["properties"]?.[name];
+  if (name === "source") return "Say how to reach the server.";
+  return property?.description;
+}
+
+function unknownKey(key: string, schema: TSchema): Fault {
+  const known = Object.keys(schema["properties"] ?? {});
+  const meant = nearest(key.slice(key.lastIndexOf(".") + 1), known);
+  const fix = meant === undefined ? `Known keys here: ${known.join(", ")}.` : `Did you mean ${meant}?`;
+  return { key, what: "unknown key", fix };
+}
+
+function unfit(value: unknown): string {
+  if (value === null) return "null does not fit here";
+  if (Array.isArray(value)) return "a list does not fit here";
+  if (typeof value === "object") return "an object does not fit here";
+  return typeof value === "string" ? "this text does not fit here" : `a ${typeof value} does not fit here`;
+}
+
+/** `/servers/0/source/url` → `servers[0].source.url`. */
+function keyOf(path: string): string {
+  return path
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))
+    .reduce(
+      (key, step) => (/^\d+$/.test(step) ? `${key}[${step}]` : key === "" ? step : `${key}.${step}`),
+      "",
+    );
+}
+
+/** What the schema cannot say. */
+function together({ servers }: McpFile, folder: string): readonly Fault[] {
+  return servers.flatMap(({ id, source }, index) => {
+    const at = `servers[${index}]`;
+    const twin = id === undefined ? -1 : servers.findIndex((other) => other.id === id);
+    const faults: Fault[] = [];
+    if (twin >= 0 && twin < index) {
+      faults.push({
+        key: `${at}.id`,
+        what: `is also the id of servers[${twin}]`,
+        fix: "Change one of them.",
+      });
+    }
+    if (source.type === "Process") {
+      if (typeof source.work_dir === "string" && !isFolder(resolve(folder, source.work_dir))) {
+        faults.push({
+          key: `${at}.source.work_dir`,
+          what: "there is no such folder",
+          fix: "Check the path.",
+        });
+      }
+      return faults;
+    }
+    if (!URL.canParse(source.url)) {
+      faults.push({ key: `${at}.source.url`, what: "this is not an address", fix: "Check its spelling." });
+    }
+    for (const [name, value] of Object.entries(source.headers ?? {})) {
+      if (isHeader(name, value)) continue;
+      const what = "this cannot be sent as a header";
+      faults.push({ key: `${at}.source.headers.${name}`, what, fix: "Check its name and its value." });
+    }
+    return faults;
+  });
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function isHeader(name: string, value: string): boolean {
+  try {
+    return new Headers([[name, value]]).has(name);
+  } catch {
+    return false;
+  }
+}
+
+function complete(file: McpFile, folder: string): McpConfig {
+  return {
+    servers: file.servers.flatMap((server, index) =>
+      (server.enabled ?? true) ? [completeServer(server, index, folder)] : [],
+    ),
+    registersTools: file.auto_register_tools ?? true,
+    toolTimeoutMs: (file.tool_timeout_secs ?? MCP_TIMEOUT_SECS) * 1000,
+    callsMax: file.max_concurrent_calls ?? MCP_CALLS_MAX,
+  };
+}
+
+function completeServer(server: McpFile["servers"][number], index: number, folder: string): McpServerConfig {
+  const id = server.id ?? randomUUID();
+  const { source, tool_prefix: prefix, bearer_token: token } = server;
+  const label = [server.name, server.id].find((text) => text !== undefined && text !== "");
+  return {
+    id,
+    label: label ?? `servers[${index}]`,
+    ...(prefix === null ? {} : { prefix: prefix ?? `mcp_${hash32(id)}` }),
+    ...(typeof token === "string" ? { bearerToken: token } : {}),
+    source:
+      source.type === "Process" && typeof source.work_dir === "string"
+        ? { ...source, work_dir: resolve(folder, source.work_dir) }
+        : source,
+  };
+}
+
+/** 32 hexadecimal digits that stay the same for an id, so that prompts and sessions outlive a restart. */
+function hash32(id: string): string {
+  return createHash("sha256").update(id).digest("hex").slice(0, 32);
+}

@@ -1,0 +1,44 @@
+// What the sandbox's launcher (ffi/sandbox-launcher.ts) is told: `svc sandbox POLICY PROGRAM WORDS…`, the policy as JSON.
+// It applies the policy to itself and then becomes the program.
+
+/** The hidden command's first word. */
+export const LAUNCHER_WORD = "sandbox";
+/** In place of a policy: print LauncherAbilities as JSON. */
+export const PROBE_WORD = "probe";
+/** Exit code when the policy cannot be applied; the reason is on standard error. */
+export const LAUNCHER_FAILED = 125;
+
+export interface LauncherPolicy {
+  /** Working directory of the program. */
+  readonly folder: string;
+  /** User and group to become; needs root. */
+  readonly uid?: number;
+  /** A network of its own with nothing but loopback in it, and an IPC namespace; needs root. */
+  readonly hasOwnNetwork: boolean;
+  /** Files that can be reached; absent: all of them. */
+  readonly files?: {
+    readonly read: readonly string[];
+    readonly write: readonly string[];
+  };
+  /** Whether abstract sockets and processes outside are out of reach, where the kernel can do that. */
+  readonly isScoped: boolean;
+  /** The system call filter, base64. */
+  readonly filter?: string;
+  /** Soft and hard limits by name. A lower hard limit that is there already stays. */
+  readonly limits: Partial<Record<LimitName, readonly [soft: number, hard: number]>>;
+  /** File descriptors that the program gets besides 0, 1 and 2. */
+  readonly keep: readonly number[];
+}
+
+/**
+ * As in getrlimit(2), without RLIMIT_. That on data is missing: it holds for the launcher too, whose runtime may need
+ * memory at any moment and gives up when there is none.
+ */
+export type LimitName = "cpu" | "fsize" | "core" | "nproc" | "nofile";
+
+/** What the kernel offers. */
+export interface LauncherAbilities {
+  /** Version of Landlock's interface; 0: none. */
+  readonly landlock: number;
+  readonly seccomp: boolean;
+}

@@ -1,0 +1,120 @@
+// The JSON file that lists the MCP servers whose tools models may call. Spec: MCP. The schema is validator, static type
+// and, through its descriptions, what a person is told who got a key wrong. Reading the file is config's business.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { MCP_SERVERS_MAX } from "./limits.ts";
+
+const CLOSED = { additionalProperties: false } as const;
+
+const Seconds = (description: string) => Type.Integer({ minimum: 1, maximum: 86_400, description });
+
+const Headers = Type.Record(Type.String(), Type.String({ description: "A header's value is a text." }), {
+  description: "Headers are an object of texts.",
+});
+
+const HttpSource = Type.Object(
+  {
+    type: Type.Literal("Http"),
+    url: Type.String({
+      pattern: "^https?://.",
+      description: "Write an address that begins with http:// or https://.",
+    }),
+    headers: Type.Optional(Headers),
+    timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400; the default is 30.")),
+  },
+  CLOSED,
+);
+
+const ProcessSource = Type.Object(
+  {
+    type: Type.Literal("Process"),
+    command: Type.String({ minLength: 1, description: "Name the program to start." }),
+    args: Type.Optional(Type.Array(Type.String(), { description: "Arguments are a list of texts." })),
+    env: Type.Optional(
+      Type.Record(Type.String(), Type.String(), { description: "The environment is an object of texts." }),
+    ),
+    work_dir: Type.Optional(
+      Type.Union([Type.String({ minLength: 1 }), Type.Null()], { description: "Name a folder." }),
+    ),
+  },
+  CLOSED,
+);
+
+const WebSocketSource = Type.Object(
+  {
+    type: Type.Literal("WebSocket"),
+    url: Type.String({
+      pattern: "^wss?://.",
+      description: "Write an address that begins with ws:// or wss://.",
+    }),
+    headers: Type.Optional(Headers),
+    timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400; the default is 30.")),
+  },
+  CLOSED,
+);
+
+export const McpSource = Type.Union([HttpSource, ProcessSource, WebSocketSource]);
+export type McpSource = Static<typeof McpSource>;
+
+const McpServer = Type.Object(
+  {
+    id: Type.Optional(Type.String({ minLength: 1, description: "Give each server an id of its own." })),
+    name: Type.Optional(Type.String({ description: "A name for people is a text." })),
+    source: McpSource,
+    enabled: Type.Optional(Type.Boolean({ description: "Write true or false." })),
+    tool_prefix: Type.Optional(
+      Type.Union([Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$" }), Type.Null()], {
+        description: "Use 1 to 64 letters, digits and _ . -; null adds no prefix.",
+      }),
+    ),
+    resources: Type.Optional(
+      Type.Union([Type.Array(Type.String()), Type.Null()], { description: "Resources are a list of texts." }),
+    ),
+    bearer_token: Type.Optional(
+      Type.Union([Type.String({ minLength: 1 }), Type.Null()], { description: "A token is a text." }),
+    ),
+  },
+  CLOSED,
+);
+type McpServer = Static<typeof McpServer>;
+
+export const McpFile = Type.Object(
+  {
+    servers: Type.Array(McpServer, {
+      maxItems: MCP_SERVERS_MAX,
+      description: `List the servers; at most ${MCP_SERVERS_MAX}.`,
+    }),
+    auto_register_tools: Type.Optional(Type.Boolean({ description: "Write true or false." })),
+    tool_timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400; the default is 30.")),
+    max_concurrent_calls: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1024,
+        description: "Write a number from 1 to 1024; the default is 10.",
+      }),
+    ),
+  },
+  { ...CLOSED, description: "Write an object with a list of servers." },
+);
+export type McpFile = Static<typeof McpFile>;
+
+/** A server to connect to, complete. */
+export interface McpServerConfig {
+  readonly id: string;
+  /** For people and logs. */
+  readonly label: string;
+  /** Stands before the names of its tools; absent: nothing does. */
+  readonly prefix?: string;
+  readonly bearerToken?: string;
+  readonly source: McpSource;
+}
+
+/** The servers that are enabled, and how they are used. */
+export interface McpConfig {
+  readonly servers: readonly McpServerConfig[];
+  /** Whether models see the tools. */
+  readonly registersTools: boolean;
+  readonly toolTimeoutMs: number;
+  /** Calls at the same time, over all servers. */
+  readonly callsMax: number;
+}

@@ -1,0 +1,38 @@
+// Changing the weights of served models: what can be asked for, and what there is to tell.
+
+import type { FileType } from "./quantization.ts";
+
+/** What a calibration has seen so far. A layer is a weight matrix here. */
+export interface CalibrationStatus {
+  readonly collecting: boolean;
+  /** Matrices that can be followed, and those that have statistics. */
+  readonly layers: number;
+  readonly layersTracking: number;
+  /** Rows through one of the latter: the fewest and the most; and through all together. */
+  readonly rowsMin: number;
+  readonly rowsMax: number;
+  readonly rowsTotal: number;
+}
+
+/** A requantization that has been taken on. */
+export interface RequantizationStart {
+  readonly model: string;
+  readonly type: FileType;
+}
+
+/** Commands about a model, each given a name that requests may use. All throw ServiceError. */
+export interface Requantizing {
+  /** Begins to quantize the original weights to another type; the model answers meanwhile, then changes over. */
+  requantize(name: string, type: FileType): RequantizationStart;
+  /** Begins to collect importance statistics from what the model answers. */
+  startCalibration(name: string, rows: CalibrationRows): Promise<CalibrationStatus>;
+  calibration(name: string): Promise<CalibrationStatus>;
+  /** Ends the collection and requantizes with it. `saveAs` names a file for the statistics, in the working directory. */
+  applyCalibration(name: string, saveAs: string | undefined): Promise<CalibrationStatus>;
+}
+
+/** Rows that each matrix must see before the statistics are used, and after which it stops counting (0: never). */
+export interface CalibrationRows {
+  readonly min: number;
+  readonly max: number;
+}

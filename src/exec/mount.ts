@@ -1,0 +1,74 @@
+// Puts input files and skills into a working directory. Processes that were started there before may still run and may
+// have put a link where a file is to be: nothing here follows one.
+
+import { constants } from "node:fs";
+import { chmod, copyFile, lstat, mkdir, open, readdir, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { removeTree } from "../sandbox/workdirs.ts";
+import type { Workdir } from "../sandbox/types.ts";
+import { mountedNames, skillFolder } from "./names.ts";
+import type { InputFile, MountedSkill } from "./types.ts";
+
+/** What lies in one working directory. */
+export class Mounts {
+  private readonly workdir: Workdir;
+  private inputs = "";
+  private skills = "";
+
+  constructor(workdir: Workdir) {
+    this.workdir = workdir;
+  }
+
+  /** Writes input files where they are not the ones of the last call. Throws when a folder is in the way. */
+  async mountInputs(inputs: readonly InputFile[]): Promise<void> {
+    const key = JSON.stringify(inputs.map(({ id, name, body }) => [id, name, body.size]));
+    if (key === this.inputs) return;
+    const names = mountedNames(inputs.map(({ name }) => name));
+    for (const [index, { body }] of inputs.entries()) {
+      await this.write(names[index] ?? "file", await body.bytes());
+    }
+    this.inputs = key;
+  }
+
+  /** Makes skills/ anew where the skills are not those of the last call. No process may run in the folder meanwhile. */
+  async mountSkills(skills: readonly MountedSkill[]): Promise<void> {
+    const key = JSON.stringify(skills.map(({ name, dir }) => [name, dir]));
+    if (key === this.skills) return;
+    const root = join(this.workdir.path, "skills");
+    await removeTree(root);
+    if (skills.length > 0) await mkdir(root, { mode: 0o755 });
+    for (const { name, dir } of skills) await copyFolder(dir, join(root, skillFolder(name)));
+    this.skills = key;
+  }
+
+  private async write(name: string, content: Uint8Array): Promise<void> {
+    const path = join(this.workdir.path, name);
+    await unlink(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT")
+        throw new Error(`${name}: a folder of that name is in the way`, { cause: error });
+    });
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+    const file = await open(path, flags, 0o644);
+    try {
+      await file.writeFile(content);
+      if (this.workdir.uid !== undefined) await file.chown(this.workdir.uid, this.workdir.uid);
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+/** Files and folders, no links. Everybody can read the copies. */
+async function copyFolder(from: string, to: string): Promise<void> {
+  await mkdir(to, { mode: 0o755 });
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const source = join(from, entry.name);
+    const target = join(to, entry.name);
+    if (entry.isDirectory()) await copyFolder(source, target);
+    else if (entry.isFile()) {
+      await copyFile(source, target, constants.COPYFILE_EXCL);
+      const isProgram = ((await lstat(source)).mode & 0o111) !== 0;
+      await chmod(target, isProgram ? 0o755 : 0o644);
+    }
+  }
+}

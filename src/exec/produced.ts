@@ -1,0 +1,150 @@
+// Files that a call leaves behind. All are read here, by the server, and whoever made them may have wanted it to read
+// something else: names lead out of the folder, links point elsewhere, a pipe never ends.
+
+import { constants, type Dirent } from "node:fs";
+import { lstat, open, readdir, readlink, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  PRODUCED_BYTES_MAX,
+  PRODUCED_FILE_BYTES_MAX,
+  PRODUCED_FILES_MAX,
+  WORKDIR_ENTRIES_MAX,
+} from "../core/limits.ts";
+import { contentOf, formatOf } from "./formats.ts";
+import type { FileFault, OutputFile, ProducedFile } from "./types.ts";
+
+/** Files of a folder and what tells that they have changed, by name. */
+export type Snapshot = ReadonlyMap<string, string>;
+
+/** Folders of tools and of the system, not of the user; so are those that begin with a dot. */
+const SKIPPED = new Set([
+  "skills",
+  "__pycache__",
+  "node_modules",
+  "target",
+  "tmp",
+  "temp",
+  "cache",
+  "venv",
+  "env",
+]);
+
+/** What compilers leave. */
+const SKIPPED_FORMATS = new Set(["pyc", "pyo", "o", "so", "dylib", "dll", "rlib", "rmeta", "d", "class"]);
+
+/** What lies in the folder now. */
+export async function snapshot(folder: string): Promise<Snapshot> {
+  const found = new Map<string, string>();
+  const folders = [""];
+  let entries = 0;
+  for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
+    const listed = await readdir(join(folder, next), { withFileTypes: true }).catch((): Dirent[] => []);
+    entries += listed.length;
+    if (entries > WORKDIR_ENTRIES_MAX) break;
+    for (const entry of listed) {
+      if (entry.name.startsWith(".") || SKIPPED.has(entry.name)) continue;
+      const name = next === "" ? entry.name : `${next}/${entry.name}`;
+      if (entry.isDirectory()) folders.push(name);
+      else if (entry.isFile() && !SKIPPED_FORMATS.has(formatOf(name, undefined))) {
+        const state = await lstat(join(folder, name)).catch(() => undefined);
+        if (state?.isFile() === true) found.set(name, `${state.size} ${state.mtimeMs} ${state.ino}`);
+      }
+    }
+  }
+  return found;
+}
+
+/**
+ * The files asked for, in that order, each of them there or with its fault; then those that are new or changed since
+ * `before`, by name.
+ */
+export async function produced(
+  folder: string,
+  before: Snapshot,
+  outputs: readonly OutputFile[],
+): Promise<readonly ProducedFile[]> {
+  const now = await snapshot(folder);
+  const asked = new Set(outputs.map(({ name }) => normalize(name)));
+  const changed = [...now].filter(([name, state]) => before.get(name) !== state && !asked.has(name));
+  const found = changed.map(([name]) => ({ name })).sort((a, b) => (a.name < b.name ? -1 : 1));
+  return readAll(folder, [...outputs, ...found.slice(0, Math.max(0, PRODUCED_FILES_MAX - outputs.length))]);
+}
+
+/** The files asked for, each of them there or with its fault. */
+export async function readAll(
+  folder: string,
+  outputs: readonly OutputFile[],
+): Promise<readonly ProducedFile[]> {
+  const files: ProducedFile[] = [];
+  let left = PRODUCED_BYTES_MAX;
+  for (const [index, output] of outputs.entries()) {
+    const isTooMany = index >= PRODUCED_FILES_MAX;
+    const file = isTooMany
+      ? fault(output, "too_large", `one call reports at most ${PRODUCED_FILES_MAX} files`)
+      : await readOne(folder, output, Math.min(left, PRODUCED_FILE_BYTES_MAX));
+    if ("content" in file) left -= file.content.byteLength;
+    files.push(file);
+  }
+  return files;
+}
+
+/** `./a//b` is `a/b`. */
+function normalize(name: string): string {
+  return name
+    .split("/")
+    .filter((step) => step !== "" && step !== ".")
+    .join("/");
+}
+
+async function readOne(folder: string, output: OutputFile, bytesMax: number): Promise<ProducedFile> {
+  const name = normalize(output.name);
+  const isInside =
+    !output.name.startsWith("/") && !output.name.includes("\0") && !name.split("/").includes("..");
+  if (name === "" || !isInside) {
+    return fault(output, "invalid_path", "the name must be a path inside the working directory, without ..");
+  }
+  try {
+    const root = await realpath(folder);
+    const path = await realpath(join(root, name));
+    if (!path.startsWith(`${root}/`))
+      return fault(output, "invalid_path", "it lies outside the working directory");
+    return await readRegular({ root, path, output: { ...output, name }, bytesMax });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT" || code === "ENOTDIR") return fault(output, "not_produced", "it was not made");
+    return fault(output, "read_failed", "it cannot be read");
+  }
+}
+
+interface Reading {
+  readonly root: string;
+  readonly path: string;
+  readonly output: OutputFile;
+  readonly bytesMax: number;
+}
+
+async function readRegular({ root, path, output, bytesMax }: Reading): Promise<ProducedFile> {
+  // A pipe must not make us wait, and what was a file a moment ago may be a link by now.
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const opened = await readlink(`/proc/self/fd/${file.fd}`).catch(() => path);
+    if (!opened.startsWith(`${root}/`))
+      return fault(output, "invalid_path", "it lies outside the working directory");
+    const state = await file.stat();
+    if (!state.isFile()) return fault(output, "read_failed", "it is not a file");
+    if (state.size > bytesMax) {
+      return fault(output, "too_large", `it has ${state.size} bytes, at most ${bytesMax} can be taken`);
+    }
+    const buffer = Buffer.alloc(state.size);
+    const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, 0);
+    const content = buffer.subarray(0, bytesRead);
+    const format = formatOf(output.name, output.format);
+    return { name: output.name, format, content, ...contentOf(format, content) };
+  } finally {
+    await file.close();
+  }
+}
+
+function fault({ name, format }: OutputFile, code: FileFault, message: string): ProducedFile {
+  return { name, format: formatOf(name, format), error: { code, message: `${name}: ${message}` } };
+}

@@ -1,0 +1,103 @@
+// Python of one session: a working directory, and an interpreter that is started when a cell comes and started again
+// when the last one has died.
+
+import { ServiceError } from "../../core/error.ts";
+import type { Sandbox, Workdir } from "../../sandbox/types.ts";
+import { endingText } from "../ending.ts";
+import { Mounts } from "../mount.ts";
+import { produced, snapshot } from "../produced.ts";
+import type { Owned } from "../session-map.ts";
+import type { ProducedFile, PythonCall, PythonResult } from "../types.ts";
+import { Interpreter, type Outcome, type PythonProgram } from "./interpreter.ts";
+
+export interface PythonSessionOptions {
+  readonly sandbox: Sandbox;
+  readonly program: PythonProgram;
+  readonly workdir: Workdir;
+  readonly timeoutSecs: number;
+}
+
+/** What a result says besides files and output. */
+type Verdict = Pick<PythonResult, "status" | "images" | "videoFrames"> &
+  Partial<Pick<PythonResult, "exception" | "result" | "timeout">>;
+
+export class PythonSession implements Owned {
+  private readonly options: PythonSessionOptions;
+  private readonly mounts: Mounts;
+  private interpreter: Interpreter | undefined;
+  private isStopped = false;
+
+  constructor(options: PythonSessionOptions) {
+    this.options = options;
+    this.mounts = new Mounts(options.workdir);
+  }
+
+  async run(call: PythonCall, signal: AbortSignal): Promise<PythonResult> {
+    const { workdir, timeoutSecs } = this.options;
+    await this.mounts.mountInputs(call.inputs);
+    const before = await snapshot(workdir.path);
+    const startedAt = performance.now();
+    const interpreter = this.running();
+    const outcome = await interpreter.run(call.code, timeoutSecs * 1000, signal);
+    const executionMs = performance.now() - startedAt;
+    const files: readonly ProducedFile[] = await produced(workdir.path, before, call.outputs);
+    return {
+      ...this.verdict(outcome, signal),
+      workingDirectory: workdir.path,
+      executionMs: outcome.type === "replied" ? (outcome.reply.ms ?? executionMs) : executionMs,
+      ...interpreter.takeOutput(),
+      files,
+    };
+  }
+
+  async reset(): Promise<void> {
+    const { interpreter } = this;
+    if (interpreter?.isAlive !== true) return;
+    if (!(await interpreter.reset())) await interpreter.kill(); // the next one begins with nothing, too
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    void this.interpreter?.kill();
+  }
+
+  async close(): Promise<void> {
+    await this.interpreter?.kill();
+    await this.options.sandbox.removeWorkdir(this.options.workdir);
+  }
+
+  private running(): Interpreter {
+    if (this.isStopped) throw new ServiceError("shutting_down", "the session's tools are being ended");
+    if (this.interpreter?.isAlive === true) return this.interpreter;
+    const { sandbox, program, workdir } = this.options;
+    this.interpreter = new Interpreter(sandbox, program, workdir);
+    return this.interpreter;
+  }
+
+  private verdict(outcome: Outcome, signal: AbortSignal): Verdict {
+    const { timeoutSecs, sandbox } = this.options;
+    const reply = outcome.type === "replied" ? outcome.reply : undefined;
+    const common = { images: reply?.images ?? [], videoFrames: reply?.frames ?? [] };
+    if (outcome.type === "ended") {
+      const why = endingText(outcome.ending, sandbox.effective.limits);
+      return {
+        ...common,
+        status: "error",
+        exception: `The interpreter has ended and its variables are lost. ${why}`,
+      };
+    }
+    const isKilled = outcome.type === "killed";
+    if (isKilled || outcome.wasInterrupted) {
+      if (signal.aborted) return { ...common, status: "error", exception: "The call was cancelled." };
+      return {
+        ...common,
+        status: "timeout",
+        timeout: { secs: timeoutSecs, interrupted: !isKilled, killed: isKilled },
+      };
+    }
+    const { exception, repr, type } = outcome.reply;
+    if (typeof exception === "string") return { ...common, status: "error", exception };
+    if (typeof repr !== "string") return { ...common, status: "success" };
+    return { ...common, status: "success", result: { repr, type: type ?? "" } };
+  }
+}

@@ -1,0 +1,42 @@
+// Python for many sessions.
+
+import type { Sandbox, Workdir } from "../../sandbox/types.ts";
+import { SessionMap } from "../session-map.ts";
+import { usableFolder } from "../usable-folder.ts";
+import type { PythonFacts, PythonSessions } from "../types.ts";
+import { checkPython } from "./check.ts";
+import { PythonSession } from "./session.ts";
+
+export interface PythonOptions {
+  readonly sandbox: Sandbox;
+  /** Name or path of the interpreter. */
+  readonly python: string;
+  readonly timeoutSecs: number;
+  /** The one folder of all sessions; absent: a fresh one for each. */
+  readonly workdir?: string;
+  /** Time without a call after which a session's interpreter goes. Default: limits.ts. */
+  readonly idleMs?: number;
+}
+
+/** Checks that Python runs in the sandbox. Throws, with one sentence that names the setting, when it does not. */
+export async function openPython(options: PythonOptions): Promise<PythonSessions> {
+  const { sandbox, timeoutSecs, workdir: shared } = options;
+  const common =
+    shared === undefined
+      ? undefined
+      : usableFolder("runtime.code_exec_workdir", shared, () => sandbox.openWorkdir(shared));
+  const newWorkdir = (): Workdir => common ?? sandbox.newWorkdir("svc-python-");
+  const { program, version, packages } = await checkPython(options, newWorkdir());
+  const facts: PythonFacts = { version, timeoutSecs, packages };
+  const sessions = new SessionMap(
+    () => new PythonSession({ sandbox, program, workdir: newWorkdir(), timeoutSecs }),
+    options.idleMs,
+  );
+  return {
+    run: (call, signal) => sessions.use(call.sessionId, (session) => session.run(call, signal)),
+    reset: (sessionId) => sessions.use(sessionId, (session) => session.reset()),
+    dispose: (sessionId) => sessions.dispose(sessionId),
+    close: () => sessions.close(),
+    facts,
+  };
+}

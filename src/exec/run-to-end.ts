@@ -1,0 +1,42 @@
+// Runs a process that is only to be waited for.
+
+import type { ConfinedProcess, Ending } from "../sandbox/types.ts";
+import { Output } from "./output.ts";
+
+export interface EndedRun {
+  readonly ending: Ending;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** It was killed because its time was over. */
+  readonly timedOut: boolean;
+}
+
+const BYTES_MAX = 1024 * 1024;
+
+/** Waits for the end, which is made to come after `timeoutMs` or when the signal aborts. */
+export async function runToEnd(
+  process: ConfinedProcess,
+  timeoutMs: number,
+  options: { readonly signal?: AbortSignal; readonly bytesMax?: number } = {},
+): Promise<EndedRun> {
+  const { signal, bytesMax = BYTES_MAX } = options;
+  const stdout = new Output(bytesMax);
+  const stderr = new Output(bytesMax);
+  const drained = Promise.all([stdout.drain(process.stdout), stderr.drain(process.stderr)]);
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    process.kill();
+  }, timeoutMs);
+  const cancel = (): void => process.kill();
+  signal?.addEventListener("abort", cancel);
+  if (signal?.aborted === true) cancel();
+  try {
+    const ending = await process.ended;
+    await drained;
+    return { ending, stdout: stdout.take(), stderr: stderr.take(), timedOut };
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", cancel);
+  }
+}

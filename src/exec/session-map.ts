@@ -1,0 +1,107 @@
+// What sessions own, one thing each: made at the first call, used by one call at a time, gone after a long time without.
+
+import { ServiceError } from "../core/error.ts";
+import { EXEC_IDLE_MS, EXEC_SESSIONS_MAX, EXEC_SWEEP_MS } from "../core/limits.ts";
+
+/** A session's own. */
+export interface Owned {
+  /** Ends what runs now; the call that waits for it ends soon after. */
+  stop(): void;
+  /** Gives back everything. No call is running. */
+  close(): Promise<void>;
+}
+
+interface Entry<T> {
+  readonly owned: T;
+  /** Ends with the last call so far. */
+  tail: Promise<void>;
+  calls: number;
+  usedAt: number;
+}
+
+export class SessionMap<T extends Owned> {
+  private readonly make: (sessionId: string) => T;
+  private readonly idleMs: number;
+  private readonly entries = new Map<string, Entry<T>>();
+  private readonly closing = new Set<Promise<void>>();
+  private readonly sweeper: ReturnType<typeof setInterval>;
+  private isClosed = false;
+
+  constructor(make: (sessionId: string) => T, idleMs = EXEC_IDLE_MS) {
+    this.make = make;
+    this.idleMs = idleMs;
+    this.sweeper = setInterval(() => this.sweep(), Math.min(EXEC_SWEEP_MS, idleMs));
+    this.sweeper.unref();
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  /** Waits for earlier calls of the session, then does the work. Throws `queue_full` when all sessions are busy. */
+  async use<R>(sessionId: string, work: (owned: T) => Promise<R>): Promise<R> {
+    const entry = this.entries.get(sessionId) ?? this.open(sessionId);
+    const before = entry.tail;
+    const done = Promise.withResolvers<void>();
+    entry.tail = done.promise;
+    entry.calls++;
+    try {
+      await before;
+      return await work(entry.owned);
+    } finally {
+      entry.calls--;
+      entry.usedAt = performance.now();
+      done.resolve();
+    }
+  }
+
+  /** Ends what the session runs and gives back what it owns; the next call begins anew. */
+  async dispose(sessionId: string): Promise<void> {
+    const entry = this.entries.get(sessionId);
+    if (entry === undefined) return;
+    this.entries.delete(sessionId);
+    entry.owned.stop();
+    const closing = entry.tail.then(() => entry.owned.close());
+    this.closing.add(closing);
+    try {
+      await closing;
+    } finally {
+      this.closing.delete(closing);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    clearInterval(this.sweeper);
+    await Promise.all([...this.entries.keys()].map((id) => this.dispose(id)));
+    await Promise.all(this.closing);
+  }
+
+  private open(sessionId: string): Entry<T> {
+    if (this.isClosed) throw new ServiceError("shutting_down", "the server is stopping");
+    if (this.entries.size >= EXEC_SESSIONS_MAX) this.makeRoom();
+    const owned = this.make(sessionId);
+    const entry: Entry<T> = { owned, tail: Promise.resolve(), calls: 0, usedAt: performance.now() };
+    this.entries.set(sessionId, entry);
+    return entry;
+  }
+
+  private makeRoom(): void {
+    const idle = [...this.entries].filter(([, { calls }]) => calls === 0);
+    const [longest] = idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    if (longest === undefined) {
+      throw new ServiceError(
+        "queue_full",
+        `${EXEC_SESSIONS_MAX} sessions run tools already; try again later`,
+      );
+    }
+    void this.dispose(longest[0]);
+  }
+
+  private sweep(): void {
+    const now = performance.now();
+    for (const [id, { calls, usedAt }] of this.entries) {
+      if (calls === 0 && now - usedAt >= this.idleMs) void this.dispose(id);
+    }
+  }
+}

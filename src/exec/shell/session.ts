@@ -1,0 +1,87 @@
+// The shell of one session: a working directory, and a process for each call.
+
+import { ServiceError } from "../../core/error.ts";
+import { SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX } from "../../core/limits.ts";
+import type { ConfinedProcess, Sandbox, Workdir } from "../../sandbox/types.ts";
+import { endingText } from "../ending.ts";
+import { Mounts } from "../mount.ts";
+import { produced, readAll, snapshot } from "../produced.ts";
+import { runToEnd } from "../run-to-end.ts";
+import type { Owned } from "../session-map.ts";
+import type { ShellCall, ShellResult, SurfaceCall, SurfaceResult } from "../types.ts";
+
+export interface ShellSessionOptions {
+  readonly sandbox: Sandbox;
+  /** Absolute path of the shell. */
+  readonly shell: string;
+  readonly timeoutMs: number;
+  readonly workdir: Workdir;
+}
+
+/** UTF-8 takes at most so many bytes for a UTF-16 unit. */
+const BYTES_PER_CHAR = 3;
+
+export class ShellSession implements Owned {
+  private readonly options: ShellSessionOptions;
+  private readonly mounts: Mounts;
+  private process: ConfinedProcess | undefined;
+  private isStopped = false;
+
+  constructor(options: ShellSessionOptions) {
+    this.options = options;
+    this.mounts = new Mounts(options.workdir);
+  }
+
+  async run(call: ShellCall, signal: AbortSignal): Promise<ShellResult> {
+    const { sandbox, shell, workdir } = this.options;
+    await this.mount(call);
+    const before = await snapshot(workdir.path);
+    if (this.isStopped) throw new ServiceError("shutting_down", "the session's tools are being ended");
+    const startedAt = performance.now();
+    this.process = sandbox.spawn({ argv: [shell, "-c", call.commands.join("\n")], workdir });
+    const chars = Math.min(call.maxOutputLength ?? SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX);
+    const timeoutMs = Math.min(call.timeoutMs ?? this.options.timeoutMs, this.options.timeoutMs);
+    const run = await runToEnd(this.process, timeoutMs, { signal, bytesMax: chars * BYTES_PER_CHAR });
+    const { code, limit } = run.ending;
+    const isOwnEnd = code !== undefined && limit === undefined && !run.timedOut && !signal.aborted;
+    const note = limit === undefined ? "" : endingText(run.ending, sandbox.effective.limits);
+    return {
+      status: run.timedOut ? "timeout" : isOwnEnd && code === 0 ? "success" : "error",
+      commands: call.commands,
+      workingDirectory: workdir.path,
+      stdout: clip(run.stdout, chars),
+      stderr: [clip(run.stderr, chars), note].filter((text) => text !== "").join("\n"),
+      exitCode: isOwnEnd ? code : null,
+      timedOut: run.timedOut,
+      executionMs: performance.now() - startedAt,
+      files: await produced(workdir.path, before, call.outputs),
+    };
+  }
+
+  async surface(call: SurfaceCall): Promise<SurfaceResult> {
+    const { workdir } = this.options;
+    await this.mount(call);
+    const files = await readAll(workdir.path, call.outputs);
+    const isComplete = files.every((file) => "content" in file);
+    return { status: isComplete ? "success" : "error", workingDirectory: workdir.path, files };
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    this.process?.kill();
+  }
+
+  async close(): Promise<void> {
+    await this.process?.ended;
+    await this.options.sandbox.removeWorkdir(this.options.workdir);
+  }
+
+  private async mount({ inputs, skills }: SurfaceCall): Promise<void> {
+    await this.mounts.mountSkills(skills);
+    await this.mounts.mountInputs(inputs);
+  }
+}
+
+function clip(text: string, chars: number): string {
+  return text.length <= chars ? text : text.slice(0, chars).toWellFormed();
+}

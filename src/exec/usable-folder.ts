@@ -1,0 +1,13 @@
+// A folder that a setting names, opened at the start.
+
+import type { Workdir } from "../sandbox/types.ts";
+
+/** What `open` gives. Throws one sentence that names the setting where the folder cannot be had. */
+export function usableFolder(setting: string, folder: string, open: () => Workdir): Workdir {
+  try {
+    return open();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`${setting} = "${folder}": ${reason}`, { cause: error });
+  }
+}

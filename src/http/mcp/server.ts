@@ -1,0 +1,151 @@
+// The server's own MCP endpoint, POST /mcp on a port of its own. Spec: MCP, inbound server. Every request stands for
+// itself: there are no sessions and no streams. The SDK's server is stricter than the interface (it wants Accept and
+// version headers, and answers wrong JSON with HTTP errors), so the little that is needed is written out here.
+
+import { ServiceError } from "../../core/error.ts";
+import { MCP_VERSION, VERSION } from "../../core/version.ts";
+import { readJson } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import { errorResponse, toServiceError } from "../errors.ts";
+import { apiKeyCheck } from "../hooks/api-keys.ts";
+import { observing } from "../observe.ts";
+import { routeTable } from "../route-table.ts";
+import type { Handler } from "../server.ts";
+import { isTrustedOrigin, originHeaders, preflight } from "./origin.ts";
+import { errorBody, idOf, requestOf, resultBody, RpcError, type RpcRequest } from "./rpc.ts";
+import { OFFERED_TOOLS } from "./tools.ts";
+
+const PATH = "/mcp";
+
+const INSTRUCTIONS =
+  "This server runs a language model on its own machine. Call the tool `chat` with a conversation to have it answered.";
+
+export interface McpDeps extends HttpDeps {
+  /** The address that the server was told to listen on. Pages of that host may call it. */
+  readonly host: string;
+}
+
+/** Answers MCP clients. Keys, metrics and the access log hold here as on the main port. */
+export function createMcp(deps: McpDeps): Handler {
+  const { models, metrics, accessLog, apiKeys } = deps;
+  const table = routeTable([{ method: "POST", path: PATH }], {});
+  const checkKey = apiKeys === undefined ? () => {} : apiKeyCheck(apiKeys);
+  const observe = observing({ routes: () => table, models, metrics, accessLog });
+  const handle = observe((request) => answer(deps, request, checkKey));
+  // An observed handler returns what the handler does.
+  return { fetch: (request) => handle(request) as Promise<Response> };
+}
+
+async function answer(
+  deps: McpDeps,
+  request: Request,
+  checkKey: (request: Request, path: string) => void,
+): Promise<Response> {
+  const { pathname } = new URL(request.url);
+  if (pathname !== PATH) {
+    const message = `there is no route ${pathname} on this port; MCP is at POST ${PATH}`;
+    return errorResponse(new ServiceError("route_not_found", message));
+  }
+  const origin = request.headers.get("origin");
+  if (!isTrustedOrigin(origin, deps.host)) {
+    const refusal = new RpcError("invalidRequest", "Pages of this origin may not use this server.");
+    return Response.json(errorBody(null, refusal), { status: 403 });
+  }
+  const response = await answerMethod(deps, request, checkKey);
+  for (const [name, value] of originHeaders(origin)) response.headers.set(name, value);
+  return response;
+}
+
+async function answerMethod(
+  deps: McpDeps,
+  request: Request,
+  checkKey: (request: Request, path: string) => void,
+): Promise<Response> {
+  if (request.method === "OPTIONS") return preflight();
+  try {
+    checkKey(request, PATH);
+  } catch (thrown) {
+    return errorResponse(toServiceError(thrown, deps.log));
+  }
+  if (request.method === "POST") return answerPost(deps, request);
+  const message = `${PATH} does not take ${request.method}; it takes POST`;
+  return errorResponse(new ServiceError("method_not_allowed", message), { allow: "POST" });
+}
+
+/** Errors of JSON-RPC travel with status 200; those of HTTP itself (size, content type) have their own. */
+async function answerPost(deps: McpDeps, request: Request): Promise<Response> {
+  let json: unknown;
+  try {
+    json = await readJson(request);
+  } catch (thrown) {
+    const error = toServiceError(thrown, deps.log);
+    if (error.code !== "invalid_json") return errorResponse(error);
+    return Response.json(errorBody(null, new RpcError("parse", "The body is not valid JSON.")));
+  }
+  try {
+    const rpc = requestOf(json);
+    if (rpc === undefined || isNotification(rpc)) return new Response(null, { status: 202 });
+    return Response.json(resultBody(idOf(rpc), await resultOf(deps, rpc, request.signal)));
+  } catch (thrown) {
+    const error =
+      thrown instanceof RpcError
+        ? thrown
+        : new RpcError("internal", toServiceError(thrown, deps.log).message);
+    return Response.json(errorBody(idOf(json), error));
+  }
+}
+
+function isNotification({ id, method }: RpcRequest): boolean {
+  return id === undefined || method.startsWith("notifications/");
+}
+
+async function resultOf(
+  deps: McpDeps,
+  { method, params }: RpcRequest,
+  signal: AbortSignal,
+): Promise<unknown> {
+  switch (method) {
+    case "initialize":
+      return {
+        protocolVersion: MCP_VERSION,
+        capabilities: { tools: {} },
+        serverInfo: { name: "svc", version: VERSION },
+        instructions: INSTRUCTIONS,
+      };
+    case "ping":
+      return {};
+    case "tools/list":
+      return {
+        tools: OFFERED_TOOLS.map(({ name, description, inputSchema }) => ({
+          name,
+          description,
+          inputSchema,
+        })),
+      };
+    case "tools/call":
+      return callTool(deps, params ?? {}, signal);
+    default:
+      throw new RpcError("methodNotFound", `Method not found: ${method.slice(0, 200)}`);
+  }
+}
+
+async function callTool(
+  deps: McpDeps,
+  { name, arguments: args = {} }: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (typeof name !== "string")
+    throw new RpcError("invalidParams", "params.name must be the name of a tool.");
+  const tool = OFFERED_TOOLS.find((one) => one.name === name);
+  if (tool === undefined) throw new RpcError("methodNotFound", `Tool not found: ${name.slice(0, 200)}`);
+  if (typeof args !== "object" || args === null || Array.isArray(args)) {
+    throw new RpcError("internal", "Tool execution error: arguments must be an object");
+  }
+  try {
+    const text = await tool.run(deps, args as Readonly<Record<string, unknown>>, signal);
+    return { content: [{ type: "text", text }] };
+  } catch (thrown) {
+    const { message } = toServiceError(thrown, deps.log);
+    throw new RpcError("internal", `Tool execution error: ${message}`);
+  }
+}

@@ -1,0 +1,75 @@
+// The tools that this server offers to MCP clients.
+
+import { ServiceError } from "../../core/error.ts";
+import { parseChatRequest } from "../../dialects/chat/request.ts";
+import { ChatFold } from "../../dialects/chat/response.ts";
+import type { ChatCompletionResponseMessage } from "../../dialects/chat/schema.ts";
+import { answerMeta } from "../answer.ts";
+import type { HttpDeps } from "../deps.ts";
+import { foldRun, refuseWhileDraining, startRun } from "../run.ts";
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+export interface OfferedTool {
+  readonly name: string;
+  readonly description: string;
+  /** What clients are told; what is accepted is the tool's own business. */
+  readonly inputSchema: Arguments;
+  /** The text of the answer. Throws ServiceError. */
+  run(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<string>;
+}
+
+/** Spec: MCP, inbound server. It takes more than it tells: any body of chat completions that is not streamed. */
+const CHAT: OfferedTool = {
+  name: "chat",
+  description: "Ask the language model that this server runs. It answers the conversation with text.",
+  inputSchema: {
+    type: "object",
+    properties: {
+      messages: {
+        type: "array",
+        description: "The conversation so far, oldest message first.",
+        items: {
+          type: "object",
+          properties: {
+            role: { type: "string", enum: ["user", "assistant", "system"] },
+            content: { type: "string" },
+          },
+          required: ["role", "content"],
+        },
+      },
+      max_tokens: { type: "integer", description: "Longest answer, in tokens." },
+      temperature: {
+        type: "number",
+        minimum: 0,
+        maximum: 2,
+        description: "0 always takes the likeliest word.",
+      },
+    },
+    required: ["messages"],
+  },
+  run: chat,
+};
+
+/** In the order in which clients see them. */
+export const OFFERED_TOOLS: readonly OfferedTool[] = [CHAT];
+
+/** Nobody reads events here, so that an action which needs an approval is denied. */
+async function chat(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<string> {
+  refuseWhileDraining(deps);
+  const { run, agent, stream } = parseChatRequest(args);
+  if (stream) {
+    const message = "stream must be false or absent: an MCP tool answers as a whole";
+    throw new ServiceError("unsupported_value", message, { param: "stream" });
+  }
+  const started = await startRun(deps.converse, { run, agent }, signal);
+  const fold = new ChatFold({ choices: run.choices, withLogprobs: false });
+  await foldRun(started, fold);
+  const { choices } = fold.body(answerMeta(deps, run.model, "chatcmpl-"));
+  return choices.map(({ message }) => textOf(message)).join("\n");
+}
+
+/** Calls of the caller's own functions stand for themselves: there is no other place for them. */
+function textOf({ content, tool_calls: calls }: ChatCompletionResponseMessage): string {
+  return content ?? JSON.stringify({ tool_calls: calls });
+}

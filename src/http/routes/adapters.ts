@@ -1,0 +1,73 @@
+// LoRA adapters: list, load, unload. The two that change anything are there only where the operator has allowed it.
+
+import { Elysia } from "elysia";
+import { ADAPTER_BODY_BYTES_MAX } from "../../core/limits.ts";
+import {
+  LoadLoraAdapterRequest,
+  LoraAdapterListResponse,
+  LoraAdapterObject,
+  UnloadLoraAdapterRequest,
+} from "../../dialects/adapters/schema.ts";
+import {
+  adapterListBody,
+  adapterObject,
+  parseAdapterLoad,
+  parseAdapterUnload,
+} from "../../dialects/adapters/wire.ts";
+import { readJsonObject } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+
+const TAGS = ["LoRA adapters"];
+
+/** Adapter routes. */
+export function adapterRoutes({ adapters }: HttpDeps, components: ApiComponents) {
+  const app = new Elysia().get(
+    "/v1/lora_adapters",
+    ({ query }) =>
+      Response.json(adapterListBody(adapters.list(query["model"] ?? "default"), adapters.isMutable)),
+    {
+      detail: {
+        operationId: "list_lora_adapters",
+        tags: TAGS,
+        summary: "List the adapters of a model",
+        parameters: [{ name: "model", in: "query", required: false, schema: { type: "string" } }],
+        responses: components.answers("Aliases, and generations in memory.", LoraAdapterListResponse),
+      },
+    },
+  );
+  if (!adapters.isMutable) return app;
+  return app
+    .post("/v1/load_lora_adapter", ({ request }) => load(adapters, request), {
+      parse: "none", // body.ts reads it
+      detail: {
+        operationId: "load_lora_adapter",
+        tags: TAGS,
+        summary: "Load an adapter, or replace one",
+        requestBody: components.body(LoadLoraAdapterRequest),
+        responses: components.answers("The adapter.", LoraAdapterObject),
+      },
+    })
+    .post("/v1/unload_lora_adapter", ({ request }) => unload(adapters, request), {
+      parse: "none",
+      detail: {
+        operationId: "unload_lora_adapter",
+        tags: TAGS,
+        summary: "Take an adapter away; requests under way keep it",
+        requestBody: components.body(UnloadLoraAdapterRequest),
+        responses: components.answers("The adapter that is gone.", LoraAdapterObject),
+      },
+    });
+}
+
+async function load(adapters: HttpDeps["adapters"], request: Request): Promise<Response> {
+  const body = parseAdapterLoad(await readJsonObject(request, ADAPTER_BODY_BYTES_MAX));
+  return Response.json(adapterObject(await adapters.load(body.model, body.load), true));
+}
+
+async function unload(adapters: HttpDeps["adapters"], request: Request): Promise<Response> {
+  const { model, alias, expectedGeneration } = parseAdapterUnload(
+    await readJsonObject(request, ADAPTER_BODY_BYTES_MAX),
+  );
+  return Response.json(adapterObject(adapters.unload(model, alias, expectedGeneration), true));
+}

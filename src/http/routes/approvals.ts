@@ -1,0 +1,80 @@
+// POST /v1/agent/approvals/{approval_id}: a person's word on an action that a run wants done.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { ServiceError } from "../../core/error.ts";
+import { APPROVAL_BODY_BYTES_MAX, APPROVAL_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
+import { checker, orNull } from "../../dialects/shared/check.ts";
+import { readJsonObject } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+
+const ApprovalDecision = Type.Union([Type.Literal("approve"), Type.Literal("deny")], {
+  $id: "ApprovalDecision",
+});
+
+const ApprovalDecisionRequest = Type.Object(
+  {
+    decision: ApprovalDecision,
+    message: orNull(
+      Type.String({
+        maxLength: APPROVAL_MESSAGE_CHARS_MAX,
+        description: "What the model is told of a denial.",
+      }),
+    ),
+    remember_for_session: orNull(
+      Type.Boolean({ description: "Approve all later actions of the same session too." }),
+    ),
+  },
+  {
+    $id: "ApprovalDecisionRequest",
+    additionalProperties: true,
+    examples: [{ decision: "approve", remember_for_session: true }],
+  },
+);
+
+const ApprovalDecisionResponse = Type.Object(
+  {
+    status: Type.String({
+      description: "`resolved`; `queued` where the run had not begun to wait; `not_found` with status 404.",
+    }),
+  },
+  { $id: "ApprovalDecisionResponse" },
+);
+
+const checkBody = checker(ApprovalDecisionRequest);
+
+/** Approval routes. */
+export function approvalRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia().post(
+    "/v1/agent/approvals/:approval_id",
+    ({ request, params }) => answerApproval(deps, params.approval_id, request),
+    {
+      parse: "none", // body.ts reads it
+      detail: {
+        operationId: "answer_approval",
+        tags: ["Agent"],
+        summary: "Approve or deny an action",
+        requestBody: components.body(ApprovalDecisionRequest),
+        responses: components.answers("What became of the answer.", ApprovalDecisionResponse),
+      },
+    },
+  );
+}
+
+async function answerApproval(deps: HttpDeps, id: string, request: Request): Promise<Response> {
+  const body = checkBody(await readJsonObject(request, APPROVAL_BODY_BYTES_MAX));
+  const status = deps.answerApproval(id, decisionOf(body));
+  if (status !== "not_found") return Response.json({ status });
+  const message =
+    "no action waits under this approval id; it was answered before, or its five minutes are over";
+  const error = new ServiceError("approval_not_found", message);
+  return Response.json({ status, ...error.toBody() }, { status: error.status });
+}
+
+function decisionOf(body: Static<typeof ApprovalDecisionRequest>) {
+  if (body.decision === "approve")
+    return { approved: true, remember: body.remember_for_session ?? false } as const;
+  const message = body.message ?? "";
+  return { approved: false, ...(message === "" ? {} : { message }) } as const;
+}

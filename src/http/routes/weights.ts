@@ -1,0 +1,104 @@
+// Requantization and calibration of served models.
+
+import { Elysia } from "elysia";
+import type { CalibrationStatus as CoreStatus } from "../../core/requantize.ts";
+import {
+  CalibrationApplyRequest,
+  CalibrationStartRequest,
+  CalibrationStatus,
+  ReIsqRequest,
+  ReIsqResponse,
+} from "../../dialects/weights/schema.ts";
+import {
+  calibrationBody,
+  parseCalibrationApply,
+  parseCalibrationStart,
+  parseReIsq,
+} from "../../dialects/weights/wire.ts";
+import { readJsonObject } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+
+const TAGS = ["Models"];
+
+/** Routes that change weights. They have no version in their paths, as the interface names them. */
+export function weightRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia().use(requantizeRoute(deps, components)).use(calibrationRoutes(deps, components));
+}
+
+function requantizeRoute({ requantizing }: HttpDeps, components: ApiComponents) {
+  return new Elysia().post(
+    "/re_isq",
+    async ({ request }) => {
+      const { model, type } = parseReIsq(await readJsonObject(request));
+      const started = requantizing.requantize(model, type);
+      return Response.json({ status: "requantizing", model_id: started.model, ggml_type: started.type });
+    },
+    {
+      parse: "none", // body.ts reads it
+      detail: {
+        operationId: "requantize",
+        tags: TAGS,
+        summary: "Quantize a served model to another type",
+        requestBody: components.body(ReIsqRequest),
+        responses: components.answers("It has begun.", ReIsqResponse),
+      },
+    },
+  );
+}
+
+async function answer(counting: Promise<CoreStatus>): Promise<Response> {
+  return Response.json(calibrationBody(await counting));
+}
+
+function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents) {
+  const responses = components.answers("What has been collected.", CalibrationStatus);
+  return new Elysia()
+    .get(
+      "/calibration/status",
+      ({ query }) => answer(requantizing.calibration(query["model_id"] ?? "default")),
+      {
+        detail: {
+          operationId: "get_calibration",
+          tags: TAGS,
+          summary: "What has been collected so far",
+          parameters: [{ name: "model_id", in: "query", required: false, schema: { type: "string" } }],
+          responses,
+        },
+      },
+    )
+    .post(
+      "/calibration/start",
+      async ({ request }) => {
+        const { model, rows } = parseCalibrationStart(await readJsonObject(request));
+        return answer(requantizing.startCalibration(model, rows));
+      },
+      {
+        parse: "none",
+        detail: {
+          operationId: "start_calibration",
+          tags: TAGS,
+          summary: "Collect importance statistics from what is answered",
+          requestBody: components.body(CalibrationStartRequest),
+          responses,
+        },
+      },
+    )
+    .post(
+      "/calibration/apply",
+      async ({ request }) => {
+        const { model, saveAs } = parseCalibrationApply(await readJsonObject(request));
+        return answer(requantizing.applyCalibration(model, saveAs));
+      },
+      {
+        parse: "none",
+        detail: {
+          operationId: "apply_calibration",
+          tags: TAGS,
+          summary: "Requantize with the collected statistics",
+          requestBody: components.body(CalibrationApplyRequest),
+          responses,
+        },
+      },
+    );
+}

@@ -1,0 +1,234 @@
+// A PEFT adapter folder → a GGUF adapter that llama.cpp loads. Everything that can be wrong with the files is found here,
+// before the engine sees them: ranks, shapes, names, a base model of another kind. Source: convert_lora_to_gguf of llama.cpp.
+
+import { lstatSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "../core/gguf-write.ts";
+import { type GgufHeader, readGgufHeader, textOf, unsigned } from "../core/gguf.ts";
+import { AdapterError } from "./adapter-error.ts";
+import { ARCHITECTURES, type Heads, permuteRows, type Target, targetOf } from "./names.ts";
+import { type LoraConfig, readPeftConfig } from "./peft.ts";
+import { type SafeTensor, Safetensors } from "./safetensors.ts";
+
+export const WEIGHTS_FILE = "adapter_model.safetensors";
+export const CONFIG_FILE = "adapter_config.json";
+/** Far above any real one. */
+const CONFIG_BYTES_MAX = 1024 * 1024;
+
+/** What a converted adapter is. */
+export interface ConvertedAdapter {
+  /** The largest rank of its modules. */
+  readonly rank: number;
+  /** Bytes of its tensors in memory. */
+  readonly bytes: number;
+}
+
+/** A module's two factors: B·A is added to its weight. */
+interface Pair {
+  readonly module: string;
+  readonly a: SafeTensor;
+  readonly b: SafeTensor;
+}
+
+/** What a GGUF adapter is. Throws an Error when the file is none. */
+export function describeAdapter(path: string): ConvertedAdapter {
+  const tensors = [...readGgufHeader(path).tensors.values()];
+  const ranks = tensors.filter(({ name }) => name.endsWith(".lora_b")).map(({ shape }) => shape[0] ?? 0);
+  return {
+    rank: Math.max(0, ...ranks),
+    bytes: tensors.reduce((sum, { shape }) => sum + 4 * elements(shape), 0),
+  };
+}
+
+function elements(shape: readonly number[]): number {
+  return shape.reduce((product, axis) => product * axis, 1);
+}
+
+/** What is to be converted, in words that another process understands. */
+export interface Conversion {
+  readonly folder: string;
+  /** GGUF file of the model. */
+  readonly baseModel: string;
+  readonly output: string;
+  /** The files may be links. Not for folders that clients name: a link could lead anywhere. */
+  readonly mayLink: boolean;
+}
+
+/**
+ * Converts the adapter in `folder` for the model whose header is `base` and writes `output`, complete or not at all.
+ * Throws AdapterError with one sentence that names the file, the module and what does not fit.
+ */
+export function convertAdapter(folder: string, base: GgufHeader, output: string, mayLink = false): void {
+  const stat = mayLink ? statSync : lstatSync;
+  const config = readPeftConfig(readConfig(folder, stat));
+  const architecture = architectureOf(base);
+  const weights = openWeights(folder, stat);
+  try {
+    const pairs = pairsOf(weights);
+    const heads = headsOf(base, architecture);
+    const modules = pairs.map((pair) => moduleOf(pair, { base, architecture, heads, config }));
+    const tensors = modules.flatMap((module) => tensorsOf(module, weights, config.alpha));
+    const fields = [
+      stringField("general.type", "adapter"),
+      stringField("general.architecture", architecture),
+      stringField("adapter.type", "lora"),
+      f32Field("adapter.lora.alpha", config.alpha),
+    ];
+    writeGguf(`${output}.part`, fields, tensors);
+    renameSync(`${output}.part`, output);
+  } finally {
+    weights.close();
+  }
+}
+
+type StatFile = typeof statSync;
+
+function readConfig(folder: string, stat: StatFile): string {
+  const path = regularFile(folder, CONFIG_FILE, stat);
+  if (stat(path).size > CONFIG_BYTES_MAX) throw new AdapterError(`${CONFIG_FILE} is too large`);
+  return readFileSync(path, "utf8");
+}
+
+function openWeights(folder: string, stat: StatFile): Safetensors {
+  if (
+    !readdirSync(folder).includes(WEIGHTS_FILE) &&
+    readdirSync(folder).some((name) => /\.(bin|pt|pth)$/.test(name))
+  ) {
+    throw new AdapterError(
+      `the adapter has no ${WEIGHTS_FILE}; pickled weights are not loaded, because they can run code`,
+    );
+  }
+  return new Safetensors(regularFile(folder, WEIGHTS_FILE, stat));
+}
+
+/** A file of the folder. */
+function regularFile(folder: string, name: string, stat: StatFile): string {
+  const path = join(folder, name);
+  const found = stat(path, { throwIfNoEntry: false });
+  if (found === undefined) throw new AdapterError(`the adapter has no ${name}`);
+  if (!found.isFile()) throw new AdapterError(`${name} is not a regular file`);
+  return path;
+}
+
+function architectureOf(base: GgufHeader): string {
+  const architecture = textField(base, "general.architecture") ?? "";
+  if (ARCHITECTURES.includes(architecture)) return architecture;
+  throw new AdapterError(
+    `adapters for models of the architecture "${architecture}" cannot be converted; known are ${ARCHITECTURES.join(", ")}`,
+  );
+}
+
+function textField({ fields }: GgufHeader, key: string): string | undefined {
+  const field = fields.get(key);
+  return field === undefined ? undefined : textOf(field);
+}
+
+function count({ fields }: GgufHeader, key: string): number | undefined {
+  const field = fields.get(key);
+  return field === undefined ? undefined : unsigned(field);
+}
+
+function headsOf(base: GgufHeader, architecture: string): Heads {
+  const query = count(base, `${architecture}.attention.head_count`) ?? 1;
+  return { query, keyValue: count(base, `${architecture}.attention.head_count_kv`) ?? query };
+}
+
+/** Linear layers and embeddings name their factors differently; the shapes are the same. */
+const FACTOR = /^(?:base_model\.model\.)?(.+)\.lora_(?:(A|B)\.weight|embedding_(A|B))$/;
+
+function pairsOf({ tensors }: Safetensors): readonly Pair[] {
+  const halves = new Map<string, { a?: SafeTensor; b?: SafeTensor }>();
+  for (const tensor of tensors.values()) {
+    const [, module, linear, embedding] = FACTOR.exec(tensor.name) ?? [];
+    if (module === undefined) throw new AdapterError(`${tensor.name} is no part of a LoRA adapter`);
+    if (tensor.shape.length !== 2) throw new AdapterError(`${tensor.name} is no matrix`);
+    const half = halves.get(module) ?? {};
+    halves.set(module, half);
+    if ((linear ?? embedding) === "A") half.a = tensor;
+    else half.b = tensor;
+  }
+  if (halves.size === 0) throw new AdapterError(`${WEIGHTS_FILE} holds no tensors`);
+  return [...halves].map(([module, { a, b }]) => {
+    if (a === undefined || b === undefined) {
+      throw new AdapterError(`${module} has only one of its two factors, lora_A and lora_B`);
+    }
+    return { module, a, b };
+  });
+}
+
+interface ModelWords {
+  readonly base: GgufHeader;
+  readonly architecture: string;
+  readonly heads: Heads;
+  readonly config: LoraConfig;
+}
+
+/** A pair that fits a tensor of the model. */
+interface Module extends Pair {
+  readonly target: Target;
+  readonly rank: number;
+  readonly scale: number;
+}
+
+function moduleOf(pair: Pair, { base, architecture, heads, config }: ModelWords): Module {
+  const { module, a, b } = pair;
+  const [rank = 0, inputs = 0] = a.shape;
+  const [outputs = 0, rankOfB] = b.shape;
+  if (rank !== rankOfB)
+    throw new AdapterError(`the factors of ${module} have different ranks, ${rank} and ${rankOfB}`);
+  const scale = config.scaleOf(module, rank);
+  const target = targetOf(module, architecture, heads);
+  if (target === undefined)
+    throw new AdapterError(`${module} is no module of "${architecture}" models that can be adapted`);
+  if (target.isLookup && !base.tensors.has("output.weight")) {
+    throw new AdapterError(
+      `${module} cannot be adapted: this model uses its embedding as its output layer too`,
+    );
+  }
+  const tensor = base.tensors.get(target.tensor);
+  if (tensor === undefined)
+    throw new AdapterError(`the model has no ${target.tensor}, which ${module} would adapt`);
+  // The embedding is stored as [dimensions, tokens]; seen as a layer it goes from tokens to dimensions.
+  const [first = 0, second = 0] = tensor.shape;
+  const [wantedIn, wantedOut] = target.isLookup ? [second, first] : [first, second];
+  if (inputs !== wantedIn || outputs !== wantedOut) {
+    throw new AdapterError(
+      `${module} is made for ${inputs} inputs and ${outputs} outputs, but this model's has ${wantedIn} and ${wantedOut}: ` +
+        "the adapter belongs to another base model",
+    );
+  }
+  return { ...pair, target, rank, scale };
+}
+
+/** The two tensors of a module as llama.cpp wants them. It multiplies by alpha ÷ rank; what differs goes into B. */
+function tensorsOf({ a, b, target, rank, scale }: Module, weights: Safetensors, alpha: number): Tensor[] {
+  const extra = (scale * rank) / alpha;
+  const inputs = a.shape[1] ?? 0;
+  const outputs = b.shape[0] ?? 0;
+  const readA = (): Float32Array =>
+    target.isLookup ? transposed(weights.read(a), rank, inputs) : weights.read(a);
+  const readB = (): Float32Array => {
+    const values = scaled(weights.read(b), extra);
+    return target.permutedHeads === undefined ? values : permuteRows(values, rank, target.permutedHeads);
+  };
+  return [
+    tensor(`${target.tensor}.lora_a`, target.isLookup ? [rank, inputs] : [inputs, rank], readA),
+    tensor(`${target.tensor}.lora_b`, [rank, outputs], readB),
+  ];
+}
+
+function tensor(name: string, shape: readonly number[], read: () => Float32Array): Tensor {
+  return { name, shape, type: TENSOR.f32, chunks: () => [new Uint8Array(read().buffer)] };
+}
+
+function scaled(values: Float32Array, factor: number): Float32Array {
+  return factor === 1 ? values : values.map((value) => value * factor);
+}
+
+function transposed(values: Float32Array, rows: number, columns: number): Float32Array {
+  const out = new Float32Array(values.length);
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++)
+      out[column * rows + row] = values[row * columns + column] ?? 0;
+  return out;
+}

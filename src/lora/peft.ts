@@ -1,0 +1,99 @@
+// adapter_config.json of PEFT: what of it changes the arithmetic is read, what cannot be honoured is refused by name.
+// Fields: huggingface.co/docs/peft, LoraConfig.
+
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { AdapterError } from "./adapter-error.ts";
+
+const maybe = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+const rank = Type.Integer({ minimum: 1 });
+
+const PeftConfig = Type.Object({
+  peft_type: Type.Literal("LORA"),
+  r: rank,
+  lora_alpha: Type.Number({ exclusiveMinimum: 0 }),
+  use_rslora: maybe(Type.Boolean()),
+  use_dora: maybe(Type.Boolean()),
+  fan_in_fan_out: maybe(Type.Boolean()),
+  lora_bias: maybe(Type.Boolean()),
+  bias: maybe(Type.String()),
+  rank_pattern: maybe(Type.Record(Type.String(), rank)),
+  alpha_pattern: maybe(Type.Record(Type.String(), Type.Number())),
+  modules_to_save: maybe(Type.Array(Type.String())),
+  alora_invocation_tokens: maybe(Type.Array(Type.Integer())),
+});
+type PeftConfig = Static<typeof PeftConfig>;
+
+/** How strongly an adapter acts on its modules. */
+export interface LoraConfig {
+  readonly alpha: number;
+  /** The factor of B·A for a module of this name. `rank` is that of its tensors. Throws if the file says another one. */
+  scaleOf(module: string, rank: number): number;
+}
+
+/** Reads the text of adapter_config.json. Throws AdapterError for what is missing, wrong or cannot be honoured. */
+export function readPeftConfig(text: string): LoraConfig {
+  const config = parse(text);
+  refuseUnsupported(config);
+  return {
+    alpha: config.lora_alpha,
+    scaleOf(module, rankOfTensors) {
+      const expected = patternValue(config.rank_pattern, module) ?? config.r;
+      if (expected !== rankOfTensors) {
+        throw new AdapterError(
+          `the tensors of ${module} have the rank ${rankOfTensors}, but adapter_config.json says ${expected}`,
+        );
+      }
+      const alpha = patternValue(config.alpha_pattern, module) ?? config.lora_alpha;
+      return alpha / (config.use_rslora === true ? Math.sqrt(rankOfTensors) : rankOfTensors);
+    },
+  };
+}
+
+function parse(text: string): PeftConfig {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new AdapterError("adapter_config.json is no JSON");
+  }
+  if (Value.Check(PeftConfig, json)) return json;
+  const first = Value.Errors(PeftConfig, json).First();
+  const field = first === undefined || first.path === "" ? "it" : first.path.slice(1).replaceAll("/", ".");
+  throw new AdapterError(
+    `adapter_config.json is no LoRA configuration: ${field} is missing or has a wrong value`,
+  );
+}
+
+function refuseUnsupported(config: PeftConfig): void {
+  const has = (value: readonly unknown[] | null | undefined) => (value ?? []).length > 0;
+  const reasons: readonly (readonly [isAsked: boolean, what: string])[] = [
+    [config.use_dora === true, "use_dora: weight magnitudes cannot be applied while serving"],
+    [config.fan_in_fan_out === true, "fan_in_fan_out: transposed weights are not supported"],
+    [
+      config.lora_bias === true || (config.bias ?? "none") !== "none",
+      "bias: trained biases are not supported",
+    ],
+    [has(config.modules_to_save), "modules_to_save: wholly trained modules are not supported"],
+    [has(config.alora_invocation_tokens), "alora_invocation_tokens: activated adapters are not supported"],
+  ];
+  const reason = reasons.find(([isAsked]) => isAsked);
+  if (reason !== undefined) throw new AdapterError(`adapter_config.json asks for ${reason[1]}`);
+}
+
+/** PEFT takes a key of a pattern as the end of a module's name, a regular expression behind a dot or at the start. */
+function patternValue(
+  pattern: Readonly<Record<string, number>> | null | undefined,
+  module: string,
+): number | undefined {
+  for (const [key, value] of Object.entries(pattern ?? {})) if (matchesEnd(key, module)) return value;
+  return undefined;
+}
+
+function matchesEnd(key: string, module: string): boolean {
+  try {
+    return new RegExp(`(?:^|.*\\.)(?:${key})$`).test(module);
+  } catch {
+    return module === key || module.endsWith(`.${key}`);
+  }
+}

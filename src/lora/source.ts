@@ -1,0 +1,114 @@
+// From the path that somebody asks for to an adapter that the engine can load: may it be read, how large is it, what is in
+// it. The conversion runs in a process of its own, because it reads and writes hundreds of megabytes.
+
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
+import { isAbsolute, join, relative, sep } from "node:path";
+import { ServiceError } from "../core/error.ts";
+import { AdapterError } from "./adapter-error.ts";
+import { CONFIG_FILE, type Conversion, describeAdapter, WEIGHTS_FILE } from "./convert.ts";
+import type { PreparedAdapter } from "./registry.ts";
+
+export interface SourceOptions {
+  /** Folder that adapters must lie in; absent: anywhere. */
+  readonly root?: string;
+  /** The operator has named the path: its files may be links, as in the cache of the hub. */
+  readonly isTrusted?: boolean;
+  /** Input files larger than this are refused, bytes. */
+  readonly bytesMax: number;
+  /** Where converted adapters are kept. */
+  readonly cacheDir: string;
+  /** GGUF file of the base model. */
+  readonly baseModel: () => Promise<string>;
+  /** Converts a folder for the base model and writes `output`. Throws AdapterError. */
+  readonly convert: (conversion: Conversion) => Promise<void>;
+}
+
+const FILES = [CONFIG_FILE, WEIGHTS_FILE];
+/** Part of a digest that names a generation: 24 hexadecimal digits do not collide. */
+const GENERATION_CHARS = 24;
+
+/** Prepares the adapter at a path. Throws ServiceError, AdapterError for what is wrong with its files. */
+export async function prepareAdapter(path: string, options: SourceOptions): Promise<PreparedAdapter> {
+  const folder = allowedFolder(path, options.root);
+  checkSize(folder, options.bytesMax);
+  const digest = createHash("sha256");
+  for (const name of FILES) await hashFile(join(folder, name), digest);
+  const generation = `lora_${digest.digest("hex").slice(0, GENERATION_CHARS)}`;
+  const baseModel = await options.baseModel();
+  const output = join(outputFolder(options.cacheDir), `${generation}-${keyOf(baseModel)}.gguf`);
+  const { isTrusted = false } = options;
+  if (!existsSync(output)) await options.convert({ folder, baseModel, output, mayLink: isTrusted });
+  return { generation, file: output, ...describeAdapter(output) };
+}
+
+/** The real folder behind a path. Links are followed first, so that none leads out of the root. */
+function allowedFolder(path: string, root: string | undefined): string {
+  if (!isAbsolute(path) && root === undefined) throw notAllowed("lora_path must be an absolute path");
+  const wanted = isAbsolute(path) || root === undefined ? path : join(root, path);
+  if (!existsSync(wanted)) {
+    // Whether something exists outside the root is none of the caller's business.
+    if (root !== undefined && leaves(root, wanted))
+      throw notAllowed("lora_path lies outside the adapter root");
+    throw new ServiceError("adapter_not_found", "lora_path does not exist on this server", {
+      param: "lora_path",
+    });
+  }
+  const folder = realpathSync(wanted);
+  if (root !== undefined && leaves(realpathSync(root), folder))
+    throw notAllowed("lora_path lies outside the adapter root");
+  const stat = statSync(folder);
+  if (!stat.isDirectory()) throw notAllowed("lora_path must be a folder");
+  if (root !== undefined && (stat.mode & 0o002) !== 0)
+    throw notAllowed("the folder can be written by everybody");
+  return folder;
+}
+
+function leaves(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way);
+}
+
+function notAllowed(message: string): ServiceError {
+  return new ServiceError("adapter_path_not_allowed", message, { param: "lora_path" });
+}
+
+function checkSize(folder: string, bytesMax: number): void {
+  let bytes = 0;
+  for (const name of FILES) {
+    const stat = statSync(join(folder, name), { throwIfNoEntry: false });
+    if (stat === undefined) throw new AdapterError(`the adapter has no ${name}`);
+    bytes += stat.size;
+  }
+  if (bytes <= bytesMax) return;
+  const message = `the adapter's files hold ${bytes} bytes; the limit is ${bytesMax}, set by lora_max_bytes`;
+  throw new ServiceError("adapter_too_large", message, { param: "lora_path" });
+}
+
+async function hashFile(path: string, digest: ReturnType<typeof createHash>): Promise<void> {
+  try {
+    for await (const chunk of createReadStream(path)) digest.update(chunk);
+    digest.update("\0");
+  } catch (error) {
+    throw new ServiceError("adapter_storage_unavailable", "the adapter's files could not be read", {
+      cause: error,
+    });
+  }
+}
+
+function outputFolder(cacheDir: string): string {
+  const folder = join(cacheDir, "adapters");
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    const message = "the folder for converted adapters could not be made; the log says why";
+    throw new ServiceError("adapter_storage_unavailable", message, { cause: error });
+  }
+  return folder;
+}
+
+/** Tells base models apart: another file, or another content of it, converts anew. */
+function keyOf(baseModel: string): string {
+  const { size, mtimeMs } = statSync(baseModel);
+  return createHash("sha256").update(`${baseModel}\0${size}\0${mtimeMs}`).digest("hex").slice(0, 12);
+}

@@ -1,0 +1,119 @@
+// All configured servers: their tools under the names that models call, one limit on calls at the same time, and what
+// becomes of their processes when this one ends.
+
+import { TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
+import type { McpConfig } from "../core/mcp-config.ts";
+import type { ListedTool } from "./connect.ts";
+import { McpFailure } from "./failure.ts";
+import { Gate } from "./gate.ts";
+import { OrphanGuard } from "./orphans.ts";
+import { parametersOf } from "./parameters.ts";
+import { McpServer } from "./server.ts";
+import type { McpTool } from "./types.ts";
+
+export interface McpServersDeps {
+  /** Our own environment; servers get a harmless part of it. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly log: (line: string) => void;
+}
+
+/** Variables that a child process inherits: what programs need to run, nothing that may be a secret. */
+const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
+/** Names of the tools inside this server begin so. */
+const OWN_PREFIX = "svc_";
+
+export class McpServers {
+  private readonly config: McpConfig;
+  private readonly log: (line: string) => void;
+  private readonly servers: readonly McpServer[];
+  private readonly orphans: OrphanGuard;
+  private readonly gate: Gate;
+  private named: readonly McpTool[] = [];
+  private namedFrom: readonly (readonly ListedTool[])[] = []; // the lists that `named` was made from
+
+  /** Begins to connect. */
+  constructor(config: McpConfig, { environment, log }: McpServersDeps) {
+    this.config = config;
+    this.log = log;
+    this.gate = new Gate(config.callsMax);
+    this.orphans = new OrphanGuard(log);
+    const inherited = INHERITED.flatMap((name) => {
+      const value = environment[name];
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    const deps = { log, orphans: this.orphans, environment: Object.fromEntries(inherited) };
+    this.servers = config.servers.map((server) => new McpServer(server, deps));
+  }
+
+  /** Settles when each server is connected, or for the first time could not be. Never rejects. */
+  async tried(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.tried));
+  }
+
+  get connected(): number {
+    return this.servers.filter((server) => server.isConnected).length;
+  }
+
+  /** The tools that models see now, in the order of the configuration. */
+  tools(): readonly McpTool[] {
+    if (!this.config.registersTools) return [];
+    const lists = this.servers.map(({ tools }) => tools);
+    if (lists.some((list, index) => list !== this.namedFrom[index])) {
+      this.namedFrom = lists;
+      this.named = this.nameAll();
+    }
+    return this.named;
+  }
+
+  /** Ends all connections and processes. */
+  async close(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.close()));
+    this.orphans.close();
+  }
+
+  private nameAll(): readonly McpTool[] {
+    const named = new Map<string, McpTool>();
+    for (const server of this.servers) {
+      for (const tool of server.tools) {
+        const name = toolName(server.config.prefix, tool.name);
+        const fault = named.has(name) ? "another server has one of this name" : faultOf(name);
+        if (fault === undefined) named.set(name, this.callable(server, tool, name));
+        else this.log(`MCP server ${server.config.label}: tool ${name.slice(0, 100)} is left out: ${fault}`);
+      }
+    }
+    return [...named.values()];
+  }
+
+  private callable(server: McpServer, tool: ListedTool, name: string): McpTool {
+    return {
+      name,
+      description: tool.description ?? "",
+      ...parametersOf(tool.inputSchema),
+      call: async (args, signal) => {
+        const leave = await this.gate.enter(signal);
+        try {
+          return await server.call(tool.name, args, { timeoutMs: this.config.toolTimeoutMs, signal });
+        } catch (error) {
+          if (!(error instanceof McpFailure)) throw error;
+          return { isError: true, parts: [{ type: "text", text: error.message }] };
+        } finally {
+          leave();
+        }
+      },
+    };
+  }
+}
+
+/** What a model calls: letters, digits and _ . - alone, since chat templates write names without quotes. */
+function toolName(prefix: string | undefined, name: string): string {
+  const whole = prefix === undefined ? name : `${prefix}_${name}`;
+  return whole.replaceAll(/[^A-Za-z0-9_.-]/g, "_");
+}
+
+function faultOf(name: string): string | undefined {
+  if (name.length > TOOL_NAME_CHARS_MAX) return `its name is longer than ${TOOL_NAME_CHARS_MAX} characters`;
+  if (name.startsWith(OWN_PREFIX))
+    return `names with ${OWN_PREFIX} belong to this server's own tools; give a tool_prefix`;
+  return name === "" ? "it has no name" : undefined;
+}

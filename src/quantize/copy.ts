@@ -1,0 +1,56 @@
+// Quantized copies of models: kept in svc's cache, made where they are missing.
+
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { basename, join } from "node:path";
+import { type FileType, needsImportance } from "../core/quantization.ts";
+import { quantize } from "./run.ts";
+
+export interface CopyOptions {
+  /** GGUF file; absent: the built-in model. */
+  readonly input: string | undefined;
+  readonly type: FileType;
+  readonly importance: string | undefined;
+  readonly cacheDir: string;
+  readonly signal: AbortSignal;
+  /** Parts per thousand. */
+  readonly onProgress: (permille: number) => void;
+}
+
+/** Path of the quantized copy, which takes minutes where it has to be made. Throws an Error with the reason. */
+export async function quantizedCopy(options: CopyOptions): Promise<string> {
+  const { input, type, importance, cacheDir, signal, onProgress } = options;
+  if (needsImportance(type) && importance === undefined)
+    throw new Error(`${type} needs an importance matrix: set imatrix.`);
+  const folder = join(cacheDir, "quantized");
+  const output = join(folder, `${nameOf(input)}-${type}-${keyOf([input, importance])}.gguf`);
+  if (existsSync(output)) return output;
+  mkdirSync(folder, { recursive: true });
+  const work = { output, type, threads: availableParallelism(), cacheDir };
+  await quantize(
+    {
+      ...work,
+      ...(input === undefined ? {} : { input }),
+      ...(importance === undefined ? {} : { importance }),
+    },
+    (done, total) => onProgress(Math.floor((done / total) * 1000)),
+    signal,
+  );
+  return output;
+}
+
+function nameOf(input: string | undefined): string {
+  return input === undefined ? "svc-tiny" : basename(input, ".gguf");
+}
+
+/** Another file, or another content of it, is another copy. */
+function keyOf(files: readonly (string | undefined)[]): string {
+  const digest = createHash("sha256");
+  for (const file of files) {
+    if (file === undefined) continue;
+    const { size, mtimeMs } = statSync(file);
+    digest.update(`${file}\0${size}\0${mtimeMs}\0`);
+  }
+  return digest.digest("hex").slice(0, 12);
+}

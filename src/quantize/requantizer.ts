@@ -1,0 +1,171 @@
+// Requantization and calibration of one served model: makes a quantized copy beside the running engine, then has an engine
+// with the new weights take over. One at a time.
+
+import { copyFileSync, constants } from "node:fs";
+import { join } from "node:path";
+import { ServiceError } from "../core/error.ts";
+import { readGgufHeader, unsigned } from "../core/gguf.ts";
+import { type FileType, fileTypeOfNumber, needsImportance } from "../core/quantization.ts";
+import type { CalibrationRows, CalibrationStatus } from "../core/requantize.ts";
+
+/** What a model's weights are quantized to before they are loaded; both absent: they are loaded as they are. */
+export interface Weights {
+  readonly type?: FileType;
+  /** File of an importance matrix. */
+  readonly importance?: string;
+}
+
+/** Counts as the engine has them. */
+export interface MatrixCounts {
+  readonly collecting: boolean;
+  readonly matrices: number;
+  readonly rowsMin: number;
+  readonly rowsMax: number;
+  readonly rowsTotal: number;
+}
+
+export interface RequantizerDeps {
+  /** Makes the copy of the model with these weights, or finds it. */
+  readonly makeCopy: (weights: Weights, onProgress: (permille: number) => void) => Promise<void>;
+  /** Has an engine take over that is loaded with the weights of now. */
+  readonly replaceEngine: () => Promise<void>;
+  /** The GGUF file that the loaded engine has; loads the model where it is not. */
+  readonly loadedFile: () => Promise<string>;
+  readonly startCalibration: (rowsMax: number) => Promise<MatrixCounts>;
+  /** Undefined while the model is not loaded. */
+  readonly countCalibration: () => Promise<MatrixCounts | undefined>;
+  readonly saveCalibration: (file: string) => Promise<MatrixCounts>;
+  /** A new file for statistics that stay in use. */
+  readonly newImportanceFile: () => string;
+  /** Where files that clients ask for are written. */
+  readonly workingDirectory: string;
+  readonly log: (line: string) => void;
+}
+
+/** A requantization under way. */
+export interface RequantizationProgress {
+  readonly type: FileType;
+  readonly permille: number;
+}
+
+const NOTHING: MatrixCounts = { collecting: false, matrices: 0, rowsMin: 0, rowsMax: 0, rowsTotal: 0 };
+/** File types whose weights are whole numbers of bits each: there is nothing to gain from statistics. */
+const UNQUANTIZED = new Set<FileType>(["F32", "F16", "BF16"]);
+const FILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
+
+export class Requantizer {
+  weights: Weights;
+  private readonly deps: RequantizerDeps;
+  private under: RequantizationProgress | undefined;
+  private rows: CalibrationRows = { min: 0, max: 0 };
+  private ended: Promise<void> = Promise.resolve();
+
+  constructor(weights: Weights, deps: RequantizerDeps) {
+    this.weights = weights;
+    this.deps = deps;
+  }
+
+  /** What is under way. */
+  get progress(): RequantizationProgress | undefined {
+    return this.under;
+  }
+
+  /** Resolves when what is under way has ended, well or not. */
+  settled(): Promise<void> {
+    return this.ended;
+  }
+
+  /** Begins; what becomes of it is told in the log. Throws ServiceError when it can't be tried. */
+  start(type: FileType, importance = this.weights.importance): void {
+    if (this.under !== undefined) {
+      const message = `the model is being requantized to ${this.under.type} (${Math.floor(this.under.permille / 10)} %); wait until it is done`;
+      throw new ServiceError("requantization_in_progress", message);
+    }
+    if (needsImportance(type) && importance === undefined) {
+      const message = `${type} needs importance statistics: calibrate the model first, or choose another type`;
+      throw new ServiceError("unsupported_value", message, { param: "ggml_type" });
+    }
+    this.under = { type, permille: 0 };
+    this.ended = this.run(importance === undefined ? { type } : { type, importance });
+  }
+
+  async startCalibration(rows: CalibrationRows): Promise<CalibrationStatus> {
+    await this.deps.loadedFile();
+    this.rows = rows;
+    return this.statusOf(await this.deps.startCalibration(rows.max));
+  }
+
+  async calibration(): Promise<CalibrationStatus> {
+    return this.statusOf((await this.deps.countCalibration()) ?? NOTHING);
+  }
+
+  /** Requantizes with what has been collected. The counts are those that are used. */
+  async applyCalibration(saveAs: string | undefined): Promise<CalibrationStatus> {
+    if (saveAs !== undefined && !FILE_NAME.test(saveAs)) {
+      const message = "save_cimatrix must be the name of a file: letters, digits, and . _ - within it";
+      throw new ServiceError("invalid_request", message, { param: "save_cimatrix" });
+    }
+    const type = await this.targetType();
+    const counts = (await this.deps.countCalibration()) ?? NOTHING;
+    if (counts.matrices === 0 || counts.rowsMin < this.rows.min) {
+      const message = `too little has been collected: ${counts.rowsMin} rows, ${Math.max(1, this.rows.min)} are wanted; send more requests`;
+      throw new ServiceError("calibration_not_ready", message);
+    }
+    const file = this.deps.newImportanceFile();
+    const used = await this.deps.saveCalibration(file);
+    if (saveAs !== undefined) this.copyOut(file, saveAs);
+    this.start(type, file);
+    return this.statusOf(used);
+  }
+
+  private async run(weights: Weights & { readonly type: FileType }): Promise<void> {
+    const { makeCopy, replaceEngine, log } = this.deps;
+    const { type } = weights;
+    const before = this.weights;
+    try {
+      log(`requantizing to ${type}`);
+      await makeCopy(weights, (permille) => (this.under = { type, permille }));
+      this.weights = weights;
+      await replaceEngine();
+      log(`answers with ${type} weights now`);
+    } catch (error) {
+      this.weights = before;
+      log(`could not be requantized to ${type}: ${error instanceof Error ? error.message : String(error)}`);
+    } finally {
+      this.under = undefined;
+    }
+  }
+
+  /** The type that the weights have now, which is what statistics improve. */
+  private async targetType(): Promise<FileType> {
+    const file = await this.deps.loadedFile();
+    const field = readGgufHeader(file).fields.get("general.file_type");
+    const number = field === undefined ? undefined : unsigned(field);
+    const type = this.weights.type ?? (number === undefined ? undefined : fileTypeOfNumber(number));
+    if (type !== undefined && !UNQUANTIZED.has(type)) return type;
+    const message = "the model's weights are not quantized; choose a type with POST /re_isq first";
+    throw new ServiceError("calibration_not_ready", message);
+  }
+
+  private async statusOf({ matrices, ...counts }: MatrixCounts): Promise<CalibrationStatus> {
+    const { tensors } = readGgufHeader(await this.deps.loadedFile());
+    const layers = [...tensors.values()].filter(
+      ({ name, shape }) => /^blk\..+\.weight$/.test(name) && shape.length > 1,
+    );
+    return { ...counts, layers: layers.length, layersTracking: matrices };
+  }
+
+  /** Never over an existing file: a client names it. */
+  private copyOut(file: string, name: string): void {
+    try {
+      copyFileSync(file, join(this.deps.workingDirectory, name), constants.COPYFILE_EXCL);
+    } catch (error) {
+      const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
+      const why = exists ? "there is a file of this name already" : "the working directory cannot be written";
+      throw new ServiceError("invalid_request", `save_cimatrix could not be written: ${why}`, {
+        param: "save_cimatrix",
+        cause: error,
+      });
+    }
+  }
+}

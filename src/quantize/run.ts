@@ -1,0 +1,70 @@
+// Quantizes a model file in a process of its own: it takes minutes of all cores and gigabytes of memory, and must neither
+// hold up the engine nor take anything down with it.
+
+import { rmSync, renameSync } from "node:fs";
+import { ownCommand } from "../core/own-command.ts";
+import { type FileType, fileTypeNumber } from "../core/quantization.ts";
+
+export interface Quantization {
+  /** Absent: the built-in model. */
+  readonly input?: string;
+  readonly output: string;
+  readonly type: FileType;
+  /** Importance matrix of llama-imatrix, or of a calibration. */
+  readonly importance?: string;
+  readonly threads: number;
+  /** Where native libraries are unpacked. */
+  readonly cacheDir: string;
+}
+
+/** The words after the hidden command; the worker reads them in this order. */
+function wordsOf(work: Quantization, output: string): string[] {
+  const type = String(fileTypeNumber(work.type));
+  return [work.input ?? "", output, type, String(work.threads), work.cacheDir, work.importance ?? ""];
+}
+
+/**
+ * Writes `output`, complete or not at all. Reports tensors done and their number. Throws an Error with the reason; aborting
+ * ends the process and rejects with the signal's reason.
+ */
+export async function quantize(
+  work: Quantization,
+  onProgress: (done: number, total: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  const partial = `${work.output}.part`;
+  const child = Bun.spawn([...ownCommand(), "quantize-worker", ...wordsOf(work, partial)], {
+    stdio: ["ignore", "pipe", "pipe"],
+    signal,
+  });
+  try {
+    const [, reason, code] = await Promise.all([
+      readProgress(child.stdout, onProgress),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    signal.throwIfAborted();
+    if (code !== 0) throw new Error(reason.trim() === "" ? `it ended with exit code ${code}` : reason.trim());
+    renameSync(partial, work.output);
+  } finally {
+    rmSync(partial, { force: true });
+  }
+}
+
+/** Lines "done total". */
+async function readProgress(
+  output: ReadableStream<Uint8Array>,
+  onProgress: (done: number, total: number) => void,
+): Promise<void> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of output) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const [done = 0, total = 0] = line.split(" ").map(Number);
+      if (total > 0) onProgress(done, total);
+    }
+  }
+}

@@ -1,0 +1,177 @@
+// A process in the sandbox, from its start to the end of everything it has started.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, writeFileSync } from "node:fs";
+import { Readable } from "node:stream";
+import { assert } from "../core/assert.ts";
+import { SANDBOX_KILL_MS } from "../core/limits.ts";
+import { type Assignment, type Confinement, FD } from "./confinement.ts";
+import { isAlive, type ProcessInfo, processes } from "./processes.ts";
+import type { BrokenLimit, ConfinedProcess, Ending } from "./types.ts";
+import type { Watch } from "./watch.ts";
+
+/** What to start and how. */
+export interface Start {
+  readonly confinement: Confinement;
+  readonly job: Assignment;
+  readonly env: Readonly<Record<string, string>>;
+  /** Holds the processes to their caps. */
+  readonly watch?: Watch;
+}
+
+/** Starts a job. Throws when it must not be, or there is no room for another process. */
+export function startConfined(start: Start): ConfinedProcess {
+  start.watch?.admit(start.job.workdir);
+  return new Confined(start);
+}
+
+class Confined implements ConfinedProcess {
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly replies: Readable | undefined;
+  readonly ended: Promise<Ending>;
+  private readonly start: Start;
+  private readonly child: ChildProcess;
+  /** The first process of a namespace of its own, once the command has told. It outlives the command by a moment. */
+  private inner: number | undefined;
+  private readonly reported: Promise<void>;
+  private limit: BrokenLimit | undefined;
+  private killer: ReturnType<typeof setInterval> | undefined;
+  /** From then on the command's id may be somebody else's. */
+  private isOver = false;
+
+  constructor(start: Start) {
+    this.start = start;
+    this.child = spawnCommand(start);
+    const { stdout, stderr, stdin, pid } = this.child;
+    const stdio: readonly unknown[] = this.child.stdio; // its type knows of five
+    assert(stdout !== null && stderr !== null, "both are pipes");
+    this.stdout = stdout;
+    this.stderr = stderr;
+    this.replies = start.job.conversation === true ? readable(stdio[FD.replies]) : undefined;
+    this.reported = this.readReport(readable(stdio[FD.report]));
+    stdin?.on("error", () => {}); // nobody reads any more: `ended` tells
+    if (pid !== undefined) preferForKilling(pid);
+    this.ended = this.untilAllIsOver();
+  }
+
+  write(text: string): void {
+    this.child.stdin?.write(text);
+  }
+
+  interrupt(): void {
+    const { pid } = this.child;
+    if (pid === undefined || this.isOver) return;
+    const program = this.start.confinement.program(pid, this.members(processes()));
+    if (program !== undefined) signal(program, "SIGINT");
+  }
+
+  kill(): void {
+    if (this.isOver || this.killer !== undefined) return;
+    this.killAll();
+    this.killer = setInterval(() => this.killAll(), SANDBOX_KILL_MS); // whoever was being made at that moment
+  }
+
+  private readonly members = (all: readonly ProcessInfo[]): readonly ProcessInfo[] => {
+    const { confinement, job } = this.start;
+    const roots = [this.isOver ? undefined : this.child.pid, this.inner];
+    const found = roots.flatMap((root) => (root === undefined ? [] : confinement.members(root, job)(all)));
+    return [...new Set(found)];
+  };
+
+  private killAll(): void {
+    const all = this.members(processes());
+    const inner = all.filter(({ pid }) => pid !== this.child.pid);
+    // bubblewrap ends by itself once the rest is gone, and has then seen how.
+    const isAlone = this.start.confinement.mechanism !== "bubblewrap" || inner.length === 0;
+    for (const { pid } of isAlone ? all : inner) signal(pid, "SIGKILL");
+  }
+
+  private async untilAllIsOver(): Promise<Ending> {
+    const { watch, job } = this.start;
+    const unwatch = watch?.add({
+      members: this.members,
+      workdir: job.workdir,
+      onBreach: (limit) => {
+        this.limit = limit;
+        this.kill();
+      },
+    });
+    const ending = await exitOf(this.child);
+    await this.reported;
+    // The command itself is gone, but whoever is of its session, or of its user, is still found by its id.
+    let pauseMs = 1; // most are gone at once
+    for (let left = this.left(); left.length > 0; left = this.left()) {
+      for (const { pid } of left) signal(pid, "SIGKILL");
+      await Bun.sleep(pauseMs);
+      pauseMs = Math.min(2 * pauseMs, SANDBOX_KILL_MS);
+    }
+    this.isOver = true;
+    clearInterval(this.killer);
+    await unwatch?.();
+    return this.limit === undefined ? ending : { ...ending, limit: this.limit };
+  }
+
+  private left(): readonly ProcessInfo[] {
+    // A namespace ends with its first process: no need to look at all there are.
+    if (this.inner !== undefined && !isAlive(this.inner)) return [];
+    return this.members(processes());
+  }
+
+  private async readReport(report: Readable | undefined): Promise<void> {
+    if (report === undefined) return;
+    let told = "";
+    try {
+      for await (const chunk of report) told += String(chunk);
+    } catch {
+      return;
+    }
+    const id = /"child-pid": (\d+)/.exec(told)?.[1];
+    if (id !== undefined) this.inner = Number(id);
+  }
+}
+
+function spawnCommand({ confinement, job, env }: Start): ChildProcess {
+  const { words, filter, hasReport } = confinement.command(job);
+  const [program = "", ...args] = words;
+  const pipe = job.conversation === true ? "pipe" : "ignore";
+  try {
+    return spawn(program, args, {
+      // Started elsewhere: a program that looks for its settings where it stands would find what a model has put there.
+      cwd: "/",
+      env,
+      stdio: [pipe, "pipe", "pipe", pipe, filter ?? "ignore", hasReport === true ? "pipe" : "ignore"],
+      detached: true, // the first of a session of its own
+    });
+  } finally {
+    if (filter !== undefined) closeSync(filter);
+  }
+}
+
+function readable(stream: unknown): Readable | undefined {
+  return stream instanceof Readable ? stream : undefined;
+}
+
+function exitOf(child: ChildProcess): Promise<Ending> {
+  return new Promise((resolve) => {
+    child.once("error", () => resolve({ code: 127 }));
+    child.once("exit", (code, name) => resolve(code === null ? { signal: name ?? "SIGKILL" } : { code }));
+  });
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // it has ended meanwhile
+  }
+}
+
+/** When the machine runs out of memory, tools go before the server does. */
+function preferForKilling(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, "800");
+  } catch {
+    // no such file on this system, or the process is gone
+  }
+}

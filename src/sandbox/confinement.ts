@@ -1,0 +1,61 @@
+// One way to confine: how the command is built, and how its processes are found again. The three of them:
+// bubblewrap.ts, launcher.ts, macos.ts; `unconfined` is the absence of all.
+
+import { type ProcessInfo, treeOf, uidOf } from "./processes.ts";
+import type { Mechanism, Network, SandboxJob } from "./types.ts";
+
+/** File descriptors of a command besides the standard ones. */
+export const FD = {
+  /** The job's second way out, where it has a conversation. */
+  replies: 3,
+  /** A system call filter that the command reads. */
+  filter: 4,
+  /** Where the command tells of what it has started. */
+  report: 5,
+} as const;
+
+/** A job with what the sandbox knows about it. */
+export interface Assignment extends SandboxJob {
+  /** What can be read: profile, job. */
+  readonly readPaths: readonly string[];
+}
+
+/** What is to be started. */
+export interface Command {
+  readonly words: readonly string[];
+  /** An open file that the command reads as FD.filter; to be closed once it has been started. */
+  readonly filter?: number;
+  /** Whether it tells, on FD.report, of the first process in its namespace. */
+  readonly hasReport?: true;
+}
+
+export interface Confinement {
+  readonly mechanism: Mechanism;
+  /** Network that processes have. */
+  readonly network: Network;
+  command(job: Assignment): Command;
+  /** Which processes belong to the job whose command has the id `root`. */
+  members(root: number, job: SandboxJob): (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
+  /** The program itself among them. */
+  program(root: number, members: readonly ProcessInfo[]): number | undefined;
+}
+
+/** The command becomes the program, and its processes are told by their session, or by their user where that is their own. */
+export const oneProcess: Pick<Confinement, "members" | "program"> = {
+  members: (root, { workdir }) => {
+    const { uid } = workdir;
+    const isOwn = ({ pid, session }: ProcessInfo): boolean =>
+      session === root || (workdir.isPrivate && uid !== undefined && uidOf(pid) === uid);
+    return (all) => [...new Set([...treeOf(root, all), ...all.filter(isOwn)])];
+  },
+  program: (root) => root,
+};
+
+export const unconfined: Confinement = {
+  mechanism: "none",
+  network: "full",
+  command: ({ argv, workdir }) => ({
+    words: ["/bin/sh", "-c", 'cd "$0" && exec "$@"', workdir.path, ...argv],
+  }),
+  ...oneProcess,
+};

@@ -1,0 +1,105 @@
+// Looks at processes from outside, by Linux's /proc. Where there is none, nothing is seen.
+
+import { readdirSync, readFileSync } from "node:fs";
+
+/** A process at one moment. */
+export interface ProcessInfo {
+  readonly pid: number;
+  readonly parent: number;
+  /** Id of its session, setsid(2). */
+  readonly session: number;
+  /** Processor time, its own and that of children it has waited for, seconds. */
+  readonly cpuSecs: number;
+  readonly threads: number;
+  /** Clock ticks between the machine's start and its own. */
+  readonly startedAt: number;
+  readonly residentBytes: number;
+}
+
+const TICKS_PER_SECOND = 100; // USER_HZ, fixed for programs
+
+let pageBytesFound: number | undefined;
+
+/** From the auxiliary vector, getauxval(3): pairs of 64-bit numbers, of which type 6 is the page size. */
+function pageBytes(): number {
+  if (pageBytesFound !== undefined) return pageBytesFound;
+  const vector = readFileSync("/proc/self/auxv");
+  const entries = Array.from({ length: Math.floor(vector.length / 16) }, (_, index) => index * 16);
+  const entry = entries.find((offset) => vector.readBigUInt64LE(offset) === 6n);
+  return (pageBytesFound = entry === undefined ? 4096 : Number(vector.readBigUInt64LE(entry + 8)));
+}
+
+/** All living processes. */
+export function processes(): readonly ProcessInfo[] {
+  return ids().flatMap((pid) => processInfo(pid) ?? []);
+}
+
+function ids(): readonly number[] {
+  try {
+    return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+  } catch {
+    return [];
+  }
+}
+
+/** Undefined once it has ended, collected by its parent or not. */
+function processInfo(pid: number): ProcessInfo | undefined {
+  try {
+    // proc_pid_stat(5): pid (name) state ppid pgrp session …; the name may hold anything, brackets included.
+    const text = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    const at = (field: number): number => Number(fields[field - 3]);
+    if (fields[0] === "Z" || fields[0] === "X") return undefined;
+    return {
+      pid,
+      parent: at(4),
+      session: at(6),
+      cpuSecs: (at(14) + at(15) + at(16) + at(17)) / TICKS_PER_SECOND,
+      threads: at(20),
+      startedAt: at(22),
+      residentBytes: at(24) * pageBytes(),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** False once a process has ended, collected by its parent or not. */
+export function isAlive(pid: number): boolean {
+  return processInfo(pid) !== undefined;
+}
+
+/** `root` and what it has started, as long as each one's parent lives. */
+export function treeOf(root: number, all: readonly ProcessInfo[]): readonly ProcessInfo[] {
+  const children = Map.groupBy(all, ({ parent }) => parent);
+  const found = all.filter(({ pid }) => pid === root);
+  for (const { pid } of found) found.push(...(children.get(pid) ?? []));
+  return found;
+}
+
+/** Whom a process runs as; undefined once it has ended. */
+export function uidOf(pid: number): number | undefined {
+  // The owner of /proc/PID would not do: a process can make that root.
+  const uid = field(`/proc/${pid}/status`, /^Uid:\s+(\d+)/m);
+  return uid === undefined ? undefined : Number(uid);
+}
+
+/** Processes and threads of a user as the kernel counts them: an ended one too, until its parent has asked for it. */
+export function tasksOf(uid: number): number {
+  const own = ids().filter((pid) => uidOf(pid) === uid);
+  return own.reduce((sum, pid) => sum + (processInfo(pid)?.threads ?? 1), 0);
+}
+
+/** Memory that a process has for itself plus its share of what it shares, bytes; undefined where that is not told. */
+export function proportionalBytes(pid: number): number | undefined {
+  const kib = field(`/proc/${pid}/smaps_rollup`, /^Pss:\s+(\d+) kB$/m);
+  return kib === undefined ? undefined : Number(kib) * 1024;
+}
+
+function field(file: string, pattern: RegExp): string | undefined {
+  try {
+    return pattern.exec(readFileSync(file, "latin1"))?.[1];
+  } catch {
+    return undefined;
+  }
+}

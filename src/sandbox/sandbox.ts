@@ -1,0 +1,205 @@
+// Finds out what can be enforced on this machine, by trying it, and starts processes with it.
+
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MAX } from "../core/limits.ts";
+import { bubblewrap } from "./bubblewrap.ts";
+import { startConfined } from "./confined-process.ts";
+import { type Confinement, unconfined } from "./confinement.ts";
+import { confinedEnvironment, type Environment } from "./environment.ts";
+import type { FolderSize } from "./folder-size.ts";
+import { launcher, launcherAbilities, scopeWords, VERSION_WITH_SCOPES } from "./launcher.ts";
+import { sandboxExec } from "./macos.ts";
+import { readPaths } from "./read-paths.ts";
+import type { EffectiveProtection, Mechanism, Sandbox, SandboxJob, SandboxPolicy } from "./types.ts";
+import { Watch } from "./watch.ts";
+import { Workdirs } from "./workdirs.ts";
+
+export interface SandboxOptions {
+  readonly policy: SandboxPolicy;
+  /** The server's own, of which little is passed on. */
+  readonly environment: Environment;
+  /** The server's own home. */
+  readonly home: string;
+  /** Starts this program again; words follow. */
+  readonly ownCommand: readonly string[];
+  /** Mechanisms to try; absent: all that there are for this system. */
+  readonly mechanisms?: readonly Mechanism[];
+  /** What a private folder may hold. Default: limits.ts, WORKDIR_*. */
+  readonly disk?: FolderSize;
+}
+
+/** A mechanism that works, and what it enforces. */
+interface Choice {
+  readonly confinement: Confinement;
+  readonly filesystem: EffectiveProtection["filesystem"];
+  readonly hasLimits: boolean;
+  readonly warnings: readonly string[];
+}
+
+/** Tries mechanisms until one works. Throws, with one sentence, where the mode is `on` and something is missing. */
+export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { policy } = options;
+  const workdirs = new Workdirs(
+    policy.mode !== "off" && process.platform === "linux" && process.getuid?.() === 0,
+  );
+  const choice = await choose(options, workdirs);
+  if (policy.mode === "on") insist(choice, policy);
+  return assemble(options, choice, workdirs);
+}
+
+async function choose(options: SandboxOptions, workdirs: Workdirs): Promise<Choice> {
+  if (options.policy.mode === "off") {
+    return nothing(["The sandbox is off: tools can do whatever the server's user can do."]);
+  }
+  if (process.platform === "linux") return chooseOnLinux(options, workdirs);
+  if (process.platform !== "darwin")
+    return nothing(["There is no sandbox for this system: tools run unconfined."]);
+  const confinement = sandboxExec(options.policy.network);
+  const choice: Choice = { confinement, filesystem: "workdir", hasLimits: false, warnings: [] };
+  const failure = await trial(options, choice, workdirs);
+  if (failure === undefined) return choice;
+  return nothing([`sandbox-exec does not work here (${failure}): tools run unconfined.`]);
+}
+
+async function chooseOnLinux(options: SandboxOptions, workdirs: Workdirs): Promise<Choice> {
+  const { policy, ownCommand, mechanisms } = options;
+  const { network, limits } = policy;
+  const abilities = await launcherAbilities(ownCommand);
+  const warnings: string[] = [];
+
+  const program = Bun.which("bwrap");
+  const isWanted = (mechanism: Mechanism): boolean => mechanisms?.includes(mechanism) ?? true;
+  if (isWanted("bubblewrap") && program !== null) {
+    const isScoped = network === "full" && abilities.landlock >= VERSION_WITH_SCOPES;
+    const scope = (keep: readonly number[]): readonly string[] => scopeWords(ownCommand, keep);
+    const confinement = bubblewrap({ program, network, limits, ...(isScoped ? { scope } : {}) });
+    const choice: Choice = { confinement, filesystem: "workdir", hasLimits: true, warnings };
+    const failure = await trial(options, choice, workdirs);
+    if (failure === undefined) return choice;
+    warnings.push(`bubblewrap does not work here (${failure}); the built-in launcher protects less.`);
+  } else if (isWanted("bubblewrap")) {
+    warnings.push("bubblewrap is not installed; the built-in launcher protects less.");
+  }
+
+  const confinement = launcher({ ownCommand, abilities, network, limits, uid: process.getuid?.() ?? 0 });
+  const filesystem = abilities.landlock === 0 ? "open" : "workdir";
+  if (filesystem === "open")
+    warnings.push("This kernel has no Landlock: tools can reach all files of their user.");
+  if (!abilities.seccomp) warnings.push("This kernel has no seccomp: system calls are not filtered.");
+  if (confinement.network !== network) {
+    warnings.push(`Network "${network}" cannot be enforced here: tools have "${confinement.network}".`);
+  }
+  const choice: Choice = { confinement, filesystem, hasLimits: true, warnings };
+  const failure = await trial(options, choice, workdirs);
+  if (failure === undefined) return choice;
+  return nothing([...warnings, `The launcher does not work here (${failure}): tools run unconfined.`]);
+}
+
+function nothing(warnings: readonly string[]): Choice {
+  return { confinement: unconfined, filesystem: "open", hasLimits: false, warnings };
+}
+
+function insist({ confinement, filesystem, hasLimits, warnings }: Choice, policy: SandboxPolicy): void {
+  const isComplete =
+    filesystem === "workdir" &&
+    confinement.network === policy.network &&
+    (hasLimits || confinement.mechanism === "sandbox-exec");
+  if (isComplete) return;
+  throw new Error(`sandbox.mode is "on", but tools cannot be confined as asked: ${warnings.join(" ")}`);
+}
+
+/** Why the mechanism is of no use here; undefined when it works. What fails once on a busy machine is tried again. */
+async function trial(
+  options: SandboxOptions,
+  choice: Choice,
+  workdirs: Workdirs,
+): Promise<string | undefined> {
+  let failure: string | undefined;
+  for (let n = 0; n < SANDBOX_TRIALS; n++) {
+    failure = await tryOnce(options, choice, workdirs);
+    if (failure === undefined) return undefined;
+  }
+  return failure;
+}
+
+/** Runs something that must work and something that must not. */
+async function tryOnce(
+  options: SandboxOptions,
+  choice: Choice,
+  workdirs: Workdirs,
+): Promise<string | undefined> {
+  const outside = mkdtempSync(join(tmpdir(), "svc-trial-"));
+  const workdir = workdirs.create("svc-trial-");
+  try {
+    chmodSync(outside, 0o755);
+    writeFileSync(join(outside, "file"), "");
+    const seen = choice.filesystem === "workdir" ? 'if cat "$1" 2>/dev/null; then exit 9; fi;' : "";
+    const argv = ["/bin/sh", "-c", `: > inside && ${seen} exit 0`, "sh", join(outside, "file")];
+    const sandbox = assemble(options, choice, workdirs);
+    const run = sandbox.spawn({ argv, workdir });
+    const timer = setTimeout(() => run.kill(), SANDBOX_PROBE_MS);
+    run.stdout.resume();
+    const said = await text(run.stderr);
+    const { code, signal } = await run.ended;
+    clearTimeout(timer);
+    if (code === 0) return undefined;
+    if (code === 9) return "files outside could be read";
+    return said.trim().split("\n").at(-1) || `it ended with ${code ?? signal}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    rmSync(outside, { recursive: true });
+    await workdirs.remove(workdir);
+  }
+}
+
+function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): Sandbox {
+  const { policy, environment, home } = options;
+  const { confinement, filesystem, warnings } = choice;
+  const { profile, limits } = policy;
+  const disk = options.disk ?? { bytes: WORKDIR_BYTES_MAX, entries: WORKDIR_ENTRIES_MAX };
+  const watch = choice.hasLimits ? new Watch({ ...limits, disk }) : undefined;
+  const known = new Map<string, readonly string[]>();
+  const readable = (extra: readonly string[]): readonly string[] => {
+    const key = extra.join("\0");
+    const found = known.get(key) ?? readPaths({ profile, environment, home, extra });
+    known.set(key, found);
+    return found;
+  };
+  const environmentOf = ({ workdir, env }: SandboxJob): Record<string, string> => ({
+    ...(confinement.mechanism === "none"
+      ? Object.fromEntries(
+          Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
+        )
+      : confinedEnvironment(environment, profile, workdir.path)),
+    ...env,
+  });
+  return {
+    effective: {
+      mechanism: confinement.mechanism,
+      filesystem,
+      network: confinement.network === "full" && policy.network !== "full" ? "open" : confinement.network,
+      ...(choice.hasLimits ? { limits } : {}),
+      warnings,
+    },
+    newWorkdir: (prefix) => workdirs.create(prefix),
+    newWorkdirIn: (parent, name) => workdirs.createIn(parent, name),
+    openWorkdir: (path) => workdirs.open(path),
+    removeWorkdir: (workdir) => workdirs.remove(workdir),
+    spawn: (job) =>
+      startConfined({
+        confinement,
+        job: { ...job, readPaths: readable(job.readPaths ?? []) },
+        env: environmentOf(job),
+        ...(watch === undefined ? {} : { watch }),
+      }),
+  };
+}
+
+async function text(stream: AsyncIterable<Uint8Array>): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const part of stream) parts.push(part);
+  return Buffer.concat(parts).toString();
+}

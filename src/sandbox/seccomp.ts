@@ -1,0 +1,235 @@
+// The system call filter as a classic BPF program, made here so that no compiler or library is needed. seccomp(2) has
+// the rules of such a program: it sees the call's number, the processor's kind and six arguments, never memory behind a
+// pointer, and answers with what to do.
+
+import type { Network } from "./types.ts";
+
+/** What differs from one mechanism to the other. */
+export interface FilterOptions {
+  readonly network: Network;
+  /** The user's other processes are in sight, so what reaches them by a number or a key must be refused. */
+  readonly sharesUser: boolean;
+  /** Sockets in the file system lead out: to the desktop's bus, to a container daemon. */
+  readonly allowsUnixSockets: boolean;
+}
+
+// linux/bpf_common.h, linux/seccomp.h
+const LOAD = 0x20;
+const JUMP_EQUAL = 0x15;
+const JUMP_GREATER_EQUAL = 0x35;
+const JUMP_ANY_BIT = 0x45;
+const RETURN = 0x06;
+const ALLOW = 0x7fff_0000;
+const FAIL = 0x0005_0000;
+const KILL_PROCESS = 0x8000_0000;
+
+// Offsets in struct seccomp_data. An argument's lower half comes first, as both processors are little-endian, and is all
+// that the kernel looks at where it wants an int.
+const NUMBER = 0;
+const ARCHITECTURE = 4;
+const argument = (index: number): number => 16 + 8 * index;
+
+const EPERM = 1;
+const ENOSYS = 38;
+const EAFNOSUPPORT = 97;
+
+/** Flags of clone(2) that make a namespace: user, pid, net, ipc, uts, mount, cgroup. */
+const NAMESPACE_FLAGS = 0x7e02_0000;
+
+/** Numbers of 64-bit x86 and of arm64; absent where the processor has no such call. */
+type Numbers = readonly [x64: number | undefined, arm64: number | undefined];
+
+/** Calls that fail with EPERM: another's memory, mounts, namespaces, keys, the kernel itself, its clock and its names. */
+const DENIED: Readonly<Record<string, Numbers>> = {
+  ptrace: [101, 117],
+  process_vm_readv: [310, 270],
+  process_vm_writev: [311, 271],
+  kcmp: [312, 272],
+  pidfd_getfd: [438, 438],
+  process_madvise: [440, 440],
+  mount: [165, 40],
+  umount2: [166, 39],
+  pivot_root: [155, 41],
+  chroot: [161, 51],
+  open_tree: [428, 428],
+  move_mount: [429, 429],
+  fsopen: [430, 430],
+  fsconfig: [431, 431],
+  fsmount: [432, 432],
+  fspick: [433, 433],
+  mount_setattr: [442, 442],
+  unshare: [272, 97],
+  setns: [308, 268],
+  open_by_handle_at: [304, 265],
+  add_key: [248, 217],
+  request_key: [249, 218],
+  keyctl: [250, 219],
+  bpf: [321, 280],
+  perf_event_open: [298, 241],
+  userfaultfd: [323, 282],
+  kexec_load: [246, 104],
+  kexec_file_load: [320, 294],
+  init_module: [175, 105],
+  finit_module: [313, 273],
+  delete_module: [176, 106],
+  reboot: [169, 142],
+  swapon: [167, 224],
+  swapoff: [168, 225],
+  acct: [163, 89],
+  quotactl: [179, 60],
+  quotactl_fd: [443, 443],
+  clock_settime: [227, 112],
+  settimeofday: [164, 170],
+  adjtimex: [159, 171],
+  clock_adjtime: [305, 266],
+  sethostname: [170, 161],
+  setdomainname: [171, 162],
+  syslog: [103, 116],
+  vhangup: [153, 58],
+  ioperm: [173, undefined],
+  iopl: [172, undefined],
+  modify_ldt: [154, undefined],
+  migrate_pages: [256, 238],
+  move_pages: [279, 239],
+  fanotify_init: [300, 262],
+  lookup_dcookie: [212, 18],
+  nfsservctl: [180, 42],
+};
+
+/**
+ * Calls that look as if the kernel had none, so that programs take their other way: rings would carry calls past this
+ * filter, and memory in segments or in files without a name would be counted for nobody.
+ */
+const UNKNOWN: Readonly<Record<string, Numbers>> = {
+  clone3: [435, 435], // its flags lie behind a pointer; C libraries fall back to clone
+  io_uring_setup: [425, 425],
+  io_uring_enter: [426, 426],
+  io_uring_register: [427, 427],
+  memfd_create: [319, 279],
+  memfd_secret: [447, 447],
+  shmget: [29, 194],
+};
+
+/** Where the user's other processes are in sight: their segments and queues. */
+const SHARED_MEMORY: Readonly<Record<string, Numbers>> = {
+  shmat: [30, 196],
+  shmctl: [31, 195],
+  semget: [64, 190],
+  msgget: [68, 186],
+  mq_open: [240, 180],
+};
+
+/** There too: only the caller itself, which is process 0. First argument. */
+const ONLY_SELF: Readonly<Record<string, Numbers>> = {
+  sched_setaffinity: [203, 122],
+  sched_setscheduler: [144, 119],
+  sched_setparam: [142, 118],
+  sched_setattr: [314, 274],
+  prlimit64: [302, 261],
+};
+
+/** The same with the process id in the second argument; the first must be the one that means a process. */
+const ONLY_SELF_BY_KIND: Readonly<Record<string, readonly [Numbers, kind: number]>> = {
+  setpriority: [[141, 140], 0],
+  ioprio_set: [[251, 30], 1],
+};
+
+const CLONE: Numbers = [56, 220];
+const SOCKET: Numbers = [41, 198];
+const SETSID: Numbers = [112, 157];
+
+const FAMILY = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
+
+/** Processors that there are numbers for: Node's name → audit architecture of the kernel, column of Numbers. */
+const ARCHITECTURES: Readonly<Record<string, readonly [audit: number, column: 0 | 1]>> = {
+  x64: [0xc000_003e, 0],
+  arm64: [0xc000_00b7, 1],
+};
+
+/** One instruction: code, jumps where true and false, operand. */
+type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, operand: number];
+
+/** The program as the kernel reads it, 8 bytes an instruction. Undefined for a processor without numbers here. */
+export function seccompFilter(
+  options: FilterOptions,
+  architecture: string = process.arch,
+): Uint8Array | undefined {
+  const known = ARCHITECTURES[architecture];
+  if (known === undefined) return undefined;
+  const [audit, column] = known;
+  const program: Instruction[] = [
+    [LOAD, 0, 0, ARCHITECTURE],
+    [JUMP_EQUAL, 1, 0, audit],
+    [RETURN, 0, 0, KILL_PROCESS],
+    [LOAD, 0, 0, NUMBER],
+    // x32 calls are 64-bit ones with this bit; nothing uses them, and they would need numbers of their own.
+    [JUMP_GREATER_EQUAL, 0, 1, 0x4000_0000],
+    [RETURN, 0, 0, FAIL | ENOSYS],
+    ...failing(DENIED, column, EPERM),
+    ...failing(UNKNOWN, column, ENOSYS),
+    ...onCall(CLONE[column], [
+      [LOAD, 0, 0, argument(0)],
+      [JUMP_ANY_BIT, 0, 1, NAMESPACE_FLAGS],
+      [RETURN, 0, 0, FAIL | EPERM],
+    ]),
+    ...(options.sharesUser ? [...failing(SHARED_MEMORY, column, EPERM), ...onlySelf(column)] : []),
+    ...onCall(SOCKET[column], socketRules(options)),
+    [RETURN, 0, 0, ALLOW],
+  ];
+  return encode(program);
+}
+
+function failing(calls: Readonly<Record<string, Numbers>>, column: 0 | 1, error: number): Instruction[] {
+  return Object.values(calls).flatMap((numbers) => onCall(numbers[column], [[RETURN, 0, 0, FAIL | error]]));
+}
+
+/** `rules` for one call. They leave the accumulator changed, so the number is loaded again after them. */
+function onCall(number: number | undefined, rules: readonly Instruction[]): Instruction[] {
+  if (number === undefined) return [];
+  const body: readonly Instruction[] = [...rules, [LOAD, 0, 0, NUMBER]];
+  return [[JUMP_EQUAL, 0, body.length, number], ...body];
+}
+
+function onlySelf(column: 0 | 1): Instruction[] {
+  const refuse: Instruction = [RETURN, 0, 0, FAIL | EPERM];
+  const isZero = (index: number): Instruction[] => [
+    [LOAD, 0, 0, argument(index)],
+    [JUMP_EQUAL, 1, 0, 0],
+    refuse,
+  ];
+  return [
+    ...Object.values(ONLY_SELF).flatMap((numbers) => onCall(numbers[column], isZero(0))),
+    ...Object.values(ONLY_SELF_BY_KIND).flatMap(([numbers, kind]) =>
+      onCall(numbers[column], [[LOAD, 0, 0, argument(0)], [JUMP_EQUAL, 1, 0, kind], refuse, ...isZero(1)]),
+    ),
+    // Processes are told to be ours by their session, so none may leave it.
+    ...onCall(SETSID[column], [refuse]),
+  ];
+}
+
+/** Families that a socket may have. The others reach the kernel's rarest corners, or the host of a virtual machine. */
+function socketRules({ network, allowsUnixSockets }: FilterOptions): readonly Instruction[] {
+  const families = [
+    ...(allowsUnixSockets ? [FAMILY.unix] : []),
+    ...(network === "none" ? [] : [FAMILY.inet, FAMILY.inet6]),
+    ...(network === "full" ? [FAMILY.netlink] : []),
+  ];
+  const refusal: Instruction = [RETURN, 0, 0, FAIL | EAFNOSUPPORT];
+  return [
+    [LOAD, 0, 0, argument(0)],
+    // Each comparison jumps over those that follow it and over the refusal.
+    ...families.map((family, index): Instruction => [JUMP_EQUAL, families.length - index, 0, family]),
+    refusal,
+  ];
+}
+
+function encode(program: readonly Instruction[]): Uint8Array {
+  const bytes = Buffer.alloc(program.length * 8);
+  program.forEach(([code, whenTrue, whenFalse, operand], index) => {
+    bytes.writeUInt16LE(code, index * 8);
+    bytes.writeUInt8(whenTrue, index * 8 + 2);
+    bytes.writeUInt8(whenFalse, index * 8 + 3);
+    bytes.writeUInt32LE(operand >>> 0, index * 8 + 4);
+  });
+  return bytes;
+}

@@ -1,0 +1,149 @@
+// Holds process trees to their caps. The kernel caps single processes; the sum over a tree is nobody's business but ours,
+// as control groups can be written to on few machines. A tree over a cap is killed as a whole. Between two looks a tree
+// may go over; that is what the kernel's caps on each process are for.
+
+import { ServiceError } from "../core/error.ts";
+import {
+  DISK_RESERVE_BYTES,
+  SANDBOX_FILE_BYTES_MAX,
+  SANDBOX_POLL_MS,
+  SANDBOX_POLL_MS_MAX,
+  SANDBOX_POLL_SHARE,
+  WORKDIR_POLL_MS,
+} from "../core/limits.ts";
+import { folderSize, type FolderSize, freeBytes } from "./folder-size.ts";
+import { type ProcessInfo, processes, proportionalBytes } from "./processes.ts";
+import type { BrokenLimit, Limits, Workdir } from "./types.ts";
+
+/** Caps of a tree; `disk` for what lies in its private folder. */
+export interface WatchedLimits extends Limits {
+  readonly disk: FolderSize;
+}
+
+/** A process tree under watch. */
+export interface Watched {
+  /** Which of all processes are its own. */
+  readonly members: (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
+  /** Its size counts where it is a private one. */
+  readonly workdir: Workdir;
+  /** Called once, with the cap that the tree is over. */
+  readonly onBreach: (limit: BrokenLimit) => void;
+}
+
+interface Account {
+  readonly watched: Watched;
+  /** Highest sum of processor time seen: what children used is known only while somebody is left who waited for them. */
+  cpuSecs: number;
+  /** What the disk had left in the beginning, bytes. */
+  readonly freeBytes: number;
+  /** What may lie in the folder: the cap, or what lay there before, so that it can still be made smaller. */
+  readonly disk: FolderSize;
+  measuredAt: number;
+}
+
+const MIB = 1024 * 1024;
+
+export class Watch {
+  private readonly limits: WatchedLimits;
+  private readonly accounts = new Set<Account>();
+  /** What the last process left in a folder. */
+  private readonly sizes = new WeakMap<Workdir, FolderSize>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(limits: WatchedLimits) {
+    this.limits = limits;
+  }
+
+  /** Throws where so much lies in the folder already that nothing more may be started there. */
+  admit(workdir: Workdir): void {
+    const size = this.sizes.get(workdir);
+    const { disk } = this.limits;
+    if (size === undefined || (size.bytes <= 2 * disk.bytes && size.entries <= 2 * disk.entries)) return;
+    throw new ServiceError(
+      "invalid_request",
+      "the working directory is full; end the session for an empty one",
+    );
+  }
+
+  /** Begins to watch. The result ends it, and itself once the folder has been measured. */
+  add(watched: Watched): () => Promise<void> {
+    const { workdir } = watched;
+    const before = this.sizes.get(workdir);
+    const { bytes, entries } = this.limits.disk;
+    const account: Account = {
+      watched,
+      cpuSecs: 0,
+      freeBytes: freeBytes(workdir.path),
+      disk: { bytes: Math.max(bytes, before?.bytes ?? 0), entries: Math.max(entries, before?.entries ?? 0) },
+      measuredAt: performance.now(),
+    };
+    this.accounts.add(account);
+    this.schedule(SANDBOX_POLL_MS);
+    return async () => {
+      this.accounts.delete(account);
+      if (this.accounts.size === 0) {
+        clearTimeout(this.timer);
+        this.timer = undefined;
+      }
+      if (!workdir.isPrivate) return;
+      this.sizes.set(workdir, await folderSize(workdir.path, { bytes: 2 * bytes, entries: 2 * entries }));
+    };
+  }
+
+  private schedule(waitMs: number): void {
+    if (this.timer !== undefined) return;
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      const startedAt = performance.now();
+      this.look();
+      const tookMs = performance.now() - startedAt;
+      // On a busy machine a look takes long because it has to wait, so there is an end to that.
+      const restMs = Math.min(tookMs * SANDBOX_POLL_SHARE, SANDBOX_POLL_MS_MAX);
+      if (this.accounts.size > 0) this.schedule(Math.max(SANDBOX_POLL_MS, restMs));
+    }, waitMs);
+    this.timer.unref();
+  }
+
+  private look(): void {
+    const all = processes();
+    for (const account of this.accounts) {
+      const limit = this.brokenBy(account, account.watched.members(all));
+      if (limit !== undefined) this.end(account, limit);
+      else void this.measureFolder(account);
+    }
+  }
+
+  private brokenBy(account: Account, members: readonly ProcessInfo[]): BrokenLimit | undefined {
+    const total = (of: (info: ProcessInfo) => number): number =>
+      members.reduce((sum, member) => sum + of(member), 0);
+    account.cpuSecs = Math.max(
+      account.cpuSecs,
+      total((info) => info.cpuSecs),
+    );
+    if (account.cpuSecs > this.limits.cpuSecs) return "cpu";
+    const cap = this.limits.memoryMb * MIB;
+    const isOver = total((info) => info.residentBytes) > cap;
+    // Shared pages count in every process there; the exact figure is dear and is asked for only in doubt.
+    if (isOver && total((info) => proportionalBytes(info.pid) ?? info.residentBytes) > cap) return "memory";
+    // The kernel refuses the next fork. Where its count was evaded, twice the cap is no accident.
+    return total((info) => info.threads) > 2 * this.limits.procs ? "procs" : undefined;
+  }
+
+  private async measureFolder(account: Account): Promise<void> {
+    const { workdir } = account.watched;
+    if (!workdir.isPrivate || performance.now() - account.measuredAt < WORKDIR_POLL_MS) return;
+    account.measuredAt = Number.POSITIVE_INFINITY; // one measurement at a time
+    const size = await folderSize(workdir.path, account.disk);
+    // A file that is open but has no name any more shows here alone.
+    const free = freeBytes(workdir.path);
+    account.measuredAt = performance.now();
+    const isFull = free < DISK_RESERVE_BYTES && account.freeBytes - free > SANDBOX_FILE_BYTES_MAX;
+    const isOver = size.bytes > account.disk.bytes || size.entries > account.disk.entries;
+    if ((isFull || isOver) && this.accounts.has(account)) this.end(account, "disk");
+  }
+
+  private end(account: Account, limit: BrokenLimit): void {
+    this.accounts.delete(account);
+    account.watched.onBreach(limit);
+  }
+}

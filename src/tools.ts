@@ -1,0 +1,79 @@
+// Puts together what tools run with: the sandbox, and the executors that the settings switch on. A part of the composition
+// root of its own, because it must be there before anything else is started: what it checks ends the start.
+
+import { homedir } from "node:os";
+import type { Settings } from "./config/settings.ts";
+import { processEnvironment } from "./config/sources.ts";
+import { ownCommand } from "./core/own-command.ts";
+import { openPython } from "./exec/python/sessions.ts";
+import { openShell } from "./exec/shell/sessions.ts";
+import type { PythonSessions, ShellSessions } from "./exec/types.ts";
+import { openSandbox } from "./sandbox/sandbox.ts";
+import type { EffectiveProtection, SandboxPolicy } from "./sandbox/types.ts";
+
+/** Executors; absent where they are not switched on. */
+export interface Tools {
+  readonly python?: PythonSessions;
+  readonly shell?: ShellSessions;
+  /** What protects the machine from them; absent without any. */
+  readonly protection?: EffectiveProtection;
+  /** Ends every session's processes and deletes their files. */
+  close(): Promise<void>;
+}
+
+/**
+ * Tries out the sandbox, Python and the shell. `warn` is told what is not enforced. Throws, with one sentence for the
+ * user, when something that was asked for does not work.
+ */
+export async function openTools(settings: Settings, warn: (line: string) => void): Promise<Tools> {
+  const { runtime } = settings;
+  const hasPython = runtime.agent || runtime.enable_code_execution;
+  const hasShell = runtime.agent || runtime.enable_shell;
+  if (!hasPython && !hasShell) return { close: async () => {} };
+
+  const policy = sandboxPolicy(settings, warn);
+  const environment = processEnvironment();
+  const sandbox = await openSandbox({ policy, environment, home: homedir(), ownCommand: ownCommand() });
+  for (const warning of sandbox.effective.warnings) warn(warning);
+  const python = hasPython
+    ? await openPython({
+        sandbox,
+        python: runtime.code_exec_python,
+        timeoutSecs: runtime.code_exec_timeout,
+        ...(runtime.code_exec_workdir === undefined ? {} : { workdir: runtime.code_exec_workdir }),
+      })
+    : undefined;
+  const shell = hasShell
+    ? await openShell({
+        sandbox,
+        shell: runtime.shell_path,
+        timeoutSecs: runtime.shell_timeout,
+        ...(runtime.shell_workdir === undefined ? {} : { workdir: runtime.shell_workdir }),
+      })
+    : undefined;
+  return {
+    ...(python === undefined ? {} : { python }),
+    ...(shell === undefined ? {} : { shell }),
+    protection: sandbox.effective,
+    close: async () => void (await Promise.all([python?.close(), shell?.close()])),
+  };
+}
+
+/** What the settings ask for, their absent values decided. Tools are on. */
+function sandboxPolicy({ sandbox, runtime }: Settings, warn: (line: string) => void): SandboxPolicy {
+  const profile = sandbox.profile ?? "developer";
+  const timeoutSecs = Math.max(runtime.code_exec_timeout, runtime.shell_timeout);
+  if (timeoutSecs > sandbox.max_cpu_secs) {
+    warn(`sandbox.max_cpu_secs is raised to ${timeoutSecs}, as a tool call may take that long.`);
+  }
+  return {
+    mode: sandbox.mode,
+    profile,
+    network: sandbox.network ?? (profile === "developer" ? "full" : "loopback"),
+    limits: {
+      memoryMb: sandbox.max_memory_mb,
+      cpuSecs: Math.max(sandbox.max_cpu_secs, timeoutSecs),
+      procs: sandbox.max_procs,
+    },
+  };
+}

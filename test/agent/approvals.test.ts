@@ -1,0 +1,216 @@
+// Permission: the stricter of server and request, and a person's word on each action.
+
+import { describe, expect, test } from "bun:test";
+import { Approvals } from "../../src/agent/approvals.ts";
+import type { AnswerEvent, Permission } from "../../src/core/agent.ts";
+import { asking, calling, fakeTool, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
+
+const signal = new AbortController().signal;
+
+/** What the model was told of its one call. */
+function told(requests: ReturnType<typeof scripted>["requests"]): unknown {
+  const text = messagesOf(requests[1]).at(-1)?.content[0]?.text ?? "";
+  return text.startsWith("{") ? JSON.parse(text) : text;
+}
+
+describe("the stricter of server and request counts", () => {
+  test.each<[Permission, Permission | undefined, "runs" | "asks" | "denies"]>([
+    ["auto", undefined, "runs"],
+    ["auto", "auto", "runs"],
+    ["auto", "ask", "asks"],
+    ["auto", "deny", "denies"],
+    ["ask", undefined, "asks"],
+    ["ask", "auto", "asks"],
+    ["ask", "deny", "denies"],
+    ["deny", undefined, "denies"],
+    ["deny", "auto", "denies"],
+    ["deny", "ask", "denies"],
+  ])("server %p, request %p: %s", async (server, request, outcome) => {
+    const tool = fakeTool();
+    const { generate } = scripted(calling(["svc_fake", {}]), saying("ok"));
+    const loop = testLoop({ generate, tools: [tool], permission: server });
+    let asked = false;
+    for await (const event of loop.converse(
+      asking(request === undefined ? {} : { permission: request }),
+      signal,
+    )) {
+      if (event.type !== "approval_required") continue;
+      asked = true;
+      loop.approvals.answer(event.approvalId, { approved: true, remember: false });
+    }
+    expect({ asked, ran: tool.made.length > 0 }).toEqual({
+      asked: outcome === "asks",
+      ran: outcome !== "denies",
+    });
+  });
+});
+
+test("what policy denies is told to the model and to the client", async () => {
+  const { generate, requests } = scripted(calling(["svc_fake", {}]), saying("ok"));
+  const events = await testLoop({ generate, tools: [fakeTool()], permission: "deny" }).answer(asking());
+  const denial = { status: "denied", exception: "Fake was denied by policy." };
+  expect(told(requests)).toEqual(denial);
+  expect(events.filter(({ type }) => type.startsWith("tool_"))).toMatchObject([
+    { type: "tool_calling" },
+    { type: "tool_complete", data: { tool_type: "custom", content: JSON.stringify(denial) } },
+  ]);
+});
+
+test("an action with a fault is not asked for", async () => {
+  const { generate } = scripted(calling(["svc_fake", {}]), saying("ok"));
+  const tools = [fakeTool({ fault: () => "wrong" })];
+  const events = await testLoop({ generate, tools, permission: "ask" }).answer(asking());
+  expect(events.map(({ type }) => type)).not.toContain("approval_required");
+});
+
+test("where nobody reads the events, what needs an approval is denied with the reason", async () => {
+  const tool = fakeTool();
+  const { generate, requests } = scripted(calling(["svc_fake", {}]), saying("ok"));
+  const loop = testLoop({ generate, tools: [tool], permission: "ask" });
+  const events = await loop.answer(asking({ interactive: false }));
+  expect(tool.made).toEqual([]);
+  expect(events.map(({ type }) => type)).not.toContain("approval_required");
+  expect(told(requests)).toMatchObject({
+    status: "denied",
+    exception: expect.stringContaining("streamed answer"),
+  });
+});
+
+describe("asking", () => {
+  const start = (options: { readonly rounds?: number; readonly approvals?: Approvals } = {}) => {
+    const { rounds = 1, approvals = new Approvals() } = options;
+    const tool = fakeTool();
+    const passes = Array.from({ length: rounds }, () => calling(["svc_fake", { a: 1 }]));
+    const { generate, requests } = scripted(...passes, saying("ok"));
+    const loop = testLoop({ generate, tools: [tool], permission: "ask", approvals });
+    return { ...loop, approvals, tool, requests };
+  };
+
+  /** Reads up to the question. */
+  async function question(events: AsyncIterator<AnswerEvent>) {
+    for (;;) {
+      const { value, done } = await events.next();
+      if (done === true) throw new Error("nothing was asked");
+      if (value.type === "approval_required") return value;
+    }
+  }
+
+  const rest = (events: AsyncIterator<AnswerEvent>) =>
+    Array.fromAsync({ [Symbol.asyncIterator]: () => events });
+
+  test("the event says what is wanted, after the call and before anything is done", async () => {
+    const { converse, approvals, tool } = start();
+    const events = converse(asking({ sessionId: "s" }), signal)[Symbol.asyncIterator]();
+    const asked = await question(events);
+    expect(asked).toEqual({
+      type: "approval_required",
+      approvalId: expect.stringMatching(/^appr_[0-9a-f]{32}$/),
+      sessionId: "s",
+      round: 1,
+      tool: { source: "built_in", kind: "custom", label: "Fake" },
+      arguments: { a: 1 },
+    });
+    expect(tool.made).toEqual([]);
+    approvals.answer(asked.approvalId, { approved: true, remember: false });
+    await rest(events);
+    expect(tool.made).toEqual([{ a: 1 }]);
+  });
+
+  test("an answer before the run waits is queued, one while it waits resolves it", async () => {
+    const { converse, approvals } = start({ rounds: 2 });
+    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const yes = { approved: true, remember: false } as const;
+    const first = await question(events);
+    expect(approvals.answer(first.approvalId, yes)).toBe("queued"); // the run goes on when it is asked for more
+    const second = await question(events);
+    const waiting = rest(events);
+    expect(approvals.answer(second.approvalId, yes)).toBe("resolved");
+    await waiting;
+  });
+
+  test("the first answer counts; then the id is unknown", async () => {
+    const { converse, approvals, tool } = start();
+    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const { approvalId } = await question(events);
+    expect(approvals.answer(approvalId, { approved: false })).toBe("queued");
+    expect(approvals.answer(approvalId, { approved: true, remember: true })).toBe("not_found");
+    await rest(events);
+    expect(tool.made).toEqual([]);
+  });
+
+  test.each([
+    [{ approved: false, message: "Not on a Sunday." } as const, "Not on a Sunday."],
+    [{ approved: false } as const, "Agent action was denied."],
+  ])("%j is told to the model", async (decision, exception) => {
+    const { converse, approvals, requests } = start();
+    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    approvals.answer((await question(events)).approvalId, decision);
+    await rest(events);
+    expect(told(requests)).toEqual({ status: "denied", exception });
+  });
+
+  test("what is remembered is not asked for again in the session", async () => {
+    const { converse, approvals, tool, sessions } = start({ rounds: 2 });
+    const events = converse(asking({ sessionId: "s" }), signal)[Symbol.asyncIterator]();
+    approvals.answer((await question(events)).approvalId, { approved: true, remember: true });
+    const later = await rest(events);
+    expect(later.map(({ type }) => type)).not.toContain("approval_required");
+    expect(tool.made).toHaveLength(2);
+    expect([...sessions.trusted]).toEqual(["s"]);
+  });
+
+  test("without remembering each action is asked for", async () => {
+    const { converse, approvals } = start({ rounds: 2 });
+    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const yes = { approved: true, remember: false } as const;
+    const first = await question(events);
+    approvals.answer(first.approvalId, yes);
+    const second = await question(events);
+    expect(second.approvalId).not.toBe(first.approvalId);
+    expect(second.round).toBe(2);
+    approvals.answer(second.approvalId, yes);
+    await rest(events);
+  });
+
+  test("nobody answers in time: denied, and the id is gone", async () => {
+    const { converse, approvals, requests } = start({ approvals: new Approvals(1) });
+    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const { approvalId } = await question(events);
+    await rest(events);
+    expect(told(requests)).toEqual({ status: "denied", exception: "Approval timed out." });
+    expect(approvals.answer(approvalId, { approved: true, remember: false })).toBe("not_found");
+  });
+
+  test("a client that leaves while the run waits ends it, and the id is gone", async () => {
+    const client = new AbortController();
+    const { converse, approvals, tool, requests } = start();
+    const events = converse(asking(), client.signal)[Symbol.asyncIterator]();
+    const { approvalId } = await question(events);
+    const last = rest(events);
+    client.abort();
+    expect(await last).toEqual([]);
+    expect(approvals.answer(approvalId, { approved: true, remember: false })).toBe("not_found");
+    expect(tool.made).toEqual([]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("a server that stops denies what waits and what comes", async () => {
+    const { converse, approvals, requests, tool } = start({ rounds: 2 });
+    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    await question(events);
+    approvals.close();
+    const later = await rest(events);
+    expect(later.filter(({ type }) => type === "approval_required")).toHaveLength(1);
+    expect(tool.made).toEqual([]);
+    expect(told(requests)).toEqual({ status: "denied", exception: "The server is stopping." });
+  });
+
+  test("an event that reaches nobody leaves nothing to approve", async () => {
+    const { converse, approvals, tool } = start();
+    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const { approvalId } = await question(events);
+    await events.return?.(undefined);
+    expect(approvals.answer(approvalId, { approved: true, remember: false })).toBe("not_found");
+    expect(tool.made).toEqual([]);
+  });
+});

@@ -1,0 +1,488 @@
+// The rules of the loop: which passes are made, what the model is told between them, what the client sees.
+
+import { describe, expect, test } from "bun:test";
+import type { AnswerEvent } from "../../src/core/agent.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import type { RunEvent } from "../../src/core/run.ts";
+import {
+  asking,
+  calling,
+  calls,
+  fakeTool,
+  messagesOf,
+  saying,
+  scripted,
+  testLoop,
+} from "../helpers/agent.ts";
+import { ACCEPTED, byHand, end, FINISH, text } from "../helpers/run-events.ts";
+
+const CLIENT_TOOL = { name: "get_time", parameters: { type: "object", properties: {} }, strict: false };
+
+const types = (events: readonly AnswerEvent[]) => events.map(({ type }) => type);
+const said = (events: readonly AnswerEvent[]) =>
+  events.map((event) => (event.type === "text" ? event.text : "")).join("");
+
+describe("a conversation in which the server does nothing", () => {
+  test("is one run, passed through, without a session", async () => {
+    const { generate, requests } = scripted(saying("Hi"));
+    const loop = testLoop({ generate });
+    const events = await loop.answer(asking());
+    expect(events).toEqual([...saying("Hi")]);
+    expect(loop.sessions.opened).toEqual([]);
+    expect(requests[0]?.prompt).toMatchObject({ tools: [], toolChoice: { type: "none" } });
+  });
+
+  test("may have several choices", async () => {
+    const { generate } = scripted([ACCEPTED, end("stop", 0), end("stop", 1), FINISH]);
+    expect(types(await testLoop({ generate }).answer(asking({}, { choices: 2 })))).toContain("finish");
+  });
+
+  test("with a session_id is kept in that session", async () => {
+    const { generate } = scripted(saying("Hi"));
+    const loop = testLoop({ generate });
+    const events = await loop.answer(asking({ sessionId: "mine" }));
+    expect(types(events)).toEqual(["accepted", "session", "text", "choice_end", "finish"]);
+    expect(loop.sessions.saved).toEqual([
+      { id: "mine", turn: [{ role: "assistant", content: [{ type: "text", text: "Hi" }] }] },
+    ]);
+  });
+
+  test("hands every call to the client, known or not", async () => {
+    const { generate } = scripted(calling(["get_time", {}], ["invented", {}]));
+    const loop = testLoop({ generate });
+    const events = await loop.answer(asking({ sessionId: "s" }, { prompt: { tools: [CLIENT_TOOL] } }));
+    expect(events.filter(({ type }) => type === "tool_call_start")).toHaveLength(2);
+    expect(events.at(-2)).toEqual(end("tool_calls"));
+  });
+});
+
+describe("rounds", () => {
+  test("a call is made and its result goes to the model, then the model answers", async () => {
+    const tool = fakeTool();
+    const thought: RunEvent = { type: "reasoning", choice: 0, text: "I need it." };
+    const { generate, requests } = scripted(
+      [ACCEPTED, thought, text("Let me see. "), ...calls(["svc_fake", { a: 1 }]), end("tool_calls"), FINISH],
+      saying("It is ", "done."),
+    );
+    const loop = testLoop({ generate, tools: [tool] });
+    const events = await loop.answer(asking());
+    expect(tool.made).toEqual([{ a: 1 }]);
+    expect(types(events)).toEqual([
+      "accepted",
+      "session",
+      "reasoning",
+      "text",
+      "tool_calling",
+      "tool_complete",
+      "text",
+      "text",
+      "choice_end",
+      "finish",
+    ]);
+    expect(said(events)).toBe("Let me see. It is done.");
+    expect(messagesOf(requests[1]).slice(1)).toEqual([
+      {
+        role: "assistant",
+        content: [{ type: "text", text: "Let me see. " }],
+        reasoning: "I need it.",
+        toolCalls: [{ id: "call_svc_fake_0", name: "svc_fake", arguments: '{"a":1}' }],
+      },
+      {
+        role: "tool",
+        toolCallId: "call_svc_fake_0",
+        name: "svc_fake",
+        content: [{ type: "text", text: "done" }],
+      },
+    ]);
+  });
+
+  test("events of a call say what is known of it", async () => {
+    const { generate } = scripted(calling(["svc_fake", { a: 1 }]), saying("ok"));
+    const events = await testLoop({ generate, tools: [fakeTool()] }).answer(asking());
+    const at = { round: 1, callId: "call_svc_fake_0", toolName: "svc_fake", arguments: '{"a":1}' };
+    expect(events.filter(({ type }) => type.startsWith("tool_c"))).toEqual([
+      { type: "tool_calling", ...at, data: { tool_type: "custom", arguments: '{"a":1}' } },
+      {
+        type: "tool_complete",
+        ...at,
+        data: { tool_type: "custom", content: "done" },
+        resultContent: "done",
+        images: [],
+        fileIds: [],
+      },
+    ]);
+  });
+
+  test("usage and times add up over the passes", async () => {
+    const { generate } = scripted(calling(["svc_fake", {}]), calling(["svc_fake", {}]), saying("ok"));
+    const events = await testLoop({ generate, tools: [fakeTool()] }).answer(asking());
+    expect(events.at(-1)).toEqual({
+      type: "finish",
+      usage: { promptTokens: 36, cachedTokens: 12, completionTokens: 24, reasoningTokens: 6 },
+      timings: { promptSecs: 1.5, completionSecs: 6 },
+    });
+  });
+
+  test("several calls of one round are made in their order, and all stay in one message", async () => {
+    const order: string[] = [];
+    const tools = ["svc_a", "svc_b"].map((name) =>
+      fakeTool({
+        name,
+        run: async () => {
+          await Promise.resolve();
+          order.push(name);
+          return { text: name, data: { tool_type: "custom" } };
+        },
+      }),
+    );
+    const { generate, requests } = scripted(calling(["svc_b", {}], ["svc_a", {}]), saying("ok"));
+    const events = await testLoop({ generate, tools }).answer(asking());
+    expect(order).toEqual(["svc_b", "svc_a"]);
+    expect(events.flatMap((event) => (event.type === "tool_complete" ? event.round : []))).toEqual([1, 1]);
+    const [, asked, ...results] = messagesOf(requests[1]);
+    expect(asked?.toolCalls?.map(({ name }) => name)).toEqual(["svc_b", "svc_a"]);
+    expect(results.map(({ name, toolCallId }) => [name, toolCallId])).toEqual([
+      ["svc_b", "call_svc_b_0"],
+      ["svc_a", "call_svc_a_1"],
+    ]);
+  });
+
+  test("a demand for a call binds the first pass alone", async () => {
+    const { generate, requests } = scripted(calling(["svc_fake", {}]), saying("ok"));
+    const required = { type: "required" } as const;
+    await testLoop({ generate, tools: [fakeTool()] }).answer(
+      asking({}, { prompt: { toolChoice: required } }),
+    );
+    expect(requests.map(({ prompt }) => prompt.type === "chat" && prompt.toolChoice)).toEqual([
+      required,
+      { type: "auto" },
+    ]);
+  });
+
+  test("a choice among functions hides the others and not the server's tools", async () => {
+    const { generate, requests } = scripted(calling(["svc_fake", {}]), saying("ok"));
+    const other = { ...CLIENT_TOOL, name: "other" };
+    const toolChoice = { type: "named", names: ["get_time"], required: false } as const;
+    const loop = testLoop({ generate, tools: [fakeTool()] });
+    await loop.answer(asking({}, { prompt: { tools: [CLIENT_TOOL, other], toolChoice } }));
+    for (const { prompt } of requests) {
+      if (prompt.type !== "chat") throw new Error("not a chat");
+      expect(prompt.tools.map(({ name }) => name)).toEqual(["svc_fake", "get_time"]);
+      expect(prompt.toolChoice).toEqual({ type: "auto" });
+    }
+  });
+
+  test("max_tokens is a cap on the whole answer", async () => {
+    const { generate, requests } = scripted(calling(["svc_fake", {}]), saying("ok"));
+    await testLoop({ generate, tools: [fakeTool()] }).answer(asking({}, { maxTokens: 30 }));
+    expect(requests.map(({ maxTokens }) => maxTokens)).toEqual([30, 22]); // a pass of the script has 8
+  });
+
+  test("an answer whose tokens are used up by calls ends with length", async () => {
+    const tool = fakeTool();
+    const { generate, requests } = scripted(calling(["svc_fake", {}]));
+    const events = await testLoop({ generate, tools: [tool] }).answer(asking({}, { maxTokens: 8 }));
+    expect(requests).toHaveLength(1);
+    expect(tool.made).toHaveLength(1);
+    expect(events.at(-2)).toEqual(end("length"));
+  });
+
+  test("a call that the token cap has cut is not made", async () => {
+    const tool = fakeTool();
+    const { generate } = scripted([ACCEPTED, ...calls(["svc_fake", '{"a']), end("length"), FINISH]);
+    const loop = testLoop({ generate, tools: [tool] });
+    const events = await loop.answer(asking());
+    expect(tool.made).toEqual([]);
+    expect(types(events)).toEqual(["accepted", "session", "choice_end", "finish"]);
+    expect(events.at(-2)).toEqual(end("length"));
+    expect(loop.sessions.saved[0]?.turn).toEqual([{ role: "assistant", content: [] }]);
+  });
+});
+
+describe("the cap on rounds", () => {
+  test("when it is reached, the model answers without tools", async () => {
+    const { generate, requests } = scripted(
+      calling(["svc_fake", {}]),
+      calling(["svc_fake", {}]),
+      saying("Enough."),
+    );
+    const tool = fakeTool();
+    const events = await testLoop({ generate, tools: [tool] }).answer(asking({ maxToolRounds: 2 }));
+    expect(tool.made).toHaveLength(2);
+    expect(requests[2]?.prompt).toMatchObject({ tools: [], toolChoice: { type: "none" } });
+    expect(said(events)).toBe("Enough.");
+    expect(events.at(-2)).toEqual(end("stop"));
+  });
+
+  test("a model that calls all the same is not answered with another round", async () => {
+    const { generate } = scripted(calling(["svc_fake", {}]), calling(["svc_fake", {}]));
+    const tool = fakeTool();
+    const events = await testLoop({ generate, tools: [tool] }).answer(asking({ maxToolRounds: 1 }));
+    expect(tool.made).toHaveLength(1);
+    expect(types(events).slice(-2)).toEqual(["choice_end", "finish"]);
+    expect(events.at(-2)).toEqual(end("stop"));
+  });
+
+  test.each([
+    ["the request's counts before the server's", 1, 3, 1],
+    ["the server's, where the request names none", undefined, 2, 2],
+    ["256 where nobody names one", undefined, undefined, 256],
+  ])("%s", async (_name, request, server, rounds) => {
+    const passes = Array.from({ length: rounds }, () => calling(["svc_fake", {}]));
+    const { generate } = scripted(...passes, saying("ok"));
+    const tool = fakeTool();
+    const loop = testLoop({
+      generate,
+      tools: [tool],
+      ...(server === undefined ? {} : { maxToolRounds: server }),
+    });
+    await loop.answer(asking(request === undefined ? {} : { maxToolRounds: request }));
+    expect(tool.made).toHaveLength(rounds);
+  });
+
+  test("0 hides the server's tools and leaves the client's", async () => {
+    const { generate, requests } = scripted(calling(["get_time", {}]));
+    const loop = testLoop({ generate, tools: [fakeTool()] });
+    const events = await loop.answer(asking({ maxToolRounds: 0 }, { prompt: { tools: [CLIENT_TOOL] } }));
+    expect(requests[0]?.prompt).toMatchObject({ tools: [CLIENT_TOOL] });
+    expect(types(events)).not.toContain("session");
+    expect(events).toEqual([...calling(["get_time", {}])]);
+  });
+
+  test("tool_choice none hides everything", async () => {
+    const { generate, requests } = scripted(saying("ok"));
+    const loop = testLoop({ generate, tools: [fakeTool()] });
+    const events = await loop.answer(asking({}, { prompt: { toolChoice: { type: "none" } } }));
+    expect(requests[0]?.prompt).toMatchObject({ tools: [], toolChoice: { type: "none" } });
+    expect(events).toEqual([...saying("ok")]);
+  });
+});
+
+describe("calls of the client's functions", () => {
+  test("end the loop and are streamed as they come", async () => {
+    const runs = byHand();
+    const loop = testLoop({ generate: runs.generate, tools: [fakeTool()] });
+    const events = loop.converse(
+      asking({}, { prompt: { tools: [CLIENT_TOOL] } }),
+      new AbortController().signal,
+    );
+    const reading = events[Symbol.asyncIterator]();
+    const first = reading.next();
+    const run = await runs.next();
+    run.emit(ACCEPTED);
+    expect((await first).value).toEqual(ACCEPTED);
+    expect((await reading.next()).value.type).toBe("session");
+    // The pass is not over, and what it has said of the call is there already.
+    run.emit({ type: "tool_call_start", choice: 0, index: 0, id: "call_1", name: "get_time" });
+    expect((await reading.next()).value.type).toBe("tool_call_start");
+    run.emit({ type: "tool_call_args", choice: 0, index: 0, delta: '{"zone' });
+    expect((await reading.next()).value).toMatchObject({ delta: '{"zone' });
+    run.emit({ type: "tool_call_args", choice: 0, index: 0, delta: '":1}' }, end("tool_calls"), FINISH);
+    expect(
+      (await Array.fromAsync({ [Symbol.asyncIterator]: () => reading })).map(({ type }) => type),
+    ).toEqual(["tool_call_args", "choice_end", "finish"]);
+    expect(loop.sessions.saved[0]?.turn).toEqual([
+      {
+        role: "assistant",
+        content: [],
+        toolCalls: [{ id: "call_1", name: "get_time", arguments: '{"zone":1}' }],
+      },
+    ]);
+  });
+
+  test("beside the server's: the server makes its own, the client gets only its own", async () => {
+    const tool = fakeTool();
+    const { generate, requests } = scripted(
+      calling(["svc_fake", { a: 1 }], ["get_time", {}], ["svc_fake", { a: 2 }], ["get_time", { b: 3 }]),
+    );
+    const loop = testLoop({ generate, tools: [tool] });
+    const events = await loop.answer(asking({}, { prompt: { tools: [CLIENT_TOOL] } }));
+    expect(requests).toHaveLength(1);
+    expect(tool.made).toEqual([{ a: 1 }, { a: 2 }]);
+    const starts = events.flatMap((event) => (event.type === "tool_call_start" ? [event] : []));
+    expect(starts.map(({ index, id }) => [index, id])).toEqual([
+      [0, "call_get_time_1"],
+      [1, "call_get_time_3"],
+    ]);
+    const deltas = events.flatMap((event) => (event.type === "tool_call_args" ? [event] : []));
+    expect(deltas.map(({ index }) => index)).toEqual([0, 0, 1, 1]);
+    expect(events.at(-2)).toEqual(end("tool_calls"));
+    // The client answers its calls behind the last message, and the server's are answered before it.
+    const turn = loop.sessions.saved[0]?.turn ?? [];
+    expect(turn.map(({ role, toolCalls }) => [role, toolCalls?.map(({ name }) => name)])).toEqual([
+      ["assistant", ["svc_fake", "svc_fake"]],
+      ["tool", undefined],
+      ["tool", undefined],
+      ["assistant", ["get_time", "get_time"]],
+    ]);
+  });
+
+  test("need no approval, not even where the server denies everything", async () => {
+    const { generate } = scripted(calling(["get_time", {}]));
+    const loop = testLoop({ generate, tools: [fakeTool()], permission: "deny" });
+    const events = await loop.answer(asking({}, { prompt: { tools: [CLIENT_TOOL] } }));
+    expect(types(events)).not.toContain("tool_calling");
+    expect(events.at(-2)).toEqual(end("tool_calls"));
+  });
+});
+
+describe("a call that goes wrong is told to the model, and the loop goes on", () => {
+  const failing = (message: unknown) =>
+    fakeTool({
+      run: () => {
+        throw message;
+      },
+    });
+
+  test.each([
+    ["a tool that nobody knows", "svc_other", fakeTool(), "not_found", 'there is no tool named "svc_other"'],
+    ["arguments with a fault", "svc_fake", fakeTool({ fault: () => "too many" }), "failed", "too many"],
+    [
+      "a failure",
+      "svc_fake",
+      failing(new ServiceError("invalid_request", "no such thing")),
+      "failed",
+      "no such thing",
+    ],
+    ["a bug", "svc_fake", failing(new Error("secret path")), "failed", "the tool failed inside the server"],
+  ])("%s", async (_name, called, tool, status, message) => {
+    const { generate, requests } = scripted(calling([called, {}]), saying("ok"));
+    const loop = testLoop({ generate, tools: [tool] });
+    const events = await loop.answer(asking());
+    const [part] = messagesOf(requests[1]).at(-1)?.content ?? [];
+    expect(JSON.parse(part?.text ?? "")).toEqual({ error: message, tool: called, status });
+    expect(said(events)).toBe("ok");
+    expect(events.find(({ type }) => type === "tool_complete")).toMatchObject({
+      data: { tool_type: "custom", content: part?.text ?? "" },
+    });
+  });
+
+  test("a bug is logged", async () => {
+    const { generate } = scripted(calling(["svc_fake", {}]), saying("ok"));
+    const loop = testLoop({ generate, tools: [failing(new Error("secret path"))] });
+    await loop.answer(asking());
+    expect(loop.logged).toEqual([expect.stringContaining("secret path")]);
+  });
+
+  test("arguments that are no JSON reach the tool as text", async () => {
+    const tool = fakeTool();
+    const { generate } = scripted(calling(["svc_fake", "{a:"]), saying("ok"));
+    await testLoop({ generate, tools: [tool] }).answer(asking());
+    expect(tool.made).toEqual(["{a:"]);
+  });
+});
+
+describe("what ends a loop early", () => {
+  test("an engine error in a later pass ends the answer, and no session is kept", async () => {
+    const error: RunEvent = { type: "error", error: { code: "engine_failed", message: "it died" } };
+    const { generate } = scripted(calling(["svc_fake", {}]), [ACCEPTED, text("So"), error]);
+    const loop = testLoop({ generate, tools: [fakeTool()] });
+    const events = await loop.answer(asking());
+    expect(events.at(-1)).toEqual(error);
+    expect(events.filter(({ type }) => type === "finish" || type === "error")).toHaveLength(1);
+    expect(loop.sessions.saved).toEqual([]);
+  });
+
+  test("a client that leaves during a call ends the tool", async () => {
+    const client = new AbortController();
+    const started = Promise.withResolvers<void>();
+    const tool = fakeTool({
+      run: (_args, _context, signal) => {
+        started.resolve();
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => reject(new Error("stopped"))),
+        );
+      },
+    });
+    const { generate, requests } = scripted(calling(["svc_fake", {}]));
+    const loop = testLoop({ generate, tools: [tool] });
+    const all = loop.answer(asking(), client.signal);
+    await started.promise;
+    client.abort();
+    expect(types(await all)).toEqual(["accepted", "session", "tool_calling"]);
+    expect(requests).toHaveLength(1);
+    expect(loop.sessions.saved).toEqual([]);
+  });
+
+  test("a client that leaves during a pass ends the inference", async () => {
+    const client = new AbortController();
+    const runs = byHand();
+    const loop = testLoop({ generate: runs.generate, tools: [fakeTool()] });
+    const all = loop.answer(asking(), client.signal);
+    const run = await runs.next();
+    run.emit(ACCEPTED, text("So"));
+    client.abort();
+    await run.closed;
+    expect(types(await all)).not.toContain("finish");
+    expect(loop.sessions.saved).toEqual([]);
+  });
+});
+
+describe("the model's context decides how much it is told, so it is waited for", () => {
+  test("not by a conversation in which the server does nothing", async () => {
+    const { generate } = scripted(saying("Hi"));
+    const contextTokens = () => Promise.reject(new Error("nobody should ask"));
+    expect(await testLoop({ generate, contextTokens }).answer(asking())).toEqual([...saying("Hi")]);
+  });
+
+  test("and what keeps it from being known refuses the request", async () => {
+    const { generate, requests } = scripted();
+    const full = new ServiceError("queue_full", "too many wait for this model");
+    const loop = testLoop({ generate, tools: [fakeTool()], contextTokens: () => Promise.reject(full) });
+    expect(await loop.answer(asking()).catch((error: unknown) => error)).toBe(full);
+    expect(requests).toEqual([]);
+  });
+
+  test("until the client leaves", async () => {
+    const client = new AbortController();
+    const { generate } = scripted();
+    const contextTokens = (_model: string, signal: AbortSignal) =>
+      new Promise<never>((_resolve, reject) =>
+        signal.addEventListener("abort", () => reject(new Error("left"))),
+      );
+    const all = testLoop({ generate, tools: [fakeTool()], contextTokens }).answer(asking(), client.signal);
+    client.abort();
+    expect(await all).toEqual([]);
+  });
+});
+
+describe("requests that cannot be met", () => {
+  const refusal = async (conversation: ReturnType<typeof asking>, tools = [fakeTool()]) => {
+    const { generate } = scripted();
+    const [thrown] = await Promise.allSettled([testLoop({ generate, tools }).answer(conversation)]);
+    if (thrown.status === "rejected" && thrown.reason instanceof ServiceError) return thrown.reason;
+    throw new Error("the request was accepted");
+  };
+
+  test("several choices while the server acts", async () => {
+    expect(await refusal(asking({}, { choices: 2 }))).toMatchObject({
+      code: "contradictory_fields",
+      param: "n",
+      message: "n must be 1 together with tools that the server runs; got 2",
+    });
+  });
+
+  test("several choices in a session", async () => {
+    expect(await refusal(asking({ sessionId: "s" }, { choices: 2 }), [])).toMatchObject({ param: "n" });
+  });
+
+  test("a function with the name of a tool of the server", async () => {
+    const clash = { ...CLIENT_TOOL, name: "svc_fake" };
+    expect(await refusal(asking({}, { prompt: { tools: [clash] } }))).toMatchObject({
+      code: "invalid_request",
+      param: "tools",
+    });
+  });
+
+  test("files that no tool can make", async () => {
+    expect(await refusal(asking({ files: [{ name: "a.csv" }] }))).toMatchObject({ param: "files" });
+    const maker = fakeTool({ makesFiles: true });
+    const hidden = asking({ files: [{ name: "a.csv" }], maxToolRounds: 0 });
+    expect(await refusal(hidden, [maker])).toMatchObject({ param: "files" });
+  });
+
+  test("a call that must be made where no tool is left", async () => {
+    const must = asking({ maxToolRounds: 0 }, { prompt: { toolChoice: { type: "required" } } });
+    expect(await refusal(must)).toMatchObject({ code: "invalid_request", param: "tool_choice" });
+  });
+});

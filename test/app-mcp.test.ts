@@ -1,0 +1,72 @@
+// When conversations begin on a server that is still connecting to MCP servers, and what its cards tell.
+
+import { expect, test } from "bun:test";
+import { afterFirstTry, toolCountsOf } from "../src/app-mcp.ts";
+import type { Converse } from "../src/core/agent.ts";
+import { asking } from "./helpers/agent.ts";
+import { failure } from "./helpers/failure.ts";
+import { ACCEPTED, FINISH } from "./helpers/run-events.ts";
+
+const never = new AbortController().signal;
+
+function waiting(waitingMax = 10) {
+  const tried = Promise.withResolvers<void>();
+  let begun = 0;
+  const converse: Converse = () => {
+    begun++;
+    return (async function* () {
+      yield ACCEPTED;
+      yield FINISH;
+    })();
+  };
+  return {
+    tried,
+    begun: () => begun,
+    converse: afterFirstTry({ tried: () => tried.promise }, waitingMax, converse),
+  };
+}
+
+test("a conversation begins once all servers were tried", async () => {
+  const { tried, begun, converse } = waiting();
+  const events = Array.fromAsync(converse(asking(), never));
+  await Promise.resolve();
+  expect(begun()).toBe(0);
+  tried.resolve();
+  expect(await events).toEqual([ACCEPTED, FINISH]);
+});
+
+test("one whose client leaves meanwhile never begins, and just ends", async () => {
+  const { begun, converse } = waiting();
+  const leaving = new AbortController();
+  const events = Array.fromAsync(converse(asking(), leaving.signal));
+  leaving.abort();
+  expect(await events).toEqual([]);
+  expect(await Array.fromAsync(converse(asking(), leaving.signal))).toEqual([]);
+  expect(begun()).toBe(0);
+});
+
+test("as many wait as may, and one that has left makes room", async () => {
+  const { tried, converse } = waiting(1);
+  const leaving = new AbortController();
+  const first = Array.fromAsync(converse(asking(), leaving.signal));
+  expect(await failure(Array.fromAsync(converse(asking(), never)))).toContain("already waiting");
+  leaving.abort();
+  await first;
+  const next = Array.fromAsync(converse(asking(), never));
+  tried.resolve();
+  expect(await next).toEqual([ACCEPTED, FINISH]);
+});
+
+test("later ones are not held up, so that what cannot be met is thrown at once", async () => {
+  const { tried, begun, converse } = waiting();
+  tried.resolve();
+  await tried.promise;
+  await Promise.resolve();
+  converse(asking(), never);
+  expect(begun()).toBe(1);
+});
+
+test("cards tell of tools where there are any by themselves", () => {
+  expect(toolCountsOf(undefined, false)).toBeUndefined();
+  expect(toolCountsOf(undefined, true)?.()).toEqual({ isAny: true, mcpTools: 0, mcpServers: 0 });
+});

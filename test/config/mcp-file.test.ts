@@ -1,0 +1,183 @@
+// The file of MCP servers: defaults, every problem at once, and that no problem quotes a secret.
+
+import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { readMcpFile } from "../../src/config/mcp-file.ts";
+import { formatProblem } from "../../src/config/problem.ts";
+import { loadSettings } from "../../src/config/resolve.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+function write(content: unknown): string {
+  const file = join(tempDir(), "mcp.json");
+  writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
+  return file;
+}
+
+function configOf(content: unknown) {
+  const read = readMcpFile(write(content));
+  if (!read.ok) throw new Error(read.problems.map(formatProblem).join("\n"));
+  return read.config;
+}
+
+/** Problems without the file's path. */
+function problemsOf(content: unknown): readonly string[] {
+  const file = write(content);
+  const read = readMcpFile(file);
+  return read.ok ? [] : read.problems.map((problem) => formatProblem(problem).replace(file, "FILE"));
+}
+
+const HTTP = { type: "Http", url: "https://example.com/mcp" } as const;
+
+test("an empty list is a configuration, with the defaults of the interface", () => {
+  expect(configOf({ servers: [] })).toEqual({
+    servers: [],
+    registersTools: true,
+    toolTimeoutMs: 30_000,
+    callsMax: 10,
+  });
+});
+
+test("every key is read", () => {
+  const config = configOf({
+    auto_register_tools: false,
+    tool_timeout_secs: 5,
+    max_concurrent_calls: 2,
+    servers: [
+      { id: "a", name: "A", source: HTTP, tool_prefix: "web", resources: ["x://*"], bearer_token: "secret" },
+      { id: "off", enabled: false, source: HTTP },
+      {
+        id: "b",
+        tool_prefix: null,
+        source: { type: "Process", command: "npx", args: ["x"], env: { K: "v" } },
+      },
+      { source: { type: "WebSocket", url: "wss://example.com", headers: { "x-key": "k" }, timeout_secs: 3 } },
+    ],
+  });
+  expect(config).toMatchObject({ registersTools: false, toolTimeoutMs: 5000, callsMax: 2 });
+  const [web, local, socket, ...others] = config.servers;
+  expect(others).toEqual([]);
+  expect(web).toEqual({ id: "a", label: "A", prefix: "web", bearerToken: "secret", source: HTTP });
+  expect(local).toEqual({
+    id: "b",
+    label: "b",
+    source: { type: "Process", command: "npx", args: ["x"], env: { K: "v" } },
+  });
+  expect(socket?.label).toBe("servers[3]");
+  expect(socket?.prefix).toMatch(/^mcp_[0-9a-f]{32}$/);
+  expect(socket?.id).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test("a prefix that is not given stays the same for an id", () => {
+  const prefix = () => configOf({ servers: [{ id: "a", source: HTTP }] }).servers[0]?.prefix;
+  expect(prefix()).toMatch(/^mcp_[0-9a-f]{32}$/);
+  expect(prefix()).toBe(prefix());
+});
+
+test("a relative work_dir starts at the file's folder, and must be there", () => {
+  const file = write("");
+  const folder = join(file, "..");
+  mkdirSync(join(folder, "inner"));
+  const source = { type: "Process", command: "x", work_dir: "inner" };
+  writeFileSync(file, JSON.stringify({ servers: [{ source }] }));
+  const read = readMcpFile(file);
+  expect(read.ok && read.config.servers[0]?.source).toMatchObject({ work_dir: join(folder, "inner") });
+  expect(problemsOf({ servers: [{ source: { ...source, work_dir: "none" } }] })).toEqual([
+    "FILE: servers[0].source.work_dir: there is no such folder. Check the path.",
+  ]);
+});
+
+test("all problems come at once, each with its key and the fix", () => {
+  const problems = problemsOf({
+    tool_timeout_secs: 0,
+    max_concurent_calls: 3,
+    servers: [
+      { id: "", source: { type: "Http", url: "ftp://x" } },
+      { source: { type: "Process", comand: "x" } },
+      { source: { type: "Sse", url: "http://x" } },
+      { source: { type: "Websocket", url: "ws://x" } },
+      { source: "npx" },
+      { tool_prefix: "has space", source: { ...HTTP, headers: { a: 1 } } },
+      { name: "no source" },
+    ],
+  });
+  expect(problems.toSorted()).toEqual(
+    [
+      "FILE: tool_timeout_secs: a number does not fit here. Write whole seconds, 1 to 86400; the default is 30.",
+      "FILE: max_concurent_calls: unknown key. Did you mean max_concurrent_calls?",
+      "FILE: servers[0].id: this text does not fit here. Give each server an id of its own.",
+      "FILE: servers[0].source.url: this text does not fit here. Write an address that begins with http:// or https://.",
+      "FILE: servers[1].source.command: missing. Name the program to start.",
+      "FILE: servers[1].source.comand: unknown key. Did you mean command?",
+      "FILE: servers[2].source.type: there is no such kind of source. Use one of Http, Process, WebSocket.",
+      "FILE: servers[3].source.type: there is no such kind of source. Did you mean WebSocket?",
+      "FILE: servers[4].source: this text does not fit here. A source is an object with a type.",
+      "FILE: servers[5].tool_prefix: this text does not fit here. Use 1 to 64 letters, digits and _ . -; null adds no prefix.",
+      "FILE: servers[5].source.headers.a: a number does not fit here. A header's value is a text.",
+      "FILE: servers[6].source: missing. Say how to reach the server.",
+    ].toSorted(),
+  );
+});
+
+test.each<[string, unknown, string]>([
+  ["no JSON", "{servers", 'FILE: this is not valid JSON. It must be an object such as {"servers": []}.'],
+  ["a list", [], "FILE: a list does not fit here. Write an object with a list of servers."],
+  ["no servers", {}, "FILE: servers: missing. List the servers; at most 256."],
+  [
+    "two of one id",
+    {
+      servers: [
+        { id: "a", source: HTTP },
+        { id: "a", source: HTTP },
+      ],
+    },
+    "FILE: servers[1].id: is also the id of servers[0]. Change one of them.",
+  ],
+  [
+    "an address without a host",
+    { servers: [{ source: { type: "Http", url: "http://:80" } }] },
+    "FILE: servers[0].source.url: this is not an address. Check its spelling.",
+  ],
+  [
+    "a header with a line break",
+    { servers: [{ source: { ...HTTP, headers: { "x-key": "a\nb: c" } } }] },
+    "FILE: servers[0].source.headers.x-key: this cannot be sent as a header. Check its name and its value.",
+  ],
+])("refused: %s", (_what, content, problem) => {
+  expect(problemsOf(content)).toEqual([problem]);
+});
+
+test("no problem quotes a token or a header", () => {
+  const problems = problemsOf({
+    servers: [
+      { bearer_token: ["hunter2"], source: { ...HTTP, headers: { a: ["hunter2"], "b b": "hunter2" } } },
+    ],
+  });
+  expect(problems.length).toBeGreaterThan(0);
+  expect(problems.join("\n")).not.toContain("hunter2");
+});
+
+test("settings name the file by flag, table or environment, and its problems stop the start", () => {
+  const file = write({ servers: [{ id: "a", source: HTTP }] });
+  for (const environment of [{ MCP_CONFIG_PATH: file }, { SVC_MCP_CONFIG: file }]) {
+    const loaded = loadSettings({ environment });
+    expect(loaded.ok && loaded.mcp?.servers).toHaveLength(1);
+  }
+  const flagged = loadSettings({ environment: {}, flags: { "runtime.mcp_config": write({ servers: 1 }) } });
+  expect(flagged.ok ? [] : flagged.problems.map(({ key }) => key)).toEqual(["servers"]);
+  const absent = loadSettings({ environment: { MCP_CONFIG_PATH: "/nowhere/mcp.json" } });
+  expect(absent.ok ? [] : absent.problems.map(({ key }) => key)).toEqual(["runtime.mcp_config"]);
+  expect(loadSettings({ environment: {} })).not.toHaveProperty("mcp");
+});
+
+test("the MCP port must not be the server's own", () => {
+  const problemsWith = (flags: Record<string, string>) => {
+    const loaded = loadSettings({ environment: {}, flags });
+    return loaded.ok ? [] : loaded.problems.map(formatProblem);
+  };
+  const said = ["--mcp-port: 1234 is also server.port. Give each a port of its own."];
+  expect(problemsWith({ "server.mcp_port": "1234" })).toEqual(said);
+  expect(problemsWith({ "server.mcp_port": "1234", "server.port": "1234" })).toEqual(said);
+  expect(problemsWith({ "server.mcp_port": "0", "server.port": "0" })).toEqual([]);
+  expect(problemsWith({ "server.mcp_port": "1235" })).toEqual([]);
+});

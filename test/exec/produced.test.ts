@@ -1,0 +1,143 @@
+// Files that a call leaves behind, told from those that it must not show.
+
+import { beforeEach, describe, expect, test } from "bun:test";
+import { appendFileSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { PRODUCED_FILE_BYTES_MAX, PRODUCED_FILES_MAX } from "../../src/core/limits.ts";
+import { produced, readAll, snapshot, type Snapshot } from "../../src/exec/produced.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+let folder = "";
+
+beforeEach(() => {
+  folder = tempDir();
+});
+
+function write(name: string, content: string | Uint8Array = "x"): void {
+  mkdirSync(dirname(join(folder, name)), { recursive: true });
+  writeFileSync(join(folder, name), content);
+}
+
+const names = async (before: Snapshot = new Map(), outputs: readonly { name: string }[] = []) =>
+  (await produced(folder, before, outputs)).map((file) => file.name);
+
+describe("what is new or changed", () => {
+  test("is found, by name", async () => {
+    write("b.txt");
+    write("old.txt");
+    const before = await snapshot(folder);
+    write("c.txt");
+    write("a/z.txt");
+    appendFileSync(join(folder, "b.txt"), "more");
+    expect(await names(before)).toEqual(["a/z.txt", "b.txt", "c.txt"]);
+  });
+
+  test.each([
+    ".hidden",
+    ".cache/x.txt",
+    "skills/s/SKILL.md",
+    "a/__pycache__/m.py",
+    "node_modules/m/index.js",
+    "target/out.txt",
+    "tmp/x",
+    "temp/x",
+    "cache/x",
+    "venv/bin/x",
+    "env/x",
+    "m.pyc",
+    "lib.so",
+    "a.o",
+    "A.class",
+  ])("%s is not", async (name) => {
+    write(name);
+    expect(await names()).toEqual([]);
+  });
+
+  test("links and pipes are not", async () => {
+    symlinkSync("/etc/passwd", join(folder, "link.txt"));
+    Bun.spawnSync(["mkfifo", join(folder, "pipe.txt")]);
+    expect(await names()).toEqual([]);
+  });
+
+  test("has a bound", async () => {
+    for (let n = 0; n < PRODUCED_FILES_MAX + 5; n++) write(`f${n}.txt`);
+    expect(await names()).toHaveLength(PRODUCED_FILES_MAX);
+  });
+
+  test("comes after what was asked for, and not twice", async () => {
+    write("a.txt");
+    write("z.txt");
+    expect(await names(new Map(), [{ name: "./z.txt" }])).toEqual(["z.txt", "a.txt"]);
+  });
+});
+
+describe("what was asked for", () => {
+  const fault = async (name: string): Promise<unknown> => {
+    const [file] = await readAll(folder, [{ name }]);
+    return file !== undefined && "error" in file ? file.error : "it is there";
+  };
+
+  test.each(["", ".", "/etc/passwd", "../x", "a/../../x", "a\0b", ".."])("%j is no path", async (name) => {
+    expect(await fault(name)).toMatchObject({ code: "invalid_path" });
+  });
+
+  test("what is not there was not produced", async () => {
+    write("file");
+    expect(await fault("missing.csv")).toMatchObject({
+      code: "not_produced",
+      message: "missing.csv: it was not made",
+    });
+    expect(await fault("file/inside")).toMatchObject({ code: "not_produced" });
+  });
+
+  test("a link may lead to a file inside, and nowhere else", async () => {
+    write("real.txt", "inside");
+    symlinkSync("real.txt", join(folder, "link.txt"));
+    symlinkSync("/etc/passwd", join(folder, "out.txt"));
+    symlinkSync("/etc", join(folder, "etc"));
+    const [inside] = await readAll(folder, [{ name: "link.txt" }]);
+    expect(inside).toMatchObject({ name: "link.txt", content: Buffer.from("inside") });
+    expect(await fault("out.txt")).toMatchObject({ code: "invalid_path" });
+    expect(await fault("etc/passwd")).toMatchObject({ code: "invalid_path" });
+  });
+
+  test("a folder and a pipe cannot be read, and nobody waits for them", async () => {
+    mkdirSync(join(folder, "d"));
+    Bun.spawnSync(["mkfifo", join(folder, "pipe")]);
+    expect(await fault("d")).toMatchObject({ code: "read_failed" });
+    expect(await fault("pipe")).toMatchObject({ code: "read_failed" });
+  });
+
+  test("a large file is too large", async () => {
+    write("large.bin");
+    truncateSync(join(folder, "large.bin"), PRODUCED_FILE_BYTES_MAX + 1);
+    expect(await fault("large.bin")).toMatchObject({ code: "too_large" });
+  });
+
+  test("one call reports so many files", async () => {
+    const asked = Array.from({ length: PRODUCED_FILES_MAX + 1 }, (_, n) => ({ name: `f${n}` }));
+    expect((await readAll(folder, asked)).at(-1)).toMatchObject({ error: { code: "too_large" } });
+  });
+});
+
+describe("formats", () => {
+  test.each([
+    ["a.CSV", undefined, "csv", "text/csv", true],
+    ["report", "md", "md", "text/markdown", true],
+    ["a.b", ".PY", "py", "text/x-python", true],
+    ["chart.vega-lite", undefined, "vega-lite", "application/json", true],
+    ["p.png", undefined, "png", "image/png", false],
+    ["noext", undefined, "", "application/octet-stream", false],
+    [".bashrc", undefined, "", "application/octet-stream", false],
+  ])("%s as %p", async (name, format, expected, mimeType, isText) => {
+    write(name, "x");
+    const [file] = await readAll(folder, [{ name, ...(format === undefined ? {} : { format }) }]);
+    expect(file).toMatchObject({ format: expected, mimeType, isText });
+  });
+
+  test("a text that is no UTF-8 is no text", async () => {
+    write("bad.csv", Uint8Array.of(0x61, 0xff));
+    const [file] = await readAll(folder, [{ name: "bad.csv" }]);
+    expect(file).toMatchObject({ format: "csv", mimeType: "application/octet-stream", isText: false });
+  });
+});

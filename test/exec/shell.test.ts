@@ -1,0 +1,201 @@
+// Shell sessions in a real sandbox.
+
+import { beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openShell } from "../../src/exec/shell/sessions.ts";
+import type { ShellCall, ShellResult, ShellSessions } from "../../src/exec/types.ts";
+import { processes } from "../../src/sandbox/processes.ts";
+import {
+  closeExecutors,
+  commands,
+  NEVER,
+  sandboxWith,
+  shellWith,
+  TIMEOUT_SECS,
+} from "../helpers/real-executors.ts";
+import { wordsOf } from "../helpers/processes.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+closeExecutors();
+
+let shell: ShellSessions;
+
+beforeAll(async () => {
+  shell = await shellWith();
+});
+
+const run = (lines: readonly string[], call: Partial<ShellCall> = {}): Promise<ShellResult> =>
+  shell.run(commands(lines, call), NEVER);
+
+describe("a call", () => {
+  test("lines are one script, whose last command decides", async () => {
+    expect(await run(["x=1", "false", "echo $x", "cd /", "pwd"])).toMatchObject({
+      status: "success",
+      stdout: "1\n/\n",
+      exitCode: 0,
+      timedOut: false,
+    });
+    expect(await run(["echo no >&2", "exit 3"])).toMatchObject({
+      status: "error",
+      stderr: "no\n",
+      exitCode: 3,
+    });
+  });
+
+  test("files last, variables do not", async () => {
+    const first = await run(["V=1; echo $V > kept.txt"]);
+    const second = await run(['cat kept.txt; echo "[$V]"; pwd']);
+    expect(second.stdout).toBe(`1\n[]\n${first.workingDirectory}\n`);
+    expect(first.files.map(({ name }) => name)).toEqual(["kept.txt"]);
+    expect(second.files).toEqual([]);
+  });
+
+  test("there is nothing to read", async () => {
+    expect((await run(["cat; echo done"])).stdout).toBe("done\n");
+  });
+
+  test("a pipe whose reader has gone ends its writer", async () => {
+    expect((await run(["yes | head -n 1"])).stdout).toBe("y\n");
+  });
+
+  test.each([[[]], [["", "  "]]])("%j is no call", (lines) => {
+    expect(run(lines)).rejects.toMatchObject({ code: "invalid_request", param: "commands" });
+  });
+});
+
+describe("output", () => {
+  test("has 4096 characters unless more is asked for, the first ones", async () => {
+    const lines = ["i=0; while [ $i -lt 2000 ]; do echo $i; i=$((i+1)); done"];
+    const short = await run(lines);
+    expect(short.stdout).toStartWith("0\n1\n");
+    expect(short.stdout).toHaveLength(4096);
+    expect((await run(lines, { maxOutputLength: 100_000 })).stdout).toEndWith("1999\n");
+    expect((await run(["echo äöüß"], { maxOutputLength: 2 })).stdout).toBe("äö");
+  });
+});
+
+describe("timeouts", () => {
+  test("what was written so far is there, and everything that was started is gone", async () => {
+    const marker = `8${process.pid}00`;
+    const late = await run([`echo begun; (sleep ${marker}) & setsid sleep ${marker} & sleep ${marker}`], {
+      timeoutMs: 500,
+    });
+    expect(late).toMatchObject({ status: "timeout", timedOut: true, exitCode: null, stdout: "begun\n" });
+    expect(processes().filter(({ pid }) => wordsOf(pid).includes(marker))).toEqual([]);
+  });
+
+  test("a call cannot ask for more than the server allows", async () => {
+    const short = await shellWith({ timeoutSecs: 1 });
+    const late = await short.run(commands(["sleep 600"], { timeoutMs: 3_600_000 }), NEVER);
+    expect(late).toMatchObject({ status: "timeout", timedOut: true });
+  });
+
+  test("what a call leaves running ends with it", async () => {
+    const marker = `9${process.pid}00`;
+    expect((await run([`sleep ${marker} >/dev/null 2>&1 &`, "echo done"])).stdout).toBe("done\n");
+    expect(processes().filter(({ pid }) => wordsOf(pid).includes(marker))).toEqual([]);
+  });
+
+  test("a signal that aborts ends the call", async () => {
+    const cancel = new AbortController();
+    const running = shell.run(commands(["sleep 600"], { sessionId: "cancelled" }), cancel.signal);
+    cancel.abort();
+    expect(await running).toMatchObject({ status: "error", exitCode: null, timedOut: false });
+  });
+});
+
+describe("sessions", () => {
+  test.each(["../../escape", "a/b", "..", "x".repeat(300), "\0"])(
+    "%j cannot lead out of the folder",
+    async (id) => {
+      const parent = tempDir();
+      const inside = await shellWith({ workdir: join(parent, "shells") });
+      const { workingDirectory } = await inside.run(commands(["echo x > f"], { sessionId: id }), NEVER);
+      expect(workingDirectory).toStartWith(join(parent, "shells/"));
+      expect(readdirSync(parent)).toEqual(["shells"]);
+      await inside.dispose(id);
+      expect(existsSync(workingDirectory)).toBe(false);
+    },
+  );
+
+  test("a folder that is there already is neither used nor deleted", async () => {
+    const parent = tempDir();
+    mkdirSync(join(parent, "mine"));
+    writeFileSync(join(parent, "mine/file"), "precious");
+    const inside = await shellWith({ workdir: parent });
+    const { workingDirectory } = await inside.run(commands(["ls"], { sessionId: "mine" }), NEVER);
+    expect(workingDirectory).toBe(join(parent, "mine-2"));
+    await inside.close();
+    expect(readdirSync(parent)).toEqual(["mine"]);
+  });
+
+  test("cannot see each other's files", async () => {
+    const { workingDirectory } = await run(["echo secret > f; chmod 777 . f"], { sessionId: "one" });
+    const other = await run([`cat ${workingDirectory}/f`], { sessionId: "two" });
+    expect(other.stdout).toBe("");
+    expect(other.exitCode).not.toBe(0);
+  });
+});
+
+describe("skills and inputs", () => {
+  test("skills lie under skills/, without links, and go when they are not named any more", async () => {
+    const dir = tempDir();
+    mkdirSync(join(dir, "bin"));
+    writeFileSync(join(dir, "SKILL.md"), "read me", { mode: 0o600 });
+    writeFileSync(join(dir, "bin/tool"), "#!/bin/sh\necho works", { mode: 0o700 });
+    symlinkSync("/etc/passwd", join(dir, "link"));
+    const sessionId = "skills";
+    const skills = [{ name: "pdf tools", dir }];
+    const used = await run(
+      ["cat skills/pdf_tools/SKILL.md; skills/pdf_tools/bin/tool; ls skills/pdf_tools"],
+      {
+        sessionId,
+        skills,
+      },
+    );
+    expect(used.stdout).toBe("read meworks\nSKILL.md\nbin\n");
+    expect(used.files).toEqual([]);
+    await run(["echo x > keep"], { sessionId, skills });
+    expect((await run(["ls"], { sessionId })).stdout).toBe("keep\n");
+  });
+
+  test("a link in the place of skills/ leads nowhere", async () => {
+    const outside = tempDir();
+    writeFileSync(join(outside, "file"), "precious");
+    const dir = tempDir();
+    writeFileSync(join(dir, "SKILL.md"), "x");
+    const sessionId = "planted";
+    await run([`ln -s ${outside} skills`], { sessionId });
+    await run(["true"], { sessionId, skills: [{ name: "s", dir }] });
+    expect(readdirSync(outside)).toEqual(["file"]);
+  });
+
+  test("surface reports files of earlier calls and says what is missing", async () => {
+    const sessionId = "surface";
+    await run(["mkdir d; echo a > d/a.csv"], { sessionId });
+    const call = { sessionId, inputs: [], skills: [] };
+    const found = await shell.surface({ ...call, outputs: [{ name: "d/a.csv" }] });
+    expect(found).toMatchObject({
+      status: "success",
+      files: [{ name: "d/a.csv", mimeType: "text/csv", isText: true }],
+    });
+    const missing = await shell.surface({ ...call, outputs: [{ name: "d/a.csv" }, { name: "b.csv" }] });
+    expect(missing).toMatchObject({ status: "error", files: [{}, { error: { code: "not_produced" } }] });
+  });
+});
+
+describe("start-up", () => {
+  test.each([
+    ["no-such-shell", "there is no such program"],
+    ["/bin/false", "does not run in the sandbox"],
+  ])("%s: %s", async (name, words) => {
+    const opened = openShell({ sandbox: await sandboxWith(), shell: name, timeoutSecs: TIMEOUT_SECS });
+    const message = await opened.then(
+      () => "it started",
+      (error: Error) => error.message,
+    );
+    expect(message).toStartWith(`runtime.shell_path = "${name}": `);
+    expect(message).toContain(words);
+  });
+});

@@ -1,0 +1,155 @@
+// Embeddings through the native library: every kind of pooling, of models that look back and of those that see all.
+
+import { afterEach, describe, expect, test } from "bun:test";
+import type { LlamaBackend } from "../../ffi/llama.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import type { EmbedRequest } from "../../src/core/run.ts";
+import { Embedder, type EmbedOutcome } from "../../src/worker/embedder.ts";
+import { pooledByLlama } from "../helpers/llama-pooling.ts";
+import { tinyBackend } from "../helpers/native.ts";
+import { tinyBert, tinyPooled } from "../helpers/tiny-models.ts";
+
+let open: LlamaBackend | undefined;
+afterEach(() => {
+  open?.close();
+  open = undefined;
+});
+
+async function load(path?: string): Promise<LlamaBackend> {
+  return (open = await tinyBackend({ cells: 512, maxSeqs: 4 }, path));
+}
+
+/** What an input comes to as tokens; the embedding context itself tokenizes. */
+function tokensOf(backend: LlamaBackend, text: string): Int32Array {
+  const pending = backend.embedder().tokenize(text);
+  for (;;) {
+    const prompt = pending.take(10);
+    if (prompt === undefined) continue;
+    const tokens = prompt.tokens.slice();
+    prompt.free();
+    return tokens;
+  }
+}
+
+function outcomeOf(backend: LlamaBackend, request: Partial<EmbedRequest>): EmbedOutcome["result"] {
+  const results: EmbedOutcome["result"][] = [];
+  const embedder = new Embedder(
+    () => backend.embedder(),
+    ({ result }) => results.push(result),
+  );
+  embedder.add(1, { model: "default", inputs: [], truncate: false, ...request });
+  while (embedder.step(5));
+  const [result] = results;
+  if (result === undefined) throw new Error("nothing came of it");
+  return result;
+}
+
+function embed(backend: LlamaBackend, inputs: EmbedRequest["inputs"]): readonly Float32Array[] {
+  const result = outcomeOf(backend, { inputs });
+  if (result instanceof ServiceError) throw result;
+  return result.vectors;
+}
+
+/** Cosine of two vectors of unit length. */
+function cosine(a: Float32Array = new Float32Array(), b: Float32Array = new Float32Array()): number {
+  return a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
+}
+
+const long = "the quick brown fox jumps over the lazy dog ".repeat(8);
+const TEXTS = ["a", "the capital of france is paris", long, "one two three"];
+
+describe.each(["mean", "cls", "last"] as const)("a causal model with %s pooling", (pooling) => {
+  test("gives what llama.cpp pools itself, for short inputs and for such as span several batches", async () => {
+    const backend = await load(tinyPooled(pooling));
+    const vectors = embed(backend, TEXTS);
+    expect(tokensOf(backend, long).length).toBeGreaterThan(2 * backend.embedder().batch);
+    TEXTS.forEach((text, index) => {
+      expect(vectors[index]).toHaveLength(256);
+      const reference = pooledByLlama(backend, tokensOf(backend, text), pooling);
+      expect(cosine(vectors[index], reference)).toBeGreaterThan(0.999);
+    });
+    expect(Math.abs(cosine(vectors[1], vectors[3]))).toBeLessThan(0.999); // they do tell texts apart
+  });
+});
+
+test("a causal model that names no pooling takes the mean", async () => {
+  const backend = await load();
+  const [vector] = embed(backend, [TEXTS[1] ?? ""]);
+  const reference = pooledByLlama(backend, tokensOf(backend, TEXTS[1] ?? ""), "mean");
+  expect(cosine(vector, reference)).toBeGreaterThan(0.999);
+});
+
+test("cls of a causal model knows the first token only", async () => {
+  const backend = await load(tinyPooled("cls"));
+  const [a, b, c] = embed(backend, [
+    [100, 200, 300],
+    [100, 400],
+    [101, 200, 300],
+  ]);
+  expect(cosine(a, b)).toBeCloseTo(1, 3);
+  expect(cosine(a, c)).toBeLessThan(0.999);
+});
+
+test("the mean is that of the vectors that last pooling gives the beginnings", async () => {
+  const tokens = [100, 200, 300];
+  const lastBackend = await load(tinyPooled("last"));
+  const beginnings = embed(
+    lastBackend,
+    tokens.map((_, i) => tokens.slice(0, i + 1)),
+  );
+  lastBackend.close();
+  open = undefined;
+  const [mean] = embed(await load(tinyPooled("mean")), [tokens]);
+  // The vectors of the beginnings come at unit length; the model's last norm has made them nearly equal in length before.
+  const sum = Float32Array.from({ length: 256 }, (_, i) =>
+    beginnings.reduce((total, vector) => total + (vector[i] ?? 0), 0),
+  );
+  const length = Math.hypot(...sum);
+  expect(
+    cosine(
+      mean,
+      sum.map((value) => value / length),
+    ),
+  ).toBeGreaterThan(0.98);
+});
+
+describe.each(["mean", "cls", "last"] as const)("BERT with %s pooling", (pooling) => {
+  test("gives what llama.cpp pools itself, however many share a batch", async () => {
+    const backend = await load(tinyBert(pooling));
+    const texts = ["a", "the cat", "a dog and a cat sit on a mat and look at each other", "z9", "9z"];
+    const vectors = embed(backend, texts);
+    texts.forEach((text, index) => {
+      expect(vectors[index]).toHaveLength(32);
+      const reference = pooledByLlama(backend, tokensOf(backend, text), pooling);
+      expect(cosine(vectors[index], reference)).toBeGreaterThan(0.9999);
+    });
+    expect(cosine(vectors[3], vectors[4])).toBeLessThan(0.9999);
+  });
+});
+
+test("the first token of BERT sees the last one", async () => {
+  const [a, b] = embed(await load(tinyBert("cls")), ["abcdefgh", "abcdefgx"]);
+  expect(cosine(a, b)).toBeLessThan(0.9999);
+});
+
+test("an input longer than BERT's context is refused or cut", async () => {
+  const backend = await load(tinyBert("mean"));
+  const inputs = ["x".repeat(200)];
+  expect(outcomeOf(backend, { inputs })).toMatchObject({ code: "context_length_exceeded" });
+  expect(outcomeOf(backend, { inputs, truncate: true })).toMatchObject({ promptTokens: 128 });
+});
+
+describe("what a model says it can do", () => {
+  test.each([
+    ["the built-in one", () => undefined, true, true],
+    ["one that pools its last token", () => tinyPooled("last"), true, true],
+    ["one that ranks", () => tinyPooled("rank"), true, false],
+    ["BERT", () => tinyBert("mean"), false, true],
+    ["BERT that ranks", () => tinyBert("rank"), false, false],
+  ])("%s", async (_, path, generates, embeds) => {
+    const backend = await load(path());
+    expect(backend.info).toMatchObject({ generates, embeds });
+    if (!embeds)
+      expect(outcomeOf(backend, { inputs: ["a"] })).toMatchObject({ code: "unsupported_capability" });
+  });
+});

@@ -1,0 +1,173 @@
+// The agent loop around a scripted model: what each pass says, fake tools, and sessions that note what they are told.
+
+import type { AgentRequest, AnswerEvent, Conversation, InputMessage } from "../../src/core/agent.ts";
+import type { Message } from "../../src/core/message.ts";
+import type { Generate, RunEvent, RunRequest } from "../../src/core/run.ts";
+import type { OpenSession, Sessions } from "../../src/core/sessions.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { Approvals } from "../../src/agent/approvals.ts";
+import { agentConverse, type LoopDeps } from "../../src/agent/loop.ts";
+import type { CallContext, ServerTool, ToolOutcome } from "../../src/agent/tool.ts";
+import { FileStore } from "../../src/files/store.ts";
+import { memoryState } from "../../src/state/memory.ts";
+import { ACCEPTED, end, FINISH, text } from "./run-events.ts";
+
+/** A call as a script has it. */
+type Made = readonly [name: string, args: unknown];
+
+/** Calls that a pass makes, each with its arguments in two pieces. */
+export function calls(...made: readonly Made[]): readonly RunEvent[] {
+  return made.flatMap(([name, args], index): readonly RunEvent[] => {
+    const json = typeof args === "string" ? args : JSON.stringify(args);
+    return [
+      { type: "tool_call_start", choice: 0, index, id: `call_${name}_${index}`, name },
+      { type: "tool_call_args", choice: 0, index, delta: json.slice(0, 2) },
+      { type: "tool_call_args", choice: 0, index, delta: json.slice(2) },
+    ];
+  });
+}
+
+/** A whole pass that ends in calls. */
+export function calling(...made: readonly Made[]): readonly RunEvent[] {
+  return [ACCEPTED, ...calls(...made), end("tool_calls"), FINISH];
+}
+
+/** A whole pass that says something. */
+export function saying(...pieces: readonly string[]): readonly RunEvent[] {
+  return [ACCEPTED, ...pieces.map((piece) => text(piece)), end(), FINISH];
+}
+
+/** A generate function that plays one list of events a pass, and notes what it was asked. */
+export function scripted(...passes: readonly (readonly RunEvent[])[]): {
+  readonly generate: Generate;
+  readonly requests: RunRequest[];
+} {
+  const requests: RunRequest[] = [];
+  async function* generate(request: RunRequest): AsyncGenerator<RunEvent> {
+    const events = passes[requests.length];
+    requests.push(request);
+    if (events === undefined) throw new Error("the script has no further pass");
+    yield* events;
+  }
+  return { generate, requests };
+}
+
+/** The messages that a pass was asked with. */
+export function messagesOf(request: RunRequest | undefined): readonly Message[] {
+  if (request?.prompt.type !== "chat") throw new Error("there was no such pass");
+  return request.prompt.messages;
+}
+
+interface FakeToolOptions {
+  readonly name?: string;
+  readonly run?: (
+    args: unknown,
+    context: CallContext,
+    signal: AbortSignal,
+  ) => Promise<ToolOutcome> | ToolOutcome;
+  readonly fault?: (args: unknown) => string | undefined;
+  readonly makesFiles?: true;
+}
+
+/** A tool that notes its calls and answers with `done`, or as it is told. */
+export function fakeTool(options: FakeToolOptions = {}): ServerTool & { readonly made: unknown[] } {
+  const name = options.name ?? "svc_fake";
+  const made: unknown[] = [];
+  return {
+    made,
+    spec: { name, parameters: { type: "object", properties: {} }, strict: true },
+    action: { source: "built_in", kind: "custom", label: "Fake" },
+    ...(options.makesFiles === undefined ? {} : { makesFiles: true }),
+    calling: (args) => ({ tool_type: "custom", arguments: JSON.stringify(args) }),
+    fault: options.fault ?? (() => undefined),
+    run: async (args, context, signal) => {
+      made.push(args);
+      const outcome = options.run?.(args, context, signal);
+      return (await outcome) ?? { text: "done", data: { tool_type: "custom", content: "done" } };
+    },
+  };
+}
+
+/** Sessions that only note. */
+export class NotedSessions implements Pick<Sessions, "open"> {
+  readonly opened: (string | undefined)[] = [];
+  readonly saved: { readonly id: string; readonly turn: readonly Message[] }[] = [];
+  readonly trusted = new Set<string>();
+
+  open(sessionId: string | undefined, messages: readonly InputMessage[]): OpenSession {
+    this.opened.push(sessionId);
+    const id = sessionId ?? `session-${this.opened.length}`;
+    return {
+      id,
+      messages,
+      isTrusted: () => this.trusted.has(id),
+      trust: () => void this.trusted.add(id),
+      save: (turn) => void this.saved.push({ id, turn: [...turn] }),
+    };
+  }
+}
+
+export interface TestLoop {
+  readonly sessions: NotedSessions;
+  readonly approvals: Approvals;
+  readonly files: FileStore;
+  readonly logged: string[];
+  readonly converse: ReturnType<typeof agentConverse>;
+  /** All events of a conversation. */
+  answer(conversation: Conversation, signal?: AbortSignal): Promise<readonly AnswerEvent[]>;
+}
+
+export interface TestLoopOptions extends Partial<LoopDeps> {
+  readonly generate: Generate;
+  readonly tools?: readonly ServerTool[];
+}
+
+/** A loop with tools that are always there. */
+export function testLoop({ tools = [], ...options }: TestLoopOptions): TestLoop {
+  const sessions = new NotedSessions();
+  const approvals = new Approvals();
+  const files = new FileStore(memoryState());
+  const logged: string[] = [];
+  const converse = agentConverse({
+    toolsets: [() => ({ tools })],
+    permission: "auto",
+    approvals,
+    sessions,
+    files,
+    fetchFile: () => Promise.reject(new Error("nothing is fetched here")),
+    contextTokens: async () => 131_072,
+    log: (line) => void logged.push(line),
+    ...options,
+  });
+  const answer = async (conversation: Conversation, signal = new AbortController().signal) =>
+    Array.fromAsync(converse(conversation, signal));
+  return { sessions, approvals, files, logged, converse, answer };
+}
+
+interface AskedRun extends Partial<Omit<Conversation["run"], "prompt">> {
+  readonly prompt?: Partial<Conversation["run"]["prompt"]>;
+}
+
+/** A conversation that asks one thing. */
+export function asking(agent: Partial<AgentRequest> = {}, run: AskedRun = {}): Conversation {
+  const { prompt, ...rest } = run;
+  return {
+    agent: { python: false, files: [], interactive: true, ...agent },
+    run: {
+      model: "tiny",
+      sampling: DEFAULT_SAMPLING,
+      stop: [],
+      choices: 1,
+      truncate: false,
+      ...rest,
+      prompt: {
+        type: "chat",
+        messages: [{ role: "user", content: [{ type: "text", text: "Do it" }] }],
+        tools: [],
+        toolChoice: { type: "auto" },
+        thinking: { enabled: true },
+        ...prompt,
+      },
+    },
+  };
+}

@@ -1,0 +1,74 @@
+// The AI SDK with its provider for compatible servers.
+
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { embedMany, generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
+import { type Asking, type OfficialClient, type Said, WEATHER } from "./client.ts";
+
+globalThis.AI_SDK_LOG_WARNINGS = false; // a completion model has no tool choice, says the SDK
+
+/** The provider itself, for what it alone can do. */
+export function aiSdk(baseURL: string): ReturnType<typeof createOpenAICompatible> {
+  return createOpenAICompatible({
+    name: "svc",
+    baseURL,
+    supportsStructuredOutputs: true,
+    includeUsage: true,
+  });
+}
+
+const TOOLS = {
+  [WEATHER.name]: tool({
+    description: WEATHER.description,
+    inputSchema: jsonSchema<{ city: string }>({ ...WEATHER.parameters, required: ["city"] }),
+    execute: async (args) => WEATHER.run(args),
+  }),
+};
+
+/** The last step; both kinds of results have it, that of a stream once it has been read. */
+async function said(
+  result: Awaited<ReturnType<typeof generateText>> | ReturnType<typeof streamText>,
+): Promise<Said> {
+  const last = (await result.steps).at(-1);
+  if (last === undefined) throw new Error("nothing was answered");
+  const { text, toolCalls, finishReason, usage } = last;
+  return {
+    text,
+    calls: toolCalls.map(({ toolName, input }) => ({ name: toolName, args: input })),
+    reason: finishReason.replace("-", "_"),
+    inputTokens: usage.inputTokens,
+    outputTokens: usage.outputTokens,
+  };
+}
+
+/** The AI SDK behind the common face. */
+export function aiSdkClient(baseUrl: string): OfficialClient {
+  const provider = aiSdk(baseUrl);
+  const common = { model: provider("default"), temperature: 0, maxRetries: 0 };
+  return {
+    ask: async (prompt: string, { stream, tools, maxTokens }: Asking) => {
+      const request = {
+        ...common,
+        prompt,
+        ...(tools === undefined ? {} : { tools: TOOLS, toolChoice: tools }),
+        ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
+      };
+      return said(stream ? streamText(request) : await generateText(request));
+    },
+    roundTrip: async (prompt, stream) => {
+      const request = { ...common, prompt, tools: TOOLS, stopWhen: stepCountIs(2) };
+      return said(stream ? streamText(request) : await generateText(request));
+    },
+    structured: async (prompt, schema, stream) => {
+      const request = { ...common, prompt, output: Output.object({ schema: jsonSchema(schema) }) };
+      return stream ? await streamText(request).output : (await generateText(request)).output;
+    },
+    complete: async (prompt, maxOutputTokens, stream) => {
+      const request = { ...common, model: provider.completionModel("default"), prompt, maxOutputTokens };
+      return stream ? await streamText(request).text : (await generateText(request)).text;
+    },
+    embed: async (values) => {
+      const model = provider.embeddingModel("default");
+      return (await embedMany({ model, values: [...values], maxRetries: 0 })).embeddings;
+    },
+  };
+}

@@ -1,0 +1,148 @@
+// Model files for tests: the built-in model under other metadata, and a BERT with random weights.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  boolField,
+  f32Field,
+  int32sField,
+  stringField,
+  stringsField,
+  TENSOR,
+  type Tensor,
+  u32Field,
+  writeGguf,
+} from "../../src/core/gguf-write.ts";
+import { type Field, readFields } from "../../src/core/gguf.ts";
+import { uniformSource } from "../../bench/random.ts";
+import { tempDir } from "./tmp.ts";
+
+const TINY = join(import.meta.dir, "../../demo-model/tiny.gguf");
+/** Where tensor data begins is a multiple of this. */
+const ALIGNMENT = 32;
+/** Magic, version, number of tensors, number of fields. */
+const HEAD_BYTES = 24;
+
+/** llama.h: enum llama_pooling_type */
+export const POOLING = { none: 0, mean: 1, cls: 2, last: 3, rank: 4 } as const;
+
+function fieldBytes(fields: readonly Field[]): Buffer {
+  const parts = fields.flatMap(({ key, type, raw }) => {
+    const head = Buffer.alloc(8 + Buffer.byteLength(key) + 4);
+    head.writeBigUInt64LE(BigInt(Buffer.byteLength(key)));
+    head.write(key, 8);
+    head.writeUInt32LE(type, head.length - 4);
+    return [head, raw];
+  });
+  return Buffer.concat(parts);
+}
+
+/** Offset behind the descriptions of the tensors that begin at `from`: name, dimensions, type, offset of the data. */
+function tensorsEnd(file: Buffer, from: number): number {
+  let at = from;
+  for (let left = Number(file.readBigUInt64LE(8)); left > 0; left--) {
+    at += 8 + Number(file.readBigUInt64LE(at));
+    at += 4 + 8 * file.readUInt32LE(at) + 4 + 8;
+  }
+  return at;
+}
+
+/** The built-in model with further metadata fields, as a file; a field that it has is replaced. */
+function tinyWith(name: string, extra: readonly Field[]): string {
+  const file = readFileSync(TINY);
+  const own = readFields(file);
+  const fieldsEnd = HEAD_BYTES + fieldBytes(own).length;
+  const dataDescribed = tensorsEnd(file, fieldsEnd);
+  const keys = new Set(extra.map(({ key }) => key));
+  const fields = [...own.filter(({ key }) => !keys.has(key)), ...extra];
+  const head = Buffer.from(file.subarray(0, HEAD_BYTES));
+  head.writeBigUInt64LE(BigInt(fields.length), 16);
+  const front = Buffer.concat([head, fieldBytes(fields), file.subarray(fieldsEnd, dataDescribed)]);
+  const padding = Buffer.alloc(-front.length & (ALIGNMENT - 1));
+  const data = file.subarray(Math.ceil(dataDescribed / ALIGNMENT) * ALIGNMENT);
+  const path = join(tempDir(), `${name}.gguf`);
+  writeFileSync(path, Buffer.concat([front, padding, data]));
+  return path;
+}
+
+/** The built-in model as one whose token vectors are pooled so. */
+export function tinyPooled(pooling: keyof typeof POOLING): string {
+  return tinyWith(`tiny-${pooling}`, [u32Field("llama.pooling_type", POOLING[pooling])]);
+}
+
+/** Control tokens of the built-in model that tinyFillsGaps declares to mark a gap: <think>, </think>, <tool_call>. */
+export const GAP_TOKENS = { prefix: 3, suffix: 4, middle: 5 } as const;
+
+/** The built-in model as one that fills gaps. */
+export function tinyFillsGaps(extra: readonly Field[] = []): string {
+  return tinyWith("tiny-gaps", [
+    u32Field("tokenizer.ggml.fim_pre_token_id", GAP_TOKENS.prefix),
+    u32Field("tokenizer.ggml.fim_suf_token_id", GAP_TOKENS.suffix),
+    u32Field("tokenizer.ggml.fim_mid_token_id", GAP_TOKENS.middle),
+    ...extra,
+  ]);
+}
+
+const BERT = { embd: 32, ffn: 64, heads: 2, layers: 2, context: 128 } as const;
+/** A word is a token with this before it; the rest of one, a token without. */
+const WORD = "\u2581";
+const BERT_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].concat(
+  Array.from("abcdefghijklmnopqrstuvwxyz0123456789", (letter) => [`${WORD}${letter}`, letter]).flat(),
+);
+
+/** A BERT with random weights, as a file. A letter is a token; it sees at most 128 of them, two of which are its own. */
+export function tinyBert(pooling: keyof typeof POOLING): string {
+  const key = (suffix: string): string => `bert.${suffix}`;
+  const fields = [
+    stringField("general.architecture", "bert"),
+    u32Field(key("block_count"), BERT.layers),
+    u32Field(key("context_length"), BERT.context),
+    u32Field(key("embedding_length"), BERT.embd),
+    u32Field(key("feed_forward_length"), BERT.ffn),
+    u32Field(key("attention.head_count"), BERT.heads),
+    f32Field(key("attention.layer_norm_epsilon"), 1e-12),
+    boolField(key("attention.causal"), false),
+    u32Field(key("pooling_type"), POOLING[pooling]),
+    stringField("tokenizer.ggml.model", "bert"),
+    u32Field("tokenizer.ggml.token_type_count", 2),
+    ...["padding", "unknown", "bos", "seperator", "mask"].map((name, id) =>
+      u32Field(`tokenizer.ggml.${name}_token_id`, id),
+    ),
+    stringsField("tokenizer.ggml.tokens", BERT_TOKENS),
+    int32sField(
+      "tokenizer.ggml.token_type",
+      BERT_TOKENS.map((token) => (token.startsWith("[") ? 3 : 1)), // gguf.md: control, normal
+    ),
+  ];
+  const path = join(tempDir(), `bert-${pooling}.gguf`);
+  writeGguf(path, fields, bertTensors());
+  return path;
+}
+
+function bertTensors(): Tensor[] {
+  const { embd, ffn, layers, context } = BERT;
+  const uniform = uniformSource(7);
+  const tensor = (name: string, ...shape: readonly number[]): Tensor => {
+    const elements = shape.reduce((product, length) => product * length, 1);
+    const values = Float32Array.from({ length: elements }, () => 4 * uniform() - 2);
+    return { name, shape, type: TENSOR.f32, chunks: () => [new Uint8Array(values.buffer)] };
+  };
+  const linear = (name: string, inputs: number, outputs: number): Tensor[] => [
+    tensor(`${name}.weight`, inputs, outputs),
+    tensor(`${name}.bias`, outputs),
+  ];
+  const norm = (name: string): Tensor[] => [tensor(`${name}.weight`, embd), tensor(`${name}.bias`, embd)];
+  return [
+    tensor("token_embd.weight", embd, BERT_TOKENS.length),
+    tensor("token_types.weight", embd, 2),
+    tensor("position_embd.weight", embd, context),
+    ...norm("token_embd_norm"),
+    ...Array.from({ length: layers }, (_, layer) => `blk.${layer}.`).flatMap((block) => [
+      ...["attn_q", "attn_k", "attn_v", "attn_output"].flatMap((part) => linear(block + part, embd, embd)),
+      ...norm(`${block}attn_output_norm`),
+      ...linear(`${block}ffn_up`, embd, ffn),
+      ...linear(`${block}ffn_down`, ffn, embd),
+      ...norm(`${block}layer_output_norm`),
+    ]),
+  ];
+}

@@ -1,0 +1,157 @@
+import { describe, expect, test } from "bun:test";
+import type { Converse } from "../../src/core/agent.ts";
+import { type ErrorCode, ServiceError } from "../../src/core/error.ts";
+import type { RunEvent, RunRequest } from "../../src/core/run.ts";
+import { AdaptedModels } from "../../src/lora/adapted-models.ts";
+import { AdapterRegistry } from "../../src/lora/registry.ts";
+import { asking } from "../helpers/agent.ts";
+import { chatRequest } from "../helpers/engine-run.ts";
+import { ACCEPTED, FINISH } from "../helpers/run-events.ts";
+
+const registry = () =>
+  new AdapterRegistry({
+    limits: { adaptersMax: 9, rankMax: 9, bytesMax: 999 },
+    prepare: async (source) => ({ generation: source, file: source, rank: 1, bytes: 1 }),
+    host: { loadAdapter: async () => {}, freeAdapter: () => {} },
+  });
+
+/** Two models with adapters and one without. */
+function world(ids: readonly [string, string, string] = ["one", "two", "plain"]) {
+  const [one, two, plain] = ids;
+  const ran: [model: string, adapter: number][] = [];
+  const first = registry();
+  const second = registry();
+  const models = new AdaptedModels({
+    models: () => [one, two, plain].map((id) => ({ id, created: 1, ownedBy: "svc", status: "loaded" })),
+    resolve: (name) => {
+      if (name === "default") return one;
+      if (name === one || name === two || name === plain) return name;
+      throw new ServiceError("model_not_found", "no such model", { param: "model" });
+    },
+    generate: async function* ({ model }, _, adapter) {
+      ran.push([model, adapter]);
+      yield ACCEPTED;
+      yield FINISH;
+    },
+    registries: new Map([
+      [one, first],
+      [two, second],
+    ]),
+    isMutable: true,
+  });
+  const load = (model: string, alias: string, source = alias) =>
+    models.load(model, { alias, source, inPlace: false });
+  const run = async (fields: Partial<RunRequest>): Promise<RunEvent[]> => {
+    const request = { ...chatRequest("Hi"), ...fields };
+    return Array.fromAsync(models.generate(request, new AbortController().signal));
+  };
+  const refusal = async (fields: Partial<RunRequest>): Promise<ErrorCode> => {
+    try {
+      await run(fields);
+    } catch (error) {
+      if (error instanceof ServiceError) return error.code;
+      throw error;
+    }
+    throw new Error("it was not refused");
+  };
+  return { models, first, ran, load, run, refusal };
+}
+
+describe("what a request means", () => {
+  test("the base model, an alias, a generation, a card or a short name", async () => {
+    const { ran, load, run } = world();
+    await load("one", "red", "g1");
+    await load("two", "blue", "g2");
+    expect(await run({})).toEqual([ACCEPTED, FINISH]);
+    for (const fields of [
+      { adapter: { alias: "red" } },
+      { adapter: { generation: "g1" } },
+      { model: "one:red" },
+      { model: "red" },
+    ]) {
+      const [first]: readonly object[] = await run(fields);
+      expect(first).toEqual({ ...ACCEPTED, adapterGeneration: "g1" });
+    }
+    expect((await run({ model: "blue" }))[0]).toMatchObject({ adapterGeneration: "g2" });
+    expect(ran.map(([model]) => model)).toEqual(["one", "one", "one", "one", "one", "two"]);
+    expect(ran[0]?.[1]).toBe(0);
+  });
+
+  test("what is unknown or ambiguous is refused", async () => {
+    const { load, refusal } = world();
+    await load("one", "red");
+    await load("two", "red");
+    expect(await refusal({ model: "red" })).toBe("model_not_found"); // two models have it
+    expect(await refusal({ model: "green" })).toBe("model_not_found");
+    expect(await refusal({ model: "one:red", adapter: { alias: "red" } })).toBe("contradictory_fields");
+    expect(await refusal({ adapter: { alias: "green" } })).toBe("adapter_not_found");
+    expect(await refusal({ adapter: { generation: "g" } })).toBe("adapter_not_found");
+    expect(await refusal({ model: "plain", adapter: { alias: "red" } })).toBe("lora_runtime_unavailable");
+  });
+
+  test("a lease ends with the run, also with one that nobody reads to its end", async () => {
+    const { models, first, load } = world();
+    await load("one", "red");
+    const events = models.generate({ ...chatRequest("Hi"), model: "red" }, new AbortController().signal);
+    for await (const event of events) {
+      expect(event.type).toBe("accepted");
+      expect(first.records()[0]?.activeLeases).toBe(1);
+      break;
+    }
+    expect(first.records()[0]?.activeLeases).toBe(0);
+  });
+});
+
+describe("an answer of several runs", () => {
+  const asked = (model = "default") => asking({}, { model });
+  const signal = new AbortController().signal;
+
+  test("keeps its generation, though its alias moves on meanwhile", async () => {
+    const { models, first, load } = world();
+    await load("one", "red", "g1");
+    const used: unknown[] = [];
+    const twice: Converse = async function* ({ run }, signal) {
+      for (let pass = 0; pass < 2; pass++) {
+        const request = {
+          ...chatRequest("Hi"),
+          model: run.model,
+          ...(run.adapter && { adapter: run.adapter }),
+        };
+        for await (const event of models.generate(request, signal)) {
+          if (event.type === "accepted") used.push(event.adapterGeneration);
+          yield event;
+        }
+        await models.load("one", { alias: "red", source: `g${pass + 2}`, inPlace: true });
+      }
+    };
+    await Array.fromAsync(models.steady(twice)(asked("red"), signal));
+    expect(used).toEqual(["g1", "g1"]);
+    expect(first.records().every(({ activeLeases }) => activeLeases === 0)).toBe(true);
+  });
+
+  test("is told the model behind the name, and refused at once where there is none", async () => {
+    const { models } = world();
+    const told: string[] = [];
+    const noting: Converse = async function* ({ run }) {
+      told.push(run.model);
+      yield FINISH;
+    };
+    await Array.fromAsync(models.steady(noting)(asked(), signal));
+    expect(told).toEqual(["one"]);
+    expect(() => models.steady(noting)(asked("green"), signal)).toThrow("no such model");
+  });
+});
+
+describe("cards", () => {
+  test("an adapter is a model of its own, escaped and unique", async () => {
+    const { models, load } = world(["one", "one:red", "plain"]);
+    await load("one", "red", "g1");
+    await load("one", "a/b:c d");
+    const cards = models.cards();
+    expect(cards.map(({ id }) => id)).toEqual(["one", "one:red~2", "one:a%2Fb%3Ac%20d", "one:red", "plain"]);
+    expect(cards[1]).toMatchObject({ parent: "one", root: "red", adapterGeneration: "g1", status: "loaded" });
+    await load("one:red", "!~*'()");
+    const escaped = models.cards().find(({ root }) => root === "!~*'()")?.id;
+    expect(escaped).toMatch(/^one:red:[A-Za-z0-9._%-]+$/);
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ErrorCode, ServiceError } from "../../src/core/error.ts";
+import { readGgufHeader } from "../../src/core/gguf.ts";
+import { AdapterError } from "../../src/lora/adapter-error.ts";
+import { convertAdapter } from "../../src/lora/convert.ts";
+import { convertInProcess, convertMain } from "../../src/lora/convert-process.ts";
+import { prepareAdapter, type SourceOptions } from "../../src/lora/source.ts";
+import { TINY_PATH } from "../helpers/native.ts";
+import { formula, safetensors, writeAdapter } from "../helpers/peft.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+const RED = join(import.meta.dir, "../fixtures/lora/red");
+const BLUE = join(import.meta.dir, "../fixtures/lora/blue");
+
+function options(extra: Partial<SourceOptions> = {}): SourceOptions & { readonly conversions: string[] } {
+  const conversions: string[] = [];
+  return {
+    conversions,
+    bytesMax: 10_000_000,
+    cacheDir: tempDir(),
+    baseModel: () => Promise.resolve(TINY_PATH),
+    convert: async ({ folder, baseModel, output, mayLink }) => {
+      conversions.push(folder);
+      convertAdapter(folder, readGgufHeader(baseModel), output, mayLink);
+    },
+    ...extra,
+  };
+}
+
+async function refusal(path: string, extra: Partial<SourceOptions> = {}): Promise<ErrorCode> {
+  try {
+    await prepareAdapter(path, options(extra));
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code;
+    throw error;
+  }
+  throw new Error("the path was accepted");
+}
+
+describe("preparing", () => {
+  test("a generation is the content: the same files give it again, without converting again", async () => {
+    const given = options();
+    const first = await prepareAdapter(RED, given);
+    expect(first).toMatchObject({ rank: 4, bytes: 159_744 });
+    expect(first.generation).toMatch(/^lora_[0-9a-f]{24}$/);
+    expect(await prepareAdapter(RED, given)).toEqual(first);
+    expect(given.conversions).toHaveLength(1);
+    expect((await prepareAdapter(BLUE, given)).generation).not.toBe(first.generation);
+  });
+});
+
+describe("paths", () => {
+  test("nothing outside the root, by whatever way", async () => {
+    const root = mkdtempSync(join(tempDir(), "root-"));
+    const outside = writeAdapter(join(tempDir(), "adapter"), safetensors({}));
+    symlinkSync(outside, join(root, "link"));
+    mkdirSync(join(root, "inside"));
+    writeFileSync(join(root, "file"), "x");
+    mkdirSync(join(root, "open"));
+    chmodSync(join(root, "open"), 0o777);
+    for (const path of [outside, join(root, "link"), join(root, "../.."), "../..", "/nowhere/at/all"]) {
+      expect([path, await refusal(path, { root })]).toEqual([path, "adapter_path_not_allowed"]);
+    }
+    expect(await refusal(join(root, "file"), { root })).toBe("adapter_path_not_allowed");
+    expect(await refusal(join(root, "open"), { root })).toBe("adapter_path_not_allowed");
+    expect(await refusal(join(root, "missing"), { root })).toBe("adapter_not_found");
+    expect(await refusal("missing", { root })).toBe("adapter_not_found");
+    expect(await refusal("relative")).toBe("adapter_path_not_allowed");
+    expect(prepareAdapter("inside", options({ root }))).rejects.toThrow(AdapterError); // it may be read; it is empty
+  });
+
+  test("files over the limit are not opened", async () => {
+    expect(await refusal(RED, { bytesMax: 80_000 })).toBe("adapter_too_large");
+  });
+});
+
+describe("the process of its own", () => {
+  const output = join(tempDir(), "out.gguf");
+
+  test("tells bad input from its own failure", () => {
+    const bad = writeAdapter(join(tempDir(), "bad"), safetensors({ x: formula([2], 0) }));
+    expect(convertMain([RED, TINY_PATH, output])).toBe(0);
+    expect(convertMain([bad, TINY_PATH, output])).toBe(3);
+    expect(convertMain([RED, join(tempDir(), "no-model"), output])).toBe(1);
+  });
+
+  test("one that dies is a failure with a code, not a hang", async () => {
+    const baseModel = join(tempDir(), "no-model");
+    const conversion = convertInProcess({ folder: RED, baseModel, output, mayLink: false });
+    expect(await conversion.catch(String)).toContain("could not be converted");
+  });
+});

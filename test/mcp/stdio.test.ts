@@ -1,0 +1,152 @@
+// Servers that are child processes: what they are asked, what they answer, and how they come to their end.
+
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { failure } from "../helpers/failure.ts";
+import { demoProcess, testServers, textOf } from "../helpers/mcp.ts";
+import { PNG } from "../helpers/mcp-demo.ts";
+import { isAlive } from "../helpers/processes.ts";
+import { tempDir } from "../helpers/tmp.ts";
+import { until } from "../helpers/until.ts";
+
+test("a tool is called and answers", async () => {
+  const servers = await testServers([{ prefix: "demo", source: demoProcess() }]);
+  expect(servers.connected).toBe(1);
+  expect(servers.tools().map(({ name }) => name)).toContain("demo_echo");
+  expect(servers.tool("demo_echo")).toMatchObject({
+    description: "The tool echo.\nIts second line.",
+    parameters: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+    strict: true,
+  });
+  const result = await servers.ask("demo_echo", { text: "Grüße\n{}" });
+  expect(result).toEqual({ isError: false, parts: [{ type: "text", text: "Grüße\n{}" }] });
+});
+
+test("lines that are no messages do no harm", async () => {
+  const servers = await testServers([{ source: demoProcess({ DEMO_NOISE: "1" }) }]);
+  expect(textOf(await servers.ask("echo", { text: "still here" }))).toBe("still here");
+});
+
+test("all pages of tools are read, in order", async () => {
+  const servers = await testServers([{ source: demoProcess({ DEMO_EXTRA: "25", DEMO_PAGE: "4" }) }]);
+  const names = servers.tools().map(({ name }) => name);
+  expect(names).toHaveLength(35);
+  expect(names.slice(-2)).toEqual(["extra_23", "extra_24"]);
+});
+
+test("tools are asked for again when the server says that they have changed", async () => {
+  const servers = await testServers([{ source: demoProcess() }]);
+  const before = servers.tools();
+  expect(servers.tools()).toBe(before);
+  expect(textOf(await servers.ask("grow"))).toBe("grown");
+  await until("the new tool is there", () => servers.tools().some(({ name }) => name === "grown"));
+});
+
+test("what a tool calls an error is one, with its words", async () => {
+  const servers = await testServers([{ source: demoProcess() }]);
+  expect(await servers.ask("fail")).toEqual({ isError: true, parts: [{ type: "text", text: "it broke" }] });
+});
+
+test("images, sounds and resources come through", async () => {
+  const servers = await testServers([{ source: demoProcess() }]);
+  const { parts } = await servers.ask("picture");
+  expect(parts).toEqual([
+    { type: "binary", kind: "image", mimeType: "image/png", data: Buffer.from(PNG, "base64") },
+  ]);
+  const mixed = await servers.ask("mixed");
+  expect(mixed.parts.map((part) => (part.type === "text" ? part.text : [part.kind, part.mimeType]))).toEqual([
+    "first",
+    ["image", "image/jpeg"],
+    ["audio", "audio/wav"],
+    "[Resource: demo://link]",
+    "of a resource",
+    ["resource", "application/x-b"],
+  ]);
+  expect(mixed.parts.at(-1)).toMatchObject({ name: "b.bin", data: Buffer.from([0, 1, 2]) });
+  expect(textOf(await servers.ask("structured"))).toBe('{"answer":42}');
+});
+
+test("the words of a protocol error are for the model", async () => {
+  const servers = await testServers([{ source: demoProcess({ DEMO_EXTRA: "1" }) }]);
+  const failed = await servers.ask("extra_0", { text: "x" });
+  expect(failed.isError).toBe(true);
+  expect(textOf(failed)).toContain("there is no tool extra_0");
+});
+
+test("a call that takes too long fails, and the server is told", async () => {
+  const notes = join(tempDir(), "notes");
+  const servers = await testServers([{ source: demoProcess({ DEMO_NOTES: notes }) }], { toolTimeoutMs: 50 });
+  const failed = await servers.ask("wait");
+  expect(failed).toEqual({
+    isError: true,
+    parts: [{ type: "text", text: "it timed out after 0.05 seconds" }],
+  });
+  await until("the server hears of it", async () => (await read(notes)).includes("cancelled"));
+  expect(servers.connected).toBe(1);
+});
+
+test("a caller who leaves cancels the call", async () => {
+  const notes = join(tempDir(), "notes");
+  const servers = await testServers([{ source: demoProcess({ DEMO_NOTES: notes }) }]);
+  const leaving = new AbortController();
+  const call = servers.tool("wait").call({}, leaving.signal);
+  await until("the call has arrived", async () => (await read(notes)).includes("waiting"));
+  leaving.abort(new Error("gone"));
+  expect(await failure(call)).toContain("gone");
+  await until("the server hears of it", async () => (await read(notes)).includes("cancelled"));
+});
+
+test("a server that dies in the middle of a call fails that call, and is started again", async () => {
+  const servers = await testServers([{ source: demoProcess() }]);
+  const failed = await servers.ask("die");
+  expect(failed).toEqual({ isError: true, parts: [{ type: "text", text: "the connection was lost" }] });
+  await until("it is connected again", () => servers.connected === 1 && servers.tools().length > 0);
+  expect(textOf(await servers.ask("echo", { text: "back" }))).toBe("back");
+  expect(servers.logged).toEqual([
+    "MCP server s0: connected, 10 tools",
+    "MCP server s0: its process ended with exit code 3; it will be tried again",
+    "MCP server s0: connected, 10 tools",
+  ]);
+});
+
+test("a server that does not start is told of once, and the others go on", async () => {
+  const servers = await testServers([
+    { label: "broken", source: demoProcess({ DEMO_DEAD: "1" }) },
+    { label: "absent", source: { type: "Process", command: "no-such-program-anywhere" } },
+    { prefix: "ok", source: demoProcess() },
+  ]);
+  expect(servers.connected).toBe(1);
+  expect(textOf(await servers.ask("ok_echo", { text: "here" }))).toBe("here");
+  expect(servers.logged.toSorted()).toEqual([
+    "MCP server absent: its program was not found; it will be tried again",
+    "MCP server broken: its process ended with exit code 4: cannot read its settings; it will be tried again",
+    "MCP server s2: connected, 10 tools",
+  ]);
+});
+
+test("a child gets a harmless environment and what the configuration adds", async () => {
+  const servers = await testServers([{ source: demoProcess({ TOKEN: "its own" }) }]);
+  const variable = async (name: string) => textOf(await servers.ask("environment", { text: name }));
+  expect(await variable("TOKEN")).toBe("its own");
+  expect(await variable("SECRET")).toBe("undefined");
+  expect(await variable("PATH")).not.toBe("undefined");
+});
+
+test("a server's own children end with it, however it ends", async () => {
+  const servers = await testServers([
+    { prefix: "a", source: demoProcess() },
+    { prefix: "b", source: demoProcess({ DEMO_STUBBORN: "1" }) },
+  ]);
+  const dying = Number(textOf(await servers.ask("a_family")));
+  const stubborn = Number(textOf(await servers.ask("b_family")));
+  expect(isAlive(dying) && isAlive(stubborn)).toBe(true);
+  await servers.ask("a_die");
+  await until("the child of the dead server is gone", () => !isAlive(dying));
+  await servers.close();
+  expect(isAlive(stubborn)).toBe(false);
+});
+
+async function read(file: string): Promise<string> {
+  const content = Bun.file(file);
+  return (await content.exists()) ? content.text() : "";
+}

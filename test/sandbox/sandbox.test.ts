@@ -1,0 +1,118 @@
+// What the sandbox says of itself, and what it passes on.
+
+import { describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { runToEnd } from "../../src/exec/run-to-end.ts";
+import { confinedEnvironment } from "../../src/sandbox/environment.ts";
+import { profileText } from "../../src/sandbox/macos.ts";
+import { readPaths } from "../../src/sandbox/read-paths.ts";
+import { sandboxWith } from "../helpers/real-executors.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+describe("the environment", () => {
+  const own = { PATH: "/bin", HF_TOKEN: "secret", OPENAI_API_KEY: "secret", VIRTUAL_ENV: "/venv", TZ: "UTC" };
+
+  test("has a short list of the server's names and homes inside the folder", () => {
+    const passed = confinedEnvironment(own, "restricted", "/work");
+    expect(passed).toMatchObject({ PATH: "/bin", TZ: "UTC", HOME: "/work", TMPDIR: "/work/.tmp" });
+    expect(JSON.stringify(passed)).not.toContain("secret");
+    expect(passed).not.toHaveProperty("VIRTUAL_ENV");
+  });
+
+  test("for developers has toolchains too", () => {
+    const passed = confinedEnvironment(own, "developer", "/work");
+    expect(passed).toMatchObject({ VIRTUAL_ENV: "/venv" });
+    expect(JSON.stringify(passed)).not.toContain("secret");
+  });
+});
+
+describe("what can be read", () => {
+  const home = tempDir();
+  mkdirSync(join(home, ".cargo/bin"), { recursive: true });
+  mkdirSync(join(home, "tools"));
+  const environment = { PATH: `/usr/bin:${home}/tools:${home}:.:/`, VIRTUAL_ENV: home };
+
+  test("restricted: system files and nothing of the user's", () => {
+    const paths = readPaths({ profile: "restricted", environment, home, extra: [] });
+    expect(paths).toContain("/usr");
+    expect(paths.filter((path) => path.startsWith(home))).toEqual([]);
+    expect(paths).not.toContain("/etc");
+  });
+
+  test("developer: toolchains, but no folder that holds a home or the whole system", () => {
+    const paths = readPaths({ profile: "developer", environment, home, extra: ["/", "/proc/1", "relative"] });
+    expect(paths.filter((path) => path.startsWith(home))).toEqual([`${home}/tools`, `${home}/.cargo/bin`]);
+    expect(paths).not.toContain("/");
+    expect(paths.filter((path) => path.startsWith("/proc"))).toEqual([]);
+  });
+
+  test("none lies within another", () => {
+    const paths = readPaths({ profile: "developer", environment, home, extra: ["/usr/bin", "/usr/lib"] });
+    const nested = paths.filter((path) => paths.some((other) => path.startsWith(`${other}/`)));
+    expect(nested).toEqual([]);
+  });
+});
+
+describe("modes", () => {
+  test("off confines nothing and says so", async () => {
+    const { effective } = await sandboxWith({ mode: "off" });
+    expect(effective).toMatchObject({ mechanism: "none", filesystem: "open", network: "open" });
+    expect(effective).not.toHaveProperty("limits");
+    expect(effective.warnings).toEqual([
+      "The sandbox is off: tools can do whatever the server's user can do.",
+    ]);
+  });
+
+  test("off leaves the environment as it is, and still ends whole trees", async () => {
+    const sandbox = await sandboxWith(
+      { mode: "off" },
+      { environment: { PATH: "/usr/bin:/bin", OWN: "kept" } },
+    );
+    const workdir = sandbox.newWorkdir("svc-test-");
+    const run = sandbox.spawn({ argv: ["/bin/sh", "-c", "echo $OWN; pwd; sleep 600 & sleep 600"], workdir });
+    const { stdout, timedOut } = await runToEnd(run, 500);
+    expect({ stdout, timedOut }).toEqual({ stdout: `kept\n${workdir.path}\n`, timedOut: true });
+    await sandbox.removeWorkdir(workdir);
+  });
+
+  test("auto goes on with what there is, on does not", async () => {
+    // A launcher that cannot be started stands for a kernel that offers nothing.
+    const options = { mechanisms: ["launcher"], ownCommand: ["/bin/false"] } as const;
+    const { effective } = await sandboxWith({ mode: "auto" }, options);
+    expect(effective).toMatchObject({ mechanism: "none", network: "open" });
+    expect(effective.warnings.join(" ")).toContain("tools run unconfined");
+    const refused = sandboxWith({ mode: "on" }, options);
+    expect(refused).rejects.toThrow(/^sandbox\.mode is "on", but tools cannot be confined as asked: /);
+  });
+});
+
+describe("folders", () => {
+  test("a configured one is made, and belongs to whom processes run as", async () => {
+    const sandbox = await sandboxWith();
+    const parent = tempDir();
+    chmodSync(parent, 0o755);
+    const workdir = sandbox.openWorkdir(join(parent, "a/b"));
+    const run = sandbox.spawn({ argv: ["/bin/sh", "-c", "echo x > f && cat f"], workdir });
+    expect((await runToEnd(run, 20_000)).stdout).toBe("x\n");
+  });
+
+  test("one of root's that is not empty is not given away", async () => {
+    if (process.getuid?.() !== 0) return;
+    const sandbox = await sandboxWith();
+    const folder = tempDir();
+    writeFileSync(join(folder, "precious"), "");
+    expect(() => sandbox.openWorkdir(folder)).toThrow(/belongs to root and is not empty/);
+  });
+});
+
+test("macOS: a profile denies all but the folder, what can be read, and the network asked for", () => {
+  const job = { argv: [], workdir: { path: "/work/dir", isPrivate: true }, readPaths: ['/a "b"'] };
+  const none = profileText(job, "none");
+  expect(none.split("\n").slice(0, 2)).toEqual(["(version 1)", "(deny default)"]);
+  expect(none).toContain('(allow file-read* file-write* (subpath "/work/dir"))');
+  expect(none).toContain(String.raw`(subpath "/a \"b\"")`);
+  expect(none).not.toContain("network");
+  expect(profileText(job, "loopback")).toContain('(remote ip "localhost:*")');
+  expect(profileText(job, "full")).toContain("(allow network*)");
+});

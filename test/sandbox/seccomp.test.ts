@@ -1,0 +1,103 @@
+// The system call filter, run by an interpreter of its language, for both processors.
+
+import { describe, expect, test } from "bun:test";
+import { type FilterOptions, seccompFilter } from "../../src/sandbox/seccomp.ts";
+
+const ALLOWED = 0x7fff_0000;
+const KILLED = 0x8000_0000;
+const failed = (errno: number): number => 0x0005_0000 + errno;
+const AUDIT = { x64: 0xc000_003e, arm64: 0xc000_00b7 };
+
+type Architecture = keyof typeof AUDIT;
+
+const INSIDE: FilterOptions = { network: "full", sharesUser: false, allowsUnixSockets: true };
+const SHARED: FilterOptions = { network: "full", sharesUser: true, allowsUnixSockets: false };
+
+/** What the kernel would do: bpf(4) as far as filters of system calls use it. */
+function verdict(
+  options: FilterOptions,
+  architecture: Architecture,
+  number: number,
+  args: readonly number[] = [],
+  audit: number = AUDIT[architecture],
+): number {
+  const program = seccompFilter(options, architecture);
+  if (program === undefined) throw new Error("there is a filter for this processor");
+  const view = new DataView(program.buffer, program.byteOffset, program.byteLength);
+  const data = new Map([
+    [0, number],
+    [4, audit],
+    ...args.map((value, index): [number, number] => [16 + 8 * index, value >>> 0]),
+  ]);
+  let accumulator = 0;
+  for (let at = 0; at < program.byteLength; at += 8) {
+    const code = view.getUint16(at, true);
+    const operand = view.getUint32(at + 4, true);
+    const jump = (condition: boolean): void => void (at += 8 * view.getUint8(at + (condition ? 2 : 3)));
+    if (code === 0x06) return operand;
+    if (code === 0x20) accumulator = data.get(operand) ?? 0;
+    else if (code === 0x15) jump(accumulator === operand);
+    else if (code === 0x35) jump(accumulator >= operand);
+    else if (code === 0x45) jump((accumulator & operand) !== 0);
+    else throw new Error(`instruction ${code} is none that filters have`);
+  }
+  throw new Error("the program has no end");
+}
+
+describe.each(["x64", "arm64"] as const)("%s", (architecture) => {
+  const pick = (x64: number, arm64: number): number => (architecture === "x64" ? x64 : arm64);
+
+  test.each([
+    ["ptrace", pick(101, 117), [], failed(1)],
+    ["mount", pick(165, 40), [], failed(1)],
+    ["bpf", pick(321, 280), [], failed(1)],
+    ["clone3", 435, [], failed(38)],
+    ["io_uring_setup", 425, [], failed(38)],
+    ["memfd_create", pick(319, 279), [], failed(38)],
+    ["clone of a thread", pick(56, 220), [0x3d0f00], ALLOWED],
+    ["clone into a user namespace", pick(56, 220), [0x1000_0011], failed(1)],
+    ["read", pick(0, 63), [], ALLOWED],
+    ["setsid", pick(112, 157), [], ALLOWED],
+    ["limits of another process", pick(302, 261), [1234], ALLOWED],
+    ["shmat", pick(30, 196), [], ALLOWED],
+  ])("with processes of its own: %s", (_name, number, args, expected) => {
+    expect(verdict(INSIDE, architecture, number, args)).toBe(expected);
+  });
+
+  test.each([
+    ["setsid", pick(112, 157), [], failed(1)],
+    ["own limits", pick(302, 261), [0], ALLOWED],
+    ["limits of another process", pick(302, 261), [1234], failed(1)],
+    ["own priority", pick(141, 140), [0, 0, 5], ALLOWED],
+    ["priority of another process", pick(141, 140), [0, 1234, 5], failed(1)],
+    ["priority of a user", pick(141, 140), [2, 0, 5], failed(1)],
+    ["shmat", pick(30, 196), [], failed(1)],
+    ["read", pick(0, 63), [], ALLOWED],
+  ])("among the user's processes: %s", (_name, number, args, expected) => {
+    expect(verdict(SHARED, architecture, number, args)).toBe(expected);
+  });
+
+  const socket = (network: FilterOptions["network"], family: number, allowsUnixSockets = true): boolean =>
+    verdict({ network, sharesUser: false, allowsUnixSockets }, architecture, pick(41, 198), [family]) ===
+    ALLOWED;
+
+  test("sockets by network: unix, inet, inet6, netlink, packet, vsock", () => {
+    const families = [1, 2, 10, 16, 17, 40];
+    const open = (network: FilterOptions["network"], unix?: boolean) =>
+      families.map((family) => socket(network, family, unix));
+    expect(open("none")).toEqual([true, false, false, false, false, false]);
+    expect(open("loopback")).toEqual([true, true, true, false, false, false]);
+    expect(open("full")).toEqual([true, true, true, true, false, false]);
+    expect(open("full", false)).toEqual([false, true, true, true, false, false]);
+    expect(open("none", false)).toEqual([false, false, false, false, false, false]);
+  });
+
+  test("another processor's calls end the process, x32 calls fail", () => {
+    expect(verdict(INSIDE, architecture, 0, [], 0x4000_0003)).toBe(KILLED);
+    expect(verdict(INSIDE, architecture, 0x4000_0029)).toBe(failed(38));
+  });
+});
+
+test("a processor without numbers has no filter", () => {
+  expect(seccompFilter(INSIDE, "riscv64")).toBeUndefined();
+});
