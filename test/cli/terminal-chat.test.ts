@@ -293,7 +293,7 @@ describe("interactive", () => {
       type("x\r");
       await screen.until(shown);
       type("/stats\r");
-      await screen.until("1 answers    1 token");
+      await screen.until("1 answer     1 token");
       type("/exit\r");
       expect(await exit).toBe(0);
     }

@@ -1,7 +1,7 @@
 // `svc run`: one answer for a script, a conversation for a person.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   HAS_TERMINAL,
@@ -82,7 +82,7 @@ describe("on a terminal (needs script of util-linux)", () => {
     expect(rest).not.toContain("/exit leaves"); // Ctrl-C was for the answer alone
     process.kill(engine, "SIGCONT");
 
-    expect(await say(terminal, "/stats")).toContain("1 answers");
+    expect(await say(terminal, "/stats")).toContain("1 answer ");
     expect(await say(terminal, "/clear")).toContain("forgotten");
     expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
     expect(terminal.enginePid()).toBe(engine);
@@ -131,4 +131,36 @@ describe("on a terminal (needs script of util-linux)", () => {
       expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
     }
   });
+
+  test.skipIf(!HAS_TERMINAL || Bun.which("python3") === null)(
+    "Python runs when it is allowed, and its file can be fetched",
+    async () => {
+      const folder = newFolder();
+      const terminal = openTerminal(
+        "run --enable-code-execution --agent-permission ask",
+        folder,
+        "NO_COLOR=1",
+      );
+      await terminal.shows(PROMPT);
+      await say(terminal, "/temperature 0");
+      terminal.type("Use python to compute 17*23.\r");
+      expect(await terminal.shows(/in this conversation: /)).toContain("print(17*23)");
+      const denied = await say(terminal, "");
+      expect(denied).not.toContain("391");
+      terminal.type("/regenerate\r");
+      await terminal.shows(/in this conversation: /);
+      const answer = await say(terminal, "a");
+      expect(answer).toContain("  391");
+      expect(answer).toContain("The result is: 391");
+
+      terminal.type("Use python to save hello to data.txt\r");
+      // "always" was meant for the whole conversation.
+      expect(await terminal.shows(/made data.txt \(5 bytes\)/)).not.toContain("in this conversation");
+      await terminal.shows(PROMPT);
+      expect(await say(terminal, "/get data.txt")).toContain("data.txt is written.");
+      expect(readFileSync(join(folder, "data.txt"), "utf8")).toBe("hello");
+      terminal.type("/exit\r");
+      expect(await within(10_000, "it ends", terminal.exited)).toBe(0);
+    },
+  );
 });

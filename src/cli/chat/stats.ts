@@ -46,10 +46,11 @@ export class ChatStats {
   describe(): string {
     if (this.last === undefined) return "Nothing has been answered yet.\n";
     const speed = this.secs > 0 ? `, ${rate((this.tokens - this.answers) / this.secs)} tok/s` : "";
+    const answers = this.answers === 1 ? "1 answer" : `${this.answers} answers`;
     const reasoning = this.reasoning > 0 ? ` (${this.reasoning} of them reasoning)` : "";
     return [
       `last answer  ${statsLine(this.last)}`,
-      `${this.answers} answers    ${count(this.tokens)}${reasoning}${speed}`,
+      `${answers.padEnd(12)} ${count(this.tokens)}${reasoning}${speed}`,
       `prompts      ${count(this.prompt)}, ${this.cached} from the cache`,
       "",
     ].join("\n");
