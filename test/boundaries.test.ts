@@ -56,7 +56,11 @@ const RULES: readonly Rule[] = [
   { from: "src/hub/", may: ["src/core/"] },
   { from: "src/http/", may: ["src/core/", "src/dialects/"], types: ["src/responses/"] },
   { from: "src/cli/", may: ["src/core/", "src/config/", "src/hub/"] },
+  // A chat knows conversations and terminals.
+  { from: "src/cli/chat/", may: ["src/core/"] },
   { from: "src/metrics/", may: ["src/core/"] },
+  // Measuring knows a run and what comes of it, and not how an engine is started.
+  { from: "src/measure/", may: ["src/core/"] },
   { from: "src/system/", may: ["src/core/"] },
   {
     from: "src/app.ts",
@@ -64,7 +68,7 @@ const RULES: readonly Rule[] = [
       .map((folder) => `src/${folder}/`)
       .concat("src/core/", "src/tools.ts")
       .concat(
-        ["adapters", "agent", "mcp", "models", "quantized", "search", "stores", "system"].map(
+        ["adapters", "agent", "mcp", "measure", "models", "quantized", "search", "stores", "system"].map(
           (name) => `src/app-${name}.ts`,
         ),
       ),
@@ -103,6 +107,16 @@ const RULES: readonly Rule[] = [
     may: ["src/core/", "src/config/", "src/files/", "src/sessions/", "src/skills/", "src/state/"],
   },
   {
+    from: "src/app-chat.ts",
+    may: ["src/core/", "src/agent/", "src/net/", "src/tools.ts"].concat(
+      ["adapters", "agent", "mcp", "models", "search", "stores"].map((name) => `src/app-${name}.ts`),
+    ),
+  },
+  {
+    from: "src/app-measure.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/measure/", "src/app-models.ts"],
+  },
+  {
     from: "src/app-models.ts",
     may: ["src/core/", "src/config/", "src/engine/", "src/hub/", "src/quantize/"],
   },
@@ -115,6 +129,8 @@ const RULES: readonly Rule[] = [
       "src/cli/",
       "src/hub/",
       "src/app.ts",
+      "src/app-chat.ts",
+      "src/app-measure.ts",
       "src/app-models.ts",
       "src/app-system.ts",
       "src/worker/main.ts",

@@ -463,7 +463,7 @@ export const Settings = Type.Object({
       example: "low",
     }),
   ),
-  adapter: later(optional(text("Terminal chat: adapter to begin with."))),
+  adapter: optional(text("Terminal chat: alias of the adapter to begin with.", { example: "red" })),
   server: Server,
   runtime: Runtime,
   paged_attn: PagedAttn,

@@ -242,6 +242,17 @@ export const LOCK_STALE_MS = 15_000;
 export const FAILED_LOAD_MS = 5_000;
 /** Time between two lines of the log about a download, milliseconds. */
 export const DOWNLOAD_LOG_MS = 10_000;
+/** Lines of the terminal chat's history, and characters of one; a longer line is not kept. */
+export const HISTORY_LINES_MAX = 1000;
+export const HISTORY_LINE_CHARS_MAX = 16_384;
+/** Lines that may be typed ahead while an answer runs. */
+export const TYPED_AHEAD_MAX = 256;
+/** Files that the terminal chat keeps of those that tools have made. */
+export const CHAT_FILES_MAX = 256;
+/** llama.cpp: LLAMA_MAX_SEQ. */
+export const SLOTS_MAX = 256;
+/** Time after which a tuning measures nothing more, milliseconds; what has begun is finished. */
+export const TUNE_MS_MAX = 5 * 60 * 1000;
 /** MCP servers of a configuration, tools that one may have, and pages in which it may list them. */
 export const MCP_SERVERS_MAX = 256;
 export const MCP_TOOLS_MAX = 1024;
