@@ -129,6 +129,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     draining: () => draining,
     log,
     ...(toolCounts === undefined ? {} : { toolCounts }),
+    ui: !settings.server.no_ui,
     system: newSystem(options, models, () => server.port),
     ...observers(options),
     ...(metrics === undefined ? {} : { metrics }),
