@@ -5,6 +5,7 @@ import { isAbsent, messageOf, send } from "../api/client.ts";
 import { parseExposition } from "../api/exposition.ts";
 import { ChartView } from "./chart-view.tsx";
 import { CHARTS, type Look } from "./metrics-series.ts";
+import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
 import { usePolling } from "./use-polling.ts";
 
@@ -31,18 +32,16 @@ export function MetricsPage() {
     }
   }, POLL_MS);
   return (
-    <div class="page">
-      <div class="column wide-column">
-        {problem !== undefined && <Problem text={problem} />}
-        {problem === undefined && shown.length < 2 && <p class="faint">The first points are on their way…</p>}
-        {shown.length >= 2 && (
-          <div class="charts">
-            {CHARTS.map((chart) => (
-              <ChartView key={chart.title} chart={chart} looks={shown} />
-            ))}
-          </div>
-        )}
-      </div>
-    </div>
+    <PageFrame label="Metrics" isWide>
+      {problem !== undefined && <Problem text={problem} />}
+      {problem === undefined && shown.length < 2 && <p class="faint">The first points are on their way…</p>}
+      {shown.length >= 2 && (
+        <div class="charts">
+          {CHARTS.map((chart) => (
+            <ChartView key={chart.title} chart={chart} looks={shown} />
+          ))}
+        </div>
+      )}
+    </PageFrame>
   );
 }

@@ -7,6 +7,7 @@ import { grouped, loadModels, type ModelCard, models, modelsError } from "../sta
 import { notify } from "../state/toasts.ts";
 import { Icon } from "../view/icon.tsx";
 import { Adapters } from "./adapters.tsx";
+import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
 import { usePolling } from "./use-polling.ts";
 
@@ -17,12 +18,10 @@ export function ModelsPage() {
   usePolling(loadModels, POLL_MS);
   const cards = models.value;
   return (
-    <div class="page">
-      <div class="column">
-        {modelsError.value !== undefined && <Problem text={modelsError.value} />}
-        {cards !== undefined && grouped(cards).map(({ base }) => <ModelView key={base.id} card={base} />)}
-      </div>
-    </div>
+    <PageFrame label="Models">
+      {modelsError.value !== undefined && <Problem text={modelsError.value} />}
+      {cards !== undefined && grouped(cards).map(({ base }) => <ModelView key={base.id} card={base} />)}
+    </PageFrame>
   );
 }
 

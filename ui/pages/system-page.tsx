@@ -7,6 +7,7 @@ import { messageOf, sendForJson, sendIfThere } from "../api/client.ts";
 import { formatBytes } from "../format.ts";
 import { notify } from "../state/toasts.ts";
 import { Icon } from "../view/icon.tsx";
+import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
 
 type Tree = Readonly<Record<string, unknown>>;
@@ -24,22 +25,20 @@ export function SystemPage() {
     );
   }, []);
   return (
-    <div class="page">
-      <div class="column">
-        {problem !== undefined && <Problem text={problem} />}
-        {info !== undefined && (
-          <>
-            <Doctor />
-            {sections(info).map(([name, value]) => (
-              <Section key={name} name={name} value={value} />
-            ))}
-          </>
-        )}
-        <p class="faint">
-          Every endpoint is described in the <a href="../docs">API documentation</a>.
-        </p>
-      </div>
-    </div>
+    <PageFrame label="System">
+      {problem !== undefined && <Problem text={problem} />}
+      {info !== undefined && (
+        <>
+          <Doctor />
+          {sections(info).map(([name, value]) => (
+            <Section key={name} name={name} value={value} />
+          ))}
+        </>
+      )}
+      <p class="faint">
+        Every endpoint is described in the <a href="../docs">API documentation</a>.
+      </p>
+    </PageFrame>
   );
 }
 

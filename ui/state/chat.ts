@@ -90,6 +90,7 @@ async function answer(id: string): Promise<void> {
   const message = emptyAnswer(conversation);
   const abort = new AbortController();
   change(id, (before) => append(before, message));
+  void save(id); // whatever happens to the page, the question is kept
   running.value = new Map(running.value).set(id, abort);
   announcement.value = "The model is answering.";
   try {
