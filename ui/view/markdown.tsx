@@ -15,8 +15,8 @@ interface MarkdownProps {
   readonly isGrowing: boolean;
 }
 
-/** Renders a text. */
-export function Markdown({ text, isGrowing }: MarkdownProps) {
+/** Renders a text; again only when it has changed, because every word of one answer draws the whole conversation. */
+export const Markdown = memo(({ text, isGrowing }: MarkdownProps) => {
   const done = useRef<Blocks>(NO_BLOCKS);
   done.current = isGrowing ? growBlocks(done.current, text) : NO_BLOCKS;
   const tokens = isGrowing ? [...done.current.tokens, ...lexer(text.slice(done.current.chars))] : lexer(text);
@@ -27,7 +27,7 @@ export function Markdown({ text, isGrowing }: MarkdownProps) {
       ))}
     </div>
   );
-}
+});
 
 /** Blocks at the beginning of a growing text that no later word can change. */
 export interface Blocks {
