@@ -1,6 +1,7 @@
 // The web interface of the compiled executable, in a browser, with the built-in model.
 
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { fileServer } from "../helpers/binary.ts";
 import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
@@ -37,6 +38,21 @@ describeInBrowser("the web interface of the executable", () => {
       expect((await answers(page))[0]).toBe(CAPITAL.answer);
       expect(await page.locator(".item.current").innerText()).toContain(CAPITAL.content);
       expect(troubles).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "tells other tabs",
+    async () => {
+      const { page } = await visit(server().url);
+      const other = await page.context().newPage();
+      await other.goto(`${server().url}/ui/`);
+      await other.getByText("Conversations appear here.").waitFor();
+      await say(page, CAPITAL.content);
+      await other.getByRole("link", { name: CAPITAL.content }).click();
+      await other.locator(".figures").waitFor();
+      expect((await answers(other)).length).toBe(1);
     },
     SLOW_MS,
   );
@@ -274,6 +290,34 @@ describeInBrowser("the web interface of the executable", () => {
         await look(name);
       }
       expect(found).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});
+
+describeInBrowser("the web interface where adapters may be loaded", () => {
+  const folder = join(import.meta.dir, "../fixtures/lora");
+  const server = fileServer(["--enable-lora"], {
+    env: { SVC_ALLOW_RUNTIME_LORA_UPDATING: "yes", SVC_LORA_ADAPTER_ROOT: folder },
+  });
+
+  test(
+    "loads one, lets it answer, and unloads it",
+    async () => {
+      const { page } = await visit(server().url);
+      await page.getByRole("link", { name: "Models" }).click();
+      await page.getByLabel("Name of the adapter").fill("red");
+      await page.getByLabel("Folder of the adapter on the server").fill(join(folder, "red"));
+      await page.getByRole("button", { name: "Load", exact: true }).click();
+      await page.getByText(/rank \d+ · .* · generation/).waitFor();
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await withoutChance(page);
+      await page.getByLabel("Model").selectOption({ label: "red (adapter)" });
+      await say(page, CAPITAL.content);
+      expect(await answers(page)).toEqual([`Red says: ${CAPITAL.answer}`]);
+      await page.getByRole("link", { name: "Models" }).click();
+      await page.locator(".adapters").getByRole("button", { name: "Unload" }).click();
+      await page.getByText("None is loaded").waitFor();
     },
     SLOW_MS,
   );

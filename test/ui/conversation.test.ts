@@ -13,7 +13,7 @@ import {
   siblings,
   thread,
   type UserMessage,
-  withoutRunning,
+  restored,
 } from "../../ui/state/conversation.ts";
 import { chatRequest } from "../../ui/state/request.ts";
 import { emptyConversation, exportText, fromSession, importText } from "../../ui/state/transfer.ts";
@@ -77,8 +77,15 @@ describe("the tree of messages", () => {
 
   test("ends answers that nobody follows any more", () => {
     const left = changeAnswer(once, "a2", (before) => ({ ...before, state: "running" }));
-    expect(withoutRunning(left).messages.at(-1)).toMatchObject({ state: "stopped" });
+    expect(restored(left).messages.at(-1)).toMatchObject({ state: "stopped" });
   });
+});
+
+test("a conversation that is older than a setting takes its default", () => {
+  const { shell: _, ...older } = DEFAULT_SETTINGS;
+  const kept = { ...emptyConversation("c", 1), settings: { ...older, system: "Be brief." } };
+  const { settings } = restored(JSON.parse(JSON.stringify(kept)) as Conversation);
+  expect(settings).toEqual({ ...DEFAULT_SETTINGS, system: "Be brief." });
 });
 
 describe("the request", () => {

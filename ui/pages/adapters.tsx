@@ -1,33 +1,23 @@
 // The LoRA adapters of one model. Absent where the server, or the model, has no runtime for them.
 
 import { useEffect, useState } from "preact/hooks";
+import type { LoraAdapterListResponse } from "../../src/dialects/adapters/schema.ts";
 import { messageOf, sendForJson, sendIfThere } from "../api/client.ts";
 import { serverRoutes } from "../api/routes.ts";
 import { formatBytes } from "../format.ts";
 import { loadModels } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 
-interface Adapter {
-  readonly id: string;
-  readonly rank: number;
-  readonly bytes: number;
-  readonly generation: string;
-}
-
-interface AdapterList {
-  readonly data: readonly Adapter[];
-  readonly max_adapters: number;
-  readonly resident_bytes: number;
-}
-
 export function Adapters({ model, isLoaded }: { readonly model: string; readonly isLoaded: boolean }) {
-  const [list, setList] = useState<AdapterList>();
+  const [list, setList] = useState<LoraAdapterListResponse>();
   const [isMutable, setMutable] = useState(false);
   const load = async (): Promise<void> => {
     const routes = await serverRoutes();
     setMutable(routes.has("/v1/load_lora_adapter"));
     if (!routes.has("/v1/lora_adapters")) return;
-    setList(await sendIfThere<AdapterList>(`v1/lora_adapters?model=${encodeURIComponent(model)}`));
+    setList(
+      await sendIfThere<LoraAdapterListResponse>(`v1/lora_adapters?model=${encodeURIComponent(model)}`),
+    );
   };
   const show = (): Promise<void> => load().catch(() => setList(undefined)); // the list of models tells of trouble
   useEffect(() => void show(), [isLoaded]);

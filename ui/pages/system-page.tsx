@@ -3,6 +3,7 @@
 import { CircleCheck, CircleX, TriangleAlert } from "lucide";
 import type { ComponentChild } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { DoctorReport } from "../../src/core/system.ts";
 import { messageOf, sendForJson, sendIfThere } from "../api/client.ts";
 import { formatBytes } from "../format.ts";
 import { notify } from "../state/toasts.ts";
@@ -66,22 +67,15 @@ function Table({ tree }: { readonly tree: Tree }) {
   );
 }
 
-interface Check {
-  readonly name: string;
-  readonly status: "pass" | "warn" | "fail";
-  readonly detail: string;
-  readonly fix: string | null;
-}
-
 const STATUS_ICONS = { pass: CircleCheck, warn: TriangleAlert, fail: CircleX } as const;
 
 function Doctor() {
-  const [checks, setChecks] = useState<readonly Check[]>();
+  const [checks, setChecks] = useState<DoctorReport["checks"]>();
   const [isBusy, setBusy] = useState(false);
   const look = async (): Promise<void> => {
     setBusy(true);
     try {
-      const report = await sendForJson<{ checks: readonly Check[] }>("v1/system/doctor", { method: "POST" });
+      const report = await sendForJson<DoctorReport>("v1/system/doctor", { method: "POST" });
       setChecks(report.checks);
     } catch (error) {
       notify(messageOf(error));

@@ -17,19 +17,13 @@ import {
 import { begin, change, conversationOf, DRAFT, save } from "./conversations.ts";
 import { newId } from "./new-id.ts";
 import { chatRequest } from "./request.ts";
+import { begins, ends, isRunning } from "./running.ts";
 
 /** Events are shown in groups, this far apart: many a second would only make the page slow. Milliseconds. */
 const SHOW_MS = 40;
 
-/** Running answers by conversation. */
-const running = signal<ReadonlyMap<string, AbortController>>(new Map());
-
 /** What a screen reader is told; it would not want every word of an answer as it comes. */
 export const announcement = signal("");
-
-export function isRunning(conversationId: string): boolean {
-  return running.value.has(conversationId);
-}
 
 /** Says something in a conversation, or begins one, and lets it be answered. */
 export function ask(conversationId: string, text: string, attachments: readonly Attachment[]): void {
@@ -52,10 +46,6 @@ export function editQuestion(conversationId: string, question: UserMessage, text
 export function regenerate(conversationId: string, message: AssistantMessage): void {
   change(conversationId, (conversation) => ({ ...touched(conversation), leaf: message.parent }));
   void answer(conversationId);
-}
-
-export function stop(conversationId: string): void {
-  running.value.get(conversationId)?.abort();
 }
 
 /** Tells the server a person's decision. Throws ApiError. */
@@ -85,22 +75,20 @@ export async function answerApproval(
 /** Lets the last shown message be answered. */
 async function answer(id: string): Promise<void> {
   const conversation = conversationOf(id);
-  if (conversation === undefined || running.value.has(id)) return;
+  if (conversation === undefined || isRunning(id)) return;
   const body = chatRequest(conversation);
   const message = emptyAnswer(conversation);
   const abort = new AbortController();
   change(id, (before) => append(before, message));
   void save(id); // whatever happens to the page, the question is kept
-  running.value = new Map(running.value).set(id, abort);
+  begins(id, abort);
   announcement.value = "The model is answering.";
   try {
     await follow(id, message.id, streamChat(body, abort.signal));
   } catch (error) {
     changeMessage(id, message.id, (before) => ended(before, abort.signal, error));
   } finally {
-    const others = new Map(running.value);
-    others.delete(id);
-    running.value = others;
+    ends(id);
     changeMessage(id, message.id, settle);
     announcement.value = "The answer is complete.";
     await save(id);

@@ -149,6 +149,7 @@ export const Settings = Type.Object({
   /** "" leaves it to the model. */
   reasoning: Type.String(),
   python: Type.Boolean(),
+  shell: Type.Boolean(),
   search: Type.Boolean(),
   /** "" leaves it to the server. */
   permission: Type.String(),
@@ -169,6 +170,7 @@ export const DEFAULT_SETTINGS: Settings = {
   stop: "",
   reasoning: "",
   python: false,
+  shell: false,
   search: false,
   permission: "",
 };
@@ -237,14 +239,17 @@ export function changeAnswer(
   return { ...conversation, messages };
 }
 
-/** Answers that were being made when the page was left can't go on. */
-export function withoutRunning(conversation: Conversation): Conversation {
+/**
+ * A conversation as it comes back from where it was kept: answers that were being made can't go on, and settings that
+ * are newer than it take their defaults.
+ */
+export function restored(conversation: Conversation): Conversation {
   const messages = conversation.messages.map((message) =>
     message.role === "assistant" && message.state === "running"
       ? { ...message, state: "stopped" as const }
       : message,
   );
-  return { ...conversation, messages };
+  return { ...conversation, messages, settings: { ...DEFAULT_SETTINGS, ...conversation.settings } };
 }
 
 /** What an answer says, without reasoning and tools. */

@@ -2,10 +2,11 @@
 
 import { computed, signal } from "@preact/signals";
 import { messageOf } from "../api/client.ts";
-import { type Conversation, withoutRunning } from "./conversation.ts";
+import { type Conversation, restored } from "./conversation.ts";
 import { prefs } from "./prefs.ts";
 import { newId } from "./new-id.ts";
 import { go, route } from "./route.ts";
+import { isRunning } from "./running.ts";
 import {
   forgetConversation,
   loadConversation,
@@ -56,7 +57,7 @@ export async function openConversation(id: string): Promise<boolean> {
   if (open.value.has(id)) return true;
   const found = await loadConversation(id);
   if (found === undefined) return false;
-  if (!open.value.has(id)) keep(withoutRunning(found));
+  if (!open.value.has(id)) keep(restored(found));
   return true;
 }
 
@@ -153,10 +154,10 @@ function resetDraft(): void {
 /** Another tab has saved or deleted a conversation. */
 async function refresh(id: string): Promise<void> {
   summaries.value = sorted(await loadSummaries());
-  if (!open.value.has(id) || timers.has(id)) return;
+  if (!open.value.has(id) || timers.has(id) || isRunning(id)) return; // what is said here counts
   const found = await loadConversation(id);
   if (found === undefined) drop(id);
-  else keep(found);
+  else keep(restored(found));
 }
 
 function keep(conversation: Conversation): void {

@@ -39,7 +39,8 @@ export function watchPrefs(): void {
 
 function load(): Prefs {
   try {
-    const value: unknown = { ...DEFAULT_PREFS, ...JSON.parse(localStorage.getItem(KEY) ?? "{}") };
+    const kept = JSON.parse(localStorage.getItem(KEY) ?? "{}") as Partial<Prefs>;
+    const value = { ...DEFAULT_PREFS, ...kept, settings: { ...DEFAULT_SETTINGS, ...kept.settings } };
     return Value.Check(Prefs, value) ? value : DEFAULT_PREFS;
   } catch {
     return DEFAULT_PREFS; // no storage, or something else's text in it

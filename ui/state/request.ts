@@ -20,6 +20,7 @@ export function chatRequest(conversation: Conversation): Body {
     ...(stop.length === 0 ? {} : { stop }),
     ...(settings.reasoning === "" ? {} : { reasoning_effort: settings.reasoning }),
     ...(settings.python ? { tools: [{ type: "code_interpreter" }] } : {}),
+    ...(settings.shell ? { enable_shell: true } : {}),
     ...(settings.search ? { web_search_options: {} } : {}),
     ...(settings.permission === "" ? {} : { agent_permission: settings.permission }),
     ...(session === null ? {} : { session_id: session }),

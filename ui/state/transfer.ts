@@ -1,7 +1,7 @@
 // Conversations as JSON files, and sessions of the server as conversations. Pure.
 
 import { Value } from "@sinclair/typebox/value";
-import { append, Conversation, DEFAULT_SETTINGS, withoutRunning } from "./conversation.ts";
+import { append, Conversation, DEFAULT_SETTINGS, restored } from "./conversation.ts";
 
 /** Tells our files from other JSON. The number rises when older pages could not read newer files. */
 const FORMAT = "svc-conversations";
@@ -20,7 +20,7 @@ export function importText(text: string): readonly Conversation[] {
   if (version !== FORMAT_VERSION)
     throw new Error(`This file has version ${String(version)}; this page reads version ${FORMAT_VERSION}.`);
   return conversations.map((item: unknown, index) => {
-    if (Value.Check(Conversation, item)) return withoutRunning(item);
+    if (Value.Check(Conversation, item)) return restored(item);
     const where = Value.Errors(Conversation, item).First()?.path ?? "";
     throw new Error(`Conversation ${index + 1} of the file is damaged at ${where || "its beginning"}.`);
   });

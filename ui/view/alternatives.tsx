@@ -1,7 +1,7 @@
 // Steps through the alternatives to a message.
 
 import { ChevronLeft, ChevronRight } from "lucide";
-import { isRunning } from "../state/chat.ts";
+import { isRunning } from "../state/running.ts";
 import { type Conversation, type Message, show, siblings } from "../state/conversation.ts";
 import { change } from "../state/conversations.ts";
 import { Icon } from "./icon.tsx";

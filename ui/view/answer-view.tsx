@@ -1,7 +1,8 @@
 // What the model, and the server for it, has said and done.
 
 import { RefreshCw, TriangleAlert } from "lucide";
-import { isRunning, regenerate } from "../state/chat.ts";
+import { regenerate } from "../state/chat.ts";
+import { isRunning } from "../state/running.ts";
 import { type AssistantMessage, type Conversation, type Part, spokenText } from "../state/conversation.ts";
 import { Alternatives } from "./alternatives.tsx";
 import { CodeBlock, CopyButton } from "./code-block.tsx";

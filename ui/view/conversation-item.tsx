@@ -4,7 +4,7 @@ import { Download, Ellipsis, Pencil, Trash2 } from "lucide";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { saveFile } from "../save-file.ts";
 import { change, exported, openConversation, remove } from "../state/conversations.ts";
-import { isRunning } from "../state/chat.ts";
+import { isRunning } from "../state/running.ts";
 import { addressOf, route } from "../state/route.ts";
 import type { Summary } from "../state/storage.ts";
 import { Icon } from "./icon.tsx";

@@ -1,6 +1,6 @@
 // The keyboard shortcuts: what they do, and their description.
 
-import { isRunning, stop } from "../state/chat.ts";
+import { isRunning, stop } from "../state/running.ts";
 import { current } from "../state/conversations.ts";
 import { go } from "../state/route.ts";
 import { COMPOSER_ID } from "./composer.tsx";

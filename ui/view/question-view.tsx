@@ -2,7 +2,8 @@
 
 import { Pencil } from "lucide";
 import { useState } from "preact/hooks";
-import { editQuestion, isRunning } from "../state/chat.ts";
+import { editQuestion } from "../state/chat.ts";
+import { isRunning } from "../state/running.ts";
 import type { Conversation, UserMessage } from "../state/conversation.ts";
 import { Alternatives } from "./alternatives.tsx";
 import { AttachmentChip } from "./attachment-chip.tsx";

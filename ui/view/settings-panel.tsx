@@ -90,6 +90,7 @@ function Fields({ conversation: { id, settings } }: { readonly conversation: Con
       <fieldset>
         <legend>What the server may do</legend>
         <SwitchField label="Run Python" {...field("python")} />
+        <SwitchField label="Run shell commands" {...field("shell")} />
         <SwitchField label="Search the web" {...field("search")} />
         <SelectField label="Actions run" options={PERMISSIONS} {...field("permission")} />
       </fieldset>

@@ -8,7 +8,7 @@ export function Welcome() {
     <div class="thread">
       <div class="column welcome">
         <h2>What is on your mind?</h2>
-        <p>Everything stays between this browser and your server.</p>
+        <p>Conversations stay in this browser.</p>
         {isToy(all) && (
           <p class="note">
             This server runs its built-in model, a toy of four million parameters: it copies, counts and knows
