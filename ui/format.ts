@@ -9,6 +9,7 @@ export function formatBytes(bytes: number): string {
 }
 
 export function formatSecs(secs: number): string {
+  if (secs < 0.001) return "under 1 ms";
   if (secs < 1) return `${Math.round(secs * 1000)} ms`;
   return secs < 60 ? `${secs.toFixed(1)} s` : `${Math.floor(secs / 60)} min ${Math.round(secs % 60)} s`;
 }

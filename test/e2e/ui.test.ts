@@ -322,3 +322,72 @@ describeInBrowser("the web interface where adapters may be loaded", () => {
     SLOW_MS,
   );
 });
+
+const PYTHON = Bun.which("python3");
+if (PYTHON === null) console.warn("SKIPPED: tools in the web interface: there is no python3");
+
+describeInBrowser("the web interface of a server with tools", () => {
+  const server = fileServer(["--enable-code-execution", "--enable-shell"]);
+
+  /** Lets the model use a tool, in the way that is chosen. */
+  async function allow(page: Page, tool: string, permission: string): Promise<void> {
+    await page.getByLabel("Settings of this conversation").first().click();
+    await page.getByLabel("Temperature").fill("0");
+    await page.getByLabel(tool).check();
+    await page.getByLabel("Actions run").selectOption({ label: permission });
+    await page.getByLabel("Close settings").click();
+  }
+
+  test.skipIf(PYTHON === null)(
+    "runs code and hands its file over",
+    async () => {
+      const { page } = await visit(server().url);
+      await allow(page, "Run Python", "At once");
+      await say(page, "Use python to save hello to data.txt");
+      const call = page.getByLabel("Python", { exact: true });
+      await call.getByRole("button").click();
+      expect(await call.locator("code").innerText()).toContain("data.txt");
+      const download = page.waitForEvent("download");
+      await page.getByRole("button", { name: /^data\.txt/ }).click();
+      expect(await Bun.file(await (await download).path()).text()).toBe("hello");
+      await page.reload();
+      await page.getByRole("button", { name: /^data\.txt/ }).waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "asks before a command runs, and remembers the answer for the session",
+    async () => {
+      const { page } = await visit(server().url);
+      await allow(page, "Run shell commands", "After I approve");
+      await page.getByLabel("Message").fill("Run this command: echo hello");
+      await page.keyboard.press("Enter");
+      const card = page.getByLabel("Approval needed");
+      expect(await card.locator("code").innerText()).toBe("echo hello");
+      await card.getByLabel("Approve all in this session").check();
+      await card.getByRole("button", { name: "Approve" }).click();
+      await page.getByLabel("Answer again").waitFor();
+      const call = page.getByLabel("Shell: echo hello");
+      await call.getByRole("button").click();
+      expect(await call.locator(".output").innerText()).toBe("hello\n");
+      await say(page, "Run this command: echo hello");
+      expect(await call.count()).toBe(2);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "tells the model that a command was denied",
+    async () => {
+      const { page } = await visit(server().url);
+      await allow(page, "Run shell commands", "After I approve");
+      await page.getByLabel("Message").fill("Run this command: echo hello");
+      await page.keyboard.press("Enter");
+      await page.getByRole("button", { name: "Deny" }).click();
+      await page.getByText("not allowed").waitFor();
+      await page.getByLabel("Answer again").waitFor();
+    },
+    SLOW_MS,
+  );
+});

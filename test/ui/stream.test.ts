@@ -98,6 +98,7 @@ describe("reading a stream", () => {
         data: JSON.stringify({ approval_id: "appr_1", round: 1, tool: { label: "Tool" }, arguments: args }),
       })[0];
     expect(approval({ code: "1+1" })).toMatchObject({ arguments: "1+1" });
+    expect(approval({ command: "ls" })).toMatchObject({ arguments: "ls" });
     expect(approval({ commands: ["ls", "pwd"] })).toMatchObject({ arguments: "ls\npwd" });
     expect(approval("{broken")).toMatchObject({ arguments: "{broken" });
     expect(approval({ path: "a" })).toMatchObject({ arguments: '{\n  "path": "a"\n}' });

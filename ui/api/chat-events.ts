@@ -96,6 +96,7 @@ function readable(args: unknown): string {
   if (typeof args === "string") return args;
   if (typeof args === "object" && args !== null) {
     if ("code" in args && typeof args.code === "string") return args.code;
+    if ("command" in args && typeof args.command === "string") return args.command;
     if ("commands" in args && Array.isArray(args.commands)) return args.commands.join("\n");
   }
   return JSON.stringify(args, null, 2) ?? "";
