@@ -143,6 +143,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     draining: () => stopping.signal.aborted,
     log,
     ...(toolCounts === undefined ? {} : { toolCounts }),
+    ui: !settings.server.no_ui,
     system: newSystem(options, models, () => server.port),
     ...httpSettings(options),
     ...(metrics === undefined ? {} : { metrics }),
