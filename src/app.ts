@@ -98,6 +98,9 @@ function servedModels(options: AppOptions, metrics: Metrics | undefined) {
   });
   const requantizers = createRequantizers(models, options);
   const adapters = createAdapters(models, resident, options);
+  metrics?.watchRequantizations(() =>
+    [...requantizers.values()].flatMap(({ progress }) => (progress ? [progress.permille / 1000] : [])),
+  );
   return { models, adapters, requantizing: requantizing(models, requantizers) };
 }
 

@@ -20,10 +20,19 @@ export interface RequantizationStart {
   readonly type: FileType;
 }
 
+/** A requantization under way. */
+export interface RequantizationProgress {
+  readonly type: FileType;
+  /** Of the copy; an engine with it has still to take over at 1000. */
+  readonly permille: number;
+}
+
 /** Commands about a model, each given a name that requests may use. All throw ServiceError. */
 export interface Requantizing {
   /** Begins to quantize the original weights to another type; the model answers meanwhile, then changes over. */
   requantize(name: string, type: FileType): RequantizationStart;
+  /** What is under way with a model. */
+  progress(name: string): RequantizationProgress | undefined;
   /** Begins to collect importance statistics from what the model answers. */
   startCalibration(name: string, rows: CalibrationRows): Promise<CalibrationStatus>;
   calibration(name: string): Promise<CalibrationStatus>;

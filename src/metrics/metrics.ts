@@ -40,6 +40,20 @@ export class Metrics implements HttpMetrics {
     return this.engines.newMeter();
   }
 
+  /** Shows how far requantizations are: `read` gives the done share (0 … 1) of each that is under way. */
+  watchRequantizations(read: () => readonly number[]): void {
+    addGauge(this.registry, {
+      name: "svc_requantizations",
+      help: "Models that are being requantized.",
+      read: single(() => read().length),
+    });
+    addGauge(this.registry, {
+      name: "svc_requantization_progress_ratio",
+      help: "Done share of the requantization that is furthest behind; 1 while there is none.",
+      read: single(() => Math.min(1, ...read())),
+    });
+  }
+
   text(): Promise<string> {
     return this.registry.metrics();
   }

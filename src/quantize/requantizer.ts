@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { ServiceError } from "../core/error.ts";
 import { readGgufHeader, unsigned } from "../core/gguf.ts";
 import { type FileType, fileTypeOfNumber, needsImportance } from "../core/quantization.ts";
-import type { CalibrationRows, CalibrationStatus } from "../core/requantize.ts";
+import type { CalibrationRows, CalibrationStatus, RequantizationProgress } from "../core/requantize.ts";
 
 /** What a model's weights are quantized to before they are loaded; both absent: they are loaded as they are. */
 export interface Weights {
@@ -40,12 +40,6 @@ export interface RequantizerDeps {
   /** Where files that clients ask for are written. */
   readonly workingDirectory: string;
   readonly log: (line: string) => void;
-}
-
-/** A requantization under way. */
-export interface RequantizationProgress {
-  readonly type: FileType;
-  readonly permille: number;
 }
 
 const NOTHING: MatrixCounts = { collecting: false, matrices: 0, rowsMin: 0, rowsMax: 0, rowsTotal: 0 };

@@ -46,6 +46,9 @@ test("a model changes its weights under load, and no request is lost", async () 
     status: 200,
     body: { status: "requantizing", model_id: "svc-tiny", ggml_type: "Q4_K_M" },
   });
+  const { body: state } = await call(server, "/v1/models/status", { model_id: "svc-tiny" });
+  expect(state).toMatchObject({ status: "loaded", requantizing: { ggml_type: "Q4_K_M" } });
+  expect(await (await fetch(`${server.url}/metrics`)).text()).toContain("svc_requantizations 1");
   const second = await call(server, "/re_isq", { ggml_type: "Q4_0" });
   expect([second.status, second.body["error"]]).toMatchObject([409, { code: "requantization_in_progress" }]);
   await server.says("answers with Q4_K_M weights now");

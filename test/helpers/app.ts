@@ -94,6 +94,7 @@ const noRequantizing: Requantizing = {
   requantize: () => {
     throw new ServiceError("model_not_found", "no model");
   },
+  progress: () => undefined,
   startCalibration: noWeights,
   calibration: noWeights,
   applyCalibration: noWeights,

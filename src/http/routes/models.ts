@@ -57,6 +57,15 @@ const ModelStatusResponse = Type.Object(
     model_id: Type.String({ description: "The id on the model's card." }),
     status: ModelStatus,
     error: orNull(Type.String({ description: "Says that the last try to load it has failed." })),
+    requantizing: Type.Optional(
+      Type.Object(
+        {
+          ggml_type: Type.String(),
+          progress: Type.Number({ minimum: 0, maximum: 1, description: "Done share of the new weights." }),
+        },
+        { description: "While its weights are being changed." },
+      ),
+    ),
   },
   { $id: "ModelStatusResponse" },
 );
@@ -66,7 +75,19 @@ const checkOperation = checker(ModelOperationRequest);
 
 /** Model routes. */
 export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
-  const { control } = deps;
+  const { control, requantizing } = deps;
+  const stateAnswer = ({ id, status, error }: ModelState): Response => {
+    const progress = requantizing.progress(id);
+    const body: ModelStatusResponse = {
+      model_id: id,
+      status,
+      ...(error === undefined ? {} : { error }),
+      ...(progress === undefined
+        ? {}
+        : { requantizing: { ggml_type: progress.type, progress: progress.permille / 1000 } }),
+    };
+    return Response.json(body);
+  };
   const operation = (operationId: string, summary: string) => ({
     parse: "none" as const, // body.ts reads it
     detail: {
@@ -108,11 +129,6 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function modelId(request: Request): Promise<string> {
   return checkOperation(await readJsonObject(request)).model_id;
-}
-
-function stateAnswer({ id, status, error }: ModelState): Response {
-  const body: ModelStatusResponse = { model_id: id, status, ...(error === undefined ? {} : { error }) };
-  return Response.json(body);
 }
 
 /** Tools belong to the server, so every card tells the same of them. */
