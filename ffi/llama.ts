@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { cacheCells, type CacheType } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
 import { freeMemory } from "../src/core/free-memory.ts";
+import { SLOTS_MAX } from "../src/core/limits.ts";
 import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
@@ -50,8 +51,6 @@ const LOADED = 1001;
  * for each other, and the serving process for a core.
  */
 const SMALL_MODEL_BYTES = 32 * 1024 * 1024;
-/** llama.cpp: LLAMA_MAX_SEQ. */
-const SLOTS_MAX = 256;
 /** llama.cpp's own description of a model: svc_model_info. */
 interface ModelInfo extends EmbedModel {
   readonly description: string;
@@ -190,6 +189,11 @@ export class LlamaBackend implements Backend {
   /** To be called when native threads have been started: compute threads keep their CPUs, the others stay free. */
   tieThreads(): void {
     this.native.svc_tie_threads(this.computeThreads);
+  }
+
+  /** Changes the threads for decode and for prefill, from the next pass on. */
+  setThreads(threads: number, threadsBatch: number): void {
+    this.native.svc_context_threads(this.context, threads, threadsBatch);
   }
 
   /** Loads the model and makes its context. Throws ServiceError(model_unavailable) with the reason. */

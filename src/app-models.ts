@@ -32,6 +32,8 @@ export interface ModelOptions {
   readonly log: (line: string) => void;
   /** Shows how far a download is; absent: lines of the log do. */
   readonly progress?: (name: string) => ProgressMeter;
+  /** Shows how far a model is loaded, parts per thousand; 1000 is the last. */
+  readonly loading?: (name: string) => (permille: number) => void;
 }
 
 export interface FileOptions {
@@ -104,7 +106,7 @@ export async function weightsFile(
 }
 
 /** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
-async function engineOptions(
+export async function engineOptions(
   model: ModelSettings,
   weights: Weights,
   options: ModelOptions,
@@ -183,6 +185,7 @@ export function createModels(
             log: say,
             ...held,
             ...(meter === undefined ? {} : { meter }),
+            ...(options.loading === undefined ? {} : { onLoading: options.loading(modelName(model)) }),
           }),
         places,
         queueMax: settings.runtime.max_seqs + queueMax, // once it is loaded, so many have a place

@@ -8,12 +8,15 @@ import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import type { McpConfig } from "./core/mcp-config.ts";
+import type { Embed } from "./core/run.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
+import { newTuning } from "./app-measure.ts";
 import { createRequantizers, requantizing } from "./app-quantized.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
 import { modelName } from "./config/model-name.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
+import { openSearch } from "./app-search.ts";
 import { openStores } from "./app-stores.ts";
 import { newSystem } from "./app-system.ts";
 import type { Models } from "./engine/models.ts";
@@ -36,14 +39,22 @@ export interface AppOptions extends ModelOptions {
   readonly mcp?: McpConfig;
 }
 
-/** What is told about each request, besides metrics. */
-function observers({ settings, log }: AppOptions): Pick<HttpDeps, "accessLog" | "requestIdHeader"> {
+/** What settings say about every request, besides metrics. */
+function httpSettings({
+  settings,
+  log,
+  keepAliveMs,
+}: AppOptions): Pick<HttpDeps, "accessLog" | "apiKeys" | "keepAliveMs" | "requestIdHeader"> {
   const { server } = settings;
-  const requestIdHeader = !server.disable_request_id_header;
-  if (server.disable_access_log) return { requestIdHeader };
+  const common = {
+    requestIdHeader: !server.disable_request_id_header,
+    ...(server.api_keys === undefined ? {} : { apiKeys: server.api_keys }),
+    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
+  };
+  if (server.disable_access_log) return common;
   const write = inBatches(log);
   return {
-    requestIdHeader,
+    ...common,
     accessLog: (request) => {
       if (request.housekeeping && !server.access_log_health) return;
       write(accessLine(request, server.access_log_format, new Date()));
@@ -91,17 +102,19 @@ function servedModels(options: AppOptions, metrics: Metrics | undefined) {
 }
 
 function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOptions): RunningServer {
-  const { settings, log, keepAliveMs } = options;
+  const { settings, log } = options;
   const metrics = settings.server.disable_metrics ? undefined : new Metrics();
-  let draining = false;
+  const stopping = new AbortController();
   const { models, adapters, ...weights } = servedModels(options, metrics);
-  const { generate } = adapters;
   const stores = openStores(options);
   const { state, files, sessions, skills } = stores;
   const approvals = new Approvals();
   const contextTokens: LoopDeps["contextTokens"] = (model, signal) => models.contextTokens(model, signal);
+  const embed: Embed = (request, signal) => models.embed(request, signal);
+  const fetchPublic = publicFetch();
+  const web = openSearch({ settings, embed, fetchPublic, log });
   const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
-  const agent = createAgent({ ...surroundings, generate, fetchFile: publicFetch() });
+  const agent = createAgent({ ...surroundings, web, generate: adapters.generate, fetchFile: fetchPublic });
   const converse = adapters.steady(agent.converse);
   const responses = new ResponseStore(state);
   const background = new BackgroundResponses({
@@ -112,7 +125,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   });
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
   const deps: HttpDeps = {
-    generate,
+    generate: adapters.generate,
     converse,
     answerApproval: approvals.answer,
     responses,
@@ -120,24 +133,24 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     files,
     sessions,
     skills,
-    embed: (request, signal) => models.embed(request, signal),
+    embed,
     adapters,
     ...weights,
     models: () => adapters.cards(),
     control: models,
+    tune: newTuning(options, models, stopping.signal),
     fingerprint: `svc-${VERSION}`,
-    draining: () => draining,
+    draining: () => stopping.signal.aborted,
     log,
     ...(toolCounts === undefined ? {} : { toolCounts }),
     ui: !settings.server.no_ui,
     system: newSystem(options, models, () => server.port),
-    ...observers(options),
+    ...httpSettings(options),
     ...(metrics === undefined ? {} : { metrics }),
-    ...(settings.server.api_keys === undefined ? {} : { apiKeys: settings.server.api_keys }),
-    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.
   const [server, mcpServer] = listenAll(deps, settings);
+  const listening = [server, mcpServer].filter((one) => one !== undefined);
   return {
     models,
     loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
@@ -145,10 +158,10 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     ...(mcpServer === undefined ? {} : { mcpPort: mcpServer.port }),
     toolLine: toolLine(tools, settings),
     close: async () => {
-      draining = true;
+      stopping.abort();
       approvals.close();
       const isBusy = () => models.activeRuns() + agent.activeAnswers() > 0;
-      await drain([server, ...(mcpServer === undefined ? [] : [mcpServer])], isBusy, async () => {
+      await drain(listening, isBusy, async () => {
         await background.close();
         await Promise.all([models.stop(), tools.close(), mcp?.close()]);
       });

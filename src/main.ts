@@ -4,13 +4,17 @@ import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { availableParallelism, homedir } from "node:os";
 import { type AppOptions, type RunningServer, startServer } from "./app.ts";
-import { createModels, modelFile } from "./app-models.ts";
+import { openChat } from "./app-chat.ts";
+import { type BenchedModel, benchModel, type MeasureOptions, tuneModel } from "./app-measure.ts";
+import { modelFile } from "./app-models.ts";
 import { runDoctor } from "./app-system.ts";
-import { EXIT, type Invocation, parseArgs, type SettingsArgs } from "./cli/args.ts";
+import { parseArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
 import { cacheTable, deletedText } from "./cli/cache-table.ts";
 import { doctorTable } from "./cli/doctor-table.ts";
-import { progressBar } from "./cli/progress-bar.ts";
+import { benchReport, benchTable, tuneTable } from "./cli/measure-table.ts";
+import { type BenchArgs, type ChatArgs, EXIT, type Invocation, type SettingsArgs } from "./cli/invocation.ts";
+import { loadBar, progressBar } from "./cli/progress-bar.ts";
 import { readSecret } from "./cli/read-secret.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
 import { formatProblems } from "./config/problem.ts";
@@ -19,6 +23,7 @@ import { showSettings } from "./config/show.ts";
 import { modelName } from "./config/model-name.ts";
 import { BUILTIN_MODEL_ID, type Settings } from "./config/settings.ts";
 import { unreachable } from "./core/assert.ts";
+import type { TuneProfile } from "./core/measure.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "./core/quantization.ts";
 import { StartError } from "./core/start-error.ts";
 import { parseHubId } from "./core/hub-id.ts";
@@ -58,7 +63,7 @@ function appOptions({ settings, mcp }: Loaded, isServer = false): AppOptions {
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     log: complain,
     // A server's lines go to a log; a person who waits in front of a terminal sees a bar.
-    ...(process.stderr.isTTY && !isServer ? { progress: progressBar } : {}),
+    ...(process.stderr.isTTY && !isServer ? { progress: progressBar, loading: loadBar } : {}),
   };
 }
 
@@ -114,28 +119,78 @@ async function loadedOrReason({ loaded }: RunningServer): Promise<string> {
   }
 }
 
-async function chat(loaded: Loaded, prompt: string | undefined): Promise<number> {
+/** Whether looks may be used on an output. See https://no-color.org. */
+function mayColor(isTty: boolean): boolean {
+  return isTty && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";
+}
+
+async function chat(loaded: Loaded, { input, files }: ChatArgs): Promise<number> {
   const options = appOptions(loaded);
-  const models = createModels(options);
   const thinking = thinkingOf(loaded.settings);
+  const isTty = process.stdin.isTTY && process.stdout.isTTY;
   try {
-    await models.load("default");
-    return await terminalChat({
-      generate: (request, signal) => models.generate(request, signal),
-      model: models.resolve("default").id,
-      input: process.stdin,
-      output: process.stdout,
-      errorOutput: process.stderr,
-      isTty: process.stdin.isTTY && process.stdout.isTTY,
-      ...(thinking === undefined ? {} : { thinking }),
-      ...(prompt === undefined ? {} : { prompt }),
-    });
+    const partner = await openChat(options);
+    try {
+      return await terminalChat({
+        ...partner,
+        input: process.stdin,
+        output: process.stdout,
+        errorOutput: process.stderr,
+        isTty,
+        colors: mayColor(isTty),
+        files,
+        historyFile: join(options.cacheDir, "chat-history"),
+        ...(thinking === undefined ? {} : { thinking }),
+        ...(input === undefined ? {} : { prompt: input }),
+      });
+    } finally {
+      await partner.close();
+    }
+  } catch (error) {
+    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    return EXIT.failure;
+  }
+}
+
+/** Runs a measurement until it is done or stopped; steps are told on a terminal. */
+async function measuring(work: (options: MeasureOptions) => Promise<void>): Promise<number> {
+  const stop = new AbortController();
+  void untilSignal().then(() => stop.abort(new Error("it was stopped")));
+  const { stderr } = process;
+  const onStep = (words: string): void => void (stderr.isTTY && stderr.write(`\r\u001b[K${words} …`));
+  try {
+    await work({ signal: stop.signal, onStep });
+    return EXIT.ok;
   } catch (error) {
     complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
     return EXIT.failure;
   } finally {
-    await models.stop();
+    if (stderr.isTTY) stderr.write("\r\u001b[K");
   }
+}
+
+function runBench(loaded: Loaded, { json, ...plan }: BenchArgs): Promise<number> {
+  return measuring(async (options) => {
+    const benched: BenchedModel[] = [];
+    for (const model of loaded.settings.models) {
+      const result = await benchModel(model, appOptions(loaded), plan, options);
+      benched.push(result);
+      if (!json) process.stdout.write(benchTable(result));
+    }
+    if (json) console.log(JSON.stringify(benchReport(benched), null, 2));
+  });
+}
+
+function runTune(
+  loaded: Loaded,
+  { profile, json }: { readonly profile: TuneProfile; readonly json: boolean },
+): Promise<number> {
+  return measuring(async (options) => {
+    const [model] = loaded.settings.models;
+    if (model === undefined) throw new Error("there is no model");
+    const report = await tuneModel(model, appOptions(loaded), profile, { ...options, isBusy: () => false });
+    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : tuneTable(report));
+  });
 }
 
 /** Where the hub keeps things for the first model, which stands for all flags. */
@@ -259,9 +314,9 @@ async function execute(invocation: Invocation): Promise<number> {
     case "run":
     case "from-config": {
       const command = invocation.command === "from-config" ? undefined : invocation.command;
-      const prompt = invocation.command === "serve" ? undefined : invocation.input;
+      const question = invocation.command === "serve" ? { files: [] } : invocation;
       return withSettings(invocation, command, (loaded) =>
-        loaded.settings.command === "run" ? chat(loaded, prompt) : serve(loaded),
+        loaded.settings.command === "run" ? chat(loaded, question) : serve(loaded),
       );
     }
     case "config-check":
@@ -280,6 +335,10 @@ async function execute(invocation: Invocation): Promise<number> {
         console.log(invocation.json ? JSON.stringify(report, null, 2) : doctorTable(report));
         return report.ok ? EXIT.ok : EXIT.failure;
       });
+    case "bench":
+      return withSettings(invocation, undefined, (loaded) => runBench(loaded, invocation));
+    case "tune":
+      return withSettings(invocation, undefined, (loaded) => runTune(loaded, invocation));
     case "pull":
       return withSettings(invocation, undefined, pull);
     case "cache-list":

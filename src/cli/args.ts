@@ -1,13 +1,14 @@
 // Turns the words of a command line into one value that says what to do. Does nothing itself: no output, no exit, no
 // file. Setting flags come from the settings table; commander does the parsing and writes the help.
 
-import { Command, CommanderError, Option } from "commander";
-import type { Flags } from "../config/sources.ts";
-import { header, ROWS, sectionAt, usableValues, type Row } from "../config/table.ts";
+import { Argument, Command, CommanderError } from "commander";
 import { FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { VERSION } from "../core/version.ts";
+import { completionScript, SHELLS, type Shell } from "./completions.ts";
+import { type Choose, configFile, type Invocation, type SettingsArgs } from "./invocation.ts";
+import { addMeasuringCommands } from "./measuring-args.ts";
+import { flagsOf, FOOTER, MODEL_ID, withSettings } from "./setting-flags.ts";
 
-const MODEL_ID = "models[].model_id";
 const CACHE_FLAGS = ["models[].device.hf_cache"];
 const PULL_FLAGS = [
   ...CACHE_FLAGS,
@@ -17,51 +18,6 @@ const PULL_FLAGS = [
 ];
 
 const QUANTIZE_FLAGS = [...PULL_FLAGS, "models[].quantization.imatrix"];
-
-/** Exit codes of the process. */
-export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
-
-/** What settings are made of, as every command that needs them takes it. */
-export interface SettingsArgs {
-  readonly configFile?: string;
-  readonly flags: Flags;
-}
-
-/** What to do. `input` is the prompt of a one-shot `run`; it has no meaning for a server. */
-export type Invocation =
-  | ({ readonly command: "serve" } & SettingsArgs)
-  | ({ readonly command: "run"; readonly input?: string } & SettingsArgs)
-  | ({ readonly command: "from-config"; readonly input?: string } & SettingsArgs)
-  | ({ readonly command: "config-check" } & SettingsArgs)
-  | ({ readonly command: "config-show" } & SettingsArgs)
-  | ({ readonly command: "doctor"; readonly json: boolean } & SettingsArgs)
-  /** Flags hold the model too. */
-  | ({ readonly command: "pull" } & SettingsArgs)
-  | ({ readonly command: "cache-list" } & SettingsArgs)
-  | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)
-  | { readonly command: "login" }
-  /** Flags hold the model too. */
-  | ({
-      readonly command: "quantize";
-      readonly type: string;
-      readonly output?: string;
-    } & SettingsArgs)
-  /** The hidden engine process; its words are its own. */
-  | { readonly command: "engine"; readonly args: readonly string[] }
-  /** Hidden: the conversion of an adapter, the quantization of a model. */
-  | { readonly command: "convert-adapter" | "quantize-worker"; readonly args: readonly string[] }
-  /** --help and --version: print on stdout, exit 0. */
-  | { readonly command: "print"; readonly text: string }
-  /** Print on stderr, exit 2. */
-  | { readonly command: "usage-error"; readonly text: string };
-
-const FOOTER = `
-A file, a flag and the environment name the same settings: flags win over the
-environment (SVC_PORT), which wins over the file, which wins over the defaults.
-Each switch also has a --no- form. Flags about a model hold for all models.
-
-Exit codes: 0 all went well; 1 it failed while running (port in use, model does
-not load); 2 wrong command line or configuration.`;
 
 /** Reads the words after the executable's name. */
 export function parseArgs(argv: readonly string[]): Invocation {
@@ -81,6 +37,8 @@ export function parseArgs(argv: readonly string[]): Invocation {
     });
   addCommands(program, (chosen) => (invocation = chosen));
   addHubCommands(program, (chosen) => (invocation = chosen));
+  addMeasuringCommands(program, (chosen) => (invocation = chosen));
+  addCompletions(program, (chosen) => (invocation = chosen));
   try {
     program.parse(argv, { from: "user" });
   } catch (error) {
@@ -91,9 +49,8 @@ export function parseArgs(argv: readonly string[]): Invocation {
   return invocation ?? { command: "usage-error", text: program.helpInformation() };
 }
 
-function addCommands(program: Command, choose: (invocation: Invocation) => void): void {
+function addCommands(program: Command, choose: Choose): void {
   const fileText = "TOML file with settings";
-  const inputText = "answer this prompt and end";
 
   const serve = program.command("serve").description("Start the HTTP server.").argument("[config]", fileText);
   withSettings(serve).action((file: string | undefined) =>
@@ -102,29 +59,20 @@ function addCommands(program: Command, choose: (invocation: Invocation) => void)
 
   const run = program
     .command("run")
-    .description("Chat with a model in the terminal.")
-    .argument("[config]", fileText);
-  run.option("-i, --input <text>", inputText);
-  withSettings(run).action((file: string | undefined, { input }: { input?: string }) =>
-    choose({
-      command: "run",
-      ...configFile(file),
-      ...(input === undefined ? {} : { input }),
-      flags: flagsOf(run),
-    }),
-  );
+    .description("Chat with a model in the terminal, or answer one prompt.")
+    .argument("[words...]", `${fileText}, if it ends in .toml; else the prompt to answer`);
+  withSettings(withChatOptions(run)).action((words: readonly string[], chat: ChatOptions) => {
+    const file = words[0]?.endsWith(".toml") === true ? words[0] : undefined;
+    const prompt = words.slice(file === undefined ? 0 : 1);
+    choose(chatInvocation({ command: "run", ...configFile(file), flags: flagsOf(run) }, chat, prompt));
+  });
 
   const from = program
     .command("from-config")
     .description("Do what the file's `command` says (serve unless it says).");
-  from.requiredOption("-f, --file <file>", fileText).option("-i, --input <text>", inputText);
-  withSettings(from).action(({ file, input }: { file: string; input?: string }) =>
-    choose({
-      command: "from-config",
-      configFile: file,
-      ...(input === undefined ? {} : { input }),
-      flags: flagsOf(from),
-    }),
+  from.requiredOption("-f, --file <file>", fileText);
+  withSettings(withChatOptions(from)).action((chat: ChatOptions & { file: string }) =>
+    choose(chatInvocation({ command: "from-config", configFile: chat.file, flags: flagsOf(from) }, chat, [])),
   );
 
   const doctor = program
@@ -151,7 +99,7 @@ function addCommands(program: Command, choose: (invocation: Invocation) => void)
 }
 
 /** Commands about models that are not running. */
-function addHubCommands(program: Command, choose: (invocation: Invocation) => void): void {
+function addHubCommands(program: Command, choose: Choose): void {
   const idText = "owner/name, owner/name:Q4_K_M, owner/name:file.gguf, each with @revision";
   const pull = program
     .command("pull")
@@ -193,72 +141,53 @@ function addHubCommands(program: Command, choose: (invocation: Invocation) => vo
     .action(() => choose({ command: "login" }));
 }
 
-function configFile(file: string | undefined): { readonly configFile?: string } {
-  return file === undefined ? {} : { configFile: file };
+/** How a chat is begun; the same for every command that may chat. */
+interface ChatOptions {
+  readonly input?: string;
+  readonly attach?: readonly string[];
+  readonly image?: string;
+  readonly audio?: string;
+  readonly video?: string;
 }
 
-/**
- * Adds one option for each row, or for those named. A row without behaviour gets a hidden one, so that its own message can
- * be given.
- */
-function withSettings(command: Command, paths?: readonly string[]): Command {
-  const isOfModels = (row: Row): boolean => row.section.startsWith("models");
-  // What people look for most comes first in the help.
-  const rows = [...ROWS.filter(isOfModels), ...ROWS.filter((row) => !isOfModels(row))];
-  for (const row of rows) {
-    if (row.flag === undefined || paths?.includes(row.path) === false) continue;
-    const option = optionOf(row, row.flag);
-    if (row.status !== "available") option.hideHelp();
-    command.addOption(option);
-    if (row.type === "boolean") command.addOption(new Option(opposite(row.flag)).hideHelp());
-  }
-  return paths === undefined ? command.addHelpText("after", FOOTER) : command;
+function withChatOptions(command: Command): Command {
+  const unseen = (kind: string): string => `attach ${kind}; refused until a model can take it`;
+  return command
+    .option("-i, --input <text>", "answer this prompt and end")
+    .option("--attach <path>", "attach a file to the first question; may be repeated", gather)
+    .option("--image <path>", unseen("an image"))
+    .option("--audio <path>", unseen("a recording"))
+    .option("--video <path>", unseen("a film"));
 }
 
-function optionOf(row: Row, flag: string): Option {
-  const names = row.short === undefined ? flag : `${row.short}, ${flag}`;
-  const word = valueWord(row);
-  const spec = row.type === "boolean" ? names : `${names} <${word}>`;
-  const words = word === "word" ? ` One of ${usableValues(row).join(", ")}.` : "";
-  const isStated = row.defaultValue !== undefined && row.type !== "boolean";
-  const fallback = isStated ? ` (default: ${String(row.defaultValue)})` : "";
-  const option = new Option(spec, row.description + words + fallback).helpGroup(groupOf(row));
-  if (row.path !== MODEL_ID) return option;
-  return option.argParser<readonly string[] | undefined>((path, earlier) => [...(earlier ?? []), path]);
+function gather(value: string, earlier: readonly string[] | undefined): readonly string[] {
+  return [...(earlier ?? []), value];
 }
 
-function groupOf(row: Row): string {
-  const section = sectionAt(row.section);
-  return section === undefined ? "General:" : `${header(section)}:`;
+function chatInvocation(
+  invocation: { readonly command: "run" | "from-config" } & SettingsArgs,
+  { input, attach = [], image, audio, video }: ChatOptions,
+  words: readonly string[],
+): Invocation {
+  const given = [input, ...(words.length === 0 ? [] : [words.join(" ")])].filter(
+    (text) => text !== undefined,
+  );
+  if (given.length > 1) return usageError("the prompt is there twice: as -i and as words. Leave out one.");
+  const unseen = Object.entries({ image, audio, video }).find(([, path]) => path !== undefined);
+  if (unseen !== undefined)
+    return usageError(`--${unseen[0]}: the models of this version read text only; leave it out.`);
+  const [prompt] = given;
+  return { ...invocation, files: attach, ...(prompt === undefined ? {} : { input: prompt }) };
 }
 
-function valueWord(row: Row): string {
-  if (row.path === MODEL_ID) return "model";
-  if (row.isPath) return "file";
-  if (row.isFolder) return "folder";
-  // Long lists would push every description to the right; they go into the description.
-  if (row.type === "choice") return usableValues(row).length > 3 ? "word" : usableValues(row).join("|");
-  return row.type === "integer" || row.type === "number" ? "n" : row.type;
+function usageError(what: string): Invocation {
+  return { command: "usage-error", text: `svc: ${what}` };
 }
 
-/** `--cpu` ↔ `--no-cpu`. */
-function opposite(flag: string): string {
-  return flag.startsWith("--no-") ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`;
-}
-
-/** What was said on the command line, and nothing that commander filled in. */
-function flagsOf(command: Command): Flags {
-  const flags: Record<string, string | boolean | readonly string[]> = {};
-  for (const row of ROWS) {
-    if (row.flag === undefined) continue;
-    const option = new Option(row.flag);
-    const attribute = option.attributeName();
-    if (command.getOptionValueSource(attribute) !== "cli") continue;
-    const value: unknown = command.getOptionValue(attribute);
-    if (typeof value === "string") flags[row.path] = value;
-    // commander stores `--no-x` as x = false.
-    if (typeof value === "boolean") flags[row.path] = value !== option.negate;
-    if (Array.isArray(value)) flags[row.path] = value.map(String);
-  }
-  return flags;
+function addCompletions(program: Command, choose: Choose): void {
+  program
+    .command("completions")
+    .description("Print a script that completes svc's commands and flags.")
+    .addArgument(new Argument("<shell>", "the shell to print it for").choices(SHELLS))
+    .action((shell: Shell) => choose({ command: "print", text: completionScript(program, shell) }));
 }

@@ -1,4 +1,4 @@
-// A bar on a terminal for what takes long.
+// Bars on a terminal for what takes long.
 
 import { Format, Presets, SingleBar } from "cli-progress";
 import { megabytes, type ProgressMeter } from "../hub/progress.ts";
@@ -30,5 +30,35 @@ export function progressBar(name: string, size: (total: number) => string = mega
     stop: () => {
       if (isShown) bar.stop();
     },
+  };
+}
+
+/** Loading that takes no longer than this shows no bar, milliseconds. */
+const BAR_AFTER_MS = 1000;
+
+/** Draws how far a model is loaded on stderr, parts per thousand; the bar goes when it is. */
+export function loadBar(name: string): (permille: number) => void {
+  const sinceMs = performance.now();
+  const bar = new SingleBar(
+    {
+      format: `Loading ${name} {bar} {percentage} %`,
+      stream: process.stderr,
+      hideCursor: true,
+      clearOnComplete: true,
+      barsize: 30,
+    },
+    Presets.shades_classic,
+  );
+  let isShown = false;
+  return (permille) => {
+    if (permille >= 1000) {
+      if (isShown) bar.stop();
+      isShown = false;
+    } else if (isShown) {
+      bar.update(permille);
+    } else if (performance.now() - sinceMs > BAR_AFTER_MS) {
+      bar.start(1000, permille);
+      isShown = true;
+    }
   };
 }

@@ -1,53 +1,72 @@
-// A chat in the terminal, or one answer for a script. Knows RunRequest and RunEvent and nothing of engines or HTTP;
-// the caller hands it `generate` and the streams. It never ends the process: it returns an exit code.
+// A chat in the terminal, or one answer for a script. Knows conversations and what answers are made of, and nothing of
+// engines or HTTP: the caller hands it `converse` and the streams. It never ends the process: it returns an exit code.
 
-import { createInterface, type Interface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import type { Settings } from "../config/settings.ts";
 import { unreachable } from "../core/assert.ts";
-import type { Message } from "../core/message.ts";
-import type { Generate, RunRequest, Thinking } from "../core/run.ts";
-import { DEFAULT_SAMPLING } from "../core/sampling.ts";
+import type { AnswerApproval, Converse, FileObject, InputMessage } from "../core/agent.ts";
+import { CHAT_FILES_MAX } from "../core/limits.ts";
+import type { Thinking } from "../core/run.ts";
+import { AnswerWriter, type Screen } from "./chat/answer-writer.ts";
+import { type ApprovalRequired, type AskLine, askApproval } from "./chat/approval.ts";
+import { readAttachment } from "./chat/attachments.ts";
+import { runCommand } from "./chat/commands.ts";
+import { chatCompleter } from "./chat/completer.ts";
+import { ChatState, type ChatTools } from "./chat/conversation.ts";
+import { readHistory, writeHistory } from "./chat/history.ts";
+import { Keyboard } from "./chat/keyboard.ts";
+import { ChatStats, statsLine } from "./chat/stats.ts";
+import { harmless, painter, type Paint } from "./chat/style.ts";
 
 export interface TerminalChatOptions {
-  readonly generate: Generate;
+  readonly converse: Converse;
   /** Name of the model, as a client would send it. */
   readonly model: string;
+  /** All that /model may choose from. */
+  readonly models?: readonly string[];
   readonly input: Readable;
   readonly output: Writable;
   /** Where failures are told; `output` unless given, so that scripts can keep the two apart. */
   readonly errorOutput?: Writable;
   /** Whether a person sits at both ends. Otherwise `input` is read to its end and answered once. */
   readonly isTty: boolean;
+  /** Whether looks may be used; default: on a terminal. */
+  readonly colors?: boolean;
   /** One-shot: answer this and return. */
   readonly prompt?: string;
+  /** Paths of files that go with the first question. */
+  readonly files?: readonly string[];
   /** On unless given; thinkingOf makes it from settings. */
   readonly thinking?: Thinking;
+  /** What the server may do by itself. */
+  readonly tools?: ChatTools;
+  /** Says what a person decided about an action that waits for it. */
+  readonly answerApproval?: AnswerApproval;
+  /** Keeps what was typed from chat to chat. */
+  readonly historyFile?: string;
 }
 
 type ThinkingSettings = Pick<Settings, "thinking" | "reasoning_effort">;
 
-const HELP = `/system TEXT  set the system prompt (alone: remove it)
-/clear        forget the conversation
-/help         show this
-/exit         leave (also Ctrl-D, or Ctrl-C twice)
-Ctrl-C        stop an answer
-`;
-
-const DIM = "\x1b[2m";
-const PLAIN = "\x1b[0m";
-
 /** Chats until the user leaves, or answers once. Returns the exit code: 0, 1 after a failed answer, 2 for no prompt. */
 export async function terminalChat(options: TerminalChatOptions): Promise<number> {
   const chat = new Chat(options);
+  const complain = (what: string): number => {
+    (options.errorOutput ?? options.output).write(`svc: ${what}\n`);
+    return 2;
+  };
+  try {
+    chat.state.attached = (options.files ?? []).map(readAttachment);
+  } catch (error) {
+    return complain(error instanceof Error ? error.message : String(error));
+  }
   if (options.prompt === undefined && options.isTty) {
-    await converse(chat, options);
+    await talk(chat, options);
     return 0;
   }
   const prompt = options.prompt ?? (await readAll(options.input));
-  if (prompt.trim() !== "") return (await chat.answer(prompt, new AbortController().signal)) ? 0 : 1;
-  (options.errorOutput ?? options.output).write("svc: there is no prompt to answer\n");
-  return 2;
+  if (prompt.trim() === "") return complain("there is no prompt to answer");
+  return (await chat.answer(chat.state.question(prompt), new AbortController().signal)) ? 0 : 1;
 }
 
 /** The `thinking` and `reasoning_effort` settings as a run takes them; undefined where nothing was said. */
@@ -60,169 +79,156 @@ export function thinkingOf(settings: ThinkingSettings): Thinking | undefined {
 
 /** One conversation: what was said, and how an answer is written out. */
 class Chat {
+  readonly state: ChatState;
+  readonly stats = new ChatStats();
+  /** Files that tools have made, by name; the oldest go first. */
+  readonly made = new Map<string, FileObject>();
+  /** Asks the person at the keyboard; without one nothing can be approved. */
+  ask: AskLine | undefined;
   private readonly options: TerminalChatOptions;
-  private messages: Message[] = [];
-  private system: string | undefined;
+  private readonly screen: Screen;
+  private readonly paint: Paint;
 
   constructor(options: TerminalChatOptions) {
+    const { output, isTty, colors = isTty } = options;
     this.options = options;
+    this.screen = { output, isTty, colors };
+    this.paint = painter(colors);
+    this.state = new ChatState(options.model, options.thinking ?? { enabled: true });
   }
 
-  clear(): void {
-    this.messages = [];
-  }
-
-  setSystem(text: string): void {
-    this.system = text === "" ? undefined : text;
-  }
-
-  /** Streams the answer to `prompt`. False when the run failed; the question is then forgotten. */
-  async answer(prompt: string, signal: AbortSignal): Promise<boolean> {
-    const { generate, output } = this.options;
-    const question: Message = { role: "user", content: [{ type: "text", text: prompt }] };
-    const writer = new AnswerWriter(output, this.options.isTty);
+  /** Streams the answer to a question. False when the run failed; the question is then forgotten. */
+  async answer(question: InputMessage, signal: AbortSignal): Promise<boolean> {
+    const writer = new AnswerWriter(this.screen);
     let failure: string | undefined;
     try {
-      for await (const event of generate(this.request(question), signal)) {
-        switch (event.type) {
-          case "text":
-            writer.text(event.text);
-            break;
-          case "reasoning":
-            writer.reasoning(event.text);
-            break;
-          case "error":
-            failure = event.error.message;
-            break;
-          // No tools are offered, so calls cannot come; the other events hold nothing to show.
-          case "tool_call_start":
-          case "tool_call_args":
-          case "accepted":
-          case "choice_end":
-          case "finish":
-            break;
-          default:
-            unreachable(event);
-        }
-      }
+      failure = await this.follow(question, writer, signal);
+    } catch (error) {
+      failure = error instanceof Error ? error.message : String(error);
     } finally {
-      writer.end();
+      writer.pause();
     }
-    if (failure !== undefined) {
-      (this.options.errorOutput ?? output).write(`svc: ${failure}\n`);
-      return false;
-    }
-    this.remember(question, writer.answer);
-    return true;
+    const { output, errorOutput = output, isTty } = this.options;
+    const isAnswered = (failure === undefined || signal.aborted) && writer.answer !== "";
+    if (isAnswered) this.state.remember(question, writer.answer);
+    else this.state.giveBack(question);
+    if (signal.aborted) output.write(`${this.paint("dim", "(stopped)")}\n`);
+    else if (failure !== undefined) errorOutput.write(`svc: ${isTty ? harmless(failure) : failure}\n`);
+    return isAnswered || failure === undefined;
   }
 
-  /** A stopped answer counts as far as it came; one that never began leaves no trace. */
-  private remember(question: Message, answer: string): void {
-    if (answer === "") return;
-    this.messages.push(question, { role: "assistant", content: [{ type: "text", text: answer }] });
+  /** Writes the events of an answer; gives the reason where it failed. */
+  private async follow(
+    question: InputMessage,
+    writer: AnswerWriter,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { converse, tools = {}, output } = this.options;
+    const request = this.state.request(question, tools, this.ask !== undefined);
+    const startMs = performance.now();
+    let firstSecs: number | undefined;
+    for await (const event of converse(request, signal)) {
+      switch (event.type) {
+        case "text":
+        case "reasoning":
+          firstSecs ??= (performance.now() - startMs) / 1000;
+          writer[event.type](event.text);
+          break;
+        case "error":
+          return event.error.message;
+        case "tool_calling":
+        case "tool_complete":
+          writer.tool(event);
+          break;
+        case "file_produced":
+          this.keep(event.file);
+          writer.tool(event);
+          break;
+        case "approval_required":
+          writer.pause();
+          await this.decide(event);
+          break;
+        case "finish": {
+          const { usage, timings } = event;
+          this.stats.add({ usage, timings, firstSecs });
+          writer.pause();
+          const line = statsLine({ usage, timings, firstSecs });
+          if (this.screen.isTty) output.write(`${this.paint("dim", line)}\n`);
+          break;
+        }
+        // The calls of server tools are shown when they begin; the other events hold nothing to show.
+        case "tool_call_start":
+        case "tool_call_args":
+        case "accepted":
+        case "session":
+        case "choice_end":
+          break;
+        default:
+          unreachable(event);
+      }
+    }
+    return undefined;
   }
 
-  private request(question: Message): RunRequest {
-    const system: readonly Message[] =
-      this.system === undefined ? [] : [{ role: "system", content: [{ type: "text", text: this.system }] }];
-    return {
-      model: this.options.model,
-      prompt: {
-        type: "chat",
-        messages: [...system, ...this.messages, question],
-        tools: [],
-        toolChoice: { type: "none" },
-        thinking: this.options.thinking ?? { enabled: true },
-      },
-      sampling: DEFAULT_SAMPLING,
-      stop: [],
-      choices: 1,
-      truncate: true,
-    };
+  private async decide(event: ApprovalRequired): Promise<void> {
+    const { ask } = this;
+    const show = (text: string): void => void this.options.output.write(text);
+    const decision =
+      ask === undefined ? ({ approved: false } as const) : await askApproval(event, this.paint, ask, show);
+    this.options.answerApproval?.(event.approvalId, decision);
+  }
+
+  private keep(file: FileObject): void {
+    this.made.set(file.name, file);
+    const [oldest] = this.made.keys();
+    if (this.made.size > CHAT_FILES_MAX && oldest !== undefined) this.made.delete(oldest);
   }
 }
 
-/** Writes one answer. On a terminal reasoning is dimmed and set apart; elsewhere it is left out. */
-class AnswerWriter {
-  answer = "";
-  private readonly output: Writable;
-  private readonly isTty: boolean;
-  private isDim = false;
-  private last = "\n";
-
-  constructor(output: Writable, isTty: boolean) {
-    this.output = output;
-    this.isTty = isTty;
-  }
-
-  text(text: string): void {
-    this.answer += text;
-    this.undim();
-    this.write(text);
-  }
-
-  reasoning(text: string): void {
-    if (!this.isTty) return;
-    if (!this.isDim) this.output.write(DIM);
-    this.isDim = true;
-    this.write(text);
-  }
-
-  /** Leaves the cursor at the start of a line, in plain colours, however the answer ended. */
-  end(): void {
-    this.undim();
-    if (this.last !== "\n") this.write("\n");
-  }
-
-  private undim(): void {
-    if (!this.isDim) return;
-    this.isDim = false;
-    this.output.write(PLAIN);
-    if (this.last !== "\n") this.write("\n");
-  }
-
-  private write(text: string): void {
-    if (text === "") return;
-    // A model may not steer the terminal: every control character but newline and tab is dropped there.
-    this.output.write(this.isTty ? text.replace(/[^\P{Cc}\n\t]/gu, "") : text);
-    this.last = text.slice(-1);
-  }
-}
-
-async function converse(chat: Chat, options: TerminalChatOptions): Promise<void> {
-  const { input, output } = options;
-  const lines = createInterface({ input, output, terminal: true, prompt: "> " });
-  const interrupt = new Interrupt(lines, output);
+/** A conversation with a person at a terminal. */
+async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
+  const { input, output, historyFile, models = [options.model] } = options;
+  const interrupt = new Interrupt();
+  const keyboard = new Keyboard({
+    input,
+    output,
+    history: historyFile === undefined ? [] : readHistory(historyFile),
+    onHistory: (lines) => historyFile !== undefined && writeHistory(historyFile, lines),
+    onInterrupt: (line) => {
+      const meaning = interrupt.meaning(line);
+      if (meaning === "leave") keyboard.close();
+      if (meaning === "warn") output.write("\n(Ctrl-C again or /exit leaves)");
+      if (meaning === "warn" || meaning === "empty") keyboard.restart();
+    },
+    onClose: () => interrupt.leave(),
+    completer: chatCompleter(models),
+  });
+  const answer = async (question: InputMessage): Promise<boolean> => {
+    const signal = interrupt.begin();
+    chat.ask = (text) => keyboard.question(text, signal);
+    const isAnswered = await chat.answer(question, signal);
+    interrupt.end();
+    return isAnswered;
+  };
   output.write(`Chatting with ${options.model}. /help lists the commands.\n`);
-  lines.prompt();
-  for await (const line of lines) {
-    const text = line.trim();
-    interrupt.reset();
-    if (text === "/exit" || text === "/quit") break;
-    if (text.startsWith("/")) output.write(runCommand(chat, text));
-    else if (text !== "") await chat.answer(text, interrupt.begin());
-    interrupt.reset();
-    if (interrupt.hasLeft) break;
-    lines.prompt();
+  while (!interrupt.hasLeft) {
+    const text = (await keyboard.read("> "))?.trim();
+    interrupt.end();
+    if (text === undefined) break;
+    if (!text.startsWith("/")) {
+      if (text !== "") await answer(chat.state.question(text));
+      continue;
+    }
+    const outcome = runCommand(text, { state: chat.state, stats: chat.stats, made: chat.made, models });
+    output.write(harmless(outcome.text));
+    if (outcome.next === "leave") break;
+    if (outcome.next !== "regenerate") continue;
+    const before = chat.state.messages;
+    const question = chat.state.takeBack();
+    if (question === undefined) output.write("There is no question to answer anew.\n");
+    else if (!(await answer(question))) chat.state.messages = before;
   }
-  lines.close();
-}
-
-/** Answers a slash command with what to print. */
-function runCommand(chat: Chat, text: string): string {
-  const [name = "", ...words] = text.split(/\s+/);
-  switch (name) {
-    case "/help":
-      return HELP;
-    case "/clear":
-      chat.clear();
-      return "The conversation is forgotten.\n";
-    case "/system":
-      chat.setSystem(words.join(" "));
-      return words.length === 0 ? "No system prompt.\n" : "The system prompt is set.\n";
-    default:
-      return `${name} is not a command; /help lists them.\n`;
-  }
+  keyboard.close();
 }
 
 /**
@@ -235,37 +241,34 @@ class Interrupt {
   private running: AbortController | undefined;
   private isWarned = false;
 
-  constructor(lines: Interface, output: Writable) {
-    // Ctrl-D in the middle of an answer leaves at once.
-    lines.on("close", () => {
-      this.hasLeft = true;
-      this.running?.abort();
-    });
-    lines.on("SIGINT", () => {
-      if (this.running !== undefined) {
-        this.running.abort();
-        return;
-      }
-      const isEmpty = lines.line === "";
-      if (isEmpty && this.isWarned) {
-        lines.close();
-        return;
-      }
-      this.isWarned = isEmpty;
-      output.write(isEmpty ? "\n(Ctrl-C again or /exit leaves)\n" : "\n");
-      // Ctrl-U: readline has no call that empties the line.
-      if (!isEmpty) lines.write(null, { ctrl: true, name: "u" });
-      lines.prompt();
-    });
+  /** `line`: what was typed so far at the prompt, undefined where none is shown. */
+  meaning(line: string | undefined): "nothing" | "empty" | "warn" | "leave" {
+    if (this.running !== undefined) {
+      this.running.abort();
+      return "nothing";
+    }
+    if (line === undefined) return "nothing";
+    if (line !== "") return "empty";
+    if (this.isWarned) return "leave";
+    this.isWarned = true;
+    return "warn";
+  }
+
+  /** Ctrl-D in the middle of an answer leaves at once. */
+  leave(): void {
+    this.hasLeft = true;
+    this.running?.abort();
   }
 
   /** An answer starts; the signal aborts at the next Ctrl-C. */
   begin(): AbortSignal {
     this.running = new AbortController();
+    if (this.hasLeft) this.running.abort();
     return this.running.signal;
   }
 
-  reset(): void {
+  /** The answer has ended, or a line was sent. */
+  end(): void {
     this.running = undefined;
     this.isWarned = false;
   }

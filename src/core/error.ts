@@ -24,6 +24,7 @@ export const ERROR_TABLE = {
   method_not_allowed: [405, "invalid_request_error"],
   lora_runtime_unavailable: [409, "conflict_error"],
   response_not_cancellable: [409, "conflict_error"],
+  tuning_conflict: [409, "conflict_error"],
   file_body_elided: [410, "invalid_request_error"],
   payload_too_large: [413, "invalid_request_error"],
   unsupported_media_type: [415, "invalid_request_error"],

@@ -1,3 +1,5 @@
+import type { TuneProfile, TuneReport } from "./measure.ts";
+
 /** loaded: answers at once. reloading: on its way, requests wait. unloaded: the next request loads it. */
 export type ModelStatus = "loaded" | "unloaded" | "reloading";
 
@@ -32,6 +34,9 @@ export interface ModelControl {
   /** Resolves when it is loaded anew. */
   reload(name: string): Promise<ModelState>;
 }
+
+/** Measures settings with a model, in an engine of its own. Takes minutes; throws ServiceError. */
+export type TuneModel = (name: string, profile: TuneProfile, signal: AbortSignal) => Promise<TuneReport>;
 
 /** Tools that models may call without a request's asking for them. */
 export interface ToolCounts {

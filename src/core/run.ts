@@ -63,6 +63,8 @@ export interface RunRequest<P = Prompt> {
   readonly echo?: boolean;
   /** Number of independent continuations. */
   readonly choices: number;
+  /** The model's own end of an answer does not end it: for measuring. */
+  readonly ignoreEnd?: boolean;
   /** The prompt is only rendered and counted, however long it is: the run finishes without its choices. */
   readonly countOnly?: boolean;
   /** Report log probabilities of the drawn tokens and of the `top` most likely alternatives (0 … 20). */

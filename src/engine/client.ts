@@ -35,6 +35,8 @@ export interface EngineClientDeps {
   readonly log: (line: string) => void;
   /** Takes the engine's numbers. */
   readonly meter?: EngineMeter;
+  /** Told how much of the model is loaded, parts per thousand; 1000 when it is. */
+  readonly onLoading?: (permille: number) => void;
 }
 
 const ENGINE_DIED: ErrorData = {
@@ -158,6 +160,11 @@ export class EngineClient {
     }
   }
 
+  /** Changes the compute threads of a loaded engine, from its next step on; for measuring. */
+  setThreads(threads: number, threadsBatch: number): void {
+    this.link?.send({ type: "threads", threads, threadsBatch });
+  }
+
   /** Calibrates. Rejects with the engine's ServiceError, or when the engine dies. */
   async calibrate(command: CalibrationCommand): Promise<CalibrationCounts> {
     await this.ready();
@@ -229,6 +236,7 @@ export class EngineClient {
   private receive(message: FromEngine): void {
     switch (message.type) {
       case "loading":
+        this.deps.onLoading?.(message.permille);
         break;
       case "ready":
         this.info = message.info;
@@ -236,6 +244,7 @@ export class EngineClient {
         this.state = "ready";
         this.deps.adapters?.attach(this.command);
         this.lastError = undefined;
+        this.deps.onLoading?.(1000);
         this.settled.resolve();
         break;
       case "failed":

@@ -88,6 +88,8 @@ export type ToEngine =
   | { readonly type: "embed"; readonly id: RunId; readonly request: EmbedRequest }
   /** The caller has gone: stop within one step; nothing more is sent for this run. */
   | { readonly type: "abort"; readonly id: RunId }
+  /** From the next step on; for measuring. */
+  | { readonly type: "threads"; readonly threads: number; readonly threadsBatch: number }
   | { readonly type: "stop" };
 
 export type FromEngine =

@@ -3,7 +3,7 @@
 import type { Adapters } from "../core/adapter.ts";
 import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { Files } from "../core/files.ts";
-import type { ModelControl, ModelInfo, ToolCounts } from "../core/model-info.ts";
+import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/model-info.ts";
 import type { Requantizing } from "../core/requantize.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
@@ -42,6 +42,8 @@ export interface HttpDeps {
   readonly models: () => readonly ModelInfo[];
   /** Loads and unloads them. */
   readonly control: ModelControl;
+  /** Finds the best settings for one of them. */
+  readonly tune: TuneModel;
   /** The server's own tools; absent where none are configured. */
   readonly toolCounts?: () => ToolCounts;
   /** Names the build, as `system_fingerprint` in answers. */

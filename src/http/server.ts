@@ -27,6 +27,7 @@ import { sessionRoutes } from "./routes/sessions.ts";
 import { messagesRoutes } from "./routes/messages.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { modelRoutes } from "./routes/models.ts";
+import { tuneRoutes } from "./routes/tune.ts";
 import { responseRoutes } from "./routes/responses.ts";
 import { systemRoutes } from "./routes/system.ts";
 import { uiRoutes } from "./ui.ts";
@@ -68,6 +69,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(healthRoutes(components))
     .use(metricsRoutes(deps, components))
     .use(modelRoutes(deps, components))
+    .use(tuneRoutes(deps, components))
     .use(chatRoutes(deps, components))
     .use(approvalRoutes(deps, components))
     .use(completionRoutes(deps, components))

@@ -396,8 +396,9 @@ export class Engine {
     if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // the prompt was all
     sequence.append(token);
     run.tokenDrawn(nowMs, output.reasoning);
-    if (this.backend.endsGeneration(token)) return this.endChoice(sequence, "stop", false, nowMs);
-    const { logprobs } = run.request;
+    const { logprobs, ignoreEnd = false } = run.request;
+    const ends = this.backend.endsGeneration(token) && !ignoreEnd;
+    if (ends) return this.endChoice(sequence, "stop", false, nowMs);
     if (logprobs !== undefined) output.noteLogprob(this.logprobs.at(row, token, logprobs.top));
     const visible = run.prompt.format.visibleTokens.has(token);
     const stopped = output.push(token, this.backend.tokenBytes(token, visible));

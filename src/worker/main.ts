@@ -117,6 +117,9 @@ class EngineProcess {
         this.engine?.abort(message.id);
         this.embedder?.abort(message.id);
         break;
+      case "threads":
+        this.backend?.setThreads(message.threads, message.threadsBatch);
+        break;
       case "stop":
         this.stop();
         break;

@@ -1,7 +1,8 @@
 // Command lines to invocations, help and usage errors.
 
 import { describe, expect, test } from "bun:test";
-import { parseArgs, type Invocation } from "../../src/cli/args.ts";
+import { parseArgs } from "../../src/cli/args.ts";
+import type { Invocation } from "../../src/cli/invocation.ts";
 import { ROWS } from "../../src/config/table.ts";
 
 function parse(line: string): Invocation {
@@ -23,10 +24,35 @@ test.each<[string, Invocation]>([
   ["serve --ui", { command: "serve", flags: { "server.no_ui": false } }],
   ["serve --paged-attn off", { command: "serve", flags: { "paged_attn.mode": "off" } }],
   ["serve --seed -3", { command: "serve", flags: { "global.seed": "-3" } }],
-  ["run", { command: "run", flags: {} }],
-  ["run svc.toml -i hello", { command: "run", configFile: "svc.toml", input: "hello", flags: {} }],
-  ["run --no-thinking", { command: "run", flags: { thinking: false } }],
-  ["from-config -f svc.toml", { command: "from-config", configFile: "svc.toml", flags: {} }],
+  ["run", { command: "run", files: [], flags: {} }],
+  ["run svc.toml -i hello", { command: "run", configFile: "svc.toml", input: "hello", files: [], flags: {} }],
+  ["run --no-thinking", { command: "run", files: [], flags: { thinking: false } }],
+  ["run why not", { command: "run", input: "why not", files: [], flags: {} }],
+  [
+    "run -m a.gguf chat.toml why --attach a.txt --attach b.txt",
+    {
+      command: "run",
+      configFile: "chat.toml",
+      input: "why",
+      files: ["a.txt", "b.txt"],
+      flags: { "models[].model_id": ["a.gguf"] },
+    },
+  ],
+  [
+    "bench --prompt-len 1,20 --gen-len 0 --concurrency 4 --json",
+    {
+      command: "bench",
+      promptLens: [1, 20],
+      genLens: [0],
+      depths: [0],
+      concurrencies: [4],
+      repetitions: 5,
+      json: true,
+      flags: {},
+    },
+  ],
+  ["tune --profile fast", { command: "tune", profile: "fast", json: false, flags: {} }],
+  ["from-config -f svc.toml", { command: "from-config", configFile: "svc.toml", files: [], flags: {} }],
   ["config check", { command: "config-check", flags: {} }],
   [
     "config show a.toml -p 1",
@@ -69,7 +95,19 @@ describe("help", () => {
   test("names the commands and the exit codes, and not the hidden one", () => {
     const help = parse("--help");
     if (help.command !== "print") throw new Error("must print");
-    for (const word of ["serve", "run", "from-config", "config", "pull", "cache", "login", "Exit codes: 0"])
+    for (const word of [
+      "serve",
+      "run",
+      "from-config",
+      "config",
+      "pull",
+      "cache",
+      "login",
+      "bench",
+      "tune",
+      "completions",
+      "Exit codes: 0",
+    ])
       expect(help.text).toContain(word);
     expect(help.text).not.toContain("engine");
   });
@@ -85,6 +123,12 @@ test.each([
   ["serve --prot 80", "Did you mean --port?"],
   ["serve --port", "argument missing"],
   ["serve a.toml b.toml", "too many arguments"],
+  ["run -i one two", "the prompt is there twice"],
+  ["run --image cat.png what", "--image: the models of this version read text only"],
+  ["bench --depth x", "must be whole numbers from 0"],
+  ["bench --concurrency 0", "must be whole numbers from 1"],
+  ["tune --profile best", "Allowed choices are quality, balanced, fast"],
+  ["completions csh", "Allowed choices are bash, zsh, fish"],
   ["from-config", "'-f, --file <file>' not specified"],
 ])("svc %s is a usage error: %s", (line, words) => {
   const invocation = parse(line);

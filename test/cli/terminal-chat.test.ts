@@ -1,10 +1,13 @@
 // The terminal chat over pretended streams and a pretended model.
 
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { terminalChat, thinkingOf, type TerminalChatOptions } from "../../src/cli/terminal-chat.ts";
-import { messageText } from "../../src/core/message.ts";
-import type { Generate, RunEvent, RunRequest, Thinking } from "../../src/core/run.ts";
+import type { AnswerEvent, Conversation, Converse, Decision } from "../../src/core/agent.ts";
+import type { RunEvent, Thinking } from "../../src/core/run.ts";
+import { tempDir } from "../helpers/tmp.ts";
 
 /** Collects what is written, and lets a test wait for words to appear. */
 class Screen extends Writable {
@@ -40,15 +43,15 @@ const DONE: readonly RunEvent[] = [
 ];
 
 /** Answers with the given events and keeps the requests. */
-function fake(events: (request: RunRequest) => readonly RunEvent[]) {
-  const requests: RunRequest[] = [];
-  const generate: Generate = async function* (request) {
+function fake(events: (request: Conversation) => readonly AnswerEvent[]) {
+  const requests: Conversation[] = [];
+  const converse: Converse = async function* (request) {
     await Promise.resolve();
     requests.push(request);
     yield { type: "accepted", promptTokens: 1 };
     yield* events(request);
   };
-  return { generate, requests };
+  return { converse, requests };
 }
 
 function say(text: string): readonly RunEvent[] {
@@ -56,12 +59,14 @@ function say(text: string): readonly RunEvent[] {
 }
 
 /** The conversation of a request, one line a message. */
-function transcript(request: RunRequest | undefined): readonly string[] {
-  if (request?.prompt.type !== "chat") return [];
-  return request.prompt.messages.map((message) => `${message.role}: ${messageText(message)}`);
+function transcript(request: Conversation | undefined): readonly string[] {
+  return (request?.run.prompt.messages ?? []).map(({ role, content }) => {
+    const parts = content.map((part) => (part.type === "text" ? part.text : `[${part.param}]`));
+    return `${role}: ${parts.join("")}`;
+  });
 }
 
-function once(options: Partial<TerminalChatOptions> & Pick<TerminalChatOptions, "generate">) {
+function once(options: Partial<TerminalChatOptions> & Pick<TerminalChatOptions, "converse">) {
   const output = new Screen();
   const errorOutput = new Screen();
   const code = terminalChat({
@@ -77,26 +82,27 @@ function once(options: Partial<TerminalChatOptions> & Pick<TerminalChatOptions, 
 
 describe("one shot", () => {
   test("a given prompt: the answer alone, with a line end", async () => {
-    const { generate, requests } = fake(() => [{ type: "reasoning", choice: 0, text: "hm" }, ...say("four")]);
-    expect(await once({ generate, prompt: "2+2?" })).toEqual({ exit: 0, out: "four\n", err: "" });
+    const { converse, requests } = fake(() => [{ type: "reasoning", choice: 0, text: "hm" }, ...say("four")]);
+    expect(await once({ converse, prompt: "2+2?" })).toEqual({ exit: 0, out: "four\n", err: "" });
     expect(transcript(requests[0])).toEqual(["user: 2+2?"]);
-    expect(requests[0]).toMatchObject({ model: "m", choices: 1, stop: [] });
+    expect(requests[0]?.run).toMatchObject({ model: "m", choices: 1, stop: [] });
+    expect(requests[0]?.agent.interactive).toBe(false);
   });
 
   test("piped input is the prompt, also when a letter is cut in two", async () => {
     const bytes = Buffer.from("grüß dich");
-    const { generate, requests } = fake(() => say("hallo\n"));
+    const { converse, requests } = fake(() => say("hallo\n"));
     const input = Readable.from([bytes.subarray(0, 3), bytes.subarray(3)]);
-    expect(await once({ generate, input })).toEqual({ exit: 0, out: "hallo\n", err: "" });
+    expect(await once({ converse, input })).toEqual({ exit: 0, out: "hallo\n", err: "" });
     expect(transcript(requests[0])).toEqual(["user: grüß dich"]);
   });
 
   test("a failure goes to the error stream and the exit code", async () => {
-    const { generate } = fake(() => [
+    const { converse } = fake(() => [
       { type: "text", choice: 0, text: "half" },
       { type: "error", error: { code: "engine_failed", message: "the engine ended" } },
     ]);
-    expect(await once({ generate, prompt: "x" })).toEqual({
+    expect(await once({ converse, prompt: "x" })).toEqual({
       exit: 1,
       out: "half\n",
       err: "svc: the engine ended\n",
@@ -104,15 +110,15 @@ describe("one shot", () => {
   });
 
   test("nothing to answer is a usage error", async () => {
-    const { generate, requests } = fake(() => say("?"));
-    expect((await once({ generate, input: Readable.from([" \n"]) })).exit).toBe(2);
+    const { converse, requests } = fake(() => say("?"));
+    expect((await once({ converse, input: Readable.from([" \n"]) })).exit).toBe(2);
     expect(requests).toEqual([]);
   });
 
   test("the thinking setting reaches the request", async () => {
-    const { generate, requests } = fake(() => say("ok"));
-    await once({ generate, prompt: "x", thinking: { enabled: false } });
-    expect(requests[0]?.prompt).toMatchObject({ thinking: { enabled: false } });
+    const { converse, requests } = fake(() => say("ok"));
+    await once({ converse, prompt: "x", thinking: { enabled: false } });
+    expect(requests[0]?.run.prompt).toMatchObject({ thinking: { enabled: false } });
   });
 });
 
@@ -127,17 +133,17 @@ test.each<[Parameters<typeof thinkingOf>[0], Thinking | undefined]>([
 });
 
 /** An open chat on a pretended terminal. */
-function open(generate: Generate) {
+function open(converse: Converse, options: Partial<TerminalChatOptions> = {}) {
   const input = new PassThrough();
   const screen = new Screen();
-  const exit = terminalChat({ generate, model: "m", input, output: screen, isTty: true });
+  const exit = terminalChat({ converse, model: "m", input, output: screen, isTty: true, ...options });
   return { screen, exit, type: (text: string) => input.write(text), input };
 }
 
 describe("interactive", () => {
   test("remembers, takes a system prompt, forgets", async () => {
-    const { generate, requests } = fake((request) => say(`answer ${transcript(request).length}`));
-    const { screen, exit, type } = open(generate);
+    const { converse, requests } = fake((request) => say(`answer ${transcript(request).length}`));
+    const { screen, exit, type } = open(converse);
     await screen.until("> ");
     type("one\r");
     await screen.until("answer 1");
@@ -159,11 +165,11 @@ describe("interactive", () => {
   });
 
   test("dims reasoning, and lets no model steer the terminal", async () => {
-    const { generate } = fake(() => [
+    const { converse } = fake(() => [
       { type: "reasoning", choice: 0, text: "hm" },
       ...say("a\x1b[31mb\x07c"),
     ]);
-    const { screen, exit, type } = open(generate);
+    const { screen, exit, type } = open(converse);
     await screen.until("> ");
     type("x\r");
     await screen.until("\x1b[2mhm\x1b[0m\na[31mbc\n");
@@ -172,14 +178,14 @@ describe("interactive", () => {
   });
 
   test("Ctrl-C stops the answer, keeps what was said, and stays", async () => {
-    const requests: RunRequest[] = [];
-    const generate: Generate = async function* (request, signal) {
+    const requests: Conversation[] = [];
+    const converse: Converse = async function* (request, signal) {
       requests.push(request);
       yield { type: "text", choice: 0, text: "begun" };
       if (requests.length > 1) return;
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     };
-    const { screen, exit, type } = open(generate);
+    const { screen, exit, type } = open(converse);
     await screen.until("> ");
     type("one\r");
     await screen.until("begun");
@@ -193,8 +199,8 @@ describe("interactive", () => {
   });
 
   test("Ctrl-C twice at an empty prompt leaves; with text on the line it only empties it", async () => {
-    const { generate, requests } = fake(() => say("never"));
-    const { screen, exit, type } = open(generate);
+    const { converse, requests } = fake(() => say("never"));
+    const { screen, exit, type } = open(converse);
     await screen.until("> ");
     type("half a line\x03");
     await screen.until("> ");
@@ -206,12 +212,12 @@ describe("interactive", () => {
   });
 
   test("Ctrl-D leaves, a failure does not, and its question is forgotten", async () => {
-    const { generate, requests } = fake(({ prompt }) =>
+    const { converse, requests } = fake(({ run: { prompt } }) =>
       JSON.stringify(prompt).includes("bad")
         ? [{ type: "error", error: { code: "queue_full", message: "try later" } }]
         : say("fine"),
     );
-    const { screen, exit, type } = open(generate);
+    const { screen, exit, type } = open(converse);
     await screen.until("> ");
     type("bad\r");
     await screen.until("svc: try later");
@@ -223,7 +229,7 @@ describe("interactive", () => {
   });
 
   test("/help lists the commands, and an unknown one points to it", async () => {
-    const { screen, exit, type } = open(fake(() => []).generate);
+    const { screen, exit, type } = open(fake(() => []).converse);
     await screen.until("> ");
     type("/help\r");
     await screen.until("/system TEXT");
@@ -231,5 +237,257 @@ describe("interactive", () => {
     await screen.until("/hlep is not a command; /help lists them.");
     type("/quit\r");
     expect(await exit).toBe(0);
+  });
+
+  test("a backslash goes on in the next line; pasted lines are one question", async () => {
+    const { converse, requests } = fake(() => say("ok"));
+    const { screen, exit, type } = open(converse);
+    await screen.until("> ");
+    type("one\\\r");
+    await screen.until("… ");
+    type("two\r");
+    await screen.until("ok");
+    type("\x1b[200~three\rfour\r\x1b[201~");
+    type("\r");
+    await screen.until("ok");
+    type("/exit\r");
+    expect(await exit).toBe(0);
+    expect(requests.map((request) => transcript(request).at(-1))).toEqual([
+      "user: one\ntwo",
+      "user: three\nfour",
+    ]);
+  });
+
+  test("what is typed during an answer waits for the prompt", async () => {
+    const begun = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const questions: (string | undefined)[] = [];
+    const converse: Converse = async function* (request) {
+      questions.push(transcript(request).at(-1));
+      yield { type: "text", choice: 0, text: "be" };
+      begun.resolve();
+      await goOn.promise;
+      yield { type: "text", choice: 0, text: "gun" };
+      yield* DONE;
+    };
+    const { screen, exit, type } = open(converse);
+    await screen.until("> ");
+    type("one\r");
+    await begun.promise;
+    type("two\r");
+    type("/exit\r");
+    goOn.resolve();
+    await screen.until("begun\n");
+    expect(await exit).toBe(0);
+    expect(questions).toEqual(["user: one", "user: two"]);
+  });
+
+  test("Markdown gets looks, or stays as it is without colours; the cost of an answer follows", async () => {
+    const { converse } = fake(() => say("**so**"));
+    for (const [colors, shown] of [
+      [true, "\x1b[1mso\x1b[0m\n\x1b[2m1 token · first after"],
+      [false, "**so**\n1 token · first after"],
+    ] as const) {
+      const { screen, exit, type } = open(converse, { colors });
+      await screen.until("> ");
+      type("x\r");
+      await screen.until(shown);
+      type("/stats\r");
+      await screen.until("1 answer     1 token");
+      type("/exit\r");
+      expect(await exit).toBe(0);
+    }
+  });
+
+  test("/regenerate asks the last question anew; when that fails the old answer stays", async () => {
+    let count = 0;
+    const { converse, requests } = fake(() =>
+      ++count === 3
+        ? [{ type: "error", error: { code: "queue_full", message: "try later" } }]
+        : say(`answer ${count}`),
+    );
+    const { screen, exit, type } = open(converse);
+    await screen.until("> ");
+    type("/regenerate\r");
+    await screen.until("There is no question to answer anew.");
+    type("one\r");
+    await screen.until("answer 1");
+    type("/regenerate\r");
+    await screen.until("answer 2");
+    type("/regenerate\r");
+    await screen.until("svc: try later");
+    type("two\r");
+    await screen.until("answer 4");
+    type("/exit\r");
+    expect(await exit).toBe(0);
+    expect(requests.map(transcript)).toEqual([
+      ["user: one"],
+      ["user: one"],
+      ["user: one"],
+      ["user: one", "assistant: answer 2", "user: two"],
+    ]);
+  });
+
+  test("a file whose question failed goes with the next one", async () => {
+    let count = 0;
+    const { converse, requests } = fake(() =>
+      ++count === 1 ? [{ type: "error", error: { code: "queue_full", message: "try later" } }] : say("ok"),
+    );
+    const { screen, exit, type } = open(converse, { files: [import.meta.path] });
+    await screen.until("> ");
+    type("one\r");
+    await screen.until("svc: try later");
+    type("two\r");
+    await screen.until("ok");
+    type("/exit\r");
+    expect(await exit).toBe(0);
+    const name = "[terminal-chat.test.ts]";
+    expect(requests.map(transcript)).toEqual([[`user: ${name}one`], [`user: ${name}two`]]);
+  });
+
+  test("lines are remembered from chat to chat, answers to questions of tools are not", async () => {
+    const historyFile = join(folder, "history");
+    const { converse } = fake(() => [APPROVAL, ...say("ok")]);
+    const first = open(converse, { historyFile });
+    await first.screen.until("> ");
+    first.type("remember me\r");
+    await first.screen.until("in this conversation: ");
+    first.type("yes\r");
+    await first.screen.until("ok");
+    first.type("/exit\r");
+    await first.exit;
+    expect(readFileSync(historyFile, "utf8")).toBe("remember me\n/exit\n");
+
+    const second = open(fake(() => say("ok")).converse, { historyFile });
+    await second.screen.until("> ");
+    second.type("\x1b[A\x1b[A");
+    await second.screen.until("remember me");
+    second.type("\x03");
+    second.type("/exit\r");
+    expect(await second.exit).toBe(0);
+  });
+});
+
+const folder = tempDir();
+
+const APPROVAL: AnswerEvent = {
+  type: "approval_required",
+  approvalId: "appr_1",
+  sessionId: "sess_1",
+  round: 1,
+  tool: { source: "built-in", kind: "shell", label: "Run shell commands" },
+  arguments: { commands: ["rm -rf \x1b[2Jhouse"] },
+};
+
+describe("tools", () => {
+  const call = { round: 1, callId: "c", toolName: "shell", arguments: "{}" };
+  const EVENTS: readonly AnswerEvent[] = [
+    { type: "session", sessionId: "sess_1" },
+    { type: "text", choice: 0, text: "I look." },
+    { type: "tool_calling", ...call, data: { tool_type: "shell", commands: ["ls"] } },
+    {
+      type: "tool_complete",
+      ...call,
+      data: { tool_type: "shell", stdout: "a.txt\n", stderr: "\x1b[31moh", exit_code: 2 },
+      resultContent: "",
+      images: [],
+      fileIds: [],
+    },
+    {
+      type: "file_produced",
+      file: {
+        id: "f",
+        name: "../made.txt",
+        bytes: 4,
+        created_at: 0,
+        purpose: "agent_output",
+        source: { tool: "shell", round: 1, turn: 0 },
+        text: "made",
+      },
+    },
+    ...say("There."),
+  ];
+
+  test("what they do is shown between the words, and their files can be fetched", async () => {
+    const { screen, exit, type } = open(fake(() => EVENTS).converse, { colors: false });
+    await screen.until("> ");
+    type("x\r");
+    await screen.until(
+      "I look.\n● shell\n  $ ls\n  a.txt\n  [31moh\n  (exit code 2)\n● made ../made.txt (4 bytes)",
+    );
+    await screen.until("There.\n");
+    type("/get\r");
+    await screen.until("Made so far: ../made.txt.");
+    type("/exit\r");
+    expect(await exit).toBe(0);
+  });
+
+  test("a script gets the words alone", async () => {
+    const { out } = await once({ converse: fake(() => EVENTS).converse, prompt: "x" });
+    expect(out).toBe("I look.There.\n");
+  });
+
+  test.each<[string, Decision]>([
+    ["y", { approved: true, remember: false }],
+    ["always", { approved: true, remember: true }],
+    ["n", { approved: false }],
+    ["", { approved: false }],
+  ])("an approval answered with %j", async (keys, decision) => {
+    const decisions: unknown[] = [];
+    const { converse, requests } = fake(() => [APPROVAL, ...say("done")]);
+    const { screen, exit, type } = open(converse, {
+      colors: false,
+      answerApproval: (id, given) => {
+        decisions.push([id, given]);
+        return "resolved";
+      },
+    });
+    await screen.until("> ");
+    type("x\r");
+    await screen.until("● Run shell commands (sess_1)\n  rm -rf [2Jhouse\n");
+    await screen.until("in this conversation: ");
+    type("what?\r");
+    await screen.until("in this conversation: "); // it asks again
+    type(`${keys}\r`);
+    await screen.until("done");
+    type("/exit\r");
+    expect(await exit).toBe(0);
+    expect(decisions).toEqual([["appr_1", decision]]);
+    expect(requests[0]?.agent.interactive).toBe(true);
+  });
+
+  test("what was typed before an approval does not answer it, and Ctrl-C means no", async () => {
+    const decisions: unknown[] = [];
+    const begun = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const seen: (string | undefined)[] = [];
+    const converse: Converse = async function* (request, signal) {
+      seen.push(transcript(request).at(-1));
+      yield { type: "text", choice: 0, text: "begun" };
+      if (seen.length > 1) return yield* DONE;
+      begun.resolve();
+      await goOn.promise;
+      yield APPROVAL;
+      if (!signal.aborted) throw new Error("must be stopped");
+    };
+    const { screen, exit, type } = open(converse, {
+      answerApproval: (_, given) => {
+        decisions.push(given);
+        return "resolved";
+      },
+    });
+    await screen.until("> ");
+    type("one\r");
+    await begun.promise;
+    type("y\ralw");
+    goOn.resolve();
+    await screen.until("in this conversation: ");
+    type("\x03");
+    await screen.until("begun"); // the answer to "y", a question that had to wait
+    await screen.until("> alw");
+    type("\x03/exit\r");
+    expect(await exit).toBe(0);
+    expect(decisions).toEqual([{ approved: false }]);
+    expect(seen).toEqual(["user: one", "user: y"]);
   });
 });

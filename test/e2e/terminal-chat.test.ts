@@ -1,7 +1,7 @@
 // `svc run`: one answer for a script, a conversation for a person.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   HAS_TERMINAL,
@@ -35,6 +35,16 @@ describe("one answer", () => {
   test("no text at all is a mistake, 2", async () => {
     const answer = await runBinary(["run", "chat.toml"], { cwd, stdin: "" });
     expect([answer.exit, answer.out]).toEqual([2, ""]);
+  });
+
+  test("the prompt as words, with a file", async () => {
+    writeFileSync(join(cwd, "note.txt"), "Nothing of interest.");
+    const answer = await runBinary(["run", "chat.toml", ...CAPITAL.content.split(" ")], { cwd });
+    expect(answer).toEqual({ exit: 0, out: `${CAPITAL.answer}\n`, err: "" });
+    const { exit, err } = await runBinary(["run", "chat.toml", "--attach", "note.txt", "-i", "Hi"], { cwd });
+    expect([exit, err]).toEqual([0, ""]);
+    const absent = await runBinary(["run", "chat.toml", "--attach", "absent.txt", "-i", "Hi"], { cwd });
+    expect(absent).toEqual({ exit: 2, out: "", err: "svc: there is no file absent.txt\n" });
   });
 
   test("a reader that has seen enough ends it without a complaint", async () => {
@@ -72,6 +82,7 @@ describe("on a terminal (needs script of util-linux)", () => {
     expect(rest).not.toContain("/exit leaves"); // Ctrl-C was for the answer alone
     process.kill(engine, "SIGCONT");
 
+    expect(await say(terminal, "/stats")).toContain("1 answer ");
     expect(await say(terminal, "/clear")).toContain("forgotten");
     expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
     expect(terminal.enginePid()).toBe(engine);
@@ -87,4 +98,69 @@ describe("on a terminal (needs script of util-linux)", () => {
     terminal.type("\x03");
     expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
   });
+
+  test.skipIf(!HAS_TERMINAL)("lines come back in the next chat; a pasted one is one line", async () => {
+    const first = openTerminal("run chat.toml", cwd);
+    await first.shows(PROMPT);
+    await say(first, "\x1b[200~/system one\rtwo\x1b[201~");
+    first.type("/exit\r");
+    expect(await within(5_000, "it ends", first.exited)).toBe(0);
+
+    const second = openTerminal("run chat.toml", cwd);
+    await second.shows(PROMPT);
+    second.type("\x1b[A\x1b[A");
+    await second.shows(/\/system one\u2424two/);
+    expect(await say(second, "")).toContain("The system prompt is set.");
+    second.type("/te\t");
+    await second.shows(/\/temperature/);
+    expect(await say(second, " 0.5")).toContain("The temperature is 0.5.");
+    second.type("/exit\r");
+    expect(await within(5_000, "it ends", second.exited)).toBe(0);
+  });
+
+  test.skipIf(!HAS_TERMINAL)("NO_COLOR is honoured, and looks are there without it", async () => {
+    for (const [env, has] of [
+      ["NO_COLOR=1", false],
+      ["NO_COLOR=", true],
+    ] as const) {
+      const terminal = openTerminal("run chat.toml", cwd, env);
+      await terminal.shows(PROMPT);
+      const shown = await say(terminal, CAPITAL.content);
+      expect(shown.includes("\u001b[2m")).toBe(has); // the dimmed line below
+      terminal.type("/exit\r");
+      expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
+    }
+  });
+
+  test.skipIf(!HAS_TERMINAL || Bun.which("python3") === null)(
+    "Python runs when it is allowed, and its file can be fetched",
+    async () => {
+      const folder = newFolder();
+      const terminal = openTerminal(
+        "run --enable-code-execution --agent-permission ask",
+        folder,
+        "NO_COLOR=1",
+      );
+      await terminal.shows(PROMPT);
+      await say(terminal, "/temperature 0");
+      terminal.type("Use python to compute 17*23.\r");
+      expect(await terminal.shows(/in this conversation: /)).toContain("print(17*23)");
+      const denied = await say(terminal, "");
+      expect(denied).not.toContain("391");
+      terminal.type("/regenerate\r");
+      await terminal.shows(/in this conversation: /);
+      const answer = await say(terminal, "a");
+      expect(answer).toContain("  391");
+      expect(answer).toContain("The result is: 391");
+
+      terminal.type("Use python to save hello to data.txt\r");
+      // "always" was meant for the whole conversation.
+      expect(await terminal.shows(/made data.txt \(5 bytes\)/)).not.toContain("in this conversation");
+      await terminal.shows(PROMPT);
+      expect(await say(terminal, "/get data.txt")).toContain("data.txt is written.");
+      expect(readFileSync(join(folder, "data.txt"), "utf8")).toBe("hello");
+      terminal.type("/exit\r");
+      expect(await within(10_000, "it ends", terminal.exited)).toBe(0);
+    },
+  );
 });

@@ -83,7 +83,7 @@ function noRuntime(): never {
 }
 
 /** Of a server whose models have no adapters. */
-const noAdapters: Adapters = { isMutable: false, list: noRuntime, load: noRuntime, unload: noRuntime };
+export const noAdapters: Adapters = { isMutable: false, list: noRuntime, load: noRuntime, unload: noRuntime };
 
 async function noWeights(): Promise<never> {
   throw new ServiceError("model_not_found", "no model");
@@ -136,6 +136,15 @@ export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<Http
     skills: new SkillStore({ folder: noFolder, log }),
     models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
     control: obedientModel(),
+    tune: async (name, profile) => ({
+      model_id: name,
+      profile,
+      measurements: [],
+      recommended: { threads: 1, threads_batch: 1, ubatch: 512, max_seqs: 1 },
+      toml: "[runtime]\n",
+      complete: true,
+      disturbed: false,
+    }),
     fingerprint: "svc-test",
     system: TEST_SYSTEM,
     ...deps,

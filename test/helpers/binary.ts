@@ -121,9 +121,10 @@ export interface Terminal {
 /** Whether openTerminal works here: it needs script(1), which makes the terminal. */
 export const HAS_TERMINAL = Bun.which("script") !== null;
 
-/** Runs the executable on a terminal for one test. `words` are its arguments as a shell reads them. */
-export function openTerminal(words: string, cwd: string): Terminal {
-  const command = ["script", "--quiet", "--return", "--command", `"${binaryPath()}" ${words}`, "/dev/null"];
+/** Runs the executable on a terminal for one test. `words` are its arguments as a shell reads them, `variables` come before. */
+export function openTerminal(words: string, cwd: string, variables = ""): Terminal {
+  const line = `${variables} "${binaryPath()}" ${words}`;
+  const command = ["script", "--quiet", "--return", "--command", line, "/dev/null"];
   const env = { TERM: "xterm", SHELL: "/bin/sh" };
   const child = spawnBinary([], { command, cwd, env, stdin: "pipe" });
   let shown = "";

@@ -94,3 +94,40 @@ describe("commands", () => {
     expect(await response.json()).toMatchObject({ error: { code: "shutting_down" } });
   });
 });
+
+describe("tuning", () => {
+  test("takes a model and a profile; without them the default ones", async () => {
+    const asked: (readonly [string, string])[] = [];
+    const { post } = testApp(undefined, {
+      tune: async (name, profile) => {
+        asked.push([name, profile]);
+        throw new ServiceError("tuning_conflict", "later", { retryAfterSecs: 5 });
+      },
+    });
+    await post("/v1/models/tune", {});
+    const answer = await post("/v1/models/tune", { model_id: "tiny", profile: "fast", cpu: null });
+    expect(asked).toEqual([
+      ["default", "balanced"],
+      ["tiny", "fast"],
+    ]);
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([409, "5"]);
+    expect(await answer.json()).toMatchObject({ error: { code: "tuning_conflict", type: "conflict_error" } });
+  });
+
+  test.each([
+    [{ profile: "best" }, "profile", "unsupported_value"],
+    [{ model_id: 1 }, "model_id", "invalid_request"],
+    [{ max_seq_len: 4096 }, "max_seq_len", "unsupported_value"],
+    [{ max_seq_len: "long" }, "max_seq_len", "invalid_request"],
+    [{ dtype: "f16" }, "dtype", "unsupported_value"],
+  ])("refuses %j", async (body, param, code) => {
+    const answer = await testApp().post("/v1/models/tune", body);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { code, param } });
+  });
+
+  test("is refused while the server stops", async () => {
+    const { post } = testApp(undefined, { draining: () => true });
+    expect((await post("/v1/models/tune", {})).status).toBe(503);
+  });
+});

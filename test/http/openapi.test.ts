@@ -68,6 +68,7 @@ describe("the OpenAPI document", () => {
       "/v1/models",
       "/v1/models/reload",
       "/v1/models/status",
+      "/v1/models/tune",
       "/v1/models/unload",
       "/v1/responses",
       "/v1/responses/{response_id}",

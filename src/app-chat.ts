@@ -1,0 +1,105 @@
+// The part of the composition root that is about a chat in the terminal: models, tools and what answers conversations,
+// without a server.
+
+import { Approvals } from "./agent/approvals.ts";
+import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
+import { createAgent } from "./app-agent.ts";
+import { openMcp } from "./app-mcp.ts";
+import { createModels, type ModelOptions } from "./app-models.ts";
+import { openSearch } from "./app-search.ts";
+import { openStores } from "./app-stores.ts";
+import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "./core/agent.ts";
+import type { McpConfig } from "./core/mcp-config.ts";
+import type { ModelInfo } from "./core/model-info.ts";
+import type { Embed } from "./core/run.ts";
+import { publicFetch } from "./net/public-fetch.ts";
+import { openTools, type Tools } from "./tools.ts";
+
+/** Somebody to talk with. */
+export interface ChatPartner {
+  /** Name of the model to begin with. */
+  readonly model: string;
+  /** Names of all models, adapters among them, the default one first. */
+  readonly models: readonly string[];
+  readonly converse: Converse;
+  readonly answerApproval: AnswerApproval;
+  /** The tools that are switched on. */
+  readonly tools: Partial<Pick<AgentRequest, "python" | "shell" | "webSearch">>;
+  close(): Promise<void>;
+}
+
+export interface ChatPartnerOptions extends ModelOptions {
+  /** Servers whose tools models may call. */
+  readonly mcp?: McpConfig;
+}
+
+/** Tries the tools out and loads the default model. Throws the reason why something that was asked for can't be. */
+export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner> {
+  const { settings, log } = options;
+  const tools = await openTools(settings, log);
+  const mcp = openMcp(options.mcp, log);
+  // The file of a server may be held by that server; a chat keeps what it must in memory.
+  const inMemory = { ...settings, server: { ...settings.server, state: "memory" } };
+  const stores = openStores({ settings: inMemory, log });
+  const { files, sessions, skills } = stores;
+  const resident = residentAdapters(options);
+  const models = createModels(options, { resident });
+  const adapters = createAdapters(models, resident, options);
+  const { generate } = adapters;
+  const approvals = new Approvals();
+  const contextTokens = (model: string, signal: AbortSignal): Promise<number> =>
+    models.contextTokens(model, signal);
+  const fetchPublic = publicFetch();
+  const embed: Embed = (request, signal) => models.embed(request, signal);
+  const web = openSearch({ settings, embed, fetchPublic, log });
+  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
+  const agent = createAgent({ ...surroundings, web, generate, fetchFile: fetchPublic });
+  const close = async (): Promise<void> => {
+    approvals.close();
+    await Promise.all([models.stop(), tools.close(), mcp?.close()]);
+    stores.close();
+  };
+  try {
+    await models.load("default");
+    await loadAdapters(adapters, models, options);
+    const cards = adapters.cards();
+    return {
+      model: firstModel(cards, settings.adapter),
+      models: cards.map(({ id }) => id),
+      converse: adapters.steady(agent.converse),
+      answerApproval: approvals.answer,
+      tools: { ...switchedOn(tools), ...(web === undefined ? {} : { webSearch: ANY_SEARCH }) },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** A search that nothing restricts. */
+const ANY_SEARCH: WebSearch = {
+  contextSize: "medium",
+  unlimitedBudget: false,
+  allowedDomains: [],
+  blockedDomains: [],
+};
+
+/** The default model, or its adapter of that alias. */
+function firstModel(cards: readonly ModelInfo[], alias: string | undefined): string {
+  const id = cards[0]?.id ?? "default";
+  if (alias === undefined) return id;
+  const card = cards.find(({ parent, root }) => parent === id && root === alias);
+  if (card !== undefined) return card.id;
+  const known = cards.flatMap(({ parent, root }) => (parent === id && root !== undefined ? [root] : []));
+  const are =
+    known.length === 0 ? "it has none; --lora ALIAS=SOURCE loads one" : `it has ${known.join(", ")}`;
+  throw new Error(`${id} has no adapter ${alias}: ${are}`);
+}
+
+function switchedOn({ python, shell }: Tools): ChatPartner["tools"] {
+  return {
+    ...(python === undefined ? {} : { python: true }),
+    ...(shell === undefined ? {} : { shell: { skills: [] } }),
+  };
+}

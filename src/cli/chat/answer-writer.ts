@@ -1,0 +1,153 @@
+// Writes one answer as its events come. On a terminal: Markdown with looks, reasoning dimmed and set apart, what tools do
+// between the model's words. Elsewhere: the model's words, exactly.
+
+import type { Writable } from "node:stream";
+import type { AgentEvent, FileObject, ToolProgress } from "../../core/agent.ts";
+import { MarkdownStream } from "./markdown.ts";
+import { begin, endAll, firstLines, harmless, painter, type Paint } from "./style.ts";
+
+/** Lines that are shown of what a tool was given, and of what came of it. */
+const TOOL_LINES_MAX = 20;
+/** An answer that has not begun after this time shows how long it has been waited for, milliseconds. */
+const PATIENCE_MS = 1000;
+
+export interface Screen {
+  readonly output: Writable;
+  readonly isTty: boolean;
+  readonly colors: boolean;
+}
+
+export class AnswerWriter {
+  /** The model's words so far. */
+  answer = "";
+  private readonly screen: Screen;
+  private readonly paint: Paint;
+  private markdown = new MarkdownStream();
+  private isReasoning = false;
+  private last = "\n";
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private isWaitShown = false;
+
+  constructor(screen: Screen) {
+    this.screen = screen;
+    this.paint = painter(screen.colors);
+    if (screen.isTty && screen.colors) this.showWait(performance.now());
+  }
+
+  text(text: string): void {
+    this.answer += text;
+    this.endReasoning();
+    const { isTty, colors } = this.screen;
+    const safe = isTty ? harmless(text) : text;
+    this.write(colors ? this.markdown.write(safe) : safe);
+  }
+
+  reasoning(text: string): void {
+    if (!this.screen.isTty) return;
+    const safe = harmless(text);
+    if (!this.isReasoning && this.screen.colors) this.write(begin("dim"));
+    this.isReasoning = true;
+    this.write(safe);
+  }
+
+  /** What a server tool is about to do, has done or has made. */
+  tool(event: Exclude<AgentEvent, { readonly type: "session" | "approval_required" }>): void {
+    if (!this.screen.isTty) return;
+    this.pause();
+    if (event.type === "file_produced") this.line(fileText(event.file));
+    else if (event.type === "tool_calling") {
+      this.line(`${this.paint("bold", "●")} ${harmless(event.toolName)}`);
+      this.lines(inputOf(event.data));
+    } else this.lines(outcomeOf(event.data, event.resultContent));
+  }
+
+  /** Leaves the cursor at the start of a line, in plain looks, so that something else can be written. */
+  pause(): void {
+    this.endWait();
+    this.endReasoning();
+    if (this.screen.colors) this.write(this.markdown.end());
+    this.markdown = new MarkdownStream();
+    if (this.last !== "\n") this.write("\n");
+  }
+
+  private lines(text: string): void {
+    for (const line of text === "" ? [] : firstLines(harmless(text), TOOL_LINES_MAX))
+      this.line(`  ${this.paint("dim", line)}`);
+  }
+
+  private line(text: string): void {
+    this.write(`${text}\n`);
+  }
+
+  private endReasoning(): void {
+    if (!this.isReasoning) return;
+    this.isReasoning = false;
+    if (this.screen.colors) this.write(endAll());
+    if (this.last !== "\n") this.write("\n");
+  }
+
+  private write(text: string): void {
+    if (text === "") return;
+    this.endWait();
+    this.screen.output.write(text);
+    // A look that ends behind a line end does not change where the cursor is.
+    const visible = Bun.stripANSI(text);
+    if (visible !== "") this.last = visible.slice(-1);
+  }
+
+  private showWait(sinceMs: number): void {
+    this.timer = setTimeout(() => {
+      const secs = Math.round((performance.now() - sinceMs) / 1000);
+      this.isWaitShown = true;
+      this.screen.output.write(`\r${begin("dim")}… ${secs} s${endAll()}`);
+      this.showWait(sinceMs);
+    }, PATIENCE_MS);
+  }
+
+  private endWait(): void {
+    clearTimeout(this.timer);
+    if (this.isWaitShown) this.screen.output.write("\r\u001b[K");
+    this.isWaitShown = false;
+  }
+}
+
+/** What a call wants to do. */
+function inputOf(data: ToolProgress): string {
+  switch (data.tool_type) {
+    case "code_execution":
+      return data.code ?? "";
+    case "shell":
+      return (data.commands ?? []).map((command) => `$ ${command}`).join("\n");
+    case "web_search":
+      return data.query ?? "";
+    case "custom":
+      return data.arguments ?? "";
+  }
+}
+
+/** What came of a call. */
+function outcomeOf(data: ToolProgress, account: string): string {
+  switch (data.tool_type) {
+    case "code_execution":
+      return joined(data.stdout, data.stderr, data.exception) || account;
+    case "shell": {
+      const failed = data.exit_code !== undefined && data.exit_code !== null && data.exit_code !== 0;
+      const ending =
+        data.timed_out === true ? "(it took too long)" : failed ? `(exit code ${data.exit_code})` : "";
+      return joined(data.stdout, data.stderr, ending) || account;
+    }
+    case "web_search":
+      return joined(...(data.sources ?? [])) || account;
+    case "custom":
+      return data.content ?? account;
+  }
+}
+
+function joined(...texts: readonly (string | undefined)[]): string {
+  return texts.flatMap((text) => (text === undefined || text === "" ? [] : [text.trimEnd()])).join("\n");
+}
+
+function fileText({ name, bytes, message }: FileObject): string {
+  if (message !== undefined) return `● ${harmless(name)} was not made: ${harmless(message)}`;
+  return `● made ${harmless(name)} (${bytes} bytes); /get ${harmless(name)} writes it to disk`;
+}

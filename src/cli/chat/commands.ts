@@ -1,0 +1,238 @@
+// The slash commands of a chat: one row each, from which /help and completion follow.
+
+import { writeFileSync } from "node:fs";
+import type { FileObject } from "../../core/agent.ts";
+import { readAttachment, typedPath } from "./attachments.ts";
+import type { ChatState } from "./conversation.ts";
+import { loadChat, saveChat } from "./saved-chat.ts";
+import type { ChatStats } from "./stats.ts";
+
+/** What a command may look at and change. */
+export interface CommandContext {
+  readonly state: ChatState;
+  readonly stats: ChatStats;
+  /** Names of the models that can be chosen. */
+  readonly models: readonly string[];
+  /** Files that tools have made, by name. */
+  readonly made: ReadonlyMap<string, FileObject>;
+}
+
+/** What to print, and what to do then. */
+export interface CommandOutcome {
+  readonly text: string;
+  readonly next?: "leave" | "regenerate";
+}
+
+interface Command {
+  readonly name: string;
+  readonly argument?: string;
+  readonly help: string;
+  readonly aliases?: readonly string[];
+  readonly takesPath?: boolean;
+  /** Throws a sentence for people. */
+  readonly run: (argument: string, context: CommandContext) => CommandOutcome | string;
+}
+
+const LEVELS = ["low", "medium", "high", "xhigh"] as const;
+
+const COMMANDS: readonly Command[] = [
+  { name: "help", help: "show this", run: () => helpText() },
+  {
+    name: "exit",
+    aliases: ["quit"],
+    help: "leave (also Ctrl-D, or Ctrl-C twice)",
+    run: () => ({ text: "", next: "leave" }),
+  },
+  { name: "system", argument: "TEXT", help: "set the system prompt (alone: remove it)", run: setSystem },
+  {
+    name: "clear",
+    help: "forget the conversation",
+    run: (_, { state }) => {
+      state.clear();
+      return "The conversation is forgotten.\n";
+    },
+  },
+  {
+    name: "regenerate",
+    help: "answer the last question anew",
+    run: () => ({ text: "", next: "regenerate" }),
+  },
+  {
+    name: "file",
+    argument: "PATH",
+    help: "attach a file to the next question",
+    takesPath: true,
+    run: attach,
+  },
+  {
+    name: "image",
+    argument: "PATH",
+    help: "attach an image",
+    takesPath: true,
+    run: () => unseen("see images"),
+  },
+  {
+    name: "audio",
+    argument: "PATH",
+    help: "attach a recording",
+    takesPath: true,
+    run: () => unseen("hear recordings"),
+  },
+  { name: "get", argument: "NAME", help: "write a file that a tool has made into this folder", run: getFile },
+  { name: "model", argument: "NAME", help: "go on with another model (alone: list them)", run: chooseModel },
+  { name: "think", argument: "LEVEL", help: `on, off, ${LEVELS.join(", ")}`, run: setThinking },
+  { name: "temperature", argument: "N", help: "0 … 2: how freely words are drawn", run: setTemperature },
+  { name: "topk", argument: "N", help: "draw from the N likeliest tokens; 0: from all", run: setTopK },
+  {
+    name: "topp",
+    argument: "N",
+    help: "above 0 … 1: draw from the likeliest that together reach N",
+    run: setTopP,
+  },
+  {
+    name: "save",
+    argument: "FILE",
+    help: "write the conversation to a new file",
+    takesPath: true,
+    run: save,
+  },
+  { name: "load", argument: "FILE", help: "go on with a saved conversation", takesPath: true, run: load },
+  { name: "stats", help: "tokens and speed so far", run: (_, { stats }) => stats.describe() },
+];
+
+/** Runs a line that begins with a slash. A command that cannot be done says why. */
+export function runCommand(line: string, context: CommandContext): CommandOutcome {
+  const { word, argument } = split(line);
+  const command = COMMANDS.find(({ name, aliases }) => name === word || aliases?.includes(word) === true);
+  if (command === undefined) return { text: `/${word} is not a command; /help lists them.\n` };
+  try {
+    const outcome = command.run(argument, context);
+    return typeof outcome === "string" ? { text: outcome } : outcome;
+  } catch (error) {
+    return { text: `/${word}: ${error instanceof Error ? error.message : String(error)}\n` };
+  }
+}
+
+/** What the word before the cursor may become: names of commands, of models, or a path that the caller has to complete. */
+export function commandWords(line: string, models: readonly string[]): readonly string[] | "path" {
+  if (!line.startsWith("/")) return [];
+  const { word, argument } = split(line);
+  if (!line.includes(" "))
+    return COMMANDS.map(({ name }) => `/${name}`).filter((name) => name.startsWith(line));
+  if (word === "model") return models.filter((name) => name.startsWith(argument));
+  if (word === "think") return ["on", "off", ...LEVELS].filter((level) => level.startsWith(argument));
+  return COMMANDS.some(({ name, takesPath }) => name === word && takesPath === true) ? "path" : [];
+}
+
+function split(line: string): { readonly word: string; readonly argument: string } {
+  const [, word = "", argument = ""] = /^\/(\S*)\s*([^]*)$/.exec(line) ?? [];
+  return { word, argument: argument.trim() };
+}
+
+function helpText(): string {
+  const rows = COMMANDS.map(
+    ({ name, argument, help }) => [`/${name}${argument === undefined ? "" : ` ${argument}`}`, help] as const,
+  );
+  const keys = [
+    ["\\ at a line's end", "goes on in the next line; pasted text may have several, too"],
+    ["Ctrl-C", "stops an answer"],
+  ] as const;
+  const width = Math.max(...[...rows, ...keys].map(([words]) => words.length));
+  return [...rows, ...keys].map(([words, help]) => `${words.padEnd(width)}  ${help}\n`).join("");
+}
+
+function setSystem(text: string, { state }: CommandContext): string {
+  state.system = text === "" ? undefined : text;
+  return text === "" ? "No system prompt.\n" : "The system prompt is set.\n";
+}
+
+function attach(argument: string, { state }: CommandContext): string {
+  if (argument === "") {
+    const names = state.attached.map(({ param }) => param).join(", ");
+    return names === "" ? "Nothing is attached; /file PATH attaches a file.\n" : `Attached: ${names}.\n`;
+  }
+  const part = readAttachment(typedPath(argument));
+  state.attached = [...state.attached, part];
+  return `${part.param} goes with your next question.\n`;
+}
+
+function unseen(what: string): string {
+  return `The models of this version cannot ${what}. Texts can be attached with /file PATH.\n`;
+}
+
+function getFile(argument: string, { made }: CommandContext): string {
+  if (made.size === 0) return "No tool has made a file.\n";
+  const file = made.get(argument);
+  if (file === undefined) return `Made so far: ${[...made.keys()].join(", ")}.\n`;
+  const { name, text, data_base64: base64 } = file;
+  if (text === undefined && base64 === undefined) return `${name} is too large to be kept here.\n`;
+  const target = name.replaceAll(/[/\\]/g, "_").replace(/^\.+/, "_"); // a tool chose it: it stays in this folder
+  writeFileSync(target, text ?? Buffer.from(base64 ?? "", "base64"), { flag: "wx" });
+  return `${target} is written.\n`;
+}
+
+function chooseModel(name: string, { state, models }: CommandContext): string {
+  if (name === "") return models.map((model) => `${model === state.model ? "*" : " "} ${model}\n`).join("");
+  if (!models.includes(name))
+    return `There is no model ${name}; there is ${models.join(", ")}. Start with -m to have others.\n`;
+  state.model = name;
+  return `${name} answers from now on.\n`;
+}
+
+function setThinking(level: string, { state }: CommandContext): string {
+  if (level !== "") {
+    const effort = LEVELS.find((one) => one === level);
+    if (effort === undefined && level !== "on" && level !== "off")
+      throw new Error(`LEVEL must be on, off, ${LEVELS.join(", ")}`);
+    state.thinking = effort === undefined ? { enabled: level === "on" } : { enabled: true, effort };
+  }
+  const { enabled, effort } = state.thinking;
+  return `Thinking is ${enabled ? (effort ?? "on") : "off"}.\n`;
+}
+
+function setTemperature(text: string, { state }: CommandContext): string {
+  const temperature = numberOf(text, state.sampling.temperature, (n) => n >= 0 && n <= 2, "from 0 to 2");
+  state.sampling = { ...state.sampling, temperature };
+  return `The temperature is ${temperature}.\n`;
+}
+
+function setTopK(text: string, { state }: CommandContext): string {
+  const topK = numberOf(
+    text,
+    state.sampling.topK,
+    (n) => Number.isInteger(n) && n >= 0 && n < 2 ** 31,
+    "whole, 0 or more",
+  );
+  state.sampling = { ...state.sampling, topK };
+  return topK === 0 ? "top-k is off.\n" : `top-k is ${topK}.\n`;
+}
+
+function setTopP(text: string, { state }: CommandContext): string {
+  const topP = numberOf(text, state.sampling.topP, (n) => n > 0 && n <= 1, "above 0, at most 1");
+  state.sampling = { ...state.sampling, topP };
+  return topP === 1 ? "top-p is off.\n" : `top-p is ${topP}.\n`;
+}
+
+/** The number that was typed, the present one for nothing. */
+function numberOf(text: string, present: number, isGood: (n: number) => boolean, range: string): number {
+  if (text === "") return present;
+  const value = Number(text);
+  if (!isGood(value)) throw new Error(`N must be ${range}`);
+  return value;
+}
+
+function save(argument: string, { state }: CommandContext): string {
+  if (argument === "") throw new Error("name a FILE");
+  const file = typedPath(argument);
+  saveChat(file, state);
+  return `${state.messages.length} messages are in ${file}.\n`;
+}
+
+function load(argument: string, { state }: CommandContext): string {
+  if (argument === "") throw new Error("name a FILE");
+  const { system, messages } = loadChat(typedPath(argument));
+  state.clear();
+  state.system = system;
+  state.messages = messages;
+  return `${messages.length} messages${system === undefined ? "" : ", and a system prompt,"} are loaded.\n`;
+}

@@ -1,0 +1,180 @@
+// The person's end of a chat: lines from a terminal's line editor. What is typed while an answer runs is neither shown
+// in the middle of it nor lost: it waits for the next prompt. Knows nothing of models.
+
+import { type Completer, createInterface, type Interface } from "node:readline";
+import { Transform, Writable, type Readable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import { TYPED_AHEAD_MAX, HISTORY_LINES_MAX } from "../../core/limits.ts";
+import { PASTE_MARKS, PasteFilter, withLineEnds } from "./paste.ts";
+
+export interface KeyboardOptions {
+  readonly input: Readable;
+  readonly output: Writable;
+  /** Earlier lines, newest first. */
+  readonly history: readonly string[];
+  /** Called with all lines, newest first, when there is a new one. */
+  readonly onHistory: (lines: readonly string[]) => void;
+  /** Ctrl-C; `line` is what was typed so far at the prompt, undefined when nobody is asked. */
+  readonly onInterrupt: (line: string | undefined) => void;
+  /** The input has ended: Ctrl-D. */
+  readonly onClose: () => void;
+  readonly completer: Completer;
+}
+
+/** The prompt of the lines after one that ends with a backslash. */
+const CONTINUED = "… ";
+
+export class Keyboard {
+  private readonly output: Writable;
+  private readonly lines: Interface;
+  private readonly gate: Gate;
+  private readonly ahead: string[] = []; // typed while nobody asked
+  private asking: PromiseWithResolvers<string | undefined> | undefined;
+  private isPrivate = false; // the line is no part of the history
+  private isClosed = false;
+
+  constructor(options: KeyboardOptions) {
+    const { input, output, history, onHistory, onInterrupt, onClose, completer } = options;
+    this.output = output;
+    this.gate = new Gate(output);
+    output.write(PASTE_MARKS.on);
+    this.lines = createInterface({
+      input: filtered(input),
+      output: this.gate,
+      terminal: true,
+      completer,
+      history: [...history],
+      historySize: HISTORY_LINES_MAX,
+      removeHistoryDuplicates: true,
+    });
+    this.lines.on("line", (line) => this.receive(line));
+    this.lines.on("history", (all: string[]) => {
+      if (this.isPrivate) all.shift();
+      else onHistory(all);
+    });
+    this.lines.on("SIGINT", () => onInterrupt(this.asking === undefined ? undefined : this.lines.line));
+    this.lines.on("close", () => {
+      this.isClosed = true;
+      onClose();
+      this.asking?.resolve(undefined);
+    });
+  }
+
+  /** The next input: a line, or several where each but the last ends with a backslash. Undefined: there is none. */
+  async read(prompt: string): Promise<string | undefined> {
+    let text = "";
+    for (let shown = prompt; ; shown = CONTINUED) {
+      const line = this.takeAhead(shown) ?? (await this.ask(shown));
+      if (line === undefined) return undefined;
+      if (!line.endsWith("\\")) return withLineEnds(text + line);
+      text += `${line.slice(0, -1)}\n`;
+    }
+  }
+
+  /**
+   * Asks in the middle of an answer. What was typed before does not count, and is there again at the next prompt.
+   * Undefined when the input has ended, or `signal` is aborted first.
+   */
+  async question(prompt: string, signal: AbortSignal): Promise<string | undefined> {
+    const unfinished = this.lines.line;
+    this.clear();
+    this.isPrivate = true;
+    const onAbort = (): void => this.asking?.resolve(undefined);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      return signal.aborted ? undefined : await this.ask(prompt);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      this.isPrivate = false;
+      this.clear();
+      this.lines.write(unfinished);
+    }
+  }
+
+  /** Empties the line that is being typed and shows the prompt again. */
+  restart(): void {
+    this.gate.isOpen = false;
+    this.clear();
+    this.gate.isOpen = true;
+    this.output.write("\n");
+    this.lines.prompt();
+  }
+
+  close(): void {
+    this.lines.close();
+    this.output.write(PASTE_MARKS.off);
+  }
+
+  private async ask(prompt: string): Promise<string | undefined> {
+    if (this.isClosed) return undefined;
+    const asking = Promise.withResolvers<string | undefined>();
+    this.asking = asking;
+    this.gate.isOpen = true;
+    this.lines.setPrompt(prompt);
+    this.lines.prompt(true);
+    try {
+      return await asking.promise;
+    } finally {
+      this.asking = undefined;
+      this.gate.isOpen = false;
+    }
+  }
+
+  private receive(line: string): void {
+    const { asking } = this;
+    this.asking = undefined;
+    this.gate.isOpen = false;
+    if (asking !== undefined) asking.resolve(line);
+    else if (this.ahead.length < TYPED_AHEAD_MAX) this.ahead.push(line);
+  }
+
+  /** A line that was typed ahead, shown as if it had just been typed. */
+  private takeAhead(prompt: string): string | undefined {
+    const line = this.isClosed ? undefined : this.ahead.shift();
+    if (line !== undefined) this.output.write(`${prompt}${line}\n`);
+    return line;
+  }
+
+  private clear(): void {
+    // readline has no call that empties the line: Ctrl-E goes to its end, Ctrl-U deletes back to its start.
+    this.lines.write(null, { ctrl: true, name: "e" });
+    this.lines.write(null, { ctrl: true, name: "u" });
+  }
+}
+
+/** Passes the line editor's drawing on to the terminal while it is open. */
+class Gate extends Writable {
+  isOpen = false;
+  private readonly output: Writable;
+
+  constructor(output: Writable) {
+    super({ decodeStrings: false });
+    this.output = output;
+    output.on("resize", () => this.emit("resize"));
+  }
+
+  /** What the line editor asks a terminal for: how long its lines are. */
+  get columns(): number {
+    return "columns" in this.output && typeof this.output.columns === "number" ? this.output.columns : 80;
+  }
+
+  override _write(chunk: string | Uint8Array, _encoding: string, done: () => void): void {
+    if (this.isOpen) this.output.write(chunk);
+    done();
+  }
+}
+
+/** The keys with pasted text made fit for the line editor. A terminal can still be switched to single keys through it. */
+function filtered(input: Readable): Readable {
+  const paste = new PasteFilter();
+  const decoder = new StringDecoder("utf8");
+  const keys = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => done(null, paste.push(decoder.write(chunk))),
+  });
+  const setRawMode =
+    "setRawMode" in input && typeof input.setRawMode === "function" ? input.setRawMode : undefined;
+  return Object.assign(input.pipe(keys), {
+    isTTY: true,
+    setRawMode: (isRaw: boolean): void => void setRawMode?.call(input, isRaw),
+  });
+}

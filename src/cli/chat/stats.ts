@@ -1,0 +1,66 @@
+// What an answer cost, for people.
+
+import type { Timings, Usage } from "../../core/run.ts";
+
+/** One answer as the chat saw it. */
+export interface AnswerStats {
+  readonly usage: Usage;
+  readonly timings: Timings;
+  /** From the question to the first thing the model said, seconds; undefined when it said nothing. */
+  readonly firstSecs: number | undefined;
+}
+
+/** `12 tokens · 45.3 tok/s · first after 0.21 s · prompt 30, 12 from the cache`. */
+export function statsLine({ usage, timings, firstSecs }: AnswerStats): string {
+  const parts = [count(usage.completionTokens)];
+  if (timings.completionSecs > 0 && usage.completionTokens > 1)
+    parts.push(`${rate((usage.completionTokens - 1) / timings.completionSecs)} tok/s`);
+  if (firstSecs !== undefined) parts.push(`first after ${firstSecs.toFixed(2)} s`);
+  const cached = usage.cachedTokens > 0 ? `, ${usage.cachedTokens} from the cache` : "";
+  parts.push(`prompt ${usage.promptTokens}${cached}`);
+  return parts.join(" · ");
+}
+
+/** All answers of a chat together. */
+export class ChatStats {
+  private answers = 0;
+  private tokens = 0;
+  private reasoning = 0;
+  private prompt = 0;
+  private cached = 0;
+  private secs = 0;
+  private last: AnswerStats | undefined;
+
+  add(stats: AnswerStats): void {
+    const { usage, timings } = stats;
+    this.last = stats;
+    this.answers++;
+    this.tokens += usage.completionTokens;
+    this.reasoning += usage.reasoningTokens;
+    this.prompt += usage.promptTokens;
+    this.cached += usage.cachedTokens;
+    this.secs += timings.completionSecs;
+  }
+
+  /** Several lines; what `/stats` answers. */
+  describe(): string {
+    if (this.last === undefined) return "Nothing has been answered yet.\n";
+    const speed = this.secs > 0 ? `, ${rate((this.tokens - this.answers) / this.secs)} tok/s` : "";
+    const answers = this.answers === 1 ? "1 answer" : `${this.answers} answers`;
+    const reasoning = this.reasoning > 0 ? ` (${this.reasoning} of them reasoning)` : "";
+    return [
+      `last answer  ${statsLine(this.last)}`,
+      `${answers.padEnd(12)} ${count(this.tokens)}${reasoning}${speed}`,
+      `prompts      ${count(this.prompt)}, ${this.cached} from the cache`,
+      "",
+    ].join("\n");
+  }
+}
+
+function count(tokens: number): string {
+  return tokens === 1 ? "1 token" : `${tokens} tokens`;
+}
+
+function rate(perSecond: number): string {
+  return perSecond >= 100 ? perSecond.toFixed(0) : perSecond.toFixed(1);
+}

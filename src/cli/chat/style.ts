@@ -1,0 +1,51 @@
+// What may reach a terminal, and how it looks there.
+
+/** Select-graphic-rendition codes by what they are used for. */
+const CODES = {
+  bold: "1",
+  dim: "2",
+  italic: "3",
+  underline: "4",
+  strike: "9",
+  heading: "1;36",
+  code: "36",
+  warning: "33",
+  failure: "31",
+} as const;
+
+export type Look = keyof typeof CODES;
+
+const PLAIN = "\u001b[0m";
+
+/** Starts a look, on top of those that hold already. */
+export function begin(look: Look): string {
+  return `\u001b[${CODES[look]}m`;
+}
+
+/** Ends all looks. */
+export function endAll(): string {
+  return PLAIN;
+}
+
+/** Puts looks on a text, or leaves it as it is. */
+export type Paint = (look: Look, text: string) => string;
+
+/** Colours where the terminal may have them. */
+export function painter(colors: boolean): Paint {
+  return (look, text) => (colors && text !== "" ? begin(look) + text + PLAIN : text);
+}
+
+/** Every control character but newline and tab, and the marks that turn the direction of writing around. */
+const STEERING = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu;
+
+/** A text that cannot steer the terminal, whoever wrote it. */
+export function harmless(text: string): string {
+  return text.replace(STEERING, "");
+}
+
+/** The first lines of a text, and how many more there are. */
+export function firstLines(text: string, max: number): readonly string[] {
+  const lines = text.trimEnd().split("\n");
+  if (lines.length <= max) return lines;
+  return [...lines.slice(0, max), `… ${lines.length - max} more lines`];
+}

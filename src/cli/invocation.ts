@@ -1,0 +1,69 @@
+// What a command line can mean.
+
+import type { Flags } from "../config/sources.ts";
+import type { TuneProfile } from "../core/measure.ts";
+
+/** Exit codes of the process. */
+export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
+
+/** What settings are made of, as every command that needs them takes it. */
+export interface SettingsArgs {
+  readonly configFile?: string;
+  readonly flags: Flags;
+}
+
+/** What a chat begins with. */
+export interface ChatArgs {
+  /** One-shot: the prompt to answer. */
+  readonly input?: string;
+  /** Paths of files that go with the first question. */
+  readonly files: readonly string[];
+}
+
+/** What is measured; each combination of the lists is. */
+export interface BenchArgs {
+  readonly promptLens: readonly number[];
+  readonly depths: readonly number[];
+  readonly genLens: readonly number[];
+  readonly concurrencies: readonly number[];
+  readonly repetitions: number;
+  readonly json: boolean;
+}
+
+/** What to do. */
+export type Invocation =
+  | ({ readonly command: "serve" } & SettingsArgs)
+  | ({ readonly command: "run" } & ChatArgs & SettingsArgs)
+  | ({ readonly command: "from-config" } & ChatArgs & SettingsArgs)
+  | ({ readonly command: "config-check" } & SettingsArgs)
+  | ({ readonly command: "config-show" } & SettingsArgs)
+  | ({ readonly command: "doctor"; readonly json: boolean } & SettingsArgs)
+  | ({ readonly command: "bench" } & BenchArgs & SettingsArgs)
+  | ({ readonly command: "tune"; readonly profile: TuneProfile; readonly json: boolean } & SettingsArgs)
+  /** Flags hold the model too. */
+  | ({ readonly command: "pull" } & SettingsArgs)
+  | ({ readonly command: "cache-list" } & SettingsArgs)
+  | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)
+  | { readonly command: "login" }
+  /** Flags hold the model too. */
+  | ({
+      readonly command: "quantize";
+      readonly type: string;
+      readonly output?: string;
+    } & SettingsArgs)
+  /** The hidden engine process; its words are its own. */
+  | { readonly command: "engine"; readonly args: readonly string[] }
+  /** Hidden: the conversion of an adapter, the quantization of a model. */
+  | { readonly command: "convert-adapter" | "quantize-worker"; readonly args: readonly string[] }
+  /** --help and --version: print on stdout, exit 0. */
+  | { readonly command: "print"; readonly text: string }
+  /** Print on stderr, exit 2. */
+  | { readonly command: "usage-error"; readonly text: string };
+
+/** Takes what was chosen. */
+export type Choose = (invocation: Invocation) => void;
+
+/** The configuration file, where one was named. */
+export function configFile(file: string | undefined): { readonly configFile?: string } {
+  return file === undefined ? {} : { configFile: file };
+}

@@ -1,0 +1,88 @@
+// What `svc bench` and `svc tune` print.
+
+import type { BenchRow, Rate, TuneReport } from "../core/measure.ts";
+import { VERSION } from "../core/version.ts";
+
+/** What is told of a model that was measured. */
+interface BenchedModel {
+  readonly model: string;
+  readonly info: {
+    readonly description: string;
+    readonly sizeBytes: number;
+    readonly threads: number;
+    readonly cells: number;
+  };
+  readonly rows: readonly BenchRow[];
+}
+
+/** A model and the lines of its bench, as a table. */
+export function benchTable({ model, info, rows }: BenchedModel): string {
+  const size = (info.sizeBytes / 1e6).toFixed(1);
+  const threads = info.threads === 1 ? "1 thread" : `${info.threads} threads`;
+  const title = `${model}: ${info.description}, ${size} MB, ${threads}`;
+  const head = ["test", "tokens", "depth", "at once", "tokens/s"];
+  const lines = rows.map(({ test, tokens, depth, concurrency, tokens_per_second: speed }) => [
+    test,
+    String(tokens),
+    String(depth),
+    String(concurrency),
+    rateText(speed),
+  ]);
+  return `${title}\n\n${table([head, ...lines])}\n`;
+}
+
+/** The same as plain data: what `--json` prints. */
+export function benchReport(models: readonly BenchedModel[]) {
+  return {
+    version: VERSION,
+    models: models.map(({ model, info, rows }) => ({
+      model,
+      description: info.description,
+      size_bytes: info.sizeBytes,
+      threads: info.threads,
+      kv_cells: info.cells,
+      rows,
+    })),
+  };
+}
+
+/** What was measured, and what follows from it. */
+export function tuneTable({
+  model_id: id,
+  profile,
+  measurements,
+  toml,
+  complete,
+  disturbed,
+}: TuneReport): string {
+  const head = ["setting", "value", "prompt tokens/s", "answer tokens/s"];
+  const lines = measurements.map((row) => [
+    row.setting,
+    String(row.value),
+    rateText(row.prompt_tokens_per_second),
+    rateText(row.answer_tokens_per_second),
+  ]);
+  const notes = [
+    ...(complete ? [] : ["Time ran out before everything was measured."]),
+    ...(disturbed ? ["Requests were answered meanwhile: the numbers are too low."] : []),
+  ];
+  const remarks = notes.map((note) => `${note}\n`).join("");
+  return `${id}, profile ${profile}\n\n${table([head, ...lines])}${remarks}\nRecommended:\n\n${toml}`;
+}
+
+function rateText(rate: Rate | null): string {
+  return rate === null ? "" : `${rate.mean.toFixed(2)} ± ${rate.sd.toFixed(2)}`;
+}
+
+/** Columns, the first one to the left and the others to the right. */
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  return rows
+    .map((row) => {
+      const cells = row.map((cell, i) =>
+        i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0),
+      );
+      return `${cells.join("  ").trimEnd()}\n`;
+    })
+    .join("");
+}

@@ -1,0 +1,72 @@
+// The commands that measure, and their flags.
+
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { TUNE_PROFILES, type TuneProfile } from "../core/measure.ts";
+import { type Choose, configFile } from "./invocation.ts";
+import { flagsOf, withSettings } from "./setting-flags.ts";
+
+/** Commands that tell how fast a model is on this machine. */
+export function addMeasuringCommands(program: Command, choose: Choose): void {
+  const fileText = "TOML file with settings";
+  const list = (min: number) => (text: string) => text.split(",").map((word) => wholeNumber(word, min));
+  const bench = program
+    .command("bench")
+    .description("Measure how fast a model reads prompts and writes answers.")
+    .argument("[config]", fileText)
+    .option("--prompt-len <list>", "tokens of a prompt (0: do not measure)", list(0), [512])
+    .option("--gen-len <list>", "tokens of an answer (0: do not measure)", list(0), [128])
+    .option("--depth <list>", "tokens that are in the cache before", list(0), [0])
+    .option("--concurrency <list>", "sequences at the same time", list(1), [1])
+    .option("--repetitions <n>", "runs of each measurement", (text) => wholeNumber(text, 1), 5)
+    .option("--json", "print JSON", false);
+  withSettings(bench).action((file: string | undefined, chosen: BenchOptions) =>
+    choose({
+      command: "bench",
+      ...configFile(file),
+      promptLens: chosen.promptLen,
+      genLens: chosen.genLen,
+      depths: chosen.depth,
+      concurrencies: chosen.concurrency,
+      repetitions: chosen.repetitions,
+      json: chosen.json,
+      flags: flagsOf(bench),
+    }),
+  );
+
+  const tune = program
+    .command("tune")
+    .description("Measure a few settings with a model and recommend the best.")
+    .argument("[config]", fileText)
+    .addOption(
+      new Option("--profile <word>", "quality: each answer fast; fast: most tokens altogether")
+        .choices(TUNE_PROFILES)
+        .default("balanced"),
+    )
+    .option("--json", "print JSON", false);
+  withSettings(tune).action((file: string | undefined, { profile, json }: TuneOptions) =>
+    choose({ command: "tune", ...configFile(file), profile, json, flags: flagsOf(tune) }),
+  );
+}
+
+interface BenchOptions {
+  readonly promptLen: readonly number[];
+  readonly genLen: readonly number[];
+  readonly depth: readonly number[];
+  readonly concurrency: readonly number[];
+  readonly repetitions: number;
+  readonly json: boolean;
+}
+
+interface TuneOptions {
+  readonly profile: TuneProfile;
+  readonly json: boolean;
+}
+
+/** Bound of what can be asked for: a sequence that long does not exist. */
+const NUMBER_MAX = 1_000_000;
+
+function wholeNumber(text: string, min: number): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text.trim()) && value >= min && value <= NUMBER_MAX) return value;
+  throw new InvalidArgumentError(`must be whole numbers from ${min} to ${NUMBER_MAX}.`);
+}

@@ -1,0 +1,82 @@
+// Turns the settings table into options of a command, and what was said on the command line back into values by path.
+
+import { type Command, Option } from "commander";
+import type { Flags } from "../config/sources.ts";
+import { header, ROWS, sectionAt, usableValues, type Row } from "../config/table.ts";
+
+export const MODEL_ID = "models[].model_id";
+
+/** Ends the help of every command that takes all settings. */
+export const FOOTER = `
+A file, a flag and the environment name the same settings: flags win over the
+environment (SVC_PORT), which wins over the file, which wins over the defaults.
+Each switch also has a --no- form. Flags about a model hold for all models.
+
+Exit codes: 0 all went well; 1 it failed while running (port in use, model does
+not load); 2 wrong command line or configuration.`;
+
+/**
+ * Adds one option for each row, or for those named. A row without behaviour gets a hidden one, so that its own message can
+ * be given.
+ */
+export function withSettings(command: Command, paths?: readonly string[]): Command {
+  const isOfModels = (row: Row): boolean => row.section.startsWith("models");
+  // What people look for most comes first in the help.
+  const rows = [...ROWS.filter(isOfModels), ...ROWS.filter((row) => !isOfModels(row))];
+  for (const row of rows) {
+    if (row.flag === undefined || paths?.includes(row.path) === false) continue;
+    const option = optionOf(row, row.flag);
+    if (row.status !== "available") option.hideHelp();
+    command.addOption(option);
+    if (row.type === "boolean") command.addOption(new Option(opposite(row.flag)).hideHelp());
+  }
+  return paths === undefined ? command.addHelpText("after", FOOTER) : command;
+}
+
+function optionOf(row: Row, flag: string): Option {
+  const names = row.short === undefined ? flag : `${row.short}, ${flag}`;
+  const word = valueWord(row);
+  const spec = row.type === "boolean" ? names : `${names} <${word}>`;
+  const words = word === "word" ? ` One of ${usableValues(row).join(", ")}.` : "";
+  const isStated = row.defaultValue !== undefined && row.type !== "boolean";
+  const fallback = isStated ? ` (default: ${String(row.defaultValue)})` : "";
+  const option = new Option(spec, row.description + words + fallback).helpGroup(groupOf(row));
+  if (row.path !== MODEL_ID) return option;
+  return option.argParser<readonly string[] | undefined>((path, earlier) => [...(earlier ?? []), path]);
+}
+
+function groupOf(row: Row): string {
+  const section = sectionAt(row.section);
+  return section === undefined ? "General:" : `${header(section)}:`;
+}
+
+function valueWord(row: Row): string {
+  if (row.path === MODEL_ID) return "model";
+  if (row.isPath) return "file";
+  if (row.isFolder) return "folder";
+  // Long lists would push every description to the right; they go into the description.
+  if (row.type === "choice") return usableValues(row).length > 3 ? "word" : usableValues(row).join("|");
+  return row.type === "integer" || row.type === "number" ? "n" : row.type;
+}
+
+/** `--cpu` ↔ `--no-cpu`. */
+function opposite(flag: string): string {
+  return flag.startsWith("--no-") ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`;
+}
+
+/** What was said on the command line, and nothing that commander filled in. */
+export function flagsOf(command: Command): Flags {
+  const flags: Record<string, string | boolean | readonly string[]> = {};
+  for (const row of ROWS) {
+    if (row.flag === undefined) continue;
+    const option = new Option(row.flag);
+    const attribute = option.attributeName();
+    if (command.getOptionValueSource(attribute) !== "cli") continue;
+    const value: unknown = command.getOptionValue(attribute);
+    if (typeof value === "string") flags[row.path] = value;
+    // commander stores `--no-x` as x = false.
+    if (typeof value === "boolean") flags[row.path] = value !== option.negate;
+    if (Array.isArray(value)) flags[row.path] = value.map(String);
+  }
+  return flags;
+}

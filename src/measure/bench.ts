@@ -1,0 +1,58 @@
+// Every combination of what was asked for, each measured by itself.
+
+import type { BenchRow } from "../core/measure.ts";
+import type { MeasuredEngine } from "./engine.ts";
+import { type Load, measureAnswer, measurePrompt, type Way } from "./load.ts";
+import { rateOf } from "./statistics.ts";
+
+export interface BenchPlan {
+  readonly promptLens: readonly number[];
+  readonly genLens: readonly number[];
+  readonly depths: readonly number[];
+  readonly concurrencies: readonly number[];
+}
+
+interface Step extends Load {
+  readonly test: BenchRow["test"];
+}
+
+/** What the plan needs of an engine. */
+export interface BenchNeed {
+  readonly sequences: number;
+  /** Tokens of the longest sequence. */
+  readonly tokens: number;
+}
+
+export function benchNeed(plan: BenchPlan): BenchNeed {
+  const steps = stepsOf(plan);
+  return {
+    sequences: Math.max(1, ...steps.map(({ concurrency }) => concurrency)),
+    // One token begins an answer, one more comes before its clock starts.
+    tokens: Math.max(1, ...steps.map(({ depth, tokens }) => depth + tokens + 2)),
+  };
+}
+
+/** Measures step by step; `onStep` is told before each. Throws the engine's reason, or the signal's. */
+export async function* bench(
+  engine: MeasuredEngine,
+  plan: BenchPlan,
+  way: Way,
+  onStep: (words: string) => void,
+): AsyncGenerator<BenchRow> {
+  for (const { test, ...load } of stepsOf(plan)) {
+    onStep(`${test} ${load.tokens}, depth ${load.depth}, ${load.concurrency} at once`);
+    const measure = test === "prompt" ? measurePrompt : measureAnswer;
+    const speeds = await measure(engine, load, way);
+    yield { test, ...load, repetitions: way.repetitions, tokens_per_second: rateOf(speeds) };
+  }
+}
+
+function stepsOf({ promptLens, genLens, depths, concurrencies }: BenchPlan): readonly Step[] {
+  const all = (test: Step["test"], lengths: readonly number[]): Step[] =>
+    depths.flatMap((depth) =>
+      concurrencies.flatMap((concurrency) =>
+        lengths.filter((tokens) => tokens > 0).map((tokens) => ({ test, tokens, depth, concurrency })),
+      ),
+    );
+  return [...all("prompt", promptLens), ...all("answer", genLens)];
+}

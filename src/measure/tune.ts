@@ -1,0 +1,237 @@
+// Finds settings for a model on this machine by trying them. One setting after the other: each is measured with the best
+// of those before it.
+
+import type { Rate, RecommendedSettings, TuneMeasurement, TuneProfile, TuneReport } from "../core/measure.ts";
+import { TUNE_MS_MAX } from "../core/limits.ts";
+import type { MeasuredEngine } from "./engine.ts";
+import { measureAnswer, measurePrompt, type Way } from "./load.ts";
+import { firstOfBest, rateOf } from "./statistics.ts";
+
+/** What an engine is started with; the rest is as configured. */
+export interface TunedSettings {
+  readonly threads: number;
+  readonly threadsBatch: number;
+  readonly ubatch: number;
+  readonly maxSeqs: number;
+  /** Room for that many tokens in each sequence. */
+  readonly sequenceTokens: number;
+}
+
+export interface TuneDeps {
+  /** Starts an engine. Throws when the model cannot be loaded once more. */
+  readonly open: (settings: TunedSettings) => Promise<MeasuredEngine>;
+  /** CPUs that the system schedules on. */
+  readonly cpus: number;
+  /** The present setting, which bounds `ubatch`. */
+  readonly batch: number;
+  readonly random: () => number;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly onStep: (words: string) => void;
+  /** True while requests are answered beside it. */
+  readonly isBusy: () => boolean;
+  readonly signal: AbortSignal;
+}
+
+const REPETITIONS = 3;
+const UBATCHES = [128, 256, 512, 1024, 2048] as const;
+const SEQUENCES = [1, 2, 4, 8, 16, 32] as const;
+const PROMPT_TOKENS = 512;
+const ANSWER_TOKENS = 32;
+/** A prompt that is measured takes about this long, seconds; with a slow model it is shorter. */
+const PROMPT_SECS = 5;
+
+/** Share of the speed it has alone that each answer must keep. */
+const KEPT_SPEED: Readonly<Record<TuneProfile, number>> = { quality: 0.7, balanced: 0.4, fast: 0 };
+
+/** Speeds of some runs: what is told of them, and what decides. Whatever slows single runs down is not the setting. */
+interface Speed {
+  readonly rate: Rate;
+  readonly best: number;
+}
+
+function speedOf(speeds: readonly number[]): Speed {
+  return { rate: rateOf(speeds), best: Math.max(...speeds) };
+}
+
+/** Measures and recommends. Throws what `open` throws, the engine's reason, or the signal's. */
+export async function tune(id: string, profile: TuneProfile, deps: TuneDeps): Promise<TuneReport> {
+  const tuning = new Tuning(deps);
+  const recommended = await tuning.run(profile);
+  const { rows, complete, disturbed } = tuning;
+  return {
+    model_id: id,
+    profile,
+    measurements: rows,
+    recommended,
+    toml: toToml(recommended),
+    complete,
+    disturbed,
+  };
+}
+
+/** One tuning: what is measured so far, and whether there is time for more. */
+class Tuning {
+  readonly rows: TuneMeasurement[] = [];
+  complete = true;
+  disturbed = false;
+  private readonly deps: TuneDeps;
+  private readonly way: Way;
+  private readonly endMs: number;
+  private promptTokens = PROMPT_TOKENS;
+
+  constructor(deps: TuneDeps) {
+    this.deps = deps;
+    this.way = { repetitions: REPETITIONS, random: deps.random, signal: deps.signal };
+    this.endMs = deps.now() + TUNE_MS_MAX;
+  }
+
+  async run(profile: TuneProfile): Promise<RecommendedSettings> {
+    const { cpus, batch } = this.deps;
+    const start = { threads: cpus, threadsBatch: cpus, ubatch: Math.min(PROMPT_TOKENS, batch), maxSeqs: 1 };
+    const { threads, threadsBatch } = await this.threads(start);
+    const ubatch = await this.ubatch({ ...start, threads, threadsBatch });
+    const maxSeqs = await this.sequences({ ...start, threads, threadsBatch, ubatch }, profile);
+    return { threads, threads_batch: threadsBatch, ubatch, max_seqs: maxSeqs };
+  }
+
+  private async threads(
+    start: Omit<TunedSettings, "sequenceTokens">,
+  ): Promise<Pick<TunedSettings, "threads" | "threadsBatch">> {
+    const reading: [number, number][] = [];
+    const writing: [number, number][] = [];
+    await this.with({ ...start, sequenceTokens: 2 * PROMPT_TOKENS }, async (engine) => {
+      this.promptTokens = await this.fittingPrompt(engine);
+      for (const count of halves(this.deps.cpus)) {
+        if (this.isLate(writing.length)) break;
+        this.deps.onStep(`threads ${count}`);
+        engine.setThreads(count, count);
+        const prompt = await this.prompt(engine, this.promptTokens);
+        const answer = await this.answer(engine, 1);
+        this.note("threads", count, prompt, answer);
+        reading.unshift([count, prompt.best]); // fewest first: of equals they are preferred
+        writing.unshift([count, answer.best]);
+      }
+    });
+    return {
+      threads: firstOfBest(writing) ?? start.threads,
+      threadsBatch: firstOfBest(reading) ?? start.threadsBatch,
+    };
+  }
+
+  private async ubatch(start: Omit<TunedSettings, "sequenceTokens">): Promise<number> {
+    const measured: [number, number][] = [];
+    // Beyond the length of the prompt more room changes nothing.
+    const longest = this.promptTokens < PROMPT_TOKENS ? this.promptTokens : Math.max(...UBATCHES);
+    const candidates = UBATCHES.filter((size) => size <= Math.min(this.deps.batch, longest));
+    for (const size of candidates) {
+      if (this.isLate(measured.length)) break;
+      this.deps.onStep(`ubatch ${size}`);
+      await this.with({ ...start, ubatch: size, sequenceTokens: longest + 1 }, async (engine) => {
+        const tokens = Math.min(longest, engine.contextTokens - 1);
+        if (measured.length > 0 && size > tokens) return;
+        const prompt = await this.prompt(engine, tokens);
+        this.note("ubatch", size, prompt, undefined);
+        measured.push([size, prompt.best]);
+      });
+    }
+    return firstOfBest(measured) ?? start.ubatch;
+  }
+
+  private async sequences(
+    start: Omit<TunedSettings, "sequenceTokens">,
+    profile: TuneProfile,
+  ): Promise<number> {
+    const measured: [number, number][] = [];
+    const maxSeqs = Math.max(...SEQUENCES);
+    await this.with({ ...start, maxSeqs, sequenceTokens: 2 * ANSWER_TOKENS }, async (engine) => {
+      for (const count of SEQUENCES) {
+        if (this.isLate(measured.length)) break;
+        this.deps.onStep(`max_seqs ${count}`);
+        const answer = await this.answer(engine, count);
+        this.note("max_seqs", count, undefined, answer);
+        measured.push([count, answer.best]);
+      }
+    });
+    return chooseSequences(measured, profile);
+  }
+
+  private async with(
+    settings: TunedSettings,
+    work: (engine: MeasuredEngine) => Promise<void>,
+  ): Promise<void> {
+    const engine = await this.deps.open(settings);
+    try {
+      await work(engine);
+    } finally {
+      await engine.stop();
+    }
+  }
+
+  /** Tokens of a prompt that takes a bearable time, at most half the context. */
+  private async fittingPrompt(engine: MeasuredEngine): Promise<number> {
+    const most = Math.min(PROMPT_TOKENS, Math.floor(engine.contextTokens / 2));
+    const probe = Math.min(64, most);
+    const way = { ...this.way, repetitions: 1 };
+    const [speed = 0] = await measurePrompt(engine, { tokens: probe, depth: 0, concurrency: 1 }, way);
+    return Math.max(probe, Math.min(most, Math.floor(speed * PROMPT_SECS)));
+  }
+
+  private async prompt(engine: MeasuredEngine, tokens: number): Promise<Speed> {
+    return speedOf(await measurePrompt(engine, { tokens, depth: 0, concurrency: 1 }, this.way));
+  }
+
+  private async answer(engine: MeasuredEngine, concurrency: number): Promise<Speed> {
+    const tokens = Math.min(ANSWER_TOKENS, engine.contextTokens - 2);
+    return speedOf(await measureAnswer(engine, { tokens, depth: 0, concurrency }, this.way));
+  }
+
+  private note(
+    setting: TuneMeasurement["setting"],
+    value: number,
+    prompt: Speed | undefined,
+    answer: Speed | undefined,
+  ): void {
+    this.disturbed ||= this.deps.isBusy();
+    this.rows.push({
+      setting,
+      value,
+      prompt_tokens_per_second: prompt?.rate ?? null,
+      answer_tokens_per_second: answer?.rate ?? null,
+    });
+  }
+
+  /** Whether a list that has so many values already must do with them. Each has at least one. */
+  private isLate(count: number): boolean {
+    if (count === 0 || this.deps.now() < this.endMs) return false;
+    this.complete = false;
+    return true;
+  }
+}
+
+/** n, n/2, n/4 … 1. */
+function halves(count: number): readonly number[] {
+  return count <= 1 ? [1] : [count, ...halves(Math.floor(count / 2))];
+}
+
+/**
+ * The most sequences with which each still keeps its share of the speed it has alone; never more than what all of them
+ * together gain from. `measured`: total tokens a second by number of sequences, ascending.
+ */
+export function chooseSequences(
+  measured: readonly (readonly [number, number])[],
+  profile: TuneProfile,
+): number {
+  const alone = measured[0]?.[1] ?? 0;
+  const fastest = firstOfBest(measured) ?? 1;
+  const kept = measured.filter(
+    ([count, total]) => count <= fastest && total / count >= alone * KEPT_SPEED[profile],
+  );
+  return kept.at(-1)?.[0] ?? 1;
+}
+
+function toToml(settings: RecommendedSettings): string {
+  return `[runtime]\n${Object.entries(settings)
+    .map(([key, value]) => `${key} = ${value}\n`)
+    .join("")}`;
+}
