@@ -4,10 +4,12 @@
 import type { Approvals } from "./agent/approvals.ts";
 import { agentConverse, type LoopDeps } from "./agent/loop.ts";
 import type { Toolset } from "./agent/tool.ts";
+import { tokenCounter } from "./agent/count-tokens.ts";
 import { disabledToolset } from "./agent/tools/disabled.ts";
 import { fileToolset } from "./agent/tools/files.ts";
 import { mcpToolset } from "./agent/tools/mcp.ts";
 import { pythonToolset } from "./agent/tools/python.ts";
+import { searchToolset } from "./agent/tools/search.ts";
 import { type ResolvedSkills, shellToolset } from "./agent/tools/shell.ts";
 import { afterFirstTry } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
@@ -16,6 +18,7 @@ import type { Sessions } from "./core/sessions.ts";
 import type { Skills } from "./core/skills.ts";
 import { skillFolder } from "./exec/names.ts";
 import type { McpServers } from "./mcp/servers.ts";
+import type { Web } from "./search/types.ts";
 import { skillsText } from "./skills/text.ts";
 import type { Tools } from "./tools.ts";
 
@@ -29,6 +32,8 @@ export interface AgentOptions extends Pick<
   readonly sessions: Sessions;
   readonly approvals: Approvals;
   readonly skills: Skills;
+  /** Absent where models may not search it. */
+  readonly web: Web | undefined;
 }
 
 /** Answers conversations. */
@@ -40,7 +45,7 @@ export interface Agent {
 
 /** The loop over everything that it needs. Sessions that end take their interpreters and folders along. */
 export function createAgent(options: AgentOptions): Agent {
-  const { settings, tools, mcp, skills: _, ...deps } = options;
+  const { settings, tools, mcp, skills: _, web: __, ...deps } = options;
   const { sessions, log } = deps;
   const {
     max_tool_rounds: maxToolRounds,
@@ -85,7 +90,7 @@ export function toolLine({ python, shell, protection }: Tools, { runtime }: Sett
 }
 
 /** The server's tools, in the order in which models are shown them. */
-function toolsetsOf({ tools, mcp, files, skills }: AgentOptions): readonly Toolset[] {
+function toolsetsOf({ tools, mcp, files, skills, web, generate }: AgentOptions): readonly Toolset[] {
   const { python, shell, protection } = tools;
   const canMakeFiles = python !== undefined || shell !== undefined;
   return [
@@ -95,7 +100,9 @@ function toolsetsOf({ tools, mcp, files, skills }: AgentOptions): readonly Tools
     shell === undefined || protection === undefined
       ? disabledToolset("shell")
       : shellToolset({ shell, protection, resolveSkills: (references) => resolved(skills, references) }),
-    disabledToolset("search"),
+    web === undefined
+      ? disabledToolset("search")
+      : searchToolset({ web, countTokens: tokenCounter(generate) }),
     ...(canMakeFiles ? [] : [disabledToolset("files")]),
     fileToolset(files),
     ...(mcp === undefined ? [] : [mcpToolset(() => mcp.tools())]),

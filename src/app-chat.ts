@@ -6,12 +6,22 @@ import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.t
 import { createAgent } from "./app-agent.ts";
 import { openMcp } from "./app-mcp.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
+import { openSearch } from "./app-search.ts";
 import { openStores } from "./app-stores.ts";
-import type { AgentRequest, AnswerApproval, Converse } from "./core/agent.ts";
+import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "./core/agent.ts";
 import type { McpConfig } from "./core/mcp-config.ts";
 import type { ModelInfo } from "./core/model-info.ts";
+import type { Embed } from "./core/run.ts";
 import { publicFetch } from "./net/public-fetch.ts";
 import { openTools, type Tools } from "./tools.ts";
+
+/** How the web is searched where nothing else was said. */
+const SEARCH: WebSearch = {
+  contextSize: "medium",
+  unlimitedBudget: false,
+  allowedDomains: [],
+  blockedDomains: [],
+};
 
 /** Somebody to talk with. */
 export interface ChatPartner {
@@ -22,7 +32,7 @@ export interface ChatPartner {
   readonly converse: Converse;
   readonly answerApproval: AnswerApproval;
   /** The tools that are switched on. */
-  readonly tools: Partial<Pick<AgentRequest, "python" | "shell">>;
+  readonly tools: Partial<Pick<AgentRequest, "python" | "shell" | "webSearch">>;
   close(): Promise<void>;
 }
 
@@ -47,8 +57,11 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
   const approvals = new Approvals();
   const contextTokens = (model: string, signal: AbortSignal): Promise<number> =>
     models.contextTokens(model, signal);
+  const fetchFile = publicFetch();
+  const embed: Embed = (request, signal) => models.embed(request, signal);
+  const web = openSearch({ settings, embed, fetchPublic: fetchFile, log });
   const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
-  const agent = createAgent({ ...surroundings, generate, fetchFile: publicFetch() });
+  const agent = createAgent({ ...surroundings, web, generate, fetchFile });
   const close = async (): Promise<void> => {
     approvals.close();
     await Promise.all([models.stop(), tools.close(), mcp?.close()]);
@@ -63,7 +76,7 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
       models: cards.map(({ id }) => id),
       converse: adapters.steady(agent.converse),
       answerApproval: approvals.answer,
-      tools: switchedOn(tools),
+      tools: switchedOn(tools, web !== undefined),
       close,
     };
   } catch (error) {
@@ -84,9 +97,10 @@ function firstModel(cards: readonly ModelInfo[], alias: string | undefined): str
   throw new Error(`${id} has no adapter ${alias}: ${are}`);
 }
 
-function switchedOn({ python, shell }: Tools): ChatPartner["tools"] {
+function switchedOn({ python, shell }: Tools, canSearch: boolean): ChatPartner["tools"] {
   return {
     ...(python === undefined ? {} : { python: true }),
     ...(shell === undefined ? {} : { shell: { skills: [] } }),
+    ...(canSearch ? { webSearch: SEARCH } : {}),
   };
 }

@@ -8,6 +8,7 @@ import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import type { McpConfig } from "./core/mcp-config.ts";
+import type { Embed } from "./core/run.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import { VERSION } from "./core/version.ts";
 import { newTuning } from "./app-measure.ts";
@@ -15,6 +16,7 @@ import { createRequantizers, requantizing } from "./app-quantized.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
 import { modelName } from "./config/model-name.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
+import { openSearch } from "./app-search.ts";
 import { openStores } from "./app-stores.ts";
 import { newSystem } from "./app-system.ts";
 import type { Models } from "./engine/models.ts";
@@ -86,10 +88,8 @@ export async function startServer(options: AppOptions): Promise<RunningServer> {
   }
 }
 
-function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOptions): RunningServer {
-  const { settings, log } = options;
-  const metrics = settings.server.disable_metrics ? undefined : new Metrics();
-  const stopping = new AbortController();
+/** Models with what stands before them: adapters, and what changes their weights. */
+function servedModels(options: AppOptions, metrics: Metrics | undefined) {
   const resident = residentAdapters(options);
   const models = createModels(options, {
     resident,
@@ -98,12 +98,24 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   });
   const requantizers = createRequantizers(models, options);
   const adapters = createAdapters(models, resident, options);
+  return { models, adapters, requantizing: requantizing(models, requantizers) };
+}
+
+function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOptions): RunningServer {
+  const { settings, log } = options;
+  const metrics = settings.server.disable_metrics ? undefined : new Metrics();
+  const stopping = new AbortController();
+  const { models, adapters, ...weights } = servedModels(options, metrics);
+  const { generate } = adapters;
   const stores = openStores(options);
   const { state, files, sessions, skills } = stores;
   const approvals = new Approvals();
   const contextTokens: LoopDeps["contextTokens"] = (model, signal) => models.contextTokens(model, signal);
+  const embed: Embed = (request, signal) => models.embed(request, signal);
+  const fetchPublic = publicFetch();
+  const web = openSearch({ settings, embed, fetchPublic, log });
   const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
-  const agent = createAgent({ ...surroundings, generate: adapters.generate, fetchFile: publicFetch() });
+  const agent = createAgent({ ...surroundings, web, generate, fetchFile: fetchPublic });
   const converse = adapters.steady(agent.converse);
   const responses = new ResponseStore(state);
   const background = new BackgroundResponses({
@@ -114,7 +126,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   });
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
   const deps: HttpDeps = {
-    generate: adapters.generate,
+    generate,
     converse,
     answerApproval: approvals.answer,
     responses,
@@ -122,9 +134,9 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     files,
     sessions,
     skills,
-    embed: (request, signal) => models.embed(request, signal),
+    embed,
     adapters,
-    requantizing: requantizing(models, requantizers),
+    ...weights,
     models: () => adapters.cards(),
     control: models,
     tune: newTuning(options, models, stopping.signal),

@@ -1,10 +1,13 @@
-// The executable's first file. The sandbox's launcher runs before every tool call and needs next to nothing, so it is
-// decided here, before the rest of the program has been loaded: 10 ms instead of 80.
+// The executable's first file. The sandbox's launcher runs before every tool call and a reader before every page of a web
+// search; both need next to nothing, so it is decided here, before the rest of the program has been loaded: 10 ms instead
+// of 80.
 
 import { launcherMain } from "../ffi/sandbox-launcher.ts";
 import { LAUNCHER_WORD } from "./core/launcher.ts";
+import { READER_WORD } from "./reader/protocol.ts";
 
 const [, , word, ...words] = process.argv;
 
 if (word === LAUNCHER_WORD) process.exit(launcherMain(words));
+else if (word === READER_WORD) void import("./reader/main.ts").then(({ readerMain }) => readerMain());
 else void import("./main.ts");

@@ -29,8 +29,8 @@ const RULES: readonly Rule[] = [
   // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
   {
     from: "src/agent/",
-    may: ["src/core/", "src/exec/names.ts"],
-    types: ["src/exec/types.ts", "src/mcp/types.ts", "src/sandbox/types.ts"],
+    may: ["src/core/", "src/exec/names.ts", "src/search/domains.ts", "src/search/failure.ts"],
+    types: ["src/exec/types.ts", "src/mcp/types.ts", "src/sandbox/types.ts", "src/search/types.ts"],
   },
   // Servers of the Model Context Protocol that we are a client of. What becomes of their tools is the agent's business.
   { from: "src/mcp/", may: ["src/core/"] },
@@ -43,6 +43,9 @@ const RULES: readonly Rule[] = [
   { from: "src/files/", may: ["src/core/"] },
   { from: "src/sessions/", may: ["src/core/"] },
   { from: "src/skills/", may: ["src/core/"] },
+  // The web as models see it: finds pages and has them read by processes that know nothing else.
+  { from: "src/search/", may: ["src/core/", "src/net/", "src/reader/protocol.ts"] },
+  { from: "src/reader/", may: ["src/core/"] },
   // Ways out to the internet.
   { from: "src/net/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
@@ -65,7 +68,7 @@ const RULES: readonly Rule[] = [
       .map((folder) => `src/${folder}/`)
       .concat("src/core/", "src/tools.ts")
       .concat(
-        ["adapters", "agent", "mcp", "measure", "models", "quantized", "stores", "system"].map(
+        ["adapters", "agent", "mcp", "measure", "models", "quantized", "search", "stores", "system"].map(
           (name) => `src/app-${name}.ts`,
         ),
       ),
@@ -81,9 +84,10 @@ const RULES: readonly Rule[] = [
       "src/exec/names.ts",
       "src/skills/text.ts",
     ],
-    types: ["src/mcp/servers.ts", "src/tools.ts"],
+    types: ["src/mcp/servers.ts", "src/search/types.ts", "src/tools.ts"],
   },
   { from: "src/app-mcp.ts", may: ["src/core/", "src/config/", "src/mcp/"] },
+  { from: "src/app-search.ts", may: ["src/core/", "src/config/", "src/search/"], types: ["src/net/"] },
   { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
   {
     from: "src/app-quantized.ts",
@@ -105,7 +109,7 @@ const RULES: readonly Rule[] = [
   {
     from: "src/app-chat.ts",
     may: ["src/core/", "src/agent/", "src/net/", "src/tools.ts"].concat(
-      ["adapters", "agent", "mcp", "models", "stores"].map((name) => `src/app-${name}.ts`),
+      ["adapters", "agent", "mcp", "models", "search", "stores"].map((name) => `src/app-${name}.ts`),
     ),
   },
   {
@@ -136,9 +140,18 @@ const RULES: readonly Rule[] = [
     ],
   },
   // The executable's first file: it loads as little as it can.
-  { from: "src/entry.ts", may: ["src/core/launcher.ts", "src/main.ts", "ffi/sandbox-launcher.ts"] },
   { from: "src/quantize/", may: ["src/core/"] },
   { from: "src/worker/quantize.ts", may: ["ffi/"] },
+  {
+    from: "src/entry.ts",
+    may: [
+      "src/core/launcher.ts",
+      "src/reader/protocol.ts",
+      "src/reader/main.ts",
+      "src/main.ts",
+      "ffi/sandbox-launcher.ts",
+    ],
+  },
   { from: "src/build.ts", may: [] },
   // ffi implements what the worker needs, so it knows those interfaces, and what the executable carries.
   {
@@ -168,6 +181,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "src/core/",
     "src/config/",
     "src/dialects/",
+    "src/search/",
     "src/agent/",
     "src/exec/",
     "src/http/",
@@ -175,6 +189,11 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "src/skills/",
   ],
   "@modelcontextprotocol/client": ["src/mcp/"],
+  linkedom: ["src/reader/"],
+  "@mozilla/readability": ["src/reader/"],
+  "html-to-text": ["src/reader/"],
+  minisearch: ["src/reader/"],
+  "html-encoding-sniffer": ["src/search/"],
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],

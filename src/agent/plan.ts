@@ -38,10 +38,10 @@ export interface Plan {
 export function planOf(
   deps: PlanDeps,
   { run, agent }: Conversation,
-  surroundings: Omit<ToolAsk, "agent">,
+  surroundings: Omit<ToolAsk, "agent" | "model">,
 ): Plan {
   const { toolChoice } = run.prompt;
-  const offers = deps.toolsets.map((offer) => offer({ agent, ...surroundings }));
+  const offers = deps.toolsets.map((offer) => offer({ agent, model: run.model, ...surroundings }));
   const roundsMax = agent.maxToolRounds ?? deps.maxToolRounds ?? TOOL_ROUNDS_MAX;
   const isOff = roundsMax === 0 || toolChoice.type === "none";
   const own = isOff

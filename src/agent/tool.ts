@@ -56,6 +56,8 @@ export interface ServerTool {
 /** What tools are chosen by. */
 export interface ToolAsk {
   readonly agent: AgentRequest;
+  /** Name of the model that is told. */
+  readonly model: string;
   /** Whether messages of the request hold files. */
   readonly hasInputs: boolean;
   /** Context of the model; undefined where it is not known. Bounds what it is told. */

@@ -60,7 +60,10 @@ function checkValue({ path, value, origin }: RawValue): Problem | undefined {
     return problem(`"${given}" is not available in this version`, `Use ${usableValues(row).join(" or ")}.`);
   }
   if (Value.Check(row.schema, given)) return undefined;
-  return problem(`${row.isSecret ? "this" : print(value)} is not ${expected(row)}`, remedy(row, given));
+  return problem(
+    `${row.secretAfter !== undefined ? "this" : print(value)} is not ${expected(row)}`,
+    remedy(row, given),
+  );
 }
 
 /** For a path that is not a setting: undefined where it is a section and holds one. */

@@ -33,8 +33,8 @@ export interface Facts {
   readonly pathAfter?: string;
   /** What a text must look like: a pattern, and words to be read after "is not". */
   readonly form?: { readonly pattern: string; readonly words: string };
-  /** The value may hold a secret: it is never printed. */
-  readonly isSecret?: true;
+  /** What follows this word in the value is a secret and never printed; after "", all of it. */
+  readonly secretAfter?: string;
   /** Stands in the example file where there is no default. */
   readonly example?: string | number | boolean | readonly string[];
   /** A list of tables is a section with rows of its own, not one value. */

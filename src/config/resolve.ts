@@ -15,7 +15,7 @@ import { type McpRead, readMcpFile } from "./mcp-file.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { judgeSandboxMode } from "./sandbox-mode.ts";
-import { BUILTIN_MODEL_ID, Settings } from "./settings.ts";
+import { BUILTIN_MODEL_ID, SEARCH_MODEL_ID, SEARCH_MODEL_NAME, Settings } from "./settings.ts";
 import {
   isTable,
   merge,
@@ -81,7 +81,7 @@ export function loadSettings(options: LoadOptions): LoadResult {
     said.values,
     fromFlags,
   ]);
-  const named = nameModels(values, folder);
+  const named = withSearchModel(nameModels(values, folder));
   const wrong = check(named);
   const sound = named.filter((value) => !wrong.some((problem) => problem.key === value.path));
   const { found, missing } = resolveFiles(sound, folder);
@@ -190,6 +190,21 @@ function nameModels(values: readonly RawValue[], folder: string): readonly RawVa
     if (chosen?.value === id.value) named.set(chosen.path, { ...chosen, value: alias.value });
   }
   return [...named.values()];
+}
+
+/** Adds the model that ranks search results where it is known by its name alone. */
+function withSearchModel(values: readonly RawValue[]): readonly RawValue[] {
+  const given = values.find(({ path }) => path === "runtime.search_embedding_model");
+  const aliases = values.filter(({ path }) => path.endsWith("].alias"));
+  if (given?.value !== SEARCH_MODEL_NAME || aliases.some(({ value }) => value === given.value)) return values;
+  const index = values.filter(({ path }) => /^models\[\d+\]$/.test(path)).length;
+  const cpu = values.find(({ path }) => path === "models[0].device.cpu"); // it is the same for all models
+  return [
+    ...values,
+    ...modelEntry(index, SEARCH_MODEL_ID, given.origin),
+    { ...given, path: `models[${index}].alias` },
+    ...(cpu === undefined ? [] : [{ ...cpu, path: `models[${index}].device.cpu` }]),
+  ];
 }
 
 function findReadable(path: string): ModelFile {

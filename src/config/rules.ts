@@ -3,6 +3,7 @@
 
 import { type LoraEntry, loraParts } from "./lora-entry.ts";
 import { formatOrigin, type Problem } from "./problem.ts";
+import { SEARCH_MODEL_NAME } from "./settings.ts";
 import type { RawValue } from "./sources.ts";
 import { rowAt } from "./table.ts";
 
@@ -16,7 +17,7 @@ const EXCLUSIVE: readonly (readonly (readonly string[])[])[] = [
 
 /** Keys (a prefix, where they end in _) that mean nothing unless the switch is on. `runtime.agent` is all of them. */
 const NEEDS: readonly (readonly [string, string])[] = [
-  ["runtime.search_embedding_model", "runtime.enable_search"],
+  ["runtime.search_", "runtime.enable_search"],
   ["runtime.code_exec_", "runtime.enable_code_execution"],
   ["runtime.shell_", "runtime.enable_shell"],
   ["runtime.skills_dir", "runtime.enable_shell"],
@@ -39,6 +40,8 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...differentCpu(values, entries),
     ...defaultModel(values, entries),
     ...samePort(values),
+    ...searchModel(values, entries),
+    ...searchProvider(values),
     ...steps(values),
     ...thinking(values),
     ...reservedName(values, entries),
@@ -135,6 +138,28 @@ function samePort(values: Values): readonly Problem[] {
   if (typeof mcp?.value !== "number" || mcp.value !== port || port === 0) return [];
   return [problem(mcp, mcp.path, `${port} is also server.port`, "Give each a port of its own.")];
 }
+
+/** The model that ranks search results; resolve.ts has added the entry of the one that needs none. */
+function searchModel(values: Values, entries: readonly string[]): readonly Problem[] {
+  const given = values.get("runtime.search_embedding_model");
+  const names = entries.flatMap((entry) => nameOf(values, entry) ?? []);
+  if (typeof given?.value !== "string" || names.includes(given.value)) return [];
+  const fix = `Use ${[SEARCH_MODEL_NAME, ...names].join(", ")}, or add it to [[models]].`;
+  return [problem(given, given.path, `no model is called "${given.value}"`, fix)];
+}
+
+/** What a search provider cannot do without. */
+function searchProvider(values: Values): readonly Problem[] {
+  const given = values.get("runtime.search_provider");
+  const needed = given === undefined ? undefined : PROVIDER_NEEDS.get(given.value);
+  if (given === undefined || needed === undefined || values.has(needed)) return [];
+  return [problem(given, given.path, `"${String(given.value)}" needs ${needed}`, "Set both.")];
+}
+
+const PROVIDER_NEEDS: ReadonlyMap<unknown, string> = new Map([
+  ["searxng", "runtime.search_url"],
+  ["brave", "runtime.search_api_key"],
+]);
 
 function steps(values: Values): readonly Problem[] {
   const ubatch = values.get("runtime.ubatch");

@@ -25,6 +25,10 @@ import {
 /** `model_id` of the toy chat model inside the executable; served when no model is configured. */
 export const BUILTIN_MODEL_ID = "svc-tiny";
 
+/** The value of `search_embedding_model` that is known without an entry in [[models]], and what it stands for. */
+export const SEARCH_MODEL_NAME = "embedding-gemma";
+export const SEARCH_MODEL_ID = "ggml-org/embeddinggemma-300M-GGUF:embeddinggemma-300M-Q8_0.gguf";
+
 const Server = section("Where the server listens and how it treats requests.", {
   host: text("Address to listen on; 127.0.0.1 serves this machine only.", { default: "0.0.0.0" }),
   port: integer("Port to listen on; 0 picks a free one.", {
@@ -92,7 +96,7 @@ const Server = section("Where the server listens and how it treats requests.", {
   ),
   api_keys: optional(
     list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
-      isSecret: true,
+      secretAfter: "",
       minItems: 1,
       example: ["a-long-random-word"],
     }),
@@ -152,8 +156,26 @@ const Runtime = section("How models are run.", {
     }),
   ),
   agent: toggle("Lets models act: switches on all tools that there are.", { aliases: ["agentic"] }),
-  enable_search: later(toggle("Let models search the web.")),
-  search_embedding_model: later(optional(text("Embedding model that ranks search results."))),
+  enable_search: toggle("Let models search the web, where a request asks for it."),
+  search_provider: choice(
+    ["duckduckgo", "searxng", "brave"],
+    "Who finds pages: SearXNG needs `search_url`, Brave a key.",
+    { default: "duckduckgo" },
+  ),
+  search_url: optional(
+    text("Address of that provider, where it is not the usual one.", {
+      form: { pattern: "^https?://.", words: "an http or https URL" },
+      example: "http://127.0.0.1:8888",
+    }),
+  ),
+  search_api_key: optional(
+    text("Key for that provider; best said in the environment.", { secretAfter: "", example: "BSA…" }),
+  ),
+  search_embedding_model: optional(
+    text(`Ranks what pages say: \`${SEARCH_MODEL_NAME}\`, or a name in [[models]]; unset: by words alone.`, {
+      example: SEARCH_MODEL_NAME,
+    }),
+  ),
   enable_code_execution: toggle("Let models run Python, where a request asks for it."),
   code_exec_python: text("Python to run (on Windows usually `python`).", { default: "python3" }),
   code_exec_timeout: integer("Seconds one execution may take.", {
@@ -279,7 +301,7 @@ const Global = section("Settings that belong to no part in particular.", {
   ),
   token_source: text(
     "Where the token for the model hub comes from: `cache` (HF_TOKEN, or what `svc login` has stored), `none`, `env:NAME`, `path:FILE` or `literal:TOKEN`.",
-    { default: "cache", isSecret: true },
+    { default: "cache", secretAfter: "literal:" },
   ),
 });
 

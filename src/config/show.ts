@@ -29,10 +29,12 @@ export function tomlValue(value: unknown): string {
   return JSON.stringify(value) ?? "";
 }
 
-/** A secret is told by where it comes from alone: `literal:…`. */
+/** A secret is told by where it comes from alone: `…`, `literal:…`. */
 function visible(row: Row, value: unknown): unknown {
-  if (!row.isSecret) return value;
-  return typeof value === "string" ? value.replace(/^literal:.*$/s, "literal:…") : "(not shown)";
+  const word = row.secretAfter;
+  if (word === undefined) return value;
+  if (typeof value !== "string") return "(not shown)";
+  return value.startsWith(word) ? `${word}…` : value;
 }
 
 function sectionLines(

@@ -42,7 +42,7 @@ export interface Row {
   readonly pathAfter: string | undefined;
   /** What a text must look like, in words. */
   readonly form: string | undefined;
-  readonly isSecret: boolean;
+  readonly secretAfter: string | undefined;
   /** `--max-seqs`; absent where the setting lives in the file alone. */
   readonly flag: string | undefined;
   readonly short: string | undefined;
@@ -158,7 +158,7 @@ function readRow(schema: TSchema, section: string, key: string): Row {
     isFolder: facts.isFolder ?? false,
     pathAfter: facts.pathAfter,
     form: facts.form?.words,
-    isSecret: facts.isSecret ?? false,
+    secretAfter: facts.secretAfter,
     flag,
     short: facts.short,
     // Spec: the product's own prefix first, then the literal one of the interface.

@@ -100,6 +100,43 @@ export const SESSION_ID_CHARS_MAX = 256;
 export const SKILLS_MAX = 64;
 /** Hosts in a search filter. Spec: Limits. */
 export const SEARCH_DOMAINS_MAX = 100;
+/** Hits of one search whose pages are read, and searches at a provider that name their domains in the query. */
+export const SEARCH_HITS_MAX = 10;
+export const SEARCH_SITE_TERMS_MAX = 8;
+/** Time a search provider has, and bytes of its answer. Spec: agent runtime. */
+export const SEARCH_PROVIDER_MS = 10_000;
+export const SEARCH_ANSWER_BYTES_MAX = 2 * 1024 * 1024;
+/** Characters of a query, and of the title and the description of a hit. */
+export const SEARCH_QUERY_CHARS_MAX = 2000;
+export const SEARCH_LABEL_CHARS_MAX = 500;
+/** Bytes of a page, time to fetch it, and time for all pages of a search, milliseconds. */
+export const PAGE_BYTES_MAX = 4 * 1024 * 1024;
+export const PAGE_FETCH_MS = 10_000;
+export const PAGES_MS = 20_000;
+/** Pages fetched at the same time, and pages taken apart, over all requests. */
+export const PAGE_FETCHES_MAX = 16;
+export const READERS_MAX = 2;
+/** Time a reader process has for one page, milliseconds; ordinary ones take a tenth of a second. */
+export const READ_MS = 6_000;
+/** Elements of a page, and their depth, up to which its article is picked out: a second at most, measured. */
+export const ARTICLE_ELEMENTS_MAX = 15_000;
+export const ARTICLE_DEPTH_MAX = 150;
+/** Characters below which an article is taken for a mistake. */
+export const ARTICLE_CHARS_MIN = 140;
+/** Characters of a page that are looked at. */
+export const PAGE_CHARS_MAX = 100_000;
+/** Tokens that results may have by the size asked for. Spec: agent runtime. */
+export const SEARCH_BUDGET_TOKENS = { low: 4096, medium: 8192, high: 16_384 } as const;
+/** Part of a model's context that the results of one call may take, and tokens of what stands around them. */
+export const SEARCH_CONTEXT_SHARE = 0.25;
+export const SEARCH_FRAME_TOKENS = 100;
+/** Characters of a passage, about 500 tokens at most, and passages that an embedding model ranks. */
+export const PASSAGE_CHARS_MAX = 1500;
+export const PASSAGES_RERANKED_MAX = 20;
+/** Characters below which the beginning of a passage is not worth telling. */
+export const RESULT_PIECE_CHARS_MIN = 200;
+/** Guesses at how much of the results fits their budget. */
+export const SEARCH_FITS_MAX = 4;
 /** Tool rounds of a request where neither it nor the server names a cap. Spec: Limits. */
 export const TOOL_ROUNDS_MAX = 256;
 /** Longest context whose model is told of tools in short, tokens: full descriptions take about a thousand. */

@@ -29,6 +29,8 @@ export interface Fetched {
   readonly url: string;
   /** Lower case, without parameters; absent where the server said none. */
   readonly mimeType?: string;
+  /** The `charset` parameter of its type, where it has one. */
+  readonly charset?: string;
   readonly pieces: readonly Uint8Array<ArrayBuffer>[];
 }
 
@@ -140,11 +142,17 @@ async function received(url: URL, response: IncomingMessage, bytesMax: number): 
     const encoding = headers["content-encoding"] ?? "identity";
     if (encoding !== "identity") throw new FetchError("its server sent it compressed, unasked");
     const pieces = await readPieces(response, bytesMax);
-    const mimeType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
-    return { url: url.href, ...(mimeType === undefined ? {} : { mimeType }), pieces };
+    return { url: url.href, ...typeOf(headers["content-type"]), pieces };
   } finally {
     response.destroy();
   }
+}
+
+function typeOf(header: string | undefined): Pick<Fetched, "mimeType" | "charset"> {
+  if (header === undefined) return {};
+  const [, charset] = /;\s*charset\s*=\s*"?(?<charset>[\w.:-]{1,40})/i.exec(header) ?? [];
+  const mimeType = header.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  return { mimeType, ...(charset === undefined ? {} : { charset }) };
 }
 
 async function readPieces(

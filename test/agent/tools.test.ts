@@ -24,6 +24,7 @@ import { user } from "../helpers/talk.ts";
 
 const ask = (agent: Partial<AgentRequest> = {}, extra: Partial<ToolAsk> = {}): ToolAsk => ({
   agent: { python: false, files: [], interactive: true, ...agent },
+  model: "tiny",
   hasInputs: false,
   contextTokens: undefined,
   ...extra,

@@ -30,17 +30,16 @@ function first(answers: Answer[] | RunEvent): Answer {
   return answer;
 }
 
-test("finished answers are valid against their schemas, at any seed", () => {
+// Five seeds of each, through the executable: test/e2e/schemas.test.ts.
+test("finished answers are valid against their schemas", () => {
   let finished = 0;
   const schemas = Object.entries(SCHEMAS);
-  const requests = schemas.flatMap(([, schema]) =>
-    [1, 2, 3, 4, 5].map((seed) => constrained({ type: "json_schema", schema }, seed)),
-  );
+  const requests = schemas.map(([, schema]) => constrained({ type: "json_schema", schema }, 1));
   runAll(backend, requests).forEach((answers, i) => {
     const answer = first(answers);
     if (answer.reason === "length") return;
     finished++;
-    const [name = "", schema] = schemas[Math.floor(i / 5)] ?? [];
+    const [name = "", schema] = schemas[i] ?? [];
     expect(`${name}: ${validator(name, schema)(JSON.parse(answer.text))}`).toBe(`${name}: `);
   });
   expect(finished).toBeGreaterThan(requests.length / 2);

@@ -83,7 +83,7 @@ function noRuntime(): never {
 }
 
 /** Of a server whose models have no adapters. */
-const noAdapters: Adapters = { isMutable: false, list: noRuntime, load: noRuntime, unload: noRuntime };
+export const noAdapters: Adapters = { isMutable: false, list: noRuntime, load: noRuntime, unload: noRuntime };
 
 async function noWeights(): Promise<never> {
   throw new ServiceError("model_not_found", "no model");

@@ -1,0 +1,74 @@
+// Cuts pages into passages and puts these in order by how well they fit a query. Pure.
+
+import MiniSearch from "minisearch";
+import { PASSAGE_CHARS_MAX } from "../core/limits.ts";
+import type { Passage, ReadHit } from "./protocol.ts";
+
+/** A text in pieces of whole paragraphs; one that is too long is cut between sentences or words. */
+function passagesOf(text: string): readonly string[] {
+  const passages: string[] = [];
+  let passage = "";
+  for (const piece of text.split(/\n{2,}/).flatMap(cutParagraph)) {
+    if (passage !== "" && passage.length + piece.length + 2 > PASSAGE_CHARS_MAX) {
+      passages.push(passage);
+      passage = "";
+    }
+    passage += (passage === "" ? "" : "\n\n") + piece;
+  }
+  return passage.trim() === "" ? passages : [...passages, passage];
+}
+
+function cutParagraph(paragraph: string): readonly string[] {
+  const pieces: string[] = [];
+  let rest = paragraph.trim();
+  while (rest.length > PASSAGE_CHARS_MAX) {
+    const head = rest.slice(0, PASSAGE_CHARS_MAX);
+    const ends = [...head.matchAll(/[.!?]\s|[。！？\n]/g)].at(-1);
+    const end = ends === undefined ? head.lastIndexOf(" ") : ends.index + ends[0].length;
+    // Half a surrogate pair is no character.
+    const whole = /[\uD800-\uDBFF]$/.test(head) ? PASSAGE_CHARS_MAX - 1 : PASSAGE_CHARS_MAX;
+    const at = end > PASSAGE_CHARS_MAX / 2 ? end : whole;
+    pieces.push(rest.slice(0, at).trim());
+    rest = rest.slice(at).trim();
+  }
+  return rest === "" ? pieces : [...pieces, rest];
+}
+
+/**
+ * Passages of all hits, the best fitting first, by BM25. Those without a word of the query are left out, but every page is
+ * represented: by its beginning, if by nothing else, at the end.
+ */
+export function rankPassages(query: string, hits: readonly ReadHit[]): readonly Passage[] {
+  const passages = hits.flatMap(({ text }, hit) =>
+    passagesOf(text).map((passage, index): Passage => ({ hit, index, text: passage })),
+  );
+  const search = new MiniSearch({ fields: ["text", "title"], tokenize: words });
+  search.addAll(
+    passages.map(({ hit, text }, id) => ({
+      id,
+      text,
+      title: `${hits[hit]?.title} ${hits[hit]?.description}`,
+    })),
+  );
+  const found = search.search(query, {
+    boost: { title: 0.5 },
+    prefix: (term) => term.length > 3, // "model" finds "models"
+    tokenize: words,
+  });
+  const ranked = found.flatMap(({ id }) => passages[id as number] ?? []);
+  const present = new Set(ranked.map(({ hit }) => hit));
+  return [...ranked, ...passages.filter(({ hit, index }) => index === 0 && !present.has(hit))];
+}
+
+const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "word" });
+/** Scripts that are written without spaces. */
+const UNSPACED =
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Khmer}\p{scx=Lao}\p{scx=Myanmar}]/u;
+
+function words(text: string): string[] {
+  const rough = text.toLowerCase().split(/[^\p{L}\p{N}\p{M}]+/u);
+  return rough.flatMap((word) => {
+    if (word === "") return [];
+    return UNSPACED.test(word) ? Array.from(SEGMENTER.segment(word), ({ segment }) => segment) : [word];
+  });
+}

@@ -1,0 +1,99 @@
+// Who finds pages. A provider answers a query with hits; it is asked by its configured address, which may well be one of
+// the own network.
+
+import {
+  SEARCH_ANSWER_BYTES_MAX,
+  SEARCH_HITS_MAX,
+  SEARCH_LABEL_CHARS_MAX,
+  SEARCH_PROVIDER_MS,
+} from "../core/limits.ts";
+import { VERSION } from "../core/version.ts";
+import { visibleText } from "../core/visible-text.ts";
+import type { Hit } from "../reader/protocol.ts";
+import { SearchFailure } from "./failure.ts";
+
+export type { Hit } from "../reader/protocol.ts";
+
+/** Finds hits, best first. Throws SearchFailure, or the signal's reason. */
+export type SearchProvider = (query: string, signal: AbortSignal) => Promise<readonly Hit[]>;
+
+export interface ProviderOptions {
+  /** Address instead of the usual one. */
+  readonly url?: string;
+  /** For the whole exchange, milliseconds. */
+  readonly timeoutMs?: number;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/**
+ * GETs a provider's answer, whatever its status. Redirects are not followed: a key would travel along. Throws
+ * SearchFailure, or the signal's reason.
+ */
+export async function getAnswer(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  { timeoutMs = SEARCH_PROVIDER_MS }: ProviderOptions,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const deadline = AbortSignal.timeout(timeoutMs);
+  try {
+    const response = await fetch(url, {
+      headers: { "user-agent": `svc/${VERSION}`, ...headers },
+      redirect: "manual",
+      signal: AbortSignal.any([signal, deadline]),
+    });
+    return { status: response.status, text: await boundedText(response) };
+  } catch (cause) {
+    if (cause instanceof SearchFailure || signal.aborted) throw cause;
+    const what = deadline.aborted ? `did not answer within ${timeoutMs / 1000} seconds` : "cannot be reached";
+    throw new SearchFailure(`the search provider ${what}`, { cause });
+  }
+}
+
+/** The same as JSON; a status other than 2xx is a failure. */
+export async function getJson(...asked: Parameters<typeof getAnswer>): Promise<unknown> {
+  const { status, text } = await getAnswer(...asked);
+  if (status < 200 || status > 299) {
+    throw new SearchFailure(`the search provider answered with HTTP status ${status}`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new SearchFailure("the search provider answered with something other than JSON", { cause });
+  }
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > SEARCH_ANSWER_BYTES_MAX) {
+      throw new SearchFailure(`the search provider's answer is larger than ${SEARCH_ANSWER_BYTES_MAX} bytes`);
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** Hits as they are handed on: web addresses, each once, with labels of bounded length. */
+export function tidyHits(hits: readonly Hit[]): readonly Hit[] {
+  const seen = new Set<string>();
+  const tidy = hits.flatMap(({ title, description, url }) => {
+    const address = URL.parse(url);
+    if (address === null || !/^https?:$/.test(address.protocol) || seen.has(address.href)) return [];
+    seen.add(address.href);
+    return [{ title: label(title) || address.href, description: label(description), url: address.href }];
+  });
+  return tidy.slice(0, SEARCH_HITS_MAX);
+}
+
+function label(text: string): string {
+  const line = visibleText(text).replace(/\s+/g, " ");
+  return line.length <= SEARCH_LABEL_CHARS_MAX ? line : `${line.slice(0, SEARCH_LABEL_CHARS_MAX)}…`;
+}

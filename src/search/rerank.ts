@@ -1,0 +1,43 @@
+// Puts the best passages in order by meaning: an embedding model compares each with the query.
+
+import { PASSAGES_RERANKED_MAX } from "../core/limits.ts";
+import type { Embed } from "../core/run.ts";
+import type { Passage, ReadHit } from "../reader/protocol.ts";
+
+/** The same passages in a better order. Throws what the model throws. */
+export type Rerank = (
+  query: string,
+  found: { readonly hits: readonly ReadHit[]; readonly passages: readonly Passage[] },
+  signal: AbortSignal,
+) => Promise<readonly Passage[]>;
+
+/** How an embedding model wants to be asked. */
+export interface EmbedForm {
+  readonly query: (text: string) => string;
+  readonly passage: (title: string, text: string) => string;
+}
+
+export const PLAIN_FORM: EmbedForm = { query: (text) => text, passage: (title, text) => `${title}\n${text}` };
+
+/** As EmbeddingGemma was trained. */
+export const GEMMA_FORM: EmbedForm = {
+  query: (text) => `task: search result | query: ${text}`,
+  passage: (title, text) => `title: ${title || "none"} | text: ${text}`,
+};
+
+export function embeddingRerank(embed: Embed, model: string, form: EmbedForm): Rerank {
+  return async (query, { hits, passages }, signal) => {
+    const best = passages.slice(0, PASSAGES_RERANKED_MAX);
+    const texts = best.map(({ hit, text }) => form.passage(hits[hit]?.title ?? "", text));
+    const { vectors } = await embed({ model, inputs: [form.query(query), ...texts], truncate: true }, signal);
+    const [wanted = [], ...offered] = vectors;
+    const scored = best.map((passage, index) => ({ passage, score: product(wanted, offered[index] ?? []) }));
+    const ranked = scored.toSorted((a, b) => b.score - a.score).map(({ passage }) => passage);
+    return [...ranked, ...passages.slice(PASSAGES_RERANKED_MAX)];
+  };
+}
+
+/** Of two vectors of unit length: the cosine of their angle. */
+function product(one: readonly number[], other: readonly number[]): number {
+  return one.reduce((sum, value, index) => sum + value * (other[index] ?? 0), 0);
+}
