@@ -15,14 +15,6 @@ import type { Embed } from "./core/run.ts";
 import { publicFetch } from "./net/public-fetch.ts";
 import { openTools, type Tools } from "./tools.ts";
 
-/** How the web is searched where nothing else was said. */
-const SEARCH: WebSearch = {
-  contextSize: "medium",
-  unlimitedBudget: false,
-  allowedDomains: [],
-  blockedDomains: [],
-};
-
 /** Somebody to talk with. */
 export interface ChatPartner {
   /** Name of the model to begin with. */
@@ -57,11 +49,11 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
   const approvals = new Approvals();
   const contextTokens = (model: string, signal: AbortSignal): Promise<number> =>
     models.contextTokens(model, signal);
-  const fetchFile = publicFetch();
+  const fetchPublic = publicFetch();
   const embed: Embed = (request, signal) => models.embed(request, signal);
-  const web = openSearch({ settings, embed, fetchPublic: fetchFile, log });
+  const web = openSearch({ settings, embed, fetchPublic, log });
   const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
-  const agent = createAgent({ ...surroundings, web, generate, fetchFile });
+  const agent = createAgent({ ...surroundings, web, generate, fetchFile: fetchPublic });
   const close = async (): Promise<void> => {
     approvals.close();
     await Promise.all([models.stop(), tools.close(), mcp?.close()]);
@@ -76,7 +68,7 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
       models: cards.map(({ id }) => id),
       converse: adapters.steady(agent.converse),
       answerApproval: approvals.answer,
-      tools: switchedOn(tools, web !== undefined),
+      tools: { ...switchedOn(tools), ...(web === undefined ? {} : { webSearch: ANY_SEARCH }) },
       close,
     };
   } catch (error) {
@@ -84,6 +76,14 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
     throw error;
   }
 }
+
+/** A search that nothing restricts. */
+const ANY_SEARCH: WebSearch = {
+  contextSize: "medium",
+  unlimitedBudget: false,
+  allowedDomains: [],
+  blockedDomains: [],
+};
 
 /** The default model, or its adapter of that alias. */
 function firstModel(cards: readonly ModelInfo[], alias: string | undefined): string {
@@ -97,10 +97,9 @@ function firstModel(cards: readonly ModelInfo[], alias: string | undefined): str
   throw new Error(`${id} has no adapter ${alias}: ${are}`);
 }
 
-function switchedOn({ python, shell }: Tools, canSearch: boolean): ChatPartner["tools"] {
+function switchedOn({ python, shell }: Tools): ChatPartner["tools"] {
   return {
     ...(python === undefined ? {} : { python: true }),
     ...(shell === undefined ? {} : { shell: { skills: [] } }),
-    ...(canSearch ? { webSearch: SEARCH } : {}),
   };
 }

@@ -106,7 +106,6 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const metrics = settings.server.disable_metrics ? undefined : new Metrics();
   const stopping = new AbortController();
   const { models, adapters, ...weights } = servedModels(options, metrics);
-  const { generate } = adapters;
   const stores = openStores(options);
   const { state, files, sessions, skills } = stores;
   const approvals = new Approvals();
@@ -115,7 +114,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const fetchPublic = publicFetch();
   const web = openSearch({ settings, embed, fetchPublic, log });
   const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
-  const agent = createAgent({ ...surroundings, web, generate, fetchFile: fetchPublic });
+  const agent = createAgent({ ...surroundings, web, generate: adapters.generate, fetchFile: fetchPublic });
   const converse = adapters.steady(agent.converse);
   const responses = new ResponseStore(state);
   const background = new BackgroundResponses({
@@ -126,7 +125,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   });
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
   const deps: HttpDeps = {
-    generate,
+    generate: adapters.generate,
     converse,
     answerApproval: approvals.answer,
     responses,
@@ -144,6 +143,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     draining: () => stopping.signal.aborted,
     log,
     ...(toolCounts === undefined ? {} : { toolCounts }),
+    ui: !settings.server.no_ui,
     system: newSystem(options, models, () => server.port),
     ...httpSettings(options),
     ...(metrics === undefined ? {} : { metrics }),

@@ -152,7 +152,9 @@ const RULES: readonly Rule[] = [
       "ffi/sandbox-launcher.ts",
     ],
   },
-  { from: "src/build.ts", may: [] },
+  { from: "src/build.ts", may: ["src/http/ui-bundle.ts"] },
+  // Runs in browsers and talks to the public API alone; it knows the shapes on the wire and no code of the server.
+  { from: "ui/", may: [], types: ["src/core/", "src/dialects/"] },
   // ffi implements what the worker needs, so it knows those interfaces, and what the executable carries.
   {
     from: "ffi/",
@@ -187,6 +189,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "src/http/",
     "src/lora/",
     "src/skills/",
+    "ui/",
   ],
   "@modelcontextprotocol/client": ["src/mcp/"],
   linkedom: ["src/reader/"],
@@ -194,6 +197,16 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "html-to-text": ["src/reader/"],
   minisearch: ["src/reader/"],
   "html-encoding-sniffer": ["src/search/"],
+  preact: ["ui/"],
+  "@preact/signals": ["ui/"],
+  "eventsource-parser": ["ui/"],
+  idb: ["ui/"],
+  marked: ["ui/"],
+  entities: ["ui/"],
+  lowlight: ["ui/"],
+  "highlight.js": ["ui/"],
+  lucide: ["ui/"],
+  uplot: ["ui/"],
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "smol-toml": ["src/config/"],
@@ -228,13 +241,24 @@ const WORDS: readonly Words[] = [
     what: "a clock, chance or I/O",
     isAllowed: (file) => !file.startsWith("src/dialects/"),
   },
+  {
+    pattern:
+      /\b(?:innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|eval|Function|Bun|process)\b/,
+    what: "text as markup or as script, or what browsers lack",
+    isAllowed: (file) => !file.startsWith("ui/"),
+  },
+  {
+    pattern: /\bfetch\(|\bXMLHttpRequest\b|\bWebSocket\b|\bEventSource\b/,
+    what: "the network past the one client",
+    isAllowed: (file) => !file.startsWith("ui/") || file === "ui/api/client.ts",
+  },
 ];
 
 /** Source text by path from the root. */
 type Sources = ReadonlyMap<string, string>;
 
 function readSources(): Sources {
-  const paths = [...new Bun.Glob("{src,ffi}/**/*.ts").scanSync(ROOT)].sort();
+  const paths = [...new Bun.Glob("{src,ffi,ui}/**/*.{ts,tsx}").scanSync(ROOT)].sort();
   return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), "utf8")]));
 }
 
@@ -244,22 +268,28 @@ interface Import {
 }
 
 const STATIC = /^(?:import|export)\b(?<type>\s+type\b)?[^;"'`]*?\bfrom\s+"(?<target>[^"]+)"/gm;
-const transpiler = new Bun.Transpiler({ loader: "ts" });
+const TRANSPILERS = {
+  ts: new Bun.Transpiler({ loader: "ts" }),
+  tsx: new Bun.Transpiler({ loader: "tsx" }),
+};
 
 /**
  * Imports of a file: the pattern sees all static ones, type-only ones included, which scanImports leaves out; scanImports
  * sees dynamic ones and `import "x"`.
  */
-function importsOf(source: string): readonly Import[] {
+function importsOf(file: string, source: string): readonly Import[] {
   const found = [...source.matchAll(STATIC)].map(({ groups }) => ({
     target: groups?.["target"] ?? "",
     isType: groups?.["type"] !== undefined,
   }));
   const known = new Set(found.map(({ target }) => target));
-  const scanned = transpiler.scanImports(source).map(({ path }) => path);
+  const scanned = TRANSPILERS[file.endsWith("x") ? "tsx" : "ts"].scanImports(source).map(({ path }) => path);
   return [
     ...found,
-    ...scanned.filter((path) => !known.has(path)).map((target) => ({ target, isType: false })),
+    // For JSX the scanner reports its own idea of a runtime, whatever the sources are set up for.
+    ...scanned
+      .filter((path) => !known.has(path) && packageOf(path) !== "react")
+      .map((target) => ({ target, isType: false })),
   ];
 }
 
@@ -305,7 +335,7 @@ function withoutComments(source: string): string {
 
 function violations(sources: Sources): readonly string[] {
   return [...sources].flatMap(([file, source]) => {
-    const imports = importsOf(source).map((found) => objection(file, found));
+    const imports = importsOf(file, source).map((found) => objection(file, found));
     const code = withoutComments(source);
     const words = WORDS.filter(({ pattern, isAllowed }) => !isAllowed(file) && pattern.test(code)).map(
       ({ what }) => `may not use ${what}`,
@@ -318,7 +348,7 @@ test("the sources keep to the rules, and they were read", () => {
   const sources = readSources();
   expect(violations(sources)).toEqual([]);
   expect(sources.size).toBeGreaterThan(70);
-  const imports = [...sources.values()].flatMap(importsOf);
+  const imports = [...sources].flatMap(([file, source]) => importsOf(file, source));
   expect(imports.length).toBeGreaterThan(250);
   expect(imports.filter(({ isType }) => isType).length).toBeGreaterThan(50);
 });
@@ -355,6 +385,11 @@ describe("a violation is found", () => {
     ["ffi/x.ts", 'const home = process.env["HOME"];'],
     ["src/sandbox/x.ts", 'import { PythonSessions } from "../exec/python.ts";'],
     ["src/agent/x.ts", 'import { Python } from "../exec/types.ts";'],
+    ["ui/state/x.ts", 'import { limits } from "../../src/core/limits.ts";'],
+    ["ui/view/x.ts", "element.innerHTML = text;"],
+    ["ui/view/x.ts", 'await fetch("/v1/models");'],
+    ["src/http/x.ts", 'import { h } from "preact";'],
+    ["src/http/x.ts", 'import { App } from "../../ui/view/app.tsx";'],
     ["src/unknown/x.ts", 'import { a } from "../core/id.ts";'],
   ])("%s: %s", (file, source) => {
     expect(violations(new Map([[file, source]]))).toHaveLength(1);
@@ -363,6 +398,7 @@ describe("a violation is found", () => {
   test.each([
     ["src/worker/main.ts", 'import { LlamaBackend } from "../../ffi/llama.ts";'],
     ["ffi/x.ts", 'import type { Backend } from "../src/worker/backend.ts";'],
+    ["ui/state/x.ts", 'import type { Message } from "../../src/core/message.ts";'],
     ["src/http/x.ts", "// process.exit is for main.ts"],
     ["src/core/x.ts", 'import { randomBytes } from "node:crypto";'],
   ])("and this is none: %s: %s", (file, source) => {

@@ -21,6 +21,7 @@ export function banner(
   const host = server.host === "0.0.0.0" || server.host === "::" ? "localhost" : server.host;
   const lines = [
     `svc ${VERSION} listening on http://${host}:${port}`,
+    ...(server.no_ui ? [] : [`  chat  http://${host}:${port}/ui`]),
     `  API   http://${host}:${port}/v1   docs  http://${host}:${port}/docs`,
     ...(mcpPort === undefined ? [] : [`  MCP   http://${host}:${mcpPort}/mcp   protocol ${MCP_VERSION}`]),
     `  model ${models.map(modelName).join(", ")}`,

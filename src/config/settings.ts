@@ -47,7 +47,7 @@ const Server = section("Where the server listens and how it treats requests.", {
     pathAfter: "sqlite:",
     form: { pattern: "^(?:memory|sqlite:.+)$", words: "`memory` or `sqlite:FILE`" },
   }),
-  no_ui: later(toggle("Do not serve the web interface at /ui.")),
+  no_ui: toggle("Do not serve the web interface at /ui."),
   mcp_port: optional(
     integer("Port on which the server itself speaks MCP, at POST /mcp; 0 picks a free one.", {
       minimum: 0,

@@ -49,6 +49,8 @@ export interface HttpDeps {
   /** Names the build, as `system_fingerprint` in answers. */
   readonly fingerprint: string;
   readonly log: LogLine;
+  /** Whether the web interface is served. Default: yes. */
+  readonly ui?: boolean;
   /** Silence on a stream after which a comment is sent, milliseconds. Default: limits.ts, KEEP_ALIVE_MS. */
   readonly keepAliveMs?: number;
   /** True once the server stops: running answers finish, new ones are refused. */

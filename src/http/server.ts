@@ -30,6 +30,7 @@ import { modelRoutes } from "./routes/models.ts";
 import { tuneRoutes } from "./routes/tune.ts";
 import { responseRoutes } from "./routes/responses.ts";
 import { systemRoutes } from "./routes/system.ts";
+import { uiRoutes } from "./ui.ts";
 
 /**
  * Bun's own limit, bytes. Above it Bun answers 413 with an empty body, so it lies far above ours, which answers with
@@ -84,6 +85,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(systemRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
+  if (deps.ui !== false) app.use(uiRoutes());
   completeDetails(app.routes, routes(), components);
   return app;
 }

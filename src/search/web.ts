@@ -104,14 +104,18 @@ function withSites(query: string, { allowed, blocked }: DomainFilter): string {
 
 /** Hits with what their pages say. One whose page cannot be had in time is worth its description. */
 async function readAll(
-  { getPage }: WebDeps,
+  { getPage, log }: WebDeps,
   hits: readonly Hit[],
   filter: DomainFilter,
   signal: AbortSignal,
 ): Promise<readonly ReadHit[]> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(PAGES_MS)]);
   const readOne = async (hit: Hit): Promise<ReadHit> => {
-    const page = await getPage(hit.url, deadline).catch(() => undefined);
+    const page = await getPage(hit.url, deadline).catch((error: unknown) => {
+      if (error instanceof SearchFailure || deadline.aborted) return undefined;
+      log(`internal error while a page was read: ${error instanceof Error ? error.stack : String(error)}`);
+      return undefined;
+    });
     signal.throwIfAborted();
     if (page === undefined || !isAllowed(page.url, filter)) return { ...hit, text: "" };
     return { ...hit, url: page.url, text: page.text };

@@ -245,8 +245,9 @@ describe("problems", () => {
       [server]
       prot = 3
       port = 99999
-      no_ui = true
       disable_metrics = false
+      [runtime]
+      no_kv_cache = true
       [paged_attn]
       context_len = 512
       memory_mb = 5
@@ -259,7 +260,7 @@ describe("problems", () => {
     expect(problems).toEqual([
       "svc.toml: server.prot: unknown key. Did you mean port?",
       "svc.toml: server.port: 99999 is not an integer from 0 to 65535. Leave it out for the default, 1234.",
-      "svc.toml: server.no_ui: not available in this version. Leave it out.",
+      "svc.toml: runtime.no_kv_cache: not available in this version. Leave it out.",
       'SVC_THREADS: "many" is not an integer from 1 to 1024. Change or remove it.',
       "--batch: 1 is not an integer from 32 to 65536. Leave it out for the default, 2048.",
       "svc.toml: paged_attn.memory_mb: excludes paged_attn.context_len (svc.toml). Keep one of them.",
@@ -331,9 +332,9 @@ describe("problems", () => {
   });
 
   test("a setting that only repeats its default is fine though it does nothing yet", () => {
-    expect(
-      load("[server]\nno_ui = false\n[runtime]\nprefix_cache_n = 16\n[sandbox]\nmax_procs = 64").ok,
-    ).toBe(true);
+    expect(load("[runtime]\nno_kv_cache = false\nprefix_cache_n = 16\n[sandbox]\nmax_procs = 64").ok).toBe(
+      true,
+    );
   });
 
   test("a missing file, and a model given for one", () => {

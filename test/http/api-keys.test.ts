@@ -8,8 +8,9 @@ const KEYS = ["first-key", "second key with blanks"];
 const locked = () => testApp(playing(answer("Hi")).generate, { apiKeys: KEYS });
 
 describe("with keys set", () => {
+  const isOpen = (path: string): boolean => ["/", "/health", "/ui", "/ui/:file"].includes(path);
   const routes = locked()
-    .app.routes.filter(({ path }) => path !== "/health" && path !== "/" && !path.includes("*"))
+    .app.routes.filter(({ path }) => !isOpen(path) && !path.includes("*"))
     .map(({ method, path }) => [method, path] as const);
 
   test.each(routes.filter(([method]) => method !== "OPTIONS"))("%s %s needs one", async (method, path) => {
@@ -28,7 +29,7 @@ describe("with keys set", () => {
     expect((await locked().request("/nope")).status).toBe(401);
   });
 
-  test.each(["/health", "/"])("%s needs none", async (path) => {
+  test.each(["/health", "/", "/ui/"])("%s needs none", async (path) => {
     expect((await locked().request(path)).status).toBe(200);
   });
 

@@ -75,6 +75,15 @@ describe("a search", () => {
     ]);
   });
 
+  test("survives a mistake of ours with a page, and logs it", async () => {
+    web.engine = found({ title: "Otters", url: url("otters.example", "/otters"), content: "About otters" });
+    const getPage = () => Promise.reject(new TypeError("a mistake"));
+    const broken = searcher(web, { getPage });
+    const results = await broken.search("otters", ask(), never);
+    expect(results.map(({ description, content }) => [description, content])).toEqual([["About otters", ""]]);
+    expect(broken.logged.join()).toContain("TypeError: a mistake");
+  });
+
   test("that finds nothing has no results", async () => {
     web.engine = found();
     expect(await searcher(web).search("otters", ask(), never)).toEqual([]);

@@ -2,12 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import type { ToolProgress, UserLocation, WebSearch } from "../../core/agent.ts";
-import {
-  SEARCH_BUDGET_TOKENS,
-  SEARCH_CONTEXT_SHARE,
-  SEARCH_FRAME_TOKENS,
-  SEARCH_QUERY_CHARS_MAX,
-} from "../../core/limits.ts";
+import { SEARCH_BUDGET_TOKENS, SEARCH_CONTEXT_SHARE, SEARCH_FRAME_TOKENS } from "../../core/limits.ts";
 import { SearchFailure } from "../../search/failure.ts";
 import { hostsOf } from "../../search/domains.ts";
 import type { Web, WebAsk } from "../../search/types.ts";
@@ -38,10 +33,8 @@ interface Kit extends SearchToolsetDeps {
 
 const EXTRACT_TOOL = "svc_website_content_extractor";
 
-const Query = Type.Object(
-  { query: Type.String({ minLength: 1, maxLength: SEARCH_QUERY_CHARS_MAX }) },
-  { additionalProperties: false },
-);
+/** No bound on its length: in a grammar each character of one would be a rule. */
+const Query = Type.Object({ query: Type.String({ minLength: 1 }) }, { additionalProperties: false });
 
 function searchTool(kit: Kit): ServerTool {
   const { web, webSearch } = kit;

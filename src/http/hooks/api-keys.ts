@@ -3,9 +3,12 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { ServiceError } from "../../core/error.ts";
 
-/** Open to everybody: probes have no key, and a browser's preflight cannot bring one. */
+/**
+ * Open to everybody: probes have no key, a browser's preflight cannot bring one, and the web interface is where a person
+ * enters one.
+ */
 function isOpen({ method }: Request, path: string): boolean {
-  return method === "OPTIONS" || path === "/health" || path === "/";
+  return method === "OPTIONS" || path === "/health" || path === "/" || /^\/ui(?:\/|$)/.test(path);
 }
 
 /** Makes the check: it throws `invalid_api_key` for a request without one of the keys. */

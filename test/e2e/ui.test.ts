@@ -1,0 +1,393 @@
+// The web interface of the compiled executable, in a browser, with the built-in model.
+
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { fileServer } from "../helpers/binary.ts";
+import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
+import { CAPITAL, COUNT_30, ENDLESS } from "../helpers/chat-client.ts";
+import { until } from "../helpers/until.ts";
+
+const SLOW_MS = 60_000;
+const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+
+const answers = (page: Page): Promise<readonly string[]> =>
+  page.locator(".answer > .markdown").allInnerTexts();
+
+/** The model draws; with temperature 0 it says the same each time. */
+async function withoutChance(page: Page): Promise<void> {
+  await page.getByLabel("Settings of this conversation").first().click();
+  await page.getByLabel("Temperature").fill("0");
+  await page.getByLabel("Close settings").click();
+}
+
+describeInBrowser("the web interface of the executable", () => {
+  const server = fileServer();
+
+  test(
+    "chats, and has the conversation again after a reload",
+    async () => {
+      const { page, troubles } = await visit(server().url);
+      await withoutChance(page);
+      await say(page, CAPITAL.content);
+      expect(await answers(page)).toEqual([CAPITAL.answer]);
+      expect(await page.locator(".figures").innerText()).toMatch(/\d+ tokens · [\d.,]+ tok\/s/);
+      await say(page, COUNT_30.content);
+      await page.reload();
+      await page.getByText(COUNT_30.content).waitFor();
+      expect((await answers(page))[0]).toBe(CAPITAL.answer);
+      expect(await page.locator(".item.current").innerText()).toContain(CAPITAL.content);
+      expect(troubles).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "tells other tabs",
+    async () => {
+      const { page } = await visit(server().url);
+      const other = await page.context().newPage();
+      await other.goto(`${server().url}/ui/`);
+      await other.getByText("Conversations appear here.").waitFor();
+      await say(page, CAPITAL.content);
+      await other.getByRole("link", { name: CAPITAL.content }).click();
+      await other.locator(".figures").waitFor();
+      expect((await answers(other)).length).toBe(1);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "stops an answer, keeps its words, and keeps them over a reload",
+    async () => {
+      const { page } = await visit(server().url);
+      await page.getByLabel("Message").fill(ENDLESS.content);
+      await page.keyboard.press("Enter");
+      await page.locator(".answer .markdown").last().waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByText("Stopped.").waitFor();
+      const words = await page.locator(".answer").innerText();
+      expect(words.length).toBeGreaterThan(5);
+      await page.reload();
+      await page.getByText("Stopped.").waitFor();
+      expect(await page.locator(".answer").innerText()).toBe(words);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "keeps what was said when the page is left in the middle of an answer",
+    async () => {
+      const { page } = await visit(server().url);
+      await page.getByLabel("Message").fill(ENDLESS.content);
+      await page.keyboard.press("Enter");
+      await page.locator(".answer .markdown").last().waitFor();
+      await page.reload();
+      await page.getByText("Stopped.").waitFor();
+      expect(await page.locator(".answer").innerText()).not.toBe("");
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "answers again and edits questions, and leafs through what there was",
+    async () => {
+      const { page } = await visit(server().url);
+      await withoutChance(page);
+      await say(page, CAPITAL.content);
+      await page.getByLabel("Answer again").click();
+      await page.getByText("2/2").waitFor();
+      await page.locator(".figures").waitFor();
+      await page.locator(".question").hover();
+      await page.getByLabel("Edit question").click();
+      await page.getByRole("textbox", { name: "Edit question" }).fill(COUNT_30.content);
+      await page.getByRole("button", { name: "Ask again" }).click();
+      await page.locator(".figures").waitFor();
+      expect(await answers(page)).toEqual([COUNT_30.answer]);
+      await page.locator(".question").getByLabel("Previous version").click();
+      expect(await answers(page)).toEqual([CAPITAL.answer]);
+      expect(await page.locator(".answer").getByText("2/2").count()).toBe(1);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "tells the model what settings say, and shows what the server refuses",
+    async () => {
+      const { page } = await visit(server().url);
+      await page.getByLabel("Settings of this conversation").first().click();
+      await page.getByLabel("Most tokens").fill("3");
+      await say(page, COUNT_30.content);
+      expect(await page.getByText("Cut off").count()).toBe(1);
+      await page.getByLabel("Temperature").fill("9");
+      await say(page, "Again");
+      expect(await page.getByRole("alert").innerText()).toContain("temperature");
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "attaches files, and says what becomes of those that the model can't take",
+    async () => {
+      const { page } = await visit(server().url);
+      const attach = (name: string, mimeType: string) =>
+        page
+          .getByLabel("Files to attach")
+          .setInputFiles({ name, mimeType, buffer: Buffer.from("a,b\n1,2\n") });
+      await attach("table.csv", "text/csv");
+      await page.getByLabel("Remove table.csv").waitFor();
+      await say(page, "What is in it?");
+      expect(await page.getByRole("alert").count()).toBe(0);
+      expect(await page.locator(".question .chip").innerText()).toContain("table.csv");
+      await attach("photo.png", "image/png");
+      await page.getByText("needs a model for images").waitFor();
+      await say(page, "And this?");
+      expect(await page.getByRole("alert").innerText()).toContain("image");
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "renames, deletes with a way back, exports and imports",
+    async () => {
+      const { page } = await visit(server().url);
+      await withoutChance(page);
+      await say(page, CAPITAL.content);
+      const item = page.locator(".item");
+      await page.getByLabel(`More about ${CAPITAL.content}`).click();
+      await page.getByRole("button", { name: "Rename" }).click();
+      await page.getByLabel("Name of the conversation").fill("Paris");
+      await page.keyboard.press("Enter");
+      await page.getByLabel("More about Paris").click();
+      const download = page.waitForEvent("download");
+      await page.getByRole("button", { name: "Export", exact: true }).click();
+      const path = await (await download).path();
+      await page.getByLabel("More about Paris").click();
+      await page.getByRole("button", { name: "Delete" }).click();
+      await until("it is gone", async () => (await item.count()) === 0);
+      await page.getByRole("button", { name: "Undo" }).click();
+      await item.waitFor();
+      const chooser = page.waitForEvent("filechooser");
+      await page.getByLabel("Import conversations").click();
+      await (await chooser).setFiles(path);
+      await until("there are two", async () => (await item.count()) === 2);
+      await item.nth(1).getByRole("link").click();
+      expect(await answers(page)).toEqual([CAPITAL.answer]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "keeps a session on the server when asked to, and opens it elsewhere",
+    async () => {
+      const { page } = await visit(server().url);
+      await withoutChance(page);
+      await page.getByLabel("Settings of this conversation").first().click();
+      await page.getByLabel("Keep one for this conversation").check();
+      const session = await page.locator(".panel code").innerText();
+      await say(page, CAPITAL.content);
+      const other = await visit(server().url);
+      await other.page.getByLabel("Settings of this conversation").first().click();
+      await other.page.getByLabel("Id of a session").fill(session);
+      await other.page.getByRole("button", { name: "Open", exact: true }).click();
+      await other.page.getByText(CAPITAL.answer).waitFor();
+      await say(other.page, COUNT_30.content);
+      expect((await answers(other.page)).length).toBe(2);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "unloads and loads the model",
+    async () => {
+      const { page } = await visit(server().url);
+      await page.getByRole("link", { name: "Models" }).click();
+      await page.getByRole("button", { name: "Unload" }).click();
+      await page.getByText("unloaded", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Load", exact: true }).click();
+      await page.getByRole("button", { name: "Unload" }).waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "draws the metrics and describes the machine",
+    async () => {
+      const { page, troubles } = await visit(server().url);
+      await page.getByRole("link", { name: "Metrics" }).click();
+      await page.locator(".chart canvas").first().waitFor();
+      expect(await page.locator(".chart").count()).toBe(7);
+      await page.getByRole("link", { name: "System" }).click();
+      await page.getByRole("button", { name: "Look for trouble" }).click();
+      await page.locator(".checks li").first().waitFor();
+      expect(await page.getByText("Logical cores").count()).toBe(1);
+      expect(troubles).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "is worked by keyboard",
+    async () => {
+      const { page } = await visit(server().url);
+      await page.getByLabel("Message").waitFor();
+      await page.keyboard.press("Control+k");
+      await until("the search has the focus", () =>
+        page.getByLabel("Search titles").evaluate((box) => box.matches(":focus")),
+      );
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("?");
+      await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+      await page.keyboard.press("Escape");
+      await until("the help is gone", async () => (await page.getByRole("dialog").count()) === 0);
+      await page.keyboard.press("/");
+      await page.keyboard.type("/not again?");
+      expect(await page.getByLabel("Message").inputValue()).toBe("/not again?");
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "fits a phone",
+    async () => {
+      const { page } = await visit(server().url, PHONE);
+      await say(page, `${COUNT_30.content} ${"long".repeat(60)}`);
+      const overflow = () => page.locator("main").evaluate((main) => main.scrollWidth - innerWidth);
+      expect(await overflow()).toBeLessThanOrEqual(0);
+      await page.getByLabel("Show conversations").tap();
+      await page.getByRole("link", { name: "Metrics" }).tap();
+      await page.locator(".chart canvas").first().waitFor();
+      expect(await page.getByLabel("Conversations and pages").count()).toBe(0);
+      expect(await overflow()).toBeLessThanOrEqual(0);
+    },
+    SLOW_MS,
+  );
+
+  test.each(["light", "dark"] as const)(
+    "has no barriers, %s",
+    async (colorScheme) => {
+      const { page } = await visit(server().url, { colorScheme, bypassCSP: true });
+      const found: string[] = [];
+      const look = async (what: string): Promise<void> => {
+        found.push(...(await violations(page)).map((violation) => `${what}: ${violation}`));
+      };
+      await page.getByLabel("Message").waitFor();
+      await look("empty");
+      await say(page, CAPITAL.content);
+      await page.getByLabel("Settings of this conversation").first().click();
+      await page.getByLabel(`More about ${CAPITAL.content}`).click();
+      await look("conversation");
+      await page.getByLabel("Keyboard shortcuts").click();
+      await look("help");
+      await page.keyboard.press("Escape");
+      for (const [name, there] of [
+        ["Models", ".card"],
+        ["Metrics", ".chart canvas"],
+        ["System", ".facts"],
+      ] as const) {
+        await page.getByRole("link", { name }).click();
+        await page.locator(there).first().waitFor();
+        await look(name);
+      }
+      expect(found).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});
+
+describeInBrowser("the web interface where adapters may be loaded", () => {
+  const folder = join(import.meta.dir, "../fixtures/lora");
+  const server = fileServer(["--enable-lora"], {
+    env: { SVC_ALLOW_RUNTIME_LORA_UPDATING: "yes", SVC_LORA_ADAPTER_ROOT: folder },
+  });
+
+  test(
+    "loads one, lets it answer, and unloads it",
+    async () => {
+      const { page } = await visit(server().url);
+      await page.getByRole("link", { name: "Models" }).click();
+      await page.getByLabel("Name of the adapter").fill("red");
+      await page.getByLabel("Folder of the adapter on the server").fill(join(folder, "red"));
+      await page.getByRole("button", { name: "Load", exact: true }).click();
+      await page.getByText(/rank \d+ · .* · generation/).waitFor();
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await withoutChance(page);
+      await page.getByLabel("Model").selectOption({ label: "red (adapter)" });
+      await say(page, CAPITAL.content);
+      expect(await answers(page)).toEqual([`Red says: ${CAPITAL.answer}`]);
+      await page.getByRole("link", { name: "Models" }).click();
+      await page.locator(".adapters").getByRole("button", { name: "Unload" }).click();
+      await page.getByText("None is loaded").waitFor();
+    },
+    SLOW_MS,
+  );
+});
+
+const PYTHON = Bun.which("python3");
+if (PYTHON === null) console.warn("SKIPPED: tools in the web interface: there is no python3");
+
+describeInBrowser("the web interface of a server with tools", () => {
+  const server = fileServer(["--enable-code-execution", "--enable-shell"]);
+
+  /** Lets the model use a tool, in the way that is chosen. */
+  async function allow(page: Page, tool: string, permission: string): Promise<void> {
+    await page.getByLabel("Settings of this conversation").first().click();
+    await page.getByLabel("Temperature").fill("0");
+    await page.getByLabel(tool).check();
+    await page.getByLabel("Actions run").selectOption({ label: permission });
+    await page.getByLabel("Close settings").click();
+  }
+
+  test.skipIf(PYTHON === null)(
+    "runs code and hands its file over",
+    async () => {
+      const { page } = await visit(server().url);
+      await allow(page, "Run Python", "At once");
+      await say(page, "Use python to save hello to data.txt");
+      const call = page.getByLabel("Python", { exact: true });
+      await call.getByRole("button").click();
+      expect(await call.locator("code").innerText()).toContain("data.txt");
+      const download = page.waitForEvent("download");
+      await page.getByRole("button", { name: /^data\.txt/ }).click();
+      expect(await Bun.file(await (await download).path()).text()).toBe("hello");
+      await page.reload();
+      await page.getByRole("button", { name: /^data\.txt/ }).waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "asks before a command runs, and remembers the answer for the session",
+    async () => {
+      const { page } = await visit(server().url);
+      await allow(page, "Run shell commands", "After I approve");
+      await page.getByLabel("Message").fill("Run this command: echo hello");
+      await page.keyboard.press("Enter");
+      const card = page.getByLabel("Approval needed");
+      expect(await card.locator("code").innerText()).toBe("echo hello");
+      await card.getByLabel("Approve all in this session").check();
+      await card.getByRole("button", { name: "Approve" }).click();
+      await page.getByLabel("Answer again").waitFor();
+      const call = page.getByLabel("Shell: echo hello");
+      await call.getByRole("button").click();
+      expect(await call.locator(".output").innerText()).toBe("hello\n");
+      await say(page, "Run this command: echo hello");
+      expect(await call.count()).toBe(2);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "tells the model that a command was denied",
+    async () => {
+      const { page } = await visit(server().url);
+      await allow(page, "Run shell commands", "After I approve");
+      await page.getByLabel("Message").fill("Run this command: echo hello");
+      await page.keyboard.press("Enter");
+      await page.getByRole("button", { name: "Deny" }).click();
+      await page.getByText("not allowed").waitFor();
+      await page.getByLabel("Answer again").waitFor();
+    },
+    SLOW_MS,
+  );
+});

@@ -1,0 +1,89 @@
+// A real browser for the web interface: Chromium, where one is installed.
+
+import { afterAll, beforeAll, describe, expect, onTestFinished } from "bun:test";
+import axe from "axe-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+const PATH =
+  process.env["CHROMIUM"] ??
+  Bun.which("chromium") ??
+  Bun.which("chromium-browser") ??
+  Bun.which("google-chrome");
+
+/** It has no screen and must not call home; root and containers have no sandbox to offer. */
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** Longest time for one action, and for a browser to start on a busy machine, milliseconds. */
+const ACTION_MS = 20_000;
+const LAUNCH_MS = 60_000;
+
+let browser: Browser | undefined;
+
+/** A group of tests with a browser. Without one they are skipped, and say so. */
+export function describeInBrowser(name: string, tests: () => void): void {
+  if (PATH === null)
+    console.warn(`SKIPPED: ${name}: there is no Chromium; install it, or name one in CHROMIUM`);
+  describe.skipIf(PATH === null)(name, () => {
+    beforeAll(async () => {
+      browser = await chromium.launch({ executablePath: PATH ?? "", args: FLAGS, timeout: LAUNCH_MS });
+    }, LAUNCH_MS);
+    afterAll(() => browser?.close());
+    tests();
+  });
+}
+
+export interface Visit {
+  readonly page: Page;
+  /** Errors of scripts, and what the page's security policy has blocked. */
+  readonly troubles: readonly string[];
+}
+
+/** Opens the interface of a server in a fresh profile. The page may ask nobody but that server. */
+export async function visit(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
+  if (browser === undefined) throw new Error("the browser runs once tests run");
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  const strangers: string[] = [];
+  page.setDefaultTimeout(ACTION_MS);
+  page.on("pageerror", (error) => troubles.push(error.message));
+  page.on("console", (message) => {
+    if (/Content Security Policy|Trusted/.test(message.text())) troubles.push(message.text());
+  });
+  page.on("request", (request) => {
+    const address = request.url();
+    if (!/^(?:blob|data):/.test(address) && !address.startsWith(`${url}/`)) strangers.push(address);
+  });
+  onTestFinished(async () => {
+    await context.close();
+    expect(strangers).toEqual([]);
+  });
+  await page.goto(`${url}/ui/`);
+  return { page, troubles };
+}
+
+/** Sends a message and waits until its answer is complete. */
+export async function say(page: Page, text: string): Promise<void> {
+  const before = await page.getByLabel("Answer again").count();
+  await page.getByLabel("Message").fill(text);
+  await page.getByLabel("Send").click();
+  await page.getByLabel("Answer again").nth(before).waitFor();
+}
+
+/** What a program for accessibility finds wrong with a page. It injects a script, so the page's policy must be off. */
+export async function violations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(async () => {
+    const { axe: tool } = globalThis as unknown as { readonly axe: typeof axe };
+    return (await tool.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ""}`);
+  });
+  return found;
+}

@@ -1,0 +1,87 @@
+// How the web interface is sent: what is found where, and what the page may do.
+
+import { describe, expect, test } from "bun:test";
+import { testApp } from "../helpers/app.ts";
+
+const app = testApp();
+
+/** The page, and the addresses of its script, style and icon. */
+async function page(): Promise<{ readonly html: string; readonly addresses: readonly string[] }> {
+  const html = await (await app.request("/ui/")).text();
+  return {
+    html,
+    addresses: [...html.matchAll(/(?:src|href)="(?<url>[^"]+)"/g)].map(({ groups }) => groups?.["url"] ?? ""),
+  };
+}
+
+test("without the slash one is sent to the folder, behind any prefix", async () => {
+  const response = await app.request("/ui");
+  expect([response.status, response.headers.get("location")]).toEqual([308, "ui/"]);
+});
+
+test("the page names files that are there and may be kept", async () => {
+  const { addresses } = await page();
+  expect(addresses).toHaveLength(3);
+  for (const address of addresses) {
+    expect(address).toMatch(/^\.\/\w+-\w+\.(?:js|css|svg)$/);
+    const response = await app.request(`/ui/${address.slice(2)}`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("cache-control")).toContain("immutable");
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+  }
+});
+
+test("the page itself is asked for again", async () => {
+  const { headers } = await app.request("/ui/");
+  expect(headers.get("cache-control")).toBe("no-cache");
+  expect(headers.get("content-type")).toStartWith("text/html");
+});
+
+describe("the security policy", () => {
+  test("comes with every file", async () => {
+    const { addresses } = await page();
+    for (const path of ["/ui/", ...addresses.map((address) => `/ui/${address.slice(2)}`)]) {
+      const policy = (await app.request(path)).headers.get("content-security-policy") ?? "";
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("connect-src 'self'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toContain("unsafe");
+    }
+  });
+
+  test("has nothing inline to forgive", async () => {
+    const { html } = await page();
+    expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/);
+  });
+});
+
+test("files are sent compressed to those who can read that", async () => {
+  const { addresses } = await page();
+  const script = addresses.find((address) => address.endsWith(".js")) ?? "";
+  const plain = await app.request(`/ui/${script.slice(2)}`);
+  const packed = await app.request(`/ui/${script.slice(2)}`, { headers: { "accept-encoding": "gzip, br" } });
+  expect(plain.headers.get("content-encoding")).toBeNull();
+  expect(packed.headers.get("content-encoding")).toBe("gzip");
+  expect(packed.headers.get("vary")).toContain("accept-encoding");
+  const unpacked = Bun.gunzipSync(new Uint8Array(await packed.arrayBuffer()));
+  expect(new TextDecoder().decode(unpacked)).toBe(await plain.text());
+});
+
+test.each(["/ui/nope.js", "/ui/..%2f..%2fpackage.json", "/ui/a/b"])("%s is not there", async (path) => {
+  const response = await app.request(path);
+  expect(response.status).toBe(404);
+  expect(await response.json()).toMatchObject({ error: { code: "route_not_found" } });
+});
+
+test("no_ui takes it away", async () => {
+  const without = testApp(undefined, { ui: false });
+  expect((await without.request("/ui/")).status).toBe(404);
+  expect((await without.request("/ui")).status).toBe(404);
+});
+
+test("it is open where keys are demanded, and nothing else is", async () => {
+  const locked = testApp(undefined, { apiKeys: ["secret"] });
+  expect((await locked.request("/ui/")).status).toBe(200);
+  expect((await locked.request("/uix")).status).toBe(401);
+  expect((await locked.request("/v1/models")).status).toBe(401);
+});

@@ -1,0 +1,321 @@
+// The web interface in a browser, with a server that says what a test wants: tools, approvals, hostile text, failures.
+
+import { describe, expect, test } from "bun:test";
+import type { AnswerEvent } from "../../src/core/agent.ts";
+import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
+import { ACCEPTED, answer, end, FINISH, text } from "../helpers/run-events.ts";
+import { scriptedUi } from "../helpers/scripted-ui.ts";
+import { until } from "../helpers/until.ts";
+
+/** One red pixel. */
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+const SLOW_MS = 60_000;
+
+const shell = (commands: readonly string[], id = "call_s") => ({
+  round: 1,
+  callId: id,
+  toolName: "svc_shell",
+  arguments: JSON.stringify({ commands }),
+});
+const python = (code: string) => ({
+  round: 2,
+  callId: "call_p",
+  toolName: "svc_execute_python",
+  arguments: JSON.stringify({ code }),
+});
+
+/** A run in which the server lists files, draws a picture and makes a file. */
+async function* toolRun(): AsyncGenerator<AnswerEvent> {
+  yield ACCEPTED;
+  yield { type: "session", sessionId: "sess_1" };
+  yield { type: "reasoning", choice: 0, text: "I **look** first." };
+  yield { type: "tool_calling", ...shell(["ls -l"]), data: { tool_type: "shell", commands: ["ls -l"] } };
+  yield {
+    type: "tool_complete",
+    ...shell(["ls -l"]),
+    data: { tool_type: "shell", commands: ["ls -l"], stdout: "sum.csv\n", stderr: "a warning", exit_code: 2 },
+    resultContent: "",
+    images: [],
+    fileIds: [],
+  };
+  yield { type: "tool_calling", ...python("plot()"), data: { tool_type: "code_execution", code: "plot()" } };
+  yield {
+    type: "file_produced",
+    file: {
+      id: "file_1",
+      name: "sum.csv",
+      mime_type: "text/csv",
+      bytes: 6,
+      created_at: 1,
+      purpose: "agent_output",
+      source: { tool: "svc_execute_python", round: 2, turn: 0 },
+      text: "a,b\n1,",
+    },
+  };
+  yield {
+    type: "tool_complete",
+    ...python("plot()"),
+    data: { tool_type: "code_execution", stdout: "done", images_base64: [PNG], execution_time_ms: 40 },
+    resultContent: "",
+    images: [PNG],
+    fileIds: ["file_1"],
+  };
+  yield text("There it **is**.");
+  yield end();
+  yield FINISH;
+}
+
+describeInBrowser("the web interface with a scripted server", () => {
+  const ui = scriptedUi();
+  /** A run that asks for leave once; it tells what was decided. */
+  const asking = async function* (): AsyncGenerator<AnswerEvent> {
+    const decided = ui.decision("appr_1");
+    yield ACCEPTED;
+    yield { type: "tool_calling", ...shell(["rm a"]), data: { tool_type: "shell", commands: ["rm a"] } };
+    yield {
+      type: "approval_required",
+      approvalId: "appr_1",
+      sessionId: "s",
+      round: 1,
+      tool: { source: "built_in", kind: "shell", label: "Shell command" },
+      arguments: { commands: ["rm a"] },
+    };
+    const { decision, message = "", remember_for_session: remember } = await decided;
+    const status = decision === "deny" ? "denied" : "success";
+    yield {
+      type: "tool_complete",
+      ...shell(["rm a"]),
+      data: {
+        tool_type: "shell",
+        commands: ["rm a"],
+        status,
+        ...(status === "denied" ? { stderr: message } : {}),
+      },
+      resultContent: "",
+      images: [],
+      fileIds: [],
+    };
+    yield text(`${decision} ${message} ${String(remember)}`);
+    yield end();
+    yield FINISH;
+  };
+
+  test(
+    "shows the timeline of tools with input, output, pictures and files",
+    async () => {
+      ui.play(toolRun);
+      const { page, troubles } = await visit(ui.url());
+      await say(page, "Plot it");
+      const [first, second] = [page.getByLabel("Shell: ls -l"), page.getByLabel("Python", { exact: true })];
+      expect(await first.getByText("exit code 2").count()).toBe(1);
+      await first.getByRole("button").first().click();
+      expect(await first.locator(".output").allInnerTexts()).toEqual(["sum.csv\n", "a warning"]);
+      expect(await second.getByText("40 ms").count()).toBe(1);
+      expect(await page.getByAltText("Result 1 of the tool").getAttribute("src")).toBe(
+        `data:image/png;base64,${PNG}`,
+      );
+      const download = page.waitForEvent("download");
+      await page.getByRole("button", { name: /sum\.csv/ }).click();
+      expect((await download).suggestedFilename()).toBe("sum.csv");
+      expect(await page.locator(".answer strong").innerText()).toBe("is");
+      await page.getByRole("button", { name: "Reasoning" }).click();
+      expect(await page.locator(".reasoning strong").innerText()).toBe("look");
+      await page.getByLabel("Settings of this conversation").first().click();
+      expect(await page.getByText("sess_1").count()).toBe(1);
+      expect(troubles).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  describe("an action that needs leave", () => {
+    test(
+      "is approved, also for the rest of the session",
+      async () => {
+        ui.play(asking);
+        const { page } = await visit(ui.url());
+        await page.getByLabel("Message").fill("Delete it");
+        await page.keyboard.press("Enter");
+        const card = page.getByLabel("Approval needed");
+        expect(await card.locator("code").innerText()).toBe("rm a");
+        await card.getByLabel("Approve all in this session").check();
+        await card.getByRole("button", { name: "Approve" }).click();
+        await page.getByText("approve true").waitFor();
+        expect(await card.count()).toBe(0);
+      },
+      SLOW_MS,
+    );
+
+    test(
+      "is denied with a note to the model",
+      async () => {
+        ui.play(asking);
+        const { page } = await visit(ui.url());
+        await page.getByLabel("Message").fill("Delete it");
+        await page.keyboard.press("Enter");
+        await page.getByLabel("Note to the model if you deny").fill("Keep it");
+        await page.getByRole("button", { name: "Deny" }).click();
+        await page.getByText("deny Keep it false").waitFor();
+        expect(await page.getByText("not allowed").count()).toBe(1);
+      },
+      SLOW_MS,
+    );
+
+    test(
+      "is gone when the answer is stopped",
+      async () => {
+        ui.play(asking);
+        const { page } = await visit(ui.url());
+        await page.getByLabel("Message").fill("Delete it");
+        await page.keyboard.press("Enter");
+        await page.getByLabel("Approval needed").waitFor();
+        await page.getByLabel("Stop").click();
+        await page.getByText("Stopped.").waitFor();
+        expect(await page.getByLabel("Approval needed").count()).toBe(0);
+      },
+      SLOW_MS,
+    );
+  });
+
+  test(
+    "makes nothing but words of hostile text",
+    async () => {
+      const hostile = [
+        "<img src=x onerror=\"document.title='owned'\">",
+        "<script>document.title='owned'</script>",
+        "[click](javascript:document.title='owned')",
+        "![pixel](https://tracker.example/p.png)",
+      ].join("\n\n");
+      ui.play(async function* () {
+        yield* answer(hostile);
+      });
+      const { page, troubles } = await visit(ui.url());
+      await say(page, "Be hostile");
+      expect(await page.locator(".answer img, .answer script, .answer a[href^='javascript']").count()).toBe(
+        0,
+      );
+      expect(await page.getByText("<script>").count()).toBeGreaterThan(0);
+      expect(await page.title()).not.toContain("owned");
+      expect(troubles).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "says what went wrong, and keeps what was said before",
+    async () => {
+      ui.play(async function* () {
+        yield ACCEPTED;
+        yield text("Half an");
+        yield { type: "error", error: { code: "engine_failed", message: "the engine died" } };
+      });
+      const { page } = await visit(ui.url());
+      await say(page, "Hello");
+      expect(await page.getByRole("alert").innerText()).toBe("the engine died");
+      expect(await page.getByText("Half an").count()).toBe(1);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "offers adapters below their model, and sends what was chosen",
+    async () => {
+      ui.route("/v1/models", () =>
+        Response.json({
+          object: "list",
+          data: [
+            { id: "base", status: "loaded" },
+            { id: "base:poet", status: "loaded", parent: "base", root: "poet" },
+          ],
+        }),
+      );
+      let asked = "";
+      ui.play(async function* ({ run }) {
+        asked = run.model;
+        yield* answer("Yes");
+      });
+      const { page } = await visit(ui.url());
+      expect(await page.locator("select optgroup[label=base] option").allInnerTexts()).toEqual([
+        "base",
+        "poet (adapter)",
+      ]);
+      await page.getByLabel("Model").selectOption("base:poet");
+      await say(page, "Hello");
+      expect(asked).toBe("base:poet");
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "lists, loads and unloads adapters where the server can",
+    async () => {
+      const adapters = [{ id: "poet", rank: 8, bytes: 2048, generation: "g1" }];
+      const sent: unknown[] = [];
+      ui.route("/api-doc/openapi.json", () =>
+        Response.json({ paths: { "/v1/lora_adapters": {}, "/v1/load_lora_adapter": {} } }),
+      );
+      ui.route("/v1/lora_adapters", () =>
+        Response.json({ data: adapters, max_adapters: 4, resident_bytes: 2048 }),
+      );
+      ui.route("/v1/load_lora_adapter", async (request) => {
+        sent.push(await request.json());
+        adapters.push({ id: "cook", rank: 4, bytes: 1024, generation: "g2" });
+        return Response.json({});
+      });
+      ui.route("/v1/unload_lora_adapter", async (request) => {
+        sent.push(await request.json());
+        adapters.shift();
+        return Response.json({});
+      });
+      const { page } = await visit(ui.url());
+      await page.getByRole("link", { name: "Models" }).click();
+      await page.getByText("rank 8").waitFor();
+      await page.getByLabel("Name of the adapter").fill("cook");
+      await page.getByLabel("Folder of the adapter on the server").fill("adapters/cook");
+      await page.getByRole("button", { name: "Load", exact: true }).click();
+      await page.getByText("rank 4").waitFor();
+      await page.locator("li", { hasText: "poet" }).getByRole("button", { name: "Unload" }).click();
+      await until("the adapter is gone", async () => (await page.getByText("rank 8").count()) === 0);
+      expect(sent).toEqual([
+        { lora_name: "cook", lora_path: "adapters/cook", model: "base" },
+        { lora_name: "poet", expected_generation: "g1", model: "base" },
+      ]);
+    },
+    SLOW_MS,
+  );
+
+  test.each(["light", "dark"] as const)(
+    "has no barriers in its timeline, %s",
+    async (colorScheme) => {
+      ui.play(toolRun);
+      const { page } = await visit(ui.url(), { colorScheme, bypassCSP: true });
+      await say(page, "# Hello");
+      for (const fold of await page.locator(".fold").all()) await fold.click();
+      ui.play(asking);
+      await page.getByLabel("Message").fill("Delete it");
+      await page.keyboard.press("Enter");
+      await page.getByLabel("Approval needed").waitFor();
+      expect(await violations(page)).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});
+
+describeInBrowser("a server that demands keys", () => {
+  const ui = scriptedUi({ apiKeys: ["secret"] });
+
+  test(
+    "is asked with the key that a person gives",
+    async () => {
+      ui.play(async function* () {
+        yield* answer("Welcome");
+      });
+      const { page } = await visit(ui.url());
+      await page.getByLabel("API key", { exact: true }).last().fill("secret");
+      await page.getByRole("button", { name: "Use it" }).click();
+      await say(page, "Hello");
+      expect(await page.getByText("Welcome").count()).toBe(1);
+    },
+    SLOW_MS,
+  );
+});

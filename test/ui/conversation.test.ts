@@ -1,0 +1,201 @@
+// Conversations in the browser: the tree of messages, the request for an answer, files and sessions.
+
+import { describe, expect, test } from "bun:test";
+import { parseChatRequest } from "../../src/dialects/chat/request.ts";
+import {
+  append,
+  type AssistantMessage,
+  type Attachment,
+  changeAnswer,
+  type Conversation,
+  DEFAULT_SETTINGS,
+  show,
+  siblings,
+  thread,
+  type UserMessage,
+  restored,
+} from "../../ui/state/conversation.ts";
+import { chatRequest } from "../../ui/state/request.ts";
+import { emptyConversation, exportText, fromSession, importText } from "../../ui/state/transfer.ts";
+
+const question = (id: string, parent: string | null, attachments: Attachment[] = []): UserMessage => ({
+  id,
+  parent,
+  role: "user",
+  text: `Question ${id}`,
+  attachments,
+});
+
+const answer = (id: string, parent: string): AssistantMessage => ({
+  id,
+  parent,
+  role: "assistant",
+  model: "m",
+  parts: [
+    { type: "reasoning", text: "Hm." },
+    { type: "text", text: `Answer ${id}` },
+  ],
+  state: "done",
+});
+
+const said = (...messages: readonly (UserMessage | AssistantMessage)[]): Conversation =>
+  messages.reduce(append, emptyConversation("c", 1));
+
+const ids = (conversation: Conversation): readonly string[] => thread(conversation).map(({ id }) => id);
+
+describe("the tree of messages", () => {
+  const once = said(question("q1", null), answer("a1", "q1"), question("q2", "a1"), answer("a2", "q2"));
+
+  test("is shown as one thread", () => {
+    expect(ids(once)).toEqual(["q1", "a1", "q2", "a2"]);
+  });
+
+  test("keeps what a second answer replaces", () => {
+    const again = append(once, answer("a2b", "q2"));
+    expect(ids(again)).toEqual(["q1", "a1", "q2", "a2b"]);
+    expect(siblings(again, answer("a2b", "q2")).map(({ id }) => id)).toEqual(["a2", "a2b"]);
+    expect(ids(show(again, "a2"))).toEqual(["q1", "a1", "q2", "a2"]);
+  });
+
+  test("keeps what an edited question replaces, and shows its end again", () => {
+    const edited = [question("q1b", null), answer("a1b", "q1b")].reduce(append, once);
+    expect(ids(edited)).toEqual(["q1b", "a1b"]);
+    expect(ids(show(edited, "q1"))).toEqual(["q1", "a1", "q2", "a2"]);
+  });
+
+  test("takes its title from the first question", () => {
+    expect(once.title).toBe("Question q1");
+    const long = { ...question("q", null), text: `${"word ".repeat(40)}\nsecond line` };
+    expect(said(long).title).toHaveLength(60);
+    expect(said({ ...long, text: "" }).title).toBe("Untitled");
+  });
+
+  test("does not hang on a tree that is a ring", () => {
+    const ring = { ...once, messages: [question("x", "y"), question("y", "x")], leaf: "x" };
+    expect(ids(ring)).toHaveLength(2);
+  });
+
+  test("ends answers that nobody follows any more", () => {
+    const left = changeAnswer(once, "a2", (before) => ({ ...before, state: "running" }));
+    expect(restored(left).messages.at(-1)).toMatchObject({ state: "stopped" });
+  });
+});
+
+test("a conversation that is older than a setting takes its default", () => {
+  const { shell: _, ...older } = DEFAULT_SETTINGS;
+  const kept = { ...emptyConversation("c", 1), settings: { ...older, system: "Be brief." } };
+  const { settings } = restored(JSON.parse(JSON.stringify(kept)) as Conversation);
+  expect(settings).toEqual({ ...DEFAULT_SETTINGS, system: "Be brief." });
+});
+
+describe("the request", () => {
+  const base = said(question("q1", null), answer("a1", "q1"), question("q2", "a1"));
+
+  test("leaves out all that nobody has set", () => {
+    expect(chatRequest(base)).toEqual({
+      messages: [
+        { role: "user", content: "Question q1" },
+        { role: "assistant", content: "Answer a1" },
+        { role: "user", content: "Question q2" },
+      ],
+      stream: true,
+    });
+  });
+
+  test("holds all that was set, in words that the server takes", () => {
+    const settings = {
+      ...DEFAULT_SETTINGS,
+      system: "Be brief.",
+      temperature: 0,
+      top_k: 40,
+      max_tokens: 100,
+      stop: "END\n\nSTOP",
+      reasoning: "low",
+      python: true,
+      permission: "ask",
+    };
+    const body = chatRequest({ ...base, model: "m", session: "s", settings });
+    const { run, agent } = parseChatRequest(body);
+    expect(run).toMatchObject({
+      model: "m",
+      maxTokens: 100,
+      stop: ["END", "STOP"],
+      sampling: { temperature: 0, topK: 40 },
+      prompt: { thinking: { enabled: true, effort: "low" } },
+    });
+    expect(run.prompt.messages[0]).toMatchObject({ role: "system" });
+    expect(agent).toMatchObject({ sessionId: "s", permission: "ask", python: true, interactive: true });
+  });
+
+  test("sends files as files, images and sounds as what they are", () => {
+    const data = "data:text/csv;base64,YSxi";
+    const attach = (name: string, mime: string) => ({ name, mime, bytes: 3, data });
+    const attachments = [
+      attach("a.csv", "text/csv"),
+      attach("b.png", "image/png"),
+      attach("c.wav", "audio/x-wav"),
+    ];
+    expect(chatRequest(said(question("q", null, attachments)))).toMatchObject({
+      messages: [
+        {
+          content: [
+            { type: "file", file: { filename: "a.csv", file_data: data } },
+            { type: "image_url", image_url: { url: data } },
+            { type: "input_audio", input_audio: { data: "YSxi", format: "wav" } },
+            { type: "text", text: "Question q" },
+          ],
+        },
+      ],
+    });
+  });
+
+  test("leaves out answers that say nothing", () => {
+    const failed: AssistantMessage = { ...answer("a1", "q1"), parts: [], state: "failed" };
+    expect(chatRequest(said(question("q1", null), failed, question("q2", "a1")))["messages"]).toHaveLength(2);
+  });
+});
+
+describe("files of conversations", () => {
+  const conversation = said(question("q1", null), answer("a1", "q1"));
+
+  test("give back what was put into them", () => {
+    expect(importText(exportText([conversation]))).toEqual([conversation]);
+  });
+
+  test.each([
+    ["no JSON", "hello", "not JSON"],
+    ["other JSON", '{"a":1}', "no file of conversations"],
+    ["a newer version", exportText([]).replace('"version": 1', '"version": 9'), "version 9"],
+    [
+      "a damaged one",
+      exportText([conversation]).replace('"role": "user"', '"role": "king"'),
+      "Conversation 1",
+    ],
+  ])("that are %s are refused", (_, text, message) => {
+    expect(() => importText(text)).toThrow(message);
+  });
+});
+
+test("a session of the server becomes a conversation without its turns of tools", () => {
+  let count = 0;
+  const session = {
+    messages: [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: [{ type: "text", text: "List the files." }] },
+      { role: "assistant", content: "" },
+      { role: "tool", content: "a.txt" },
+      { role: "assistant", content: "There is a.txt." },
+    ],
+  };
+  const conversation = fromSession("s1", session, { id: "c", now: 1, newId: () => `m${++count}` });
+  expect(conversation).toMatchObject({
+    session: "s1",
+    title: "List the files.",
+    settings: { system: "Be brief." },
+  });
+  expect(chatRequest(conversation)["messages"]).toEqual([
+    { role: "system", content: "Be brief." },
+    { role: "user", content: "List the files." },
+    { role: "assistant", content: "There is a.txt." },
+  ]);
+});

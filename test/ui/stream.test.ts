@@ -1,0 +1,211 @@
+// What the page makes of a streamed answer: bytes → events → the answer that is shown.
+
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { readEvents } from "../../ui/api/read-events.ts";
+import { type ChatEvent, chatEvents } from "../../ui/api/chat-events.ts";
+import { decide, grow, settle } from "../../ui/state/answer.ts";
+import type { AssistantMessage, ToolPart } from "../../ui/state/conversation.ts";
+
+const GOLDEN = join(import.meta.dir, "../fixtures/golden");
+
+/** What the server writes for a named run. */
+const golden = (name: string): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(readFileSync(join(GOLDEN, `chat-${name}.sse`)));
+
+/** A stream that gives bytes in pieces of these lengths; the rest comes at once. */
+function inPieces(
+  bytes: Uint8Array<ArrayBuffer>,
+  lengths: readonly number[],
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    start(controller) {
+      let at = 0;
+      for (const length of lengths) {
+        if (at < bytes.length) controller.enqueue(bytes.slice(at, at + length));
+        at += length;
+      }
+      if (at < bytes.length) controller.enqueue(bytes.slice(at));
+      controller.close();
+    },
+  });
+}
+
+async function eventsOf(
+  bytes: Uint8Array<ArrayBuffer>,
+  lengths: readonly number[] = [],
+): Promise<readonly ChatEvent[]> {
+  return Array.fromAsync(readEvents(inPieces(bytes, lengths)));
+}
+
+const EMPTY: AssistantMessage = {
+  id: "a",
+  parent: "q",
+  role: "assistant",
+  model: "",
+  parts: [],
+  state: "running",
+};
+
+const answerOf = async (name: string): Promise<AssistantMessage> =>
+  (await eventsOf(golden(name))).reduce(grow, EMPTY);
+
+const calling = (name: string, round = 1): ChatEvent => ({
+  type: "tool",
+  round,
+  name,
+  phase: "calling",
+  data: { tool_type: "custom", arguments: name },
+});
+const complete = (name: string, content: string, round = 1): ChatEvent => ({
+  type: "tool",
+  round,
+  name,
+  phase: "complete",
+  data: { tool_type: "custom", content },
+});
+const tools = ({ parts }: AssistantMessage): readonly ToolPart[] =>
+  parts.filter((part) => part.type === "tool");
+
+describe("reading a stream", () => {
+  test("gives the same events however the bytes are cut", async () => {
+    const bytes = golden("text"); // with characters of two and four bytes
+    const whole = await eventsOf(bytes);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 60 }), async (lengths) => {
+        expect(await eventsOf(bytes, lengths)).toEqual([...whole]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("says so when it breaks off", async () => {
+    const bytes = golden("text");
+    const events = await eventsOf(bytes.slice(0, bytes.length - 20));
+    expect(events.at(-1)).toEqual({ type: "error", message: "The connection ended before the answer did." });
+  });
+
+  test("passes comments and unknown events over", () => {
+    expect(chatEvents({ event: "something_new", data: "{}" })).toEqual([]);
+  });
+
+  test("shows code and commands of an approval as they are", () => {
+    const approval = (args: unknown) =>
+      chatEvents({
+        event: "agentic_tool_approval_required",
+        data: JSON.stringify({ approval_id: "appr_1", round: 1, tool: { label: "Tool" }, arguments: args }),
+      })[0];
+    expect(approval({ code: "1+1" })).toMatchObject({ arguments: "1+1" });
+    expect(approval({ command: "ls" })).toMatchObject({ arguments: "ls" });
+    expect(approval({ commands: ["ls", "pwd"] })).toMatchObject({ arguments: "ls\npwd" });
+    expect(approval("{broken")).toMatchObject({ arguments: "{broken" });
+    expect(approval({ path: "a" })).toMatchObject({ arguments: '{\n  "path": "a"\n}' });
+  });
+});
+
+describe("an answer", () => {
+  test("of text", async () => {
+    expect(await answerOf("text")).toMatchObject({
+      state: "done",
+      finish: "stop",
+      parts: [{ type: "text", text: 'Héllo "you"\n🌍' }],
+      figures: { promptTokens: 12, cachedTokens: 4, completionTokens: 8, reasoningTokens: 2, speed: 4 },
+    });
+  });
+
+  test("of reasoning and text", async () => {
+    expect((await answerOf("reasoning")).parts).toEqual([
+      { type: "reasoning", text: "Let me\nthink" },
+      { type: "text", text: "Yes" },
+    ]);
+  });
+
+  test("that was cut", async () => {
+    expect(await answerOf("cut")).toMatchObject({ state: "done", finish: "length" });
+  });
+
+  test("that failed keeps what it had said", async () => {
+    expect(await answerOf("failed")).toMatchObject({
+      state: "failed",
+      error: "the engine died",
+      parts: [{ type: "text", text: "Hi" }],
+    });
+  });
+
+  test("with functions that the server doesn't know", async () => {
+    const calls = (await answerOf("tools")).parts.filter((part) => part.type === "call");
+    expect(calls.length).toBeGreaterThan(0);
+    for (const { name, arguments: args } of calls) {
+      expect(name).not.toBe("");
+      expect(() => void JSON.parse(args)).not.toThrow();
+    }
+  });
+
+  test("with tools of the server", async () => {
+    const { parts } = await answerOf("agent");
+    expect(parts.map(({ type }) => type)).toEqual(["reasoning", "tool", "files", "tool", "text"]);
+    expect(parts[1]).toMatchObject({
+      name: "svc_shell",
+      input: { commands: ["ls"] },
+      output: { stdout: "sum.csv\n", exit_code: 0 },
+    });
+    expect(parts[2]).toMatchObject({ files: [{ name: "sum.csv" }] });
+  });
+
+  test("pairs calls of one tool in the order in which they began", () => {
+    const events = [
+      calling("f"),
+      calling("g"),
+      calling("f"),
+      complete("f", "1"),
+      complete("g", "2"),
+      complete("f", "3"),
+    ];
+    const found = tools(events.reduce(grow, EMPTY));
+    expect(found.map(({ name, output }) => [name, output?.content])).toEqual([
+      ["f", "1"],
+      ["g", "2"],
+      ["f", "3"],
+    ]);
+  });
+
+  test("pairs nothing over rounds", () => {
+    const found = tools([calling("f", 1), complete("f", "late", 2)].reduce(grow, EMPTY));
+    expect(found.map(({ round, output }) => [round, output?.content])).toEqual([
+      [1, undefined],
+      [2, "late"],
+    ]);
+  });
+});
+
+describe("an approval", () => {
+  const asked: ChatEvent = {
+    type: "approval",
+    id: "appr_1",
+    round: 1,
+    label: "Shell command",
+    arguments: "ls",
+  };
+
+  test("belongs to the call that waits for it", () => {
+    const answer = [calling("f"), complete("f", "1"), calling("g"), asked].reduce(grow, EMPTY);
+    expect(tools(answer).map(({ approval }) => approval?.decision)).toEqual([undefined, "pending"]);
+  });
+
+  test("stands for itself where no call was told of", () => {
+    const answer = grow(EMPTY, asked);
+    expect(tools(answer)).toMatchObject([{ name: "Shell command", approval: { id: "appr_1" } }]);
+  });
+
+  test("is decided once", () => {
+    const answer = decide([calling("f"), asked].reduce(grow, EMPTY), "appr_1", "approve");
+    expect(tools(settle(answer))[0]?.approval?.decision).toBe("approve");
+  });
+
+  test("expires with the answer", () => {
+    const answer = settle([calling("f"), asked].reduce(grow, EMPTY));
+    expect(tools(answer)[0]?.approval?.decision).toBe("expired");
+  });
+});

@@ -1,0 +1,103 @@
+// Server-sent messages of a streamed chat completion → what they mean. Pure.
+
+import type { AgentEvent } from "../../src/core/agent.ts";
+import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
+import type { CompletionUsageResponse } from "../../src/dialects/shared/usage.ts";
+import type { ProducedFile, ToolData } from "../state/conversation.ts";
+
+/** A message of the stream: `event` is absent for plain `data:` lines. */
+export interface SentEvent {
+  readonly event?: string | undefined;
+  readonly data: string;
+}
+
+export type ChatEvent =
+  | { readonly type: "text" | "reasoning"; readonly text: string }
+  | { readonly type: "call"; readonly index: number; readonly name?: string; readonly arguments: string }
+  | {
+      readonly type: "tool";
+      readonly round: number;
+      readonly name: string;
+      readonly phase: "calling" | "complete";
+      readonly data: ToolData;
+    }
+  | {
+      readonly type: "approval";
+      readonly id: string;
+      readonly round: number;
+      readonly label: string;
+      readonly arguments: string;
+    }
+  | { readonly type: "file"; readonly file: ProducedFile }
+  | { readonly type: "session"; readonly id: string }
+  | { readonly type: "finish"; readonly reason: string }
+  | { readonly type: "usage"; readonly usage: CompletionUsageResponse }
+  | { readonly type: "error"; readonly message: string }
+  | { readonly type: "end" };
+
+/** Bodies of the named events, as the server writes them. */
+interface Progress {
+  readonly round: number;
+  readonly tool_name: string;
+  readonly phase: "calling" | "complete";
+  readonly data: ToolData;
+}
+interface ApprovalRequired {
+  readonly approval_id: string;
+  readonly round: number;
+  readonly tool: Extract<AgentEvent, { type: "approval_required" }>["tool"];
+  readonly arguments: unknown;
+}
+type Chunk = Partial<ChatCompletionChunkResponse> & { readonly error?: { readonly message: string } };
+
+/** What one message says; nothing for events of a newer server. Throws SyntaxError for data that is no JSON. */
+export function chatEvents({ event, data }: SentEvent): readonly ChatEvent[] {
+  if (data === "[DONE]") return [{ type: "end" }];
+  const body: unknown = JSON.parse(data);
+  switch (event) {
+    case undefined:
+    case "":
+    case "message":
+      return chunkEvents(body as Chunk);
+    case "agentic_tool_call_progress": {
+      const { round, tool_name: name, phase, data: progress } = body as Progress;
+      return [{ type: "tool", round, name, phase, data: progress }];
+    }
+    case "agentic_tool_approval_required": {
+      const { approval_id: id, round, tool, arguments: args } = body as ApprovalRequired;
+      return [{ type: "approval", id, round, label: tool.label, arguments: readable(args) }];
+    }
+    case "file_produced":
+      return [{ type: "file", file: body as ProducedFile }];
+    default:
+      return [];
+  }
+}
+
+function chunkEvents({ error, session_id: session, choices = [], usage }: Chunk): readonly ChatEvent[] {
+  if (error !== undefined) return [{ type: "error", message: error.message }];
+  const events: ChatEvent[] = [];
+  if (session !== undefined) events.push({ type: "session", id: session });
+  for (const { delta, finish_reason: reason } of choices) {
+    if (delta.reasoning_content) events.push({ type: "reasoning", text: delta.reasoning_content });
+    if (delta.content) events.push({ type: "text", text: delta.content });
+    for (const { index, function: called } of delta.tool_calls ?? []) {
+      const name = called.name === undefined ? {} : { name: called.name };
+      events.push({ type: "call", index, ...name, arguments: called.arguments });
+    }
+    if (reason !== null) events.push({ type: "finish", reason });
+  }
+  if (usage) events.push({ type: "usage", usage });
+  return events;
+}
+
+/** Arguments for people: code and commands as they are, everything else as JSON. */
+function readable(args: unknown): string {
+  if (typeof args === "string") return args;
+  if (typeof args === "object" && args !== null) {
+    if ("code" in args && typeof args.code === "string") return args.code;
+    if ("command" in args && typeof args.command === "string") return args.command;
+    if ("commands" in args && Array.isArray(args.commands)) return args.commands.join("\n");
+  }
+  return JSON.stringify(args, null, 2) ?? "";
+}

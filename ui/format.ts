@@ -1,0 +1,25 @@
+// Numbers for people.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+export function formatBytes(bytes: number): string {
+  const power = Math.max(0, Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
+  const value = bytes / 1024 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power] ?? ""}`;
+}
+
+export function formatSecs(secs: number): string {
+  if (secs < 0.001) return "under 1 ms";
+  if (secs < 1) return `${Math.round(secs * 1000)} ms`;
+  return secs < 60 ? `${secs.toFixed(1)} s` : `${Math.floor(secs / 60)} min ${Math.round(secs % 60)} s`;
+}
+
+/** Three significant digits where they matter: 0.123, 4.56, 78.9, 1,234. */
+export function formatNumber(value: number): string {
+  if (value === 0 || Math.abs(value) >= 100) return Math.round(value).toLocaleString("en");
+  return String(Number(value.toPrecision(3)));
+}
+
+export function plural(count: number, word: string): string {
+  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+}

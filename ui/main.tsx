@@ -1,0 +1,16 @@
+// Entry of the page.
+
+import { render } from "preact";
+import { loadModels } from "./state/models.ts";
+import { startConversations } from "./state/conversations.ts";
+import { watchPrefs } from "./state/prefs.ts";
+import { watchRoute } from "./state/route.ts";
+import { App } from "./view/app.tsx";
+import { watchKeys } from "./view/help-dialog.tsx";
+
+watchPrefs();
+watchRoute();
+watchKeys();
+void startConversations();
+void loadModels();
+render(<App />, document.body);

@@ -1,0 +1,103 @@
+// The LoRA adapters of one model. Absent where the server, or the model, has no runtime for them.
+
+import { useEffect, useState } from "preact/hooks";
+import type { LoraAdapterListResponse } from "../../src/dialects/adapters/schema.ts";
+import { messageOf, sendForJson, sendIfThere } from "../api/client.ts";
+import { serverRoutes } from "../api/routes.ts";
+import { formatBytes } from "../format.ts";
+import { loadModels } from "../state/models.ts";
+import { notify } from "../state/toasts.ts";
+
+export function Adapters({ model, isLoaded }: { readonly model: string; readonly isLoaded: boolean }) {
+  const [list, setList] = useState<LoraAdapterListResponse>();
+  const [isMutable, setMutable] = useState(false);
+  const load = async (): Promise<void> => {
+    const routes = await serverRoutes();
+    setMutable(routes.has("/v1/load_lora_adapter"));
+    if (!routes.has("/v1/lora_adapters")) return;
+    setList(
+      await sendIfThere<LoraAdapterListResponse>(`v1/lora_adapters?model=${encodeURIComponent(model)}`),
+    );
+  };
+  const show = (): Promise<void> => load().catch(() => setList(undefined)); // the list of models tells of trouble
+  useEffect(() => void show(), [isLoaded]);
+  if (list === undefined) return null;
+  const operate = async (path: string, body: Readonly<Record<string, string>>): Promise<void> => {
+    try {
+      await sendForJson(path, { method: "POST", body: { ...body, model } });
+    } catch (error) {
+      notify(messageOf(error));
+    }
+    await Promise.all([show(), loadModels()]);
+  };
+  return (
+    <div class="adapters">
+      <h3>Adapters</h3>
+      {list.data.length === 0 && <p class="faint">None is loaded; there is room for {list.max_adapters}.</p>}
+      <ul>
+        {list.data.map(({ id, rank, bytes, generation }) => (
+          <li key={id}>
+            <strong>{id}</strong>
+            <span class="faint">
+              rank {rank} · {formatBytes(bytes)} · generation {generation}
+            </span>
+            {isMutable && (
+              <button
+                type="button"
+                onClick={() =>
+                  void operate("v1/unload_lora_adapter", { lora_name: id, expected_generation: generation })
+                }
+              >
+                Unload
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {isMutable && (
+        <LoadForm
+          onLoad={(name, path) => operate("v1/load_lora_adapter", { lora_name: name, lora_path: path })}
+        />
+      )}
+    </div>
+  );
+}
+
+function LoadForm({ onLoad }: { readonly onLoad: (name: string, path: string) => Promise<void> }) {
+  const [name, setName] = useState("");
+  const [path, setPath] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (): Promise<void> => {
+    setBusy(true);
+    await onLoad(name.trim(), path.trim());
+    setBusy(false);
+  };
+  return (
+    <form
+      class="row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <input
+        aria-label="Name of the adapter"
+        placeholder="Name"
+        required
+        value={name}
+        onInput={({ currentTarget }) => setName(currentTarget.value)}
+      />
+      <input
+        class="grow"
+        aria-label="Folder of the adapter on the server"
+        placeholder="Folder on the server"
+        required
+        value={path}
+        onInput={({ currentTarget }) => setPath(currentTarget.value)}
+      />
+      <button type="submit" disabled={isBusy}>
+        Load
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,76 @@
+// The served models and their life, and the LoRA adapters of each.
+
+import { RefreshCw } from "lucide";
+import { useState } from "preact/hooks";
+import { messageOf, sendForJson } from "../api/client.ts";
+import { grouped, loadModels, type ModelCard, models, modelsError } from "../state/models.ts";
+import { notify } from "../state/toasts.ts";
+import { Icon } from "../view/icon.tsx";
+import { Adapters } from "./adapters.tsx";
+import { PageFrame } from "./page-frame.tsx";
+import { Problem } from "./problem.tsx";
+import { usePolling } from "./use-polling.ts";
+
+/** How often the list is read while the page is shown, milliseconds. */
+const POLL_MS = 3000;
+
+export function ModelsPage() {
+  usePolling(loadModels, POLL_MS);
+  const cards = models.value;
+  return (
+    <PageFrame label="Models">
+      {modelsError.value !== undefined && <Problem text={modelsError.value} />}
+      {cards !== undefined && grouped(cards).map(({ base }) => <ModelView key={base.id} card={base} />)}
+    </PageFrame>
+  );
+}
+
+interface Operation {
+  readonly path: "unload" | "reload";
+  readonly label: string;
+  readonly isFor: (status: string) => boolean;
+}
+
+const OPERATIONS: readonly Operation[] = [
+  { path: "reload", label: "Load", isFor: (status) => status === "unloaded" },
+  { path: "reload", label: "Reload", isFor: (status) => status === "loaded" },
+  { path: "unload", label: "Unload", isFor: (status) => status === "loaded" },
+];
+
+function ModelView({ card }: { readonly card: ModelCard }) {
+  const { id, root, status, mcp_tools_count: tools } = card;
+  const [doing, setDoing] = useState<string>();
+  const shown = doing ?? status ?? "loaded";
+  const operate = async ({ path, label }: Operation): Promise<void> => {
+    setDoing(path === "unload" ? "unloading" : "reloading");
+    try {
+      const { error } = await sendForJson<{ error?: string }>(`v1/models/${path}`, {
+        method: "POST",
+        body: { model_id: id },
+      });
+      if (error !== undefined) notify(error);
+    } catch (error) {
+      notify(`${label}: ${messageOf(error)}`);
+    }
+    setDoing(undefined);
+    await loadModels();
+  };
+  return (
+    <section class="card" aria-label={id}>
+      <header>
+        <h2>{id}</h2>
+        <span class={`badge ${shown}`}>{shown}</span>
+        <span class="grow" />
+        {OPERATIONS.filter(({ isFor }) => doing === undefined && isFor(shown)).map((operation) => (
+          <button type="button" onClick={() => void operate(operation)}>
+            {operation.label}
+          </button>
+        ))}
+        {doing !== undefined && <Icon node={RefreshCw} />}
+      </header>
+      {root && <p class="faint">{root}</p>}
+      {tools ? <p class="faint">{tools} tools of MCP servers</p> : null}
+      <Adapters model={id} isLoaded={shown === "loaded"} />
+    </section>
+  );
+}

@@ -1,0 +1,149 @@
+// The machine as the server sees it, and its own check for trouble.
+
+import { CircleCheck, CircleX, TriangleAlert } from "lucide";
+import type { ComponentChild } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { DoctorReport } from "../../src/core/system.ts";
+import { messageOf, sendForJson, sendIfThere } from "../api/client.ts";
+import { formatBytes } from "../format.ts";
+import { notify } from "../state/toasts.ts";
+import { Icon } from "../view/icon.tsx";
+import { PageFrame } from "./page-frame.tsx";
+import { Problem } from "./problem.tsx";
+
+type Tree = Readonly<Record<string, unknown>>;
+
+export function SystemPage() {
+  const [info, setInfo] = useState<Tree>();
+  const [problem, setProblem] = useState<string>();
+  useEffect(() => {
+    sendIfThere<Tree>("v1/system/info").then(
+      (found) => {
+        setInfo(found);
+        if (found === undefined) setProblem("This server does not tell about its machine.");
+      },
+      (error: unknown) => setProblem(messageOf(error)),
+    );
+  }, []);
+  return (
+    <PageFrame label="System">
+      {problem !== undefined && <Problem text={problem} />}
+      {info !== undefined && (
+        <>
+          <Doctor />
+          {sections(info).map(([name, value]) => (
+            <Section key={name} name={name} value={value} />
+          ))}
+        </>
+      )}
+      <p class="faint">
+        Every endpoint is described in the <a href="../docs">API documentation</a>.
+      </p>
+    </PageFrame>
+  );
+}
+
+function Section({ name, value }: { readonly name: string; readonly value: unknown }) {
+  const items = Array.isArray(value) ? value : [value];
+  if (items.length === 0) return null;
+  return (
+    <section class="card">
+      <h2>{words(name)}</h2>
+      {items.map((item: unknown) => (isTree(item) ? <Table tree={item} /> : <p>{shown(name, item)}</p>))}
+    </section>
+  );
+}
+
+function Table({ tree }: { readonly tree: Tree }) {
+  return (
+    <dl class="facts">
+      {Object.entries(tree).map(([name, value]) => (
+        <div key={name}>
+          <dt>{words(name)}</dt>
+          <dd>{isTree(value) ? <Table tree={value} /> : shown(name, value)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const STATUS_ICONS = { pass: CircleCheck, warn: TriangleAlert, fail: CircleX } as const;
+
+function Doctor() {
+  const [checks, setChecks] = useState<DoctorReport["checks"]>();
+  const [isBusy, setBusy] = useState(false);
+  const look = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      const report = await sendForJson<DoctorReport>("v1/system/doctor", { method: "POST" });
+      setChecks(report.checks);
+    } catch (error) {
+      notify(messageOf(error));
+    }
+    setBusy(false);
+  };
+  return (
+    <section class="card">
+      <header>
+        <h2>Check-up</h2>
+        <span class="grow" />
+        <button type="button" disabled={isBusy} onClick={() => void look()}>
+          Look for trouble
+        </button>
+      </header>
+      {checks !== undefined && (
+        <ul class="checks">
+          {checks.map(({ name, status, detail, fix }) => (
+            <li key={name} class={status}>
+              <Icon node={STATUS_ICONS[status]} />
+              <div>
+                <strong>{words(name)}</strong> <span class="off-screen">{status}</span> {detail}
+                {fix !== null && <p class="faint">{fix}</p>}
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The parts of the answer; what is no part stands in the first one. */
+function sections(info: Tree): readonly (readonly [string, unknown])[] {
+  const { build, ...parts } = info;
+  const single = Object.entries(parts).filter(([, value]) => typeof value !== "object");
+  const others = Object.entries(parts).filter(([, value]) => typeof value === "object");
+  return [["svc", { ...Object.fromEntries(single), ...(isTree(build) ? build : {}) }], ...others];
+}
+
+/** Names that are no words. */
+const NAMES: Readonly<Record<string, string>> = {
+  svc: "svc",
+  os: "Operating system",
+  cpu: "Processor",
+  llama: "llama.cpp",
+  arch: "Architecture",
+  id: "Name",
+  kv_cells: "KV cells",
+  landlock_abi: "Landlock version",
+};
+
+/** `memory_total` → Memory total. */
+function words(name: string): string {
+  const known = NAMES[name];
+  if (known !== undefined) return known;
+  const text = name.replace(/_bytes$/, "").replaceAll("_", " ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function shown(name: string, value: unknown): ComponentChild {
+  if (value === null || value === undefined) return "–";
+  if (Array.isArray(value)) return value.length === 0 ? "–" : value.map(String).join(", ");
+  if (typeof value === "number" && /bytes|memory/.test(name)) return formatBytes(value);
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,122 @@
+// How an answer grows by what the stream says. Pure.
+
+import type { ChatEvent } from "../api/chat-events.ts";
+import type { Approval, AssistantMessage, Figures, Part, ToolPart } from "./conversation.ts";
+
+/** The answer after one more event. `session` is about the conversation and changes nothing here. */
+export function grow(answer: AssistantMessage, event: ChatEvent): AssistantMessage {
+  const { parts } = answer;
+  switch (event.type) {
+    case "text":
+    case "reasoning":
+      return { ...answer, parts: withText(parts, event.type, event.text) };
+    case "call":
+      return { ...answer, parts: withCall(parts, event) };
+    case "tool":
+      return { ...answer, parts: withTool(parts, event) };
+    case "approval":
+      return { ...answer, parts: withApproval(parts, event) };
+    case "file":
+      return { ...answer, parts: withFile(parts, event.file) };
+    case "finish":
+      return { ...answer, finish: event.reason };
+    case "usage":
+      return { ...answer, figures: figuresOf(event.usage) };
+    case "error":
+      return { ...answer, state: "failed", error: event.message };
+    case "end":
+      return answer.state === "running" ? { ...answer, state: "done" } : answer;
+    case "session":
+      return answer;
+  }
+}
+
+/** Notes what a person, or the clock, has decided. */
+export function decide(
+  answer: AssistantMessage,
+  id: string,
+  decision: Approval["decision"],
+): AssistantMessage {
+  const parts = answer.parts.map((part) =>
+    part.type === "tool" && part.approval?.id === id
+      ? { ...part, approval: { ...part.approval, decision } }
+      : part,
+  );
+  return { ...answer, parts };
+}
+
+/** Ends what can't go on: nobody waits for approvals any more, and tools give no result. */
+export function settle(answer: AssistantMessage): AssistantMessage {
+  const parts = answer.parts.map((part) =>
+    part.type === "tool" && part.approval?.decision === "pending"
+      ? { ...part, approval: { ...part.approval, decision: "expired" as const } }
+      : part,
+  );
+  return { ...answer, parts };
+}
+
+function withText(parts: readonly Part[], type: "text" | "reasoning", text: string): Part[] {
+  const last = parts.at(-1);
+  if (last?.type !== type) return [...parts, { type, text }];
+  return [...parts.slice(0, -1), { type, text: last.text + text }];
+}
+
+function withCall(
+  parts: readonly Part[],
+  { index, name = "", arguments: args }: Extract<ChatEvent, { type: "call" }>,
+): Part[] {
+  const at = parts.findIndex((part) => part.type === "call" && part.index === index);
+  const known = parts[at];
+  if (known?.type !== "call") return [...parts, { type: "call", index, name, arguments: args }];
+  return parts.with(at, { ...known, name: known.name || name, arguments: known.arguments + args });
+}
+
+/** Calls have no id on the wire; within a round, those of one tool end in the order in which they began. */
+function withTool(
+  parts: readonly Part[],
+  { round, name, phase, data }: Extract<ChatEvent, { type: "tool" }>,
+): Part[] {
+  const isIt = (part: Part) =>
+    part.type === "tool" && part.round === round && part.name === name && part.output === undefined;
+  const at = phase === "calling" ? -1 : parts.findIndex(isIt);
+  const began = parts[at];
+  if (began?.type === "tool") return parts.with(at, { ...began, output: data });
+  const call: ToolPart = { type: "tool", round, name, input: data };
+  return [...parts, phase === "calling" ? call : { ...call, output: data }];
+}
+
+function withApproval(
+  parts: readonly Part[],
+  { id, round, label, arguments: args }: Extract<ChatEvent, { type: "approval" }>,
+): Part[] {
+  const approval: Approval = { id, label, arguments: args, decision: "pending" };
+  const at = parts.findIndex(
+    (part) =>
+      part.type === "tool" &&
+      part.round === round &&
+      part.output === undefined &&
+      part.approval === undefined,
+  );
+  const call = parts[at];
+  if (call?.type === "tool") return parts.with(at, { ...call, approval });
+  return [...parts, { type: "tool", round, name: label, input: { tool_type: "custom" }, approval }];
+}
+
+function withFile(parts: readonly Part[], file: Extract<ChatEvent, { type: "file" }>["file"]): Part[] {
+  const at = parts.findLastIndex((part) => part.type === "files");
+  const last = parts[at];
+  if (last?.type !== "files" || parts.slice(at + 1).some(({ type }) => type !== "tool"))
+    return [...parts, { type: "files", files: [file] }];
+  return parts.with(at, { ...last, files: [...last.files, file] });
+}
+
+function figuresOf(usage: Extract<ChatEvent, { type: "usage" }>["usage"]): Figures {
+  return {
+    promptTokens: usage.prompt_tokens,
+    cachedTokens: usage.prompt_tokens_details.cached_tokens,
+    completionTokens: usage.completion_tokens,
+    reasoningTokens: usage.completion_tokens_details.reasoning_tokens,
+    speed: usage.avg_compl_tok_per_sec,
+    totalSecs: usage.total_time_sec,
+  };
+}

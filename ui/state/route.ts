@@ -1,0 +1,39 @@
+// Which page is shown, as the part of the address after the #. The server knows one page only.
+
+import { signal } from "@preact/signals";
+
+export type Route =
+  | { readonly page: "chat"; readonly id?: string }
+  | { readonly page: "models" | "metrics" | "system" };
+
+export const route = signal<Route>(parse(location.hash));
+
+export function watchRoute(): void {
+  addEventListener("hashchange", () => {
+    route.value = parse(location.hash);
+  });
+}
+
+export function go(to: Route): void {
+  location.hash = addressOf(to);
+  route.value = to; // at once; the event of the browser comes later
+}
+
+export function addressOf(to: Route): string {
+  if (to.page !== "chat") return `#/${to.page}`;
+  return to.id === undefined ? "#/" : `#/c/${encodeURIComponent(to.id)}`;
+}
+
+function parse(hash: string): Route {
+  const [, page = "", id = ""] = hash.split("/");
+  if (page === "models" || page === "metrics" || page === "system") return { page };
+  return page === "c" && id !== "" ? { page: "chat", id: decoded(id) } : { page: "chat" };
+}
+
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id; // somebody typed a % of their own
+  }
+}

@@ -1,0 +1,25 @@
+// Short notices at the edge of the page.
+
+import { signal } from "@preact/signals";
+
+/** Time that a notice stays, milliseconds. */
+const STAY_MS = 7000;
+
+export interface Toast {
+  readonly key: number;
+  readonly text: string;
+  readonly action?: { readonly label: string; readonly run: () => void };
+}
+
+export const toasts = signal<readonly Toast[]>([]);
+let lastKey = 0;
+
+export function notify(text: string, action?: Toast["action"]): void {
+  const key = ++lastKey;
+  toasts.value = [...toasts.value, { key, text, ...(action === undefined ? {} : { action }) }];
+  setTimeout(() => dismiss(key), STAY_MS);
+}
+
+export function dismiss(key: number): void {
+  toasts.value = toasts.value.filter((toast) => toast.key !== key);
+}

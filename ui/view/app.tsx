@@ -1,0 +1,65 @@
+// The frame around all pages.
+
+import { PanelLeft, SlidersHorizontal } from "lucide";
+import { MetricsPage } from "../pages/metrics-page.tsx";
+import { ModelsPage } from "../pages/models-page.tsx";
+import { SystemPage } from "../pages/system-page.tsx";
+import { current } from "../state/conversations.ts";
+import { route } from "../state/route.ts";
+import { ChatPage } from "./chat-page.tsx";
+import { ConversationList } from "./conversation-list.tsx";
+import { HelpDialog } from "./help-dialog.tsx";
+import { Icon } from "./icon.tsx";
+import { KeyDialog } from "./key-dialog.tsx";
+import { isListOpen, isPanelOpen } from "./layout.ts";
+import { ModelPicker } from "./model-picker.tsx";
+import { SettingsPanel } from "./settings-panel.tsx";
+import { Toasts } from "./toasts.tsx";
+
+const TITLES = { models: "Models", metrics: "Metrics", system: "System" } as const;
+
+export function App() {
+  const { page } = route.value;
+  const isChat = page === "chat";
+  const title = isChat ? current.value?.title || "New conversation" : TITLES[page];
+  document.title = `${title} · svc`;
+  return (
+    <div class={`frame ${isListOpen.value ? "with-list" : ""}`}>
+      {isListOpen.value && <ConversationList />}
+      <main>
+        <header class="bar">
+          <button
+            type="button"
+            class="ghost"
+            aria-label={isListOpen.value ? "Hide conversations" : "Show conversations"}
+            aria-expanded={isListOpen.value}
+            onClick={() => (isListOpen.value = !isListOpen.value)}
+          >
+            <Icon node={PanelLeft} />
+          </button>
+          <h1>{title}</h1>
+          {isChat && <ModelPicker />}
+          {isChat && (
+            <button
+              type="button"
+              class="ghost"
+              aria-label="Settings of this conversation"
+              aria-expanded={isPanelOpen.value}
+              onClick={() => (isPanelOpen.value = !isPanelOpen.value)}
+            >
+              <Icon node={SlidersHorizontal} />
+            </button>
+          )}
+        </header>
+        {isChat && <ChatPage />}
+        {page === "models" && <ModelsPage />}
+        {page === "metrics" && <MetricsPage />}
+        {page === "system" && <SystemPage />}
+      </main>
+      {isChat && isPanelOpen.value && <SettingsPanel />}
+      <Toasts />
+      <HelpDialog />
+      <KeyDialog />
+    </div>
+  );
+}

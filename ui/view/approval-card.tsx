@@ -1,0 +1,70 @@
+// Asks a person whether the model may do something.
+
+import type { IconNode } from "lucide";
+import { useState } from "preact/hooks";
+import { messageOf } from "../api/client.ts";
+import { answerApproval } from "../state/chat.ts";
+import type { Approval, AssistantMessage, Conversation } from "../state/conversation.ts";
+import { notify } from "../state/toasts.ts";
+import { CodeBlock } from "./code-block.tsx";
+import { Icon } from "./icon.tsx";
+
+interface ApprovalProps {
+  readonly conversation: Conversation;
+  readonly message: AssistantMessage;
+  readonly approval: Approval;
+  readonly icon: IconNode;
+}
+
+export function ApprovalCard({ conversation, message, approval, icon }: ApprovalProps) {
+  const [note, setNote] = useState("");
+  const [remember, setRemember] = useState(false);
+  const [isSending, setSending] = useState(false);
+  const decide = async (decision: "approve" | "deny"): Promise<void> => {
+    setSending(true);
+    const told = decision === "deny" && note.trim() !== "" ? { message: note.trim() } : {};
+    try {
+      const answer = { decision, remember: decision === "approve" && remember, ...told };
+      await answerApproval(conversation.id, message, approval.id, answer);
+    } catch (error) {
+      notify(`The decision did not arrive: ${messageOf(error)}`);
+      setSending(false);
+    }
+  };
+  return (
+    <section class="approval" aria-label="Approval needed">
+      <p class="approval-title">
+        <Icon node={icon} />
+        <strong>{approval.label}</strong>
+        <span class="faint">
+          The model asks for your leave. Without an answer, the server says no after a while.
+        </span>
+      </p>
+      <CodeBlock code={approval.arguments} language={languageOf(approval)} />
+      <div class="approval-row">
+        <button type="button" class="primary" disabled={isSending} onClick={() => void decide("approve")}>
+          Approve
+        </button>
+        <button type="button" disabled={isSending} onClick={() => void decide("deny")}>
+          Deny
+        </button>
+        <label class="check">
+          <input type="checkbox" checked={remember} onInput={() => setRemember(!remember)} />
+          Approve all in this session
+        </label>
+        <input
+          class="grow"
+          aria-label="Note to the model if you deny"
+          placeholder="Why not? (told to the model)"
+          value={note}
+          onInput={({ currentTarget }) => setNote(currentTarget.value)}
+        />
+      </div>
+    </section>
+  );
+}
+
+function languageOf({ label }: Approval): string {
+  if (/python/i.test(label)) return "python";
+  return /shell/i.test(label) ? "bash" : "json";
+}

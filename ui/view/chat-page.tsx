@@ -1,0 +1,82 @@
+// The conversation: what was said, and the box to say more.
+
+import { ArrowDown } from "lucide";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { thread } from "../state/conversation.ts";
+import { current, DRAFT, openConversation } from "../state/conversations.ts";
+import { announcement } from "../state/chat.ts";
+import { isRunning } from "../state/running.ts";
+import { go, route } from "../state/route.ts";
+import { notify } from "../state/toasts.ts";
+import { AnswerView } from "./answer-view.tsx";
+import { Composer } from "./composer.tsx";
+import { Icon } from "./icon.tsx";
+import { QuestionView } from "./question-view.tsx";
+import { Welcome } from "./welcome.tsx";
+
+/** How near the end still counts as being there, CSS pixels. */
+const NEAR_END = 60;
+
+export function ChatPage() {
+  const at = route.value;
+  const id = at.page === "chat" ? at.id : undefined;
+  useEffect(() => {
+    if (id === undefined) return;
+    void openConversation(id).then((isThere) => {
+      if (isThere) return;
+      notify("This conversation is not in this browser.");
+      go({ page: "chat" });
+    });
+  }, [id]);
+  const conversation = current.value;
+  if (conversation === undefined) return <div class="thread" aria-busy="true" />;
+  return (
+    <>
+      {conversation.messages.length === 0 ? <Welcome /> : <Thread key={conversation.id} />}
+      <Composer key={`composer-${id ?? DRAFT}`} conversation={conversation} />
+      <p class="off-screen" role="status">
+        {announcement.value}
+      </p>
+    </>
+  );
+}
+
+function Thread() {
+  const box = useRef<HTMLDivElement>(null);
+  const [isAtEnd, setAtEnd] = useState(true);
+  const conversation = current.value;
+  const toEnd = (): void => {
+    if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  };
+  // Follows the words as they come, unless the reader has gone back to read.
+  useLayoutEffect(() => {
+    if (isAtEnd) toEnd();
+  });
+  const onScroll = (): void => {
+    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {};
+    setAtEnd(scrollHeight - scrollTop - clientHeight < NEAR_END);
+  };
+  if (conversation === undefined) return null;
+  const messages = thread(conversation);
+  return (
+    <div class="thread-frame">
+      <div class="thread" ref={box} onScroll={onScroll} tabIndex={0} role="region" aria-label="Conversation">
+        <div class="column">
+          {messages.map((message) =>
+            message.role === "user" ? (
+              <QuestionView key={message.id} conversation={conversation} message={message} />
+            ) : (
+              <AnswerView key={message.id} conversation={conversation} message={message} />
+            ),
+          )}
+        </div>
+      </div>
+      {!isAtEnd && (
+        <button type="button" class="to-end" onClick={toEnd} aria-label="Go to the end">
+          <Icon node={ArrowDown} />
+          {isRunning(conversation.id) && <span>More below</span>}
+        </button>
+      )}
+    </div>
+  );
+}

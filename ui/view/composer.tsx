@@ -1,0 +1,188 @@
+// The box to say something: text, files by button, drop and paste.
+
+import { ArrowUp, Paperclip, Square } from "lucide";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { messageOf } from "../api/client.ts";
+import { readAttachment } from "../state/attachments.ts";
+import { ask } from "../state/chat.ts";
+import { isRunning, stop } from "../state/running.ts";
+import { type Attachment, type Conversation, thread } from "../state/conversation.ts";
+import { notify } from "../state/toasts.ts";
+import { AttachmentChip } from "./attachment-chip.tsx";
+import { Icon } from "./icon.tsx";
+
+/** The box grows with its text up to this height, CSS pixels. */
+const HEIGHT_MAX = 260;
+export const COMPOSER_ID = "composer";
+
+export function Composer({ conversation }: { readonly conversation: Conversation }) {
+  const { id } = conversation;
+  const [text, setText] = useState("");
+  const { attachments, add, remove, clear } = useAttachments();
+  const isBusy = isRunning(id);
+  const isEmpty = text.trim() === "" && attachments.length === 0;
+  const submit = (): void => {
+    if (isEmpty || isBusy) return;
+    setText("");
+    clear();
+    ask(id, text, attachments);
+  };
+  useDrop(add);
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <div class="column composer-box">
+        {attachments.length > 0 && (
+          <ul class="chips" aria-label="Attachments">
+            {attachments.map((attachment, index) => (
+              <AttachmentChip attachment={attachment} onRemove={() => remove(index)} />
+            ))}
+          </ul>
+        )}
+        <div class="composer-row">
+          <AttachButton onFiles={add} />
+          <MessageBox {...{ text, setText, submit, add, conversation }} />
+          {isBusy ? (
+            <button type="button" class="round" onClick={() => stop(id)} aria-label="Stop" title="Stop (Esc)">
+              <Icon node={Square} size={16} />
+            </button>
+          ) : (
+            <button type="submit" class="round" disabled={isEmpty} aria-label="Send" title="Send (Enter)">
+              <Icon node={ArrowUp} />
+            </button>
+          )}
+        </div>
+      </div>
+    </form>
+  );
+}
+
+interface MessageBoxProps {
+  readonly text: string;
+  readonly setText: (text: string) => void;
+  readonly submit: () => void;
+  readonly add: (files: Iterable<File>) => void;
+  readonly conversation: Conversation;
+}
+
+function MessageBox({ text, setText, submit, add, conversation }: MessageBoxProps) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    const box = area.current;
+    if (box === null) return;
+    box.style.height = "auto";
+    box.style.height = `${Math.min(HEIGHT_MAX, box.scrollHeight)}px`;
+  }, [text]);
+  useEffect(() => {
+    if (matchMedia("(pointer: fine)").matches) area.current?.focus(); // on a phone that would open the keyboard
+  }, []);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      submit();
+    }
+    if (event.key === "ArrowUp" && text === "") setText(lastQuestion(conversation));
+  };
+  return (
+    <textarea
+      id={COMPOSER_ID}
+      ref={area}
+      rows={1}
+      placeholder="Ask something"
+      aria-label="Message"
+      value={text}
+      onInput={({ currentTarget }) => setText(currentTarget.value)}
+      onKeyDown={onKeyDown}
+      onPaste={(event) => {
+        const files = [...(event.clipboardData?.files ?? [])];
+        if (files.length === 0) return;
+        event.preventDefault();
+        add(files);
+      }}
+    />
+  );
+}
+
+function AttachButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button
+        type="button"
+        class="ghost"
+        onClick={() => input.current?.click()}
+        aria-label="Attach files"
+        title="Attach files"
+      >
+        <Icon node={Paperclip} />
+      </button>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files to attach"
+        onChange={({ currentTarget }) => {
+          onFiles([...(currentTarget.files ?? [])]);
+          currentTarget.value = "";
+        }}
+      />
+    </>
+  );
+}
+
+function useAttachments() {
+  const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
+  const add = (files: Iterable<File>): void => {
+    for (const file of files) {
+      readAttachment(file).then(
+        (read) => setAttachments((before) => [...before, read]),
+        (error: unknown) => notify(messageOf(error)),
+      );
+    }
+  };
+  const remove = (index: number): void => setAttachments((before) => before.toSpliced(index, 1));
+  return { attachments, add, remove, clear: () => setAttachments([]) };
+}
+
+/** Files may be dropped anywhere on the page. */
+function useDrop(add: (files: Iterable<File>) => void): void {
+  const latest = useRef(add);
+  latest.current = add;
+  useEffect(() => {
+    const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
+    const mark = (isOver: boolean): void => void document.body.classList.toggle("dropping", isOver);
+    const over = (event: DragEvent): void => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      mark(true);
+    };
+    const leave = (event: DragEvent): void => {
+      if (event.relatedTarget === null) mark(false);
+    };
+    const drop = (event: DragEvent): void => {
+      mark(false);
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      latest.current([...(event.dataTransfer?.files ?? [])]);
+    };
+    addEventListener("dragover", over);
+    addEventListener("dragleave", leave);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("dragover", over);
+      removeEventListener("dragleave", leave);
+      removeEventListener("drop", drop);
+    };
+  }, []);
+}
+
+function lastQuestion(conversation: Conversation): string {
+  const last = thread(conversation).findLast((message) => message.role === "user");
+  return last?.role === "user" ? last.text : "";
+}

@@ -1,0 +1,138 @@
+// The conversations of this browser, and the way to the other pages.
+
+import { Activity, Boxes, Cpu, Download, Keyboard, Monitor, Moon, SquarePen, Sun, Upload } from "lucide";
+import { useState } from "preact/hooks";
+import { messageOf } from "../api/client.ts";
+import { chooseFile, saveFile } from "../save-file.ts";
+import { exported, importAll, summaries } from "../state/conversations.ts";
+import { prefs, setPrefs } from "../state/prefs.ts";
+import { addressOf, go, route } from "../state/route.ts";
+import type { Summary } from "../state/storage.ts";
+import { notify } from "../state/toasts.ts";
+import { plural } from "../format.ts";
+import { ConversationItem } from "./conversation-item.tsx";
+import { Icon } from "./icon.tsx";
+import { closeListIfNarrow, isHelpOpen, isListOpen } from "./layout.ts";
+
+export const SEARCH_ID = "search";
+const DAY_MS = 86_400_000;
+
+export function ConversationList() {
+  const [words, setWords] = useState("");
+  const found = summaries.value.filter(({ title }) =>
+    title.toLowerCase().includes(words.trim().toLowerCase()),
+  );
+  return (
+    <>
+      {/* Only narrow screens show it: a tap beside the list closes it. */}
+      <div class="shade" onClick={() => (isListOpen.value = false)} role="presentation" />
+      <nav class="list" aria-label="Conversations and pages">
+        <button type="button" class="new" onClick={() => (go({ page: "chat" }), closeListIfNarrow())}>
+          <Icon node={SquarePen} /> New conversation
+        </button>
+        <input
+          id={SEARCH_ID}
+          type="search"
+          placeholder="Search titles"
+          aria-label="Search titles"
+          value={words}
+          onInput={({ currentTarget }) => setWords(currentTarget.value)}
+        />
+        <div class="list-items" tabIndex={-1}>
+          {found.length === 0 && (
+            <p class="faint empty">
+              {words === "" ? "Conversations appear here." : "No title has these words."}
+            </p>
+          )}
+          {byAge(found).map(([age, items]) => (
+            <section key={age} aria-label={age}>
+              <h2>{age}</h2>
+              <ul>
+                {items.map((summary) => (
+                  <ConversationItem key={summary.id} summary={summary} />
+                ))}
+              </ul>
+            </section>
+          ))}
+        </div>
+        <Pages />
+      </nav>
+    </>
+  );
+}
+
+function Pages() {
+  const { page } = route.value;
+  const link = { models: Boxes, metrics: Activity, system: Cpu } as const;
+  return (
+    <div class="pages">
+      {(["models", "metrics", "system"] as const).map((name) => (
+        <a
+          href={addressOf({ page: name })}
+          aria-current={page === name ? "page" : undefined}
+          onClick={closeListIfNarrow}
+        >
+          <Icon node={link[name]} /> {name[0]?.toUpperCase()}
+          {name.slice(1)}
+        </a>
+      ))}
+      <div class="tools">
+        <ThemeButton />
+        <SmallButton label="Export all conversations" icon={Download} onClick={() => void exportAll()} />
+        <SmallButton label="Import conversations" icon={Upload} onClick={() => void importFile()} />
+        <SmallButton label="Keyboard shortcuts" icon={Keyboard} onClick={() => (isHelpOpen.value = true)} />
+      </div>
+    </div>
+  );
+}
+
+const THEMES = {
+  system: { icon: Monitor, next: "light", name: "as the system" },
+  light: { icon: Sun, next: "dark", name: "light" },
+  dark: { icon: Moon, next: "system", name: "dark" },
+} as const;
+
+function ThemeButton() {
+  const { icon, next, name } = THEMES[prefs.value.theme];
+  return <SmallButton label={`Colours: ${name}`} icon={icon} onClick={() => setPrefs({ theme: next })} />;
+}
+
+interface SmallButtonProps {
+  readonly label: string;
+  readonly icon: Parameters<typeof Icon>[0]["node"];
+  readonly onClick: () => void;
+}
+
+function SmallButton({ label, icon, onClick }: SmallButtonProps) {
+  return (
+    <button type="button" class="ghost" aria-label={label} title={label} onClick={onClick}>
+      <Icon node={icon} />
+    </button>
+  );
+}
+
+async function exportAll(): Promise<void> {
+  const ids = summaries.value.map(({ id }) => id);
+  if (ids.length === 0) return notify("There is nothing to export yet.");
+  saveFile("svc-conversations.json", [await exported(ids)]);
+}
+
+async function importFile(): Promise<void> {
+  try {
+    const file = await chooseFile(".json,application/json");
+    notify(`Imported ${plural(importAll(await file.text()), "conversation")}.`);
+  } catch (error) {
+    notify(messageOf(error));
+  }
+}
+
+/** Groups, the latest first; those without members are left out. */
+function byAge(list: readonly Summary[]): readonly (readonly [string, readonly Summary[]])[] {
+  const midnight = new Date().setHours(0, 0, 0, 0);
+  const groups = Object.groupBy(list, ({ updated }) => {
+    if (updated >= midnight) return "Today";
+    if (updated >= midnight - DAY_MS) return "Yesterday";
+    return updated >= midnight - 7 * DAY_MS ? "Last seven days" : "Earlier";
+  });
+  return Object.entries(groups);
+}

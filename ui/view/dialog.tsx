@@ -1,0 +1,29 @@
+// A dialog of the browser's own kind: it keeps the focus inside, Escape closes it.
+
+import { X } from "lucide";
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { Icon } from "./icon.tsx";
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const box = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => box.current?.showModal(), []);
+  return (
+    <dialog ref={box} onClose={onClose} aria-labelledby={id}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        <button type="button" class="ghost" aria-label="Close" onClick={() => box.current?.close()}>
+          <Icon node={X} />
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}

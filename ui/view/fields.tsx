@@ -1,0 +1,72 @@
+// Fields of forms with their labels.
+
+import { useId } from "preact/hooks";
+
+interface FieldProps<T> {
+  readonly label: string;
+  readonly value: T;
+  readonly onChange: (value: T) => void;
+}
+
+export function TextField({ label, value, onChange, rows }: FieldProps<string> & { readonly rows: number }) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <textarea rows={rows} value={value} onInput={({ currentTarget }) => onChange(currentTarget.value)} />
+    </label>
+  );
+}
+
+interface NumberFieldProps extends FieldProps<number | null> {
+  /** What holds when it is empty. */
+  readonly hint: string;
+  readonly min?: number;
+  readonly max?: number;
+  readonly step: number;
+}
+
+/** A number, or null when empty. What is out of range is marked and left to the server to refuse. */
+export function NumberField({ label, hint, value, onChange, ...range }: NumberFieldProps) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input
+        type="number"
+        inputMode="decimal"
+        placeholder={hint}
+        value={value ?? ""}
+        onInput={({ currentTarget: { valueAsNumber } }) =>
+          onChange(Number.isFinite(valueAsNumber) ? valueAsNumber : null)
+        }
+        {...range}
+      />
+    </label>
+  );
+}
+
+interface SelectFieldProps extends FieldProps<string> {
+  readonly options: readonly (readonly [value: string, label: string])[];
+}
+
+export function SelectField({ label, value, onChange, options }: SelectFieldProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        {options.map(([option, name]) => (
+          <option value={option}>{name}</option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+export function SwitchField({ label, value, onChange }: FieldProps<boolean>) {
+  return (
+    <label class="check">
+      <input type="checkbox" role="switch" checked={value} onChange={() => onChange(!value)} />
+      {label}
+    </label>
+  );
+}

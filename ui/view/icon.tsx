@@ -1,0 +1,24 @@
+// Icons of lucide as elements.
+
+import { h } from "preact";
+import type { IconNode } from "lucide";
+
+/** An icon beside words or in a button that has a label of its own: never read aloud. */
+export function Icon({ node, size = 18 }: { readonly node: IconNode; readonly size?: number }) {
+  return (
+    <svg
+      class="icon"
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.75"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+    >
+      {node.map(([tag, attributes]) => h(tag, attributes))}
+    </svg>
+  );
+}

@@ -1,0 +1,183 @@
+// Markdown as elements. The parser gives tokens and each becomes one of the elements below; there is no way from a
+// model's words to markup, so there is nothing to sanitize. HTML in the text is shown as the text that it is.
+
+import { decodeHTML } from "entities/decode";
+import { lexer, type MarkedToken, type Token, type Tokens } from "marked";
+import type { ComponentChild, ComponentChildren } from "preact";
+import { memo } from "preact/compat";
+import { useRef } from "preact/hooks";
+import { CodeBlock } from "./code-block.tsx";
+import { safeLink } from "./safe-link.ts";
+
+interface MarkdownProps {
+  readonly text: string;
+  /** The text grows at its end: what is complete is not parsed again. */
+  readonly isGrowing: boolean;
+}
+
+/** Renders a text; again only when it has changed, because every word of one answer draws the whole conversation. */
+export const Markdown = memo(({ text, isGrowing }: MarkdownProps) => {
+  const done = useRef<Blocks>(NO_BLOCKS);
+  done.current = isGrowing ? growBlocks(done.current, text) : NO_BLOCKS;
+  const tokens = isGrowing ? [...done.current.tokens, ...lexer(text.slice(done.current.chars))] : lexer(text);
+  return (
+    <div class="markdown">
+      {tokens.map((token, index) => (
+        <Block key={index} raw={token.raw} token={token} />
+      ))}
+    </div>
+  );
+});
+
+/** Blocks at the beginning of a growing text that no later word can change. */
+export interface Blocks {
+  readonly tokens: readonly Token[];
+  /** Length of their source. */
+  readonly chars: number;
+  readonly source: string;
+}
+
+export const NO_BLOCKS: Blocks = { tokens: [], chars: 0, source: "" };
+
+/** All blocks of the text but the last one with content, and the blank lines after it: those may go on. */
+export function growBlocks(before: Blocks, text: string): Blocks {
+  const known = text.startsWith(before.source) ? before : NO_BLOCKS;
+  const fresh = lexer(text.slice(known.chars));
+  const complete = fresh.slice(
+    0,
+    Math.max(
+      0,
+      fresh.findLastIndex(({ type }) => type !== "space"),
+    ),
+  );
+  if (complete.length === 0) return known;
+  const chars = known.chars + complete.reduce((sum, { raw }) => sum + raw.length, 0);
+  return { tokens: [...known.tokens, ...complete], chars, source: text.slice(0, chars) };
+}
+
+/** One block; drawn again only when its source changes. */
+const Block = memo(
+  ({ token }: { readonly raw: string; readonly token: Token }) => <>{blockElement(token as MarkedToken)}</>,
+  (before, after) => before.raw === after.raw,
+);
+
+/** The element of a block. */
+export function blockElement(token: MarkedToken): ComponentChild {
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the others are inline
+  switch (token.type) {
+    case "heading":
+      return heading(token);
+    case "paragraph":
+      return <p>{inline(token.tokens)}</p>;
+    case "blockquote":
+      return <blockquote>{blocks(token.tokens)}</blockquote>;
+    case "list":
+      return list(token);
+    case "code":
+      return <CodeBlock code={token.text} language={token.lang ?? ""} />;
+    case "table":
+      return table(token);
+    case "hr":
+      return <hr />;
+    case "html":
+      return <p>{token.raw.trim()}</p>;
+    case "space":
+    case "def":
+      return null;
+    default:
+      return inlineElement(token);
+  }
+}
+
+/** Headings of an answer stand below those of the page. */
+function heading({ depth, tokens }: Tokens.Heading): ComponentChild {
+  const content = inline(tokens);
+  if (depth === 1) return <h3>{content}</h3>;
+  if (depth === 2) return <h4>{content}</h4>;
+  return depth === 3 ? <h5>{content}</h5> : <h6>{content}</h6>;
+}
+
+function list({ ordered, start, items }: Tokens.List): ComponentChild {
+  const entries = items.map((item) => (
+    <li class={item.task ? "task" : undefined}>
+      {item.task && <input type="checkbox" checked={item.checked ?? false} disabled aria-label="Task" />}
+      {blocks(item.tokens.filter(({ type }) => type !== "checkbox"))}
+    </li>
+  ));
+  return ordered ? <ol start={start === "" ? 1 : start}>{entries}</ol> : <ul>{entries}</ul>;
+}
+
+function table({ header, rows }: Tokens.Table): ComponentChild {
+  const aligned = (align: Tokens.TableCell["align"]) => (align === null ? undefined : `align-${align}`);
+  return (
+    <div class="table-scroll" tabIndex={0} role="region" aria-label="Table">
+      <table>
+        <thead>
+          <tr>
+            {header.map((cell) => (
+              <th scope="col" class={aligned(cell.align)}>
+                {inline(cell.tokens)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr>
+              {row.map((cell) => (
+                <td class={aligned(cell.align)}>{inline(cell.tokens)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function blocks(tokens: readonly Token[] = []): ComponentChildren {
+  return tokens.map((token) => blockElement(token as MarkedToken));
+}
+
+function inline(tokens: readonly Token[] = []): ComponentChildren {
+  return tokens.map((token) => inlineElement(token as MarkedToken));
+}
+
+function inlineElement(token: MarkedToken): ComponentChild {
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the others are blocks, or of a newer parser
+  switch (token.type) {
+    case "strong":
+      return <strong>{inline(token.tokens)}</strong>;
+    case "em":
+      return <em>{inline(token.tokens)}</em>;
+    case "del":
+      return <del>{inline(token.tokens)}</del>;
+    case "codespan":
+      return <code>{token.text}</code>;
+    case "br":
+      return <br />;
+    case "link":
+      return <Link href={token.href}>{inline(token.tokens)}</Link>;
+    case "image": // loading it would tell its host who reads this
+      return <Link href={token.href}>{token.text === "" ? token.href : token.text}</Link>;
+    case "text":
+      return token.tokens === undefined ? decodeHTML(token.text) : inline(token.tokens);
+    case "escape":
+      return token.text;
+    case "html":
+      return /^<br\s*\/?>$/i.test(token.raw) ? <br /> : token.raw;
+    default:
+      return token.raw;
+  }
+}
+
+/** A link to somewhere else in a tab of its own; plain words where the address is of another kind. */
+function Link({ href, children }: { readonly href: string; readonly children?: ComponentChildren }) {
+  const address = safeLink(decodeHTML(href));
+  if (address === undefined) return <>{children}</>;
+  return (
+    <a href={address} target="_blank" rel="noopener noreferrer nofollow">
+      {children}
+    </a>
+  );
+}

@@ -1,0 +1,46 @@
+// Which model, or which adapter of a model, answers this conversation.
+
+import { type ModelCard, grouped, models, modelsError } from "../state/models.ts";
+import { change, current } from "../state/conversations.ts";
+import { setPrefs } from "../state/prefs.ts";
+
+export function ModelPicker() {
+  const conversation = current.value;
+  const cards = models.value ?? [];
+  if (conversation === undefined) return null;
+  const { id, model } = conversation;
+  const isGone = model !== "" && models.value !== undefined && !cards.some((card) => card.id === model);
+  const choose = (next: string): void => {
+    change(id, (before) => ({ ...before, model: next }));
+    setPrefs({ model: next });
+  };
+  return (
+    <select
+      class="model-picker"
+      aria-label="Model"
+      title={modelsError.value ?? "Model"}
+      value={model}
+      onChange={({ currentTarget }) => choose(currentTarget.value)}
+    >
+      <option value="">{cards[0] === undefined ? "Default model" : `Default: ${cards[0].id}`}</option>
+      {isGone && <option value={model}>{model} (not served now)</option>}
+      {grouped(cards).map(({ base, adapters }) =>
+        adapters.length === 0 ? (
+          <ModelOption card={base} />
+        ) : (
+          <optgroup label={base.id}>
+            <ModelOption card={base} />
+            {adapters.map((card) => (
+              <ModelOption card={card} />
+            ))}
+          </optgroup>
+        ),
+      )}
+    </select>
+  );
+}
+
+function ModelOption({ card: { id, root, parent, status } }: { readonly card: ModelCard }) {
+  const name = parent && root ? `${root} (adapter)` : id;
+  return <option value={id}>{status === "unloaded" ? `${name} · not loaded` : name}</option>;
+}

@@ -1,0 +1,87 @@
+// What a person has said.
+
+import { Pencil } from "lucide";
+import { useState } from "preact/hooks";
+import { editQuestion } from "../state/chat.ts";
+import { isRunning } from "../state/running.ts";
+import type { Conversation, UserMessage } from "../state/conversation.ts";
+import { Alternatives } from "./alternatives.tsx";
+import { AttachmentChip } from "./attachment-chip.tsx";
+import { CopyButton } from "./code-block.tsx";
+import { Icon } from "./icon.tsx";
+
+interface QuestionProps {
+  readonly conversation: Conversation;
+  readonly message: UserMessage;
+}
+
+export function QuestionView({ conversation, message }: QuestionProps) {
+  const [isEdited, setEdited] = useState(false);
+  if (isEdited) {
+    return <QuestionEditor {...{ conversation, message }} onDone={() => setEdited(false)} />;
+  }
+  return (
+    <article class="question" aria-label="You">
+      {message.attachments.length > 0 && (
+        <ul class="chips">
+          {message.attachments.map((attachment) => (
+            <AttachmentChip attachment={attachment} />
+          ))}
+        </ul>
+      )}
+      {message.text !== "" && <div class="bubble">{message.text}</div>}
+      <div class="actions">
+        <Alternatives conversation={conversation} message={message} />
+        <CopyButton text={message.text} what="question" />
+        <button
+          type="button"
+          class="ghost"
+          onClick={() => setEdited(true)}
+          disabled={isRunning(conversation.id)}
+          aria-label="Edit question"
+          title="Edit question"
+        >
+          <Icon node={Pencil} size={15} />
+        </button>
+      </div>
+    </article>
+  );
+}
+
+function QuestionEditor({ conversation, message, onDone }: QuestionProps & { readonly onDone: () => void }) {
+  const [text, setText] = useState(message.text);
+  const submit = (): void => {
+    if (text.trim() === "" && message.attachments.length === 0) return;
+    onDone();
+    editQuestion(conversation.id, message, text);
+  };
+  return (
+    <form
+      class="question editor"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <textarea
+        aria-label="Edit question"
+        value={text}
+        rows={Math.min(12, text.split("\n").length + 1)}
+        ref={(area) => area?.focus()}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") onDone();
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+        }}
+      />
+      <div class="actions shown">
+        <button type="button" onClick={onDone}>
+          Cancel
+        </button>
+        <button type="submit" class="primary">
+          Ask again
+        </button>
+      </div>
+    </form>
+  );
+}

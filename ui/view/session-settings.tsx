@@ -1,0 +1,88 @@
+// The conversation's session on the server: tools keep their state in one, and other programs can go on with it.
+
+import { useState } from "preact/hooks";
+import { messageOf, send, sendForJson } from "../api/client.ts";
+import { saveFile } from "../save-file.ts";
+import type { Conversation } from "../state/conversation.ts";
+import { add, change } from "../state/conversations.ts";
+import { newId } from "../state/new-id.ts";
+import { go } from "../state/route.ts";
+import { notify } from "../state/toasts.ts";
+import { fromSession, type ServerSession } from "../state/transfer.ts";
+import { SwitchField } from "./fields.tsx";
+
+const pathOf = (session: string): string => `v1/sessions/${encodeURIComponent(session)}`;
+
+export function SessionSettings({ conversation: { id, session } }: { readonly conversation: Conversation }) {
+  const set = (next: string | null): void => change(id, (before) => ({ ...before, session: next }));
+  const attempt = (what: () => Promise<void>) => (): void => {
+    what().catch((error: unknown) => notify(messageOf(error)));
+  };
+  const download = async (name: string): Promise<void> => {
+    saveFile(`${name}.json`, [await (await send(pathOf(name))).text()]);
+  };
+  const forget = async (name: string): Promise<void> => {
+    await send(pathOf(name), { method: "DELETE" });
+    set(null);
+    notify("The server has forgotten the session. The conversation is still here.");
+  };
+  return (
+    <fieldset>
+      <legend>Session on the server</legend>
+      <SwitchField
+        label="Keep one for this conversation"
+        value={session !== null}
+        onChange={(isOn) => set(isOn ? `ui-${newId()}` : null)}
+      />
+      {session !== null && (
+        <>
+          <p class="faint">
+            <code>{session}</code>
+          </p>
+          <div class="row">
+            <button type="button" onClick={attempt(() => download(session))}>
+              Download
+            </button>
+            <button type="button" onClick={attempt(() => forget(session))}>
+              Forget
+            </button>
+          </div>
+        </>
+      )}
+      <OpenSession />
+    </fieldset>
+  );
+}
+
+/** Shows a session that another program has begun. */
+function OpenSession() {
+  const [name, setName] = useState("");
+  const open = async (): Promise<void> => {
+    try {
+      const session = await sendForJson<ServerSession>(pathOf(name.trim()));
+      const conversation = fromSession(name.trim(), session, { id: newId(), now: Date.now(), newId });
+      add(conversation);
+      go({ page: "chat", id: conversation.id });
+    } catch (error) {
+      notify(messageOf(error));
+    }
+  };
+  return (
+    <form
+      class="row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (name.trim() !== "") void open();
+      }}
+    >
+      <input
+        class="grow"
+        aria-label="Id of a session"
+        placeholder="Open a session by its id"
+        value={name}
+        onInput={({ currentTarget }) => setName(currentTarget.value)}
+      />
+      <button type="submit">Open</button>
+    </form>
+  );
+}

@@ -1,0 +1,160 @@
+// One step of what the server does for the model: what it was asked, what came of it, and a person's leave.
+
+import {
+  ChevronRight,
+  CircleCheck,
+  CircleX,
+  Code,
+  Globe,
+  LoaderCircle,
+  ShieldQuestion,
+  Terminal,
+  Wrench,
+} from "lucide";
+import type { ComponentChild } from "preact";
+import { useState } from "preact/hooks";
+import type { AssistantMessage, Conversation, ToolData, ToolPart } from "../state/conversation.ts";
+import { ApprovalCard } from "./approval-card.tsx";
+import { CodeBlock } from "./code-block.tsx";
+import { formatSecs, plural } from "../format.ts";
+import { Icon } from "./icon.tsx";
+
+interface ToolCallProps {
+  readonly conversation: Conversation;
+  readonly message: AssistantMessage;
+  readonly part: ToolPart;
+}
+
+export function ToolCall({ conversation, message, part }: ToolCallProps) {
+  const [isOpen, setOpen] = useState(false);
+  const { name, input, output, approval } = part;
+  const state = stateOf(part, message.state === "running");
+  const { icon, title } = kindOf(input, name);
+  if (approval?.decision === "pending") {
+    return <ApprovalCard {...{ conversation, message, approval, icon }} />;
+  }
+  return (
+    <section class={`tool ${state}`} aria-label={title}>
+      <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Icon node={icon} size={16} />
+        <span class="tool-title">{title}</span>
+        <span class="faint">{summary(state, output)}</span>
+        <Icon node={STATE_ICONS[state]} size={16} />
+        <Icon node={ChevronRight} size={15} />
+      </button>
+      {!isOpen && <Images data={output} />}
+      {isOpen && (
+        <div class="folded">
+          <Input data={input} />
+          {output !== undefined && <Output data={output} />}
+          <Images data={output} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+type State = "working" | "done" | "failed" | "refused";
+
+const STATE_ICONS = {
+  working: LoaderCircle,
+  done: CircleCheck,
+  failed: CircleX,
+  refused: ShieldQuestion,
+} as const;
+
+function stateOf({ output, approval }: ToolPart, isAnswerRunning: boolean): State {
+  if (approval?.decision === "deny" || output?.status === "denied") return "refused";
+  if (output === undefined) return isAnswerRunning ? "working" : "failed";
+  const { exception, exit_code: exit, timed_out: isLate } = output;
+  return exception !== undefined || isLate === true || (exit ?? 0) !== 0 ? "failed" : "done";
+}
+
+function kindOf({ tool_type, query, commands }: ToolData, name: string) {
+  switch (tool_type) {
+    case "code_execution":
+      return { icon: Code, title: "Python" };
+    case "shell":
+      return { icon: Terminal, title: commands?.[0] === undefined ? "Shell" : `Shell: ${commands[0]}` };
+    case "web_search":
+      return { icon: Globe, title: query === undefined ? "Web page" : `Web search: ${query}` };
+    default:
+      return { icon: Wrench, title: name };
+  }
+}
+
+function summary(state: State, output: ToolData | undefined): string {
+  if (state === "working") return "running";
+  if (state === "refused") return "not allowed";
+  if (output === undefined) return "no result";
+  if (output.timed_out === true) return "took too long";
+  if (typeof output.exit_code === "number" && output.exit_code !== 0) return `exit code ${output.exit_code}`;
+  if (output.results_count !== undefined) return plural(output.results_count, "result");
+  return output.execution_time_ms === undefined ? "" : formatSecs(output.execution_time_ms / 1000);
+}
+
+function Input({ data }: { readonly data: ToolData }) {
+  const { code, commands, query } = data;
+  if (code !== undefined) return <CodeBlock code={code} language="python" />;
+  if (commands !== undefined) return <CodeBlock code={commands.join("\n")} language="bash" />;
+  if (query !== undefined) return <p>{query}</p>;
+  return data.arguments === undefined ? null : <CodeBlock code={indented(data.arguments)} language="json" />;
+}
+
+function Output({ data }: { readonly data: ToolData }) {
+  const { stdout, stderr, exception, content, sources, working_directory: folder } = data;
+  return (
+    <>
+      <Text title="Output" text={stdout ?? content} />
+      <Text title="Errors" text={stderr} />
+      <Text title="Exception" text={exception} />
+      {sources !== undefined && sources.length > 0 && (
+        <Labelled title="Sources">
+          <p>{sources.join(", ")}</p>
+        </Labelled>
+      )}
+      {folder !== undefined && <p class="faint">In {folder}</p>}
+    </>
+  );
+}
+
+function Text({ title, text = "" }: { readonly title: string; readonly text?: string | undefined }) {
+  if (text === "") return null;
+  return (
+    <Labelled title={title}>
+      <pre class="output" tabIndex={0}>
+        {text}
+      </pre>
+    </Labelled>
+  );
+}
+
+function Labelled({ title, children }: { readonly title: string; readonly children: ComponentChild }) {
+  return (
+    <div>
+      <p class="label">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+function Images({ data }: { readonly data: ToolData | undefined }) {
+  const images = [...(data?.images_base64 ?? []), ...(data?.video_frames_base64 ?? [])];
+  if (images.length === 0) return null;
+  return (
+    <div class="images">
+      {images.map((base64, index) => (
+        <img src={`data:image/png;base64,${base64}`} alt={`Result ${index + 1} of the tool`} />
+      ))}
+    </div>
+  );
+}
+
+/** JSON for people; other text as it is. */
+function indented(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
