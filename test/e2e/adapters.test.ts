@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { fileServer, type Server, startServer } from "../helpers/binary.ts";
+import { fileServer, runBinary, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete, completeText } from "../helpers/chat-client.ts";
 import { CONFIG, formula, safetensors, writeAdapter } from "../helpers/peft.ts";
 import { until } from "../helpers/until.ts";
@@ -166,4 +166,13 @@ test("a server without adapters says so", async () => {
   const { status, json } = await post(server, "/v1/chat/completions", ask(CAPITAL, { adapter: "red" }));
   expect([status, json.error?.code]).toEqual([409, "lora_runtime_unavailable"]);
   expect((await fetch(`${server.url}/v1/lora_adapters`)).status).toBe(409);
+});
+
+describe("svc run", () => {
+  test("begins with the adapter that is named", async () => {
+    const words = ["run", "--lora", `red=${join(ROOT, "red")}`, "--seed", "1", "-i", CAPITAL.content];
+    expect(await runBinary([...words, "--adapter", "red"])).toEqual({ exit: 0, out: `${RED}\n`, err: "" });
+    const { exit, err } = await runBinary([...words, "--adapter", "blue"]);
+    expect([exit, err]).toEqual([1, "svc: svc-tiny has no adapter blue: it has red\n"]);
+  });
 });
