@@ -11,11 +11,13 @@ export const FIELD = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9, u64
 
 /** First piece that is read of a file, and the most, bytes; a header is as long as its vocabulary. */
 const HEADER_BYTES = 1 << 20;
-const HEADER_BYTES_MAX = 1 << 30;
+const HEADER_BYTES_MAX = 1 << 28;
 
-/** Where the fields begin: behind magic, version and two counts. A tensor's entry ends with its type and offset. */
+/** Where the fields begin: behind magic, version and two counts. */
 const FIELDS_AT = 24;
-const TENSOR_TAIL_BYTES = 4 + 8;
+
+/** gguf.h: GGUF_DEFAULT_ALIGNMENT. */
+const ALIGNMENT = 32;
 
 // Bytes of one value by type number; strings (8) and arrays (9) say their own length.
 const FIXED_BYTES: Readonly<Record<number, number>> = {
@@ -44,6 +46,8 @@ export interface TensorInfo {
   readonly name: string;
   /** Elements along each axis, the contiguous one first: [inputs, outputs] for a matrix. */
   readonly shape: readonly number[];
+  /** Of its weights, bytes from the beginning of the file. */
+  readonly offset: number;
 }
 
 /** What stands before the data of a file. */
@@ -60,9 +64,11 @@ export function readGgufFile(path: string): ReadonlyMap<string, Field> {
 /** Metadata of a file and what its tensors are. Throws on anything that is not GGUF 2 or 3. */
 export function readGgufHeader(path: string): GgufHeader {
   return readWithin(path, (start) => {
-    const fields = readFields(start);
-    const tensors = readTensors(start, fields.at(-1));
-    return { fields: fieldsByKey(fields), tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
+    const list = readFields(start);
+    const fields = fieldsByKey(list);
+    const alignment = fields.get("general.alignment");
+    const tensors = readTensors(start, list.at(-1), (alignment && unsigned(alignment)) ?? ALIGNMENT);
+    return { fields, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
   });
 }
 
@@ -82,23 +88,25 @@ function fieldsByKey(fields: readonly Field[]): ReadonlyMap<string, Field> {
   return new Map(fields.map((field) => [field.key, field]));
 }
 
-/** The list of tensors, which begins behind the last field. */
-function readTensors(file: Uint8Array, last: Field | undefined): readonly TensorInfo[] {
+/** The list of tensors, which begins behind the last field; the data begin behind the list, at the next aligned byte. */
+function readTensors(file: Uint8Array, last: Field | undefined, alignment: number): readonly TensorInfo[] {
   const view = viewOf(file);
   const count = Number(view.getBigUint64(8, true));
   let at = last === undefined ? FIELDS_AT : last.raw.byteOffset - file.byteOffset + last.raw.byteLength;
-  return Array.from({ length: count }, () => {
+  const tensors = Array.from({ length: count }, () => {
     const nameBytes = Number(view.getBigUint64(at, true));
-    const name = text(file.subarray(at + 8, at + 8 + nameBytes));
-    at += 8 + nameBytes;
-    const axes = view.getUint32(at, true);
+    const axesAt = at + 8 + nameBytes;
+    const axes = view.getUint32(axesAt, true);
+    const name = text(file.subarray(at + 8, axesAt));
     const shape = Array.from({ length: axes }, (_, axis) =>
-      Number(view.getBigUint64(at + 4 + axis * 8, true)),
+      Number(view.getBigUint64(axesAt + 4 + axis * 8, true)),
     );
-    at += 4 + axes * 8 + TENSOR_TAIL_BYTES;
-    if (at > file.byteLength) throw new RangeError("the file ends within its list of tensors");
-    return { name, shape };
+    const offset = Number(view.getBigUint64(axesAt + 4 + axes * 8 + 4, true)); // behind the type
+    at = axesAt + 4 + axes * 8 + 4 + 8;
+    return { name, shape, offset };
   });
+  const dataAt = Math.ceil(at / alignment) * alignment;
+  return tensors.map((tensor) => ({ ...tensor, offset: dataAt + tensor.offset }));
 }
 
 /** Metadata fields in file order. Throws a RangeError where `file` ends before they do. */

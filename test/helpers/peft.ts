@@ -53,7 +53,7 @@ export function baseHeader(
     u32Field(`${architecture}.attention.head_count`, 4),
     u32Field(`${architecture}.attention.head_count_kv`, 2),
   ];
-  const tensors = Object.entries(shapes).map(([name, shape]): TensorInfo => ({ name, shape }));
+  const tensors = Object.entries(shapes).map(([name, shape]): TensorInfo => ({ name, shape, offset: 0 }));
   return {
     fields: new Map(fields.map((field) => [field.key, field])),
     tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])),

@@ -51,20 +51,32 @@ const MAX = 2n ** 64n - 1n;
 describe("damage", () => {
   test.each<[string, Uint8Array, string]>([
     ["another format", Buffer.from("PK\u0003\u0004 and more of it"), "not a GGUF file"],
-    ["version 1", header([1n, 4], [0n, 8], [0n, 8]), "version is 1"],
-    ["version of the other byte order", header([0x3000000n, 4], [0n, 8], [0n, 8]), "version is"],
-    ["endless tensors", header([3n, 4], [MAX, 8], [0n, 8]), "damaged"],
-    ["endless entries", header([3n, 4], [0n, 8], [MAX, 8]), "damaged"],
-    ["an endless key", header([3n, 4], [0n, 8], [1n, 8], [MAX, 8]), "damaged"],
-    ["an unknown type", header([3n, 4], [0n, 8], [1n, 8], [0n, 8], [99n, 4]), "damaged"],
+    ["version 1", header([1n, 4], [0n, 8], [0n, 8]), "not a GGUF file of version 2 or 3"],
+    [
+      "version of the other byte order",
+      header([0x3000000n, 4], [0n, 8], [0n, 8]),
+      "not a GGUF file of version 2 or 3",
+    ],
+    ["endless tensors", header([3n, 4], [MAX, 8], [0n, 8]), "header is damaged"],
+    ["endless entries", header([3n, 4], [0n, 8], [MAX, 8]), "header is damaged"],
+    ["an endless key", header([3n, 4], [0n, 8], [1n, 8], [MAX, 8]), "header is damaged"],
+    ["an unknown type", header([3n, 4], [0n, 8], [1n, 8], [0n, 8], [99n, 4]), "unknown GGUF value type 99"],
     ["an endless list", header([3n, 4], [0n, 8], [1n, 8], [0n, 8], [9n, 4], [4n, 4], [MAX, 8]), "breaks off"],
     [
       "an endless list of texts",
       header([3n, 4], [0n, 8], [1n, 8], [0n, 8], [9n, 4], [8n, 4], [MAX, 8]),
       "breaks off",
     ],
-    ["a list of lists", header([3n, 4], [0n, 8], [1n, 8], [0n, 8], [9n, 4], [9n, 4], [1n, 8]), "damaged"],
-    ["a tensor of many dimensions", header([3n, 4], [1n, 8], [0n, 8], [0n, 8], [99n, 4]), "damaged"],
+    [
+      "a list of lists",
+      header([3n, 4], [0n, 8], [1n, 8], [0n, 8], [9n, 4], [9n, 4], [1n, 8]),
+      "header is damaged",
+    ],
+    [
+      "a tensor of many dimensions",
+      header([3n, 4], [1n, 8], [0n, 8], [0n, 8], [99n, 4]),
+      "header is damaged",
+    ],
   ])("%s", (_, bytes, reason) => expect(reasonOf(bytes)).toContain(reason));
 
   test("any change of any byte is survived", () => {
