@@ -5,7 +5,6 @@ import { describe, expect, test } from "bun:test";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { fileToolset } from "../../src/agent/tools/files.ts";
 import type { AnswerEvent, Conversation } from "../../src/core/agent.ts";
-import { ServiceError } from "../../src/core/error.ts";
 import { messageText } from "../../src/core/message.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
@@ -15,6 +14,7 @@ import { chatBody, testStores } from "../helpers/app.ts";
 import type { Body } from "../helpers/rules.ts";
 import { ACCEPTED, answer, end, FINISH, playing, text } from "../helpers/run-events.ts";
 import { calls, said, user } from "../helpers/talk.ts";
+import { refusal } from "../helpers/refusal.ts";
 
 const DISABLED = (["python", "shell", "search", "files"] as const).map(disabledToolset);
 const never = new AbortController().signal;
@@ -44,25 +44,13 @@ function setUp(events: readonly RunEvent[] = answer("Hi")) {
   return { ...stores, ask, askFor, prompt, requests, fetched };
 }
 
-async function refusal(answering: Promise<unknown>): Promise<ServiceError> {
-  return answering.then(
-    () => {
-      throw new Error("the request was accepted");
-    },
-    (error: unknown) => {
-      if (error instanceof ServiceError) return error;
-      throw error;
-    },
-  );
-}
-
 describe("a server without tools says what it has not", () => {
   test.each<[Body, string]>([
     [{ tools: [{ type: "code_interpreter" }] }, "tools"],
     [{ web_search_options: {} }, "web_search_options"],
     [{ files: [{ name: "a.csv" }] }, "files"],
   ])("%j", async (extra, param) => {
-    const { code, message, param: named } = await refusal(setUp().ask(chatBody(extra)));
+    const { code, message, param: named } = await refusal(() => setUp().ask(chatBody(extra)));
     expect({ code, named }).toEqual({ code: "capability_disabled", named: param });
     expect(message).toContain("not enabled");
   });
@@ -129,7 +117,7 @@ describe("files in messages", () => {
     expect(prompt()[0]?.[1]).toContain("my table.txt");
     expect(prompt()[0]?.[1]).toContain("far away");
 
-    const error = await refusal(askFor(remote("https://example.com/gone")));
+    const error = await refusal(() => askFor(remote("https://example.com/gone")));
     expect<object>({ code: error.code, param: error.param }).toEqual({
       code: "invalid_request",
       param: "input[0].content[0]",
@@ -145,7 +133,7 @@ describe("files in messages", () => {
     ["too much", inline("A".repeat(90_000_000)), "payload_too_large"],
   ])("that are %s are refused by place", async (_, part, code) => {
     const { ask, requests, files } = setUp();
-    const error = await refusal(ask(asking(part)));
+    const error = await refusal(() => ask(asking(part)));
     expect<object>({ code: error.code, param: error.param }).toEqual({
       code,
       param: "messages[0].content[1]",
@@ -171,7 +159,7 @@ describe("files in messages", () => {
     const { ask } = setUp();
     const many = (count: number) => asking(...Array.from({ length: count }, () => inline(base64("x"))));
     await ask(many(64));
-    expect((await refusal(ask(many(65)))).message).toContain("at most 64 files");
+    expect((await refusal(() => ask(many(65)))).message).toContain("at most 64 files");
   });
 });
 
@@ -258,7 +246,7 @@ describe("a session", () => {
   });
 
   test("goes on from one answer, so n must be 1", async () => {
-    const error = await refusal(setUp().ask({ ...hi, session_id: "mine", n: 2 }));
+    const error = await refusal(() => setUp().ask({ ...hi, session_id: "mine", n: 2 }));
     expect<object>({ code: error.code, param: error.param }).toEqual({
       code: "contradictory_fields",
       param: "n",

@@ -7,22 +7,12 @@ import { NATIVE } from "../../ffi/embedded.ts";
 import { abiHash, symbolsSource } from "../../ffi/generate.ts";
 import { ABI_HASH } from "../../ffi/symbols.ts";
 import { cText, nativeText, takeText } from "../../ffi/text.ts";
-import { ServiceError } from "../../src/core/error.ts";
 import { native, tinyBackend, TINY_PATH } from "../helpers/native.ts";
 import { tempDir } from "../helpers/tmp.ts";
+import { refusal } from "../helpers/refusal.ts";
 
 const FFI = join(import.meta.dir, "../../ffi");
 const header = readFileSync(join(FFI, "shim/svc_llama.h"), "utf8");
-
-async function refusal(promise: Promise<unknown>): Promise<ServiceError> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof ServiceError) return error;
-    throw error;
-  }
-  throw new Error("it was not refused");
-}
 
 describe("ABI", () => {
   test("symbols.ts is what generate.ts makes of the header", () => {
@@ -64,23 +54,23 @@ describe("bad model files are refused with a reason", () => {
   const dir = tempDir();
 
   test("no such file", async () => {
-    expect((await refusal(tinyBackend({}, join(dir, "none.gguf")))).code).toBe("model_unavailable");
+    expect((await refusal(() => tinyBackend({}, join(dir, "none.gguf")))).code).toBe("model_unavailable");
   });
 
   test("not a GGUF file", async () => {
     const path = join(dir, "garbage.gguf");
     writeFileSync(path, "this is no model".repeat(1000));
-    expect((await refusal(tinyBackend({}, path))).message).toContain("could not be loaded");
+    expect((await refusal(() => tinyBackend({}, path))).message).toContain("could not be loaded");
   });
 
   test("cut off in the middle", async () => {
     const path = join(dir, "half.gguf");
     writeFileSync(path, readFileSync(TINY_PATH).subarray(0, 2_000_000));
-    expect((await refusal(tinyBackend({}, path))).message).toContain("could not be loaded");
+    expect((await refusal(() => tinyBackend({}, path))).message).toContain("could not be loaded");
   });
 
   test("a chat template that does not parse", async () => {
-    const error = await refusal(tinyBackend({ chatTemplate: "{% for %}" }));
+    const error = await refusal(() => tinyBackend({ chatTemplate: "{% for %}" }));
     expect(error.message).toContain("template does not parse");
   });
 });

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { AdapterLoad } from "../../src/core/adapter.ts";
-import { type ErrorCode, ServiceError } from "../../src/core/error.ts";
+import { ServiceError } from "../../src/core/error.ts";
 import { AdapterError } from "../../src/lora/adapter-error.ts";
 import { AdapterRegistry, type PreparedAdapter } from "../../src/lora/registry.ts";
+import { refusalCode } from "../helpers/refusal.ts";
 
 /** Sources are generations here; `gen:8:100` has rank 8 and 100 bytes. */
 function world(limits = { adaptersMax: 3, rankMax: 16, bytesMax: 1000 }) {
@@ -28,16 +29,6 @@ function world(limits = { adaptersMax: 3, rankMax: 16, bytesMax: 1000 }) {
   const load = (alias: string, source: string, extra: Partial<AdapterLoad> = {}) =>
     registry.load({ alias, source, inPlace: false, ...extra });
   return { registry, held, blocked, load };
-}
-
-async function refusal(act: () => unknown): Promise<ErrorCode> {
-  try {
-    await act();
-  } catch (error) {
-    if (error instanceof ServiceError) return error.code;
-    throw error;
-  }
-  throw new Error("it was not refused");
 }
 
 describe("aliases and generations", () => {
@@ -92,16 +83,18 @@ describe("aliases and generations", () => {
 
   test("the compare-and-set rules", async () => {
     const { registry, load } = world();
-    expect(await refusal(() => load("a", "g1", { expectedGeneration: "g0" }))).toBe("generation_mismatch");
-    await load("a", "g1");
-    expect(await refusal(() => load("a", "g2"))).toBe("adapter_exists");
-    expect(await refusal(() => load("a", "g2", { inPlace: true, expectedGeneration: "g0" }))).toBe(
+    expect(await refusalCode(() => load("a", "g1", { expectedGeneration: "g0" }))).toBe(
       "generation_mismatch",
     );
-    expect(await refusal(() => registry.unload("a", "g0"))).toBe("generation_mismatch");
-    expect(await refusal(() => registry.unload("z", undefined))).toBe("adapter_not_found");
-    expect(await refusal(() => registry.lease({ alias: "z" }))).toBe("adapter_not_found");
-    expect(await refusal(() => registry.lease({ generation: "g9" }))).toBe("adapter_not_found");
+    await load("a", "g1");
+    expect(await refusalCode(() => load("a", "g2"))).toBe("adapter_exists");
+    expect(await refusalCode(() => load("a", "g2", { inPlace: true, expectedGeneration: "g0" }))).toBe(
+      "generation_mismatch",
+    );
+    expect(await refusalCode(() => registry.unload("a", "g0"))).toBe("generation_mismatch");
+    expect(await refusalCode(() => registry.unload("z", undefined))).toBe("adapter_not_found");
+    expect(await refusalCode(() => registry.lease({ alias: "z" }))).toBe("adapter_not_found");
+    expect(await refusalCode(() => registry.lease({ generation: "g9" }))).toBe("adapter_not_found");
     expect(registry.entries().map(({ generation }) => generation)).toEqual(["g1"]);
   });
 });
@@ -110,7 +103,7 @@ describe("loading", () => {
   test("one at a time; the second is refused and can come again", async () => {
     const { blocked, load } = world();
     const slow = load("a", "slow");
-    expect(await refusal(() => load("b", "g1"))).toBe("adapter_load_in_progress");
+    expect(await refusalCode(() => load("b", "g1"))).toBe("adapter_load_in_progress");
     blocked.release?.();
     expect((await slow).generation).toBe("slow");
     expect((await load("b", "g1")).alias).toBe("b");
@@ -118,23 +111,23 @@ describe("loading", () => {
 
   test("what fails leaves nothing behind, whoever refuses it", async () => {
     const { registry, held, load } = world();
-    expect(await refusal(() => load("a", "bad"))).toBe("invalid_adapter");
-    expect(await refusal(() => load("a", "misfit"))).toBe("invalid_adapter");
+    expect(await refusalCode(() => load("a", "bad"))).toBe("invalid_adapter");
+    expect(await refusalCode(() => load("a", "misfit"))).toBe("invalid_adapter");
     expect([registry.entries(), registry.records(), held.size]).toEqual([[], [], 0]);
     expect((await load("a", "g1")).generation).toBe("g1");
   });
 
   test("capacity: number, rank and bytes, counting what a replacement frees", async () => {
     const { load, registry } = world();
-    expect(await refusal(() => load("a", "g1:17:1"))).toBe("lora_capacity_exceeded");
+    expect(await refusalCode(() => load("a", "g1:17:1"))).toBe("lora_capacity_exceeded");
     await load("a", "g1:8:500");
-    expect(await refusal(() => load("b", "g2:8:501"))).toBe("lora_capacity_exceeded");
+    expect(await refusalCode(() => load("b", "g2:8:501"))).toBe("lora_capacity_exceeded");
     await load("b", "g2:8:250");
     await load("c", "g3:8:250");
-    expect(await refusal(() => load("d", "g4:8:1"))).toBe("lora_capacity_exceeded");
+    expect(await refusalCode(() => load("d", "g4:8:1"))).toBe("lora_capacity_exceeded");
     await load("c", "g4:8:250", { inPlace: true });
     const lease = registry.lease({ alias: "c" });
-    expect(await refusal(() => load("c", "g5:8:250", { inPlace: true }))).toBe("lora_capacity_exceeded");
+    expect(await refusalCode(() => load("c", "g5:8:250", { inPlace: true }))).toBe("lora_capacity_exceeded");
     lease.release();
     await load("c", "g5:8:250", { inPlace: true });
   });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ErrorCode, ServiceError } from "../../src/core/error.ts";
 import { readGgufHeader } from "../../src/core/gguf.ts";
 import { AdapterError } from "../../src/lora/adapter-error.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";
@@ -10,6 +9,7 @@ import { prepareAdapter, type SourceOptions } from "../../src/lora/source.ts";
 import { TINY_PATH } from "../helpers/native.ts";
 import { formula, safetensors, writeAdapter } from "../helpers/peft.ts";
 import { tempDir } from "../helpers/tmp.ts";
+import { refusalCode } from "../helpers/refusal.ts";
 
 const RED = join(import.meta.dir, "../fixtures/lora/red");
 const BLUE = join(import.meta.dir, "../fixtures/lora/blue");
@@ -29,15 +29,8 @@ function options(extra: Partial<SourceOptions> = {}): SourceOptions & { readonly
   };
 }
 
-async function refusal(path: string, extra: Partial<SourceOptions> = {}): Promise<ErrorCode> {
-  try {
-    await prepareAdapter(path, options(extra));
-  } catch (error) {
-    if (error instanceof ServiceError) return error.code;
-    throw error;
-  }
-  throw new Error("the path was accepted");
-}
+const refused = (path: string, extra: Partial<SourceOptions> = {}) =>
+  refusalCode(() => prepareAdapter(path, options(extra)));
 
 describe("preparing", () => {
   test("a generation is the content: the same files give it again, without converting again", async () => {
@@ -61,18 +54,18 @@ describe("paths", () => {
     mkdirSync(join(root, "open"));
     chmodSync(join(root, "open"), 0o777);
     for (const path of [outside, join(root, "link"), join(root, "../.."), "../..", "/nowhere/at/all"]) {
-      expect([path, await refusal(path, { root })]).toEqual([path, "adapter_path_not_allowed"]);
+      expect([path, await refused(path, { root })]).toEqual([path, "adapter_path_not_allowed"]);
     }
-    expect(await refusal(join(root, "file"), { root })).toBe("adapter_path_not_allowed");
-    expect(await refusal(join(root, "open"), { root })).toBe("adapter_path_not_allowed");
-    expect(await refusal(join(root, "missing"), { root })).toBe("adapter_not_found");
-    expect(await refusal("missing", { root })).toBe("adapter_not_found");
-    expect(await refusal("relative")).toBe("adapter_path_not_allowed");
+    expect(await refused(join(root, "file"), { root })).toBe("adapter_path_not_allowed");
+    expect(await refused(join(root, "open"), { root })).toBe("adapter_path_not_allowed");
+    expect(await refused(join(root, "missing"), { root })).toBe("adapter_not_found");
+    expect(await refused("missing", { root })).toBe("adapter_not_found");
+    expect(await refused("relative")).toBe("adapter_path_not_allowed");
     expect(prepareAdapter("inside", options({ root }))).rejects.toThrow(AdapterError); // it may be read; it is empty
   });
 
   test("files over the limit are not opened", async () => {
-    expect(await refusal(RED, { bytesMax: 80_000 })).toBe("adapter_too_large");
+    expect(await refused(RED, { bytesMax: 80_000 })).toBe("adapter_too_large");
   });
 });
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ErrorCode, ServiceError } from "../../src/core/error.ts";
 import { u32Field, writeGguf } from "../../src/core/gguf-write.ts";
 import { fileTypeNumber, type FileType } from "../../src/core/quantization.ts";
 import { type MatrixCounts, Requantizer, type Weights } from "../../src/quantize/requantizer.ts";
 import { tempDir } from "../helpers/tmp.ts";
+import { refusalCode } from "../helpers/refusal.ts";
 
 const COUNTS: MatrixCounts = { collecting: true, matrices: 2, rowsMin: 10, rowsMax: 20, rowsTotal: 30 };
 
@@ -53,22 +53,12 @@ function setup({ type = "Q8_0", counts = COUNTS, replaceEngine }: Setup = {}) {
   return { requantizer, copies, copying, log, folder };
 }
 
-async function refusal(act: () => unknown): Promise<ErrorCode> {
-  try {
-    await act();
-  } catch (error) {
-    if (error instanceof ServiceError) return error.code;
-    throw error;
-  }
-  throw new Error("it was not refused");
-}
-
 describe("requantizing", () => {
   test("one at a time, with progress; then the weights are the new ones", async () => {
     const { requantizer, copying, copies } = setup();
     requantizer.start("Q4_K_M");
     expect(requantizer.progress).toEqual({ type: "Q4_K_M", permille: 500 });
-    expect(await refusal(() => requantizer.start("Q4_0"))).toBe("requantization_in_progress");
+    expect(await refusalCode(() => requantizer.start("Q4_0"))).toBe("requantization_in_progress");
     expect(requantizer.weights).toEqual({});
     copying.resolve();
     await requantizer.settled();
@@ -88,7 +78,7 @@ describe("requantizing", () => {
   });
 
   test("types that need statistics are refused without", async () => {
-    expect(await refusal(() => setup().requantizer.start("IQ2_XS"))).toBe("unsupported_value");
+    expect(await refusalCode(() => setup().requantizer.start("IQ2_XS"))).toBe("unsupported_value");
   });
 });
 
@@ -114,20 +104,20 @@ describe("calibration", () => {
   test("too little, whole weights and names that are none are refused, and nothing is written", async () => {
     const { requantizer, folder } = setup();
     await requantizer.startCalibration({ min: 11, max: 0 });
-    expect(await refusal(() => requantizer.applyCalibration(undefined))).toBe("calibration_not_ready");
+    expect(await refusalCode(() => requantizer.applyCalibration(undefined))).toBe("calibration_not_ready");
     const empty = setup({ counts: { ...COUNTS, matrices: 0 } }).requantizer;
-    expect(await refusal(() => empty.applyCalibration(undefined))).toBe("calibration_not_ready");
+    expect(await refusalCode(() => empty.applyCalibration(undefined))).toBe("calibration_not_ready");
     const whole = setup({ type: "F16" }).requantizer;
-    expect(await refusal(() => whole.applyCalibration(undefined))).toBe("calibration_not_ready");
+    expect(await refusalCode(() => whole.applyCalibration(undefined))).toBe("calibration_not_ready");
     for (const name of ["../x", "/x", "", ".hidden", "a/b", "a\0b"]) {
-      expect([name, await refusal(() => setup().requantizer.applyCalibration(name))]).toEqual([
+      expect([name, await refusalCode(() => setup().requantizer.applyCalibration(name))]).toEqual([
         name,
         "invalid_request",
       ]);
     }
     const taken = setup();
     writeFileSync(join(taken.folder, "taken.gguf"), "x");
-    expect(await refusal(() => taken.requantizer.applyCalibration("taken.gguf"))).toBe("invalid_request");
+    expect(await refusalCode(() => taken.requantizer.applyCalibration("taken.gguf"))).toBe("invalid_request");
     expect(existsSync(join(folder, "importance.gguf"))).toBe(false);
   });
 });
