@@ -7,16 +7,24 @@ import type { ErrorData } from "../core/error.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
 import type { EngineStats } from "../core/telemetry.ts";
 import type { RunId } from "../engine/protocol.ts";
-import { AnswerGuard, escapesOf } from "./answer-guard.ts";
+import type { AnswerGuard } from "./answer-guard.ts";
 import { type Arrival, Arrivals, toErrorData } from "./arrivals.ts";
 import { Batch } from "./batch.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
+import {
+  beginCall,
+  type Choice,
+  constrainTools,
+  type EngineSequence,
+  mayReason,
+  newGuard,
+} from "./choice.ts";
 import type { ConstraintBackend, Matcher } from "./constraint-backend.ts";
 import { TokenTexts } from "./detokenize.ts";
 import { KvCache } from "./kv.ts";
 import { StepMeter } from "./step-meter.ts";
 import { Logprobs } from "./logprobs.ts";
-import { checkRequest, type ChoiceOutput, type Emit, planLength, RunState } from "./run-state.ts";
+import { checkRequest, type Emit, planLength, RunState } from "./run-state.ts";
 import {
   type Candidate,
   measured,
@@ -27,20 +35,6 @@ import {
 } from "./scheduler.ts";
 import { Sequence } from "./sequence.ts";
 import { Turns } from "./turns.ts";
-
-/** What a sequence of the engine belongs to. */
-interface Choice {
-  readonly run: RunState;
-  readonly output: ChoiceOutput;
-  /** A tool call must be made, and begins like this as soon as the model has done with reasoning; empty if not, or done. */
-  marker: Int32Array;
-  /** What the answer must look like, if anything was asked. */
-  readonly guard: AnswerGuard | undefined;
-  /** A tool call may still begin; from its marker on, the grammar of the tools holds. */
-  tools: boolean;
-}
-
-type EngineSequence = Sequence<Choice>;
 
 export interface EngineDeps {
   readonly backend: Backend;
@@ -62,9 +56,6 @@ const ENGINE_FAILED: ErrorData = {
   code: "engine_failed",
   message: "The model's engine could not compute this request. It has been reset; send the request again.",
 };
-
-/** The marker of a tool call lies within this many tokens before the one that completes it. */
-const MARKER_TOKENS_MAX = 24;
 
 /** Waiting sequences looked at in one step. */
 const CANDIDATES_MAX = 8;
@@ -179,7 +170,7 @@ export class Engine {
     const seed = request.sampling.seed ?? this.newSeed();
     try {
       for (let choice = 0; choice < request.choices; choice++) {
-        const guard = this.newGuard(choice === 0 ? matcher : matcher?.clone(), prompt, request);
+        const guard = newGuard(choice === 0 ? matcher : matcher?.clone(), prompt, request);
         this.addChoice(run, choice, guard, { tokens, seed });
       }
     } catch (error) {
@@ -206,25 +197,11 @@ export class Engine {
       adapter: run.adapter,
       scoresPrompt: scores,
     });
-    if (tokenCap > 0 && !mayReason(prompt, request)) this.beginCall(sequence);
+    if (tokenCap > 0 && !mayReason(prompt, request)) beginCall(this.backend, sequence);
     // An echo needs no computing; a prompt that nothing is to follow is there to be computed.
     const echoed = tokenCap === 0 && request.echo === true && !scores;
     if (echoed) this.endChoice(sequence, "length", false, this.now());
     else this.waiting.push(sequence);
-  }
-
-  private newGuard(
-    matcher: Matcher | undefined,
-    prompt: RenderedPrompt,
-    request: RunRequest,
-  ): AnswerGuard | undefined {
-    if (matcher === undefined) return undefined;
-    const escapes = escapesOf(
-      prompt.format,
-      mayReason(prompt, request),
-      prompt.format.toolGrammar === "marker",
-    );
-    return new AnswerGuard(matcher, escapes, prompt.format.startsInReasoning);
   }
 
   private promptText(tokens: Int32Array): string {
@@ -405,30 +382,9 @@ export class Engine {
     if (stopped) return this.endChoice(sequence, "stop", true, nowMs);
     const guardError = sequence.owner.guard?.accept(token, output.answering);
     if (guardError !== undefined) return this.failRun(run, guardError);
-    if (sequence.owner.marker.length > 0 && output.answering) this.beginCall(sequence);
-    if (sequence.owner.tools && output.toolCallBegan) this.constrainTools(sequence);
+    if (sequence.owner.marker.length > 0 && output.answering) beginCall(this.backend, sequence);
+    if (sequence.owner.tools && output.toolCallBegan) constrainTools(this.backend, sequence);
     if (sequence.generated >= run.tokenCap) this.endChoice(sequence, "length", false, nowMs);
-  }
-
-  /** Writes the beginning of a tool call into the answer, where one must be made. */
-  private beginCall(sequence: EngineSequence): void {
-    const { owner, sampler } = sequence;
-    const { marker, run, output } = owner;
-    if (marker.length === 0) return;
-    owner.marker = new Int32Array();
-    this.backend.acceptForced(sampler, marker);
-    for (const token of marker) {
-      sequence.append(token);
-      run.tokenForced();
-      output.push(token, this.backend.tokenBytes(token, run.prompt.format.visibleTokens.has(token)));
-    }
-  }
-
-  private constrainTools(sequence: EngineSequence): void {
-    const { owner, sampler, known, generated } = sequence;
-    owner.tools = false;
-    const recent = Math.min(generated, MARKER_TOKENS_MAX);
-    this.backend.constrainTools(sampler, owner.run.prompt, sequence.firstTokens(known).slice(known - recent));
   }
 
   private endChoice(sequence: EngineSequence, reason: FinishReason, stopped: boolean, nowMs: number): void {
@@ -446,10 +402,4 @@ export class Engine {
     this.running = this.running.filter((other) => other !== sequence);
     this.waiting = this.waiting.filter((other) => other !== sequence);
   }
-}
-
-/** Whether the answer may begin with reasoning. */
-function mayReason({ format }: RenderedPrompt, { prompt }: RunRequest): boolean {
-  const reasons = format.thinkingStart !== "" || format.startsInReasoning;
-  return reasons && prompt.type === "chat" && prompt.thinking.enabled;
 }
