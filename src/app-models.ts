@@ -3,7 +3,8 @@
 import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { modelName } from "./config/model-name.ts";
-import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
+import { BUILTIN_MODEL_ID } from "./config/model-settings.ts";
+import type { ModelSettings, Settings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { freeMemory } from "./core/free-memory.ts";
 import type { EngineMeter } from "./core/telemetry.ts";

@@ -3,7 +3,8 @@
 import { isAbsolute } from "node:path";
 import type { ModelOptions } from "./app-models.ts";
 import { modelName } from "./config/model-name.ts";
-import { BUILTIN_MODEL_ID, type ModelSettings, type Settings } from "./config/settings.ts";
+import { BUILTIN_MODEL_ID } from "./config/model-settings.ts";
+import type { ModelSettings, Settings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
 import type { ModelInfo } from "./core/model-info.ts";
 import type { DoctorReport, EngineHost } from "./core/system.ts";

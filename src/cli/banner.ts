@@ -1,7 +1,8 @@
 // What `svc serve` says when it starts.
 
 import { modelName } from "../config/model-name.ts";
-import { BUILTIN_MODEL_ID, type Settings } from "../config/settings.ts";
+import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
+import type { Settings } from "../config/settings.ts";
 import { MCP_VERSION, VERSION } from "../core/version.ts";
 
 /** What the server turned out to be. */

@@ -15,7 +15,8 @@ import { type McpRead, readMcpFile } from "./mcp-file.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { judgeSandboxMode } from "./sandbox-mode.ts";
-import { BUILTIN_MODEL_ID, SEARCH_MODEL_ID, SEARCH_MODEL_NAME, Settings } from "./settings.ts";
+import { BUILTIN_MODEL_ID } from "./model-settings.ts";
+import { SEARCH_MODEL_ID, SEARCH_MODEL_NAME, Settings } from "./settings.ts";
 import {
   isTable,
   merge,

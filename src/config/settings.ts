@@ -3,27 +3,10 @@
 // row here and nothing else. Rows marked `later` belong to the interface but do nothing yet; rows marked `never` are
 // recognised only to be refused with a reason.
 
-import { FILE_TYPE_ALIASES, FILE_TYPE_NAMES } from "../core/quantization.ts";
-import { LoraEntry } from "./lora-entry.ts";
 import { Type, type Static } from "@sinclair/typebox";
 import { QUEUE_MAX } from "../core/limits.ts";
-import {
-  choice,
-  entries,
-  integer,
-  later,
-  list,
-  never,
-  number,
-  optional,
-  section,
-  text,
-  toggle,
-  tristate,
-} from "./field.ts";
-
-/** `model_id` of the toy chat model inside the executable; served when no model is configured. */
-export const BUILTIN_MODEL_ID = "svc-tiny";
+import { choice, integer, later, list, number, optional, section, text, toggle, tristate } from "./field.ts";
+import { Models } from "./model-settings.ts";
 
 /** The value of `search_embedding_model` that is known without an entry in [[models]], and what it stands for. */
 export const SEARCH_MODEL_NAME = "embedding-gemma";
@@ -303,143 +286,6 @@ const Global = section("Settings that belong to no part in particular.", {
     "Where the token for the model hub comes from: `cache` (HF_TOKEN, or what `svc login` has stored), `none`, `env:NAME`, `path:FILE` or `literal:TOKEN`.",
     { default: "cache", secretAfter: "literal:" },
   ),
-});
-
-const ModelFormat = section("Which files make up the model.", {
-  format: choice(["gguf"], "File format of the weights.", { default: "gguf" }),
-  quantized_file: optional(
-    text("File to take of a folder or hub repository that holds several.", { example: "model-Q4_K_M.gguf" }),
-  ),
-  mmproj: later(optional(text("Projector file for images and audio.", { isPath: true }))),
-  tok_model_id: later(optional(text("Model the tokenizer is taken from."))),
-  diffusion_model: later(optional(text("Image model: diffusion weights.", { isPath: true }))),
-  vae: later(optional(text("Image model: VAE weights.", { isPath: true }))),
-  clip_l: later(optional(text("Image model: CLIP-L weights.", { isPath: true }))),
-  clip_g: later(optional(text("Image model: CLIP-G weights.", { isPath: true }))),
-  t5xxl: later(optional(text("Image model: T5 weights.", { isPath: true }))),
-  llm: later(optional(text("Image model: text encoder.", { isPath: true }))),
-  from_uqff: never(optional(text("UQFF weights cannot be read; use a GGUF file."))),
-  matformer_config_path: never(optional(text("MatFormer slicing is not something llama.cpp can do."))),
-  matformer_slice_name: never(optional(text("MatFormer slicing is not something llama.cpp can do."))),
-});
-
-const ModelAdapter = section("LoRA adapters of the model. The three kinds exclude each other.", {
-  enable_lora: toggle("Allow adapters to be used and loaded while serving."),
-  lora: optional(
-    list(
-      LoraEntry,
-      "Adapters loaded at the start: folders or hub repositories, as { alias, source, revision } or ALIAS=SOURCE[@REVISION].",
-      { example: ["red=adapters/red"] },
-    ),
-  ),
-  lora_max_adapters: integer("Adapters held at the same time.", { default: 16, minimum: 1 }),
-  lora_max_rank: integer("Highest rank accepted.", { default: 256, minimum: 1 }),
-  lora_max_bytes: integer("Bytes of all adapters.", { default: 8_589_934_592, minimum: 1 }),
-  legacy_lora: later(optional(text("Adapter merged into the weights at load."))),
-  legacy_lora_order: later(optional(text("File with the order of merged adapters.", { isPath: true }))),
-  xlora: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
-  xlora_order: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
-});
-
-const ModelQuantization = section("How small the weights are.", {
-  quant: optional(
-    text(
-      "Picks the file of a folder or hub repository by its name: a number of bits (4, 5, 6, 8) or a type. Unset: the only model there, on the hub else Q4_K_M.",
-      { example: "Q5_K_M" },
-    ),
-  ),
-  isq: optional(
-    choice(
-      FILE_TYPE_NAMES,
-      "Type to quantize the weights to before they are loaded; the copy is kept in svc's cache.",
-      {
-        example: "Q4_K_M",
-        valueAliases: FILE_TYPE_ALIASES,
-      },
-    ),
-  ),
-  imatrix: optional(
-    text("Importance matrix for that, of llama-imatrix or of a calibration.", {
-      isPath: true,
-      example: "imatrix.gguf",
-    }),
-  ),
-  calibration_file: later(optional(text("Text an importance matrix is computed from.", { isPath: true }))),
-  isq_organization: never(optional(text("Quantizing only the experts is not something llama.cpp can do."))),
-  write_uqff: never(optional(text("UQFF files cannot be written; GGUF is the only format."))),
-});
-
-const ModelDevice = section("Where the model runs and how long its context is.", {
-  cpu: toggle("Stay on the CPU even where an accelerator is present; the same for all models.", {}),
-  device_layers: optional(
-    integer("Layers placed on the accelerator; unset: as many as fit.", {
-      flag: "--num-device-layers",
-      example: 99,
-      minimum: 0,
-    }),
-  ),
-  max_seq_len: optional(
-    integer("Longest context of one sequence in tokens; unset: what the model was trained for.", {
-      minimum: 64,
-      example: 8192,
-    }),
-  ),
-  max_batch_size: later(optional(integer("Sequences planned for when memory is estimated.", { minimum: 1 }))),
-  hf_cache: optional(
-    text("Folder that downloaded models are kept in; unset: the hub tools' own (HF_HUB_CACHE, HF_HOME).", {
-      isFolder: true,
-      example: "hub",
-    }),
-  ),
-  rpc: later(optional(list(Type.String(), "host:port of llama.cpp RPC servers that share the work."))),
-  main_gpu: later(optional(integer("GPU that holds what cannot be split.", { minimum: 0 }))),
-  tensor_split: later(optional(list(Type.Number(), "Share of the model on each GPU."))),
-  topology: never(optional(text("Topology files are not something llama.cpp can read; use device_layers."))),
-});
-
-const ModelMultimodal = section("Limits of images, video and audio in a prompt.", {
-  max_edge: later(optional(integer("Longest edge of an image in pixels.", { minimum: 1 }))),
-  max_num_images: later(optional(integer("Images of one request.", { minimum: 0 }))),
-  max_image_length: later(optional(integer("Longest image edge planned for, in pixels.", { minimum: 1 }))),
-  max_video_frames: later(optional(integer("Frames taken from one video.", { minimum: 1 }))),
-  max_audio_seconds: later(optional(number("Seconds of audio of one request.", { exclusiveMinimum: 0 }))),
-});
-
-const Models = entries("One entry for each model. Without any, the built-in toy model is served.", {
-  model_id: text(
-    `Path of a GGUF file or of a folder with one, a repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), or \`${BUILTIN_MODEL_ID}\`.`,
-    { flag: "--model", example: "models/Qwen3-0.6B-Q4_K_M.gguf", short: "-m" },
-  ),
-  alias: optional(
-    text("Name that clients use; unset: the repository, or the file name without its ending.", {
-      example: "chat",
-    }),
-  ),
-  kind: choice(["auto", "text", "multimodal", "image", "speech", "embedding"], "What the model is for.", {
-    default: "auto",
-    laterValues: ["multimodal", "image", "speech", "embedding"],
-    valueAliases: { diffusion: "image" },
-  }),
-  chat_template: optional(
-    text("As in [runtime], for this model alone.", { flag: false, isPath: true, example: "chat.jinja" }),
-  ),
-  tokenizer: later(optional(text("Tokenizer file that replaces the one in the model.", { isPath: true }))),
-  arch: later(optional(text("Architecture, where the file does not say it.", { short: "-a" }))),
-  dtype: choice(
-    ["auto"],
-    "Number format of the weights: that of the file. Another file can be named with quant.",
-    {
-      default: "auto",
-    },
-  ),
-  jinja_explicit: later(
-    optional(text("As in [runtime], for this model alone.", { flag: false, isPath: true })),
-  ),
-  format: ModelFormat,
-  adapter: ModelAdapter,
-  quantization: ModelQuantization,
-  device: ModelDevice,
-  multimodal: ModelMultimodal,
 });
 
 /** Schema of all settings, defaults included. */
