@@ -26,7 +26,7 @@ struct rendered {
     std::string request;
     std::vector<llama_token> tokens;
     common_chat_params params;
-    common_chat_parser_params parser;
+    std::shared_ptr<const common_chat_parser_params> parser = std::make_shared<common_chat_parser_params>();
     std::string call_marker;  // what begins a tool call, where one must be made
     std::string error;
     std::mutex mutex;
@@ -98,6 +98,8 @@ class chat {
     std::condition_variable arrived;
     std::deque<std::shared_ptr<rendered>> queue;
     bool closing = false;
+    // With what each was made from, the latest first; the thread's own.
+    std::deque<std::pair<std::string, std::shared_ptr<const common_chat_parser_params>>> recent_parsers;
     std::thread thread;  // last: it uses all of the above
 
     void loop() {
@@ -122,6 +124,28 @@ class chat {
                 prompt->settle(-1);
             }
         }
+    }
+
+    // The parser of answers, made once for the requests of a conversation: with a thousand tools that takes 200 ms.
+    std::shared_ptr<const common_chat_parser_params> parser_for(const common_chat_params & params,
+                                                                common_reasoning_format reasoning_format, bool calls) {
+        constexpr size_t recent_max = 8;
+        auto made = std::make_shared<common_chat_parser_params>(params);
+        made->reasoning_format = reasoning_format;
+        made->parse_tool_calls = calls;
+        if (params.parser.empty()) return made;
+        for (const auto & [source, recent] : recent_parsers) {
+            if (source == params.parser && same_options(*recent, *made)) return recent;
+        }
+        made->parser.load(params.parser);
+        recent_parsers.emplace_front(params.parser, made);
+        if (recent_parsers.size() > recent_max) recent_parsers.pop_back();
+        return made;
+    }
+
+    static bool same_options(const common_chat_parser_params & a, const common_chat_parser_params & b) {
+        return a.format == b.format && a.reasoning_format == b.reasoning_format &&
+               a.generation_prompt == b.generation_prompt && a.parse_tool_calls == b.parse_tool_calls;
     }
 
     std::vector<llama_token> plain(const std::string & text) const {
@@ -159,10 +183,8 @@ class chat {
         }
         common_chat_templates_inputs in = read_request(request);
         out.params = common_chat_templates_apply(templates.get(), in);
-        out.parser = common_chat_parser_params(out.params);
-        out.parser.reasoning_format = in.reasoning_format;
-        out.parser.parse_tool_calls = !in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
-        if (!out.params.parser.empty()) out.parser.parser.load(out.params.parser);
+        const bool calls = !in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
+        out.parser = parser_for(out.params, in.reasoning_format, calls);
         out.tokens = common_tokenize(vocab, out.params.prompt, true, true);
         if (in.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
             // Only the lazy form of the grammar names the marker.
@@ -265,7 +287,7 @@ int32_t svc_render_tokens(void * handle, int32_t * out, int32_t capacity) {
 char * svc_render_parse(void * handle, const char * text, int32_t len, int32_t partial) {
     return guard<char *>(nullptr, [&] {
         const rendered & r = need_prompt(handle);
-        const common_chat_msg message = common_chat_parse(std::string(text, len), partial != 0, r.parser);
+        const common_chat_msg message = common_chat_parse(std::string(text, len), partial != 0, *r.parser);
         return svc::copy_text(message.to_json_oaicompat().dump_safe());
     });
 }
