@@ -8,6 +8,7 @@ import grammarPath from "../prebuilt/linux-x64/grammar.zst" with { type: "file" 
 import llamaPath from "../prebuilt/linux-x64/llama.zst" with { type: "file" };
 import manifest from "../prebuilt/linux-x64/manifest.json" with { type: "json" };
 import shimPath from "../prebuilt/linux-x64/shim.zst" with { type: "file" };
+import speechPath from "../prebuilt/linux-x64/speech.zst" with { type: "file" };
 import tiny from "../demo-model/manifest.json" with { type: "json" };
 import { extractArchive, extractFile, manifestHash, type Manifest } from "./extract.ts";
 
@@ -15,13 +16,14 @@ const ARCHIVE_PATHS: Readonly<Record<string, string>> = {
   "llama.zst": llamaPath,
   "shim.zst": shimPath,
   "grammar.zst": grammarPath,
+  "speech.zst": speechPath,
 };
 
 /** The manifest of the embedded libraries. */
 export const NATIVE: Manifest = manifest;
 
-/** Unpacked only when the first constraint comes: who uses none does not wait for it. */
-const LATE = "grammar.zst";
+/** Unpacked only when the first constraint comes, or the first text to speak: who wants none does not wait for it. */
+const LATE = new Set(["grammar.zst", "speech.zst"]);
 
 function unpack(cacheDir: string, wanted: (archive: string) => boolean): string {
   const dir = join(cacheDir, "native", manifestHash(NATIVE));
@@ -33,12 +35,17 @@ function unpack(cacheDir: string, wanted: (archive: string) => boolean): string 
 
 /** Unpacks llama.cpp and the shim below `cacheDir` where needed; returns their folder. */
 export function unpackLibraries(cacheDir: string): string {
-  return unpack(cacheDir, (archive) => archive !== LATE);
+  return unpack(cacheDir, (archive) => !LATE.has(archive));
 }
 
 /** The same for the grammar library. */
 export function unpackGrammar(cacheDir: string): string {
-  return unpack(cacheDir, (archive) => archive === LATE);
+  return unpack(cacheDir, (archive) => archive === "grammar.zst");
+}
+
+/** The same for the speech library. */
+export function unpackSpeech(cacheDir: string): string {
+  return unpack(cacheDir, (archive) => archive === "speech.zst");
 }
 
 /** Unpacks the built-in model below `cacheDir` where needed; returns its path. The library maps it from there. */

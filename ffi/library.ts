@@ -4,6 +4,7 @@ import { dlopen, type Library as BunLibrary } from "bun:ffi";
 import { join } from "node:path";
 import { nativeText } from "./text.ts";
 import { ABI_HASH as GRAMMAR_ABI_HASH, SYMBOLS as GRAMMAR_SYMBOLS } from "./grammar-symbols.ts";
+import { ABI_HASH as SPEECH_ABI_HASH, SYMBOLS as SPEECH_SYMBOLS } from "./speech-symbols.ts";
 import { ABI_HASH, SYMBOLS } from "./symbols.ts";
 
 /** The shim's entry points, typed from ffi/symbols.ts. */
@@ -11,6 +12,9 @@ export type Native = BunLibrary<typeof SYMBOLS>["symbols"];
 
 /** The grammar library's entry points, typed from ffi/grammar-symbols.ts. */
 export type GrammarNative = BunLibrary<typeof GRAMMAR_SYMBOLS>["symbols"];
+
+/** The speech library's entry points, typed from ffi/speech-symbols.ts. */
+export type SpeechNative = BunLibrary<typeof SPEECH_SYMBOLS>["symbols"];
 
 // Dependency order: ld.so then satisfies each NEEDED entry by SONAME from what is already loaded, wherever it lies.
 const LOAD_ORDER: readonly (readonly [file: string, anySymbol: string])[] = [
@@ -47,6 +51,13 @@ export function openNative(dir: string, verbosity: number): Native {
 export function openGrammar(dir: string): GrammarNative {
   const { symbols: native } = dlopen(join(dir, "libsvc_grammar.so"), GRAMMAR_SYMBOLS);
   checkAbi("libsvc_grammar.so", nativeText(native.svc_grammar_abi_hash()), GRAMMAR_ABI_HASH, "grammar");
+  return native;
+}
+
+/** Loads the speech library in `dir`. Throws like openNative. */
+export function openSpeech(dir: string): SpeechNative {
+  const { symbols: native } = dlopen(join(dir, "libsvc_speech.so"), SPEECH_SYMBOLS);
+  checkAbi("libsvc_speech.so", nativeText(native.svc_speech_abi_hash()), SPEECH_ABI_HASH, "speech");
   return native;
 }
 

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Rebuilds prebuilt/<platform>/ from source: llama.cpp from the bundle inside the npm package node-llama-cpp (version
 # pinned by prebuilt/source/package-lock.json), our shim from ffi/shim, llguidance with our C ABI from ffi/constraint
-# (versions pinned by its Cargo.lock).
+# (versions pinned by its Cargo.lock), flite with our C ABI from ffi/speech (Debian's static archives, pinned below).
 #
-#   prebuilt/build.sh [all|shim|grammar] [BUILD_DIR]
+#   prebuilt/build.sh [all|shim|grammar|speech] [BUILD_DIR]
 #
-# `shim` rebuilds only ours against an earlier full build in BUILD_DIR; `grammar` only ours over llguidance.
+# `shim` rebuilds only ours against an earlier full build in BUILD_DIR; `grammar` only ours over llguidance; `speech` only
+# ours over flite, which needs apt, or the package in BUILD_DIR/flite, and dpkg.
 # Needs git, cmake, ninja, g++ >= 12 with OpenMP, cargo >= 1.87, node + npm and this repository's node_modules.
 # About 8 minutes on 2 cores.
 set -eu
@@ -72,6 +73,31 @@ build_grammar() {
     "$bun" "$here/crate-licenses.ts" "$crate" "$here/LICENSES/llguidance-crates.txt"
 }
 
+FLITE_VERSION=2.2-5
+FLITE_SHA256_x64=78a5d95664cf0a28ea073875f49073539350c791f6c74cc2d7a060f87dac918b
+
+build_speech() {
+    code=$root/ffi/speech
+    flite=$build/flite
+    mkdir -p "$flite"
+    set -- "$flite"/flite1-dev_${FLITE_VERSION}_*.deb
+    [ -f "$1" ] || (cd "$flite" && apt-get download "flite1-dev=$FLITE_VERSION")
+    set -- "$flite"/flite1-dev_${FLITE_VERSION}_*.deb
+    # Of other architectures apt's own check must do.
+    [ "$platform" != linux-x64 ] || echo "$FLITE_SHA256_x64  $1" | sha256sum --check --quiet
+    dpkg-deb -x "$1" "$flite/root"
+    archives=$(dirname "$(find "$flite/root/usr/lib" -name libflite.a)")
+    printf '{ global: svc_speech_*; local: *; };\n' >"$build/speech.map"
+    gcc -O2 -fPIC -shared -Wall -Wextra -Werror "-ffile-prefix-map=$root=svc" \
+        -DSVC_ABI_HASH="\"$(abi_hash "$code/svc_speech.h")\"" -isystem "$flite/root/usr/include/flite" "$code"/*.c \
+        -o "$out/libsvc_speech.so" -Wl,-soname,libsvc_speech.so -Wl,--version-script="$build/speech.map" \
+        -Wl,--gc-sections -Wl,--no-undefined -Wl,--start-group "$archives/libflite_cmu_us_slt.a" \
+        "$archives/libflite_cmu_us_kal16.a" "$archives/libflite_usenglish.a" "$archives/libflite_cmulex.a" \
+        "$archives/libflite.a" -Wl,--end-group -lm
+    strip --strip-unneeded "$out/libsvc_speech.so"
+    cp "$flite/root/usr/share/doc/flite1-dev/copyright" "$here/LICENSES/flite.txt"
+}
+
 collect_llama() {
     # Under their SONAMEs, so that the loader finds each by the name the others ask for.
     for lib in ggml-base ggml llama llama-common mtmd; do
@@ -95,12 +121,14 @@ all)
     build_llama
     build_shim
     build_grammar
+    build_speech
     collect_llama
     ;;
 shim) build_shim ;;
 grammar) build_grammar ;;
+speech) build_speech ;;
 *)
-    echo "usage: prebuilt/build.sh [all|shim|grammar] [BUILD_DIR]" >&2
+    echo "usage: prebuilt/build.sh [all|shim|grammar|speech] [BUILD_DIR]" >&2
     exit 2
     ;;
 esac

@@ -1,7 +1,7 @@
 // Packs built libraries for committing: the files of a group are laid end to end and compressed as one zstd stream, so
 // that the CPU variants, which are nearly alike, share what they have in common (5 MB instead of 10).
 //
-//   bun prebuilt/pack.ts all|shim|grammar BUILT_DIR PLATFORM_DIR
+//   bun prebuilt/pack.ts all|shim|grammar|speech BUILT_DIR PLATFORM_DIR
 //
 // manifest.json says where each file lies; ffi/extract.ts reads it. What is not packed anew stays as it was.
 
@@ -13,6 +13,8 @@ import { abiHash } from "../ffi/generate.ts";
 
 const SHIM = "libsvc_llama.so";
 const GRAMMAR = "libsvc_grammar.so";
+const SPEECH = "libsvc_speech.so";
+const OURS = new Set([SHIM, GRAMMAR, SPEECH]);
 const LLAMA_FLAGS = "Release, OpenMP, GGML_BACKEND_DL, GGML_CPU_ALL_VARIANTS, RPC, mtmd; no curl, no OpenSSL";
 
 function sha256(bytes: Uint8Array): string {
@@ -47,10 +49,15 @@ function llguidanceRelease(): string {
   return `ffi/constraint over llguidance ${/name = "llguidance"\nversion = "([^"]+)"/.exec(lock)?.[1] ?? "?"}`;
 }
 
+function fliteRelease(): string {
+  const script = readFileSync(join(import.meta.dir, "build.sh"), "utf8");
+  return `ffi/speech over Debian's flite1-dev ${/^FLITE_VERSION=(.+)$/m.exec(script)?.[1] ?? "?"}: voices slt, kal16`;
+}
+
 function main(): void {
   const [what, builtDir, platformDir] = process.argv.slice(2);
   if (what === undefined || builtDir === undefined || platformDir === undefined) {
-    throw new Error("usage: bun prebuilt/pack.ts all|shim|grammar BUILT_DIR PLATFORM_DIR");
+    throw new Error("usage: bun prebuilt/pack.ts all|shim|grammar|speech BUILT_DIR PLATFORM_DIR");
   }
   mkdirSync(platformDir, { recursive: true });
   const manifestPath = join(platformDir, "manifest.json");
@@ -63,17 +70,21 @@ function main(): void {
   };
   const libraries = (): readonly string[] =>
     readdirSync(builtDir)
-      .filter((name) => name.includes(".so") && name !== SHIM && name !== GRAMMAR)
+      .filter((name) => name.includes(".so") && !OURS.has(name))
       .sort();
+  /** The ABI of a library of ours: that of the header if it was built anew. */
+  const abi = (group: string, kept: string | undefined, header: string): string =>
+    group === what || kept === undefined ? abiOf(header) : kept;
   const manifest: Manifest = {
-    abi: what === "grammar" && earlier !== undefined ? earlier.abi : abiOf("shim/svc_llama.h"),
-    grammarAbi:
-      what === "shim" && earlier !== undefined ? earlier.grammarAbi : abiOf("constraint/svc_grammar.h"),
+    abi: abi("shim", earlier?.abi, "shim/svc_llama.h"),
+    grammarAbi: abi("grammar", earlier?.grammarAbi, "constraint/svc_grammar.h"),
+    speechAbi: abi("speech", earlier?.speechAbi, "speech/svc_speech.h"),
     flags: LLAMA_FLAGS,
     archives: {
       "llama.zst": archive("llama", libraries, llamaRelease()),
       "shim.zst": archive("shim", () => [SHIM], "ffi/shim"),
       "grammar.zst": archive("grammar", () => [GRAMMAR], llguidanceRelease()),
+      "speech.zst": archive("speech", () => [SPEECH], fliteRelease()),
     },
   };
   writeFileSync(manifestPath, `${JSON.stringify(manifest, null, 2)}\n`);

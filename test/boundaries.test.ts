@@ -168,6 +168,7 @@ const RULES: readonly Rule[] = [
       "src/worker/backend.ts",
       "src/worker/constraint-backend.ts",
       "src/worker/embed-backend.ts",
+      "src/worker/speech-backend.ts",
       "src/engine/protocol.ts",
     ],
   },

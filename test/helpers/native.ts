@@ -1,9 +1,9 @@
 // The native libraries and the built-in model, loaded once for a test process.
 
 import { join } from "node:path";
-import { unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
+import { unpackGrammar, unpackLibraries, unpackSpeech } from "../../ffi/embedded.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
-import { type Native, openGrammar, openNative } from "../../ffi/library.ts";
+import { type Native, openGrammar, openNative, openSpeech, type SpeechNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
 import { tempDir } from "./tmp.ts";
@@ -32,6 +32,13 @@ export function grammarDir(): string {
 /** Grammars for a model's tokens. */
 export function grammars(backend: LlamaBackend): GrammarEngine {
   return new GrammarEngine(openGrammar(grammarDir()), backend.tokens());
+}
+
+let speech: SpeechNative | undefined;
+
+/** The speech library, unpacked likewise. */
+export function speechNative(): SpeechNative {
+  return (speech ??= openSpeech(unpackSpeech(cacheDir())));
 }
 
 /** The shim. */
