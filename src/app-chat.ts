@@ -62,7 +62,7 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
   try {
     await models.load("default");
     await loadAdapters(adapters, models, options);
-    const cards = adapters.cards();
+    const cards = adapters.cards().filter(({ kind }) => kind === "text");
     return {
       model: firstModel(cards, settings.adapter),
       models: cards.map(({ id }) => id),

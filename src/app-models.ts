@@ -3,7 +3,13 @@
 import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { modelName } from "./config/model-name.ts";
-import { BUILTIN_MODEL_ID } from "./config/model-settings.ts";
+import {
+  BUILTIN_MODEL_ID,
+  BUILTIN_VOICE_NAME,
+  BUILTIN_VOICES,
+  type BuiltinVoice,
+  isBuiltinVoice,
+} from "./config/model-settings.ts";
 import type { ModelSettings, Settings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { freeMemory } from "./core/free-memory.ts";
@@ -13,11 +19,11 @@ import { formatRepo, parseHubId } from "./core/hub-id.ts";
 import type { ResidentAdapters } from "./engine/adapters.ts";
 import { EngineClient } from "./engine/client.ts";
 import { type OpenLink, spawnEngine } from "./engine/host.ts";
-import { ManagedModel } from "./engine/managed-model.ts";
+import { ManagedModel, type ManagedModelDeps } from "./engine/managed-model.ts";
 import { checkMemory } from "./engine/memory-fit.ts";
 import { Models, type ServedModel } from "./engine/models.ts";
 import { Places } from "./engine/places.ts";
-import type { TextOptions } from "./engine/protocol.ts";
+import type { EngineOptions, SpeechOptions, TextOptions } from "./engine/protocol.ts";
 import { fetchModel, type FetchOptions } from "./hub/fetch-model.ts";
 import { hubPlace } from "./hub/place.ts";
 import { ProgressLog, type ProgressMeter } from "./hub/progress.ts";
@@ -108,8 +114,14 @@ export async function weightsFile(
 }
 
 /** What an entry's model makes. */
-function kindOf({ kind }: ModelSettings): ModelKind {
+function kindOf({ kind, model_id }: ModelSettings): ModelKind {
+  if (kind === "auto") return isBuiltinVoice(model_id) ? "speech" : "text";
   return kind === "image" || kind === "speech" ? kind : "text";
+}
+
+function speechOptions(voice: BuiltinVoice, { cacheDir, verbosity }: ModelOptions): SpeechOptions {
+  const name = voice.slice(voice.indexOf(":") + 1);
+  return { kind: "speech", voice: { type: "flite", name }, cacheDir, verbosity };
 }
 
 /** Engine options of one configured text model. Reads the chat template file; config/ has checked that it is there. */
@@ -163,50 +175,83 @@ export interface ModelParts {
   readonly newMeter?: (() => EngineMeter) | undefined;
 }
 
-/** The configured models, none of them loaded yet. */
-export function createModels(
-  options: ModelOptions,
-  { resident, weightsOf = ownWeights, newMeter }: ModelParts = {},
-): Models {
+/** The configured models and, where none of them speaks, the built-in voice; none of them loaded yet. */
+export function createModels(options: ModelOptions, parts: ModelParts = {}): Models {
   const { settings, log } = options;
-  const { queue_max: queueMax, idle_timeout: idleSecs, max_loaded_models: max } = settings.server;
-  const places = new Places(max);
-  const served = settings.models.map((model): ServedModel => {
-    const say = (line: string): void => log(`${modelName(model)}: ${line}`);
-    const openLink: OpenLink = (handlers) => spawnEngine(handlers, processEnvironment());
-    const adapters = resident?.get(modelName(model));
-    const held = adapters === undefined ? {} : { adapters };
-    const meter = newMeter?.(); // one for all the engines that the model will have
+  const places = new Places(settings.server.max_loaded_models);
+  const configured = settings.models.map((model): ServedModel => {
+    const id = modelName(model);
+    const { weightsOf = ownWeights } = parts;
+    const prepare = (signal: AbortSignal): Promise<EngineOptions> =>
+      optionsOf(model, weightsOf, options, signal);
     const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
     return {
-      id: modelName(model),
+      id,
       kind: kindOf(model),
       ...(repo === undefined ? {} : { root: repo }),
-      model: new ManagedModel({
-        prepare: (signal) => textOptions(model, weightsOf(model), options, signal),
-        checkMemory: (engine) => checkMemory(engine, freeMemory()),
-        startEngine: (engine) =>
-          new EngineClient({
-            name: modelName(model),
-            options: engine,
-            openLink,
-            queueMax,
-            log: say,
-            ...held,
-            ...(meter === undefined ? {} : { meter }),
-            ...(options.loading === undefined ? {} : { onLoading: options.loading(modelName(model)) }),
-          }),
-        places,
-        queueMax: settings.runtime.max_seqs + queueMax, // once it is loaded, so many have a place
-        ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),
-        log: say,
-      }),
+      model: managed(id, { prepare, places }, options, parts),
     };
   });
-  return new Models(served, {
+  return new Models([...configured, ...builtinVoice(configured, options, parts)], {
     defaultId: settings.default_model_id,
     seed: settings.global.seed,
     places,
+    log,
+  });
+}
+
+/** So small that it takes no place from another model, and costs nothing until somebody wants it. */
+function builtinVoice(
+  configured: readonly ServedModel[],
+  options: ModelOptions,
+  parts: ModelParts,
+): readonly ServedModel[] {
+  const id = BUILTIN_VOICE_NAME;
+  if (configured.some((model) => model.kind === "speech" || model.id === id)) return [];
+  const prepare = async (): Promise<EngineOptions> => speechOptions(BUILTIN_VOICES[0], options);
+  const model = managed(id, { prepare, places: new Places() }, options, parts);
+  return [{ id, kind: "speech", isLazy: true, model }];
+}
+
+async function optionsOf(
+  model: ModelSettings,
+  weightsOf: (model: ModelSettings) => Weights,
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<EngineOptions> {
+  if (isBuiltinVoice(model.model_id)) return speechOptions(model.model_id, options);
+  return textOptions(model, weightsOf(model), options, signal);
+}
+
+function managed(
+  name: string,
+  own: Pick<ManagedModelDeps, "prepare" | "places">,
+  options: ModelOptions,
+  { resident, newMeter }: ModelParts,
+): ManagedModel {
+  const { queue_max: queueMax, idle_timeout: idleSecs } = options.settings.server;
+  const log = (line: string): void => options.log(`${name}: ${line}`);
+  const openLink: OpenLink = (handlers) => spawnEngine(handlers, processEnvironment());
+  const adapters = resident?.get(name);
+  const meter = newMeter?.(); // one for all the engines that the model will have
+  return new ManagedModel({
+    ...own,
+    checkMemory: (engine) => {
+      if (engine.kind === "text") checkMemory(engine, freeMemory());
+    },
+    startEngine: (engine) =>
+      new EngineClient({
+        name,
+        options: engine,
+        openLink,
+        queueMax,
+        log,
+        ...(adapters === undefined ? {} : { adapters }),
+        ...(meter === undefined ? {} : { meter }),
+        ...(options.loading === undefined ? {} : { onLoading: options.loading(name) }),
+      }),
+    queueMax: options.settings.runtime.max_seqs + queueMax, // once it is loaded, so many have a place
+    ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),
     log,
   });
 }

@@ -61,7 +61,7 @@ export function requantizing(models: Models, requantizers: ReadonlyMap<string, R
       requantizer.start(type);
       return { model, type };
     },
-    progress: (name) => of(name)[1].progress,
+    progress: (name) => requantizers.get(models.resolve(name, "model_id").id)?.progress, // of a model of any kind
     startCalibration: async (name, rows) => of(name)[1].startCalibration(rows),
     calibration: async (name) => of(name)[1].calibration(),
     applyCalibration: async (name, saveAs) => of(name)[1].applyCalibration(saveAs),

@@ -137,6 +137,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     sessions,
     skills,
     embed,
+    speak: (request, signal) => models.speak(request, signal),
     adapters,
     ...weights,
     models: () => adapters.cards(),

@@ -50,7 +50,7 @@ const RULES: readonly Rule[] = [
   { from: "src/net/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and one file for each kind of model knows its library.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
-  ...["text"].map((kind) => {
+  ...["text", "speech"].map((kind) => {
     return {
       from: `src/worker/${kind}-main.ts`,
       may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"],

@@ -20,6 +20,17 @@ import { LoraEntry } from "./lora-entry.ts";
 /** `model_id` of the toy chat model inside the executable; served when no model is configured. */
 export const BUILTIN_MODEL_ID = "svc-tiny";
 
+/** Id of the voice that is offered where no speech model is configured. */
+export const BUILTIN_VOICE_NAME = "svc-voice";
+/** The voices inside the executable, as `model_id` names them. */
+export const BUILTIN_VOICES = ["flite:slt", "flite:kal16"] as const;
+export type BuiltinVoice = (typeof BUILTIN_VOICES)[number];
+
+/** Whether a `model_id` is that of a voice inside the executable. */
+export function isBuiltinVoice(id: string): id is BuiltinVoice {
+  return BUILTIN_VOICES.some((voice) => voice === id);
+}
+
 const ModelFormat = section("Which files make up the model.", {
   format: choice(["gguf"], "File format of the weights.", { default: "gguf" }),
   quantized_file: optional(
@@ -123,7 +134,7 @@ const ModelMultimodal = section("Limits of images, video and audio in a prompt."
 /** `[[models]]`. */
 export const Models = entries("One entry for each model. Without any, the built-in toy model is served.", {
   model_id: text(
-    `Path of a GGUF file or of a folder with one, a repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), or \`${BUILTIN_MODEL_ID}\`.`,
+    `Path of a GGUF file or of a folder with one, a repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), \`${BUILTIN_MODEL_ID}\`, or a voice: ${BUILTIN_VOICES.map((voice) => `\`${voice}\``).join(", ")}.`,
     { flag: "--model", example: "models/Qwen3-0.6B-Q4_K_M.gguf", short: "-m" },
   ),
   alias: optional(
@@ -133,7 +144,7 @@ export const Models = entries("One entry for each model. Without any, the built-
   ),
   kind: choice(["auto", "text", "multimodal", "image", "speech", "embedding"], "What the model is for.", {
     default: "auto",
-    laterValues: ["multimodal", "image", "speech", "embedding"],
+    laterValues: ["multimodal", "image", "embedding"],
     valueAliases: { diffusion: "image" },
   }),
   chat_template: optional(

@@ -15,7 +15,7 @@ import { type McpRead, readMcpFile } from "./mcp-file.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { judgeSandboxMode } from "./sandbox-mode.ts";
-import { BUILTIN_MODEL_ID } from "./model-settings.ts";
+import { BUILTIN_MODEL_ID, isBuiltinVoice } from "./model-settings.ts";
 import { SEARCH_MODEL_ID, SEARCH_MODEL_NAME, Settings } from "./settings.ts";
 import {
   isTable,
@@ -150,6 +150,7 @@ function findModel(id: string, path: string, wanted: Wanted): ModelFile {
     if (!isChosen) return { ok: true, file: id };
     return { ok: false, what: "the built-in model is one file", fix: "Leave out quant and quantized_file." };
   }
+  if (isBuiltinVoice(id)) return { ok: true, file: id };
   const hub = existsSync(path) ? undefined : parseHubId(id);
   if (hub === undefined) return findModelFile(path, wanted);
   if (isChosen && (hub.file !== undefined || hub.quant !== undefined)) {

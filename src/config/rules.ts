@@ -2,6 +2,7 @@
 // origin that a problem names.
 
 import { type LoraEntry, loraParts } from "./lora-entry.ts";
+import { BUILTIN_VOICES, isBuiltinVoice } from "./model-settings.ts";
 import { formatOrigin, type Problem } from "./problem.ts";
 import { SEARCH_MODEL_NAME } from "./settings.ts";
 import type { RawValue } from "./sources.ts";
@@ -45,6 +46,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...steps(values),
     ...thinking(values),
     ...reservedName(values, entries),
+    ...voices(values, entries),
     ...tokenSource(values),
     ...sameAlias(values, entries),
   ];
@@ -197,6 +199,22 @@ function reservedName(values: Values, entries: readonly string[]): readonly Prob
     const alias = values.get(`${entry}.alias`);
     if (alias?.value !== "default") return [];
     return [problem(alias, alias.path, "`default` means the default model", "Give it another alias.")];
+  });
+}
+
+/** A voice speaks, and nothing else does. */
+function voices(values: Values, entries: readonly string[]): readonly Problem[] {
+  return entries.flatMap((entry) => {
+    const id = values.get(`${entry}.model_id`);
+    const kind = values.get(`${entry}.kind`);
+    if (typeof id?.value !== "string") return [];
+    if (!isBuiltinVoice(id.value)) {
+      if (kind?.value !== "speech") return [];
+      const fix = `Use one of ${BUILTIN_VOICES.join(", ")}. GGUF speech models cannot be loaded by this version.`;
+      return [problem(id, id.path, `"${id.value}" is no voice`, fix)];
+    }
+    if (kind === undefined || kind.value === "auto" || kind.value === "speech") return [];
+    return [problem(kind, kind.path, `"${id.value}" is a voice`, 'Use kind = "speech".')];
   });
 }
 

@@ -275,9 +275,17 @@ export const MCP_CONNECT_MS = 30_000;
 export const MCP_SCHEMA_DEPTH_MAX = 32;
 /** Characters of an MCP tool's description for models with a small context. */
 export const MCP_BRIEF_CHARS = 120;
+/** Characters of a text to speak: more than an hour of speech. */
+export const SPEECH_INPUT_CHARS_MAX = 65_536;
+/** Speeches that one engine works on in turns; others wait. */
+export const SPEECHES_MAX = 32;
 /** Characters spoken at once: what others wait for, and an abort. About ten seconds of speech. */
 export const SPEECH_PIECE_CHARS_MAX = 200;
 /** Characters beyond which the first piece of a speech ends with a clause instead of its sentence. */
 export const SPEECH_FIRST_PIECE_CHARS = 80;
 /** Characters of a word; flite's time grows with their square. */
 export const SPEECH_WORD_CHARS_MAX = 30;
+/** Pieces of a speech that may be made ahead of its reader. */
+export const SPEECH_AHEAD = 2;
+/** Loudest sample, of 32767, up to which speech counts as silence: voices breathe. */
+export const SPEECH_SILENCE_PEAK = 256;

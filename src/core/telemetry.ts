@@ -40,6 +40,8 @@ export interface HttpMetrics {
   firstToken(request: ObservedRequest, seconds: number): void;
   /** Of a streamed answer: from one event with tokens to the next. */
   nextToken(request: ObservedRequest, seconds: number): void;
+  /** Seconds of sound were made for an answer. */
+  spoke(request: ObservedRequest, seconds: number): void;
   /** Everything in the text exposition format. */
   text(): Promise<string>;
   readonly contentType: string;

@@ -3,9 +3,10 @@
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
-import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
+import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX, SPEECHES_MAX } from "../core/limits.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { type Ability, mustBeAble } from "./abilities.ts";
 import type { ResidentAdapters } from "./adapters.ts";
 import type { EngineHost } from "../core/system.ts";
@@ -106,6 +107,16 @@ export class EngineClient {
   ): AsyncGenerator<RunEvent> {
     const by = adapter === BASE_MODEL ? {} : { adapter };
     return this.run<RunEvent>("generates", (id) => ({ type: "run", id, request, ...by }), signal);
+  }
+
+  /** Speaks; see `run`. A part that the reader has taken makes room for another. */
+  async *speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
+    let speech: RunId = 0;
+    const begin = (id: RunId): ToEngine => ({ type: "speak", id: (speech = id), request });
+    for await (const event of this.run<SpeechEvent>("speaks", begin, signal)) {
+      yield event;
+      if (event.type === "speech" && !event.isLast) this.command({ type: "speak_on", id: speech });
+    }
   }
 
   /** Embeds texts. Throws ServiceError; rejects with the signal's reason when it is aborted. */
@@ -290,7 +301,7 @@ export class EngineClient {
     const queue = this.runs.get(id);
     if (queue === undefined) return; // aborted meanwhile
     queue.push(event);
-    if (event.type !== "finish" && event.type !== "error") return;
+    if (!isEnd(event)) return;
     this.runs.delete(id);
     queue.close();
   }
@@ -330,7 +341,12 @@ export class EngineClient {
 
 /** Requests that an engine works on at the same time. */
 function atOnce(options: EngineOptions): number {
-  return options.maxSeqs;
+  return options.kind === "text" ? options.maxSeqs : SPEECHES_MAX;
+}
+
+/** Whether nothing more comes of the request. */
+function isEnd(event: EngineEvent): boolean {
+  return event.type === "speech" ? event.isLast : event.type === "finish" || event.type === "error";
 }
 
 /** A vector from base64 of little-endian f32. */

@@ -7,6 +7,7 @@ import { ServiceError } from "../core/error.ts";
 import { FAILED_LOAD_MS } from "../core/limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineClient } from "./client.ts";
 import type { Holder, Places } from "./places.ts";
@@ -102,6 +103,11 @@ export class ManagedModel implements Holder {
     adapter: AdapterId = BASE_MODEL,
   ): AsyncGenerator<RunEvent> {
     return this.run((engine) => engine.generate(request, signal, adapter), signal);
+  }
+
+  /** Speaks; see EngineClient.speak. Loads the model where it is not. */
+  speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
+    return this.run((engine) => engine.speak(request, signal), signal);
   }
 
   /** What the loaded model is like. Waits for it as a request does, with the same bound; throws as one is refused. */

@@ -5,6 +5,7 @@ import { ServiceError } from "../core/error.ts";
 import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { type Ability, KIND_OF, mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
 import type { ManagedModel } from "./managed-model.ts";
 import type { Places } from "./places.ts";
@@ -16,6 +17,8 @@ export interface ServedModel {
   readonly kind: ModelKind;
   /** `owner/name` of a model of the hub, which requests may use too. */
   readonly root?: string;
+  /** Loaded by its first request, not at the start. */
+  readonly isLazy?: boolean;
   readonly model: ManagedModel;
 }
 
@@ -127,6 +130,11 @@ export class Models implements ModelControl {
     return this.able("embeds", request.model).model.embed(request, signal);
   }
 
+  /** Speaks with the model that the request names; see ManagedModel.speak. */
+  async *speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
+    yield* this.able("speaks", request.model).model.speak(request, signal);
+  }
+
   status(name: string): ModelState {
     const { id, model } = this.resolve(name, "model_id");
     const { status } = model;
@@ -159,8 +167,8 @@ export class Models implements ModelControl {
 
   /** Loads as many models as may be loaded at once, the default one first; throws the first reason why one can't be. */
   async loadAll(): Promise<void> {
-    const count = Math.min(this.models.length, this.options.places.max);
-    await Promise.all(this.models.slice(0, count).map(({ model }) => model.load()));
+    const wanted = this.models.filter(({ isLazy = false }) => !isLazy).slice(0, this.options.places.max);
+    await Promise.all(wanted.map(({ model }) => model.load()));
   }
 
   private named(name: string): ServedModel | undefined {

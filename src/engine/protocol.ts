@@ -5,6 +5,7 @@ import type { AdapterId } from "../core/adapter.ts";
 import type { CacheRequest } from "../core/cache-size.ts";
 import type { ErrorData } from "../core/error.ts";
 import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
+import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineStats } from "../core/telemetry.ts";
 
@@ -41,8 +42,19 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly gpuLayers: number;
 }
 
+/** How a speech model is loaded. */
+export interface SpeechOptions extends CommonOptions {
+  readonly kind: "speech";
+  readonly voice: VoiceSource;
+}
+
+/** What speaks. */
+export type VoiceSource =
+  /** A voice inside the executable, by its name. */
+  { readonly type: "flite"; readonly name: string };
+
 /** What an engine process needs to know to load its model. Its first message; `kind` decides what the process becomes. */
-export type EngineOptions = TextOptions;
+export type EngineOptions = TextOptions | SpeechOptions;
 
 /** What is known of a loaded model of any kind. */
 interface CommonInfo {
@@ -76,8 +88,8 @@ export interface MediaInfo extends CommonInfo {
 
 export type EngineInfo = TextInfo | MediaInfo;
 
-/** What an engine tells while it works on one request. A `finish` or an `error` is the last of it. */
-export type EngineEvent = RunEvent;
+/** What an engine tells while it works on one request. A `finish`, an `error` or the last of a speech ends it. */
+export type EngineEvent = RunEvent | SpeechEvent;
 
 /** What a calibration has seen so far. */
 export interface CalibrationCounts {
@@ -110,6 +122,10 @@ export type ToEngine =
   | { readonly type: "free_adapter"; readonly adapter: AdapterId }
   /** Answered by `embedded` or `embed_failed` of the same id. */
   | { readonly type: "embed"; readonly id: RunId; readonly request: EmbedRequest }
+  /** Answered by events of the same id. */
+  | { readonly type: "speak"; readonly id: RunId; readonly request: SpeakRequest }
+  /** The reader has taken a part of a speech: another may be made. Not answered. */
+  | { readonly type: "speak_on"; readonly id: RunId }
   /** The caller has gone: stop within one step; nothing more is sent for this run. */
   | { readonly type: "abort"; readonly id: RunId }
   /** From the next step on; for measuring. */

@@ -7,6 +7,7 @@ import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/mod
 import type { Requantizing } from "../core/requantize.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
+import type { Speak } from "../core/speech.ts";
 import type { Skills } from "../core/skills.ts";
 import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
@@ -29,6 +30,8 @@ export interface HttpDeps {
   readonly answerApproval: AnswerApproval;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
+  /** Speaks with the model that the request names. */
+  readonly speak: Speak;
   readonly adapters: Adapters;
   readonly requantizing: Requantizing;
   readonly files: Files;

@@ -4,6 +4,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { AnswerEvent } from "../core/agent.ts";
+import type { ErrorCode } from "../core/error.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import { requestId } from "./hooks/request-id.ts";
@@ -116,6 +117,16 @@ export class Observation implements ObservedRequest {
     this.streamEnded = true;
     this.clientLeft ||= clientLeft;
     this.finishIfDone();
+  }
+
+  /** A part of a speech was made. */
+  spoke(seconds: number): void {
+    this.options.metrics?.spoke(this, seconds);
+  }
+
+  /** The stream breaks off. */
+  streamFailed(code: ErrorCode): void {
+    this.error = code;
   }
 
   /** An event of a run whose answer is streamed. */

@@ -5,6 +5,7 @@ import { swagger } from "@elysiajs/swagger";
 import { KindGuard, type TSchema, Type } from "@sinclair/typebox";
 import { assert } from "../core/assert.ts";
 import { VERSION } from "../core/version.ts";
+import { SAMPLE_RATE_HEADER } from "./audio.ts";
 
 export const OPENAPI_PATH = "/api-doc/openapi.json";
 
@@ -55,6 +56,16 @@ export class ApiComponents {
   bytes(description: string) {
     return {
       200: { description, content: { "application/octet-stream": {} } },
+      default: this.error(),
+    };
+  }
+
+  /** Responses of a route that answers with sound. */
+  audio(description: string) {
+    const rate = { description: "Samples a second.", schema: { type: "integer" as const } };
+    const headers = { [SAMPLE_RATE_HEADER]: rate };
+    return {
+      200: { description, headers, content: { "audio/wav": {}, "audio/pcm": {} } },
       default: this.error(),
     };
   }

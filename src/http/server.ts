@@ -29,6 +29,7 @@ import { metricsRoutes } from "./routes/metrics.ts";
 import { modelRoutes } from "./routes/models.ts";
 import { tuneRoutes } from "./routes/tune.ts";
 import { responseRoutes } from "./routes/responses.ts";
+import { speechRoutes } from "./routes/speech.ts";
 import { systemRoutes } from "./routes/system.ts";
 import { uiRoutes } from "./ui.ts";
 
@@ -76,6 +77,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(messagesRoutes(deps, components))
     .use(responseRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
+    .use(speechRoutes(deps, components))
     .use(adapterRoutes(deps, components))
     .use(weightRoutes(deps, components))
     .use(fileRoutes(deps, components))

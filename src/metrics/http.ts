@@ -63,6 +63,7 @@ export class RequestMetrics {
   private readonly bodies = new Series(BODY_BUCKETS, false);
   private readonly firstTokens = new Series(FIRST_TOKEN_BUCKETS, true);
   private readonly nextTokens = new Series(NEXT_TOKEN_BUCKETS, true);
+  private readonly speechSecs = new Map<string, number>(); // by model
   private readonly inFlight = new Set<ObservedRequest>();
   private readonly everInFlight = new Map<string, Labels>();
 
@@ -78,6 +79,12 @@ export class RequestMetrics {
       help: "Requests whose answers are not complete.",
       labelNames: REQUEST_LABELS,
       read: () => this.readInFlight(),
+    });
+    addCounter(registry, {
+      name: "svc_speech_seconds_total",
+      help: "Seconds of speech that were made.",
+      labelNames: ["model"],
+      read: () => Array.from(this.speechSecs, ([model, seconds]) => [{ model }, seconds]),
     });
     const histograms = [
       [
@@ -111,6 +118,10 @@ export class RequestMetrics {
 
   nextToken(request: ObservedRequest, seconds: number): void {
     this.nextTokens.add(request, seconds);
+  }
+
+  spoke({ model }: ObservedRequest, seconds: number): void {
+    this.speechSecs.set(model, (this.speechSecs.get(model) ?? 0) + seconds);
   }
 
   /** Counted when somebody asks, so that it cannot drift from what is in flight. A series once shown goes on, at zero. */

@@ -35,6 +35,10 @@ export class Metrics implements HttpMetrics {
     this.requests.nextToken(request, seconds);
   }
 
+  spoke(request: ObservedRequest, seconds: number): void {
+    this.requests.spoke(request, seconds);
+  }
+
   /** Where a new engine's numbers go. */
   newEngine(): EngineMeter {
     return this.engines.newMeter();

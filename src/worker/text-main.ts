@@ -91,8 +91,10 @@ export class TextWork implements EngineWork {
 
   receive(message: ToEngine): void {
     switch (message.type) {
-      case "start":
-        break; // it has been: nothing is sent twice
+      case "start": // it has been: nothing is sent twice
+      case "speak": // for engines of other kinds
+      case "speak_on":
+        break;
       case "run":
         this.add(message);
         break;

@@ -61,7 +61,7 @@ describe("a server whose adapters clients manage", () => {
     const { generation = "" } = json;
     const client = new OpenAI({ apiKey: "none", baseURL: `${server().url}/v1` });
     const cards = (await client.models.list()).data.map(({ id }) => id);
-    expect(cards).toEqual(["svc-tiny", "svc-tiny:red"]);
+    expect(cards).toEqual(["svc-tiny", "svc-tiny:red", "svc-voice"]);
     for (const extra of [
       { adapter: "red" },
       { adapter: { generation } },

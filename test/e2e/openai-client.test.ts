@@ -155,7 +155,7 @@ test("aborts a stream by leaving its loop", async () => {
 
 test("lists the model and throws for an unknown one", async () => {
   const { data } = await client().models.list();
-  expect(data.map(({ id }) => id)).toEqual(["svc-tiny"]);
+  expect(data.map(({ id }) => id)).toEqual(["svc-tiny", "svc-voice"]);
   const failure = await client()
     .chat.completions.create({ ...question, model: "absent" })
     .catch((error: unknown) => error);

@@ -88,7 +88,10 @@ test("the machine, the model and the doctor's view over HTTP", async () => {
   await completeText(server.url, ask(CAPITAL));
   const info = await (await fetch(`${server.url}/v1/system/info`)).json();
   expect([...Value.Errors(SystemInfo, info)]).toEqual([]);
-  expect(info.models).toMatchObject([{ id: "svc-tiny", status: "loaded", architecture: "llama" }]);
+  expect(info.models).toMatchObject([
+    { id: "svc-tiny", status: "loaded", architecture: "llama" },
+    { id: "svc-voice", status: "unloaded", architecture: null },
+  ]);
   expect(info.models[0].size_bytes).toBeGreaterThan(1e6);
   expect(info.devices.map(({ type }: { type: string }) => type)).toContain("cpu");
   expect(info.cpu.features).toContain("OPENMP");

@@ -10,6 +10,7 @@ import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model
 import type { Adapters } from "../../src/core/adapter.ts";
 import type { Requantizing } from "../../src/core/requantize.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
+import type { Speak } from "../../src/core/speech.ts";
 import { inputFileName } from "../../src/core/input-file.ts";
 import type { State } from "../../src/core/state.ts";
 import { FileStore } from "../../src/files/store.ts";
@@ -42,6 +43,12 @@ const countingEmbed: Embed = async ({ inputs }) => ({
   vectors: inputs.map((input, index) => [index, input.length]),
   promptTokens: inputs.reduce((sum, input) => sum + input.length, 0),
 });
+
+/** One second of silence for each text. */
+const silentSpeak: Speak = async function* speak() {
+  const audio = Buffer.alloc(16_000).toString("base64");
+  yield { type: "speech", sampleRate: 8000, audio, isLast: true };
+};
 
 /** Files and sessions in memory. */
 export function testStores(state: State = memoryState()) {
@@ -133,6 +140,7 @@ export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<Http
       clock: () => Math.floor(Date.now() / 1000),
     }),
     embed: countingEmbed,
+    speak: silentSpeak,
     ...stores,
     skills: new SkillStore({ folder: noFolder, log }),
     models: () => [{ id: "tiny", created: 1_700_000_000, kind: "text", ownedBy: "svc", status: "loaded" }],

@@ -3,8 +3,13 @@
 /** Samples of a frame; 32 ms at 16 kHz, which holds two periods of the lowest voice. */
 const FRAME = 512;
 
+/** Samples as numbers from little-endian 16-bit PCM. */
+export function samplesOf(pcm: Uint8Array): Int16Array {
+  return new Int16Array(pcm.slice().buffer);
+}
+
 /** Loudness: the root of the mean square, of 32767. */
-function loudness(samples: Int16Array): number {
+export function loudness(samples: Int16Array): number {
   return Math.sqrt(samples.reduce((sum, sample) => sum + sample ** 2, 0) / Math.max(samples.length, 1));
 }
 

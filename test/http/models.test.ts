@@ -14,8 +14,16 @@ test("a card names the model, its state and its public source", async () => {
   expect(await (await request("/v1/models")).json()).toEqual({
     object: "list",
     data: [
-      { id: "small", object: "model", created: 1, owned_by: "svc", status: "loaded", root: "acme/tiny" },
-      { id: "file", object: "model", created: 1, owned_by: "svc", status: "unloaded" },
+      {
+        id: "small",
+        object: "model",
+        created: 1,
+        owned_by: "svc",
+        kind: "text",
+        status: "loaded",
+        root: "acme/tiny",
+      },
+      { id: "file", object: "model", created: 1, owned_by: "svc", kind: "text", status: "unloaded" },
     ],
   });
 });

@@ -53,6 +53,7 @@ describe("the OpenAPI document", () => {
       "/metrics",
       "/re_isq",
       "/v1/agent/approvals/{approval_id}",
+      "/v1/audio/speech",
       "/v1/chat/completions",
       "/v1/completions",
       "/v1/containers/{container_id}/files",

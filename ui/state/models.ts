@@ -6,6 +6,8 @@ import { messageOf, sendForJson } from "../api/client.ts";
 /** A card as the page reads it. */
 export interface ModelCard {
   readonly id: string;
+  /** What it makes; absent: text. */
+  readonly kind?: string | null;
   readonly status?: string | null;
   /** The base model of an adapter's card. */
   readonly parent?: string | null;
@@ -32,8 +34,14 @@ export async function loadModels(): Promise<void> {
   }
 }
 
+/** Those that one can chat with. */
+export function chatModels(cards: readonly ModelCard[]): readonly ModelCard[] {
+  return cards.filter(({ kind }) => !kind || kind === "text");
+}
+
 export function isToy(cards: readonly ModelCard[] | undefined): boolean {
-  return cards?.length === 1 && cards[0]?.id === TOY;
+  const [first, ...others] = chatModels(cards ?? []);
+  return first?.id === TOY && others.length === 0;
 }
 
 export interface ModelGroup {

@@ -18,12 +18,18 @@ const ModelStatus = Type.Union(
   },
 );
 
+const ModelKind = Type.Union([Type.Literal("text"), Type.Literal("image"), Type.Literal("speech")], {
+  $id: "ModelKind",
+  description: "What it makes, and so which endpoints it is for.",
+});
+
 const ModelObject = Type.Object(
   {
     id: Type.String({ description: "What to send as `model`." }),
     object: Type.Literal("model"),
     created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
     owned_by: Type.String(),
+    kind: ModelKind,
     status: ModelStatus,
     root: Type.Optional(
       Type.String({ description: "Public source: a repository of the hub, an adapter's alias." }),
@@ -146,12 +152,13 @@ function modelCards({ models, toolCounts }: HttpDeps): readonly ModelObject[] {
 }
 
 function modelCard(model: ModelInfo): ModelObject {
-  const { id, created, ownedBy, status, root, parent, adapterGeneration } = model;
+  const { id, kind, created, ownedBy, status, root, parent, adapterGeneration } = model;
   return {
     id,
     object: "model",
     created,
     owned_by: ownedBy,
+    kind,
     status,
     ...(root === undefined ? {} : { root }),
     ...(parent === undefined ? {} : { parent }),

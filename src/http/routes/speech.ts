@@ -1,0 +1,34 @@
+// POST /v1/audio/speech: body → speech → sound, as it is made.
+
+import { Elysia } from "elysia";
+import { parseSpeechRequest } from "../../dialects/speech/request.ts";
+import { SpeechGenerationRequest } from "../../dialects/speech/schema.ts";
+import { audioResponse } from "../audio.ts";
+import { readJsonObject } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+import { refuseWhileDraining } from "../run.ts";
+
+/** Speech routes. */
+export function speechRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia().post("/v1/audio/speech", ({ request }) => answerSpeech(deps, request), {
+    parse: "none", // body.ts reads it
+    detail: {
+      operationId: "create_speech",
+      tags: ["Generation"],
+      summary: "Speak a text",
+      requestBody: components.body(SpeechGenerationRequest),
+      responses: components.audio("The speech, sent as it is made."),
+    },
+  });
+}
+
+async function answerSpeech(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const { request: speech, format } = parseSpeechRequest(await readJsonObject(request));
+  const abort = new AbortController();
+  if (request.signal.aborted) abort.abort();
+  else request.signal.addEventListener("abort", () => abort.abort(), { once: true });
+  const events = deps.speak(speech, abort.signal)[Symbol.asyncIterator]();
+  return audioResponse(events, { format, abort, log: deps.log });
+}
