@@ -61,6 +61,22 @@ export function openSpeech(dir: string): SpeechNative {
   return native;
 }
 
+const SHERPA_SYMBOLS = {
+  SherpaOnnxGetVersionStr: { args: [], returns: "ptr" },
+  SherpaOnnxCreateOfflineTts: { args: ["buffer"], returns: "ptr" },
+  SherpaOnnxOfflineTtsSampleRate: { args: ["ptr"], returns: "i32" },
+  SherpaOnnxOfflineTtsGenerate: { args: ["ptr", "ptr", "i32", "f32"], returns: "ptr" },
+  SherpaOnnxDestroyOfflineTtsGeneratedAudio: { args: ["ptr"], returns: "void" },
+} as const;
+
+/** What svc uses of sherpa-onnx's C interface. */
+export type SherpaNative = BunLibrary<typeof SHERPA_SYMBOLS>["symbols"];
+
+/** Loads an operator's sherpa-onnx library. Throws when it is none. */
+export function openSherpa(path: string): SherpaNative {
+  return dlopen(path, SHERPA_SYMBOLS).symbols;
+}
+
 /** linux/landlock.h: asking for no rules with this flag gives the version. The number is the same on all architectures. */
 const SYS_LANDLOCK_CREATE_RULESET = 444;
 const LANDLOCK_CREATE_RULESET_VERSION = 1;

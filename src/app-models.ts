@@ -7,7 +7,6 @@ import {
   BUILTIN_MODEL_ID,
   BUILTIN_VOICE_NAME,
   BUILTIN_VOICES,
-  type BuiltinVoice,
   isBuiltinVoice,
 } from "./config/model-settings.ts";
 import type { ModelSettings, Settings } from "./config/settings.ts";
@@ -119,9 +118,20 @@ function kindOf({ kind, model_id }: ModelSettings): ModelKind {
   return kind === "image" || kind === "speech" ? kind : "text";
 }
 
-function speechOptions(voice: BuiltinVoice, { cacheDir, verbosity }: ModelOptions): SpeechOptions {
-  const name = voice.slice(voice.indexOf(":") + 1);
-  return { kind: "speech", voice: { type: "flite", name }, cacheDir, verbosity };
+/** Engine options of a voice; config/ has seen to it that one that is not inside svc has its library. */
+function speechOptions(
+  { model_id: id, format: { speech_library: library } }: Pick<ModelSettings, "model_id" | "format">,
+  { settings, cacheDir, verbosity }: ModelOptions,
+): SpeechOptions {
+  const { threads } = settings.runtime;
+  const common = {
+    kind: "speech",
+    cacheDir,
+    verbosity,
+    ...(threads === undefined ? {} : { threads }),
+  } as const;
+  if (library !== undefined) return { ...common, voice: { type: "sherpa", library, folder: id } };
+  return { ...common, voice: { type: "flite", name: id.slice(id.indexOf(":") + 1) } };
 }
 
 /** Engine options of one configured text model. Reads the chat template file; config/ has checked that it is there. */
@@ -200,6 +210,8 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
   });
 }
 
+const BUILTIN_VOICE = { model_id: BUILTIN_VOICES[0], format: { format: "gguf" } } as const;
+
 /** So small that it takes no place from another model, and costs nothing until somebody wants it. */
 function builtinVoice(
   configured: readonly ServedModel[],
@@ -208,7 +220,7 @@ function builtinVoice(
 ): readonly ServedModel[] {
   const id = BUILTIN_VOICE_NAME;
   if (configured.some((model) => model.kind === "speech" || model.id === id)) return [];
-  const prepare = async (): Promise<EngineOptions> => speechOptions(BUILTIN_VOICES[0], options);
+  const prepare = async (): Promise<EngineOptions> => speechOptions(BUILTIN_VOICE, options);
   const model = managed(id, { prepare, places: new Places() }, options, parts);
   return [{ id, kind: "speech", isLazy: true, model }];
 }
@@ -219,7 +231,7 @@ async function optionsOf(
   options: ModelOptions,
   signal: AbortSignal,
 ): Promise<EngineOptions> {
-  if (isBuiltinVoice(model.model_id)) return speechOptions(model.model_id, options);
+  if (kindOf(model) === "speech") return speechOptions(model, options);
   return textOptions(model, weightsOf(model), options, signal);
 }
 

@@ -5,6 +5,8 @@ import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { chooseModelFiles, partCount, partPath, type Wanted } from "../core/model-files.ts";
 
+import { chooseVoiceFiles } from "../core/voice-files.ts";
+
 /** The file, the first one of a split model, or what is wrong (a problem's `what`) and its fix. */
 export type ModelFile =
   | { readonly ok: true; readonly file: string }
@@ -20,6 +22,20 @@ export function findModelFile(path: string, wanted: Wanted = {}): ModelFile {
     );
   }
   return stat.isDirectory() ? findInFolder(path, wanted) : findParts(path, wanted);
+}
+
+/** `path` is absolute and names the folder of a voice for sherpa-onnx. */
+export function findVoice(path: string): ModelFile {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    return no(
+      "there is no such folder",
+      "Give the folder of a VITS voice: its .onnx file, tokens.txt and the like.",
+    );
+  }
+  const files = chooseVoiceFiles(readdirSync(path));
+  return typeof files === "string"
+    ? no(files, "Give the folder of one VITS voice.")
+    : { ok: true, file: path };
 }
 
 function findInFolder(folder: string, wanted: Wanted): ModelFile {

@@ -24,10 +24,9 @@ export const BUILTIN_MODEL_ID = "svc-tiny";
 export const BUILTIN_VOICE_NAME = "svc-voice";
 /** The voices inside the executable, as `model_id` names them. */
 export const BUILTIN_VOICES = ["flite:slt", "flite:kal16"] as const;
-export type BuiltinVoice = (typeof BUILTIN_VOICES)[number];
 
 /** Whether a `model_id` is that of a voice inside the executable. */
-export function isBuiltinVoice(id: string): id is BuiltinVoice {
+export function isBuiltinVoice(id: string): boolean {
   return BUILTIN_VOICES.some((voice) => voice === id);
 }
 
@@ -38,6 +37,12 @@ const ModelFormat = section("Which files make up the model.", {
   ),
   mmproj: later(optional(text("Projector file for images and audio.", { isPath: true }))),
   tok_model_id: later(optional(text("Model the tokenizer is taken from."))),
+  speech_library: optional(
+    text("Speech model: sherpa-onnx's libsherpa-onnx-c-api.so, which speaks with the voice in the folder.", {
+      isPath: true,
+      example: "/opt/sherpa-onnx/lib/libsherpa-onnx-c-api.so",
+    }),
+  ),
   diffusion_model: later(optional(text("Image model: diffusion weights.", { isPath: true }))),
   vae: later(optional(text("Image model: VAE weights.", { isPath: true }))),
   clip_l: later(optional(text("Image model: CLIP-L weights.", { isPath: true }))),
@@ -134,7 +139,7 @@ const ModelMultimodal = section("Limits of images, video and audio in a prompt."
 /** `[[models]]`. */
 export const Models = entries("One entry for each model. Without any, the built-in toy model is served.", {
   model_id: text(
-    `Path of a GGUF file or of a folder with one, a repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), \`${BUILTIN_MODEL_ID}\`, or a voice: ${BUILTIN_VOICES.map((voice) => `\`${voice}\``).join(", ")}.`,
+    `Path of a GGUF file or of a folder with one, a repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), \`${BUILTIN_MODEL_ID}\`, a voice (${BUILTIN_VOICES.map((voice) => `\`${voice}\``).join(", ")}), or a folder with one.`,
     { flag: "--model", example: "models/Qwen3-0.6B-Q4_K_M.gguf", short: "-m" },
   ),
   alias: optional(

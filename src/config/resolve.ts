@@ -9,7 +9,7 @@ import { parseHubId } from "../core/hub-id.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import type { Wanted } from "../core/model-files.ts";
 import { check, normalize } from "./check.ts";
-import { findModelFile, type ModelFile } from "./model-file.ts";
+import { findModelFile, findVoice, type ModelFile } from "./model-file.ts";
 import { modelName } from "./model-name.ts";
 import { type McpRead, readMcpFile } from "./mcp-file.ts";
 import { editDistance, nearest } from "./nearest.ts";
@@ -144,13 +144,18 @@ function absolutePath({ value, origin }: RawValue, folder: string): string {
 }
 
 /** The absolute path of a model here, or the name itself where the hub or this program has it. */
-function findModel(id: string, path: string, wanted: Wanted): ModelFile {
+function findModel(
+  id: string,
+  path: string,
+  { isVoice, ...wanted }: Wanted & { readonly isVoice: boolean },
+): ModelFile {
   const isChosen = wanted.file !== undefined || wanted.quant !== undefined;
   if (id === BUILTIN_MODEL_ID) {
     if (!isChosen) return { ok: true, file: id };
     return { ok: false, what: "the built-in model is one file", fix: "Leave out quant and quantized_file." };
   }
   if (isBuiltinVoice(id)) return { ok: true, file: id };
+  if (isVoice) return findVoice(path);
   const hub = existsSync(path) ? undefined : parseHubId(id);
   if (hub === undefined) return findModelFile(path, wanted);
   if (isChosen && (hub.file !== undefined || hub.quant !== undefined)) {
@@ -164,14 +169,15 @@ function findModel(id: string, path: string, wanted: Wanted): ModelFile {
 }
 
 /** What an entry says about the file of its model. */
-function wantedOf({ path }: RawValue, values: readonly RawValue[]): Wanted {
+function wantedOf({ path }: RawValue, values: readonly RawValue[]): Wanted & { readonly isVoice: boolean } {
   const textAt = (key: string): string | undefined => {
     const value = values.find((candidate) => candidate.path === path.replace("model_id", key))?.value;
     return typeof value === "string" ? value : undefined;
   };
   const file = textAt("format.quantized_file");
   const quant = textAt("quantization.quant");
-  return { ...(file === undefined ? {} : { file }), ...(quant === undefined ? {} : { quant }) };
+  const isVoice = textAt("kind") === "speech";
+  return { isVoice, ...(file === undefined ? {} : { file }), ...(quant === undefined ? {} : { quant }) };
 }
 
 /**

@@ -207,14 +207,22 @@ function voices(values: Values, entries: readonly string[]): readonly Problem[] 
   return entries.flatMap((entry) => {
     const id = values.get(`${entry}.model_id`);
     const kind = values.get(`${entry}.kind`);
+    const library = values.get(`${entry}.format.speech_library`);
     if (typeof id?.value !== "string") return [];
-    if (!isBuiltinVoice(id.value)) {
-      if (kind?.value !== "speech") return [];
-      const fix = `Use one of ${BUILTIN_VOICES.join(", ")}. GGUF speech models cannot be loaded by this version.`;
-      return [problem(id, id.path, `"${id.value}" is no voice`, fix)];
+    if (isBuiltinVoice(id.value)) {
+      if (library !== undefined) {
+        return [problem(library, library.path, `"${id.value}" needs no library`, "Leave it out.")];
+      }
+      if (kind === undefined || kind.value === "auto" || kind.value === "speech") return [];
+      return [problem(kind, kind.path, `"${id.value}" is a voice`, 'Use kind = "speech".')];
     }
-    if (kind === undefined || kind.value === "auto" || kind.value === "speech") return [];
-    return [problem(kind, kind.path, `"${id.value}" is a voice`, 'Use kind = "speech".')];
+    if (kind?.value !== "speech") {
+      if (library === undefined) return [];
+      return [problem(library, library.path, "only a speech model takes it", 'Add kind = "speech".')];
+    }
+    if (library !== undefined) return [];
+    const fix = `Use one of ${BUILTIN_VOICES.join(", ")}, or a VITS voice with format.speech_library; GGUF files cannot speak here.`;
+    return [problem(id, id.path, `nothing is named that could speak with "${id.value}"`, fix)];
   });
 }
 

@@ -51,7 +51,9 @@ export interface SpeechOptions extends CommonOptions {
 /** What speaks. */
 export type VoiceSource =
   /** A voice inside the executable, by its name. */
-  { readonly type: "flite"; readonly name: string };
+  | { readonly type: "flite"; readonly name: string }
+  /** A VITS voice in a folder, for an operator's own sherpa-onnx library. */
+  | { readonly type: "sherpa"; readonly library: string; readonly folder: string };
 
 /** What an engine process needs to know to load its model. Its first message; `kind` decides what the process becomes. */
 export type EngineOptions = TextOptions | SpeechOptions;

@@ -1,12 +1,16 @@
 // What an engine process does for a speech model: speaks piece after piece while there is work. Reads messages between
 // pieces only.
 
+import { readdirSync, statSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { NATIVE, unpackSpeech } from "../../ffi/embedded.ts";
 import { FliteVoice } from "../../ffi/flite.ts";
 import { openSpeech } from "../../ffi/library.ts";
+import { SherpaVoice } from "../../ffi/sherpa.ts";
 import type { EngineInfo, SpeechOptions, ToEngine } from "../engine/protocol.ts";
 import { Speaker } from "./speaker.ts";
-import { ENGLISH, type Reading } from "./speech-reading.ts";
+import { ENGLISH, type Reading, VERBATIM } from "./speech-reading.ts";
 import type { SpeechBackend } from "./speech-backend.ts";
 import { type EngineWork, send, sendFailure } from "./work.ts";
 
@@ -16,17 +20,21 @@ interface Loaded {
   readonly info: EngineInfo;
 }
 
-function load({ voice: { name }, cacheDir }: SpeechOptions): Loaded {
-  const voice = new FliteVoice(openSpeech(unpackSpeech(cacheDir)), name);
-  const sizeBytes = NATIVE.archives["speech.zst"]?.bytes ?? 0;
-  const info = {
-    kind: "speech",
-    architecture: "flite",
-    description: `flite voice ${name}`,
-    sizeBytes,
-    threads: 1,
-  } as const;
-  return { voice, reading: ENGLISH, info };
+function load({ voice: source, cacheDir, threads = availableParallelism() }: SpeechOptions): Loaded {
+  if (source.type === "sherpa") {
+    const voice = new SherpaVoice({ ...source, threads });
+    return { voice, reading: VERBATIM, info: infoOf("sherpa-onnx", folderBytes(source.folder), threads) };
+  }
+  const voice = new FliteVoice(openSpeech(unpackSpeech(cacheDir)), source.name);
+  return { voice, reading: ENGLISH, info: infoOf("flite", NATIVE.archives["speech.zst"]?.bytes ?? 0, 1) };
+}
+
+function infoOf(architecture: string, sizeBytes: number, threads: number): EngineInfo {
+  return { kind: "speech", architecture, description: `a voice for ${architecture}`, sizeBytes, threads };
+}
+
+function folderBytes(folder: string): number {
+  return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
 }
 
 /** Speeches of one voice. */
