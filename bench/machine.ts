@@ -23,12 +23,13 @@ function field(block: string, name: string): string {
   return new RegExp(`^${name}\\s*: (.*)$`, "m").exec(block)?.[1] ?? "unknown";
 }
 
-/** One line: processor, threads, memory, commit, the executable itself (it may be older than the commit), the peer. */
-export async function machineLine(release: string, threads: number): Promise<string> {
+/** One line: processor, threads, memory, commit, the executable itself (it may be older than the commit), any peer. */
+export async function machineLine(release: string | undefined, threads: number): Promise<string> {
   const commit = (await execText(["git", "describe", "--always", "--dirty", "--abbrev=10"], ROOT)).trim();
   const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
   const cpu = `${field(CPUINFO, "model name")} (family ${field(CPUINFO, "cpu family")})`;
   const svc = new Bun.CryptoHasher("sha256").update(readFileSync(SVC)).digest("hex").slice(0, 10);
   const day = new Date().toISOString().slice(0, 10);
-  return `${cpu}, ${threads} threads, ${memory}; svc ${commit} (executable ${svc}); llama-server from ${release}; ${day}`;
+  const peer = release === undefined ? "" : `; llama-server from ${release}`;
+  return `${cpu}, ${threads} threads, ${memory}; svc ${commit} (executable ${svc})${peer}; ${day}`;
 }
