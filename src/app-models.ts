@@ -51,13 +51,15 @@ export interface FileOptions {
 
 /**
  * Path of an entry's model, BUILTIN_MODEL_ID for the one inside the executable. Downloads it where it has to, which can
- * take hours.
+ * take hours. Throws for a voice, which has no weights that one could measure or change.
  */
 export async function modelFile(
   model: ModelSettings,
   options: ModelOptions,
   { signal, refresh = false }: FileOptions,
 ): Promise<string> {
+  if (kindOf(model) === "speech")
+    throw new Error(`${modelName(model)} is a voice, and this is for text models`);
   const id = parseHubId(model.model_id);
   if (isAbsolute(model.model_id) || id === undefined) return model.model_id;
   const { quant } = model.quantization;

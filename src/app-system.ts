@@ -3,7 +3,7 @@
 import { isAbsolute } from "node:path";
 import type { ModelOptions } from "./app-models.ts";
 import { modelName } from "./config/model-name.ts";
-import { BUILTIN_MODEL_ID } from "./config/model-settings.ts";
+import { BUILTIN_MODEL_ID, isBuiltinVoice } from "./config/model-settings.ts";
 import type { ModelSettings, Settings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
 import type { ModelInfo } from "./core/model-info.ts";
@@ -88,8 +88,9 @@ function modelFacts({ models }: Settings, served: readonly ModelInfo[]): readonl
 }
 
 /** config/ has made the paths of files absolute; what is not one is a name of the hub. */
-function sourceOf({ model_id: source }: ModelSettings): ModelFacts["source"] {
-  if (source === BUILTIN_MODEL_ID) return { type: "built-in" };
+function sourceOf({ model_id: source, kind }: ModelSettings): ModelFacts["source"] {
+  if (source === BUILTIN_MODEL_ID || isBuiltinVoice(source)) return { type: "built-in" };
+  if (kind === "speech") return { type: "voice" };
   return isAbsolute(source) ? { type: "file", path: source } : { type: "hub" };
 }
 

@@ -26,6 +26,8 @@ export interface ModelFacts {
   readonly source:
     | { readonly type: "built-in" }
     | { readonly type: "hub" }
+    /** A voice with a library of the operator's; config/ has looked at its files. */
+    | { readonly type: "voice" }
     /** Absolute path of a GGUF file; of a split one its first part. */
     | { readonly type: "file"; readonly path: string };
   readonly isLoaded: boolean;
@@ -145,6 +147,8 @@ function diskCheck(cacheDir: string): DoctorCheck {
 export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory): DoctorCheck {
   const name = `model ${id}`;
   if (source.type === "built-in") return pass(name, "built in");
+  if (source.type === "voice")
+    return pass(name, "its files are there: its library checks them when it is loaded");
   if (source.type === "hub") return pass(name, "from the hub: checked when it is downloaded");
   try {
     const parts = partsOf(source.path).map(checkGguf);

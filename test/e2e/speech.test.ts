@@ -264,6 +264,15 @@ describe("models of the wrong kind", () => {
     expect([none.status, await none.json()]).toMatchObject([404, { error: { code: "model_not_found" } }]);
   });
 
+  test("are not measured, quantized or chatted with, and the doctor takes them for what they are", async () => {
+    for (const words of ["bench -m flite:slt", "quantize flite:slt Q8_0", "run -m flite:slt -i Hello"]) {
+      const { exit, err } = await runBinary(words.split(" "));
+      expect([exit, err]).toEqual([1, expect.stringMatching(/is a voice|No text model is served here/)]);
+    }
+    const { out } = await runBinary(["doctor", "-m", "flite:slt"]);
+    expect(out).toMatch(/ok +model flite:slt +built in/);
+  });
+
   test("are a problem of the configuration", async () => {
     const cwd = newFolder();
     writeFileSync(join(cwd, "a.toml"), '[[models]]\nmodel_id = "flite:slt"\nkind = "text"\n');
