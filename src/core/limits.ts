@@ -277,7 +277,7 @@ export const MCP_SCHEMA_DEPTH_MAX = 32;
 export const MCP_BRIEF_CHARS = 120;
 /** Characters of a text to speak: more than an hour of speech. */
 export const SPEECH_INPUT_CHARS_MAX = 65_536;
-/** Speeches that one engine works on in turns; others wait. */
+/** Speeches that one engine speaks in turns, besides as many as may wait (queue_max). */
 export const SPEECHES_MAX = 32;
 /** Characters spoken at once: what others wait for, and an abort. About ten seconds of speech. */
 export const SPEECH_PIECE_CHARS_MAX = 200;

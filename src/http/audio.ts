@@ -30,7 +30,10 @@ export async function audioResponse(
   { format, abort, log }: AudioOptions,
 ): Promise<Response> {
   const first = await nextPart(events);
-  if (first === undefined) throw cancelled();
+  if (first === undefined || abort.signal.aborted) {
+    await events.return?.();
+    throw cancelled();
+  }
   const bytes = Buffer.from(first.audio, "base64");
   const headers = {
     "content-type": MIME_TYPES[format],

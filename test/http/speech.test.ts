@@ -148,6 +148,23 @@ describe("failures", () => {
     expect(app.logged).toEqual([]);
   });
 
+  test("a client that leaves as the first part comes ends the work too", async () => {
+    const client = new AbortController();
+    let ended = false;
+    const app = speakWith(async function* speak() {
+      try {
+        client.abort();
+        yield part([1, 2]);
+        yield part([3, 4], true);
+      } finally {
+        ended = true;
+      }
+    });
+    await app.post(PATH, { input: "a" }, { signal: client.signal }).catch(() => {});
+    await until("the speech has ended", () => ended);
+    expect(app.logged).toEqual([]);
+  });
+
   test("a draining server refuses", async () => {
     const app = testApp(undefined, { draining: () => true });
     expect((await app.post(PATH, { input: "a" })).status).toBe(503);
