@@ -25,7 +25,7 @@ function power(frame: Int16Array, turnsPerSample: number): number {
   return before ** 2 + last ** 2 - factor * before * last;
 }
 
-/** Share of the whole power that lies between two frequencies in Hz, over all frames. */
+/** Share of the whole power that lies between two frequencies in Hz, over every fourth frame. */
 export function shareOfBand(
   samples: Int16Array,
   rate: number,
@@ -33,7 +33,7 @@ export function shareOfBand(
 ): number {
   let inside = 0;
   let whole = 0;
-  for (let start = 0; start + FRAME <= samples.length; start += FRAME) {
+  for (let start = 0; start + FRAME <= samples.length; start += 4 * FRAME) {
     const frame = samples.subarray(start, start + FRAME);
     for (let bin = 0; bin <= FRAME / 2; bin++) {
       const found = power(frame, bin / FRAME);

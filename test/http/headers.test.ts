@@ -91,8 +91,8 @@ test("GET /v1/models lists the models as cards", async () => {
   expect(await response.json()).toEqual({
     object: "list",
     data: [
-      { id: "a", object: "model", created: 1, owned_by: "svc", status: "loaded" },
-      { id: "b", object: "model", created: 2, owned_by: "local", status: "unloaded" },
+      { id: "a", object: "model", created: 1, owned_by: "svc", kind: "text", status: "loaded" },
+      { id: "b", object: "model", created: 2, owned_by: "local", kind: "text", status: "unloaded" },
     ],
   });
 });
