@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { NATIVE, unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
+import {
+  NATIVE,
+  unpackBuiltinModel,
+  unpackGrammar,
+  unpackLibraries,
+  unpackSpeech,
+} from "../../ffi/embedded.ts";
 import { privateDir } from "../../ffi/extract.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
@@ -11,7 +17,9 @@ describe("unpacked libraries", () => {
   test("lie complete in a folder for their owner only, and nothing else does", () => {
     const dir = unpackLibraries(cache);
     expect(readdirSync(dir)).not.toContain("libsvc_grammar.so"); // only for those who constrain answers
+    expect(readdirSync(dir)).not.toContain("libsvc_speech.so");
     expect(unpackGrammar(cache)).toBe(dir);
+    expect(unpackSpeech(cache)).toBe(dir);
     const names = Object.values(NATIVE.archives).flatMap(({ files }) => files.map(({ name }) => name));
     expect(readdirSync(dir).sort()).toEqual(names.sort());
     expect(statSync(dir).mode & 0o777).toBe(0o700);
