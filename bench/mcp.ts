@@ -8,7 +8,7 @@ import { openNative } from "../ffi/library.ts";
 import { LlamaBackend } from "../ffi/llama.ts";
 import type { McpServerConfig } from "../src/core/mcp-config.ts";
 import type { ToolSpec } from "../src/core/message.ts";
-import type { EngineOptions } from "../src/engine/protocol.ts";
+import type { TextOptions } from "../src/engine/protocol.ts";
 import { McpServers } from "../src/mcp/servers.ts";
 import type { McpTool } from "../src/mcp/types.ts";
 import { chatRequest } from "../test/helpers/engine-run.ts";
@@ -20,7 +20,8 @@ const CACHE = join(import.meta.dir, ".cache/mcp");
 const CALLS = 2000;
 const RENDERS = 5;
 
-const BACKEND: EngineOptions = {
+const BACKEND: TextOptions = {
+  kind: "text",
   cacheDir: CACHE,
   maxSeqs: 1,
   prefixesMax: 0,

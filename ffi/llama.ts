@@ -10,7 +10,7 @@ import { SLOTS_MAX } from "../src/core/limits.ts";
 import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
-import type { CalibrationCounts, EngineInfo, EngineOptions } from "../src/engine/protocol.ts";
+import type { CalibrationCounts, TextInfo, TextOptions } from "../src/engine/protocol.ts";
 import type {
   Backend,
   BatchColumns,
@@ -66,7 +66,7 @@ interface ModelInfo extends EmbedModel {
 }
 
 /** Cells of the KV cache of a model that is loaded. */
-function chooseCells(options: EngineOptions, info: ModelInfo): number {
+function chooseCells(options: TextOptions, info: ModelInfo): number {
   const elements = info.n_layer * info.n_head_kv * (info.head_dim_k + info.head_dim_v);
   return cacheCells(options, { elements, trainedContext: info.n_ctx_train }, freeMemory());
 }
@@ -87,14 +87,14 @@ function physicalCores(): number {
 }
 
 /** What the model's memory lets us do with cached prefixes. */
-function reuseMode(info: ModelInfo, options: EngineOptions): ReuseMode {
+function reuseMode(info: ModelInfo, options: TextOptions): ReuseMode {
   // A recurrent state has no positions to cut at; a sliding window has already dropped the older ones.
   if (info.recurrent || info.hybrid || info.n_swa > 0) return "whole";
   return options.unified ? "prefix" : "own"; // between separate streams nothing is shared
 }
 
 /** Native sequences: those that run and the kept prefixes, where that costs no memory. */
-function slotCount(info: ModelInfo, { maxSeqs, prefixesMax, unified }: EngineOptions): number {
+function slotCount(info: ModelInfo, { maxSeqs, prefixesMax, unified }: TextOptions): number {
   const dear = info.recurrent || info.hybrid || !unified; // each sequence has memory of its own
   return dear ? maxSeqs : Math.min(SLOTS_MAX, maxSeqs + prefixesMax);
 }
@@ -133,7 +133,7 @@ export class LlamaBackend implements Backend {
   readonly reuse: ReuseMode;
   readonly contextTokens: number;
   readonly vocabulary: number;
-  readonly info: EngineInfo;
+  readonly info: TextInfo;
   private readonly native: Native;
   private readonly model: Handle;
   private readonly context: Handle;
@@ -146,7 +146,7 @@ export class LlamaBackend implements Backend {
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
 
-  private constructor(native: Native, model: Handle, path: string, options: EngineOptions) {
+  private constructor(native: Native, model: Handle, path: string, options: TextOptions) {
     this.native = native;
     this.model = model;
     const meta: ModelInfo = JSON.parse(takeText(native, native.svc_model_info(model)));
@@ -170,6 +170,7 @@ export class LlamaBackend implements Backend {
     native.svc_vocab_flags(model, this.flags, meta.n_vocab);
     this.templates = new LlamaTemplates(native, model, meta.n_vocab, options.chatTemplate);
     this.info = {
+      kind: "text",
       modelPath: path,
       description: meta.description,
       architecture: meta.architecture,
@@ -200,14 +201,14 @@ export class LlamaBackend implements Backend {
   static async load(
     native: Native,
     path: string,
-    options: EngineOptions,
+    options: TextOptions,
     onProgress: (permille: number) => void,
   ): Promise<LlamaBackend> {
     const model = await loadModel(native, path, options.gpuLayers, onProgress);
     return new LlamaBackend(native, model, path, options);
   }
 
-  private openContext(options: EngineOptions, cells: number, threads: readonly [number, number]): Handle {
+  private openContext(options: TextOptions, cells: number, threads: readonly [number, number]): Handle {
     const type = CACHE_TYPES[options.cacheType];
     const { ubatch } = options;
     const batch = Math.max(options.batch, options.maxSeqs); // every sequence must be able to take part in a step

@@ -7,6 +7,7 @@ import { loraParts } from "./config/lora-entry.ts";
 import { modelName } from "./config/model-name.ts";
 import type { ModelSettings } from "./config/settings.ts";
 import { formatRepo, parseHubId } from "./core/hub-id.ts";
+import { textInfo } from "./engine/abilities.ts";
 import { ResidentAdapters } from "./engine/adapters.ts";
 import type { Models } from "./engine/models.ts";
 import { fetchFolder } from "./hub/fetch-model.ts";
@@ -55,7 +56,7 @@ export function createAdapters(
   }
   return new AdaptedModels({
     models: () => models.list(),
-    resolve: (name) => models.resolve(name).id,
+    resolve: (name) => models.able("generates", name).id,
     generate: (request, signal, adapter) => models.generate(request, signal, adapter),
     registries,
     isMutable,
@@ -66,7 +67,7 @@ function sourceOptions(models: Models, model: ModelSettings, { cacheDir }: Model
   return {
     bytesMax: model.adapter.lora_max_bytes,
     cacheDir,
-    baseModel: async () => (await models.load(modelName(model))).modelPath,
+    baseModel: async () => textInfo(await models.load(modelName(model))).modelPath,
     convert: convertInProcess,
   };
 }

@@ -1,7 +1,7 @@
 // The part of the composition root that measures: engines of its own for a bench or a tuning, beside those that serve.
 
 import { availableParallelism } from "node:os";
-import { engineOptions, type ModelOptions, ownWeights } from "./app-models.ts";
+import { type ModelOptions, ownWeights, textOptions } from "./app-models.ts";
 import { modelName } from "./config/model-name.ts";
 import type { ModelSettings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
@@ -11,11 +11,12 @@ import { SLOTS_MAX } from "./core/limits.ts";
 import type { BenchRow, TuneProfile, TuneReport } from "./core/measure.ts";
 import type { TuneModel } from "./core/model-info.ts";
 import { reasonOf } from "./core/start-error.ts";
+import { textInfo } from "./engine/abilities.ts";
 import { EngineClient } from "./engine/client.ts";
 import { spawnEngine } from "./engine/host.ts";
 import { checkMemory } from "./engine/memory-fit.ts";
 import type { Models } from "./engine/models.ts";
-import type { EngineInfo, EngineOptions } from "./engine/protocol.ts";
+import type { TextInfo, TextOptions } from "./engine/protocol.ts";
 import { bench, benchNeed, type BenchPlan } from "./measure/bench.ts";
 import type { MeasuredEngine } from "./measure/engine.ts";
 import { tune } from "./measure/tune.ts";
@@ -29,7 +30,7 @@ export interface MeasureOptions {
 /** A model as it was measured. */
 export interface BenchedModel {
   readonly model: string;
-  readonly info: EngineInfo;
+  readonly info: TextInfo;
   readonly rows: readonly BenchRow[];
 }
 
@@ -43,7 +44,7 @@ export async function benchModel(
   const { sequences, tokens } = benchNeed(plan);
   if (2 * sequences > SLOTS_MAX)
     throw new Error(`at most ${SLOTS_MAX / 2} sequences can be measured at once`);
-  const configured = await engineOptions(model, ownWeights(model), options, signal);
+  const configured = await textOptions(model, ownWeights(model), options, signal);
   const room = { maxSeqs: sequences, prefixesMax: sequences, ...cellsFor(configured, sequences * tokens) };
   const { engine, info } = await openEngine({ ...configured, ...room }, options, modelName(model), signal);
   try {
@@ -64,7 +65,7 @@ export async function tuneModel(
   profile: TuneProfile,
   { signal, onStep, isBusy }: MeasureOptions & { readonly isBusy: () => boolean },
 ): Promise<TuneReport> {
-  const configured = await engineOptions(model, ownWeights(model), options, signal);
+  const configured = await textOptions(model, ownWeights(model), options, signal);
   return tune(modelName(model), profile, {
     open: async ({ sequenceTokens, ...settings }) => {
       const prefixesMax = settings.maxSeqs;
@@ -87,7 +88,7 @@ export function newTuning(options: ModelOptions, models: Models, stopping: Abort
   let running = false;
   const { settings, log } = options;
   return async (name, profile, client) => {
-    const { id } = models.resolve(name, "model_id");
+    const { id } = models.able("generates", name, "model_id");
     const model = settings.models.find((candidate) => modelName(candidate) === id);
     if (model === undefined) throw new Error("a served model is not configured");
     const isBusy = (): boolean => models.activeRuns() > 0;
@@ -126,14 +127,14 @@ function conflict(why: string): ServiceError {
 }
 
 /** A cache of the size that is measured, unless somebody has chosen one. */
-function cellsFor(configured: EngineOptions, tokens: number): { readonly cells?: number } {
+function cellsFor(configured: TextOptions, tokens: number): { readonly cells?: number } {
   const { cells, cacheBytes, cacheFraction } = configured;
   const isChosen = cells !== undefined || cacheBytes !== undefined || cacheFraction !== undefined;
   const step = 256;
   return isChosen ? {} : { cells: (Math.ceil(tokens / step) + 1) * step };
 }
 
-function refuseTooLong(info: EngineInfo, sequences: number, tokens: number): void {
+function refuseTooLong(info: TextInfo, sequences: number, tokens: number): void {
   if (tokens > info.contextTokens)
     throw new Error(
       `the model's context holds ${info.contextTokens} tokens; prompt, answer and depth would take ${tokens}`,
@@ -146,18 +147,18 @@ function refuseTooLong(info: EngineInfo, sequences: number, tokens: number): voi
 
 /** Starts an engine and waits for it. Throws ServiceError(model_unavailable) when there is no memory for it. */
 async function openEngine(
-  engineOptions: EngineOptions,
+  engine: TextOptions,
   { log, loading }: ModelOptions,
   name: string,
   signal: AbortSignal,
-): Promise<{ readonly engine: MeasuredEngine; readonly info: EngineInfo }> {
+): Promise<{ readonly engine: MeasuredEngine; readonly info: TextInfo }> {
   signal.throwIfAborted();
-  checkMemory(engineOptions, freeMemory());
+  checkMemory(engine, freeMemory());
   const client = new EngineClient({
     name,
-    options: engineOptions,
+    options: engine,
     openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
-    queueMax: engineOptions.maxSeqs,
+    queueMax: engine.maxSeqs,
     log: (line) => log(`${name}: ${line}`),
     ...(loading === undefined ? {} : { onLoading: loading(name) }),
   });
@@ -165,7 +166,7 @@ async function openEngine(
   const onAbort = (): void => aborted.reject(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
   try {
-    const info = await Promise.race([client.ready(), aborted.promise]);
+    const info = textInfo(await Promise.race([client.ready(), aborted.promise]));
     return { engine: measured(client, info), info };
   } catch (error) {
     await client.stop();
@@ -175,7 +176,7 @@ async function openEngine(
   }
 }
 
-function measured(client: EngineClient, info: EngineInfo): MeasuredEngine {
+function measured(client: EngineClient, info: TextInfo): MeasuredEngine {
   return {
     vocabulary: info.vocabulary,
     contextTokens: info.contextTokens,

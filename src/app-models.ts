@@ -7,6 +7,7 @@ import { BUILTIN_MODEL_ID } from "./config/model-settings.ts";
 import type { ModelSettings, Settings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { freeMemory } from "./core/free-memory.ts";
+import type { ModelKind } from "./core/model-info.ts";
 import type { EngineMeter } from "./core/telemetry.ts";
 import { formatRepo, parseHubId } from "./core/hub-id.ts";
 import type { ResidentAdapters } from "./engine/adapters.ts";
@@ -16,7 +17,7 @@ import { ManagedModel } from "./engine/managed-model.ts";
 import { checkMemory } from "./engine/memory-fit.ts";
 import { Models, type ServedModel } from "./engine/models.ts";
 import { Places } from "./engine/places.ts";
-import type { EngineOptions } from "./engine/protocol.ts";
+import type { TextOptions } from "./engine/protocol.ts";
 import { fetchModel, type FetchOptions } from "./hub/fetch-model.ts";
 import { hubPlace } from "./hub/place.ts";
 import { ProgressLog, type ProgressMeter } from "./hub/progress.ts";
@@ -106,18 +107,24 @@ export async function weightsFile(
   return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress });
 }
 
-/** Engine options of one configured model. Reads the chat template file; config/ has checked that it is there. */
-export async function engineOptions(
+/** What an entry's model makes. */
+function kindOf({ kind }: ModelSettings): ModelKind {
+  return kind === "image" || kind === "speech" ? kind : "text";
+}
+
+/** Engine options of one configured text model. Reads the chat template file; config/ has checked that it is there. */
+export async function textOptions(
   model: ModelSettings,
   weights: Weights,
   options: ModelOptions,
   signal: AbortSignal,
-): Promise<EngineOptions> {
+): Promise<TextOptions> {
   const { settings, cacheDir, verbosity } = options;
   const { runtime, paged_attn: cache } = settings;
   const template = model.chat_template ?? runtime.chat_template;
   const path = await weightsFile(model, weights, options, { signal, onProgress: () => {} });
   return {
+    kind: "text",
     ...(path === undefined ? {} : { modelPath: path }),
     cacheDir,
     maxSeqs: runtime.max_seqs,
@@ -173,9 +180,10 @@ export function createModels(
     const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
     return {
       id: modelName(model),
+      kind: kindOf(model),
       ...(repo === undefined ? {} : { root: repo }),
       model: new ManagedModel({
-        prepare: (signal) => engineOptions(model, weightsOf(model), options, signal),
+        prepare: (signal) => textOptions(model, weightsOf(model), options, signal),
         checkMemory: (engine) => checkMemory(engine, freeMemory()),
         startEngine: (engine) =>
           new EngineClient({

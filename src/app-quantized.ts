@@ -7,6 +7,7 @@ import { ServiceError } from "./core/error.ts";
 import { type ModelOptions, ownWeights, weightsFile } from "./app-models.ts";
 import { modelName } from "./config/model-name.ts";
 import type { Requantizing } from "./core/requantize.ts";
+import { textInfo } from "./engine/abilities.ts";
 import type { CalibrationCommand, CalibrationCounts } from "./engine/protocol.ts";
 import type { Models } from "./engine/models.ts";
 import { Requantizer } from "./quantize/requantizer.ts";
@@ -29,7 +30,7 @@ export function createRequantizers(models: Models, options: ModelOptions): Reado
         makeCopy: async (wanted, onProgress) =>
           void (await weightsFile(entry, wanted, options, { signal, onProgress })),
         replaceEngine: () => model.replace(),
-        loadedFile: async () => (await model.load()).modelPath,
+        loadedFile: async () => textInfo(await model.load()).modelPath,
         startCalibration: (rowsMax) => calibrate({ type: "start", rowsMax }),
         countCalibration: async () => model.loadedEngine?.calibrate({ type: "count" }),
         saveCalibration: (file) => calibrate({ type: "save", file }),
@@ -49,7 +50,7 @@ export function createRequantizers(models: Models, options: ModelOptions): Reado
 /** The requantizers by the names that requests use. */
 export function requantizing(models: Models, requantizers: ReadonlyMap<string, Requantizer>): Requantizing {
   const of = (name: string): readonly [string, Requantizer] => {
-    const { id } = models.resolve(name, "model_id");
+    const { id } = models.able("generates", name, "model_id");
     const found = requantizers.get(id);
     if (found === undefined) throw new Error(`${id} has no requantizer`);
     return [id, found];

@@ -17,6 +17,7 @@ import { describeSystem } from "./system/info.ts";
 
 /** As little of the built-in model as makes an engine start. */
 const PROBE_ENGINE = {
+  kind: "text",
   maxSeqs: 1,
   prefixesMax: 0,
   cells: 256,

@@ -48,9 +48,14 @@ const RULES: readonly Rule[] = [
   { from: "src/reader/", may: ["src/core/"] },
   // Ways out to the internet.
   { from: "src/net/", may: ["src/core/"] },
-  // The engine process. It shares one file with the serving process, and only its entry knows that llama.cpp exists.
+  // The engine process. It shares one file with the serving process, and one file for each kind of model knows its library.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
-  { from: "src/worker/main.ts", may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"] },
+  ...["text"].map((kind) => {
+    return {
+      from: `src/worker/${kind}-main.ts`,
+      may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"],
+    };
+  }),
   // Responses that outlive their request are kept and worked on in their own words, without HTTP.
   { from: "src/responses/", may: ["src/core/", "src/dialects/responses/"] },
   { from: "src/hub/", may: ["src/core/"] },
@@ -396,7 +401,7 @@ describe("a violation is found", () => {
   });
 
   test.each([
-    ["src/worker/main.ts", 'import { LlamaBackend } from "../../ffi/llama.ts";'],
+    ["src/worker/text-main.ts", 'import { LlamaBackend } from "../../ffi/llama.ts";'],
     ["ffi/x.ts", 'import type { Backend } from "../src/worker/backend.ts";'],
     ["ui/state/x.ts", 'import type { Message } from "../../src/core/message.ts";'],
     ["src/http/x.ts", "// process.exit is for main.ts"],

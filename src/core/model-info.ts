@@ -3,10 +3,14 @@ import type { TuneProfile, TuneReport } from "./measure.ts";
 /** loaded: answers at once. reloading: on its way, requests wait. unloaded: the next request loads it. */
 export type ModelStatus = "loaded" | "unloaded" | "reloading";
 
+/** What a model makes: text models continue or embed texts. An engine process serves one kind. */
+export type ModelKind = "text" | "image" | "speech";
+
 /** What the world may know of a served model. */
 export interface ModelInfo {
   /** Public id, as sent in `model`. Never a path of the server. */
   readonly id: string;
+  readonly kind: ModelKind;
   /** When the model became known to this server, Unix seconds. */
   readonly created: number;
   readonly ownedBy: string;

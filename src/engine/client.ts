@@ -6,6 +6,7 @@ import { ServiceError, type ErrorData } from "../core/error.ts";
 import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import { type Ability, mustBeAble } from "./abilities.ts";
 import type { ResidentAdapters } from "./adapters.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
@@ -13,6 +14,7 @@ import type { EngineLink, OpenLink } from "./host.ts";
 import type {
   CalibrationCommand,
   CalibrationCounts,
+  EngineEvent,
   EngineInfo,
   EngineOptions,
   FromEngine,
@@ -50,11 +52,6 @@ const STOPPED: ErrorData = {
   message: "The server was stopped before this request was finished.",
 };
 
-const INABILITIES = {
-  generates: "only embeds texts and cannot continue them. Name another model, or use /v1/embeddings.",
-  embeds: "gives no embeddings. Name another model.",
-} as const;
-
 /** An engine that has run this long is considered healthy: the next restart is quick again. */
 const HEALTHY_MS = 60_000;
 
@@ -65,7 +62,7 @@ export class EngineClient {
   host: EngineHost | undefined;
   private readonly deps: EngineClientDeps;
   private link: EngineLink | undefined;
-  private readonly runs = new Map<RunId, EventQueue<RunEvent>>();
+  private readonly runs = new Map<RunId, EventQueue<EngineEvent>>();
   private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
   private readonly calibrations = new Map<RunId, PromiseWithResolvers<CalibrationCounts>>();
   /** Sends what is no request; nothing happens while there is no process. */
@@ -101,41 +98,14 @@ export class EngineClient {
     throw unavailable("The model is not loaded.");
   }
 
-  /**
-   * Runs a request. The events end with exactly one terminal event, or without one when the signal was aborted. A run
-   * that arrives while the engine is restarted waits for it.
-   */
-  async *generate(
+  /** Continues text; see `run`. */
+  generate(
     request: RunRequest,
     signal: AbortSignal,
     adapter: AdapterId = BASE_MODEL,
   ): AsyncGenerator<RunEvent> {
-    try {
-      await this.admit(signal);
-      this.mustBeAble("generates");
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!(error instanceof ServiceError)) throw error;
-      yield { type: "error", error: error.toData() };
-      return;
-    }
-    if (signal.aborted) return; // between the two, nobody listened
-    const id = this.nextRun++;
-    const queue = new EventQueue<RunEvent>();
-    const abort = (): void => {
-      this.runs.delete(id);
-      this.link?.send({ type: "abort", id });
-      queue.close();
-    };
-    this.runs.set(id, queue);
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      this.link?.send({ type: "run", id, request, ...(adapter === BASE_MODEL ? {} : { adapter }) });
-      yield* queue;
-    } finally {
-      signal.removeEventListener("abort", abort);
-      if (this.runs.has(id)) abort(); // the reader stopped early
-    }
+    const by = adapter === BASE_MODEL ? {} : { adapter };
+    return this.run<RunEvent>("generates", (id) => ({ type: "run", id, request, ...by }), signal);
   }
 
   /** Embeds texts. Throws ServiceError; rejects with the signal's reason when it is aborted. */
@@ -187,8 +157,46 @@ export class EngineClient {
     await this.link?.stop();
   }
 
+  /**
+   * Sends a request and yields what the engine tells about it: `E`, what it answers to such a message. The events end with
+   * exactly one terminal event, or without one when the signal was aborted. A request that arrives while the engine is
+   * restarted waits for it.
+   */
+  private async *run<E extends EngineEvent>(
+    ability: Ability,
+    messageOf: (id: RunId) => ToEngine,
+    signal: AbortSignal,
+  ): AsyncGenerator<E | Extract<EngineEvent, { type: "error" }>> {
+    try {
+      await this.admit(signal);
+      this.mustBeAble(ability);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ServiceError)) throw error;
+      yield { type: "error", error: error.toData() };
+      return;
+    }
+    if (signal.aborted) return; // between the two, nobody listened
+    const id = this.nextRun++;
+    const queue = new EventQueue<E>();
+    const abort = (): void => {
+      this.runs.delete(id);
+      this.link?.send({ type: "abort", id });
+      queue.close();
+    };
+    this.runs.set(id, queue); // the engine answers each message in its own words
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      this.link?.send(messageOf(id));
+      yield* queue;
+    } finally {
+      signal.removeEventListener("abort", abort);
+      if (this.runs.has(id)) abort(); // the reader stopped early
+    }
+  }
+
   private async admit(signal: AbortSignal): Promise<void> {
-    const full = this.deps.options.maxSeqs + this.deps.queueMax;
+    const full = atOnce(this.deps.options) + this.deps.queueMax;
     if (this.activeRuns >= full) {
       throw new ServiceError(
         "queue_full",
@@ -215,11 +223,8 @@ export class EngineClient {
     }
   }
 
-  /** Throws ServiceError(unsupported_capability) for what the loaded model cannot do. */
-  private mustBeAble(ability: keyof typeof INABILITIES): void {
-    if (this.info?.[ability] !== false) return;
-    const message = `The model "${this.deps.name}" ${INABILITIES[ability]}`;
-    throw new ServiceError("unsupported_capability", message, { param: "model" });
+  private mustBeAble(ability: Ability): void {
+    if (this.info !== undefined) mustBeAble(this.deps.name, this.info, ability);
   }
 
   private open(): void {
@@ -281,7 +286,7 @@ export class EngineClient {
     }
   }
 
-  private deliver(id: RunId, event: RunEvent): void {
+  private deliver(id: RunId, event: EngineEvent): void {
     const queue = this.runs.get(id);
     if (queue === undefined) return; // aborted meanwhile
     queue.push(event);
@@ -321,6 +326,11 @@ export class EngineClient {
     if (this.state === "failed") this.settled = Promise.withResolvers<void>();
     this.open();
   }
+}
+
+/** Requests that an engine works on at the same time. */
+function atOnce(options: EngineOptions): number {
+  return options.maxSeqs;
 }
 
 /** A vector from base64 of little-endian f32. */

@@ -10,7 +10,7 @@ import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/ru
 import type { EngineHost } from "../core/system.ts";
 import type { EngineClient } from "./client.ts";
 import type { Holder, Places } from "./places.ts";
-import type { EngineInfo, EngineOptions } from "./protocol.ts";
+import type { EngineEvent, EngineInfo, EngineOptions } from "./protocol.ts";
 
 export interface ManagedModelDeps {
   /** Finds the model's file, downloading it where needed, and says how to run it. Throws with the reason. */
@@ -32,6 +32,8 @@ interface Waiter {
   readonly isCommand: boolean;
   readonly loaded: PromiseWithResolvers<EngineClient>;
 }
+
+type Failed = Extract<EngineEvent, { type: "error" }>;
 
 type State =
   | { readonly type: "unloaded" }
@@ -94,25 +96,12 @@ export class ManagedModel implements Holder {
   }
 
   /** Runs a request; see EngineClient.generate. Loads the model where it is not. */
-  async *generate(
+  generate(
     request: RunRequest,
     signal: AbortSignal,
     adapter: AdapterId = BASE_MODEL,
   ): AsyncGenerator<RunEvent> {
-    let engine: EngineClient;
-    try {
-      engine = await this.acquire(signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!(error instanceof ServiceError)) throw error;
-      yield { type: "error", error: error.toData() };
-      return;
-    }
-    try {
-      yield* engine.generate(request, signal, adapter);
-    } finally {
-      this.release(engine);
-    }
+    return this.run((engine) => engine.generate(request, signal, adapter), signal);
   }
 
   /** What the loaded model is like. Waits for it as a request does, with the same bound; throws as one is refused. */
@@ -215,6 +204,27 @@ export class ManagedModel implements Holder {
     const engines = this.engine === undefined ? this.retiring : [this.engine, ...this.retiring];
     await Promise.all(Array.from(engines, (engine) => engine.stop()));
     if (state.type === "loading" || state.type === "unloading") await state.done;
+  }
+
+  /** Has the engine work on a request; an engine that there cannot be is the `error` event that such work ends with. */
+  private async *run<E>(
+    work: (engine: EngineClient) => AsyncIterable<E>,
+    signal: AbortSignal,
+  ): AsyncGenerator<E | Failed> {
+    let engine: EngineClient;
+    try {
+      engine = await this.acquire(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ServiceError)) throw error;
+      yield { type: "error", error: error.toData() };
+      return;
+    }
+    try {
+      yield* work(engine);
+    } finally {
+      this.release(engine);
+    }
   }
 
   /** The engine, with a lease that `release` gives back. */

@@ -7,7 +7,7 @@ import { cacheCells, cellBytes, type CacheShape } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
 import { arrayLength, type Field, int32Array, readGgufFile, textOf, unsigned, FIELD } from "../core/gguf.ts";
 import { partCount, partPath } from "../core/model-files.ts";
-import type { EngineOptions } from "./protocol.ts";
+import type { TextOptions } from "./protocol.ts";
 
 /** Bytes by purpose. */
 export interface MemoryNeed {
@@ -26,7 +26,7 @@ const F32_BYTES = 4;
 /** What the model at `modelPath` needs at least under these options; undefined where its metadata cannot be read. */
 export function memoryNeed(
   modelPath: string,
-  options: EngineOptions,
+  options: TextOptions,
   freeBytes: number,
 ): MemoryNeed | undefined {
   let metadata: Metadata;
@@ -50,7 +50,7 @@ export function memoryNeed(
 }
 
 /** Throws ServiceError(model_unavailable) with advice when the model needs more than `freeBytes`. */
-export function checkMemory(options: EngineOptions, freeBytes: number): void {
+export function checkMemory(options: TextOptions, freeBytes: number): void {
   if (options.modelPath === undefined) return;
   const need = memoryNeed(options.modelPath, options, freeBytes);
   if (need === undefined) return;
@@ -63,7 +63,7 @@ export function checkMemory(options: EngineOptions, freeBytes: number): void {
   );
 }
 
-function advice(need: MemoryNeed, options: EngineOptions): string {
+function advice(need: MemoryNeed, options: TextOptions): string {
   const ways = ["a smaller quantization of the model (quant)"];
   if (need.cache > 0.1 * need.weights) {
     ways.unshift("a smaller cache (context_len, memory_mb or memory_fraction)");
@@ -106,7 +106,7 @@ function kvHeads(metadata: Metadata, of: (key: string) => number | undefined, he
   return (of("block_count") ?? 0) * (of("attention.head_count_kv") ?? heads);
 }
 
-function computeBytes(metadata: Metadata, { ubatch }: EngineOptions): number {
+function computeBytes(metadata: Metadata, { ubatch }: TextOptions): number {
   const of = forArchitecture(metadata);
   const tokens = metadata.get("tokenizer.ggml.tokens");
   const vocabulary = tokens?.type === FIELD.array ? arrayLength(tokens) : 0;

@@ -2,9 +2,10 @@
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError } from "../core/error.ts";
-import type { ModelControl, ModelInfo, ModelState } from "../core/model-info.ts";
+import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import { type Ability, KIND_OF, mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
 import type { ManagedModel } from "./managed-model.ts";
 import type { Places } from "./places.ts";
 import type { EngineInfo } from "./protocol.ts";
@@ -12,6 +13,7 @@ import type { EngineInfo } from "./protocol.ts";
 /** A configured model under the name that clients use. */
 export interface ServedModel {
   readonly id: string;
+  readonly kind: ModelKind;
   /** `owner/name` of a model of the hub, which requests may use too. */
   readonly root?: string;
   readonly model: ManagedModel;
@@ -44,8 +46,9 @@ export class Models implements ModelControl {
 
   /** Cards of all models, the default one first. */
   list(): readonly ModelInfo[] {
-    return this.models.map(({ id, root, model }) => ({
+    return this.models.map(({ id, kind, root, model }) => ({
       id,
+      kind,
       created: this.created,
       ownedBy: "svc",
       status: model.status,
@@ -57,13 +60,14 @@ export class Models implements ModelControl {
   describe(): readonly SystemModel[] {
     return this.list().map(({ id, status }) => {
       const info = this.models.find((model) => model.id === id)?.model.info;
+      const text = info?.kind === "text" ? info : undefined;
       return {
         id,
         status,
         architecture: info?.architecture ?? null,
         size_bytes: info?.sizeBytes ?? null,
-        context_tokens: info?.contextTokens ?? null,
-        kv_cells: info?.cells ?? null,
+        context_tokens: text?.contextTokens ?? null,
+        kv_cells: text?.cells ?? null,
         threads: info?.threads ?? null,
       };
     });
@@ -74,10 +78,9 @@ export class Models implements ModelControl {
     return this.models.find(({ model }) => model.host !== undefined)?.model.host;
   }
 
-  /** The model of that name. Throws ServiceError(model_not_found), naming those there are. */
+  /** The model of that name, whatever it is able to. Throws ServiceError(model_not_found), naming those there are. */
   resolve(name: string, param = "model"): ServedModel {
-    const named = this.models.find(({ id }) => id === name) ?? this.models.find(({ root }) => root === name);
-    const model = named ?? (name === DEFAULT_NAME ? this.models[0] : undefined);
+    const model = this.named(name) ?? (name === DEFAULT_NAME ? this.models[0] : undefined);
     if (model !== undefined) return model;
     const ids = this.models.map(({ id }) => id).join(", ");
     throw new ServiceError(
@@ -87,9 +90,25 @@ export class Models implements ModelControl {
     );
   }
 
-  /** Longest sequence that the named model takes; see ManagedModel.loadedInfo. */
+  /**
+   * The model of that name, which must be able to; `default` is the first one of the right kind. Throws
+   * ServiceError(model_not_found) or ServiceError(unsupported_capability).
+   */
+  able(ability: Ability, name: string, param = "model"): ServedModel {
+    if (name === DEFAULT_NAME && this.named(name) === undefined) {
+      const kind = KIND_OF[ability];
+      const first = this.models.find((model) => model.kind === kind);
+      if (first === undefined) throw noneOfKind(kind, param);
+      return first;
+    }
+    const model = this.resolve(name, param);
+    mustBeOfKind(model.id, model.kind, ability, param);
+    return model;
+  }
+
+  /** Longest sequence that the named text model takes; see ManagedModel.loadedInfo. */
   async contextTokens(name: string, signal: AbortSignal): Promise<number> {
-    return (await this.resolve(name).model.loadedInfo(signal)).contextTokens;
+    return textInfo(await this.able("generates", name).model.loadedInfo(signal)).contextTokens;
   }
 
   /** Runs a request on the model it names; see ManagedModel.generate. */
@@ -100,12 +119,12 @@ export class Models implements ModelControl {
   ): AsyncGenerator<RunEvent> {
     const seed = request.sampling.seed ?? this.options.seed;
     const seeded = seed === undefined ? request : { ...request, sampling: { ...request.sampling, seed } };
-    yield* this.resolve(request.model).model.generate(seeded, signal, adapter);
+    yield* this.able("generates", request.model).model.generate(seeded, signal, adapter);
   }
 
   /** Embeds with the model that the request names; see ManagedModel.embed. */
   async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
-    return this.resolve(request.model).model.embed(request, signal);
+    return this.able("embeds", request.model).model.embed(request, signal);
   }
 
   status(name: string): ModelState {
@@ -142,6 +161,10 @@ export class Models implements ModelControl {
   async loadAll(): Promise<void> {
     const count = Math.min(this.models.length, this.options.places.max);
     await Promise.all(this.models.slice(0, count).map(({ model }) => model.load()));
+  }
+
+  private named(name: string): ServedModel | undefined {
+    return this.models.find(({ id }) => id === name) ?? this.models.find(({ root }) => root === name);
   }
 
   /** Runs under way or waiting in all engines. */

@@ -11,18 +11,26 @@ import type { EngineStats } from "../core/telemetry.ts";
 /** Number of a run on one link; never reused while the link lives. */
 export type RunId = number;
 
-/** What an engine process needs to know to load its model. */
-export interface EngineOptions extends CacheRequest {
-  /** GGUF file; absent: the built-in model. */
-  readonly modelPath?: string;
+/** What every engine process needs to know. */
+interface CommonOptions {
   /** Where the native libraries are unpacked. */
   readonly cacheDir: string;
+  /** Threads that compute; absent: the physical cores. */
+  readonly threads?: number;
+  /** Native log to stderr: 0 none, 1 warnings, 2 info, 3 debug. */
+  readonly verbosity: number;
+}
+
+/** How a text model is loaded. */
+export interface TextOptions extends CommonOptions, CacheRequest {
+  readonly kind: "text";
+  /** GGUF file; absent: the built-in model. */
+  readonly modelPath?: string;
   /** Finished prefixes kept in the KV cache for reuse; 0 keeps and shares none. */
   readonly prefixesMax: number;
   /** One pool of cells for all sequences; false gives each a fixed share. */
   readonly unified: boolean;
-  /** Threads for decode and for prefill; absent: the physical cores. */
-  readonly threads?: number;
+  /** Threads for prefill; `threads` are those for decode. */
   readonly threadsBatch?: number;
   /** Tokens a step may hold, and tokens per compute batch. */
   readonly batch: number;
@@ -31,29 +39,45 @@ export interface EngineOptions extends CacheRequest {
   readonly chatTemplate?: string;
   /** Layers on the GPU; -1 for all. */
   readonly gpuLayers: number;
-  /** Native log to stderr: 0 none, 1 warnings, 2 info, 3 debug. */
-  readonly verbosity: number;
 }
 
-/** What a loaded model turned out to be. */
-export interface EngineInfo {
-  /** GGUF file that it was loaded from. */
-  readonly modelPath: string;
+/** What an engine process needs to know to load its model. Its first message; `kind` decides what the process becomes. */
+export type EngineOptions = TextOptions;
+
+/** What is known of a loaded model of any kind. */
+interface CommonInfo {
   readonly description: string;
   readonly architecture: string;
   readonly sizeBytes: number;
+  readonly threads: number;
+}
+
+/** What a loaded text model turned out to be. */
+export interface TextInfo extends CommonInfo {
+  readonly kind: "text";
+  /** GGUF file that it was loaded from. */
+  readonly modelPath: string;
   readonly vocabulary: number;
   readonly trainedContext: number;
   /** Longest sequence this engine takes. */
   readonly contextTokens: number;
   readonly cells: number;
   readonly maxSeqs: number;
-  readonly threads: number;
   /** It continues text. Models that only embed don't. */
   readonly generates: boolean;
   /** It turns texts into vectors. Rerankers don't, nor do models with an encoder of their own. */
   readonly embeds: boolean;
 }
+
+/** What a loaded model of another kind turned out to be: an image model draws, a speech model speaks. */
+export interface MediaInfo extends CommonInfo {
+  readonly kind: "image" | "speech";
+}
+
+export type EngineInfo = TextInfo | MediaInfo;
+
+/** What an engine tells while it works on one request. A `finish` or an `error` is the last of it. */
+export type EngineEvent = RunEvent;
 
 /** What a calibration has seen so far. */
 export interface CalibrationCounts {
@@ -94,7 +118,8 @@ export type ToEngine =
 
 export type FromEngine =
   | { readonly type: "loading"; readonly permille: number }
-  | { readonly type: "ready"; readonly info: EngineInfo; readonly host: EngineHost }
+  /** Engines of text models also describe the machine. */
+  | { readonly type: "ready"; readonly info: EngineInfo; readonly host?: EngineHost }
   | { readonly type: "failed"; readonly error: ErrorData }
   /** Vectors as base64 of little-endian f32: JSON digits would be three times as long. */
   | {
@@ -111,4 +136,4 @@ export type FromEngine =
   | { readonly type: "adapter_loaded"; readonly adapter: AdapterId }
   | { readonly type: "adapter_failed"; readonly adapter: AdapterId; readonly error: ErrorData }
   /** events[i] belongs to runs[i]; in order for each run. */
-  | { readonly type: "events"; readonly runs: readonly RunId[]; readonly events: readonly RunEvent[] };
+  | { readonly type: "events"; readonly runs: readonly RunId[]; readonly events: readonly EngineEvent[] };

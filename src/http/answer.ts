@@ -1,5 +1,6 @@
 // What the answers of all generation routes begin with.
 
+import type { ModelKind } from "../core/model-info.ts";
 import { type IdPrefix, newId } from "../core/id.ts";
 import type { AnswerMeta } from "../dialects/shared/answer.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -20,8 +21,8 @@ export function answerMeta(
   };
 }
 
-/** The id of the model behind a name that a request gave. */
-export function answeringModel(deps: HttpDeps, model: string): string {
-  const [defaultModel] = deps.models();
-  return model === "default" ? (defaultModel?.id ?? model) : model;
+/** The id of the model of a kind behind a name that a request gave. */
+export function answeringModel(deps: HttpDeps, model: string, kind: ModelKind = "text"): string {
+  if (model !== "default") return model;
+  return deps.models().find((one) => one.kind === kind)?.id ?? model;
 }

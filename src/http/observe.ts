@@ -4,7 +4,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { AnswerEvent } from "../core/agent.ts";
-import type { ModelInfo } from "../core/model-info.ts";
+import type { ModelInfo, ModelKind } from "../core/model-info.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import { requestId } from "./hooks/request-id.ts";
 import { isHousekeeping, type ModelField, type PathEntry, type RouteTable } from "./route-table.ts";
@@ -21,6 +21,12 @@ export interface ObserverOptions {
 type Handle = (request: Request, ...rest: unknown[]) => unknown;
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+/** Which kind of model `default` means, where it is not a text model. */
+const KIND_OF_ROUTE: ReadonlyMap<string, ModelKind> = new Map([
+  ["/v1/images/generations", "image"],
+  ["/v1/audio/speech", "speech"],
+]);
 
 /** `model` of requests whose model is not known (yet), and of routes that have none. Spec: Metrics. */
 const UNKNOWN_MODEL = "unknown";
@@ -164,7 +170,9 @@ export class Observation implements ObservedRequest {
   private label(name: unknown): string {
     const models = this.options.models();
     if (name === undefined || name === null || name === "" || name === "default") {
-      return models[0]?.id ?? UNKNOWN_MODEL;
+      const kind = KIND_OF_ROUTE.get(this.route ?? "") ?? "text";
+      const meant = models.find((model) => model.kind === kind) ?? models[0];
+      return meant?.id ?? UNKNOWN_MODEL;
     }
     return models.find(({ id, root }) => id === name || root === name)?.id ?? UNKNOWN_MODEL;
   }

@@ -1,224 +1,30 @@
-// The engine process: `svc engine`. Loads one model, then steps the engine while there is work. Reads messages between
-// steps only, so that an abort takes effect within one step. Never sees HTTP.
+// The engine process: `svc engine`. Becomes what the kind of its model asks for. Never sees HTTP.
 
-import { randomBytes } from "node:crypto";
-import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
-import { describeHost } from "../../ffi/host.ts";
-import { GrammarEngine } from "../../ffi/grammar.ts";
-import { openGrammar, openNative } from "../../ffi/library.ts";
-import { LlamaBackend } from "../../ffi/llama.ts";
-import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
-import { unreachable } from "../core/assert.ts";
-import { ServiceError } from "../core/error.ts";
-import type { RunEvent } from "../core/run.ts";
-import type { EngineHost } from "../core/system.ts";
-import type { CalibrationCommand, EngineOptions, FromEngine, RunId, ToEngine } from "../engine/protocol.ts";
-import { toErrorData } from "./arrivals.ts";
-import type { ConstraintBackend } from "./constraint-backend.ts";
-import { Embedder, type EmbedOutcome } from "./embedder.ts";
-import { Engine } from "./engine.ts";
+import type { EngineOptions, ToEngine } from "../engine/protocol.ts";
+import { TextWork } from "./text-main.ts";
+import type { EngineWork } from "./work.ts";
 
-/** Numbers are told this long after the first work they do not contain, milliseconds. */
-const STATS_MS = 250;
-
-/** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
-const RENDER_WAIT_MS = 1;
-
-function send(message: FromEngine): void {
-  process.send?.(message);
-}
-
-function newSeed(): number {
-  return Number(randomBytes(8).readBigUInt64LE() >> 11n); // 53 bits: every value is an exact number
-}
-
-interface Loaded {
-  readonly backend: LlamaBackend;
-  readonly host: EngineHost;
-  /** Made at the first call: the library costs nothing to those who never constrain an answer. */
-  readonly constraints: () => ConstraintBackend;
-}
-
-async function load(options: EngineOptions): Promise<Loaded> {
-  const { cacheDir } = options;
-  const native = openNative(unpackLibraries(cacheDir), options.verbosity);
-  const path = options.modelPath ?? unpackBuiltinModel(cacheDir);
-  const backend = await LlamaBackend.load(native, path, options, (permille) =>
-    send({ type: "loading", permille }),
-  );
-  let grammars: GrammarEngine | undefined;
-  const constraints = (): GrammarEngine => {
-    if (grammars === undefined) {
-      grammars = new GrammarEngine(openGrammar(unpackGrammar(cacheDir)), backend.tokens());
-      backend.tieThreads(); // it has brought threads of its own
-    }
-    return grammars;
+/** Entry of the hidden command `svc engine`. Serves until told to stop or the parent is gone. Returns the exit code. */
+export async function engineMain(): Promise<number> {
+  const started = Promise.withResolvers<EngineWork | undefined>();
+  let work: EngineWork | undefined;
+  const receive = (message: ToEngine): void => {
+    if (message.type === "start") started.resolve((work ??= workFor(message.options)));
+    else if (work === undefined) started.resolve(undefined); // told to stop before there was anything to do
+    else work.receive(message);
   };
-  return { backend, host: describeHost(native), constraints };
+  process.on("message", receive);
+  process.on("disconnect", () => receive({ type: "stop" }));
+  // Ctrl-C reaches the whole process group; the parent decides when this process ends.
+  process.on("SIGINT", () => {});
+  process.on("SIGTERM", () => {});
+  await (await started.promise)?.run();
+  return 0; // memory and native handles go with the process
 }
 
-function sendEmbedding({ id, result }: EmbedOutcome): void {
-  if (result instanceof ServiceError) return send({ type: "embed_failed", id, error: result.toData() });
-  const vectors = result.vectors.map((vector) => Buffer.from(vector.buffer).toString("base64"));
-  send({ type: "embedded", id, vectors, promptTokens: result.promptTokens });
-}
-
-/** Serves runs until told to stop or the parent is gone. Returns the exit code. */
-class EngineProcess {
-  private engine: Engine | undefined;
-  private embedder: Embedder | undefined;
-  private backend: LlamaBackend | undefined;
-  private stopping = false;
-  private wake: (() => void) | undefined;
-  private runs: RunId[] = [];
-  private events: RunEvent[] = [];
-  private embedTokens = 0;
-  private statsTimer: ReturnType<typeof setTimeout> | undefined;
-
-  async run(): Promise<number> {
-    process.on("message", (message: ToEngine) => this.receive(message));
-    process.on("disconnect", () => this.stop());
-    // Ctrl-C reaches the whole process group; the parent decides when this process ends.
-    process.on("SIGINT", () => {});
-    process.on("SIGTERM", () => {});
-    while (!this.stopping) {
-      const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
-      this.flush();
-      this.statsTimer ??= setTimeout(() => this.sendStats(), STATS_MS); // an abort, too, brings us here
-      const embedded = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
-      if (outcome === "idle" && !embedded) await new Promise<void>((resolve) => (this.wake = resolve));
-      else await new Promise((resolve) => setImmediate(resolve));
-    }
-    return 0; // memory and native handles go with the process
+function workFor(options: EngineOptions): EngineWork {
+  switch (options.kind) {
+    case "text":
+      return new TextWork(options);
   }
-
-  private receive(message: ToEngine): void {
-    switch (message.type) {
-      case "start":
-        void this.start(message.options);
-        break;
-      case "run":
-        this.add(message);
-        break;
-      case "calibrate":
-        this.calibrate(message.id, message.command);
-        break;
-      case "load_adapter":
-        this.loadAdapter(message.adapter, message.file);
-        break;
-      case "free_adapter":
-        this.engine?.forgetAdapter(message.adapter);
-        this.backend?.freeAdapter(message.adapter);
-        break;
-      case "embed":
-        this.embedder?.add(message.id, message.request);
-        break;
-      case "abort":
-        this.engine?.abort(message.id);
-        this.embedder?.abort(message.id);
-        break;
-      case "threads":
-        this.backend?.setThreads(message.threads, message.threadsBatch);
-        break;
-      case "stop":
-        this.stop();
-        break;
-      default:
-        unreachable(message);
-    }
-    this.wake?.();
-  }
-
-  private async start(options: EngineOptions): Promise<void> {
-    try {
-      const { backend, constraints, host } = await load(options);
-      this.backend = backend;
-      const emit = (run: RunId, event: RunEvent): void => {
-        this.runs.push(run);
-        this.events.push(event);
-      };
-      const { prefixesMax } = options;
-      this.engine = new Engine({
-        backend,
-        constraints,
-        prefixesMax,
-        emit,
-        now: () => performance.now(),
-        newSeed,
-      });
-      this.embedder = new Embedder(
-        () => backend.embedder(),
-        (outcome) => {
-          if ("promptTokens" in outcome.result) this.embedTokens += outcome.result.promptTokens;
-          sendEmbedding(outcome);
-        },
-      );
-      send({ type: "ready", info: backend.info, host });
-      this.sendStats();
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      const data =
-        error instanceof ServiceError ? error.toData() : ({ code: "model_unavailable", message } as const);
-      send({ type: "failed", error: data });
-    }
-  }
-
-  private add({ id, request, adapter = BASE_MODEL }: Extract<ToEngine, { type: "run" }>): void {
-    if (this.backend?.hasAdapter(adapter) === true) return this.engine?.add(id, request, adapter);
-    const message = "The adapter could not be loaded into this engine; load it again.";
-    send({
-      type: "events",
-      runs: [id],
-      events: [{ type: "error", error: { code: "model_unavailable", message } }],
-    });
-  }
-
-  private calibrate(id: RunId, command: CalibrationCommand): void {
-    const { backend } = this;
-    if (backend === undefined) return;
-    try {
-      if (command.type === "start") backend.startCalibration(command.rowsMax);
-      if (command.type === "save") {
-        backend.stopCalibration();
-        backend.saveCalibration(command.file);
-      }
-      send({ type: "calibration", id, counts: backend.calibration() });
-    } catch (error) {
-      send({ type: "calibration_failed", id, error: toErrorData(error) });
-    }
-  }
-
-  private loadAdapter(adapter: AdapterId, file: string): void {
-    try {
-      this.backend?.loadAdapter(adapter, file);
-      send({ type: "adapter_loaded", adapter });
-    } catch (error) {
-      send({ type: "adapter_failed", adapter, error: toErrorData(error) });
-    }
-  }
-
-  private flush(): void {
-    if (this.runs.length === 0) return;
-    send({ type: "events", runs: this.runs, events: this.events });
-    this.runs = [];
-    this.events = [];
-  }
-
-  private sendStats(): void {
-    this.statsTimer = undefined;
-    if (this.engine === undefined) return;
-    const residentBytes = process.memoryUsage.rss();
-    const { embedTokens } = this;
-    send({ type: "stats", stats: { ...this.engine.stats(), embedTokens, residentBytes } });
-  }
-
-  private stop(): void {
-    this.stopping = true;
-    this.wake?.();
-  }
-}
-
-/** Entry of the hidden command `svc engine`. Returns the exit code. */
-export function engineMain(): Promise<number> {
-  return new EngineProcess().run();
 }

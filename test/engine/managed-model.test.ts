@@ -2,18 +2,20 @@
 
 import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../src/core/error.ts";
+import type { ModelKind } from "../../src/core/model-info.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { EngineClient } from "../../src/engine/client.ts";
 import { ManagedModel, type ManagedModelDeps } from "../../src/engine/managed-model.ts";
-import { Models } from "../../src/engine/models.ts";
+import { Models, type ServedModel } from "../../src/engine/models.ts";
 import { Places } from "../../src/engine/places.ts";
-import type { EngineOptions } from "../../src/engine/protocol.ts";
+import type { TextOptions } from "../../src/engine/protocol.ts";
 import { failure } from "../helpers/failure.ts";
 import { type FakeEngines, fakeEngines } from "../helpers/fake-engine.ts";
 import { until } from "../helpers/until.ts";
 
-const OPTIONS: EngineOptions = {
+const OPTIONS: TextOptions = {
+  kind: "text",
   cacheDir: "",
   maxSeqs: 4,
   prefixesMax: 0,
@@ -386,9 +388,9 @@ describe("models by name", () => {
     const log: string[] = [];
     const a = setup({}, true);
     const b = setup({ prepare: () => Promise.reject(new Error("/secret is gone")) });
-    const served = [
-      { id: "a", model: a.model },
-      { id: "b", root: "acme/b", model: b.model },
+    const served: ServedModel[] = [
+      { id: "a", kind: "text", model: a.model },
+      { id: "b", kind: "text", root: "acme/b", model: b.model },
     ];
     const options = { defaultId: "b", places: new Places(), log: (line: string) => void log.push(line) };
     return { models: new Models(served, options), log };
@@ -419,5 +421,45 @@ describe("models by name", () => {
     expect(models.status("acme/b")).toEqual({ id: "b", status: "unloaded", error: message });
     expect(log).toEqual(["b: it could not be loaded: /secret is gone"]);
     expect(await failure(models.unload("zzz"))).toContain('no model named "zzz"');
+  });
+});
+
+describe("models of several kinds", () => {
+  const log = (): void => {};
+  const served = (kinds: readonly ModelKind[]) =>
+    kinds.map((kind) => ({ id: `my-${kind}`, kind, ...setup() }));
+
+  function modelsOf(all: readonly ServedModel[], defaultId?: string): Models {
+    return new Models(all, { defaultId, places: new Places(), log });
+  }
+
+  test("`default` is the first model of the kind that is asked for", () => {
+    const models = modelsOf(served(["speech", "text", "image"]), "my-image");
+    expect(models.able("generates", "default").id).toBe("my-text");
+    expect(models.able("embeds", "default").id).toBe("my-text");
+    expect(models.able("draws", "default").id).toBe("my-image");
+    expect(models.able("speaks", "default").id).toBe("my-speech");
+    expect(models.resolve("default").id).toBe("my-image");
+    expect(models.list().map(({ kind }) => kind)).toEqual(["image", "speech", "text"]);
+  });
+
+  test("a model of another kind is refused with the route that it is for, and is not loaded for that", async () => {
+    const all = served(["text", "image", "speech"]);
+    const models = modelsOf(all);
+    const signal = new AbortController().signal;
+    const refusals: string[] = [];
+    for (const model of ["my-image", "my-speech"]) {
+      refusals.push(await failure(models.generate({ ...REQUEST, model }, signal).next()));
+    }
+    expect(refusals[0]).toContain("/v1/images/generations");
+    expect(refusals[1]).toContain("/v1/audio/speech");
+    expect(() => models.able("draws", "my-text")).toThrow("makes no images");
+    expect(all.flatMap(({ engines }) => engines.started)).toEqual([]);
+  });
+
+  test("what no served model can do says so", () => {
+    const models = modelsOf(served(["text"]));
+    expect(() => models.able("draws", "default")).toThrow("No image model is served");
+    expect(() => models.able("speaks", "nobody")).toThrow("There is no model named");
   });
 });

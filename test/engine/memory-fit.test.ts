@@ -7,10 +7,11 @@ import { stringField, u32Field, writeGguf } from "../../src/core/gguf-write.ts";
 import type { Field } from "../../src/core/gguf.ts";
 import { FIELD } from "../../src/core/gguf.ts";
 import { checkMemory, memoryNeed } from "../../src/engine/memory-fit.ts";
-import type { EngineOptions } from "../../src/engine/protocol.ts";
+import type { TextOptions } from "../../src/engine/protocol.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
-const OPTIONS: EngineOptions = {
+const OPTIONS: TextOptions = {
+  kind: "text",
   cacheDir: "",
   maxSeqs: 4,
   prefixesMax: 0,

@@ -135,7 +135,7 @@ export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<Http
     embed: countingEmbed,
     ...stores,
     skills: new SkillStore({ folder: noFolder, log }),
-    models: () => [{ id: "tiny", created: 1_700_000_000, ownedBy: "svc", status: "loaded" }],
+    models: () => [{ id: "tiny", created: 1_700_000_000, kind: "text", ownedBy: "svc", status: "loaded" }],
     control: obedientModel(),
     tune: async (name, profile) => ({
       model_id: name,

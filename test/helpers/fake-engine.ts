@@ -2,10 +2,11 @@
 
 import type { EngineHost } from "../../src/core/system.ts";
 import type { EngineLink, LinkHandlers, OpenLink } from "../../src/engine/host.ts";
-import type { EngineInfo, RunId, ToEngine } from "../../src/engine/protocol.ts";
+import type { TextInfo, RunId, ToEngine } from "../../src/engine/protocol.ts";
 import { answer } from "./run-events.ts";
 
-const INFO: EngineInfo = {
+const INFO: TextInfo = {
+  kind: "text",
   modelPath: "/fake.gguf",
   generates: true,
   embeds: true,

@@ -5,7 +5,7 @@ import { unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
 import { type Native, openGrammar, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
-import type { EngineOptions } from "../../src/engine/protocol.ts";
+import type { TextOptions } from "../../src/engine/protocol.ts";
 import { tempDir } from "./tmp.ts";
 
 export const TINY_PATH = join(import.meta.dir, "../../demo-model/tiny.gguf");
@@ -39,7 +39,8 @@ export function native(): Native {
   return (opened ??= openNative(libraryDir(), 0));
 }
 
-const OPTIONS: EngineOptions = {
+const OPTIONS: TextOptions = {
+  kind: "text",
   cacheDir: "",
   maxSeqs: 16,
   prefixesMax: 0,
@@ -54,6 +55,6 @@ const OPTIONS: EngineOptions = {
 };
 
 /** The built-in model in a context of its own. Throws what LlamaBackend.load throws. */
-export function tinyBackend(options: Partial<EngineOptions> = {}, path = TINY_PATH): Promise<LlamaBackend> {
+export function tinyBackend(options: Partial<TextOptions> = {}, path = TINY_PATH): Promise<LlamaBackend> {
   return LlamaBackend.load(native(), path, { ...OPTIONS, ...options }, () => {});
 }

@@ -11,8 +11,8 @@ function appWithAdapters(isMutable = true) {
     host: { loadAdapter: async () => {}, freeAdapter: () => {} },
   });
   const base = [
-    { id: "tiny", created: 1, ownedBy: "svc", status: "loaded" },
-    { id: "plain", created: 1, ownedBy: "svc", status: "loaded" },
+    { id: "tiny", created: 1, kind: "text", ownedBy: "svc", status: "loaded" },
+    { id: "plain", created: 1, kind: "text", ownedBy: "svc", status: "loaded" },
   ] as const;
   const adapters = new AdaptedModels({
     models: () => base,

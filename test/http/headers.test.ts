@@ -84,8 +84,8 @@ describe("health", () => {
 test("GET /v1/models lists the models as cards", async () => {
   const response = await testApp(playing([]).generate, {
     models: () => [
-      { id: "a", created: 1, ownedBy: "svc", status: "loaded" },
-      { id: "b", created: 2, ownedBy: "local", status: "unloaded" },
+      { id: "a", created: 1, kind: "text", ownedBy: "svc", status: "loaded" },
+      { id: "b", created: 2, kind: "text", ownedBy: "local", status: "unloaded" },
     ],
   }).request("/v1/models");
   expect(await response.json()).toEqual({

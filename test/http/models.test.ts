@@ -7,8 +7,8 @@ import { testApp } from "../helpers/app.ts";
 test("a card names the model, its state and its public source", async () => {
   const { request } = testApp(undefined, {
     models: () => [
-      { id: "small", created: 1, ownedBy: "svc", status: "loaded", root: "acme/tiny" },
-      { id: "file", created: 1, ownedBy: "svc", status: "unloaded" },
+      { id: "small", created: 1, kind: "text", ownedBy: "svc", status: "loaded", root: "acme/tiny" },
+      { id: "file", created: 1, kind: "text", ownedBy: "svc", status: "unloaded" },
     ],
   });
   expect(await (await request("/v1/models")).json()).toEqual({

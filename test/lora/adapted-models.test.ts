@@ -22,7 +22,14 @@ function world(ids: readonly [string, string, string] = ["one", "two", "plain"])
   const first = registry();
   const second = registry();
   const models = new AdaptedModels({
-    models: () => [one, two, plain].map((id) => ({ id, created: 1, ownedBy: "svc", status: "loaded" })),
+    models: () =>
+      [one, two, plain].map((id) => ({
+        id,
+        created: 1,
+        kind: "text" as const,
+        ownedBy: "svc",
+        status: "loaded",
+      })),
     resolve: (name) => {
       if (name === "default") return one;
       if (name === one || name === two || name === plain) return name;

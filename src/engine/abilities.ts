@@ -1,0 +1,59 @@
+// What a request may ask of a model, and what is said when it asks the wrong one.
+
+import { assert } from "../core/assert.ts";
+import { ServiceError } from "../core/error.ts";
+import type { ModelKind } from "../core/model-info.ts";
+import type { EngineInfo, TextInfo } from "./protocol.ts";
+
+export type Ability = "generates" | "embeds" | "draws" | "speaks";
+
+/** Which kind of model is able to. */
+export const KIND_OF: Readonly<Record<Ability, ModelKind>> = {
+  generates: "text",
+  embeds: "text",
+  draws: "image",
+  speaks: "speech",
+};
+
+/** Where models that are no text models are asked. */
+const ROUTES: Readonly<Record<Exclude<ModelKind, "text">, string>> = {
+  image: "makes images: use /v1/images/generations",
+  speech: "speaks: use /v1/audio/speech",
+};
+
+const INABILITIES: Readonly<Record<Ability, string>> = {
+  generates: "only embeds texts and cannot continue them. Name another model, or use /v1/embeddings.",
+  embeds: "gives no embeddings. Name another model.",
+  draws: "makes no images. Name an image model.",
+  speaks: "does not speak. Name a speech model.",
+};
+
+/** Throws ServiceError(unsupported_capability) for a model of another kind than is asked for. */
+export function mustBeOfKind(name: string, kind: ModelKind, ability: Ability, param = "model"): void {
+  if (kind !== KIND_OF[ability]) throw unable(name, kind, ability, param);
+}
+
+/** Throws ServiceError(unsupported_capability) for what a loaded model cannot do. */
+export function mustBeAble(name: string, info: EngineInfo, ability: Ability): void {
+  mustBeOfKind(name, info.kind, ability);
+  if (info.kind !== "text") return;
+  const { generates, embeds } = info;
+  if (!{ generates, embeds, draws: false, speaks: false }[ability]) throw unable(name, "text", ability);
+}
+
+/** The facts of a text model. Only they are asked for; another kind has been refused before. */
+export function textInfo(info: EngineInfo): TextInfo {
+  assert(info.kind === "text", "a text model is asked for");
+  return info;
+}
+
+/** Nobody serves what `default` is asked for. */
+export function noneOfKind(kind: ModelKind, param: string): ServiceError {
+  const message = `No ${kind} model is served here, which this needs. See GET /v1/models for those that are.`;
+  return new ServiceError("unsupported_capability", message, { param });
+}
+
+function unable(name: string, kind: ModelKind, ability: Ability, param = "model"): ServiceError {
+  const why = kind === "text" ? INABILITIES[ability] : `${ROUTES[kind]}, or name another model.`;
+  return new ServiceError("unsupported_capability", `The model "${name}" ${why}`, { param });
+}

@@ -1,0 +1,24 @@
+// What an engine process does, whatever kind of model it serves, and how it speaks to the serving process.
+
+import { ServiceError } from "../core/error.ts";
+import type { FromEngine, ToEngine } from "../engine/protocol.ts";
+
+/** The work with one model, from loading it on. */
+export interface EngineWork {
+  /** Takes a message; never throws. */
+  receive(message: ToEngine): void;
+  /** Loads the model, says how that went, and works until `stop` has been received. */
+  run(): Promise<void>;
+}
+
+export function send(message: FromEngine): void {
+  process.send?.(message);
+}
+
+/** Says why the model cannot be loaded. */
+export function sendFailure(error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  const data =
+    error instanceof ServiceError ? error.toData() : ({ code: "model_unavailable", message } as const);
+  send({ type: "failed", error: data });
+}
