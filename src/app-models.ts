@@ -17,7 +17,7 @@ import { ManagedModel } from "./engine/managed-model.ts";
 import { checkMemory } from "./engine/memory-fit.ts";
 import { Models, type ServedModel } from "./engine/models.ts";
 import { Places } from "./engine/places.ts";
-import type { TextOptions } from "./engine/protocol.ts";
+import type { EngineOptions, ImageOptions, TextOptions } from "./engine/protocol.ts";
 import { fetchModel, type FetchOptions } from "./hub/fetch-model.ts";
 import { hubPlace } from "./hub/place.ts";
 import { ProgressLog, type ProgressMeter } from "./hub/progress.ts";
@@ -145,6 +145,49 @@ export async function textOptions(
   };
 }
 
+/** Engine options of one configured image model. */
+async function imageOptions(
+  model: ModelSettings,
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<ImageOptions> {
+  const { settings, cacheDir, verbosity } = options;
+  const { diffusion_model: diffusionModel, vae, clip_l: clipL, clip_g: clipG, t5xxl, llm } = model.format;
+  const { steps, guidance } = model.image;
+  const { threads } = settings.runtime;
+  const weights =
+    diffusionModel === undefined
+      ? { model: await modelFile(model, options, { signal }) }
+      : { diffusionModel };
+  return {
+    kind: "image",
+    files: {
+      ...weights,
+      ...(vae === undefined ? {} : { vae }),
+      ...(clipL === undefined ? {} : { clipL }),
+      ...(clipG === undefined ? {} : { clipG }),
+      ...(t5xxl === undefined ? {} : { t5xxl }),
+      ...(llm === undefined ? {} : { llm }),
+    },
+    cacheDir,
+    verbosity,
+    ...(threads === undefined ? {} : { threads }),
+    ...(steps === undefined ? {} : { steps }),
+    ...(guidance === undefined ? {} : { guidance }),
+  };
+}
+
+function engineOptions(
+  model: ModelSettings,
+  weights: Weights,
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<EngineOptions> {
+  return kindOf(model) === "image"
+    ? imageOptions(model, options, signal)
+    : textOptions(model, weights, options, signal);
+}
+
 /** What an entry's weights are from the start. */
 export function ownWeights({ quantization: { isq, imatrix } }: ModelSettings): Weights {
   return {
@@ -183,7 +226,7 @@ export function createModels(
       kind: kindOf(model),
       ...(repo === undefined ? {} : { root: repo }),
       model: new ManagedModel({
-        prepare: (signal) => textOptions(model, weightsOf(model), options, signal),
+        prepare: (signal) => engineOptions(model, weightsOf(model), options, signal),
         checkMemory: (engine) => checkMemory(engine, freeMemory()),
         startEngine: (engine) =>
           new EngineClient({

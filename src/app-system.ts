@@ -33,7 +33,7 @@ export function newSystem(options: ModelOptions, models: Models, port: () => num
   const doctor = (): Promise<DoctorReport> =>
     examine({
       ...doctorDeps(options, models.list()),
-      host: async () => models.host() ?? { failure: "no model has been loaded yet" },
+      host: async () => models.host() ?? { failure: "no text model has been loaded yet" },
       port: port(),
       isListening: true,
     });
@@ -88,7 +88,8 @@ function modelFacts({ models }: Settings, served: readonly ModelInfo[]): readonl
 }
 
 /** config/ has made the paths of files absolute; what is not one is a name of the hub. */
-function sourceOf({ model_id: source }: ModelSettings): ModelFacts["source"] {
+function sourceOf({ model_id: source, kind }: ModelSettings): ModelFacts["source"] {
+  if (kind === "image") return { type: "image" };
   if (source === BUILTIN_MODEL_ID) return { type: "built-in" };
   return isAbsolute(source) ? { type: "file", path: source } : { type: "hub" };
 }

@@ -15,6 +15,7 @@ import { newTuning } from "./app-measure.ts";
 import { createRequantizers, requantizing } from "./app-quantized.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
 import { modelName } from "./config/model-name.ts";
+import { openImages } from "./app-images.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
 import { openSearch } from "./app-search.ts";
 import { openStores } from "./app-stores.ts";
@@ -127,6 +128,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     clock: () => Math.floor(Date.now() / 1000),
   });
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
+  const pictures = openImages(models, options, metrics?.images);
   const deps: HttpDeps = {
     generate: adapters.generate,
     converse,
@@ -137,6 +139,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     sessions,
     skills,
     embed,
+    ...pictures,
     adapters,
     ...weights,
     models: () => adapters.cards(),
@@ -169,6 +172,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
         await Promise.all([models.stop(), tools.close(), mcp?.close()]);
       });
       stores.close();
+      pictures.imageFiles.close();
     },
   };
 }

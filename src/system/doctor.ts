@@ -26,6 +26,8 @@ export interface ModelFacts {
   readonly source:
     | { readonly type: "built-in" }
     | { readonly type: "hub" }
+    /** Files of several formats, which their library judges when it loads them. */
+    | { readonly type: "image" }
     /** Absolute path of a GGUF file; of a split one its first part. */
     | { readonly type: "file"; readonly path: string };
   readonly isLoaded: boolean;
@@ -146,6 +148,7 @@ export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory)
   const name = `model ${id}`;
   if (source.type === "built-in") return pass(name, "built in");
   if (source.type === "hub") return pass(name, "from the hub: checked when it is downloaded");
+  if (source.type === "image") return pass(name, isLoaded ? "an image model, loaded" : "an image model");
   try {
     const parts = partsOf(source.path).map(checkGguf);
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);

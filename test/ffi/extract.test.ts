@@ -1,19 +1,33 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { NATIVE, unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
+import {
+  NATIVE,
+  unpackBuiltinModel,
+  unpackGrammar,
+  unpackImage,
+  unpackLibraries,
+} from "../../ffi/embedded.ts";
 import { privateDir } from "../../ffi/extract.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 describe("unpacked libraries", () => {
   const cache = tempDir();
+  const namesIn = (archives: readonly string[]): string[] =>
+    archives.flatMap((archive) => NATIVE.archives[archive]?.files.map(({ name }) => name) ?? []).sort();
 
   test("lie complete in a folder for their owner only, and nothing else does", () => {
     const dir = unpackLibraries(cache);
     expect(readdirSync(dir)).not.toContain("libsvc_grammar.so"); // only for those who constrain answers
     expect(unpackGrammar(cache)).toBe(dir);
-    const names = Object.values(NATIVE.archives).flatMap(({ files }) => files.map(({ name }) => name));
-    expect(readdirSync(dir).sort()).toEqual(names.sort());
+    expect(readdirSync(dir).sort()).toEqual(namesIn(["llama.zst", "shim.zst", "grammar.zst"]));
+    expect(statSync(dir).mode & 0o777).toBe(0o700);
+  });
+
+  test("what draws lies apart, for both bring a ggml", () => {
+    const dir = unpackImage(cache);
+    expect(dir).not.toBe(unpackLibraries(cache));
+    expect(readdirSync(dir).sort()).toEqual(namesIn(["image.zst"]));
     expect(statSync(dir).mode & 0o777).toBe(0o700);
   });
 
