@@ -220,6 +220,8 @@ test("without a folder of its own the server's files go when it stops", async ()
     const file = data[0]?.url ?? "";
     expect(file).toStartWith(cwd);
     expect(existsSync(file)).toBe(true);
+    const doctor = await fetch(`${other.url}/v1/system/doctor`, { method: "POST" });
+    expect(await doctor.json()).toMatchObject({ ok: true });
   } finally {
     await other.stop();
   }
