@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import tinyPath from "../demo-model/tiny.gguf" with { type: "file" };
+import imagePath from "../prebuilt/linux-x64/image.zst" with { type: "file" };
 import grammarPath from "../prebuilt/linux-x64/grammar.zst" with { type: "file" };
 import llamaPath from "../prebuilt/linux-x64/llama.zst" with { type: "file" };
 import manifest from "../prebuilt/linux-x64/manifest.json" with { type: "json" };
@@ -16,36 +17,44 @@ const ARCHIVE_PATHS: Readonly<Record<string, string>> = {
   "llama.zst": llamaPath,
   "shim.zst": shimPath,
   "grammar.zst": grammarPath,
+  "image.zst": imagePath,
   "speech.zst": speechPath,
 };
 
 /** The manifest of the embedded libraries. */
 export const NATIVE: Manifest = manifest;
 
-/** Unpacked only when the first constraint comes, or the first text to speak: who wants none does not wait for it. */
-const LATE = new Set(["grammar.zst", "speech.zst"]);
-
-function unpack(cacheDir: string, wanted: (archive: string) => boolean): string {
-  const dir = join(cacheDir, "native", manifestHash(NATIVE));
-  for (const [name, archive] of Object.entries(NATIVE.archives)) {
-    if (wanted(name)) extractArchive(archive, dir, () => readFileSync(ARCHIVE_PATHS[name] ?? name));
+function unpack(names: readonly string[], dir: string): string {
+  for (const name of names) {
+    const archive = NATIVE.archives[name];
+    if (archive === undefined) throw new Error(`the manifest of the libraries lacks ${name}`);
+    extractArchive(archive, dir, () => readFileSync(ARCHIVE_PATHS[name] ?? name));
   }
   return dir;
 }
 
-/** Unpacks llama.cpp and the shim below `cacheDir` where needed; returns their folder. */
-export function unpackLibraries(cacheDir: string): string {
-  return unpack(cacheDir, (archive) => !LATE.has(archive));
+function nativeDir(cacheDir: string): string {
+  return join(cacheDir, "native", manifestHash(NATIVE));
 }
 
-/** The same for the grammar library. */
+/** Unpacks llama.cpp and the shim below `cacheDir` where needed; returns their folder. */
+export function unpackLibraries(cacheDir: string): string {
+  return unpack(["llama.zst", "shim.zst"], nativeDir(cacheDir));
+}
+
+/** The same for the grammar library, when the first constraint comes: who uses none does not wait for it. */
 export function unpackGrammar(cacheDir: string): string {
-  return unpack(cacheDir, (archive) => archive === "grammar.zst");
+  return unpack(["grammar.zst"], nativeDir(cacheDir));
+}
+
+/** The same for what draws, in a folder of its own: its ggml has the file names of llama.cpp's. */
+export function unpackImage(cacheDir: string): string {
+  return unpack(["image.zst"], `${nativeDir(cacheDir)}-image`);
 }
 
 /** The same for the speech library. */
 export function unpackSpeech(cacheDir: string): string {
-  return unpack(cacheDir, (archive) => archive === "speech.zst");
+  return unpack(["speech.zst"], nativeDir(cacheDir));
 }
 
 /** Unpacks the built-in model below `cacheDir` where needed; returns its path. The library maps it from there. */

@@ -38,6 +38,8 @@ export interface Manifest {
   readonly abi: string;
   /** ABI hash of the grammar library's header. */
   readonly grammarAbi: string;
+  /** ABI hash of the image library's header. */
+  readonly imageAbi: string;
   /** ABI hash of the speech library's header. */
   readonly speechAbi: string;
   readonly flags: string;

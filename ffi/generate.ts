@@ -9,6 +9,7 @@ import { join } from "node:path";
 const TABLES: readonly (readonly [header: string, table: string])[] = [
   ["shim/svc_llama.h", "symbols.ts"],
   ["constraint/svc_grammar.h", "grammar-symbols.ts"],
+  ["image/svc_image.h", "image-symbols.ts"],
   ["speech/svc_speech.h", "speech-symbols.ts"],
 ];
 

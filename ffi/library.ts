@@ -4,6 +4,7 @@ import { dlopen, type Library as BunLibrary } from "bun:ffi";
 import { join } from "node:path";
 import { nativeText } from "./text.ts";
 import { ABI_HASH as GRAMMAR_ABI_HASH, SYMBOLS as GRAMMAR_SYMBOLS } from "./grammar-symbols.ts";
+import { ABI_HASH as IMAGE_ABI_HASH, SYMBOLS as IMAGE_SYMBOLS } from "./image-symbols.ts";
 import { ABI_HASH as SPEECH_ABI_HASH, SYMBOLS as SPEECH_SYMBOLS } from "./speech-symbols.ts";
 import { ABI_HASH, SYMBOLS } from "./symbols.ts";
 
@@ -12,6 +13,9 @@ export type Native = BunLibrary<typeof SYMBOLS>["symbols"];
 
 /** The grammar library's entry points, typed from ffi/grammar-symbols.ts. */
 export type GrammarNative = BunLibrary<typeof GRAMMAR_SYMBOLS>["symbols"];
+
+/** The image library's entry points, typed from ffi/image-symbols.ts. */
+export type ImageNative = BunLibrary<typeof IMAGE_SYMBOLS>["symbols"];
 
 /** The speech library's entry points, typed from ffi/speech-symbols.ts. */
 export type SpeechNative = BunLibrary<typeof SPEECH_SYMBOLS>["symbols"];
@@ -24,6 +28,7 @@ const LOAD_ORDER: readonly (readonly [file: string, anySymbol: string])[] = [
   ["libllama.so.0", "llama_backend_init"],
   ["libllama-common.so.0", "_Z16llama_build_infov"],
 ];
+const IMAGE_LOAD_ORDER = LOAD_ORDER.slice(0, 3);
 
 function checkAbi(file: string, built: string, needed: string, word: string): void {
   if (built !== needed) {
@@ -36,9 +41,7 @@ function checkAbi(file: string, built: string, needed: string, word: string): vo
  * version of the shim's header. verbosity: 0 errors … 3 debug.
  */
 export function openNative(dir: string, verbosity: number): Native {
-  for (const [file, symbol] of LOAD_ORDER) {
-    dlopen(join(dir, file), { [symbol]: { args: [], returns: "ptr" } });
-  }
+  loadInOrder(dir, LOAD_ORDER);
   const { symbols: native } = dlopen(join(dir, "libsvc_llama.so"), SYMBOLS);
   checkAbi("libsvc_llama.so", nativeText(native.svc_abi_hash()), ABI_HASH, "shim");
   if (native.svc_init(Buffer.from(`${dir}\0`), verbosity) !== 0) {
@@ -52,6 +55,26 @@ export function openGrammar(dir: string): GrammarNative {
   const { symbols: native } = dlopen(join(dir, "libsvc_grammar.so"), GRAMMAR_SYMBOLS);
   checkAbi("libsvc_grammar.so", nativeText(native.svc_grammar_abi_hash()), GRAMMAR_ABI_HASH, "grammar");
   return native;
+}
+
+/**
+ * Loads the image library in `dir` and the best CPU back end. Throws like openNative. Not in a process that has loaded
+ * llama.cpp: both bring a ggml, and the loader would give the second one the functions of the first.
+ */
+export function openImage(dir: string, verbosity: number): ImageNative {
+  loadInOrder(dir, IMAGE_LOAD_ORDER);
+  const { symbols: native } = dlopen(join(dir, "libsvc_image.so"), IMAGE_SYMBOLS);
+  checkAbi("libsvc_image.so", nativeText(native.svc_image_abi_hash()), IMAGE_ABI_HASH, "image-shim");
+  if (native.svc_image_init(Buffer.from(`${dir}\0`), verbosity) !== 0) {
+    throw new Error(nativeText(native.svc_image_last_error()));
+  }
+  return native;
+}
+
+function loadInOrder(dir: string, files: typeof LOAD_ORDER): void {
+  for (const [file, symbol] of files) {
+    dlopen(join(dir, file), { [symbol]: { args: [], returns: "ptr" } });
+  }
 }
 
 /** Loads the speech library in `dir`. Throws like openNative. */

@@ -1,14 +1,13 @@
 // A loaded model and its context as the engine loop sees them. Owns every native handle it makes.
 
 import { toArrayBuffer } from "bun:ffi";
-import { cpus } from "node:os";
-import { readFileSync } from "node:fs";
 import { cacheCells, type CacheType } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
 import { freeMemory } from "../src/core/free-memory.ts";
 import { SLOTS_MAX } from "../src/core/limits.ts";
 import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
+import { physicalCores } from "../src/core/physical-cores.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
 import type { CalibrationCounts, TextInfo, TextOptions } from "../src/engine/protocol.ts";
 import type {
@@ -69,21 +68,6 @@ interface ModelInfo extends EmbedModel {
 function chooseCells(options: TextOptions, info: ModelInfo): number {
   const elements = info.n_layer * info.n_head_kv * (info.head_dim_k + info.head_dim_v);
   return cacheCells(options, { elements, trainedContext: info.n_ctx_train }, freeMemory());
-}
-
-/** Physical cores where the system tells, else what it schedules on. Two threads of one core gain nothing in a matmul. */
-function physicalCores(): number {
-  try {
-    const cores = new Set<string>();
-    for (const block of readFileSync("/proc/cpuinfo", "utf8").split("\n\n")) {
-      const core = /^core id\s*:\s*(\d+)/m.exec(block)?.[1];
-      if (core !== undefined) cores.add(`${/^physical id\s*:\s*(\d+)/m.exec(block)?.[1] ?? 0}:${core}`);
-    }
-    if (cores.size > 0) return Math.min(cores.size, navigator.hardwareConcurrency);
-  } catch {
-    // not Linux: the count below is the best there is
-  }
-  return Math.max(1, cpus().length);
 }
 
 /** What the model's memory lets us do with cached prefixes. */

@@ -1,14 +1,17 @@
 #!/bin/sh
 # Rebuilds prebuilt/<platform>/ from source: llama.cpp from the bundle inside the npm package node-llama-cpp (version
 # pinned by prebuilt/source/package-lock.json), our shim from ffi/shim, llguidance with our C ABI from ffi/constraint
-# (versions pinned by its Cargo.lock), flite with our C ABI from ffi/speech (Debian's static archives, pinned below).
+# (versions pinned by its Cargo.lock), flite with our C ABI from ffi/speech (Debian's static archives, pinned below),
+# stable-diffusion.cpp from a crate that carries its source (version and checksum pinned by
+# prebuilt/source/image/Cargo.lock) with our C ABI from ffi/image.
 #
-#   prebuilt/build.sh [all|shim|grammar|speech] [BUILD_DIR]
+#   prebuilt/build.sh [all|shim|grammar|speech|image|image-shim] [BUILD_DIR]
 #
 # `shim` rebuilds only ours against an earlier full build in BUILD_DIR; `grammar` only ours over llguidance; `speech` only
-# ours over flite, which needs apt, or the package in BUILD_DIR/flite, and dpkg.
+# ours over flite, which needs apt, or the package in BUILD_DIR/flite, and dpkg; `image` only what draws pictures, and
+# `image-shim` only our part of that.
 # Needs git, cmake, ninja, g++ >= 12 with OpenMP, cargo >= 1.87, node + npm and this repository's node_modules.
-# About 8 minutes on 2 cores.
+# About 8 minutes on 2 cores, and 15 more for images.
 set -eu
 
 what=${1:-all}
@@ -19,6 +22,7 @@ platform=$(uname -s | tr 'A-Z' 'a-z')-$(uname -m | sed 's/x86_64/x64/;s/aarch64/
 source=$build/llama.cpp
 bin=$build/llama/bin
 out=$build/out
+diffusion=$build/stable-diffusion.cpp
 bun=$root/node_modules/.bin/bun
 
 # Must match abiHash() in ffi/generate.ts: the header without comments and white space.
@@ -73,6 +77,50 @@ build_grammar() {
     "$bun" "$here/crate-licenses.ts" "$crate" "$here/LICENSES/llguidance-crates.txt"
 }
 
+build_image() {
+    crate=$here/source/image
+    cargo fetch --quiet --locked --manifest-path "$crate/Cargo.toml"
+    version=$(sed -n '/^name = "diffusion-rs-sys"/{n;s/version = "\(.*\)"/\1/p}' "$crate/Cargo.lock")
+    if [ ! -d "$diffusion" ]; then
+        cp -r "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/diffusion-rs-sys-"$version"/stable-diffusion.cpp "$diffusion"
+        git -C "$diffusion" init --quiet # the patches apply within it alone, and its build asks git for a version
+        for patch in "$here"/patches/*.patch "$here"/patches/image/*.patch; do
+            git -C "$diffusion" apply "$patch"
+        done
+    fi
+    # Its ggml is another version than llama.cpp's, with longer names of tensors: it gets a folder and a process of its own.
+    # C code must let exceptions through: a failed assertion is raised as one (ffi/image).
+    map="-ffile-prefix-map=$diffusion=stable-diffusion.cpp"
+    cmake -S "$diffusion" -B "$build/image" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+        -DCMAKE_SKIP_RPATH=ON "-DCMAKE_C_FLAGS=$map -fexceptions" \
+        "-DCMAKE_CXX_FLAGS=$map -fvisibility=hidden -fvisibility-inlines-hidden" \
+        -DSD_BUILD_EXAMPLES=OFF -DSD_WEBP=OFF -DSD_WEBM=OFF -DSD_BUILD_SHARED_GGML_LIB=ON -DBUILD_SHARED_LIBS=ON \
+        -DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON -DGGML_OPENMP=ON
+    variants=$(ninja -C "$build/image" -t targets all | sed -n 's/^\(ggml-cpu-[a-z0-9]*\):.*/\1/p' | sort -u)
+    # shellcheck disable=SC2086
+    ninja -C "$build/image" stable-diffusion ggml $variants
+    for lib in ggml-base ggml; do
+        soname=$(readelf -d "$build/image/bin/lib$lib.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+        cp -L "$build/image/bin/lib$lib.so" "$out/image/$soname"
+    done
+    cp "$build"/image/bin/libggml-cpu-*.so "$out/image/"
+    cp -L "$(g++ -print-file-name=libgomp.so.1)" "$out/image/libgomp.so.1"
+    for file in "$out"/image/*; do strip --strip-unneeded "$file"; done
+    cp "$diffusion/LICENSE" "$here/LICENSES/stable-diffusion.cpp.txt"
+    cp "$diffusion/thirdparty/LICENSE.darts_clone.txt" "$here/LICENSES/darts-clone.txt"
+}
+
+build_image_shim() {
+    g++ -std=c++17 -O3 -fPIC -shared -fvisibility=hidden -fvisibility-inlines-hidden -Wall -Wextra -Werror \
+        "-ffile-prefix-map=$root=svc" -DSVC_ABI_HASH="\"$(abi_hash "$root/ffi/image/svc_image.h")\"" \
+        -DGGML_SHARED -DGGML_BACKEND_SHARED -DGGML_MAX_NAME=128 \
+        -isystem "$diffusion/include" -isystem "$diffusion/ggml/include" \
+        "$root/ffi/image/svc_image.cpp" "$build/image/libstable-diffusion.a" -o "$out/image/libsvc_image.so" \
+        -Wl,-soname,libsvc_image.so -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--no-undefined \
+        -L"$build/image/bin" -lggml -lggml-base -lpthread -lm
+    strip --strip-unneeded "$out/image/libsvc_image.so"
+}
+
 FLITE_VERSION=2.2-5
 FLITE_SHA256_x64=78a5d95664cf0a28ea073875f49073539350c791f6c74cc2d7a060f87dac918b
 
@@ -106,7 +154,7 @@ collect_llama() {
     done
     cp "$bin"/libggml-cpu-*.so "$bin/libggml-rpc.so" "$out/"
     cp -L "$(g++ -print-file-name=libgomp.so.1)" "$out/libgomp.so.1"
-    for file in "$out"/*; do strip --strip-unneeded "$file"; done
+    for file in "$out"/*.so*; do strip --strip-unneeded "$file"; done
     cp "$source/LICENSE" "$here/LICENSES/llama.cpp.txt"
     for extra in jsonhpp linenoise httplib; do
         if [ -f "$source/licenses/LICENSE-$extra" ]; then
@@ -115,7 +163,7 @@ collect_llama() {
     done
 }
 
-mkdir -p "$build" "$out"
+mkdir -p "$build" "$out/image"
 case $what in
 all)
     build_llama
@@ -123,12 +171,22 @@ all)
     build_grammar
     build_speech
     collect_llama
+    build_image
+    build_image_shim
     ;;
 shim) build_shim ;;
 grammar) build_grammar ;;
 speech) build_speech ;;
+image)
+    build_image
+    build_image_shim
+    ;;
+image-shim)
+    build_image_shim
+    what=image
+    ;;
 *)
-    echo "usage: prebuilt/build.sh [all|shim|grammar|speech] [BUILD_DIR]" >&2
+    echo "usage: prebuilt/build.sh [all|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
     exit 2
     ;;
 esac

@@ -1,7 +1,7 @@
 // Packs built libraries for committing: the files of a group are laid end to end and compressed as one zstd stream, so
 // that the CPU variants, which are nearly alike, share what they have in common (5 MB instead of 10).
 //
-//   bun prebuilt/pack.ts all|shim|grammar|speech BUILT_DIR PLATFORM_DIR
+//   bun prebuilt/pack.ts all|shim|grammar|speech|image BUILT_DIR PLATFORM_DIR
 //
 // manifest.json says where each file lies; ffi/extract.ts reads it. What is not packed anew stays as it was.
 
@@ -13,6 +13,7 @@ import { abiHash } from "../ffi/generate.ts";
 
 const SHIM = "libsvc_llama.so";
 const GRAMMAR = "libsvc_grammar.so";
+const IMAGE_DIR = "image"; // its ggml has the file names of llama.cpp's
 const SPEECH = "libsvc_speech.so";
 const OURS = new Set([SHIM, GRAMMAR, SPEECH]);
 const LLAMA_FLAGS = "Release, OpenMP, GGML_BACKEND_DL, GGML_CPU_ALL_VARIANTS, RPC, mtmd; no curl, no OpenSSL";
@@ -49,6 +50,12 @@ function llguidanceRelease(): string {
   return `ffi/constraint over llguidance ${/name = "llguidance"\nversion = "([^"]+)"/.exec(lock)?.[1] ?? "?"}`;
 }
 
+function diffusionRelease(): string {
+  const lock = readFileSync(join(import.meta.dir, "source/image/Cargo.lock"), "utf8");
+  const version = /name = "diffusion-rs-sys"\nversion = "([^"]+)"/.exec(lock)?.[1] ?? "?";
+  return `ffi/image over stable-diffusion.cpp as carried by the crate diffusion-rs-sys ${version}, with prebuilt/patches/image`;
+}
+
 function fliteRelease(): string {
   const script = readFileSync(join(import.meta.dir, "build.sh"), "utf8");
   return `ffi/speech over Debian's flite1-dev ${/^FLITE_VERSION=(.+)$/m.exec(script)?.[1] ?? "?"}: voices slt, kal16`;
@@ -57,33 +64,35 @@ function fliteRelease(): string {
 function main(): void {
   const [what, builtDir, platformDir] = process.argv.slice(2);
   if (what === undefined || builtDir === undefined || platformDir === undefined) {
-    throw new Error("usage: bun prebuilt/pack.ts all|shim|grammar|speech BUILT_DIR PLATFORM_DIR");
+    throw new Error("usage: bun prebuilt/pack.ts all|shim|grammar|speech|image BUILT_DIR PLATFORM_DIR");
   }
   mkdirSync(platformDir, { recursive: true });
   const manifestPath = join(platformDir, "manifest.json");
   const earlier: Manifest | undefined = what === "all" ? undefined : JSON.parse(readFileSync(manifestPath, "utf8"));
 
+  const isNew = (group: string): boolean => earlier?.archives[`${group}.zst`] === undefined || group === what;
+
   /** The archive packed anew if it is its turn or there is none yet. */
   const archive = (group: string, names: () => readonly string[], upstream: string): Archive => {
     const kept = group === what ? undefined : earlier?.archives[`${group}.zst`];
-    return kept ?? pack(builtDir, names(), join(platformDir, `${group}.zst`), upstream);
+    const from = group === IMAGE_DIR ? join(builtDir, IMAGE_DIR) : builtDir;
+    return kept ?? pack(from, names(), join(platformDir, `${group}.zst`), upstream);
   };
   const libraries = (): readonly string[] =>
     readdirSync(builtDir)
       .filter((name) => name.includes(".so") && !OURS.has(name))
       .sort();
-  /** The ABI of a library of ours: that of the header if it was built anew. */
-  const abi = (group: string, kept: string | undefined, header: string): string =>
-    group === what || kept === undefined ? abiOf(header) : kept;
   const manifest: Manifest = {
-    abi: abi("shim", earlier?.abi, "shim/svc_llama.h"),
-    grammarAbi: abi("grammar", earlier?.grammarAbi, "constraint/svc_grammar.h"),
-    speechAbi: abi("speech", earlier?.speechAbi, "speech/svc_speech.h"),
+    abi: isNew("shim") ? abiOf("shim/svc_llama.h") : (earlier?.abi ?? ""),
+    grammarAbi: isNew("grammar") ? abiOf("constraint/svc_grammar.h") : (earlier?.grammarAbi ?? ""),
+    imageAbi: isNew("image") ? abiOf("image/svc_image.h") : (earlier?.imageAbi ?? ""),
+    speechAbi: isNew("speech") ? abiOf("speech/svc_speech.h") : (earlier?.speechAbi ?? ""),
     flags: LLAMA_FLAGS,
     archives: {
       "llama.zst": archive("llama", libraries, llamaRelease()),
       "shim.zst": archive("shim", () => [SHIM], "ffi/shim"),
       "grammar.zst": archive("grammar", () => [GRAMMAR], llguidanceRelease()),
+      "image.zst": archive("image", () => readdirSync(join(builtDir, IMAGE_DIR)).sort(), diffusionRelease()),
       "speech.zst": archive("speech", () => [SPEECH], fliteRelease()),
     },
   };

@@ -42,6 +42,7 @@ export async function benchModel(
   { signal, onStep }: MeasureOptions,
 ): Promise<BenchedModel> {
   const { sequences, tokens } = benchNeed(plan);
+  if (model.kind === "image") throw new Error("an image model generates no tokens; name a text model");
   if (2 * sequences > SLOTS_MAX)
     throw new Error(`at most ${SLOTS_MAX / 2} sequences can be measured at once`);
   const configured = await textOptions(model, ownWeights(model), options, signal);

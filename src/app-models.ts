@@ -22,7 +22,7 @@ import { ManagedModel, type ManagedModelDeps } from "./engine/managed-model.ts";
 import { checkMemory } from "./engine/memory-fit.ts";
 import { Models, type ServedModel } from "./engine/models.ts";
 import { Places } from "./engine/places.ts";
-import type { EngineOptions, SpeechOptions, TextOptions } from "./engine/protocol.ts";
+import type { EngineOptions, ImageOptions, SpeechOptions, TextOptions } from "./engine/protocol.ts";
 import { fetchModel, type FetchOptions } from "./hub/fetch-model.ts";
 import { hubPlace } from "./hub/place.ts";
 import { ProgressLog, type ProgressMeter } from "./hub/progress.ts";
@@ -169,6 +169,54 @@ export async function textOptions(
   };
 }
 
+/** Engine options of one configured image model. */
+async function imageOptions(
+  model: ModelSettings,
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<ImageOptions> {
+  const { settings, cacheDir, verbosity } = options;
+  const { diffusion_model: diffusionModel, vae, clip_l: clipL, clip_g: clipG, t5xxl, llm } = model.format;
+  const { steps, guidance } = model.image;
+  const { threads } = settings.runtime;
+  const weights =
+    diffusionModel === undefined
+      ? { model: await modelFile(model, options, { signal }) }
+      : { diffusionModel };
+  return {
+    kind: "image",
+    files: {
+      ...weights,
+      ...(vae === undefined ? {} : { vae }),
+      ...(clipL === undefined ? {} : { clipL }),
+      ...(clipG === undefined ? {} : { clipG }),
+      ...(t5xxl === undefined ? {} : { t5xxl }),
+      ...(llm === undefined ? {} : { llm }),
+    },
+    cacheDir,
+    verbosity,
+    ...(threads === undefined ? {} : { threads }),
+    ...(steps === undefined ? {} : { steps }),
+    ...(guidance === undefined ? {} : { guidance }),
+  };
+}
+
+async function engineOptions(
+  model: ModelSettings,
+  weights: Weights,
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<EngineOptions> {
+  switch (kindOf(model)) {
+    case "image":
+      return imageOptions(model, options, signal);
+    case "speech":
+      return speechOptions(model, options);
+    case "text":
+      return textOptions(model, weights, options, signal);
+  }
+}
+
 /** What an entry's weights are from the start. */
 export function ownWeights({ quantization: { isq, imatrix } }: ModelSettings): Weights {
   return {
@@ -195,7 +243,7 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
     const id = modelName(model);
     const { weightsOf = ownWeights } = parts;
     const prepare = (signal: AbortSignal): Promise<EngineOptions> =>
-      optionsOf(model, weightsOf, options, signal);
+      engineOptions(model, weightsOf(model), options, signal);
     const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
     return {
       id,
@@ -227,16 +275,6 @@ function builtinVoice(
   return [{ id, kind: "speech", isLazy: true, model }];
 }
 
-async function optionsOf(
-  model: ModelSettings,
-  weightsOf: (model: ModelSettings) => Weights,
-  options: ModelOptions,
-  signal: AbortSignal,
-): Promise<EngineOptions> {
-  if (kindOf(model) === "speech") return speechOptions(model, options);
-  return textOptions(model, weightsOf(model), options, signal);
-}
-
 function managed(
   name: string,
   own: Pick<ManagedModelDeps, "prepare" | "places">,
@@ -250,9 +288,7 @@ function managed(
   const meter = newMeter?.(); // one for all the engines that the model will have
   return new ManagedModel({
     ...own,
-    checkMemory: (engine) => {
-      if (engine.kind === "text") checkMemory(engine, freeMemory());
-    },
+    checkMemory: (engine) => checkMemory(engine, freeMemory()),
     startEngine: (engine) =>
       new EngineClient({
         name,

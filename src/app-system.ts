@@ -28,21 +28,38 @@ const PROBE_ENGINE = {
   gpuLayers: 0,
 } as const;
 
+/** Only engines of text models look at the machine. */
+const NOT_YET = { failure: "no text model has been loaded yet" } as const;
+
 /** What the machine looks like to a server that listens on `port` and serves these models. */
 export function newSystem(options: ModelOptions, models: Models, port: () => number): System {
+  const servesText = models.list().some(({ kind }) => kind === "text");
   const doctor = (): Promise<DoctorReport> =>
     examine({
       ...doctorDeps(options, models.list()),
-      host: async () => models.host() ?? { failure: "no model has been loaded yet" },
+      host: async () => models.host() ?? (servesText ? NOT_YET : probeHost(options)),
       port: port(),
       isListening: true,
     });
   return { info: shared(() => describeSystem(models.host(), models.describe())), doctor: shared(doctor) };
 }
 
-/** Looks for trouble without a server: an engine with the built-in model shows what the machine offers. */
-export async function runDoctor(options: ModelOptions): Promise<DoctorReport> {
-  const { settings, cacheDir, verbosity, log } = options;
+/** Looks for trouble without a server. */
+export function runDoctor(options: ModelOptions): Promise<DoctorReport> {
+  return examine({
+    ...doctorDeps(options, []),
+    host: () => probeHost(options),
+    port: options.settings.server.port,
+    isListening: false,
+  });
+}
+
+/** What an engine with the built-in model, started for that alone, finds on the machine. */
+async function probeHost({
+  cacheDir,
+  verbosity,
+  log,
+}: ModelOptions): Promise<EngineHost | { readonly failure: string }> {
   const engine = new EngineClient({
     name: BUILTIN_MODEL_ID,
     options: { ...PROBE_ENGINE, cacheDir, verbosity },
@@ -50,21 +67,11 @@ export async function runDoctor(options: ModelOptions): Promise<DoctorReport> {
     queueMax: 1,
     log,
   });
-  const host = async (): Promise<EngineHost | { readonly failure: string }> => {
-    try {
-      await engine.ready();
-    } catch (error) {
-      return { failure: error instanceof Error ? error.message : String(error) };
-    }
-    return engine.host ?? { failure: "it told nothing" };
-  };
   try {
-    return await examine({
-      ...doctorDeps(options, []),
-      host,
-      port: settings.server.port,
-      isListening: false,
-    });
+    await engine.ready();
+    return engine.host ?? { failure: "it told nothing" };
+  } catch (error) {
+    return { failure: error instanceof Error ? error.message : String(error) };
   } finally {
     await engine.stop();
   }
@@ -89,6 +96,7 @@ function modelFacts({ models }: Settings, served: readonly ModelInfo[]): readonl
 
 /** config/ has made the paths of files absolute; what is not one is a name of the hub. */
 function sourceOf({ model_id: source, kind }: ModelSettings): ModelFacts["source"] {
+  if (kind === "image") return { type: "image" };
   if (source === BUILTIN_MODEL_ID || isBuiltinVoice(source)) return { type: "built-in" };
   if (kind === "speech") return { type: "voice" };
   return isAbsolute(source) ? { type: "file", path: source } : { type: "hub" };

@@ -15,6 +15,7 @@ import { newTuning } from "./app-measure.ts";
 import { createRequantizers, requantizing } from "./app-quantized.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
 import { modelName } from "./config/model-name.ts";
+import { openImages } from "./app-images.ts";
 import { createModels, type ModelOptions } from "./app-models.ts";
 import { openSearch } from "./app-search.ts";
 import { openStores } from "./app-stores.ts";
@@ -116,7 +117,8 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const embed: Embed = (request, signal) => models.embed(request, signal);
   const fetchPublic = publicFetch();
   const web = openSearch({ settings, embed, fetchPublic, log });
-  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
+  const kept = { files, sessions, skills };
+  const surroundings = { settings, tools, mcp, ...kept, approvals, contextTokens, log };
   const agent = createAgent({ ...surroundings, web, generate: adapters.generate, fetchFile: fetchPublic });
   const converse = adapters.steady(agent.converse);
   const responses = new ResponseStore(state);
@@ -127,16 +129,16 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     clock: () => Math.floor(Date.now() / 1000),
   });
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
+  const pictures = openImages(models, options, metrics?.images);
   const deps: HttpDeps = {
     generate: adapters.generate,
     converse,
     answerApproval: approvals.answer,
     responses,
     background,
-    files,
-    sessions,
-    skills,
+    ...kept,
     embed,
+    ...pictures,
     speak: (request, signal) => models.speak(request, signal),
     adapters,
     ...weights,
@@ -170,6 +172,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
         await Promise.all([models.stop(), tools.close(), mcp?.close()]);
       });
       stores.close();
+      pictures.imageFiles.close();
     },
   };
 }

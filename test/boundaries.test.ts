@@ -41,6 +41,7 @@ const RULES: readonly Rule[] = [
   // Stores of what outlives a request. They meet in app.ts.
   { from: "src/state/", may: ["src/core/"] },
   { from: "src/files/", may: ["src/core/"] },
+  { from: "src/images/", may: ["src/core/"] },
   { from: "src/sessions/", may: ["src/core/"] },
   { from: "src/skills/", may: ["src/core/"] },
   // The web as models see it: finds pages and has them read by processes that know nothing else.
@@ -50,7 +51,7 @@ const RULES: readonly Rule[] = [
   { from: "src/net/", may: ["src/core/"] },
   // The engine process. It shares one file with the serving process, and one file for each kind of model knows its library.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
-  ...["text", "speech"].map((kind) => {
+  ...["text", "image", "speech"].map((kind) => {
     return {
       from: `src/worker/${kind}-main.ts`,
       may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"],
@@ -73,9 +74,18 @@ const RULES: readonly Rule[] = [
       .map((folder) => `src/${folder}/`)
       .concat("src/core/", "src/tools.ts")
       .concat(
-        ["adapters", "agent", "mcp", "measure", "models", "quantized", "search", "stores", "system"].map(
-          (name) => `src/app-${name}.ts`,
-        ),
+        [
+          "adapters",
+          "agent",
+          "images",
+          "mcp",
+          "measure",
+          "models",
+          "quantized",
+          "search",
+          "stores",
+          "system",
+        ].map((name) => `src/app-${name}.ts`),
       ),
     types: ["src/mcp/servers.ts"],
   },
@@ -106,6 +116,10 @@ const RULES: readonly Rule[] = [
     from: "src/app-system.ts",
     may: ["src/core/", "src/config/", "src/engine/", "src/system/"],
     types: ["src/http/", "src/app-models.ts"],
+  },
+  {
+    from: "src/app-images.ts",
+    may: ["src/core/", "src/config/", "src/engine/", "src/images/"],
   },
   {
     from: "src/app-stores.ts",
@@ -168,6 +182,7 @@ const RULES: readonly Rule[] = [
       "src/worker/backend.ts",
       "src/worker/constraint-backend.ts",
       "src/worker/embed-backend.ts",
+      "src/worker/image-backend.ts",
       "src/worker/speech-backend.ts",
       "src/engine/protocol.ts",
     ],
@@ -197,6 +212,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "src/skills/",
     "ui/",
   ],
+  "fast-png": ["src/worker/"],
   "@modelcontextprotocol/client": ["src/mcp/"],
   linkedom: ["src/reader/"],
   "@mozilla/readability": ["src/reader/"],

@@ -20,6 +20,11 @@ import { LoraEntry } from "./lora-entry.ts";
 /** `model_id` of the toy chat model inside the executable; served when no model is configured. */
 export const BUILTIN_MODEL_ID = "svc-tiny";
 
+/** Whether a `kind`, in any of its spellings, is that of image models. */
+export function isImageKind(kind: unknown): boolean {
+  return kind === "image" || kind === "diffusion";
+}
+
 /** Id of the voice that is offered where no speech model is configured. */
 export const BUILTIN_VOICE_NAME = "svc-voice";
 /** The voices inside the executable, as `model_id` names them. */
@@ -37,18 +42,39 @@ const ModelFormat = section("Which files make up the model.", {
   ),
   mmproj: later(optional(text("Projector file for images and audio.", { isPath: true }))),
   tok_model_id: later(optional(text("Model the tokenizer is taken from."))),
+  diffusion_model: optional(
+    text("Image model: diffusion weights; model_id is only a name then.", {
+      isPath: true,
+      example: "flux1-schnell-Q4_K.gguf",
+    }),
+  ),
+  vae: optional(
+    text("Image model: weights of the autoencoder, which may be a tiny one.", {
+      isPath: true,
+      example: "ae.safetensors",
+    }),
+  ),
+  clip_l: optional(
+    text("Image model: weights of the text encoder CLIP-L.", { isPath: true, example: "clip_l.safetensors" }),
+  ),
+  clip_g: optional(
+    text("Image model: weights of the text encoder CLIP-G.", { isPath: true, example: "clip_g.safetensors" }),
+  ),
+  t5xxl: optional(
+    text("Image model: weights of the text encoder T5-XXL.", { isPath: true, example: "t5xxl-Q4_K.gguf" }),
+  ),
+  llm: optional(
+    text("Image model: weights of a language model as text encoder.", {
+      isPath: true,
+      example: "Qwen3-4B-Q4_K_M.gguf",
+    }),
+  ),
   speech_library: optional(
     text("Speech model: sherpa-onnx's libsherpa-onnx-c-api.so, which speaks with the voice in the folder.", {
       isPath: true,
       example: "/opt/sherpa-onnx/lib/libsherpa-onnx-c-api.so",
     }),
   ),
-  diffusion_model: later(optional(text("Image model: diffusion weights.", { isPath: true }))),
-  vae: later(optional(text("Image model: VAE weights.", { isPath: true }))),
-  clip_l: later(optional(text("Image model: CLIP-L weights.", { isPath: true }))),
-  clip_g: later(optional(text("Image model: CLIP-G weights.", { isPath: true }))),
-  t5xxl: later(optional(text("Image model: T5 weights.", { isPath: true }))),
-  llm: later(optional(text("Image model: text encoder.", { isPath: true }))),
   from_uqff: never(optional(text("UQFF weights cannot be read; use a GGUF file."))),
   matformer_config_path: never(optional(text("MatFormer slicing is not something llama.cpp can do."))),
   matformer_slice_name: never(optional(text("MatFormer slicing is not something llama.cpp can do."))),
@@ -136,6 +162,23 @@ const ModelMultimodal = section("Limits of images, video and audio in a prompt."
   max_audio_seconds: later(optional(number("Seconds of audio of one request.", { exclusiveMinimum: 0 }))),
 });
 
+const ModelImage = section("How an image model draws. What is unset suits the family of the model.", {
+  steps: optional(
+    integer("Steps of a picture. Turbo and distilled models need few.", {
+      minimum: 1,
+      maximum: 200,
+      example: 8,
+    }),
+  ),
+  guidance: optional(
+    number("How strongly the text counts; 1 saves half of the time where a model does not need more.", {
+      minimum: 1,
+      maximum: 30,
+      example: 4.5,
+    }),
+  ),
+});
+
 /** `[[models]]`. */
 export const Models = entries("One entry for each model. Without any, the built-in toy model is served.", {
   model_id: text(
@@ -149,7 +192,7 @@ export const Models = entries("One entry for each model. Without any, the built-
   ),
   kind: choice(["auto", "text", "multimodal", "image", "speech", "embedding"], "What the model is for.", {
     default: "auto",
-    laterValues: ["multimodal", "image", "embedding"],
+    laterValues: ["multimodal", "embedding"],
     valueAliases: { diffusion: "image" },
   }),
   chat_template: optional(
@@ -172,4 +215,5 @@ export const Models = entries("One entry for each model. Without any, the built-
   quantization: ModelQuantization,
   device: ModelDevice,
   multimodal: ModelMultimodal,
+  image: ModelImage,
 });

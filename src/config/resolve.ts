@@ -15,7 +15,7 @@ import { type McpRead, readMcpFile } from "./mcp-file.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { judgeSandboxMode } from "./sandbox-mode.ts";
-import { BUILTIN_MODEL_ID, isBuiltinVoice } from "./model-settings.ts";
+import { BUILTIN_MODEL_ID, isBuiltinVoice, isImageKind } from "./model-settings.ts";
 import { SEARCH_MODEL_ID, SEARCH_MODEL_NAME, Settings } from "./settings.ts";
 import {
   isTable,
@@ -124,7 +124,7 @@ function resolveFiles(
     }
     const isModel = row.path === MODEL_ID;
     if (!isModel && !row.isPath) return value;
-    const file = isModel ? findModel(value.value, path, wantedOf(value, values)) : findReadable(path);
+    const file = isModel ? modelOf(value, path, values) : findReadable(path);
     if (file.ok) return { ...value, value: file.file };
     missing.push({
       origin: value.origin,
@@ -168,15 +168,31 @@ function findModel(
   return { ok: true, file: id };
 }
 
+/** What a model_id names, by the kind of model that its entry describes. */
+function modelOf(value: RawValue, path: string, values: readonly RawValue[]): ModelFile {
+  const id = String(value.value);
+  const isImage = isImageKind(textBeside(value, "kind", values));
+  if (isImage && id === BUILTIN_MODEL_ID) {
+    return { ok: false, what: "the built-in model makes no pictures", fix: "Name an image model's file." };
+  }
+  if (isImage && textBeside(value, "format.diffusion_model", values) !== undefined)
+    return { ok: true, file: id };
+  // An image model may be a file of several formats; what is wrong with it, its library says.
+  if (isImage && existsSync(path)) return findReadable(path);
+  return findModel(id, path, wantedOf(value, values));
+}
+
+/** Another value of the entry whose model_id is given. */
+function textBeside({ path }: RawValue, key: string, values: readonly RawValue[]): string | undefined {
+  const value = values.find((candidate) => candidate.path === path.replace("model_id", key))?.value;
+  return typeof value === "string" ? value : undefined;
+}
+
 /** What an entry says about the file of its model. */
-function wantedOf({ path }: RawValue, values: readonly RawValue[]): Wanted & { readonly isVoice: boolean } {
-  const textAt = (key: string): string | undefined => {
-    const value = values.find((candidate) => candidate.path === path.replace("model_id", key))?.value;
-    return typeof value === "string" ? value : undefined;
-  };
-  const file = textAt("format.quantized_file");
-  const quant = textAt("quantization.quant");
-  const isVoice = textAt("kind") === "speech";
+function wantedOf(id: RawValue, values: readonly RawValue[]): Wanted & { readonly isVoice: boolean } {
+  const file = textBeside(id, "format.quantized_file", values);
+  const quant = textBeside(id, "quantization.quant", values);
+  const isVoice = textBeside(id, "kind", values) === "speech";
   return { isVoice, ...(file === undefined ? {} : { file }), ...(quant === undefined ? {} : { quant }) };
 }
 

@@ -2,7 +2,7 @@
 // origin that a problem names.
 
 import { type LoraEntry, loraParts } from "./lora-entry.ts";
-import { BUILTIN_VOICES, isBuiltinVoice } from "./model-settings.ts";
+import { BUILTIN_VOICES, isBuiltinVoice, isImageKind } from "./model-settings.ts";
 import { formatOrigin, type Problem } from "./problem.ts";
 import { SEARCH_MODEL_NAME } from "./settings.ts";
 import type { RawValue } from "./sources.ts";
@@ -23,6 +23,27 @@ const NEEDS: readonly (readonly [string, string])[] = [
   ["runtime.shell_", "runtime.enable_shell"],
   ["runtime.skills_dir", "runtime.enable_shell"],
 ];
+
+/** Keys of [[models]] that mean nothing for an image model, and those that only it has. */
+const TEXT_KEYS = [
+  "adapter.enable_lora",
+  "adapter.lora",
+  "quantization.quant",
+  "quantization.isq",
+  "quantization.imatrix",
+  "chat_template",
+  "device.max_seq_len",
+] as const;
+const IMAGE_KEYS = [
+  "format.diffusion_model",
+  "format.vae",
+  "format.clip_l",
+  "format.clip_g",
+  "format.t5xxl",
+  "format.llm",
+  "image.steps",
+  "image.guidance",
+] as const;
 
 /** Spec: token_source. */
 const TOKEN_SOURCE = /^(?:cache|none|(?:env|path|literal):\S+)$/;
@@ -49,6 +70,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...voices(values, entries),
     ...tokenSource(values),
     ...sameAlias(values, entries),
+    ...otherKind(values, entries),
   ];
 }
 
@@ -190,6 +212,20 @@ function sameAlias(values: Values, entries: readonly string[]): readonly Problem
     if (twice === undefined) return [];
     const fix = "Give every adapter an alias of its own.";
     return [problem(given, given.path, `two adapters have the alias "${twice}"`, fix)];
+  });
+}
+
+/** What only one kind of model has. */
+function otherKind(values: Values, entries: readonly string[]): readonly Problem[] {
+  return entries.flatMap((entry) => {
+    const isImage = isImageKind(values.get(`${entry}.kind`)?.value);
+    const strange = isImage ? TEXT_KEYS : IMAGE_KEYS;
+    const what = isImage ? "is for text models, and this one makes images" : 'needs kind = "image"';
+    return strange.flatMap((key) => {
+      const given = values.get(`${entry}.${key}`);
+      const isGiven = given !== undefined && given.value !== false;
+      return isGiven ? [problem(given, given.path, what, "Remove it, or set the kind.")] : [];
+    });
   });
 }
 

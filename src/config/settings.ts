@@ -77,6 +77,12 @@ const Server = section("Where the server listens and how it treats requests.", {
   lora_adapter_root: optional(
     text("Folder that adapters loaded by clients must lie in.", { isPath: true, example: "adapters" }),
   ),
+  image_dir: optional(
+    text("Folder for pictures that are answered as files; unset: a temporary one.", {
+      isFolder: true,
+      example: "images",
+    }),
+  ),
   api_keys: optional(
     list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
       secretAfter: "",

@@ -275,6 +275,19 @@ export const MCP_CONNECT_MS = 30_000;
 export const MCP_SCHEMA_DEPTH_MAX = 32;
 /** Characters of an MCP tool's description for models with a small context. */
 export const MCP_BRIEF_CHARS = 120;
+/** How often a picture that is being drawn is asked how far it is, milliseconds. */
+export const DRAWING_POLL_MS = 20;
+/** Pictures of one request; longest edge and most pixels of one, and its shortest edge. */
+export const IMAGE_COUNT_MAX = 10;
+export const IMAGE_EDGE_MIN = 16;
+export const IMAGE_EDGE_MAX = 4096;
+export const IMAGE_PIXELS_MAX = 2048 * 2048;
+/** Characters of a picture's prompt: an encoder's work grows with the square of it. */
+export const IMAGE_PROMPT_CHARS_MAX = 4000;
+/** Files of pictures that are kept, all their bytes, and the life of each, milliseconds: that of the base dialect's links. */
+export const IMAGE_FILES_MAX = 1000;
+export const IMAGE_FILES_BYTES_MAX = 1024 * 1024 * 1024;
+export const IMAGE_FILE_LIFE_MS = 60 * 60 * 1000;
 /** Characters of a text to speak: more than an hour of speech. */
 export const SPEECH_INPUT_CHARS_MAX = 65_536;
 /** Speeches that one engine speaks in turns, besides as many as may wait (queue_max). */

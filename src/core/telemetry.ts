@@ -83,6 +83,17 @@ export interface EngineStats {
   readonly steps: HistogramData;
 }
 
+/** Where the numbers of pictures go. */
+export interface ImageMeter {
+  /** A request for pictures has come. `ended` follows exactly once. */
+  began(): void;
+  /** So many more steps are done. */
+  stepped(steps: number): void;
+  /** A picture is drawn; it took so long. */
+  drawn(seconds: number): void;
+  ended(): void;
+}
+
 /** Where the numbers of one model's engine go, over all its restarts. */
 export interface EngineMeter {
   /** The newest numbers of the present process. */

@@ -4,6 +4,7 @@
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX, SPEECHES_MAX } from "../core/limits.ts";
+import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
@@ -107,6 +108,11 @@ export class EngineClient {
   ): AsyncGenerator<RunEvent> {
     const by = adapter === BASE_MODEL ? {} : { adapter };
     return this.run<RunEvent>("generates", (id) => ({ type: "run", id, request, ...by }), signal);
+  }
+
+  /** Draws pictures; see `run`. */
+  draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
+    return this.run<ImageEvent>("draws", (id) => ({ type: "draw", id, request }), signal);
   }
 
   /** Speaks; see `run`. A part that the reader has taken makes room for another. */
@@ -269,6 +275,9 @@ export class EngineClient {
         if (this.info !== undefined) this.deps.log(message.error.message); // the first start is told by who waits for it
         void this.link?.stop();
         break;
+      case "log":
+        this.deps.log(message.line);
+        break;
       case "calibration":
         this.calibrations.get(message.id)?.resolve(message.counts);
         break;
@@ -341,7 +350,8 @@ export class EngineClient {
 
 /** Requests that an engine works on at the same time. */
 function atOnce(options: EngineOptions): number {
-  return options.kind === "text" ? options.maxSeqs : SPEECHES_MAX;
+  if (options.kind === "text") return options.maxSeqs;
+  return options.kind === "image" ? 1 : SPEECHES_MAX;
 }
 
 /** Whether nothing more comes of the request. */

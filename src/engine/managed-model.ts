@@ -6,6 +6,7 @@ import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError } from "../core/error.ts";
 import { FAILED_LOAD_MS } from "../core/limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";
+import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
@@ -103,6 +104,11 @@ export class ManagedModel implements Holder {
     adapter: AdapterId = BASE_MODEL,
   ): AsyncGenerator<RunEvent> {
     return this.run((engine) => engine.generate(request, signal, adapter), signal);
+  }
+
+  /** Draws pictures; see EngineClient.draw. Loads the model where it is not. */
+  draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
+    return this.run((engine) => engine.draw(request, signal), signal);
   }
 
   /** Speaks; see EngineClient.speak. Loads the model where it is not. */

@@ -7,7 +7,7 @@ import { cacheCells, cellBytes, type CacheShape } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
 import { arrayLength, type Field, int32Array, readGgufFile, textOf, unsigned, FIELD } from "../core/gguf.ts";
 import { partCount, partPath } from "../core/model-files.ts";
-import type { TextOptions } from "./protocol.ts";
+import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
 
 /** Bytes by purpose. */
 export interface MemoryNeed {
@@ -50,7 +50,24 @@ export function memoryNeed(
 }
 
 /** Throws ServiceError(model_unavailable) with advice when the model needs more than `freeBytes`. */
-export function checkMemory(options: TextOptions, freeBytes: number): void {
+export function checkMemory(options: EngineOptions, freeBytes: number): void {
+  if (options.kind === "image") checkImageMemory(options, freeBytes);
+  if (options.kind === "text") checkTextMemory(options, freeBytes); // a voice takes next to nothing
+}
+
+function checkImageMemory({ files }: ImageOptions, freeBytes: number): void {
+  const sizes = Object.values(files).map(
+    (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
+  );
+  const weights = sizes.reduce((sum, bytes) => sum + bytes, 0);
+  if (weights <= freeBytes) return;
+  throw new ServiceError(
+    "model_unavailable",
+    `the weights of the image model take ${gigabytes(weights)} of memory, and ${gigabytes(freeBytes)} are free. Choose files of a smaller quantization, or fewer models at once (max_loaded_models).`,
+  );
+}
+
+function checkTextMemory(options: TextOptions, freeBytes: number): void {
   if (options.modelPath === undefined) return;
   const need = memoryNeed(options.modelPath, options, freeBytes);
   if (need === undefined) return;

@@ -4,6 +4,7 @@ import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
+import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { type Ability, KIND_OF, mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
@@ -128,6 +129,13 @@ export class Models implements ModelControl {
   /** Embeds with the model that the request names; see ManagedModel.embed. */
   async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
     return this.able("embeds", request.model).model.embed(request, signal);
+  }
+
+  /** Draws with the image model that the request names; see ManagedModel.draw. */
+  async *draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
+    const seed = request.seed ?? this.options.seed;
+    const seeded = seed === undefined ? request : { ...request, seed };
+    yield* this.able("draws", request.model).model.draw(seeded, signal);
   }
 
   /** Speaks with the model that the request names; see ManagedModel.speak. */

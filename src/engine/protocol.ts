@@ -4,6 +4,7 @@
 import type { AdapterId } from "../core/adapter.ts";
 import type { CacheRequest } from "../core/cache-size.ts";
 import type { ErrorData } from "../core/error.ts";
+import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
@@ -42,6 +43,26 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly gpuLayers: number;
 }
 
+/** Files of an image model: a checkpoint that holds all parts, or the diffusion weights; the others add or replace parts. */
+export interface ImageFiles {
+  readonly model?: string;
+  readonly diffusionModel?: string;
+  readonly vae?: string;
+  readonly clipL?: string;
+  readonly clipG?: string;
+  readonly t5xxl?: string;
+  readonly llm?: string;
+}
+
+/** How an image model is loaded. */
+export interface ImageOptions extends CommonOptions {
+  readonly kind: "image";
+  readonly files: ImageFiles;
+  /** Of every picture; absent: what suits the family of the model. */
+  readonly steps?: number;
+  readonly guidance?: number;
+}
+
 /** How a speech model is loaded. */
 export interface SpeechOptions extends CommonOptions {
   readonly kind: "speech";
@@ -56,7 +77,7 @@ export type VoiceSource =
   | { readonly type: "sherpa"; readonly library: string; readonly folder: string };
 
 /** What an engine process needs to know to load its model. Its first message; `kind` decides what the process becomes. */
-export type EngineOptions = TextOptions | SpeechOptions;
+export type EngineOptions = TextOptions | ImageOptions | SpeechOptions;
 
 /** What is known of a loaded model of any kind. */
 interface CommonInfo {
@@ -91,7 +112,7 @@ export interface MediaInfo extends CommonInfo {
 export type EngineInfo = TextInfo | MediaInfo;
 
 /** What an engine tells while it works on one request. A `finish`, an `error` or the last of a speech ends it. */
-export type EngineEvent = RunEvent | SpeechEvent;
+export type EngineEvent = RunEvent | ImageEvent | SpeechEvent;
 
 /** What a calibration has seen so far. */
 export interface CalibrationCounts {
@@ -116,6 +137,7 @@ export type ToEngine =
   | { readonly type: "start"; readonly options: EngineOptions }
   /** The adapter, where there is one, must have been loaded. */
   | { readonly type: "run"; readonly id: RunId; readonly request: RunRequest; readonly adapter?: AdapterId }
+  | { readonly type: "draw"; readonly id: RunId; readonly request: ImageRequest }
   /** Answered by `adapter_loaded` or `adapter_failed` of the same adapter. */
   | { readonly type: "load_adapter"; readonly adapter: AdapterId; readonly file: string }
   /** Answered by `calibration` or `calibration_failed` of the same id. */
@@ -138,7 +160,10 @@ export type FromEngine =
   | { readonly type: "loading"; readonly permille: number }
   /** Engines of text models also describe the machine. */
   | { readonly type: "ready"; readonly info: EngineInfo; readonly host?: EngineHost }
+  /** The process can do nothing more, from the start or from now on. */
   | { readonly type: "failed"; readonly error: ErrorData }
+  /** For the operator. */
+  | { readonly type: "log"; readonly line: string }
   /** Vectors as base64 of little-endian f32: JSON digits would be three times as long. */
   | {
       readonly type: "embedded";

@@ -3,6 +3,7 @@
 import type { Adapters } from "../core/adapter.ts";
 import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { Files } from "../core/files.ts";
+import type { Draw, ImageStore } from "../core/image.ts";
 import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/model-info.ts";
 import type { Requantizing } from "../core/requantize.ts";
 import type { Embed, Generate } from "../core/run.ts";
@@ -30,6 +31,10 @@ export interface HttpDeps {
   readonly answerApproval: AnswerApproval;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
+  /** Draws pictures with the model that the request names. */
+  readonly draw: Draw;
+  /** Keeps those that are answered as files. */
+  readonly imageFiles: ImageStore;
   /** Speaks with the model that the request names. */
   readonly speak: Speak;
   readonly adapters: Adapters;

@@ -21,6 +21,7 @@ import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
 import { containerRoutes, fileRoutes } from "./routes/files.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { imageRoutes } from "./routes/images.ts";
 import { weightRoutes } from "./routes/weights.ts";
 import { skillRoutes } from "./routes/skills.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
@@ -77,6 +78,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(messagesRoutes(deps, components))
     .use(responseRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
+    .use(imageRoutes(deps, components))
     .use(speechRoutes(deps, components))
     .use(adapterRoutes(deps, components))
     .use(weightRoutes(deps, components))

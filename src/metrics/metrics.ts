@@ -3,6 +3,7 @@
 import { Registry } from "prom-client";
 import type { EngineMeter, HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import { EngineMetrics } from "./engines.ts";
+import { ImageMetrics } from "./images.ts";
 import { RequestMetrics } from "./http.ts";
 import { addCounter, addGauge, single } from "./read-when-asked.ts";
 
@@ -10,6 +11,8 @@ export class Metrics implements HttpMetrics {
   private readonly registry = new Registry();
   private readonly requests = new RequestMetrics(this.registry);
   private readonly engines = new EngineMetrics(this.registry);
+  /** Where the numbers of pictures go. */
+  readonly images = new ImageMetrics(this.registry);
 
   constructor() {
     addProcess(this.registry);

@@ -26,6 +26,8 @@ export interface ModelFacts {
   readonly source:
     | { readonly type: "built-in" }
     | { readonly type: "hub" }
+    /** Files of several formats, which their library judges when it loads them. */
+    | { readonly type: "image" }
     /** A voice with a library of the operator's; config/ has looked at its files. */
     | { readonly type: "voice" }
     /** Absolute path of a GGUF file; of a split one its first part. */
@@ -150,6 +152,7 @@ export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory)
   if (source.type === "voice")
     return pass(name, "its files are there: its library checks them when it is loaded");
   if (source.type === "hub") return pass(name, "from the hub: checked when it is downloaded");
+  if (source.type === "image") return pass(name, isLoaded ? "an image model, loaded" : "an image model");
   try {
     const parts = partsOf(source.path).map(checkGguf);
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);

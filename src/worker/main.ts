@@ -1,6 +1,7 @@
 // The engine process: `svc engine`. Becomes what the kind of its model asks for. Never sees HTTP.
 
 import type { EngineOptions, ToEngine } from "../engine/protocol.ts";
+import { ImageWork } from "./image-main.ts";
 import { SpeechWork } from "./speech-main.ts";
 import { TextWork } from "./text-main.ts";
 import type { EngineWork } from "./work.ts";
@@ -27,6 +28,8 @@ function workFor(options: EngineOptions): EngineWork {
   switch (options.kind) {
     case "text":
       return new TextWork(options);
+    case "image":
+      return new ImageWork(options);
     case "speech":
       return new SpeechWork(options);
   }

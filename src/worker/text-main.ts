@@ -1,7 +1,6 @@
 // What an engine process does for a text model: steps the engine while there is work. Reads messages between steps only,
 // so that an abort takes effect within one step.
 
-import { randomBytes } from "node:crypto";
 import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
 import { describeHost } from "../../ffi/host.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
@@ -17,17 +16,13 @@ import { toErrorData } from "./arrivals.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
 import { Engine } from "./engine.ts";
-import { type EngineWork, send, sendFailure } from "./work.ts";
+import { type EngineWork, newSeed, send, sendFailure } from "./work.ts";
 
 /** Numbers are told this long after the first work they do not contain, milliseconds. */
 const STATS_MS = 250;
 
 /** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
 const RENDER_WAIT_MS = 1;
-
-function newSeed(): number {
-  return Number(randomBytes(8).readBigUInt64LE() >> 11n); // 53 bits: every value is an exact number
-}
 
 interface Loaded {
   readonly backend: LlamaBackend;
@@ -92,7 +87,8 @@ export class TextWork implements EngineWork {
   receive(message: ToEngine): void {
     switch (message.type) {
       case "start": // it has been: nothing is sent twice
-      case "speak": // for engines of other kinds
+      case "draw": // for models of other kinds
+      case "speak":
       case "speak_on":
         break;
       case "run":

@@ -1,5 +1,6 @@
 // What an engine process does, whatever kind of model it serves, and how it speaks to the serving process.
 
+import { randomBytes } from "node:crypto";
 import { ServiceError } from "../core/error.ts";
 import type { FromEngine, ToEngine } from "../engine/protocol.ts";
 
@@ -21,4 +22,9 @@ export function sendFailure(error: unknown): void {
   const data =
     error instanceof ServiceError ? error.toData() : ({ code: "model_unavailable", message } as const);
   send({ type: "failed", error: data });
+}
+
+/** A seed for what has none. */
+export function newSeed(): number {
+  return Number(randomBytes(8).readBigUInt64LE() >> 11n); // 53 bits: every value is an exact number
 }

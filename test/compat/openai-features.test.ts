@@ -135,3 +135,22 @@ test.each(["float", "base64", undefined] as const)("embeddings as %p", async (en
     ]);
   expect(usage).toEqual({ prompt_tokens: 4, total_tokens: 4 });
 });
+
+describe("images", () => {
+  test("in both forms, spelled as the client spells them", async () => {
+    const files = await client.images.generate({ prompt: "a cat", n: 2 });
+    expect(files.data?.map(({ url }) => url)).toEqual(["/shelf/image-0.png", "/shelf/image-1.png"]);
+    const inline = await client.images.generate({
+      model: "tiny",
+      prompt: "a cat",
+      response_format: "b64_json",
+    });
+    expect(inline.data?.[0]?.b64_json).toStartWith("data:image/png;base64,");
+  });
+
+  test("a size of the client's own kind is refused in its words", async () => {
+    const asked = client.images.generate({ prompt: "a cat", size: "1024x1024" });
+    const refused: unknown = await asked.catch((error: unknown) => error);
+    expect(refused).toMatchObject({ status: 400, param: "size", code: "unsupported_value" });
+  });
+});

@@ -18,6 +18,7 @@ test("the table was read: every section of the interface is there", () => {
     "[models.quantization]",
     "[models.device]",
     "[models.multimodal]",
+    "[models.image]",
   ]);
 });
 

@@ -462,4 +462,22 @@ describe("models of several kinds", () => {
     expect(() => models.able("draws", "default")).toThrow("No image model is served");
     expect(() => models.able("speaks", "nobody")).toThrow("There is no model named");
   });
+
+  test("an engine that gives up while it works fails its requests once and is replaced", async () => {
+    const { model, engines, log } = setup({}, false);
+    const asked = ask(model);
+    const first = await process(engines);
+    first.becomeReady();
+    await until("the request has arrived", () => first.runs.length === 1);
+    first.failToLoad("it broke");
+    expect(await asked).toMatchObject({ type: "error", error: { code: "engine_failed" } });
+    expect(log.join()).toContain("it broke");
+    const next = ask(model);
+    const second = await process(engines, 2);
+    second.becomeReady();
+    await until("the next request has arrived", () => second.runs.length === 1);
+    second.finish(second.runs[0] ?? 0);
+    expect(await next).toMatchObject({ type: "finish" });
+    expect(first.hasEnded).toBe(true);
+  });
 });

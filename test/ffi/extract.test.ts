@@ -5,6 +5,7 @@ import {
   NATIVE,
   unpackBuiltinModel,
   unpackGrammar,
+  unpackImage,
   unpackLibraries,
   unpackSpeech,
 } from "../../ffi/embedded.ts";
@@ -13,6 +14,8 @@ import { tempDir } from "../helpers/tmp.ts";
 
 describe("unpacked libraries", () => {
   const cache = tempDir();
+  const namesIn = (archives: readonly string[]): string[] =>
+    archives.flatMap((archive) => NATIVE.archives[archive]?.files.map(({ name }) => name) ?? []).sort();
 
   test("lie complete in a folder for their owner only, and nothing else does", () => {
     const dir = unpackLibraries(cache);
@@ -20,8 +23,14 @@ describe("unpacked libraries", () => {
     expect(readdirSync(dir)).not.toContain("libsvc_speech.so");
     expect(unpackGrammar(cache)).toBe(dir);
     expect(unpackSpeech(cache)).toBe(dir);
-    const names = Object.values(NATIVE.archives).flatMap(({ files }) => files.map(({ name }) => name));
-    expect(readdirSync(dir).sort()).toEqual(names.sort());
+    expect(readdirSync(dir).sort()).toEqual(namesIn(["llama.zst", "shim.zst", "grammar.zst", "speech.zst"]));
+    expect(statSync(dir).mode & 0o777).toBe(0o700);
+  });
+
+  test("what draws lies apart, for both bring a ggml", () => {
+    const dir = unpackImage(cache);
+    expect(dir).not.toBe(unpackLibraries(cache));
+    expect(readdirSync(dir).sort()).toEqual(namesIn(["image.zst"]));
     expect(statSync(dir).mode & 0o777).toBe(0o700);
   });
 

@@ -8,6 +8,7 @@ import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
 import type { Adapters } from "../../src/core/adapter.ts";
+import type { Draw, ImageStore } from "../../src/core/image.ts";
 import type { Requantizing } from "../../src/core/requantize.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import type { Speak } from "../../src/core/speech.ts";
@@ -107,6 +108,33 @@ const noRequantizing: Requantizing = {
   applyCalibration: noWeights,
 };
 
+/** Draws what no picture viewer would take, at once. */
+const instantDraw: Draw = async function* ({ count }) {
+  for (let image = 0; image < count; image++) {
+    yield {
+      type: "image",
+      image,
+      png: Buffer.from(`picture ${image}`).toString("base64"),
+      steps: 1,
+      seconds: 0,
+    };
+  }
+  yield { type: "finish" };
+};
+
+/** Files of pictures in memory. */
+function imageShelf(): ImageStore {
+  const files = new Map<string, Blob>();
+  return {
+    save: async (png) => {
+      const name = `image-${files.size}.png`;
+      files.set(name, new Blob([Uint8Array.from(png)]));
+      return { name, path: `/shelf/${name}` };
+    },
+    find: (name) => files.get(name),
+  };
+}
+
 /** What the HTTP layer needs, around a generate function. */
 export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<HttpDeps, "log">): HttpDeps {
   const { log } = deps;
@@ -140,6 +168,8 @@ export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<Http
       clock: () => Math.floor(Date.now() / 1000),
     }),
     embed: countingEmbed,
+    draw: instantDraw,
+    imageFiles: imageShelf(),
     speak: silentSpeak,
     ...stores,
     skills: new SkillStore({ folder: noFolder, log }),

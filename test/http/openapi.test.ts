@@ -63,6 +63,8 @@ describe("the OpenAPI document", () => {
       "/v1/files",
       "/v1/files/{id}",
       "/v1/files/{id}/content",
+      "/v1/images/files/{name}",
+      "/v1/images/generations",
       "/v1/lora_adapters",
       "/v1/messages",
       "/v1/messages/count_tokens",

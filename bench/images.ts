@@ -1,0 +1,72 @@
+// What pictures cost: seconds a step and a picture, and the memory of the process.
+//   bun bench/images.ts FILES [WIDTHxHEIGHT] [STEPS]
+// FILES is JSON with the paths of an image model, as ImageFiles names them:
+//   '{"diffusionModel": "z.gguf", "llm": "qwen3.gguf", "vae": "ae.safetensors"}'
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { unpackImage } from "../ffi/embedded.ts";
+import { DiffusionBackend } from "../ffi/image.ts";
+import { openImage } from "../ffi/library.ts";
+import type { ImageFiles } from "../src/engine/protocol.ts";
+import { mannerOf } from "../src/worker/image-family.ts";
+import { pngOf } from "../src/worker/png.ts";
+
+const PICTURES = 3;
+const MIB = 1024 * 1024;
+
+async function main(): Promise<void> {
+  const [given = "{}", size = "512x512", chosenSteps] = process.argv.slice(2);
+  const [width = 512, height = 512] = size.split("x").map(Number);
+  const files = JSON.parse(given) as ImageFiles; // typed by whoever calls
+  const cacheDir = mkdtempSync(join(tmpdir(), "svc-bench-images-"));
+  try {
+    const native = openImage(unpackImage(cacheDir), 0);
+    const startMs = performance.now();
+    const backend = await DiffusionBackend.load(
+      native,
+      { kind: "image", files, cacheDir, verbosity: 0 },
+      () => {},
+    );
+    const { family, info } = backend;
+    console.log(cpus()[0]?.model ?? "unknown processor");
+    console.log(`${family}, ${Math.round(info.sizeBytes / MIB)} MiB of files, ${info.threads} threads`);
+    console.log(`loaded in ${((performance.now() - startMs) / 1000).toFixed(2)} s`);
+    const manner = mannerOf(family);
+    const steps = chosenSteps === undefined ? manner.steps : Number(chosenSteps);
+    for (let seed = 0; seed < PICTURES; seed++) {
+      console.log(await measured(backend, { prompt: "a lighthouse", width, height, ...manner, steps, seed }));
+    }
+    console.log(`memory ${Math.round(process.memoryUsage.rss() / MIB)} MiB`);
+    backend.free();
+  } finally {
+    rmSync(cacheDir, { recursive: true, force: true });
+  }
+}
+
+async function measured(
+  backend: DiffusionBackend,
+  picture: Parameters<DiffusionBackend["draw"]>[0],
+): Promise<string> {
+  const { width, height, steps } = picture;
+  const startMs = performance.now();
+  const drawing = backend.draw(picture);
+  let firstMs = 0; // when the first step was done: the text is encoded before it
+  let lastMs = 0;
+  while (drawing.state === "drawing") {
+    if (drawing.steps >= 1 && firstMs === 0) firstMs = performance.now();
+    if (drawing.steps >= steps && lastMs === 0) lastMs = performance.now();
+    await Bun.sleep(1);
+  }
+  if (drawing.state !== "drawn") throw new Error(drawing.failure);
+  const drawnMs = performance.now();
+  const bytes = pngOf(drawing.pixels(), width, height).byteLength;
+  drawing.free();
+  const seconds = (ms: number): string => `${(ms / 1000).toFixed(3)} s`;
+  const step =
+    lastMs > firstMs && steps > 1 ? seconds((lastMs - firstMs) / (steps - 1)) : "too short to tell";
+  return `${width}x${height}: ${seconds(drawnMs - startMs)}, a step ${step}, PNG of ${bytes} bytes in ${seconds(performance.now() - drawnMs)}`;
+}
+
+await main();

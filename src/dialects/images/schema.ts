@@ -1,0 +1,82 @@
+// The images wire: request and response.
+
+import { type Static, Type } from "@sinclair/typebox";
+import {
+  IMAGE_COUNT_MAX,
+  IMAGE_EDGE_MAX,
+  IMAGE_EDGE_MIN,
+  IMAGE_PIXELS_MAX,
+  IMAGE_PROMPT_CHARS_MAX,
+} from "../../core/limits.ts";
+import { orNull } from "../shared/check.ts";
+
+export const DEFAULT_WIDTH = 1280;
+export const DEFAULT_HEIGHT = 720;
+
+const ImageGenerationResponseFormat = Type.Union([Type.Literal("Url"), Type.Literal("B64Json")], {
+  $id: "ImageGenerationResponseFormat",
+  description:
+    "`Url`: a file of the server. `B64Json`: the picture itself. The spellings `url` and `b64_json` mean the same. Default `Url`.",
+});
+
+const edge = (which: string, standard: number) =>
+  orNull(
+    Type.Integer({
+      minimum: IMAGE_EDGE_MIN,
+      maximum: IMAGE_EDGE_MAX,
+      description: `${which} in pixels; a picture has at most ${IMAGE_PIXELS_MAX} of them. Default ${standard}.`,
+    }),
+  );
+const ignored = Type.Optional(Type.Unknown({ description: "Accepted, without effect." }));
+
+export const ImageGenerationRequest = Type.Object(
+  {
+    prompt: Type.String({
+      minLength: 1,
+      maxLength: IMAGE_PROMPT_CHARS_MAX,
+      description: "What the pictures show.",
+    }),
+    model: orNull(Type.String({ description: "Model id; `default` or absent takes the first image model." })),
+    n: orNull(
+      Type.Integer({ minimum: 1, maximum: IMAGE_COUNT_MAX, description: "Number of pictures. Default 1." }),
+    ),
+    width: edge("Width", DEFAULT_WIDTH),
+    height: edge("Height", DEFAULT_HEIGHT),
+    response_format: orNull(ImageGenerationResponseFormat),
+    size: Type.Optional(Type.Unknown({ description: "Not supported; give `width` and `height`." })),
+    quality: ignored,
+    style: ignored,
+    steps: ignored,
+    guidance_scale: ignored,
+    user: ignored,
+  },
+  {
+    $id: "ImageGenerationRequest",
+    description: "Body of an images request.",
+    additionalProperties: true,
+    examples: [
+      { model: "default", prompt: "A lighthouse in a storm, oil on canvas.", width: 512, height: 512 },
+    ],
+  },
+);
+export type ImageGenerationRequest = Static<typeof ImageGenerationRequest>;
+
+const ImageData = Type.Object(
+  {
+    url: Type.Optional(Type.String({ description: "Name of the PNG file on the server." })),
+    content_url: Type.Optional(
+      Type.String({ description: "Path below this server's address from which the file can be fetched." }),
+    ),
+    b64_json: Type.Optional(Type.String({ description: "The PNG file as a `data:image/png;base64,` URL." })),
+  },
+  { $id: "ImageData" },
+);
+
+export const ImageGenerationResponse = Type.Object(
+  {
+    created: Type.Integer({ minimum: 0, description: "Unix time." }),
+    data: Type.Array(ImageData),
+  },
+  { $id: "ImageGenerationResponse", description: "The pictures, in their order." },
+);
+export type ImageGenerationResponse = Static<typeof ImageGenerationResponse>;

@@ -1,0 +1,84 @@
+// POST /v1/images/generations: body → pictures → body. GET /v1/images/files/{name}: a picture that was answered as a file.
+
+import { Elysia } from "elysia";
+import { assert } from "../../core/assert.ts";
+import { ServiceError } from "../../core/error.ts";
+import type { ImageRequest } from "../../core/image.ts";
+import { parseImageRequest } from "../../dialects/images/request.ts";
+import { imageBody, type SentImage } from "../../dialects/images/response.ts";
+import { ImageGenerationRequest, ImageGenerationResponse } from "../../dialects/images/schema.ts";
+import { readJsonObject } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+import { cancelled, refuseWhileDraining } from "../run.ts";
+
+const FILES = "/v1/images/files";
+
+/** Image routes. */
+export function imageRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia()
+    .post("/v1/images/generations", ({ request }) => answerImages(deps, request), {
+      parse: "none", // body.ts reads it
+      detail: {
+        operationId: "create_image",
+        tags: ["Images"],
+        summary: "Draw pictures from a text",
+        requestBody: components.body(ImageGenerationRequest),
+        responses: components.answers("The pictures.", ImageGenerationResponse),
+      },
+    })
+    .get(`${FILES}/:name`, ({ params }) => imageFile(deps, params.name), {
+      detail: {
+        operationId: "get_image_file",
+        tags: ["Images"],
+        summary: "Fetch a picture that was answered as a file",
+        responses: {
+          "200": {
+            description: "The PNG file.",
+            content: { "image/png": { schema: { type: "string", format: "binary" } } },
+          },
+        },
+      },
+    });
+}
+
+async function answerImages(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const call = parseImageRequest(await readJsonObject(request));
+  const images: SentImage[] = [];
+  for await (const png of drawn(deps, call.request, request.signal)) {
+    images.push(call.asFiles ? await asFile(deps, png) : { type: "inline", png });
+  }
+  return Response.json(imageBody(images, Math.floor(Date.now() / 1000)));
+}
+
+/** The pictures as they are ready, PNG in base64. Throws unless there are as many as were asked for. */
+async function* drawn(deps: HttpDeps, request: ImageRequest, client: AbortSignal): AsyncGenerator<string> {
+  let count = 0;
+  let isFinished = false;
+  for await (const event of deps.draw(request, client)) {
+    if (event.type === "error") throw ServiceError.fromData(event.error);
+    isFinished = event.type === "finish";
+    if (event.type !== "image") continue;
+    count++;
+    yield event.png;
+  }
+  if (client.aborted) throw cancelled();
+  assert(isFinished && count === request.count, "every picture was drawn");
+}
+
+async function asFile(deps: HttpDeps, png: string): Promise<SentImage> {
+  const { name, path } = await deps.imageFiles.save(Buffer.from(png, "base64"));
+  return { type: "file", file: path, path: `${FILES}/${name}` };
+}
+
+async function imageFile(deps: HttpDeps, name: string): Promise<Response> {
+  const file = deps.imageFiles.find(name);
+  if (file === undefined) {
+    const message = "there is no such picture; its file may have been removed, for they are kept for an hour";
+    throw new ServiceError("file_not_found", message, { param: "name" });
+  }
+  return new Response(file, {
+    headers: { "content-type": "image/png", "x-content-type-options": "nosniff" },
+  });
+}

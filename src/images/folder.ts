@@ -1,0 +1,104 @@
+// The folder of pictures that requests asked for as files. Files go when they are old, and the oldest when there are too
+// many or too large ones; a folder that nobody has named goes with the server.
+
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ImageStore } from "../core/image.ts";
+import { IMAGE_FILE_LIFE_MS, IMAGE_FILES_BYTES_MAX, IMAGE_FILES_MAX } from "../core/limits.ts";
+
+/** Only files that look like ours are handed out or deleted. */
+const NAME = /^image-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.png$/;
+
+interface Kept {
+  readonly bytes: number;
+  readonly madeMs: number;
+}
+
+export interface ImageFolderOptions {
+  /** Where files lie, also after the server has stopped; absent: a private temporary folder. */
+  readonly folder?: string;
+  readonly filesMax?: number;
+  readonly bytesMax?: number;
+  readonly lifeMs?: number;
+  /** Unix time in milliseconds. */
+  readonly now?: () => number;
+}
+
+export class ImageFolder implements ImageStore {
+  private readonly options: ImageFolderOptions;
+  private readonly kept = new Map<string, Kept>(); // the oldest first
+  private opened: string | undefined;
+  private bytes = 0;
+
+  constructor(options: ImageFolderOptions = {}) {
+    this.options = options;
+  }
+
+  async save(png: Uint8Array): Promise<{ readonly name: string; readonly path: string }> {
+    const name = `image-${randomUUID()}.png`;
+    const path = join(this.open(), name);
+    this.add(name, { bytes: png.byteLength, madeMs: this.now() });
+    await this.makeRoom();
+    await writeFile(path, png, { mode: 0o600 });
+    return { name, path };
+  }
+
+  find(name: string): Blob | undefined {
+    if (!NAME.test(name)) return undefined;
+    const kept = this.opened === undefined && this.options.folder === undefined ? undefined : this.open();
+    const file = this.kept.get(name);
+    if (kept === undefined || file === undefined || this.isOld(file)) return undefined;
+    return Bun.file(join(kept, name));
+  }
+
+  close(): void {
+    if (this.options.folder === undefined && this.opened !== undefined) {
+      rmSync(this.opened, { recursive: true, force: true });
+    }
+    this.opened = undefined;
+  }
+
+  /** Made when the first file is asked for or written. A named folder may hold files of an earlier run. */
+  private open(): string {
+    if (this.opened !== undefined) return this.opened;
+    const { folder } = this.options;
+    if (folder === undefined) return (this.opened = mkdtempSync(join(tmpdir(), "svc-images-")));
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const found = readdirSync(folder)
+      .filter((name) => NAME.test(name))
+      .map((name) => ({ name, stat: statSync(join(folder, name), { throwIfNoEntry: false }) }));
+    found.sort((a, b) => (a.stat?.mtimeMs ?? 0) - (b.stat?.mtimeMs ?? 0));
+    for (const { name, stat } of found) {
+      if (stat !== undefined) this.add(name, { bytes: stat.size, madeMs: stat.mtimeMs });
+    }
+    return (this.opened = folder);
+  }
+
+  private add(name: string, file: Kept): void {
+    this.kept.set(name, file);
+    this.bytes += file.bytes;
+  }
+
+  /** The newest file always stays. */
+  private async makeRoom(): Promise<void> {
+    const { filesMax = IMAGE_FILES_MAX, bytesMax = IMAGE_FILES_BYTES_MAX } = this.options;
+    for (const [name, file] of this.kept) {
+      const isTooMuch = this.kept.size > filesMax || this.bytes > bytesMax;
+      if (this.kept.size <= 1 || (!isTooMuch && !this.isOld(file))) return;
+      this.kept.delete(name);
+      this.bytes -= file.bytes;
+      await rm(join(this.open(), name), { force: true });
+    }
+  }
+
+  private isOld({ madeMs }: Kept): boolean {
+    return this.now() - madeMs > (this.options.lifeMs ?? IMAGE_FILE_LIFE_MS);
+  }
+
+  private now(): number {
+    return this.options.now?.() ?? Date.now();
+  }
+}

@@ -1,0 +1,120 @@
+import { expect, test } from "bun:test";
+import { ServiceError } from "../../src/core/error.ts";
+import type { Draw, ImageRequest } from "../../src/core/image.ts";
+import { testApp } from "../helpers/app.ts";
+
+const PATH = "/v1/images/generations";
+const PNG = Buffer.from("a picture").toString("base64");
+
+const drawWith = (draw: Draw) => testApp(undefined, { draw });
+
+const oneEach: Draw = async function* ({ count }) {
+  for (let image = 0; image < count; image++) yield { type: "image", image, png: PNG, steps: 1, seconds: 1 };
+  yield { type: "finish" };
+};
+
+test("every field has its default, and what is to be ignored is", async () => {
+  const seen: ImageRequest[] = [];
+  const app = drawWith((request, signal) => {
+    seen.push(request);
+    return oneEach(request, signal);
+  });
+  for (const extra of [{}, { model: null, n: null, width: null, height: null, response_format: null }]) {
+    expect((await app.post(PATH, { prompt: "a cat", ...extra })).status).toBe(200);
+  }
+  const ignored = {
+    quality: "hd",
+    style: 7,
+    steps: "many",
+    guidance_scale: null,
+    user: "u",
+    seed: 4,
+    size: null,
+  };
+  await app.post(PATH, { prompt: "a cat", model: "m", n: 2, width: 64, height: 32, ...ignored });
+  const standard = { model: "default", prompt: "a cat", count: 1, width: 1280, height: 720 };
+  expect(seen).toEqual([
+    standard,
+    standard,
+    { model: "m", prompt: "a cat", count: 2, width: 64, height: 32 },
+  ]);
+});
+
+test.each(["Url", "url", undefined])(
+  "response_format %p gives files, which can be fetched",
+  async (format) => {
+    const app = drawWith(oneEach);
+    const response = await app.post(PATH, { prompt: "a", n: 2, response_format: format });
+    const body: unknown = await response.json();
+    expect(body).toEqual({
+      created: expect.any(Number),
+      data: [0, 1].map((n) => ({
+        url: `/shelf/image-${n}.png`,
+        content_url: `/v1/images/files/image-${n}.png`,
+      })),
+    });
+    const file = await app.request("/v1/images/files/image-1.png");
+    expect([file.status, file.headers.get("content-type"), await file.text()]).toEqual([
+      200,
+      "image/png",
+      "a picture",
+    ]);
+  },
+);
+
+test.each(["B64Json", "b64_json"])("response_format %p gives data URLs", async (format) => {
+  const response = await drawWith(oneEach).post(PATH, { prompt: "a", response_format: format });
+  expect(await response.json()).toMatchObject({ data: [{ b64_json: `data:image/png;base64,${PNG}` }] });
+});
+
+test("a file that there is not is 404", async () => {
+  for (const name of ["image-9.png", "..%2F..%2Fetc%2Fpasswd", "%00"]) {
+    const response = await drawWith(oneEach).request(`/v1/images/files/${name}`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ error: { code: "file_not_found" } });
+  }
+});
+
+test("an error of the engine is the answer, also after the first picture", async () => {
+  const broken = new ServiceError("engine_failed", "it broke").toData();
+  const app = drawWith(async function* (request, signal) {
+    for await (const event of oneEach(request, signal)) if (event.type === "image") yield event;
+    yield { type: "error", error: broken };
+  });
+  const response = await app.post(PATH, { prompt: "a" });
+  expect(response.status).toBe(500);
+  expect(await response.json()).toMatchObject({ error: { code: "engine_failed", message: "it broke" } });
+});
+
+test("fewer pictures than were asked for are a bug, not an answer", async () => {
+  const app = drawWith(async function* () {
+    yield { type: "finish" };
+  });
+  expect((await app.post(PATH, { prompt: "a" })).status).toBe(500);
+  expect(app.logged).toHaveLength(1);
+});
+
+test("a client that leaves ends the work and logs nothing", async () => {
+  const client = new AbortController();
+  const started = Promise.withResolvers<AbortSignal>();
+  const app = drawWith(async function* (_, signal) {
+    started.resolve(signal);
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    if (!signal.aborted) yield { type: "finish" };
+  });
+  const pending = app.request(PATH, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ prompt: "a" }),
+    signal: client.signal,
+  });
+  await started.promise;
+  client.abort();
+  await pending;
+  expect(app.logged).toEqual([]);
+});
+
+test("a stopping server takes no new pictures", async () => {
+  const app = testApp(undefined, { draw: oneEach, draining: () => true });
+  expect((await app.post(PATH, { prompt: "a" })).status).toBe(503);
+});
