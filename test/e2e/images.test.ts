@@ -185,6 +185,7 @@ test("cards show image models beside the others, chat goes to the text model, an
     "chat",
     "in-parts",
     "whole",
+    "svc-voice",
   ]);
   await inline(SMALL);
   const info: unknown = await (await fetch(`${server.url}/v1/system/info`)).json();
