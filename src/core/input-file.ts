@@ -1,6 +1,7 @@
 // What a file in a message is called, and the words that stand for it where messages are text.
 
 import type { FilePart, InputMessage } from "./agent.ts";
+import { unreachable } from "./assert.ts";
 import type { Files } from "./files.ts";
 import { FILE_NAME_CHARS_MAX } from "./limits.ts";
 import type { TextPart } from "./message.ts";
@@ -53,9 +54,24 @@ export function withoutFileNames(text: string): string {
   return text.replaceAll(/\[File: [^\]\n]*\]/g, "[File: ]");
 }
 
-/** The text of a message with markers for its files. */
+/** The text of a message with markers for its files and media. */
 export function inputText({ content }: InputMessage): string {
-  return content.map((part) => (part.type === "file" ? fileMarker("").text : part.text)).join("");
+  return content.map(partText).join("");
+}
+
+function partText(part: InputMessage["content"][number]): string {
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "file":
+      return fileMarker("").text;
+    case "image":
+      return "[Image]";
+    case "audio":
+      return "[Audio]";
+    default:
+      return unreachable(part);
+  }
 }
 
 export function hasFile({ content }: InputMessage): boolean {

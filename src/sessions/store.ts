@@ -150,5 +150,6 @@ function openerOf(messages: readonly InputMessage[]): string {
 
 function lengthOf({ content, reasoning = "", toolCalls = [] }: Message): number {
   const calls = toolCalls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
-  return content.reduce((sum, { text }) => sum + text.length, reasoning.length + calls);
+  const lengths = content.map((part) => (part.type === "text" ? part.text.length : part.data.length));
+  return lengths.reduce((sum, length) => sum + length, reasoning.length + calls);
 }

@@ -8,7 +8,7 @@ import type { AnswerEvent, WebSearch } from "../../src/core/agent.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { SearchFailure } from "../../src/search/failure.ts";
 import type { Web, WebAsk, WebResult } from "../../src/search/types.ts";
-import { asking, calling, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
+import { asking, calling, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 
 const SEARCH: WebSearch = {
   contextSize: "medium",
@@ -69,7 +69,7 @@ async function calls(
   const toolsets = [searchToolset({ web, countTokens })];
   const loop = testLoop({ generate, toolsets, contextTokens: async () => contextTokens });
   const events = await loop.answer(asking({ webSearch: { ...SEARCH, ...search } }));
-  const told = made.map((_, index) => messagesOf(requests[index + 1]).at(-1)?.content[0]?.text ?? "");
+  const told = made.map((_, index) => lastText(requests[index + 1]));
   const complete = events.filter((event): event is Complete => event.type === "tool_complete");
   return { events, told, complete, logged: loop.logged };
 }

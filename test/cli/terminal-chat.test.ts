@@ -61,7 +61,9 @@ function say(text: string): readonly RunEvent[] {
 /** The conversation of a request, one line a message. */
 function transcript(request: Conversation | undefined): readonly string[] {
   return (request?.run.prompt.messages ?? []).map(({ role, content }) => {
-    const parts = content.map((part) => (part.type === "text" ? part.text : `[${part.param}]`));
+    const parts = content.map((part) =>
+      part.type === "text" ? part.text : part.type === "file" ? `[${part.param}]` : `[${part.type}]`,
+    );
     return `${role}: ${parts.join("")}`;
   });
 }

@@ -1,7 +1,7 @@
 // The agent loop around a scripted model: what each pass says, fake tools, and sessions that note what they are told.
 
 import type { AgentRequest, AnswerEvent, Conversation, InputMessage } from "../../src/core/agent.ts";
-import type { Message } from "../../src/core/message.ts";
+import { type Message, messageText } from "../../src/core/message.ts";
 import type { Generate, RunEvent, RunRequest } from "../../src/core/run.ts";
 import type { OpenSession, Sessions } from "../../src/core/sessions.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
@@ -56,6 +56,12 @@ export function scripted(...passes: readonly (readonly RunEvent[])[]): {
 export function messagesOf(request: RunRequest | undefined): readonly Message[] {
   if (request?.prompt.type !== "chat") throw new Error("there was no such pass");
   return request.prompt.messages;
+}
+
+/** The text of the last message that a pass was asked with. */
+export function lastText(request: RunRequest | undefined): string {
+  const last = messagesOf(request).at(-1);
+  return last === undefined ? "" : messageText(last);
 }
 
 interface FakeToolOptions {

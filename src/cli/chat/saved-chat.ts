@@ -53,7 +53,7 @@ function toWire(content: readonly Part[]): unknown {
   const [only] = content;
   if (content.length === 1 && only?.type === "text") return only.text;
   return content.map((part) => {
-    if (part.type === "text") return part;
+    if (part.type !== "file") return part;
     const { source } = part;
     if (source.type !== "inline") return { type: "file", file: { filename: part.param } };
     return { type: "file", file: { filename: part.param, file_data: source.data } };

@@ -43,10 +43,11 @@ export function sessionBody(messages: readonly Message[], files: readonly FileOb
 }
 
 function messageBody({ role, content, reasoning, toolCalls, toolCallId, name }: Message): SessionMessage {
-  const [only, ...others] = content;
+  const texts = content.filter((part) => part.type === "text");
+  const [only, ...others] = texts;
   return {
     role,
-    content: content.length === 0 ? "" : others.length === 0 && only !== undefined ? only.text : [...content],
+    content: only === undefined ? "" : others.length === 0 ? only.text : texts,
     ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
     ...(toolCalls === undefined ? {} : { tool_calls: toolCalls.map(callBody) }),
     ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
