@@ -107,6 +107,24 @@ export async function weightsFile(
   return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress });
 }
 
+/** What answers are fitted to. Each waits for the model as a request does. */
+export function abilitiesOf(models: Models) {
+  return {
+    contextTokens: (name: string, signal: AbortSignal) => models.contextTokens(name, signal),
+    media: (name: string, signal: AbortSignal) => models.media(name, signal),
+  };
+}
+
+/** What `[models.multimodal]` says about requests. */
+function mediaLimitsOf({ multimodal }: ModelSettings): NonNullable<ServedModel["mediaLimits"]> {
+  const { max_num_images: images, max_edge: edge, max_audio_seconds: seconds } = multimodal;
+  return {
+    ...(images === undefined ? {} : { imagesMax: images }),
+    ...(edge === undefined ? {} : { edgeMax: edge }),
+    ...(seconds === undefined ? {} : { audioSecondsMax: seconds }),
+  };
+}
+
 /** What an entry's model makes. */
 function kindOf({ kind }: ModelSettings): ModelKind {
   return kind === "image" || kind === "speech" ? kind : "text";
@@ -225,6 +243,7 @@ export function createModels(
       id: modelName(model),
       kind: kindOf(model),
       ...(repo === undefined ? {} : { root: repo }),
+      mediaLimits: mediaLimitsOf(model),
       model: new ManagedModel({
         prepare: (signal) => engineOptions(model, weightsOf(model), options, signal),
         checkMemory: (engine) => checkMemory(engine, freeMemory()),

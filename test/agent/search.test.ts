@@ -52,7 +52,7 @@ const countTokens = async (_model: string, text: string) => text.length;
 
 const offered = (search: Partial<WebSearch> = {}, extra: Partial<ToolAsk> = {}) => {
   const agent = { python: false, files: [], interactive: true, webSearch: { ...SEARCH, ...search } };
-  const ask = { agent, model: "tiny", hasInputs: false, contextTokens: undefined, ...extra };
+  const ask = { agent, model: "tiny", hasInputs: false, contextTokens: undefined, modalities: [], ...extra };
   return searchToolset({ web: notedWeb(), countTokens })(ask).tools.map(({ spec }) => spec);
 };
 
@@ -80,7 +80,13 @@ describe("the tools", () => {
       "svc_search_the_web",
       "svc_website_content_extractor",
     ]);
-    const none = { agent: asking().agent, model: "tiny", hasInputs: false, contextTokens: undefined };
+    const none = {
+      agent: asking().agent,
+      model: "tiny",
+      hasInputs: false,
+      contextTokens: undefined,
+      modalities: [],
+    };
     expect(searchToolset({ web: notedWeb(), countTokens })(none).tools).toEqual([]);
   });
 

@@ -28,6 +28,7 @@ const ask = (agent: Partial<AgentRequest> = {}, extra: Partial<ToolAsk> = {}): T
   model: "tiny",
   hasInputs: false,
   contextTokens: undefined,
+  modalities: [],
   ...extra,
 });
 

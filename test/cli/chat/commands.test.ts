@@ -116,7 +116,7 @@ describe("a saved chat", () => {
     ['{"messages":[{"role":"user"}]}', "content must be a text or a list of parts"],
     [
       '{"messages":[{"role":"user","content":[{"type":"image"}]}]}',
-      "must be a text, or a file with file_data",
+      "must be a text, a picture, a recording, or a file with file_data",
     ],
   ])("%s is none, and changes nothing", (text, words) => {
     const file = join(temporaryFolder(), "chat.json");
