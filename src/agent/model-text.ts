@@ -28,7 +28,7 @@ export function perceivedMedia(media: readonly MediaPart[], room: MediaRoom | un
   return { perceived, notes };
 }
 
-const NO_ROOM = "You are not given it: it cannot be read, or this request has no more room.";
+const NO_ROOM = "You are not given more: it cannot be read, or this request has no room left.";
 
 /** The text of the tool message. */
 export function modelText(text: string, notes: readonly string[], files: readonly FileObject[]): string {
