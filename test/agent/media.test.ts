@@ -22,7 +22,7 @@ import {
 } from "../helpers/agent.ts";
 import { testStores } from "../helpers/app.ts";
 import { CONFINED, fakePython } from "../helpers/executors.ts";
-import { gif, jpeg, png, wav } from "../helpers/media-files.ts";
+import { gif, jpeg, png, wav } from "../helpers/media-bytes.ts";
 import { refusal } from "../helpers/refusal.ts";
 import { said, user } from "../helpers/talk.ts";
 

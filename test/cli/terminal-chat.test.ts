@@ -8,7 +8,7 @@ import { terminalChat, thinkingOf, type TerminalChatOptions } from "../../src/cl
 import type { AnswerEvent, Conversation, Converse, Decision } from "../../src/core/agent.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { RunEvent, Thinking } from "../../src/core/run.ts";
-import { png, wav } from "../helpers/media-files.ts";
+import { png, wav } from "../helpers/media-bytes.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 /** Collects what is written, and lets a test wait for words to appear. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { mediaFile } from "../../src/core/media-file.ts";
-import { bmp, flac, gif, jpeg, mp3, png, pngHead, wav, WEBP } from "../helpers/media-files.ts";
+import { bmp, flac, gif, jpeg, mp3, png, pngHead, wav, WEBP } from "../helpers/media-bytes.ts";
 
 test.each([
   ["PNG", png(7, 5)],

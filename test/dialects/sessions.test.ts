@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Message } from "../../src/core/message.ts";
 import { parseSession, sessionBody } from "../../src/dialects/sessions/codec.ts";
-import { gif, png, wav } from "../helpers/media-files.ts";
+import { gif, png, wav } from "../helpers/media-bytes.ts";
 import { calls, result, said, user } from "../helpers/talk.ts";
 import { testRules } from "../helpers/rules.ts";
 

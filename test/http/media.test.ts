@@ -8,7 +8,7 @@ import type { MediaPart } from "../../src/core/message.ts";
 import { messagesOf } from "../helpers/agent.ts";
 import { chatBody, messagesBody, responsesBody, testApp, type TestApp } from "../helpers/app.ts";
 import { fakeModel } from "../helpers/fake-model.ts";
-import { flac, gif, mp3, png, pngHead, wav, WEBP } from "../helpers/media-files.ts";
+import { flac, gif, mp3, png, pngHead, wav, WEBP } from "../helpers/media-bytes.ts";
 import type { Body } from "../helpers/rules.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;

@@ -7,7 +7,7 @@ import { type CommandContext, commandWords, runCommand } from "../../../src/cli/
 import { ChatState } from "../../../src/cli/chat/conversation.ts";
 import { ChatStats } from "../../../src/cli/chat/stats.ts";
 import { parseChatRequest } from "../../../src/dialects/chat/request.ts";
-import { png, wav } from "../../helpers/media-files.ts";
+import { png, wav } from "../../helpers/media-bytes.ts";
 import { tempDir } from "../../helpers/tmp.ts";
 
 const root = tempDir();
