@@ -53,10 +53,8 @@ async function fittingPlan(
 ): Promise<Plan> {
   if (plan.tools.size === 0) return plan;
   const { model } = conversation.run;
-  const [contextTokens, { modalities }] = await Promise.all([
-    deps.contextTokens(model, signal),
-    deps.media(model, signal),
-  ]);
+  const contextTokens = await deps.contextTokens(model, signal);
+  const { modalities } = await deps.media(model, signal); // not at once: a request waits for its model in one place
   return planOf(deps, conversation, { hasInputs: hasInputs(deps, conversation), contextTokens, modalities });
 }
 
