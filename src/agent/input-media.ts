@@ -35,7 +35,7 @@ export class MediaRoom {
     const { part, seconds } = checkedMedium(bytes, modality, this.rules, param);
     const images = this.images + (modality === "image" ? 1 : 0);
     const { imagesMax, audioSecondsMax } = this.rules;
-    if (images > imagesMax) throw tooMuch(param, imagesMax === 1 ? "1 image" : `${imagesMax} images`);
+    if (images > imagesMax) throw tooMuch(param, imageCount(imagesMax));
     if (this.media === MEDIA_MAX) throw tooMuch(param, `${MEDIA_MAX} pictures and recordings`);
     if (this.bytes + bytes.byteLength > REQUEST_MEDIA_BYTES_MAX)
       throw tooMuch(param, `${REQUEST_MEDIA_BYTES_MAX} bytes of pictures and recordings together`);
@@ -46,6 +46,10 @@ export class MediaRoom {
     this.seconds += seconds;
     return part;
   }
+}
+
+function imageCount(count: number): string {
+  return count === 1 ? "1 image" : `${count} images`;
 }
 
 function tooMuch(param: string, bound: string): ServiceError {
@@ -67,9 +71,7 @@ export async function takeMedia(
   { rules, room }: { readonly rules: MediaRules; readonly room: MediaRoom },
   signal: AbortSignal,
 ): Promise<readonly TakenMessage[]> {
-  for (const { content } of messages)
-    for (const part of content)
-      if (part.type === "media") refuseUnperceived(part.modality, rules, part.param);
+  refuseUnfit(messages, rules);
   const taken = new Map<InputPart, MediaPart>();
   for (const { role, content } of messages) {
     for (const part of content) {
@@ -88,6 +90,16 @@ export async function takeMedia(
     ...message,
     content: message.content.map((part) => settled(part, taken.get(part))),
   }));
+}
+
+/** What can be refused before anything is fetched. */
+function refuseUnfit(messages: readonly InputMessage[], rules: MediaRules): void {
+  const named = messages.flatMap(({ content }) => content.filter((part) => part.type === "media"));
+  for (const { modality, param } of named) refuseUnperceived(modality, rules, param);
+  const extra = named.filter(({ modality }) => modality === "image")[rules.imagesMax];
+  if (extra !== undefined) throw tooMuch(extra.param, imageCount(rules.imagesMax));
+  const last = named[MEDIA_MAX];
+  if (last !== undefined) throw tooMuch(last.param, `${MEDIA_MAX} pictures and recordings`);
 }
 
 function isTaken(part: InputPart): part is MediaPart {

@@ -79,6 +79,17 @@ describe("what a request brings", () => {
     expect(message).toBe("p cannot be fetched: its server answered with status 404");
   });
 
+  test("too many are refused before the first is fetched", async () => {
+    const { generate } = scripted();
+    const content = Array.from({ length: 3 }, (_, index) => ({ ...far, param: `p[${index}]` }));
+    const loop = testLoop({ generate, media: async () => ({ ...SEES, imagesMax: 2 }) });
+    const { param, message } = await refusal(() =>
+      loop.answer(asking({}, { prompt: { messages: [{ role: "user", content }] } })),
+    );
+    expect(param).toBe("p[2]");
+    expect(message).toContain("at most 2 images");
+  });
+
   test("words alone ask nobody what the model takes", async () => {
     const { generate } = scripted(saying("Hi"));
     const loop = testLoop({ generate, media: () => Promise.reject(new Error("nobody asks")) });
