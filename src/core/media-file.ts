@@ -27,10 +27,16 @@ export const FORMATS_READ: Readonly<Record<Modality, string>> = {
 /** Tells what a file is. Undefined for what is no medium that it knows. */
 export function mediaFile(bytes: Uint8Array<ArrayBuffer>): MediaFile | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  for (const { format, starts, size } of IMAGES)
-    if (starts(view)) return { modality: "image", format, ...known("size", read(size, view)) };
-  for (const { format, starts, seconds } of RECORDINGS)
-    if (starts(view)) return { modality: "audio", format, ...known("seconds", read(seconds, view)) };
+  const image = IMAGES.find(({ starts }) => starts(view));
+  if (image !== undefined) {
+    const size = read(image.size, view);
+    return { modality: "image", format: image.format, ...(size === undefined ? {} : { size }) };
+  }
+  const recording = RECORDINGS.find(({ starts }) => starts(view));
+  if (recording !== undefined) {
+    const seconds = read(recording.seconds, view);
+    return { modality: "audio", format: recording.format, ...(seconds === undefined ? {} : { seconds }) };
+  }
   const foreign = FOREIGN.find(({ starts }) => starts(view));
   return foreign === undefined ? undefined : { modality: "none", format: foreign.format };
 }
@@ -89,10 +95,6 @@ function read<T>(reader: (view: DataView) => T, view: DataView): T | undefined {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
-}
-
-function known<K extends string, T>(key: K, value: T | undefined): { readonly [_ in K]?: T } {
-  return value === undefined ? {} : ({ [key]: value } as { readonly [_ in K]?: T });
 }
 
 function sizeOf(width: number, height: number): ImageSize | undefined {

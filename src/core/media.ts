@@ -73,17 +73,15 @@ export function checkedMedium(
       file === undefined ? "of no format that is known here" : `a file of the format ${file.format}`;
     throw invalid(param, `must be ${WORDS[modality].medium}, but it is ${what}; ${accepted}`);
   }
-  const part: MediaPart = { type: modality, data: bytes.toBase64() };
-  if (file.modality === "audio") {
-    if (file.seconds !== undefined) return { part, seconds: file.seconds };
-    throw invalid(
-      param,
-      `is a ${file.format} file that does not say how long it is; ${accepted} that is whole`,
-    );
+  if (file.modality === "image") {
+    if (file.size === undefined) throw invalid(param, `is a damaged ${file.format} file; ${accepted}`);
+    refuseLarge(file.size, edgeMax, param);
+  } else if (file.seconds === undefined) {
+    const problem = `is a ${file.format} file that does not say how long it is; ${accepted} that is whole`;
+    throw invalid(param, problem);
   }
-  if (file.size === undefined) throw invalid(param, `is a damaged ${file.format} file; ${accepted}`);
-  refuseLarge(file.size, edgeMax, param);
-  return { part, seconds: 0 };
+  const part: MediaPart = { type: modality, data: bytes.toBase64() };
+  return { part, seconds: file.modality === "audio" ? (file.seconds ?? 0) : 0 };
 }
 
 function refuseLarge({ width, height }: ImageSize, edgeMax: number | undefined, param: string): void {
