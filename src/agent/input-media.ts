@@ -31,7 +31,7 @@ export class MediaRoom {
    * is as it was.
    */
   add(bytes: Uint8Array<ArrayBuffer>, modality: Modality, param: string): MediaPart {
-    refuseUnperceived(modality, this.rules, param);
+    refuseUnperceived(modality, this.rules, param, beginning(param));
     const { part, seconds } = checkedMedium(bytes, modality, this.rules, param);
     const images = this.images + (modality === "image" ? 1 : 0);
     const { imagesMax, audioSecondsMax } = this.rules;
@@ -78,7 +78,7 @@ export async function takeMedia(
       if (part.type === "media") {
         taken.set(part, room.add(await bytesOf(deps, part, signal), part.modality, part.param));
       } else if (isTaken(part) && role !== "tool") {
-        refuseUnperceived(part.type, rules, "session_id", "session_id names a conversation with");
+        refuseUnperceived(part.type, rules, "session_id", beginning("session_id"));
         taken.set(part, again(part, room));
       }
     }
@@ -95,11 +95,17 @@ export async function takeMedia(
 /** What can be refused before anything is fetched. */
 function refuseUnfit(messages: readonly InputMessage[], rules: MediaRules): void {
   const named = messages.flatMap(({ content }) => content.filter((part) => part.type === "media"));
-  for (const { modality, param } of named) refuseUnperceived(modality, rules, param);
+  for (const { modality, param } of named) refuseUnperceived(modality, rules, param, beginning(param));
   const extra = named.filter(({ modality }) => modality === "image")[rules.imagesMax];
   if (extra !== undefined) throw tooMuch(extra.param, imageCount(rules.imagesMax));
   const last = named[MEDIA_MAX];
   if (last !== undefined) throw tooMuch(last.param, `${MEDIA_MAX} pictures and recordings`);
+}
+
+/** A part is a medium; a field that continues a conversation only names one. */
+function beginning(param: string): string {
+  const isName = param === "session_id" || param === "previous_response_id";
+  return isName ? `${param} names a conversation with` : `${param} is`;
 }
 
 function isTaken(part: InputPart): part is MediaPart {

@@ -35,7 +35,7 @@ export function refuseUnperceived(
   modality: Modality,
   { modalities }: MediaRules,
   param: string,
-  beginning = `${param} is`,
+  beginning: string,
 ): void {
   if (modalities.includes(modality)) return;
   const { medium, taken } = WORDS[modality];

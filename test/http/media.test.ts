@@ -5,6 +5,8 @@ import { describe, expect, test } from "bun:test";
 import { MEDIA_BYTES_MAX } from "../../src/core/limits.ts";
 import { ANY_MEDIA, type MediaRules } from "../../src/core/media.ts";
 import type { MediaPart } from "../../src/core/message.ts";
+import { ResponseStore } from "../../src/responses/store.ts";
+import { memoryState } from "../../src/state/memory.ts";
 import { messagesOf } from "../helpers/agent.ts";
 import { chatBody, messagesBody, responsesBody, testApp, type TestApp } from "../helpers/app.ts";
 import { fakeModel } from "../helpers/fake-model.ts";
@@ -192,6 +194,19 @@ test("a chain of responses keeps its pictures", async () => {
   expect(seen()).toEqual([{ type: "image", data: png().toBase64() }]);
   const items = await (await app.request(`/v1/responses/${first.id}/input_items`)).json();
   expect(items.data[0].content[0]).toMatchObject({ type: "input_image", image_url: dataUrl(png()) });
+});
+
+test("a chain that goes on with another model says what stands in the way", async () => {
+  const { generate } = fakeModel();
+  const state = memoryState();
+  const responses = new ResponseStore(state);
+  const { body, image, path } = DIALECTS["responses"] as Row;
+  const sees = testApp(generate, { media: ANY_MEDIA, responses });
+  const first = await (await sees.post(path, body([image(png())]))).json();
+  const next = responsesBody({ input: "And now?", previous_response_id: first.id });
+  const error = await refused(testApp(generate, { responses }), path, next);
+  expect(error).toMatchObject({ code: "unsupported_capability", param: "previous_response_id" });
+  expect(error.message).toStartWith("previous_response_id names a conversation with a picture");
 });
 
 test("a session keeps them, also through an export", async () => {
