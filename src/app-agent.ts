@@ -24,7 +24,7 @@ import type { Tools } from "./tools.ts";
 
 export interface AgentOptions extends Pick<
   LoopDeps,
-  "generate" | "files" | "fetchFile" | "contextTokens" | "log"
+  "generate" | "files" | "fetchFile" | "contextTokens" | "media" | "log"
 > {
   readonly settings: Settings;
   readonly tools: Tools;

@@ -5,7 +5,7 @@ import { Approvals } from "./agent/approvals.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
 import { createAgent } from "./app-agent.ts";
 import { openMcp } from "./app-mcp.ts";
-import { createModels, type ModelOptions } from "./app-models.ts";
+import { abilitiesOf, createModels, type ModelOptions } from "./app-models.ts";
 import { openSearch } from "./app-search.ts";
 import { openStores } from "./app-stores.ts";
 import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "./core/agent.ts";
@@ -47,12 +47,11 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
   const adapters = createAdapters(models, resident, options);
   const { generate } = adapters;
   const approvals = new Approvals();
-  const contextTokens = (model: string, signal: AbortSignal): Promise<number> =>
-    models.contextTokens(model, signal);
   const fetchPublic = publicFetch();
   const embed: Embed = (request, signal) => models.embed(request, signal);
   const web = openSearch({ settings, embed, fetchPublic, log });
-  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, contextTokens, log };
+  const abilities = abilitiesOf(models);
+  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, log, ...abilities };
   const agent = createAgent({ ...surroundings, web, generate, fetchFile: fetchPublic });
   const close = async (): Promise<void> => {
     approvals.close();

@@ -114,6 +114,24 @@ export async function weightsFile(
   return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress });
 }
 
+/** What answers are fitted to. Each waits for the model as a request does. */
+export function abilitiesOf(models: Models) {
+  return {
+    contextTokens: (name: string, signal: AbortSignal) => models.contextTokens(name, signal),
+    media: (name: string, signal: AbortSignal) => models.media(name, signal),
+  };
+}
+
+/** What `[models.multimodal]` says about requests. */
+function mediaLimitsOf({ multimodal }: ModelSettings): NonNullable<ServedModel["mediaLimits"]> {
+  const { max_num_images: images, max_edge: edge, max_audio_seconds: seconds } = multimodal;
+  return {
+    ...(images === undefined ? {} : { imagesMax: images }),
+    ...(edge === undefined ? {} : { edgeMax: edge }),
+    ...(seconds === undefined ? {} : { audioSecondsMax: seconds }),
+  };
+}
+
 /** What an entry's model makes. */
 function kindOf({ kind, model_id }: ModelSettings): ModelKind {
   if (kind === "auto") return isBuiltinVoice(model_id) ? "speech" : "text";
@@ -249,6 +267,7 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
       id,
       kind: kindOf(model),
       ...(repo === undefined ? {} : { root: repo }),
+      mediaLimits: mediaLimitsOf(model),
       model: managed(id, { prepare, places }, options, parts),
     };
   });

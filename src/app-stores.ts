@@ -3,7 +3,6 @@
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Settings } from "./config/settings.ts";
-import { inputFileName } from "./core/input-file.ts";
 import { STATE_SWEEP_MS } from "./core/limits.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import type { State } from "./core/state.ts";
@@ -32,7 +31,7 @@ export function openStores(options: StoreOptions): Stores {
   const skills = skillsOf(options);
   const state = stateOf(options);
   const files = new FileStore(state);
-  const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
+  const sessions = new SessionStore(state);
   const sweeping = setInterval(() => {
     state.sweep();
     sessions.sweep();

@@ -2,7 +2,6 @@
 // nothing else knows who works with whom.
 
 import { Approvals } from "./agent/approvals.ts";
-import type { LoopDeps } from "./agent/loop.ts";
 import { createAgent, toolLine } from "./app-agent.ts";
 import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
@@ -16,7 +15,7 @@ import { createRequantizers, requantizing } from "./app-quantized.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
 import { modelName } from "./config/model-name.ts";
 import { openImages } from "./app-images.ts";
-import { createModels, type ModelOptions } from "./app-models.ts";
+import { abilitiesOf, createModels, type ModelOptions } from "./app-models.ts";
 import { openSearch } from "./app-search.ts";
 import { openStores } from "./app-stores.ts";
 import { newSystem } from "./app-system.ts";
@@ -113,12 +112,11 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const stores = openStores(options);
   const { state, files, sessions, skills } = stores;
   const approvals = new Approvals();
-  const contextTokens: LoopDeps["contextTokens"] = (model, signal) => models.contextTokens(model, signal);
   const embed: Embed = (request, signal) => models.embed(request, signal);
   const fetchPublic = publicFetch();
   const web = openSearch({ settings, embed, fetchPublic, log });
   const kept = { files, sessions, skills };
-  const surroundings = { settings, tools, mcp, ...kept, approvals, contextTokens, log };
+  const surroundings = { settings, tools, mcp, ...kept, approvals, log, ...abilitiesOf(models) };
   const agent = createAgent({ ...surroundings, web, generate: adapters.generate, fetchFile: fetchPublic });
   const converse = adapters.steady(agent.converse);
   const responses = new ResponseStore(state);

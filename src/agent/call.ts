@@ -4,13 +4,14 @@ import { randomBytes } from "node:crypto";
 import type { AgentEvent, FileObject, RequestedFile, ToolProgress } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files } from "../core/files.ts";
-import type { Message } from "../core/message.ts";
+import type { Message, TextPart } from "../core/message.ts";
 import type { InputFile, ProducedFile } from "../exec/types.ts";
 import { keepFile } from "./keep-file.ts";
 import type { MadeCall } from "./pass.ts";
 import { permit, type Permit } from "./permission.ts";
 import { refusedProgress, resultContent } from "./progress.ts";
-import { modelText } from "./model-text.ts";
+import type { MediaRoom } from "./input-media.ts";
+import { modelText, perceivedMedia } from "./model-text.ts";
 import { type ServerTool, ToolFailure, type ToolOutcome } from "./tool.ts";
 
 export interface CallDeps {
@@ -21,6 +22,8 @@ export interface CallDeps {
   readonly inputs: readonly InputFile[];
   /** Files that the answer must produce. */
   readonly requested: readonly RequestedFile[];
+  /** Where the pictures and recordings go that calls make; absent where the model takes none. */
+  readonly room: MediaRoom | undefined;
   /** Which of the user's turns this is, from 0. */
   readonly turn: number;
   readonly log: (line: string) => void;
@@ -73,7 +76,9 @@ export class Caller {
       images: result.images ?? [],
       fileIds: result.stored.map(({ id }) => id),
     };
-    return toolMessage(made, modelText(result, result.stored));
+    const { perceived, notes } = perceivedMedia(result.media ?? [], this.deps.room);
+    const text: TextPart = { type: "text", text: modelText(result.text, notes, result.stored) };
+    return { role: "tool", toolCallId: made.id, name: made.name, content: [...perceived, text] };
   }
 
   /** Yields the question if there is one; returns why the call is not made. */
@@ -162,8 +167,4 @@ function parsed(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-function toolMessage({ id, name }: MadeCall, text: string): Message {
-  return { role: "tool", toolCallId: id, name, content: [{ type: "text", text }] };
 }

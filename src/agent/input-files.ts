@@ -2,19 +2,13 @@
 // conversation what there is and how it begins. Base64 never reaches the model.
 
 import { createHash } from "node:crypto";
-import type { FilePart, InputMessage } from "../core/agent.ts";
+import type { FilePart } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile, StoredFile } from "../core/files.ts";
 import { fileMarker, hasFile, inputFileName } from "../core/input-file.ts";
 import { INPUT_FILE_BYTES_MAX, INPUT_FILES_MAX, REQUEST_PREVIEW_CHARS_MAX } from "../core/limits.ts";
 import type { ContentPart, Message } from "../core/message.ts";
-
-/** Fetches what an address names. Throws a failure whose message may be told. */
-export type FetchFile = (
-  url: string,
-  options: { readonly bytesMax: number },
-  signal: AbortSignal,
-) => Promise<{ readonly mimeType?: string; readonly pieces: readonly Uint8Array<ArrayBuffer>[] }>;
+import { decodeInline, type FetchFile, fetched, unknownFile } from "./source-bytes.ts";
 
 export interface InputFilesDeps {
   readonly files: Files;
@@ -34,7 +28,7 @@ export interface TakenFiles {
  */
 export async function takeFiles(
   deps: InputFilesDeps,
-  messages: readonly InputMessage[],
+  messages: readonly Message<ContentPart | FilePart>[],
   sessionId: string | undefined,
   signal: AbortSignal,
 ): Promise<TakenFiles> {
@@ -58,7 +52,7 @@ export async function takeFiles(
   return { messages: taken, files: [...stored.values()] };
 }
 
-function refuseTooMany(messages: readonly InputMessage[]): void {
+function refuseTooMany(messages: readonly Message<ContentPart | FilePart>[]): void {
   const parts = messages
     .filter(hasFile)
     .flatMap(({ content }) => content.filter(({ type }) => type === "file"));
@@ -76,10 +70,11 @@ async function takeFile(
   const { source, param } = part;
   if (source.type === "stored") return storedFile(deps.files, source.id, param, sessionId);
   const name = inputFileName(part, deps.files);
+  const bounds = { param, bytesMax: INPUT_FILE_BYTES_MAX };
   const { mimeType, pieces } =
     source.type === "inline"
-      ? decodeInline(source.data, param)
-      : await fetched(deps.fetchFile, source.url, param, signal);
+      ? decodeInline(source.data, bounds)
+      : await fetched(deps.fetchFile, source.url, bounds, signal);
   const file: NewFile = {
     ...(sessionId === undefined ? {} : { id: repeatableId(sessionId, name, pieces), sessionId }),
     name,
@@ -92,10 +87,7 @@ async function takeFile(
 
 function storedFile(files: Files, id: string, param: string, sessionId: string | undefined): StoredFile {
   const file = files.get(id);
-  if (file === undefined) {
-    const message = `${param}: there is no file ${JSON.stringify(id.slice(0, 64))}; files are kept for 30 minutes`;
-    throw new ServiceError("file_not_found", message, { param });
-  }
+  if (file === undefined) throw unknownFile(id, param);
   if (sessionId !== undefined) files.join(id, sessionId);
   return file;
 }
@@ -105,55 +97,6 @@ function repeatableId(sessionId: string, name: string, pieces: readonly Uint8Arr
   const hash = createHash("sha256").update(JSON.stringify([sessionId, name]));
   for (const piece of pieces) hash.update(piece);
   return `file-${hash.digest("hex").slice(0, 32)}`;
-}
-
-interface Decoded {
-  readonly mimeType?: string;
-  readonly pieces: readonly Uint8Array<ArrayBuffer>[];
-}
-
-const DATA_URL = /^data:(?<mimeType>[^,;]*)(?<parameters>(?:;[^,;]*)*),/i;
-
-/** Base64, alone or in a data URL. */
-function decodeInline(data: string, param: string): Decoded {
-  const header = data.slice(0, 1024).match(DATA_URL);
-  const base64 = header === null ? data : data.slice(header[0].length);
-  const parameters = header?.groups?.["parameters"] ?? ";base64";
-  if (!/;\s*base64$/i.test(parameters)) throw invalid(param, "must be a base64 data URL: data:TYPE;base64,…");
-  if (base64.length > (INPUT_FILE_BYTES_MAX / 3) * 4 + 4) throw tooLarge(param);
-  const mimeType = header?.groups?.["mimeType"]?.toLowerCase() ?? "";
-  let bytes: Uint8Array<ArrayBuffer>;
-  try {
-    bytes = Uint8Array.fromBase64(base64);
-  } catch (cause) {
-    throw invalid(param, "must be base64, alone or in a data URL", cause);
-  }
-  if (bytes.byteLength > INPUT_FILE_BYTES_MAX) throw tooLarge(param);
-  return { ...(mimeType === "" ? {} : { mimeType }), pieces: [bytes] };
-}
-
-async function fetched(
-  fetchFile: FetchFile,
-  url: string,
-  param: string,
-  signal: AbortSignal,
-): Promise<Decoded> {
-  try {
-    return await fetchFile(url, { bytesMax: INPUT_FILE_BYTES_MAX }, signal);
-  } catch (cause) {
-    const reason = cause instanceof Error && cause.name === "FetchError" ? cause.message : "it failed";
-    throw invalid(param, `cannot be fetched: ${reason}`, cause);
-  }
-}
-
-function invalid(param: string, problem: string, cause?: unknown): ServiceError {
-  return new ServiceError("invalid_request", `${param} ${problem}`, { param, cause });
-}
-
-function tooLarge(param: string): ServiceError {
-  return new ServiceError("payload_too_large", `${param} is larger than ${INPUT_FILE_BYTES_MAX} bytes`, {
-    param,
-  });
 }
 
 /** Which tools can see the files, besides the model itself. */

@@ -5,24 +5,49 @@ import type { StoredFile } from "../core/files.ts";
 import type { Message } from "../core/message.ts";
 import { mountedNames } from "../exec/names.ts";
 import type { InputFile } from "../exec/types.ts";
+import { hasMedia } from "../core/input-file.ts";
+import { type MediaRules, NO_MEDIA } from "../core/media.ts";
 import { filesText, type InputFilesDeps, takeFiles } from "./input-files.ts";
+import { MediaRoom, takeMedia } from "./input-media.ts";
 import type { Plan } from "./plan.ts";
 import { withSystemTexts } from "./system-text.ts";
 import { READ_TOOL } from "./tools/files.ts";
 
 export interface Input {
+  /** What the model gets: the talk, with the server's words. */
   readonly messages: readonly Message[];
+  /** What was said, as a session remembers it. */
+  readonly talk: readonly Message[];
+  /** Where tools can add pictures and recordings; absent where the model takes none. */
+  readonly room: MediaRoom | undefined;
   /** For working directories. */
   readonly files: readonly InputFile[];
 }
 
-/** Stores the files in messages; throws as takeFiles. `sessionId` is undefined where there is no session. */
+export interface InputDeps extends InputFilesDeps {
+  /** What the model of that name takes besides text. Rejects as a run on it would. */
+  readonly media: (model: string, signal: AbortSignal) => Promise<MediaRules>;
+}
+
+interface Place {
+  readonly plan: Plan;
+  readonly model: string;
+  /** Undefined where there is no session. */
+  readonly sessionId: string | undefined;
+  readonly sent: readonly InputMessage[];
+}
+
+/** Takes the media and stores the files in messages; throws as takeMedia and takeFiles. */
 export async function takeInput(
-  deps: InputFilesDeps,
-  { plan, sessionId, sent }: { plan: Plan; sessionId: string | undefined; sent: readonly InputMessage[] },
+  deps: InputDeps,
+  { plan, model, sessionId, sent }: Place,
   signal: AbortSignal,
 ): Promise<Input> {
-  const { messages, files } = await takeFiles(deps, sent, sessionId, signal);
+  // Words alone, to be answered in words: the engine need not be asked what else it takes.
+  const rules = plan.acts || sent.some(hasMedia) ? await deps.media(model, signal) : NO_MEDIA;
+  const room = new MediaRoom(rules);
+  const seen = await takeMedia(deps, sent, { rules, room }, signal);
+  const { messages, files } = await takeFiles(deps, seen, sessionId, signal);
   const bodies = files.flatMap(({ id, name }) => {
     const body = deps.files.body(id);
     return body === undefined ? [] : [{ id, name, body }];
@@ -32,7 +57,12 @@ export async function takeInput(
     ...(plan.tools.has(READ_TOOL) ? { readTool: READ_TOOL } : {}),
   });
   const texts = text === undefined ? plan.systemTexts : [...plan.systemTexts, text];
-  return { messages: withSystemTexts(messages, texts), files: bodies };
+  return {
+    messages: withSystemTexts(messages, texts),
+    talk: messages,
+    room: rules.modalities.length === 0 ? undefined : room,
+    files: bodies,
+  };
 }
 
 function hasFolder({ tools }: Plan): boolean {

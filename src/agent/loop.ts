@@ -9,14 +9,13 @@ import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { Approvals } from "./approvals.ts";
 import { Caller } from "./call.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
-import { type Input, takeInput } from "./input.ts";
-import type { InputFilesDeps } from "./input-files.ts";
+import { type Input, type InputDeps, takeInput } from "./input.ts";
 import { type MadeCall, pass, type PassResult } from "./pass.ts";
 import { strictest } from "./permission.ts";
 import { type Plan, type PlanDeps, planOf } from "./plan.ts";
 import type { ServerTool } from "./tool.ts";
 
-export interface LoopDeps extends PlanDeps, InputFilesDeps {
+export interface LoopDeps extends PlanDeps, InputDeps {
   readonly generate: Generate;
   /** The server's own setting; requests can only tighten it. */
   readonly permission: Permission;
@@ -36,7 +35,11 @@ export interface LoopDeps extends PlanDeps, InputFilesDeps {
 export function agentConverse(deps: LoopDeps): Converse {
   return (conversation, signal) => {
     // What can be met does not depend on the model's context, which is not known before the model is loaded.
-    const surroundings = { hasInputs: hasInputs(deps, conversation), contextTokens: undefined };
+    const surroundings = {
+      hasInputs: hasInputs(deps, conversation),
+      contextTokens: undefined,
+      modalities: [],
+    };
     return converse(deps, conversation, planOf(deps, conversation, surroundings), signal);
   };
 }
@@ -49,8 +52,10 @@ async function fittingPlan(
   signal: AbortSignal,
 ): Promise<Plan> {
   if (plan.tools.size === 0) return plan;
-  const contextTokens = await deps.contextTokens(conversation.run.model, signal);
-  return planOf(deps, conversation, { hasInputs: hasInputs(deps, conversation), contextTokens });
+  const { model } = conversation.run;
+  const contextTokens = await deps.contextTokens(model, signal);
+  const { modalities } = await deps.media(model, signal); // not at once: a request waits for its model in one place
+  return planOf(deps, conversation, { hasInputs: hasInputs(deps, conversation), contextTokens, modalities });
 }
 
 async function* converse(
@@ -60,17 +65,19 @@ async function* converse(
   signal: AbortSignal,
 ): AsyncGenerator<AnswerEvent> {
   const { run, agent } = conversation;
+  const sent = run.prompt.messages;
   let plan: Plan;
+  let session: OpenSession | undefined;
+  let input: Input;
   try {
     plan = await fittingPlan(deps, conversation, possible, signal);
+    session = plan.hasSession ? deps.sessions.open(agent.sessionId, sent) : undefined;
+    const place = { plan, model: run.model, sessionId: session?.id, sent: session?.messages ?? sent };
+    input = await takeInput(deps, place, signal);
   } catch (refusal) {
     if (signal.aborted) return;
     throw refusal;
   }
-  const sent = run.prompt.messages;
-  const session = plan.hasSession ? deps.sessions.open(agent.sessionId, sent) : undefined;
-  const place = { plan, sessionId: session?.id, sent: session?.messages ?? sent };
-  const input = await takeInput(deps, place, signal);
   const prompt = { ...run.prompt, messages: input.messages, tools: plan.specs, toolChoice: plan.choice };
   const request = { ...run, prompt };
   if (session === undefined) return yield* deps.generate(request, signal);
@@ -125,6 +132,7 @@ class Loop {
       },
       files,
       inputs: task.input.files,
+      room: task.input.room,
       requested: agent.files,
       turn: Math.max(0, task.session.messages.filter(({ role }) => role === "user").length - 1),
       log,
@@ -207,7 +215,7 @@ class Loop {
   /** Ends the answer with the end of its last pass; `isCut` where tokens ran out before the model could answer. */
   private *end({ end }: PassResult, isCut: boolean): Generator<RunEvent> {
     if (end !== undefined) {
-      this.task.session.save(this.turn);
+      this.task.session.save(this.task.input.talk, this.turn);
       const hasNoCalls = end.reason === "tool_calls" && !this.handsBack();
       yield isCut ? { ...end, reason: "length" } : hasNoCalls ? { ...end, reason: "stop" } : end;
     }

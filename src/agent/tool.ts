@@ -2,7 +2,7 @@
 // tool is another file and nothing else.
 
 import type { AgentRequest, RequestedFile, ToolProgress } from "../core/agent.ts";
-import type { ToolSpec } from "../core/message.ts";
+import type { MediaPart, Modality, ToolSpec } from "../core/message.ts";
 import type { InputFile, ProducedFile } from "../exec/types.ts";
 
 /** What an approval says about an action. */
@@ -30,6 +30,8 @@ export interface ToolOutcome {
   readonly data: ToolProgress;
   /** PNG images, base64. */
   readonly images?: readonly string[];
+  /** What the model perceives of it, if it can: the images, and what else was made. */
+  readonly media?: readonly MediaPart[];
   /** In the order in which they are to be announced. */
   readonly files?: readonly ProducedFile[];
 }
@@ -62,6 +64,8 @@ export interface ToolAsk {
   readonly hasInputs: boolean;
   /** Context of the model; undefined where it is not known. Bounds what it is told. */
   readonly contextTokens: number | undefined;
+  /** What the model perceives besides text. */
+  readonly modalities: readonly Modality[];
 }
 
 /** What a kind of tools has for a request. */

@@ -145,19 +145,18 @@ function addHubCommands(program: Command, choose: Choose): void {
 interface ChatOptions {
   readonly input?: string;
   readonly attach?: readonly string[];
-  readonly image?: string;
-  readonly audio?: string;
+  readonly image?: readonly string[];
+  readonly audio?: readonly string[];
   readonly video?: string;
 }
 
 function withChatOptions(command: Command): Command {
-  const unseen = (kind: string): string => `attach ${kind}; refused until a model can take it`;
   return command
     .option("-i, --input <text>", "answer this prompt and end")
     .option("--attach <path>", "attach a file to the first question; may be repeated", gather)
-    .option("--image <path>", unseen("an image"))
-    .option("--audio <path>", unseen("a recording"))
-    .option("--video <path>", unseen("a film"));
+    .option("--image <path>", "attach a picture to the first question; may be repeated", gather)
+    .option("--audio <path>", "attach a recording to the first question; may be repeated", gather)
+    .option("--video <path>", "refused: films cannot be attached");
 }
 
 function gather(value: string, earlier: readonly string[] | undefined): readonly string[] {
@@ -166,18 +165,22 @@ function gather(value: string, earlier: readonly string[] | undefined): readonly
 
 function chatInvocation(
   invocation: { readonly command: "run" | "from-config" } & SettingsArgs,
-  { input, attach = [], image, audio, video }: ChatOptions,
+  { input, attach = [], image = [], audio = [], video }: ChatOptions,
   words: readonly string[],
 ): Invocation {
   const given = [input, ...(words.length === 0 ? [] : [words.join(" ")])].filter(
     (text) => text !== undefined,
   );
   if (given.length > 1) return usageError("the prompt is there twice: as -i and as words. Leave out one.");
-  const unseen = Object.entries({ image, audio, video }).find(([, path]) => path !== undefined);
-  if (unseen !== undefined)
-    return usageError(`--${unseen[0]}: the models of this version read text only; leave it out.`);
+  if (video !== undefined)
+    return usageError("--video: no model takes films here; attach single pictures of it with --image.");
+  const files = [
+    ...attach.map((path) => ({ kind: "file", path }) as const),
+    ...image.map((path) => ({ kind: "image", path }) as const),
+    ...audio.map((path) => ({ kind: "audio", path }) as const),
+  ];
   const [prompt] = given;
-  return { ...invocation, files: attach, ...(prompt === undefined ? {} : { input: prompt }) };
+  return { ...invocation, files, ...(prompt === undefined ? {} : { input: prompt }) };
 }
 
 function usageError(what: string): Invocation {

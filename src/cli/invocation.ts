@@ -1,5 +1,6 @@
 // What a command line can mean.
 
+import type { Attachment } from "./chat/attachments.ts";
 import type { Flags } from "../config/sources.ts";
 import type { TuneProfile } from "../core/measure.ts";
 
@@ -16,8 +17,8 @@ export interface SettingsArgs {
 export interface ChatArgs {
   /** One-shot: the prompt to answer. */
   readonly input?: string;
-  /** Paths of files that go with the first question. */
-  readonly files: readonly string[];
+  /** What goes with the first question. */
+  readonly files: readonly Attachment[];
 }
 
 /** What is measured; each combination of the lists is. */

@@ -5,11 +5,12 @@ import type { Readable, Writable } from "node:stream";
 import type { Settings } from "../config/settings.ts";
 import { unreachable } from "../core/assert.ts";
 import type { AnswerApproval, Converse, FileObject, InputMessage } from "../core/agent.ts";
+import { ServiceError } from "../core/error.ts";
 import { CHAT_FILES_MAX } from "../core/limits.ts";
 import type { Thinking } from "../core/run.ts";
 import { AnswerWriter, type Screen } from "./chat/answer-writer.ts";
 import { type ApprovalRequired, type AskLine, askApproval } from "./chat/approval.ts";
-import { readAttachment } from "./chat/attachments.ts";
+import { type Attachment, readAttachment } from "./chat/attachments.ts";
 import { runCommand } from "./chat/commands.ts";
 import { chatCompleter } from "./chat/completer.ts";
 import { ChatState, type ChatTools } from "./chat/conversation.ts";
@@ -34,8 +35,8 @@ export interface TerminalChatOptions {
   readonly colors?: boolean;
   /** One-shot: answer this and return. */
   readonly prompt?: string;
-  /** Paths of files that go with the first question. */
-  readonly files?: readonly string[];
+  /** What goes with the first question. */
+  readonly files?: readonly Attachment[];
   /** On unless given; thinkingOf makes it from settings. */
   readonly thinking?: Thinking;
   /** What the server may do by itself. */
@@ -101,17 +102,19 @@ class Chat {
   async answer(question: InputMessage, signal: AbortSignal): Promise<boolean> {
     const writer = new AnswerWriter(this.screen);
     let failure: string | undefined;
+    let isUnperceived = false;
     try {
       failure = await this.follow(question, writer, signal);
     } catch (error) {
       failure = error instanceof Error ? error.message : String(error);
+      isUnperceived = error instanceof ServiceError && error.code === "unsupported_capability";
     } finally {
       writer.pause();
     }
     const { output, errorOutput = output, isTty } = this.options;
     const isAnswered = (failure === undefined || signal.aborted) && writer.answer !== "";
     if (isAnswered) this.state.remember(question, writer.answer);
-    else this.state.giveBack(question);
+    else this.state.giveBack(question, !isUnperceived);
     if (signal.aborted) output.write(`${this.paint("dim", "(stopped)")}\n`);
     else if (failure !== undefined) errorOutput.write(`svc: ${isTty ? harmless(failure) : failure}\n`);
     return isAnswered || failure === undefined;

@@ -155,11 +155,18 @@ const ModelDevice = section("Where the model runs and how long its context is.",
 });
 
 const ModelMultimodal = section("Limits of images, video and audio in a prompt.", {
-  max_edge: later(optional(integer("Longest edge of an image in pixels.", { minimum: 1 }))),
-  max_num_images: later(optional(integer("Images of one request.", { minimum: 0 }))),
+  max_edge: optional(
+    integer("Longest edge of an image in pixels; unset: only its pixels altogether are bounded.", {
+      minimum: 1,
+      example: 4096,
+    }),
+  ),
+  max_num_images: optional(integer("Images of one request; unset: 64.", { minimum: 0, example: 8 })),
   max_image_length: later(optional(integer("Longest image edge planned for, in pixels.", { minimum: 1 }))),
   max_video_frames: later(optional(integer("Frames taken from one video.", { minimum: 1 }))),
-  max_audio_seconds: later(optional(number("Seconds of audio of one request.", { exclusiveMinimum: 0 }))),
+  max_audio_seconds: optional(
+    number("Seconds of audio of one request; unset: 3600.", { exclusiveMinimum: 0, example: 600 }),
+  ),
 });
 
 const ModelImage = section("How an image model draws. What is unset suits the family of the model.", {

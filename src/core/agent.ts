@@ -2,7 +2,7 @@
 // the model's words. A dialect translates its body into a Conversation; whoever answers it yields the events of a run
 // with agent events between them. The engine knows nothing of this.
 
-import type { ContentPart, Message } from "./message.ts";
+import type { ContentPart, Message, Modality } from "./message.ts";
 import type { ChatPrompt, RunEvent, RunRequest } from "./run.ts";
 
 /** Where the bytes of an input file come from. */
@@ -20,7 +20,17 @@ export interface FilePart {
   readonly param: string;
 }
 
-export type InputMessage = Message<ContentPart | FilePart>;
+/** A picture or a recording as its sender names it. It becomes a MediaPart before the engine sees the message. */
+export interface NamedMedia {
+  readonly type: "media";
+  readonly modality: Modality;
+  readonly source: FileSource;
+  /** Where it stands in the request, for errors: `messages[2].content[0]`. */
+  readonly param: string;
+}
+
+export type InputPart = ContentPart | FilePart | NamedMedia;
+export type InputMessage = Message<InputPart>;
 
 /** `ask` waits for an approval before each action, `deny` tells the model no. */
 export type Permission = "auto" | "ask" | "deny";

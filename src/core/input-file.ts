@@ -1,6 +1,7 @@
 // What a file in a message is called, and the words that stand for it where messages are text.
 
-import type { FilePart, InputMessage } from "./agent.ts";
+import type { FilePart, InputMessage, InputPart } from "./agent.ts";
+import { unreachable } from "./assert.ts";
 import type { Files } from "./files.ts";
 import { FILE_NAME_CHARS_MAX } from "./limits.ts";
 import type { TextPart } from "./message.ts";
@@ -53,11 +54,35 @@ export function withoutFileNames(text: string): string {
   return text.replaceAll(/\[File: [^\]\n]*\]/g, "[File: ]");
 }
 
-/** The text of a message with markers for its files. */
+const MEDIA_TEXTS = { image: "[Image]", audio: "[Audio]" } as const;
+
+/** The text of a message with markers for its files and media. */
 export function inputText({ content }: InputMessage): string {
-  return content.map((part) => (part.type === "file" ? fileMarker("").text : part.text)).join("");
+  return content.map(partText).join("");
+}
+
+/** A stored medium and a sent one read the same. */
+function partText(part: InputPart): string {
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "file":
+      return fileMarker("").text;
+    case "media":
+      return MEDIA_TEXTS[part.modality];
+    case "image":
+    case "audio":
+      return MEDIA_TEXTS[part.type];
+    default:
+      return unreachable(part);
+  }
 }
 
 export function hasFile({ content }: InputMessage): boolean {
   return content.some(({ type }) => type === "file");
+}
+
+/** Whether a message holds pictures or recordings, taken already or not. */
+export function hasMedia({ content }: InputMessage): boolean {
+  return content.some(({ type }) => type === "media" || type === "image" || type === "audio");
 }

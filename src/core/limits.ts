@@ -48,6 +48,16 @@ export const OUTPUT_PREVIEW_BYTES_MAX = 1024;
 /** Largest file that a request brings or names, bytes, and files of one request. Spec: agent runtime. */
 export const INPUT_FILE_BYTES_MAX = 64 * 1024 * 1024;
 export const INPUT_FILES_MAX = 64;
+/** Largest picture or recording, bytes, and bytes of all of one request: they travel to the engine as one message. */
+export const MEDIA_BYTES_MAX = 32 * 1024 * 1024;
+export const REQUEST_MEDIA_BYTES_MAX = 64 * 1024 * 1024;
+/** Pictures of one request, unless the model's settings name another number, and pictures and recordings together. */
+export const IMAGES_MAX = 64;
+export const MEDIA_MAX = 128;
+/** Pixels of a picture: what decoding it may cost, four bytes for each. */
+export const PICTURE_PIXELS_MAX = 64 * 1024 * 1024;
+/** Seconds of all recordings of one request, unless the model's settings name another number. */
+export const AUDIO_SECONDS_MAX = 3600;
 /** Characters of all previews of one request. Spec: Limits. */
 export const REQUEST_PREVIEW_CHARS_MAX = 32_768;
 /** Skills, and versions of one. */
@@ -92,8 +102,9 @@ export const SESSION_IDLE_MS = 30 * 60 * 1000;
 export const SESSIONS_CHARS_MAX = 128 * 1024 * 1024;
 /** Bytes of files' bodies in an exported session: with base64 it still fits a request body. */
 export const SESSION_EXPORT_BYTES_MAX = 32 * 1024 * 1024;
-/** Files of an exported session. */
+/** Files of an exported session, and pictures and recordings each. */
 export const SESSION_FILES_MAX = 256;
+export const SESSION_MEDIA_MAX = 1024;
 /** Characters of a session's name. */
 export const SESSION_ID_CHARS_MAX = 256;
 /** Skills that a request may mount. */

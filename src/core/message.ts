@@ -7,8 +7,17 @@ export interface TextPart {
   readonly text: string;
 }
 
-/** More kinds (images, audio, files) join here; a switch over `type` then fails to compile until it handles them. */
-export type ContentPart = TextPart;
+/** What a model may perceive besides text. */
+export type Modality = "image" | "audio";
+
+/** A picture (PNG, JPEG and the like) or a recording (WAV, MP3, FLAC): the bytes of its file, base64. */
+export interface MediaPart {
+  readonly type: Modality;
+  readonly data: string;
+}
+
+/** A switch over `type` fails to compile until it handles a kind that joins here. */
+export type ContentPart = TextPart | MediaPart;
 
 /** A call that an assistant message made earlier in the conversation. `arguments` is JSON text. */
 export interface ToolCall {
@@ -39,7 +48,7 @@ export interface ToolSpec {
   readonly strict: boolean;
 }
 
-/** All text of a message, parts joined without a separator. */
+/** All text of a message, parts joined without a separator; pictures and recordings are left out. */
 export function messageText(message: Message): string {
-  return message.content.map((part) => part.text).join("");
+  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }

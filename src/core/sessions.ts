@@ -12,8 +12,8 @@ export interface OpenSession {
   isTrusted(): boolean;
   /** Approves all further actions, until the session ends. */
   trust(): void;
-  /** Keeps the conversation together with what was said and done since. */
-  save(turn: readonly Message[]): void;
+  /** Keeps the conversation, its files and media taken, together with what was said and done since. */
+  save(talk: readonly Message[], turn: readonly Message[]): void;
 }
 
 export interface Sessions {

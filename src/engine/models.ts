@@ -2,6 +2,7 @@
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError } from "../core/error.ts";
+import { ANY_MEDIA, type MediaRules } from "../core/media.ts";
 import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
@@ -21,6 +22,8 @@ export interface ServedModel {
   /** Loaded by its first request, not at the start. */
   readonly isLazy?: boolean;
   readonly model: ManagedModel;
+  /** How much of pictures and recordings one request may bring, where it is not as usual. */
+  readonly mediaLimits?: Partial<Omit<MediaRules, "modalities">>;
 }
 
 export interface ModelsOptions {
@@ -113,6 +116,13 @@ export class Models implements ModelControl {
   /** Longest sequence that the named text model takes; see ManagedModel.loadedInfo. */
   async contextTokens(name: string, signal: AbortSignal): Promise<number> {
     return textInfo(await this.able("generates", name).model.loadedInfo(signal)).contextTokens;
+  }
+
+  /** What the named model takes besides text; see ManagedModel.loadedInfo. */
+  async media(name: string, signal: AbortSignal): Promise<MediaRules> {
+    const { model, mediaLimits } = this.able("generates", name);
+    await model.loadedInfo(signal);
+    return { ...ANY_MEDIA, ...mediaLimits, modalities: [] };
   }
 
   /** Runs a request on the model it names; see ManagedModel.generate. */

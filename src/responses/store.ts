@@ -103,13 +103,12 @@ export class ResponseStore implements ResponseMemory {
   }
 }
 
-/** A message of a request as one of a chain: its files stand nowhere in the requests to come. */
+/** A message of a request as one of a chain: its files and media stand nowhere in the requests to come. */
 function asPast(message: InputMessage): InputMessage {
-  if (!message.content.some(({ type }) => type === "file")) return message;
   const param = "previous_response_id";
   return {
     ...message,
-    content: message.content.map((part) => (part.type === "file" ? { ...part, param } : part)),
+    content: message.content.map((part) => ("param" in part ? { ...part, param } : part)),
   };
 }
 

@@ -2,12 +2,12 @@
 // Pure.
 
 import type { InputMessage } from "../core/agent.ts";
-import { hasFile, inputText } from "../core/input-file.ts";
+import { hasFile, hasMedia, inputText } from "../core/input-file.ts";
 import { isFraming, isSame, isToolTurn } from "./compare.ts";
 
 /** How far a stored conversation and a sent one are the same. */
 interface Match {
-  /** The same part: stored messages, hidden tool turns included; those that were sent with files as they were sent. */
+  /** The same part: stored messages, hidden tool turns included; those that were sent with files or media as they were sent. */
   readonly common: readonly InputMessage[];
   /** What was sent after it. */
   readonly rest: readonly InputMessage[];
@@ -24,7 +24,7 @@ function match(stored: readonly InputMessage[], sent: readonly InputMessage[]): 
     const next = sent[at];
     if (next === undefined) return { common, rest: [], isWhole: false };
     if (isSame(message, next, saidIn(hidden))) {
-      common.push(...hidden, hasFile(next) ? next : message);
+      common.push(...hidden, holdsMore(next) ? next : message);
       hidden = [];
       at++;
     } else if (isToolTurn(message)) hidden.push(message);
@@ -32,6 +32,11 @@ function match(stored: readonly InputMessage[], sent: readonly InputMessage[]): 
   }
   const isContinued = at < sent.length;
   return { common: isContinued ? [...common, ...hidden] : common, rest: sent.slice(at), isWhole: true };
+}
+
+/** Whether the words of a message are not all of it, so that what was sent counts and not what is remembered of it. */
+function holdsMore(message: InputMessage): boolean {
+  return hasFile(message) || hasMedia(message);
 }
 
 function saidIn(hidden: readonly InputMessage[]): string {

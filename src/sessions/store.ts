@@ -2,10 +2,9 @@
 // is found without reading all.
 
 import { createHash } from "node:crypto";
-import type { FilePart, InputMessage } from "../core/agent.ts";
+import type { InputMessage } from "../core/agent.ts";
 import { newId } from "../core/id.ts";
 import { SESSION_IDLE_MS, SESSIONS_CHARS_MAX, SESSIONS_MAX } from "../core/limits.ts";
-import { fileMarker } from "../core/input-file.ts";
 import type { Message } from "../core/message.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { Records, State } from "../core/state.ts";
@@ -27,8 +26,6 @@ interface Entry {
 }
 
 export interface SessionStoreOptions {
-  /** What a file in a message is called. */
-  readonly nameOf: (part: FilePart) => string;
   /** Bounds other than those of limits.ts, for tests. */
   readonly capacity?: number;
   readonly charactersMax?: number;
@@ -40,10 +37,8 @@ export class SessionStore implements Sessions {
   private readonly index = new Map<string, Entry>();
   private readonly listeners: ((sessionId: string) => void)[] = [];
   private readonly charactersMax: number;
-  private readonly nameOf: (part: FilePart) => string;
 
-  constructor(state: State, options: SessionStoreOptions) {
-    this.nameOf = options.nameOf;
+  constructor(state: State, options: SessionStoreOptions = {}) {
     this.charactersMax = options.charactersMax ?? SESSIONS_CHARS_MAX;
     this.records = state.records<Session>("sessions", {
       capacity: options.capacity ?? SESSIONS_MAX,
@@ -61,7 +56,7 @@ export class SessionStore implements Sessions {
       messages,
       isTrusted: () => this.records.get(id)?.isTrusted ?? false,
       trust: () => this.store({ id, messages: this.get(id) ?? [], isTrusted: true }),
-      save: (turn) => this.put(id, [...messages.map((message) => this.withMarkers(message)), ...turn]),
+      save: (talk, turn) => this.put(id, [...talk, ...turn]),
     };
   }
 
@@ -111,13 +106,6 @@ export class SessionStore implements Sessions {
     }
   }
 
-  private withMarkers(message: InputMessage): Message {
-    const content = message.content.map((part) =>
-      part.type === "file" ? fileMarker(this.nameOf(part)) : part,
-    );
-    return { ...message, content };
-  }
-
   private end(id: string): void {
     this.index.delete(id);
     for (const listener of this.listeners) listener(id);
@@ -150,5 +138,6 @@ function openerOf(messages: readonly InputMessage[]): string {
 
 function lengthOf({ content, reasoning = "", toolCalls = [] }: Message): number {
   const calls = toolCalls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
-  return content.reduce((sum, { text }) => sum + text.length, reasoning.length + calls);
+  const lengths = content.map((part) => (part.type === "text" ? part.text.length : part.data.length));
+  return lengths.reduce((sum, length) => sum + length, reasoning.length + calls);
 }

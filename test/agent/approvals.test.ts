@@ -3,13 +3,13 @@
 import { describe, expect, test } from "bun:test";
 import { Approvals } from "../../src/agent/approvals.ts";
 import type { AnswerEvent, Permission } from "../../src/core/agent.ts";
-import { asking, calling, fakeTool, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
+import { asking, calling, fakeTool, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 
 const signal = new AbortController().signal;
 
 /** What the model was told of its one call. */
 function told(requests: ReturnType<typeof scripted>["requests"]): unknown {
-  const text = messagesOf(requests[1]).at(-1)?.content[0]?.text ?? "";
+  const text = lastText(requests[1]);
   return text.startsWith("{") ? JSON.parse(text) : text;
 }
 

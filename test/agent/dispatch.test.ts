@@ -3,7 +3,7 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { DispatchOptions } from "../../src/agent/dispatch.ts";
 import { VERSION } from "../../src/core/version.ts";
-import { asking, calling, fakeTool, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
+import { asking, calling, fakeTool, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 import { end } from "../helpers/run-events.ts";
 
 let answer: () => Response | Promise<Response>;
@@ -31,7 +31,7 @@ async function dispatched(args: unknown, dispatch = DISPATCH, name = "weather") 
   const { generate, requests } = scripted(calling([name, args]), saying("ok"));
   const loop = testLoop({ generate, dispatch });
   const events = await loop.answer(asking({}, { prompt: { tools: [WEATHER] } }));
-  return { events, told: messagesOf(requests[1]).at(-1)?.content[0]?.text ?? "" };
+  return { events, told: lastText(requests[1]) };
 }
 
 test("the call is posted as JSON, and the client never sees it", async () => {

@@ -9,6 +9,7 @@ import {
   calling,
   calls,
   fakeTool,
+  lastText,
   messagesOf,
   saying,
   scripted,
@@ -349,11 +350,11 @@ describe("a call that goes wrong is told to the model, and the loop goes on", ()
     const { generate, requests } = scripted(calling([called, {}]), saying("ok"));
     const loop = testLoop({ generate, tools: [tool] });
     const events = await loop.answer(asking());
-    const [part] = messagesOf(requests[1]).at(-1)?.content ?? [];
-    expect(JSON.parse(part?.text ?? "")).toEqual({ error: message, tool: called, status });
+    const told = lastText(requests[1]);
+    expect(JSON.parse(told)).toEqual({ error: message, tool: called, status });
     expect(said(events)).toBe("ok");
     expect(events.find(({ type }) => type === "tool_complete")).toMatchObject({
-      data: { tool_type: "custom", content: part?.text ?? "" },
+      data: { tool_type: "custom", content: told },
     });
   });
 

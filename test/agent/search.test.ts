@@ -8,7 +8,7 @@ import type { AnswerEvent, WebSearch } from "../../src/core/agent.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { SearchFailure } from "../../src/search/failure.ts";
 import type { Web, WebAsk, WebResult } from "../../src/search/types.ts";
-import { asking, calling, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
+import { asking, calling, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 
 const SEARCH: WebSearch = {
   contextSize: "medium",
@@ -52,7 +52,7 @@ const countTokens = async (_model: string, text: string) => text.length;
 
 const offered = (search: Partial<WebSearch> = {}, extra: Partial<ToolAsk> = {}) => {
   const agent = { python: false, files: [], interactive: true, webSearch: { ...SEARCH, ...search } };
-  const ask = { agent, model: "tiny", hasInputs: false, contextTokens: undefined, ...extra };
+  const ask = { agent, model: "tiny", hasInputs: false, contextTokens: undefined, modalities: [], ...extra };
   return searchToolset({ web: notedWeb(), countTokens })(ask).tools.map(({ spec }) => spec);
 };
 
@@ -69,7 +69,7 @@ async function calls(
   const toolsets = [searchToolset({ web, countTokens })];
   const loop = testLoop({ generate, toolsets, contextTokens: async () => contextTokens });
   const events = await loop.answer(asking({ webSearch: { ...SEARCH, ...search } }));
-  const told = made.map((_, index) => messagesOf(requests[index + 1]).at(-1)?.content[0]?.text ?? "");
+  const told = made.map((_, index) => lastText(requests[index + 1]));
   const complete = events.filter((event): event is Complete => event.type === "tool_complete");
   return { events, told, complete, logged: loop.logged };
 }
@@ -80,7 +80,13 @@ describe("the tools", () => {
       "svc_search_the_web",
       "svc_website_content_extractor",
     ]);
-    const none = { agent: asking().agent, model: "tiny", hasInputs: false, contextTokens: undefined };
+    const none = {
+      agent: asking().agent,
+      model: "tiny",
+      hasInputs: false,
+      contextTokens: undefined,
+      modalities: [],
+    };
     expect(searchToolset({ web: notedWeb(), countTokens })(none).tools).toEqual([]);
   });
 

@@ -12,6 +12,7 @@ import { memoryState } from "../../src/state/memory.ts";
 import {
   asking,
   calling,
+  lastText,
   messagesOf,
   saying,
   scripted,
@@ -27,6 +28,7 @@ const ask = (agent: Partial<AgentRequest> = {}, extra: Partial<ToolAsk> = {}): T
   model: "tiny",
   hasInputs: false,
   contextTokens: undefined,
+  modalities: [],
   ...extra,
 });
 
@@ -51,7 +53,7 @@ async function once(
   const toolsets = [toolset, fileToolset(files)];
   const loop = testLoop({ generate, toolsets, files, ...options });
   const events = await loop.answer(asking({ sessionId: "s", ...agent }));
-  const told = messagesOf(requests[1]).at(-1)?.content[0]?.text ?? "";
+  const told = lastText(requests[1]);
   const complete = events.find(({ type }) => type === "tool_complete");
   return { events, told, files, complete: complete as Extract<AnswerEvent, { type: "tool_complete" }> };
 }
@@ -485,7 +487,7 @@ describe("the store of files", () => {
       toolsets: [fileToolset(files), pythonToolset(fakePython(), CONFINED)],
     });
     await loop.answer(asking({ sessionId: "s", python: true }));
-    return JSON.parse(messagesOf(requests[1]).at(-1)?.content[0]?.text ?? "");
+    return JSON.parse(lastText(requests[1]));
   }
 
   test("a file is read by characters", async () => {

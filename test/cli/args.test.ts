@@ -34,8 +34,24 @@ test.each<[string, Invocation]>([
       command: "run",
       configFile: "chat.toml",
       input: "why",
-      files: ["a.txt", "b.txt"],
+      files: [
+        { kind: "file", path: "a.txt" },
+        { kind: "file", path: "b.txt" },
+      ],
       flags: { "models[].model_id": ["a.gguf"] },
+    },
+  ],
+  [
+    "run what --image a.png --audio b.wav --image c.png",
+    {
+      command: "run",
+      input: "what",
+      files: [
+        { kind: "image", path: "a.png" },
+        { kind: "image", path: "c.png" },
+        { kind: "audio", path: "b.wav" },
+      ],
+      flags: {},
     },
   ],
   [
@@ -124,7 +140,7 @@ test.each([
   ["serve --port", "argument missing"],
   ["serve a.toml b.toml", "too many arguments"],
   ["run -i one two", "the prompt is there twice"],
-  ["run --image cat.png what", "--image: the models of this version read text only"],
+  ["run --video cat.mp4 what", "--video: no model takes films here"],
   ["bench --depth x", "must be whole numbers from 0"],
   ["bench --concurrency 0", "must be whole numbers from 1"],
   ["tune --profile best", "Allowed choices are quality, balanced, fast"],

@@ -1,12 +1,14 @@
 // The terminal chat over pretended streams and a pretended model.
 
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { terminalChat, thinkingOf, type TerminalChatOptions } from "../../src/cli/terminal-chat.ts";
 import type { AnswerEvent, Conversation, Converse, Decision } from "../../src/core/agent.ts";
+import { ServiceError } from "../../src/core/error.ts";
 import type { RunEvent, Thinking } from "../../src/core/run.ts";
+import { png, wav } from "../helpers/media-bytes.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 /** Collects what is written, and lets a test wait for words to appear. */
@@ -61,7 +63,9 @@ function say(text: string): readonly RunEvent[] {
 /** The conversation of a request, one line a message. */
 function transcript(request: Conversation | undefined): readonly string[] {
   return (request?.run.prompt.messages ?? []).map(({ role, content }) => {
-    const parts = content.map((part) => (part.type === "text" ? part.text : `[${part.param}]`));
+    const parts = content.map((part) =>
+      part.type === "text" ? part.text : part.type === "file" ? `[${part.param}]` : `[${part.type}]`,
+    );
     return `${role}: ${parts.join("")}`;
   });
 }
@@ -107,6 +111,46 @@ describe("one shot", () => {
       out: "half\n",
       err: "svc: the engine ended\n",
     });
+  });
+
+  test("a picture and a recording go with the question", async () => {
+    const { converse, requests } = fake(() => say("a cat"));
+    const folder = tempDir();
+    writeFileSync(join(folder, "cat.png"), png());
+    writeFileSync(join(folder, "meow.wav"), wav());
+    const files = [
+      { kind: "image", path: join(folder, "cat.png") },
+      { kind: "audio", path: join(folder, "meow.wav") },
+    ] as const;
+    expect(await once({ converse, prompt: "what?", files })).toMatchObject({ exit: 0, out: "a cat\n" });
+    expect(requests[0]?.run.prompt.messages[0]?.content).toEqual([
+      {
+        type: "media",
+        modality: "image",
+        source: { type: "inline", data: png().toBase64() },
+        param: "cat.png",
+      },
+      {
+        type: "media",
+        modality: "audio",
+        source: { type: "inline", data: wav().toBase64() },
+        param: "meow.wav",
+      },
+      { type: "text", text: "what?" },
+    ]);
+  });
+
+  test("what is no picture is not even asked about", async () => {
+    const { converse, requests } = fake(() => say("?"));
+    const { exit, err } = await once({
+      converse,
+      prompt: "what?",
+      files: [{ kind: "image", path: import.meta.path }],
+    });
+    expect(exit).toBe(2);
+    expect(err).toContain("terminal-chat.test.ts must be a picture");
+    expect(err).toContain("send PNG, JPEG, GIF or BMP");
+    expect(requests).toEqual([]);
   });
 
   test("nothing to answer is a usage error", async () => {
@@ -328,12 +372,36 @@ describe("interactive", () => {
     ]);
   });
 
+  test("a picture that the model does not take is let go, so that the next question can be answered", async () => {
+    const path = join(tempDir(), "cat.png");
+    writeFileSync(path, png());
+    const { converse, requests } = fake(({ run }) => {
+      const isSeen = run.prompt.messages.some(({ content }) => content.some(({ type }) => type === "media"));
+      if (!isSeen) return say("ok");
+      throw new ServiceError(
+        "unsupported_capability",
+        "cat.png is a picture, but the model does not take images",
+      );
+    });
+    const { screen, exit, type } = open(converse);
+    await screen.until("> ");
+    type(`/image ${path}\r`);
+    await screen.until("cat.png goes with your next question.");
+    type("what?\r");
+    await screen.until("svc: cat.png is a picture, but the model does not take images");
+    type("two\r");
+    await screen.until("ok");
+    type("/exit\r");
+    expect(await exit).toBe(0);
+    expect(transcript(requests.at(-1))).toEqual(["user: two"]);
+  });
+
   test("a file whose question failed goes with the next one", async () => {
     let count = 0;
     const { converse, requests } = fake(() =>
       ++count === 1 ? [{ type: "error", error: { code: "queue_full", message: "try later" } }] : say("ok"),
     );
-    const { screen, exit, type } = open(converse, { files: [import.meta.path] });
+    const { screen, exit, type } = open(converse, { files: [{ kind: "file", path: import.meta.path }] });
     await screen.until("> ");
     type("one\r");
     await screen.until("svc: try later");

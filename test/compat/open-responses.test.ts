@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import Ajv, { type SchemaObject } from "ajv";
+import { messageText } from "../../src/core/message.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import { testApp } from "../helpers/app.ts";
 import { fakeModel } from "../helpers/fake-model.ts";
@@ -179,7 +180,7 @@ test("previous_response_id: earlier input, earlier output, new input, in this or
   expectFits(second, RESOURCE);
   expect(second.previous_response_id).toBe(first.id);
   const prompt = requests[1]?.prompt;
-  expect(prompt?.type === "chat" ? prompt.messages.map(({ content }) => content[0]?.text) : []).toEqual([
+  expect(prompt?.type === "chat" ? prompt.messages.map(messageText) : []).toEqual([
     "one",
     "You said one",
     "two",

@@ -231,10 +231,28 @@ const MESSAGE_RULES: readonly Rule[] = [
   [user([{ type: "hologram" }]), "unsupported_value", "messages[0].content[0].type", '"text"', '"hologram"'],
   [
     user([{ type: "text", text: "x" }, { type: "image_url" }]),
-    "unsupported_capability",
-    "messages[0].content[1]",
+    "missing_field",
+    "messages[0].content[1].image_url",
   ],
-  [user([{ type: "input_audio" }]), "unsupported_capability", "messages[0].content[0]"],
+  [user([{ type: "image_url", image_url: {} }]), "missing_field", "messages[0].content[0].image_url.url"],
+  [user([{ type: "image_url", image_url: 5 }]), "invalid_request", "messages[0].content[0].image_url"],
+  [user([{ type: "input_audio" }]), "missing_field", "messages[0].content[0].input_audio"],
+  [
+    user([{ type: "input_audio", input_audio: { format: "wav" } }]),
+    "missing_field",
+    "messages[0].content[0].input_audio.data",
+  ],
+  [
+    user([{ type: "video_url", video_url: { url: "https://a.b/c.mp4" } }]),
+    "unsupported_capability",
+    "messages[0].content[0]",
+    "no video",
+  ],
+  [
+    { messages: [{ role: "system", content: [{ type: "image_url", image_url: "YQ==" }] }] },
+    "unsupported_value",
+    "messages[0].content[0].type",
+  ],
   [user([{ type: "file" }]), "missing_field", "messages[0].content[0].file"],
   [
     { messages: [{ role: "assistant", tool_calls: [{ function: { name: "f" } }] }] },

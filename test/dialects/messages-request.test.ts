@@ -357,8 +357,13 @@ describe("refused", () => {
     [body({ messages: [{ role: "user" }] }), "missing_field", "messages[0].content"],
     [blocks({ type: "video" }), "unsupported_value", `${at}.type`, '"text"'],
     [blocks({ type: "text" }), "missing_field", `${at}.text`],
-    [blocks(image), "unsupported_capability", at, "image"],
-    [blocks(result([image])), "unsupported_capability", `${at}.content[0]`, "image"],
+    [
+      blocks({ type: "image", source: { type: "text", data: "a cat" } }),
+      "unsupported_value",
+      `${at}.source.type`,
+      '"base64"',
+    ],
+    [blocks({ type: "image" }), "missing_field", `${at}.source`, "required"],
     [blocks(result([pdf])), "unsupported_value", `${at}.content[0].source.type`, "text"],
     [
       blocks({ type: "document", source: { type: "base64" } }),

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Message } from "../../src/core/message.ts";
 import { parseSession, sessionBody } from "../../src/dialects/sessions/codec.ts";
+import { gif, png, wav } from "../helpers/media-bytes.ts";
 import { calls, result, said, user } from "../helpers/talk.ts";
 import { testRules } from "../helpers/rules.ts";
 
@@ -115,6 +116,28 @@ describe("files come with their bytes", () => {
   });
 });
 
+test("pictures and recordings travel with the messages that hold them, in their order", () => {
+  const [red, blue, sound] = [png(), gif(), wav()].map((bytes) => bytes.toBase64());
+  const messages: readonly Message[] = [
+    {
+      role: "user",
+      content: [
+        { type: "image", data: red ?? "" },
+        { type: "text", text: "and" },
+        { type: "audio", data: sound ?? "" },
+      ],
+    },
+    { role: "tool", content: [{ type: "image", data: blue ?? "" }], toolCallId: "c", name: "f" },
+  ];
+  const body = sessionBody(messages, []);
+  expect(body.messages.map(({ content }) => content)).toEqual([
+    [{ type: "image" }, { type: "text", text: "and" }, { type: "audio" }],
+    [{ type: "image" }],
+  ]);
+  expect(body).toMatchObject({ images: [red, blue], audios: [sound] });
+  expect(parseSession({ ...body }).messages).toEqual(messages);
+});
+
 test("other servers' forms are read too", () => {
   const { messages } = parseSession({
     messages: [
@@ -141,11 +164,23 @@ describe("is refused", () => {
     [{ messages: [{ role: "user", content: 5 }] }, "invalid_request", "messages[0].content"],
     [
       { messages: [{ role: "user", content: [{ type: "image" }] }] },
+      "invalid_request",
+      "messages[0].content[0]",
+      "images[0]",
+    ],
+    [
+      { messages: [{ role: "user", content: [{ type: "image" }] }], images: ["aGk="] },
+      "invalid_request",
+      "images[0]",
+      "PNG, JPEG, GIF or BMP",
+    ],
+    [
+      { messages: [{ role: "user", content: [{ type: "video" }] }] },
       "unsupported_value",
       "messages[0].content[0].type",
     ],
     [{ messages: [user1], version: 2 }, "unsupported_value", "version", "1"],
-    [{ messages: [user1], images: ["aGk="] }, "unsupported_capability", "images"],
+    [{ messages: [user1], images: ["aGk="] }, "invalid_request", "images", "0 parts"],
     [{ messages: [user1], videos: [{}] }, "unsupported_capability", "videos"],
     [{ messages: [user1], files: [{}] }, "missing_field", "files[0].id"],
     [{ messages: [user1], files: [file({ id: "../x" })] }, "invalid_request", "files[0].id"],

@@ -1,9 +1,10 @@
 // The agent loop around a scripted model: what each pass says, fake tools, and sessions that note what they are told.
 
 import type { AgentRequest, AnswerEvent, Conversation, InputMessage } from "../../src/core/agent.ts";
-import type { Message } from "../../src/core/message.ts";
+import { type Message, messageText } from "../../src/core/message.ts";
 import type { Generate, RunEvent, RunRequest } from "../../src/core/run.ts";
 import type { OpenSession, Sessions } from "../../src/core/sessions.ts";
+import { NO_MEDIA } from "../../src/core/media.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Approvals } from "../../src/agent/approvals.ts";
 import { agentConverse, type LoopDeps } from "../../src/agent/loop.ts";
@@ -58,6 +59,12 @@ export function messagesOf(request: RunRequest | undefined): readonly Message[] 
   return request.prompt.messages;
 }
 
+/** The text of the last message that a pass was asked with. */
+export function lastText(request: RunRequest | undefined): string {
+  const last = messagesOf(request).at(-1);
+  return last === undefined ? "" : messageText(last);
+}
+
 interface FakeToolOptions {
   readonly name?: string;
   readonly run?: (
@@ -102,7 +109,7 @@ export class NotedSessions implements Pick<Sessions, "open"> {
       messages,
       isTrusted: () => this.trusted.has(id),
       trust: () => void this.trusted.add(id),
-      save: (turn) => void this.saved.push({ id, turn: [...turn] }),
+      save: (_talk, turn) => void this.saved.push({ id, turn: [...turn] }),
     };
   }
 }
@@ -136,6 +143,7 @@ export function testLoop({ tools = [], ...options }: TestLoopOptions): TestLoop 
     files,
     fetchFile: () => Promise.reject(new Error("nothing is fetched here")),
     contextTokens: async () => 131_072,
+    media: async () => NO_MEDIA,
     log: (line) => void logged.push(line),
     ...options,
   });

@@ -12,7 +12,7 @@ import type { Draw, ImageStore } from "../../src/core/image.ts";
 import type { Requantizing } from "../../src/core/requantize.ts";
 import type { Embed, Generate } from "../../src/core/run.ts";
 import type { Speak } from "../../src/core/speech.ts";
-import { inputFileName } from "../../src/core/input-file.ts";
+import { type MediaRules, NO_MEDIA } from "../../src/core/media.ts";
 import type { State } from "../../src/core/state.ts";
 import { FileStore } from "../../src/files/store.ts";
 import type { HttpDeps, System } from "../../src/http/deps.ts";
@@ -54,7 +54,7 @@ const silentSpeak: Speak = async function* speak() {
 /** Files and sessions in memory. */
 export function testStores(state: State = memoryState()) {
   const files = new FileStore(state);
-  const sessions = new SessionStore(state, { nameOf: (part) => inputFileName(part, files) });
+  const sessions = new SessionStore(state);
   return { files, sessions };
 }
 
@@ -135,8 +135,14 @@ function imageShelf(): ImageStore {
   };
 }
 
+type TestDeps = Partial<HttpDeps> &
+  Pick<HttpDeps, "log"> & {
+    /** What the model takes besides text; nothing unless given. */
+    readonly media?: MediaRules;
+  };
+
 /** What the HTTP layer needs, around a generate function. */
-export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<HttpDeps, "log">): HttpDeps {
+export function testDeps(generate: Generate, { media = NO_MEDIA, ...deps }: TestDeps): HttpDeps {
   const { log } = deps;
   const state = memoryState();
   const stores = testStores(state);
@@ -151,6 +157,7 @@ export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<Http
       permission: "auto",
       approvals,
       contextTokens: async () => 131_072,
+      media: async () => media,
       log,
     });
   const responses = deps.responses ?? new ResponseStore(state);
@@ -193,7 +200,7 @@ export function testDeps(generate: Generate, deps: Partial<HttpDeps> & Pick<Http
 /** An application around a generate function. */
 export function testApp(
   generate: Generate = playing(answer("Hi")).generate,
-  deps: Partial<HttpDeps> = {},
+  deps: Partial<TestDeps> = {},
 ): TestApp {
   const logged: string[] = [];
   const app = createHttp(testDeps(generate, { log: (line) => void logged.push(line), ...deps }));

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import type { RunEvent } from "../../src/core/run.ts";
 import { pythonToolset } from "../../src/agent/tools/python.ts";
-import { calling, messagesOf, saying, scripted, testLoop, type TestLoopOptions } from "../helpers/agent.ts";
+import { calling, lastText, saying, scripted, testLoop, type TestLoopOptions } from "../helpers/agent.ts";
 import { chatBody, messagesBody, responsesBody, testApp } from "../helpers/app.ts";
 import { CONFINED, fakePython } from "../helpers/executors.ts";
 
@@ -66,7 +66,7 @@ describe.each(Object.entries(DIALECTS))("%s", (_name, { path, python, withFuncti
     const asked = await ask(path, python, [CALL, saying("Pity.")], { permission: "deny" });
     expect(asked.response.status).toBe(200);
     expect(asked.python.asked).toEqual([]);
-    expect(messagesOf(asked.requests[1]).at(-1)?.content[0]?.text).toContain("denied by policy");
+    expect(lastText(asked.requests[1])).toContain("denied by policy");
   });
 
   test("ask, where nobody can be asked, denies and does not fail", async () => {
@@ -92,7 +92,7 @@ describe.each(Object.entries(DIALECTS))("%s", (_name, { path, python, withFuncti
       const dispatch = { url: `http://127.0.0.1:${server.port}/`, timeoutMs: 10_000 };
       const passes = [calling(["find", {}]), saying("It is found.")];
       const asked = await ask(path, withFunction, passes, { dispatch, toolsets: [] });
-      expect(messagesOf(asked.requests[1]).at(-1)?.content[0]?.text).toBe("found");
+      expect(lastText(asked.requests[1])).toBe("found");
       expect(asked.text).toContain("It is found.");
     } finally {
       await server.stop(true);

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AnswerEvent, Conversation, Converse } from "../../src/core/agent.ts";
 import { ServiceError } from "../../src/core/error.ts";
+import { messageText } from "../../src/core/message.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import type { ResponseResource } from "../../src/dialects/responses/resource.ts";
 import { responsesBody, testApp, type TestApp } from "../helpers/app.ts";
@@ -110,7 +111,7 @@ test("a chain goes on from the whole conversation", async () => {
     ({ id } = await create(app, { input, ...(id === undefined ? {} : { previous_response_id: id }) }));
   }
   const prompt = requests.at(-1)?.prompt;
-  const said = prompt?.type === "chat" ? prompt.messages.map(({ content }) => content[0]?.text) : [];
+  const said = prompt?.type === "chat" ? prompt.messages.map(messageText) : [];
   expect(said).toEqual(["one", "Hi", "two", "Hi", "three"]);
 });
 
@@ -320,11 +321,7 @@ describe("input items", () => {
     const references = [listed.data[0].id, output[0]?.id].map((one) => ({ type: "item_reference", id: one }));
     await create(app, { input: [...references, { role: "user", content: "b" }] });
     const prompt = requests.at(-1)?.prompt;
-    expect(prompt?.type === "chat" ? prompt.messages.map(({ content }) => content[0]?.text) : []).toEqual([
-      "a",
-      "Hi",
-      "b",
-    ]);
+    expect(prompt?.type === "chat" ? prompt.messages.map(messageText) : []).toEqual(["a", "Hi", "b"]);
     const unknown = { type: "item_reference", id: "msg_000000000000000000000000_0" };
     expect((await app.post(PATH, { input: [unknown] })).status).toBe(400);
   });

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { searchToolset } from "../../src/agent/tools/search.ts";
-import { calling, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
+import { calling, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 import { chatBody, messagesBody, responsesBody, testApp } from "../helpers/app.ts";
 import { parseSse } from "../helpers/sse.ts";
 import { found, page, searcher, testWeb } from "../helpers/web.ts";
@@ -59,7 +59,7 @@ test.each([
     { phase: "calling", data: { tool_type: "web_search" } },
     { phase: "complete", data: { tool_type: "web_search", results_count: 1, sources } },
   ]);
-  const told = [1, 2].map((pass) => messagesOf(requests[pass]).at(-1)?.content[0]?.text ?? "");
+  const told = [1, 2].map((pass) => lastText(requests[pass]));
   for (const text of told)
     expect(JSON.parse(text)).toMatchObject({
       sources,

@@ -7,7 +7,6 @@ import { sqliteState } from "../../src/state/sqlite.ts";
 import { calls, result, said, user } from "../helpers/talk.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
-const nameOf = () => "a.csv";
 const TALK = [user("Hi"), calls("look"), result("look", "seen"), said("Hello")];
 const SEEN = [user("Hi"), said("Hello")];
 
@@ -15,7 +14,7 @@ function newStore(options: { capacity?: number; charactersMax?: number } = {}) {
   let nowMs = 0;
   const store = new SessionStore(
     memoryState(() => nowMs),
-    { nameOf, ...options },
+    options,
   );
   const ended: string[] = [];
   store.onEnd((id) => void ended.push(id));
@@ -32,7 +31,7 @@ test("a new session has the name it was given, or one of its own", () => {
 
 test("a saved session is continued by name", () => {
   const { store } = newStore();
-  store.open("mine", [user("Hi")]).save(TALK.slice(1));
+  store.open("mine", [user("Hi")]).save([user("Hi")], TALK.slice(1));
   expect(store.get("mine")).toEqual(TALK);
   expect(store.open("mine", [user("More")]).messages).toEqual([...TALK, user("More")]);
   expect(store.open("mine", [...SEEN, user("More")]).messages).toEqual([...TALK, user("More")]);
@@ -47,14 +46,8 @@ test("a file in a message is kept by name, and comes anew when it is sent again"
   const withFile = (words: string): InputMessage => {
     return { role: "user", content: [{ type: "text", text: words }, part] };
   };
-  store.open("mine", [withFile("Read ")]).save([calls("look"), result("look", "seen"), said("Done.")]);
-  expect(store.get("mine")?.[0]).toEqual({
-    role: "user",
-    content: [
-      { type: "text", text: "Read " },
-      { type: "text", text: "[File: a.csv]" },
-    ],
-  });
+  const turn = [calls("look"), result("look", "seen"), said("Done.")];
+  store.open("mine", [withFile("Read ")]).save([user("Read [File: a.csv]")], turn);
   const whole = store.open("mine", [withFile("Read "), said("Done."), user("And?")]).messages;
   expect(whole).toHaveLength(5);
   expect(whole[0]).toEqual(withFile("Read "));
@@ -112,7 +105,7 @@ describe("a session ends", () => {
     const { store, ended } = newStore();
     const session = store.open("mine", [user("Hi")]);
     session.trust();
-    session.save([said("Hello")]);
+    session.save([user("Hi")], [said("Hello")]);
     expect(store.open("mine", [user("Hi")]).isTrusted()).toBe(true);
     store.delete("mine");
     expect(ended).toEqual(["mine"]);
@@ -124,10 +117,10 @@ test("a store over a file finds its sessions again", () => {
   const path = join(tempDir(), "state.db");
   const open = () => sqliteState({ path, log: () => undefined });
   const before = open();
-  new SessionStore(before, { nameOf }).put("mine", TALK);
+  new SessionStore(before).put("mine", TALK);
   before.close();
   const after = open();
-  const session = new SessionStore(after, { nameOf }).open(undefined, [...SEEN, user("More")]);
+  const session = new SessionStore(after).open(undefined, [...SEEN, user("More")]);
   expect(session).toMatchObject({ id: "mine", messages: [...TALK, user("More")] });
   after.close();
 });

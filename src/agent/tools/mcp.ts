@@ -2,6 +2,7 @@
 
 import type { ToolProgress } from "../../core/agent.ts";
 import { MCP_BRIEF_CHARS } from "../../core/limits.ts";
+import type { MediaPart } from "../../core/message.ts";
 import type { ProducedFile } from "../../exec/types.ts";
 import type { McpPart, McpResult, McpTool } from "../../mcp/types.ts";
 import { type ServerTool, type ToolAsk, ToolFailure, type ToolOutcome, type Toolset } from "../tool.ts";
@@ -51,10 +52,12 @@ function outcomeOf({ isError, parts }: McpResult, tool: string, charsMax: number
   if (isError) throw new ToolFailure(text === "" ? "the tool reports a failure without a reason" : text);
   const images = parts.flatMap((part) => (isPng(part) ? [Buffer.from(part.data).toString("base64")] : []));
   const files = parts.flatMap((part, index) => (isPng(part) ? [] : fileOf(part, `${tool}-${index + 1}`)));
+  const media = parts.flatMap(mediumOf);
   return {
     text,
     data: { tool_type: "custom", content: text },
     ...(images.length === 0 ? {} : { images }),
+    ...(media.length === 0 ? {} : { media }),
     ...(files.length === 0 ? {} : { files }),
   };
 }
@@ -71,6 +74,12 @@ function textOf(part: McpPart): string {
 /** Events and bodies carry images as PNG; what is something else becomes a file. */
 function isPng(part: McpPart): part is BinaryPart {
   return part.type === "binary" && part.kind === "image" && part.mimeType === "image/png";
+}
+
+/** What a model may perceive, whatever people are given it as. */
+function mediumOf(part: McpPart): readonly MediaPart[] {
+  if (part.type === "text" || part.kind === "resource") return [];
+  return [{ type: part.kind, data: Buffer.from(part.data).toString("base64") }];
 }
 
 function fileOf(part: McpPart, stem: string): readonly ProducedFile[] {

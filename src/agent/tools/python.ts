@@ -84,7 +84,8 @@ function fullDescription(
     "The value of a last expression is returned like print output; a pandas DataFrame or Series as its repr.",
     "The user does not see stdout: say in your answer what matters of it.",
     "os.getcwd() is the working directory. Where you mention a file in code output, give its full path.",
-    "Matplotlib figures and PIL images are captured by themselves when they are shown, saved, left open or the last expression. The user sees them; you cannot see images.",
+    "Matplotlib figures and PIL images are captured by themselves when they are shown, saved, left open or the last expression. " +
+      seenNote(ask),
     'Save an animation with animation.save(name, writer="pillow"), one in a call; its frames are captured.',
     `A call may take ${timeoutSecs} seconds; split longer work over several calls.`,
     "input() and anything else that reads stdin fails. pip is disabled.",
@@ -94,6 +95,12 @@ function fullDescription(
     "The result is JSON: stdout, stderr, exception (a traceback), result and result_type (of the last expression), images_generated, video_frames_generated, each only if there is any; and status (success, error, timeout), execution_time_ms, working_directory.",
     packagesNote(packages, ask),
   ].join("\n");
+}
+
+function seenNote({ modalities }: ToolAsk): string {
+  return modalities.includes("image")
+    ? "The user sees them, and you are shown them with the result."
+    : "The user sees them; you cannot see images.";
 }
 
 /** A context of 8192 tokens is told of 81 packages: about a twentieth of it. */
@@ -109,7 +116,8 @@ function packagesNote(packages: PythonFacts["packages"], { contextTokens = Infin
 
 function outcome(result: PythonResult, ask: ToolAsk): ToolOutcome {
   const { images, files } = result;
-  return { text: modelText(result, ask), data: progress(result), images, files };
+  const media = images.map((data) => ({ type: "image", data }) as const);
+  return { text: modelText(result, ask), data: progress(result), images, media, files };
 }
 
 /** What came out stands first: it is what the model is after. */

@@ -3,8 +3,10 @@
 import { readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
-import type { FilePart } from "../../core/agent.ts";
+import type { FilePart, NamedMedia } from "../../core/agent.ts";
 import { INPUT_FILE_BYTES_MAX } from "../../core/limits.ts";
+import { checkedMedium } from "../../core/media.ts";
+import type { Modality } from "../../core/message.ts";
 
 /** A path as people type it: in quotation marks, with `~`, with spaces that were escaped. */
 export function typedPath(text: string): string {
@@ -13,14 +15,28 @@ export function typedPath(text: string): string {
   return bare === "~" || bare.startsWith("~/") ? join(homedir(), bare.slice(1)) : bare;
 }
 
+/** Something that is to go with a question. */
+export interface Attachment {
+  readonly kind: "file" | Modality;
+  readonly path: string;
+}
+
+/** What goes with a question; `param` is its name. */
+export type Attached = FilePart | NamedMedia;
+
 /** Reads a file as a part of a message. Throws a sentence for people. */
-export function readAttachment(path: string): FilePart {
+export function readAttachment({ kind, path }: Attachment): Attached {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) throw new Error(`there is no file ${path}`);
   if (!stat.isFile()) throw new Error(`${path} is not a file`);
   if (stat.size > INPUT_FILE_BYTES_MAX)
     throw new Error(`${path} has ${stat.size} bytes; at most ${INPUT_FILE_BYTES_MAX} can be attached`);
   const filename = basename(path);
-  const data = readFileSync(path).toString("base64");
+  const bytes = readFileSync(path);
+  const data = bytes.toString("base64");
+  if (kind !== "file") {
+    checkedMedium(bytes, kind, {}, filename);
+    return { type: "media", modality: kind, source: { type: "inline", data }, param: filename };
+  }
   return { type: "file", source: { type: "inline", data, filename }, param: filename };
 }

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import type { FileObject } from "../../core/agent.ts";
-import { readAttachment, typedPath } from "./attachments.ts";
+import { type Attachment, readAttachment, typedPath } from "./attachments.ts";
 import type { ChatState } from "./conversation.ts";
 import { loadChat, saveChat } from "./saved-chat.ts";
 import type { ChatStats } from "./stats.ts";
@@ -62,21 +62,21 @@ const COMMANDS: readonly Command[] = [
     argument: "PATH",
     help: "attach a file to the next question",
     takesPath: true,
-    run: attach,
+    run: attaching("file"),
   },
   {
     name: "image",
     argument: "PATH",
-    help: "attach an image",
+    help: "attach a picture (PNG, JPEG, GIF, BMP)",
     takesPath: true,
-    run: () => unseen("see images"),
+    run: attaching("image"),
   },
   {
     name: "audio",
     argument: "PATH",
-    help: "attach a recording",
+    help: "attach a recording (WAV, MP3, FLAC)",
     takesPath: true,
-    run: () => unseen("hear recordings"),
+    run: attaching("audio"),
   },
   { name: "get", argument: "NAME", help: "write a file that a tool has made into this folder", run: getFile },
   { name: "model", argument: "NAME", help: "go on with another model (alone: list them)", run: chooseModel },
@@ -146,18 +146,16 @@ function setSystem(text: string, { state }: CommandContext): string {
   return text === "" ? "No system prompt.\n" : "The system prompt is set.\n";
 }
 
-function attach(argument: string, { state }: CommandContext): string {
-  if (argument === "") {
-    const names = state.attached.map(({ param }) => param).join(", ");
-    return names === "" ? "Nothing is attached; /file PATH attaches a file.\n" : `Attached: ${names}.\n`;
-  }
-  const part = readAttachment(typedPath(argument));
-  state.attached = [...state.attached, part];
-  return `${part.param} goes with your next question.\n`;
-}
-
-function unseen(what: string): string {
-  return `The models of this version cannot ${what}. Texts can be attached with /file PATH.\n`;
+function attaching(kind: Attachment["kind"]): Command["run"] {
+  return (argument, { state }) => {
+    if (argument === "") {
+      const names = state.attached.map(({ param }) => param).join(", ");
+      return names === "" ? `Nothing is attached; /${kind} PATH attaches one.\n` : `Attached: ${names}.\n`;
+    }
+    const part = readAttachment({ kind, path: typedPath(argument) });
+    state.attached = [...state.attached, part];
+    return `${part.param} goes with your next question.\n`;
+  };
 }
 
 function getFile(argument: string, { made }: CommandContext): string {

@@ -1,9 +1,9 @@
 // What a chat has been about so far, and with which settings it goes on. Knows nothing of terminals.
 
-import type { AgentRequest, Conversation, FilePart, InputMessage } from "../../core/agent.ts";
-import type { ContentPart } from "../../core/message.ts";
+import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
 import type { Thinking } from "../../core/run.ts";
 import { DEFAULT_SAMPLING, type SamplingParams } from "../../core/sampling.ts";
+import type { Attached } from "./attachments.ts";
 
 /** What the server may do by itself in this chat. */
 export type ChatTools = Partial<Pick<AgentRequest, "python" | "shell" | "webSearch">>;
@@ -15,8 +15,8 @@ export class ChatState {
   system: string | undefined;
   sampling: SamplingParams = DEFAULT_SAMPLING;
   messages: readonly InputMessage[] = [];
-  /** Files that go with the next question. */
-  attached: readonly FilePart[] = [];
+  /** Files, pictures and recordings that go with the next question. */
+  attached: readonly Attached[] = [];
 
   constructor(model: string, thinking: Thinking) {
     this.model = model;
@@ -25,7 +25,7 @@ export class ChatState {
 
   /** The next question, with the files that were attached since the last one. */
   question(text: string): InputMessage {
-    const content: (ContentPart | FilePart)[] = [...this.attached, { type: "text", text }];
+    const content: InputPart[] = [...this.attached, { type: "text", text }];
     this.attached = [];
     return { role: "user", content };
   }
@@ -39,9 +39,13 @@ export class ChatState {
     ];
   }
 
-  /** A question that has no answer: its files go with the next one. */
-  giveBack(question: InputMessage): void {
-    this.attached = [...question.content.filter((part) => part.type === "file"), ...this.attached];
+  /** A question that has no answer: what was attached goes with the next one, media only if the model takes them. */
+  giveBack({ content }: InputMessage, withMedia: boolean): void {
+    const kept = content.flatMap((part): readonly Attached[] => {
+      if (part.type === "file") return [part];
+      return withMedia && part.type === "media" ? [part] : [];
+    });
+    this.attached = [...kept, ...this.attached];
   }
 
   clear(): void {

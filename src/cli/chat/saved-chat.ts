@@ -1,8 +1,10 @@
 // A chat as a file: the body of a request to /v1/chat/completions, so that the server, and other tools, can go on with it.
 
 import { readFileSync, writeFileSync } from "node:fs";
-import type { FilePart, InputMessage } from "../../core/agent.ts";
-import type { ContentPart } from "../../core/message.ts";
+import type { FileSource, InputMessage, InputPart } from "../../core/agent.ts";
+import { unreachable } from "../../core/assert.ts";
+import { mediaFile } from "../../core/media-file.ts";
+import type { Modality } from "../../core/message.ts";
 import type { ChatState } from "./conversation.ts";
 
 /** Writes a new file, for its owner alone. Throws a sentence for people. */
@@ -47,17 +49,39 @@ export function loadChat(file: string): LoadedChat {
   return { system, messages: system === undefined ? messages : messages.slice(1) };
 }
 
-type Part = ContentPart | FilePart;
-
-function toWire(content: readonly Part[]): unknown {
+function toWire(content: readonly InputPart[]): unknown {
   const [only] = content;
   if (content.length === 1 && only?.type === "text") return only.text;
-  return content.map((part) => {
-    if (part.type === "text") return part;
-    const { source } = part;
-    if (source.type !== "inline") return { type: "file", file: { filename: part.param } };
-    return { type: "file", file: { filename: part.param, file_data: source.data } };
-  });
+  return content.map(partToWire);
+}
+
+function partToWire(part: InputPart): unknown {
+  switch (part.type) {
+    case "text":
+      return part;
+    case "file":
+      return { type: "file", file: { filename: part.param, ...inlineAs("file_data", part.source) } };
+    case "media":
+      return mediumToWire(part.modality, part.source);
+    case "image":
+    case "audio":
+      return mediumToWire(part.type, { type: "inline", data: part.data });
+    default:
+      return unreachable(part);
+  }
+}
+
+function inlineAs(key: string, source: FileSource): Readonly<Record<string, string>> {
+  return source.type === "inline" ? { [key]: source.data } : {};
+}
+
+function mediumToWire(modality: Modality, source: FileSource): unknown {
+  if (source.type === "remote") return { type: "image_url", image_url: { url: source.url } };
+  const data = source.type === "inline" ? source.data : "";
+  const format = mediaFile(new Uint8Array(Buffer.from(data, "base64")))?.format.toLowerCase() ?? "";
+  return modality === "image"
+    ? { type: "image_url", image_url: { url: `data:image/${format};base64,${data}` } }
+    : { type: "input_audio", input_audio: { data, format } };
 }
 
 function fromWire(message: unknown, where: string): InputMessage {
@@ -70,14 +94,29 @@ function fromWire(message: unknown, where: string): InputMessage {
   return { role, content: content.map((part, index) => partFromWire(part, `${where}, part ${index}`)) };
 }
 
-function partFromWire(part: unknown, where: string): Part {
+function partFromWire(part: unknown, where: string): InputPart {
   if (isRecord(part) && part["type"] === "text" && typeof part["text"] === "string")
     return { type: "text", text: part["text"] };
+  const medium = isRecord(part) ? mediumFromWire(part, where) : undefined;
+  if (medium !== undefined) return medium;
   const file = isRecord(part) && part["type"] === "file" ? part["file"] : undefined;
   if (!isRecord(file) || typeof file["file_data"] !== "string")
-    throw new Error(`${where} must be a text, or a file with file_data`);
+    throw new Error(`${where} must be a text, a picture, a recording, or a file with file_data`);
   const filename = typeof file["filename"] === "string" ? file["filename"] : "file";
   return { type: "file", source: { type: "inline", data: file["file_data"], filename }, param: filename };
+}
+
+function mediumFromWire(part: Readonly<Record<string, unknown>>, where: string): InputPart | undefined {
+  const { image_url: image, input_audio: audio } = part;
+  const url = part["type"] === "image_url" && isRecord(image) ? image["url"] : undefined;
+  const data = part["type"] === "input_audio" && isRecord(audio) ? audio["data"] : undefined;
+  const sent = url ?? data;
+  if (typeof sent !== "string") return undefined;
+  const modality = url === undefined ? "audio" : "image";
+  const source: FileSource = /^https?:/i.test(sent)
+    ? { type: "remote", url: sent }
+    : { type: "inline", data: sent.replace(/^data:[^,]*,/i, "") };
+  return { type: "media", modality, source, param: where };
 }
 
 function textOf({ content }: InputMessage): string {

@@ -1,13 +1,15 @@
 // A chat-completions body → a RunRequest. All rules of this dialect about what may be sent together live here and in
 // unsupported.ts. Pure: knows neither HTTP nor the engine.
 
-import type { AgentRequest, Conversation, FilePart, InputMessage } from "../../core/agent.ts";
+import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
+import { unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
-import type { ContentPart, ToolCall as CoreToolCall } from "../../core/message.ts";
+import type { ToolCall as CoreToolCall } from "../../core/message.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { agentOf, refuseForeignContainers } from "../shared/agent.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { constraintOf } from "../shared/constraint.ts";
+import { namedMedia, urlSource } from "../shared/media.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { maxTokensOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { toolUseOf } from "../shared/tools.ts";
@@ -99,9 +101,31 @@ function contentOf(content: UserContent | null | undefined, path: string): Input
 
 type WirePart = Exclude<UserContent, string>[number];
 
-function partOf(part: WirePart, param: string): ContentPart | FilePart {
-  if (part.type === "text") return { type: "text", text: part.text };
-  const { file_id: id, filename, file_data: data } = part.file;
+function partOf(part: WirePart, param: string): InputPart {
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image_url":
+      return namedMedia("image", urlSource(urlOf(part.image_url)), param);
+    case "audio_url":
+      return namedMedia("audio", urlSource(urlOf(part.audio_url)), param);
+    case "input_audio":
+      return namedMedia("audio", { type: "inline", data: part.input_audio.data }, param);
+    case "file":
+      return filePart(part.file, param);
+    default:
+      return unreachable(part);
+  }
+}
+
+function urlOf(named: string | { readonly url: string }): string {
+  return typeof named === "string" ? named : named.url;
+}
+
+function filePart(
+  { file_id: id, filename, file_data: data }: Extract<WirePart, { type: "file" }>["file"],
+  param: string,
+): InputPart {
   if (isPresent(id) === isPresent(data)) {
     const message = `${param}.file must have exactly one of file_id and file_data`;
     throw new ServiceError("invalid_request", message, { param: `${param}.file` });

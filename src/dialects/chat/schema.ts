@@ -44,6 +44,41 @@ const FilePart = Type.Object(
   { $id: "FilePart", description: "A file: `file_id`, or `file_data` with `filename`.", ...OPEN },
 );
 
+const MediaUrl = Type.Union([
+  Type.String({ minLength: 1 }),
+  Type.Object(
+    {
+      url: Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) address." }),
+      detail: orNull(Type.String({ description: "Accepted, without effect." })),
+    },
+    OPEN,
+  ),
+]);
+
+const ImageUrlPart = Type.Object(
+  { type: Type.Literal("image_url"), image_url: MediaUrl },
+  { $id: "ImageUrlPart", description: "A picture: PNG, JPEG, GIF or BMP.", ...OPEN },
+);
+
+const AudioUrlPart = Type.Object(
+  { type: Type.Literal("audio_url"), audio_url: MediaUrl },
+  { $id: "AudioUrlPart", description: "A recording by its address: WAV, MP3 or FLAC.", ...OPEN },
+);
+
+const InputAudioPart = Type.Object(
+  {
+    type: Type.Literal("input_audio"),
+    input_audio: Type.Object(
+      {
+        data: Type.String({ minLength: 1, description: "The recording as base64 or a data URL." }),
+        format: orNull(Type.String({ description: "`wav`, `mp3` or `flac`; the bytes decide." })),
+      },
+      OPEN,
+    ),
+  },
+  { $id: "InputAudioPart", description: "A recording: WAV, MP3 or FLAC.", ...OPEN },
+);
+
 const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
   $id: "MessageContent",
   description: "Text, or an array of content parts.",
@@ -75,7 +110,9 @@ const SystemMessage = Type.Object(
   { $id: "SystemMessage", description: "Instructions of the application.", ...OPEN },
 );
 
-const UserContent = Type.Union([Type.String(), Type.Array(Type.Union([TextPart, FilePart]))], {
+const UserPart = Type.Union([TextPart, ImageUrlPart, InputAudioPart, AudioUrlPart, FilePart]);
+
+const UserContent = Type.Union([Type.String(), Type.Array(UserPart)], {
   $id: "UserContent",
   description: "Text, or an array of content parts.",
 });

@@ -4,6 +4,7 @@
 
 import { ServiceError } from "../../core/error.ts";
 import { isRecord, shown } from "../shared/check.ts";
+import { refuseVideo } from "../shared/media.ts";
 
 interface Refusal {
   readonly field: string;
@@ -43,21 +44,11 @@ function refuseJsonObject(format: unknown): void {
   throw new ServiceError("unsupported_value", message, { param: "response_format.type" });
 }
 
-/** Content parts that the dialect defines and that need a model or a store which this build does not have. */
-const MEDIA_PARTS = new Set<unknown>(["image_url", "input_audio", "audio_url", "video_url"]);
-
 function refuseMessage(message: unknown, index: number): void {
   if (!isRecord(message)) return;
   if (message["function_call"] !== undefined && message["function_call"] !== null) {
     const param = `messages[${index}].function_call`;
     throw new ServiceError("unsupported_value", `${param} is not supported; send tool_calls`, { param });
   }
-  const content = message["content"];
-  if (!Array.isArray(content)) return;
-  for (const [partIndex, part] of content.entries()) {
-    if (!isRecord(part) || !MEDIA_PARTS.has(part["type"])) continue;
-    const param = `messages[${index}].content[${partIndex}]`;
-    const text = `${param} has the type ${shown(part["type"])}, which is not supported; send only "text" parts`;
-    throw new ServiceError("unsupported_capability", text, { param });
-  }
+  refuseVideo(message["content"], `messages[${index}].content`);
 }

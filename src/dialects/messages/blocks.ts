@@ -42,6 +42,7 @@ const Source = Type.Union(
 export type Source = Static<typeof Source>;
 
 const ImageBlock = Type.Object({ type: Type.Literal("image"), source: Source, ...blockProperties }, OPEN);
+export type ImageBlock = Static<typeof ImageBlock>;
 
 const DocumentBlock = Type.Object(
   {

@@ -1,14 +1,16 @@
 // Content blocks → the canonical conversation. A tool's result, here a block of the user's message, becomes a message of
 // its own; neighbouring messages of one role become one, because many chat templates insist on turns.
 
-import type { FilePart, InputMessage } from "../../core/agent.ts";
+import type { FilePart, InputMessage, InputPart } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
-import type { ContentPart, TextPart, ToolCall } from "../../core/message.ts";
+import type { TextPart, ToolCall } from "../../core/message.ts";
 import { isPresent, shown } from "../shared/check.ts";
+import { namedMedia, urlSource } from "../shared/media.ts";
 import type {
   ContentBlock,
   DocumentBlock,
+  ImageBlock,
   Message,
   MessageContent,
   Source,
@@ -17,8 +19,6 @@ import type {
   ToolResultBlock,
   ToolUseBlock,
 } from "./blocks.ts";
-
-type Part = ContentPart | FilePart;
 
 /** The conversation of a checked body. Throws for blocks that have no place where they stand. */
 export function conversationOf(
@@ -77,7 +77,7 @@ function userMessages(
   names: ReadonlyMap<string, string>,
 ): InputMessage[] {
   const messages: InputMessage[] = [];
-  let parts: Part[] = [];
+  let parts: InputPart[] = [];
   const flush = () => {
     if (parts.length > 0) messages.push({ role: "user", content: parts });
     parts = [];
@@ -93,12 +93,12 @@ function userMessages(
   return messages.length > 0 ? messages : [{ role: "user", content: [] }];
 }
 
-function userParts(block: Exclude<ContentBlock, ToolResultBlock>, param: string): readonly Part[] {
+function userParts(block: Exclude<ContentBlock, ToolResultBlock>, param: string): readonly InputPart[] {
   switch (block.type) {
     case "text":
       return [textPart(block)];
     case "image":
-      throw noImages(param);
+      return [imagePart(block, param)];
     case "document":
       return documentParts(block, param);
     case "tool_use":
@@ -130,12 +130,12 @@ function toolMessage(
 function resultPart(
   block: Exclude<ToolResultBlock["content"], string | null | undefined>[number],
   param: string,
-): TextPart {
+): InputPart {
   switch (block.type) {
     case "text":
       return textPart(block);
     case "image":
-      throw noImages(param);
+      return imagePart(block, param);
     case "document": {
       const text = documentText(block.source);
       if (text !== undefined) return { type: "text", text };
@@ -147,8 +147,27 @@ function resultPart(
   }
 }
 
-function documentParts(block: DocumentBlock, param: string): readonly Part[] {
-  const about: Part[] = isPresent(block.context) ? [{ type: "text", text: block.context }] : [];
+function imagePart({ source }: ImageBlock, param: string): InputPart {
+  switch (source.type) {
+    case "base64":
+      return namedMedia("image", { type: "inline", data: source.data }, param);
+    case "url":
+      return namedMedia("image", urlSource(source.url), param);
+    case "file":
+      return namedMedia("image", { type: "stored", id: source.file_id }, param);
+    case "text":
+    case "content": {
+      const path = `${param}.source.type`;
+      const message = `${path} must be one of "base64", "url", "file"; got "${source.type}"`;
+      throw new ServiceError("unsupported_value", message, { param: path });
+    }
+    default:
+      return unreachable(source);
+  }
+}
+
+function documentParts(block: DocumentBlock, param: string): readonly InputPart[] {
+  const about: InputPart[] = isPresent(block.context) ? [{ type: "text", text: block.context }] : [];
   return [...about, { type: "file", source: fileSource(block), param }];
 }
 
@@ -247,8 +266,8 @@ function joined(group: readonly InputMessage[]): InputMessage {
 }
 
 /** Parts of a message follow each other without a separator, so texts that would run together are given a line break. */
-function spaced(parts: readonly Part[]): readonly Part[] {
-  return parts.flatMap((part, index): readonly Part[] => {
+function spaced(parts: readonly InputPart[]): readonly InputPart[] {
+  return parts.flatMap((part, index): readonly InputPart[] => {
     const before = parts[index - 1];
     if (part.type !== "text" || before?.type !== "text") return [part];
     const touch = isSolid(before.text.at(-1)) && isSolid(part.text.at(0));
@@ -263,9 +282,4 @@ function isSolid(character: string | undefined): boolean {
 function misplaced(type: string, role: string, path: string): ServiceError {
   const message = `${path} has the type ${shown(type)}, which a message of the role "${role}" cannot hold`;
   return new ServiceError("invalid_request", message, { param: path });
-}
-
-function noImages(path: string): ServiceError {
-  const message = `${path} has the type "image", which is not supported; send text or documents`;
-  return new ServiceError("unsupported_capability", message, { param: path });
 }

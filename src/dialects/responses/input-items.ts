@@ -1,9 +1,9 @@
 // Input items: what a conversation is made of when a client sends it. Output items fit, so an answer can be sent back.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { ServiceError } from "../../core/error.ts";
 import { MESSAGES_MAX } from "../../core/limits.ts";
-import { isPresent, isRecord, orNull, shown } from "../shared/check.ts";
+import { isPresent, isRecord, orNull } from "../shared/check.ts";
+import { refuseVideo } from "../shared/media.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -35,6 +35,41 @@ const InputFile = Type.Object(
 );
 export type InputFile = Static<typeof InputFile>;
 
+const InputImage = Type.Object(
+  {
+    type: Type.Literal("input_image"),
+    image_url: orNull(
+      Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) address." }),
+    ),
+    file_id: orNull(Type.String({ minLength: 1, description: "Id of an uploaded file." })),
+    detail: orNull(Type.String({ description: "Accepted, without effect." })),
+  },
+  { $id: "InputImage", description: "Exactly one of `image_url` and `file_id`.", ...OPEN },
+);
+export type InputImage = Static<typeof InputImage>;
+
+const audioProperties = {
+  data: Type.String({ minLength: 1, description: "The recording as base64 or a data URL." }),
+  format: orNull(Type.String({ description: "`wav`, `mp3` or `flac`; the bytes decide." })),
+};
+
+const InputAudio = Type.Object(
+  {
+    type: Type.Literal("input_audio"),
+    data: orNull(audioProperties.data),
+    format: audioProperties.format,
+    input_audio: orNull(Type.Object(audioProperties, OPEN)),
+  },
+  {
+    $id: "InputAudio",
+    description: "`data`, here or in `input_audio`, as official clients send it.",
+    ...OPEN,
+  },
+);
+export type InputAudio = Static<typeof InputAudio>;
+
+const MessagePart = Type.Union([TextContent, Refusal, InputImage, InputAudio, InputFile]);
+
 const MessageItem = Type.Object(
   {
     type: Type.Literal("message", { description: "May be left out." }),
@@ -45,7 +80,7 @@ const MessageItem = Type.Object(
       Type.Literal("system"),
       Type.Literal("developer"),
     ]),
-    content: Type.Union([Type.String(), Type.Array(Type.Union([TextContent, Refusal, InputFile]))]),
+    content: Type.Union([Type.String(), Type.Array(MessagePart)]),
   },
   { $id: "InputMessage", ...OPEN },
 );
@@ -67,10 +102,12 @@ const FunctionOutput = Type.Object(
     type: Type.Literal("function_call_output"),
     id,
     call_id: CallId,
-    output: Type.Union([Type.String(), Type.Array(TextContent)]),
+    output: Type.Union([Type.String(), Type.Array(Type.Union([TextContent, InputImage]))]),
   },
   { $id: "InputFunctionCallOutput", description: "What came of a call.", ...OPEN },
 );
+
+export type FunctionOutput = Static<typeof FunctionOutput>;
 
 const texts = Type.Array(Type.Object({ text: Type.String() }, OPEN));
 const Reasoning = Type.Object(
@@ -133,24 +170,11 @@ function withItemType(item: unknown): unknown {
   return isPresent(item["id"]) ? { ...item, type: "item_reference" } : item;
 }
 
-/** Content that the dialect defines and that needs a model which this build does not have. */
-const MEDIA_PARTS = new Set<unknown>(["input_image", "input_audio", "input_video", "image_url"]);
-
-/** Throws `unsupported_capability` for images and the like. Runs before the schema check. */
-export function refuseMedia(input: unknown): void {
+/** Throws `unsupported_capability` for films. Runs before the schema check. */
+export function refuseVideos(input: unknown): void {
   if (!Array.isArray(input)) return;
   for (const [index, item] of input.entries()) {
     if (!isRecord(item)) continue;
-    for (const key of ["content", "output"]) refuseMediaParts(item[key], `input[${index}].${key}`);
-  }
-}
-
-function refuseMediaParts(parts: unknown, path: string): void {
-  if (!Array.isArray(parts)) return;
-  for (const [index, part] of parts.entries()) {
-    if (!isRecord(part) || !MEDIA_PARTS.has(part["type"])) continue;
-    const param = `${path}[${index}]`;
-    const message = `${param} has the type ${shown(part["type"])}, which is not supported; send text or files`;
-    throw new ServiceError("unsupported_capability", message, { param });
+    for (const key of ["content", "output"]) refuseVideo(item[key], `input[${index}].${key}`);
   }
 }

@@ -1,11 +1,19 @@
 // Items → messages. Used for what a client sends and for what a stored response is continued with, so both mean the same.
 
-import type { FilePart, FileSource, InputMessage } from "../../core/agent.ts";
+import type { FileSource, InputMessage, InputPart } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
-import type { ContentPart, ToolCall } from "../../core/message.ts";
+import type { ToolCall } from "../../core/message.ts";
 import { isPresent } from "../shared/check.ts";
-import type { InputFile, InputItem, MessageItem } from "./input-items.ts";
+import { namedMedia, urlSource } from "../shared/media.ts";
+import type {
+  FunctionOutput,
+  InputAudio,
+  InputFile,
+  InputImage,
+  InputItem,
+  MessageItem,
+} from "./input-items.ts";
 import type { OutputItem } from "./output-items.ts";
 
 /** The name under which models know the shell. */
@@ -44,12 +52,9 @@ class ItemReader {
         return this.addCall({ id: item.call_id, name: SHELL_TOOL, arguments: JSON.stringify({ commands }) });
       }
       case "function_call_output":
-        return this.addResult(
-          item.call_id,
-          typeof item.output === "string" ? [item.output] : item.output.map(({ text }) => text),
-        );
+        return this.addResult(item.call_id, contentOf(item.output, `${path}.output`));
       case "shell_call_output":
-        return this.addResult(item.call_id, [JSON.stringify(item.output)]);
+        return this.addResult(item.call_id, [{ type: "text", text: JSON.stringify(item.output) }]);
       default:
         return unreachable(item);
     }
@@ -57,6 +62,7 @@ class ItemReader {
 
   private addMessage(item: MessageItem, path: string): void {
     const content = contentOf(item.content, `${path}.content`);
+    if (item.role !== "user") refuseMedia(content, item.role);
     if (item.role !== "assistant") this.push({ role: item.role, content });
     else this.push({ role: "assistant", content, ...this.takeReasoning() });
   }
@@ -71,11 +77,11 @@ class ItemReader {
     }
   }
 
-  private addResult(callId: string, texts: readonly string[]): void {
+  private addResult(callId: string, content: readonly InputPart[]): void {
     const name = this.names.get(callId);
     this.push({
       role: "tool",
-      content: texts.map((text) => ({ type: "text", text })),
+      content,
       toolCallId: callId,
       ...(name === undefined ? {} : { name }),
     });
@@ -99,17 +105,57 @@ function reasoningText(item: Extract<InputItem, { type: "reasoning" }>): string 
   return text === "" ? undefined : text;
 }
 
-function contentOf(content: MessageItem["content"], path: string): InputMessage["content"] {
+/** Only people show pictures and play recordings, and the tools that answer. */
+function refuseMedia(content: readonly InputPart[], role: string): void {
+  const media = content.find((part) => part.type === "media");
+  if (media === undefined) return;
+  const { param } = media;
+  const message = `${param} is a picture or a recording, which a message of the role "${role}" cannot hold; send it as the user's`;
+  throw new ServiceError("invalid_request", message, { param });
+}
+
+function contentOf(
+  content: MessageItem["content"] | FunctionOutput["output"],
+  path: string,
+): InputMessage["content"] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return content.map((part, index) => partOf(part, `${path}[${index}]`));
 }
 
 type SentPart = Exclude<MessageItem["content"], string>[number];
 
-function partOf(part: SentPart, param: string): ContentPart | FilePart {
-  if (part.type === "refusal") return { type: "text", text: part.refusal };
-  if (part.type !== "input_file") return { type: "text", text: part.text };
-  return { type: "file", source: sourceOf(part, param), param };
+function partOf(part: SentPart, param: string): InputPart {
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+    case "text":
+      return { type: "text", text: part.text };
+    case "refusal":
+      return { type: "text", text: part.refusal };
+    case "input_image":
+      return namedMedia("image", imageSource(part, param), param);
+    case "input_audio":
+      return namedMedia("audio", audioSource(part, param), param);
+    case "input_file":
+      return { type: "file", source: sourceOf(part, param), param };
+    default:
+      return unreachable(part);
+  }
+}
+
+function imageSource({ image_url: url, file_id: id }: InputImage, param: string): FileSource {
+  if (isPresent(url) !== isPresent(id)) {
+    if (isPresent(id)) return { type: "stored", id };
+    if (isPresent(url)) return urlSource(url);
+  }
+  const message = `${param} must have exactly one of image_url and file_id`;
+  throw new ServiceError("invalid_request", message, { param });
+}
+
+function audioSource({ data, input_audio: nested }: InputAudio, param: string): FileSource {
+  const sent = data ?? nested?.data;
+  if (isPresent(sent)) return { type: "inline", data: sent };
+  throw new ServiceError("missing_field", `${param}.data is required`, { param: `${param}.data` });
 }
 
 function sourceOf(

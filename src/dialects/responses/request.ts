@@ -12,7 +12,7 @@ import { thinkingOf } from "../shared/reasoning.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { toolUseOf } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
-import { type InputItem, refuseMedia, type SentItem, withItemTypes } from "./input-items.ts";
+import { type InputItem, refuseVideos, type SentItem, withItemTypes } from "./input-items.ts";
 import { messagesOf } from "./messages.ts";
 import type { ResponseEcho } from "./resource.ts";
 import { ResponsesCreateRequest } from "./schema.ts";
@@ -90,7 +90,7 @@ function checkedBody(json: Readonly<Record<string, unknown>>): ResponsesCreateRe
   refuseForeignShells(json["tools"]);
   refuseHostedChoice(json["tool_choice"]);
   const input = withItemTypes(json["input"]);
-  refuseMedia(input);
+  refuseVideos(input);
   const body = checkBody({ ...json, input });
   return body;
 }

@@ -4,7 +4,8 @@ import type { FileObject } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { NewFile } from "../../core/files.ts";
 import { cleanFileName } from "../../core/input-file.ts";
-import type { ContentPart, Message, ToolCall } from "../../core/message.ts";
+import { checkedMedium } from "../../core/media.ts";
+import type { ContentPart, Message, Modality, ToolCall } from "../../core/message.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { SerializedSession, type SessionMessage } from "./schema.ts";
 
@@ -29,29 +30,82 @@ const checkBody = checker(SerializedSession);
 /** Reads a parsed JSON body; throws a ServiceError naming the field at fault. */
 export function parseSession(json: Readonly<Record<string, unknown>>): ImportedSession {
   const body = checkBody(json);
-  for (const field of ["images", "videos"] as const) {
-    if ((body[field] ?? []).length === 0) continue;
-    const message = `${field} are not kept in sessions by this server; import the session without them`;
-    throw new ServiceError("unsupported_capability", message, { param: field });
+  if ((body.videos ?? []).length > 0) {
+    const message = "videos are not kept in sessions by this server; import the session without them";
+    throw new ServiceError("unsupported_capability", message, { param: "videos" });
   }
-  return { messages: body.messages.map(messageOf), files: (body.files ?? []).flatMap(fileOf) };
+  const media = new MediaLists(body);
+  const messages = body.messages.map((message, index) => messageOf(message, index, media));
+  media.refuseRest();
+  return { messages, files: (body.files ?? []).flatMap(fileOf) };
+}
+
+const LISTS = { image: "images", audio: "audios" } as const;
+
+/** The media of a session, handed out in the order of the parts that stand for them. */
+class MediaLists {
+  private readonly body: Pick<SerializedSession, "images" | "audios">;
+  private readonly taken = { image: 0, audio: 0 };
+
+  constructor(body: Pick<SerializedSession, "images" | "audios">) {
+    this.body = body;
+  }
+
+  next(modality: Modality, path: string): ContentPart {
+    const list = LISTS[modality];
+    const at = this.taken[modality]++;
+    const data = this.body[list]?.[at];
+    if (data !== undefined)
+      return checkedMedium(decoded(data, `${list}[${at}]`), modality, {}, `${list}[${at}]`).part;
+    const message = `${path} stands for ${list}[${at}], which is not there`;
+    throw new ServiceError("invalid_request", message, { param: path });
+  }
+
+  /** What no part stands for would be lost. */
+  refuseRest(): void {
+    for (const modality of ["image", "audio"] as const) {
+      const param = LISTS[modality];
+      const sent = this.body[param]?.length ?? 0;
+      const parts = this.taken[modality];
+      if (sent === parts) continue;
+      const message = `${param} has ${sent} entries, but messages have ${parts} parts of the type "${modality}"`;
+      throw new ServiceError("invalid_request", message, { param });
+    }
+  }
 }
 
 /** The wire form of a session and its files. */
 export function sessionBody(messages: readonly Message[], files: readonly FileObject[]): SerializedSession {
-  return { version: 1, messages: messages.map(messageBody), files: [...files] };
+  const media = (type: Modality): string[] =>
+    messages.flatMap(({ content }) => content.flatMap((part) => (part.type === type ? [part.data] : [])));
+  const [images, audios] = [media("image"), media("audio")];
+  return {
+    version: 1,
+    messages: messages.map(messageBody),
+    files: [...files],
+    ...(images.length === 0 ? {} : { images }),
+    ...(audios.length === 0 ? {} : { audios }),
+  };
 }
 
 function messageBody({ role, content, reasoning, toolCalls, toolCallId, name }: Message): SessionMessage {
-  const [only, ...others] = content;
   return {
     role,
-    content: content.length === 0 ? "" : others.length === 0 && only !== undefined ? only.text : [...content],
+    content: contentBody(content),
     ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
     ...(toolCalls === undefined ? {} : { tool_calls: toolCalls.map(callBody) }),
     ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
     ...(name === undefined ? {} : { name }),
   };
+}
+
+function contentBody(content: Message["content"]): NonNullable<SessionMessage["content"]> {
+  const [only, ...others] = content;
+  if (only === undefined) return "";
+  if (others.length === 0 && only.type === "text") return only.text;
+  return content.map((part) =>
+    part.type === "text" ? { type: "text", text: part.text } : { type: part.type },
+  );
 }
 
 function callBody({
@@ -73,7 +127,7 @@ function asObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-function messageOf(message: SessionMessage, index: number): Message {
+function messageOf(message: SessionMessage, index: number, media: MediaLists): Message {
   const calls = (message.tool_calls ?? []).map((call, position): ToolCall => {
     const { name, arguments: args } = call.function;
     const text = typeof args === "string" ? args : JSON.stringify(args);
@@ -81,7 +135,7 @@ function messageOf(message: SessionMessage, index: number): Message {
   });
   return {
     role: message.role,
-    content: contentOf(message.content),
+    content: contentOf(message.content, `messages[${index}].content`, media),
     ...(isPresent(message.reasoning_content) ? { reasoning: message.reasoning_content } : {}),
     ...(isPresent(message.tool_calls) ? { toolCalls: calls } : {}),
     ...(isPresent(message.tool_call_id) ? { toolCallId: message.tool_call_id } : {}),
@@ -89,10 +143,16 @@ function messageOf(message: SessionMessage, index: number): Message {
   };
 }
 
-function contentOf(content: SessionMessage["content"]): readonly ContentPart[] {
+function contentOf(
+  content: SessionMessage["content"],
+  path: string,
+  media: MediaLists,
+): readonly ContentPart[] {
   if (!isPresent(content) || content === "") return [];
   if (typeof content === "string") return [{ type: "text", text: content }];
-  return content.map(({ text }) => ({ type: "text", text }));
+  return content.map((part, index) =>
+    part.type === "text" ? { type: "text", text: part.text } : media.next(part.type, `${path}[${index}]`),
+  );
 }
 
 function fileOf(

@@ -1,7 +1,7 @@
 // A session as it travels between servers. Spec: Sessions.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { MESSAGES_MAX, SESSION_FILES_MAX } from "../../core/limits.ts";
+import { MESSAGES_MAX, SESSION_FILES_MAX, SESSION_MEDIA_MAX } from "../../core/limits.ts";
 import { FileBody } from "../shared/agent-events.ts";
 import { orNull } from "../shared/check.ts";
 
@@ -10,6 +10,11 @@ const OPEN = { additionalProperties: true } as const;
 const SessionText = Type.Object(
   { type: Type.Literal("text"), text: Type.String() },
   { $id: "SessionText", ...OPEN },
+);
+
+const SessionMedium = Type.Object(
+  { type: Type.Union([Type.Literal("image"), Type.Literal("audio")]) },
+  { $id: "SessionMedium", description: "Stands for the next one of `images` or `audios`.", ...OPEN },
 );
 
 const SessionToolCall = Type.Object(
@@ -38,7 +43,7 @@ const SessionMessage = Type.Object(
       Type.Literal("assistant"),
       Type.Literal("tool"),
     ]),
-    content: orNull(Type.Union([Type.String(), Type.Array(SessionText)])),
+    content: orNull(Type.Union([Type.String(), Type.Array(Type.Union([SessionText, SessionMedium]))])),
     reasoning_content: orNull(Type.String()),
     tool_calls: orNull(Type.Array(SessionToolCall)),
     tool_call_id: orNull(Type.String()),
@@ -47,6 +52,12 @@ const SessionMessage = Type.Object(
   { $id: "SessionMessage", description: "A message, tool turns of the server included.", ...OPEN },
 );
 export type SessionMessage = Static<typeof SessionMessage>;
+
+/** The bytes for the parts of one kind. */
+function media(type: string) {
+  const description = `Base64 of the files that the parts of the type \`${type}\` stand for, in their order.`;
+  return orNull(Type.Array(Type.String(), { maxItems: SESSION_MEDIA_MAX, description }));
+}
 
 export const SerializedSession = Type.Object(
   {
@@ -58,12 +69,9 @@ export const SerializedSession = Type.Object(
         description: "Files of the session; those without a body are left out when it is imported.",
       }),
     ),
-    images: orNull(
-      Type.Array(Type.Unknown(), { description: "Not kept by this server yet: must be empty." }),
-    ),
-    videos: orNull(
-      Type.Array(Type.Unknown(), { description: "Not kept by this server yet: must be empty." }),
-    ),
+    images: media("image"),
+    audios: media("audio"),
+    videos: orNull(Type.Array(Type.Unknown(), { description: "Not kept by this server: must be empty." })),
   },
   {
     $id: "SerializedSession",

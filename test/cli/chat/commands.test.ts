@@ -7,6 +7,7 @@ import { type CommandContext, commandWords, runCommand } from "../../../src/cli/
 import { ChatState } from "../../../src/cli/chat/conversation.ts";
 import { ChatStats } from "../../../src/cli/chat/stats.ts";
 import { parseChatRequest } from "../../../src/dialects/chat/request.ts";
+import { png, wav } from "../../helpers/media-bytes.ts";
 import { tempDir } from "../../helpers/tmp.ts";
 
 const root = tempDir();
@@ -37,12 +38,9 @@ test.each([
   ["/model", "* one\n  two"],
   ["/model two", "two answers from now on."],
   ["/model three", "There is no model three; there is one, two. Start with -m to have others."],
-  ["/image cat.png", "The models of this version cannot see images. Texts can be attached with /file PATH."],
-  [
-    "/audio a.wav",
-    "The models of this version cannot hear recordings. Texts can be attached with /file PATH.",
-  ],
-  ["/file", "Nothing is attached; /file PATH attaches a file."],
+  ["/image cat.png", "/image: there is no file cat.png"],
+  ["/audio a.wav", "/audio: there is no file a.wav"],
+  ["/file", "Nothing is attached; /file PATH attaches one."],
   ["/file no-such-file", "/file: there is no file no-such-file"],
   ["/save", "/save: name a FILE"],
   ["/get x", "No tool has made a file."],
@@ -109,6 +107,30 @@ describe("a saved chat", () => {
     expect(context.state.system).toBe("Be brief.");
   });
 
+  test("keeps pictures and recordings in the words of the dialect", () => {
+    const file = join(temporaryFolder(), "chat.json");
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "a.png"), png());
+    writeFileSync(join(folder, "b.wav"), wav());
+    run(`/image ${join(folder, "a.png")}`);
+    run(`/audio ${join(folder, "b.wav")}`);
+    context.state.remember(context.state.question("What?"), "A cat.");
+    run(`/save ${file}`);
+    const body = JSON.parse(readFileSync(file, "utf8"));
+    expect(body.messages[0].content).toEqual([
+      { type: "image_url", image_url: { url: `data:image/png;base64,${png().toBase64()}` } },
+      { type: "input_audio", input_audio: { data: wav().toBase64(), format: "wav" } },
+      { type: "text", text: "What?" },
+    ]);
+    expect(parseChatRequest(body).run.prompt.messages).toHaveLength(2);
+    const [before] = context.state.messages;
+    run(`/load ${file}`);
+    const [after] = context.state.messages;
+    expect(after?.content.map((part) => (part.type === "media" ? part.source : part))).toEqual(
+      before?.content.map((part) => (part.type === "media" ? part.source : part)) ?? [],
+    );
+  });
+
   test.each([
     ["no json", "it is no JSON"],
     ["[]", 'it has no list "messages"'],
@@ -116,7 +138,7 @@ describe("a saved chat", () => {
     ['{"messages":[{"role":"user"}]}', "content must be a text or a list of parts"],
     [
       '{"messages":[{"role":"user","content":[{"type":"image"}]}]}',
-      "must be a text, or a file with file_data",
+      "must be a text, a picture, a recording, or a file with file_data",
     ],
   ])("%s is none, and changes nothing", (text, words) => {
     const file = join(temporaryFolder(), "chat.json");

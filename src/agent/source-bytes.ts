@@ -1,0 +1,70 @@
+// The bytes that a request names: inline as base64, or fetched from a public address.
+
+import { ServiceError } from "../core/error.ts";
+
+/** Fetches what an address names. Throws a failure whose message may be told. */
+export type FetchFile = (
+  url: string,
+  options: { readonly bytesMax: number },
+  signal: AbortSignal,
+) => Promise<SourceBytes>;
+
+export interface SourceBytes {
+  readonly mimeType?: string;
+  readonly pieces: readonly Uint8Array<ArrayBuffer>[];
+}
+
+/** Where something stands in the request, for errors, and how large it may be. */
+export interface SourceBounds {
+  readonly param: string;
+  readonly bytesMax: number;
+}
+
+const DATA_URL = /^data:(?<mimeType>[^,;]*)(?<parameters>(?:;[^,;]*)*),/i;
+
+/** Base64, alone or in a data URL. Throws `invalid_request`, `payload_too_large`. */
+export function decodeInline(data: string, { param, bytesMax }: SourceBounds): SourceBytes {
+  const header = data.slice(0, 1024).match(DATA_URL);
+  const base64 = header === null ? data : data.slice(header[0].length);
+  const parameters = header?.groups?.["parameters"] ?? ";base64";
+  if (!/;\s*base64$/i.test(parameters)) throw invalid(param, "must be a base64 data URL: data:TYPE;base64,…");
+  if (base64.length > (bytesMax / 3) * 4 + 4) throw tooLarge(param, bytesMax);
+  const mimeType = header?.groups?.["mimeType"]?.toLowerCase() ?? "";
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = Uint8Array.fromBase64(base64);
+  } catch (cause) {
+    throw invalid(param, "must be base64, alone or in a data URL", cause);
+  }
+  if (bytes.byteLength > bytesMax) throw tooLarge(param, bytesMax);
+  return { ...(mimeType === "" ? {} : { mimeType }), pieces: [bytes] };
+}
+
+/** What an address names. Throws `invalid_request` with the reason why it cannot be fetched. */
+export async function fetched(
+  fetchFile: FetchFile,
+  url: string,
+  { param, bytesMax }: SourceBounds,
+  signal: AbortSignal,
+): Promise<SourceBytes> {
+  try {
+    return await fetchFile(url, { bytesMax }, signal);
+  } catch (cause) {
+    const reason = cause instanceof Error && cause.name === "FetchError" ? cause.message : "it failed";
+    throw invalid(param, `cannot be fetched: ${reason}`, cause);
+  }
+}
+
+/** Why nothing can be had of a stored file. */
+export function unknownFile(id: string, param: string): ServiceError {
+  const message = `${param}: there is no file ${JSON.stringify(id.slice(0, 64))}; files are kept for 30 minutes`;
+  return new ServiceError("file_not_found", message, { param });
+}
+
+function invalid(param: string, problem: string, cause?: unknown): ServiceError {
+  return new ServiceError("invalid_request", `${param} ${problem}`, { param, cause });
+}
+
+function tooLarge(param: string, bytesMax: number): ServiceError {
+  return new ServiceError("payload_too_large", `${param} is larger than ${bytesMax} bytes`, { param });
+}

@@ -1,0 +1,226 @@
+// What the head of a picture or a recording says of it: the format, by its signature, and how many pixels or seconds it
+// is. Nothing is decoded, and every byte is looked at once at most, so a hostile file costs no more than a good one.
+// Sources: the formats' own documents (PNG: RFC 2083; JPEG: ITU T.81 B.1; GIF89a; WAVE: RFC 2361; FLAC: RFC 9639;
+// MPEG audio: ISO 11172-3 2.4.1).
+
+import type { Modality } from "./message.ts";
+
+/** Pixels of a picture. */
+export interface ImageSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A file of a known format. `size` and `seconds` are absent where its head is damaged or does not say. */
+export type MediaFile =
+  | { readonly modality: "image"; readonly format: string; readonly size?: ImageSize }
+  | { readonly modality: "audio"; readonly format: string; readonly seconds?: number }
+  /** Known by name, but nothing here reads it. */
+  | { readonly modality: "none"; readonly format: string };
+
+/** What can be read, for messages. */
+export const FORMATS_READ: Readonly<Record<Modality, string>> = {
+  image: "PNG, JPEG, GIF or BMP",
+  audio: "WAV, MP3 or FLAC",
+};
+
+/** Tells what a file is. Undefined for what is no medium that it knows. */
+export function mediaFile(bytes: Uint8Array<ArrayBuffer>): MediaFile | undefined {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const image = IMAGES.find(({ starts }) => starts(view));
+  if (image !== undefined) {
+    const size = read(image.size, view);
+    return { modality: "image", format: image.format, ...(size === undefined ? {} : { size }) };
+  }
+  const recording = RECORDINGS.find(({ starts }) => starts(view));
+  if (recording !== undefined) {
+    const seconds = read(recording.seconds, view);
+    return { modality: "audio", format: recording.format, ...(seconds === undefined ? {} : { seconds }) };
+  }
+  const foreign = FOREIGN.find(({ starts }) => starts(view));
+  return foreign === undefined ? undefined : { modality: "none", format: foreign.format };
+}
+
+type Starts = (view: DataView) => boolean;
+
+const IMAGES: readonly {
+  readonly format: string;
+  readonly starts: Starts;
+  readonly size: (view: DataView) => ImageSize | undefined;
+}[] = [
+  { format: "PNG", starts: (view) => has(view, 0, "\x89PNG\r\n\x1a\n"), size: pngSize },
+  { format: "JPEG", starts: (view) => has(view, 0, "\xff\xd8\xff"), size: jpegSize },
+  { format: "GIF", starts: (view) => has(view, 0, "GIF87a") || has(view, 0, "GIF89a"), size: gifSize },
+  { format: "BMP", starts: (view) => has(view, 0, "BM"), size: bmpSize },
+];
+
+const RECORDINGS: readonly {
+  readonly format: string;
+  readonly starts: Starts;
+  readonly seconds: (view: DataView) => number | undefined;
+}[] = [
+  { format: "WAV", starts: (view) => has(view, 0, "RIFF") && has(view, 8, "WAVE"), seconds: wavSeconds },
+  { format: "FLAC", starts: (view) => has(view, 0, "fLaC"), seconds: flacSeconds },
+  {
+    format: "MP3",
+    starts: (view) => has(view, 0, "ID3") || mp3Frame(view, 0) !== undefined,
+    seconds: mp3Seconds,
+  },
+];
+
+const FOREIGN: readonly { readonly format: string; readonly starts: Starts }[] = [
+  { format: "WebP", starts: (view) => has(view, 0, "RIFF") && has(view, 8, "WEBP") },
+  { format: "AVIF", starts: (view) => has(view, 4, "ftypavif") },
+  { format: "HEIC", starts: (view) => has(view, 4, "ftyphei") || has(view, 4, "ftypmif1") },
+  { format: "TIFF", starts: (view) => has(view, 0, "II*\0") || has(view, 0, "MM\0*") },
+  { format: "MPEG-4", starts: (view) => has(view, 4, "ftyp") },
+  { format: "Ogg", starts: (view) => has(view, 0, "OggS") },
+  { format: "Matroska or WebM", starts: (view) => has(view, 0, "\x1aE\xdf\xa3") },
+  { format: "PDF", starts: (view) => has(view, 0, "%PDF-") },
+];
+
+/** Whether these bytes stand there; each character is one byte. */
+function has(view: DataView, at: number, bytes: string): boolean {
+  if (at + bytes.length > view.byteLength) return false;
+  for (let index = 0; index < bytes.length; index++)
+    if (view.getUint8(at + index) !== bytes.codePointAt(index)) return false;
+  return true;
+}
+
+/** A file that ends in the middle of its head says nothing: reading beyond the end of a view throws RangeError. */
+function read<T>(reader: (view: DataView) => T, view: DataView): T | undefined {
+  try {
+    return reader(view);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function sizeOf(width: number, height: number): ImageSize | undefined {
+  return width > 0 && height > 0 ? { width, height } : undefined;
+}
+
+function pngSize(view: DataView): ImageSize | undefined {
+  return has(view, 12, "IHDR") ? sizeOf(view.getUint32(16), view.getUint32(20)) : undefined;
+}
+
+function gifSize(view: DataView): ImageSize | undefined {
+  return sizeOf(view.getUint16(6, true), view.getUint16(8, true));
+}
+
+/** The oldest header has 16-bit sizes; in newer ones a negative height means rows from top to bottom. */
+function bmpSize(view: DataView): ImageSize | undefined {
+  if (view.getUint32(14, true) === 12) return sizeOf(view.getUint16(18, true), view.getUint16(20, true));
+  return sizeOf(view.getInt32(18, true), Math.abs(view.getInt32(22, true)));
+}
+
+/** Frame headers (SOFn) are C0 … CF, apart from these: tables and an extension. */
+const NO_FRAMES = new Set([0xc4, 0xc8, 0xcc]);
+const START_OF_SCAN = 0xda;
+
+/** Segments, each with a marker and its length, up to the frame header. */
+function jpegSize(view: DataView): ImageSize | undefined {
+  for (let at = 2; ;) {
+    if (view.getUint8(at) !== 0xff) return undefined;
+    const marker = view.getUint8(at + 1);
+    if (marker === 0xff) {
+      at++; // a fill byte
+      continue;
+    }
+    if (marker >= 0xc0 && marker <= 0xcf && !NO_FRAMES.has(marker))
+      return sizeOf(view.getUint16(at + 7), view.getUint16(at + 5));
+    if (marker === START_OF_SCAN) return undefined;
+    const length = view.getUint16(at + 2);
+    if (length < 2) return undefined;
+    at += 2 + length;
+  }
+}
+
+/** Formats whose samples all take the same room: integers, floats, A-law, mu-law, and the one that names it elsewhere. */
+const EVEN_SAMPLES = new Set([1, 3, 6, 7, 0xfffe]);
+
+function wavSeconds(view: DataView): number | undefined {
+  let bytesPerSecond = 0;
+  for (let at = 12; ;) {
+    const length = view.getUint32(at + 4, true);
+    const body = at + 8;
+    if (has(view, at, "fmt ")) {
+      if (!EVEN_SAMPLES.has(view.getUint16(body, true))) return undefined;
+      const bits = view.getUint16(body + 2, true) * view.getUint16(body + 14, true); // channels × bits of a sample
+      bytesPerSecond = (view.getUint32(body + 4, true) * bits) / 8;
+    } else if (has(view, at, "data")) {
+      // Decoders make room for what it claims, so a claim that the file does not hold is none.
+      const isWhole = bytesPerSecond > 0 && length <= view.byteLength - body;
+      return isWhole ? length / bytesPerSecond : undefined;
+    }
+    at = body + length + (length % 2);
+  }
+}
+
+function flacSeconds(view: DataView): number | undefined {
+  const head = 8; // STREAMINFO comes first, after the signature and a block header
+  if ((view.getUint8(4) & 0x7f) !== 0) return undefined;
+  const rate = view.getUint32(head + 10) >>> 12;
+  const samples = (view.getUint8(head + 13) & 0x0f) * 2 ** 32 + view.getUint32(head + 14);
+  return rate > 0 && samples > 0 ? samples / rate : undefined;
+}
+
+/** Bits a second of a Layer III frame, thousands, by version and index 1 … 14. */
+const MP3_KBITS = {
+  first: [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+  later: [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+};
+/** Samples a second of version 1; version 2 has half of it, 2.5 a quarter. */
+const MP3_RATES = [44_100, 48_000, 32_000];
+const VERSION_DIVISORS: Readonly<Record<number, number>> = { 3: 1, 2: 2, 0: 4 };
+const LAYER_III = 1;
+
+interface Mp3Frame {
+  readonly bytes: number;
+  readonly seconds: number;
+}
+
+function mp3Frame(view: DataView, at: number): Mp3Frame | undefined {
+  if (at + 4 > view.byteLength || view.getUint8(at) !== 0xff) return undefined;
+  const second = view.getUint8(at + 1);
+  const third = view.getUint8(at + 2);
+  if (second >> 5 !== 7 || ((second >> 1) & 3) !== LAYER_III) return undefined;
+  const divisor = VERSION_DIVISORS[(second >> 3) & 3];
+  const rate = MP3_RATES[(third >> 2) & 3];
+  if (divisor === undefined || rate === undefined) return undefined;
+  const kbits = MP3_KBITS[divisor === 1 ? "first" : "later"][(third >> 4) - 1];
+  if (kbits === undefined) return undefined;
+  const samples = divisor === 1 ? 1152 : 576;
+  const samplesPerSecond = rate / divisor;
+  const padding = (third >> 1) & 1;
+  return {
+    bytes: Math.floor((samples / 8) * ((kbits * 1000) / samplesPerSecond)) + padding,
+    seconds: samples / samplesPerSecond,
+  };
+}
+
+/** Share of a file, without the tag at its head, that need not be frames. What is none cannot be counted. */
+const NO_FRAMES_SHARE_MAX = 0.25;
+
+/** Frame by frame, since nothing at the head of the file says how many there are. */
+function mp3Seconds(view: DataView): number | undefined {
+  const start = has(view, 0, "ID3") ? afterId3(view) : 0;
+  const strayMax = (view.byteLength - start) * NO_FRAMES_SHARE_MAX;
+  let seconds = 0;
+  let stray = 0;
+  for (let at = start; at < view.byteLength;) {
+    const frame = mp3Frame(view, at);
+    if (frame === undefined && ++stray > strayMax) return undefined;
+    seconds += frame?.seconds ?? 0;
+    at += frame?.bytes ?? 1;
+  }
+  return seconds > 0 ? seconds : undefined;
+}
+
+/** A tag's length has seven bits in each byte; ten bytes of head come before, and of foot after where a flag says so. */
+function afterId3(view: DataView): number {
+  const bits = [6, 7, 8, 9].map((at) => view.getUint8(at) & 0x7f);
+  const length = bits.reduce((sum, seven) => sum * 128 + seven, 0);
+  return 10 + length + ((view.getUint8(5) & 0x10) === 0 ? 0 : 10);
+}

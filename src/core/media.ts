@@ -1,0 +1,104 @@
+// Which pictures and recordings a model takes, and whether these are such ones. Everything is judged by the bytes: what a
+// sender calls them counts for nothing.
+
+import { ServiceError } from "./error.ts";
+import { AUDIO_SECONDS_MAX, IMAGES_MAX, MEDIA_BYTES_MAX, PICTURE_PIXELS_MAX } from "./limits.ts";
+import { FORMATS_READ, type ImageSize, mediaFile } from "./media-file.ts";
+import type { MediaPart, Modality } from "./message.ts";
+
+/** What a model takes besides text, and how much of it in one request. */
+export interface MediaRules {
+  readonly modalities: readonly Modality[];
+  readonly imagesMax: number;
+  /** Longest edge of a picture, pixels; absent: only the pixels of the whole are bounded. */
+  readonly edgeMax?: number;
+  /** Of all recordings together. */
+  readonly audioSecondsMax: number;
+}
+
+/** What a server takes where no model is asked. */
+export const ANY_MEDIA: MediaRules = {
+  modalities: ["image", "audio"],
+  imagesMax: IMAGES_MAX,
+  audioSecondsMax: AUDIO_SECONDS_MAX,
+};
+
+export const NO_MEDIA: MediaRules = { modalities: [], imagesMax: 0, audioSecondsMax: 0 };
+
+const WORDS = {
+  image: { medium: "a picture", taken: "images", noun: "image", cannot: "You cannot see images." },
+  audio: { medium: "a recording", taken: "audio", noun: "recording", cannot: "You cannot hear recordings." },
+} as const;
+
+/** Throws `unsupported_capability` where the model does not take them. `beginning` is that of the message. */
+export function refuseUnperceived(
+  modality: Modality,
+  { modalities }: MediaRules,
+  param: string,
+  beginning: string,
+): void {
+  if (modalities.includes(modality)) return;
+  const { medium, taken } = WORDS[modality];
+  const message =
+    `${beginning} ${medium}, but the model does not take ${taken}; leave it out, or name a model that takes ${taken} ` +
+    "(on this server: one with a projector, the setting mmproj)";
+  throw new ServiceError("unsupported_capability", message, { param });
+}
+
+/** A medium that may be decoded. */
+export interface CheckedMedium {
+  readonly part: MediaPart;
+  /** Of a recording. */
+  readonly seconds: number;
+}
+
+/**
+ * The part that these bytes are. Throws `invalid_request` or `payload_too_large`, naming the field, for what is no medium
+ * of this kind, damaged at its head, or larger than the rules allow.
+ */
+export function checkedMedium(
+  bytes: Uint8Array<ArrayBuffer>,
+  modality: Modality,
+  { edgeMax }: Pick<MediaRules, "edgeMax">,
+  param: string,
+): CheckedMedium {
+  if (bytes.byteLength > MEDIA_BYTES_MAX) {
+    const message = `${param} has ${bytes.byteLength} bytes; at most ${MEDIA_BYTES_MAX} are taken`;
+    throw new ServiceError("payload_too_large", message, { param });
+  }
+  const file = mediaFile(bytes);
+  const accepted = `send ${FORMATS_READ[modality]}`;
+  if (file?.modality !== modality) {
+    const what =
+      file === undefined ? "of no format that is known here" : `a file of the format ${file.format}`;
+    throw invalid(param, `must be ${WORDS[modality].medium}, but it is ${what}; ${accepted}`);
+  }
+  if (file.modality === "image") {
+    if (file.size === undefined) throw invalid(param, `is a damaged ${file.format} file; ${accepted}`);
+    refuseLarge(file.size, edgeMax, param);
+  } else if (file.seconds === undefined) {
+    const problem = `is a ${file.format} file that does not say how long it is; ${accepted} that is whole`;
+    throw invalid(param, problem);
+  }
+  const part: MediaPart = { type: modality, data: bytes.toBase64() };
+  return { part, seconds: file.modality === "audio" ? (file.seconds ?? 0) : 0 };
+}
+
+function refuseLarge({ width, height }: ImageSize, edgeMax: number | undefined, param: string): void {
+  const is = `is a picture of ${width} × ${height} pixels`;
+  if (width * height > PICTURE_PIXELS_MAX)
+    throw invalid(param, `${is}; at most ${PICTURE_PIXELS_MAX} pixels are taken, so send a smaller one`);
+  if (edgeMax !== undefined && Math.max(width, height) > edgeMax)
+    throw invalid(param, `${is}; this server takes edges of at most ${edgeMax}, so send a smaller one`);
+}
+
+/** Tells a model of what a tool has made and it is not given; `reason` where it could perceive such things. */
+export function withheldNote(modality: Modality, count: number, reason?: string): string {
+  const { noun, cannot } = WORDS[modality];
+  const were = count === 1 ? `1 ${noun} was` : `${count} ${noun}s were`;
+  return `[${were} produced and shown to the user. ${reason ?? cannot}]`;
+}
+
+function invalid(param: string, problem: string): ServiceError {
+  return new ServiceError("invalid_request", `${param} ${problem}`, { param });
+}

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { mediaFile } from "../../src/core/media-file.ts";
+import { bmp, flac, gif, jpeg, mp3, png, pngHead, wav, WEBP } from "../helpers/media-bytes.ts";
+
+test.each([
+  ["PNG", png(7, 5)],
+  ["GIF", gif(7, 5)],
+  ["BMP", bmp(7, 5)],
+  ["BMP", bmp(7, -5)], // rows from top to bottom
+  ["JPEG", jpeg(7, 5)],
+  ["JPEG", jpeg(7, 5, [])],
+  ["JPEG", jpeg(7, 5, [65_535, 65_535, 2, 40])], // camera data and a colour profile come before the size
+])("a picture says how large it is: %s", (format, bytes) => {
+  expect(mediaFile(bytes)).toEqual({ modality: "image", format, size: { width: 7, height: 5 } });
+});
+
+test.each([
+  ["WAV", wav(1.5), 1.5],
+  ["WAV", wav(1.5, { rate: 44_100 }), 1.5],
+  ["FLAC", flac(3), 3],
+  ["FLAC", flac(300_000), 300_000], // more than 32 bits of samples
+  ["MP3", mp3(100), (100 * 1152) / 44_100],
+  ["MP3", mp3(100, 1000), (100 * 1152) / 44_100],
+])("a recording says how long it is: %s", (format, bytes, seconds) => {
+  const file = mediaFile(bytes);
+  expect(file).toMatchObject({ modality: "audio", format });
+  expect(file?.modality === "audio" ? file.seconds : 0).toBeCloseTo(seconds, 6);
+});
+
+describe("what is damaged says neither", () => {
+  test.each([
+    ["a PNG without a head", png().subarray(0, 12)],
+    ["a PNG without pixels", pngHead(0, 5)],
+    ["a JPEG that ends", jpeg().subarray(0, 12)],
+    ["a JPEG with a segment without length", new Uint8Array([0xff, 0xd8, 0xff, 0xe0, 0, 0, 0, 0])],
+    ["a JPEG whose scan begins without a frame", new Uint8Array([0xff, 0xd8, 0xff, 0xda, 0, 8, 1, 1])],
+    ["a BMP that ends", bmp().subarray(0, 20)],
+    ["a WAV that claims more than it holds", wav(1, { dataBytes: 0xffff_ffff })],
+    ["a WAV of samples that differ in size", wav(1, { tag: 2 })],
+    ["a WAV without samples", wav().subarray(0, 40)],
+    ["a FLAC of unknown length", flac(0)],
+    ["an MP3 that is mostly something else", new Uint8Array([...mp3(1), ...new Uint8Array(1000)])],
+    ["a tag alone", mp3(0, 50)],
+  ])("%s", (_, bytes) => {
+    expect(Object.keys(mediaFile(bytes) ?? {})).toEqual(["modality", "format"]);
+  });
+});
+
+test.each([
+  [WEBP, { modality: "none", format: "WebP" } as const],
+  [new TextEncoder().encode("OggS 1234567890"), { modality: "none", format: "Ogg" } as const],
+  [new TextEncoder().encode("....ftypheic...."), { modality: "none", format: "HEIC" } as const],
+  [new TextEncoder().encode("<svg xmlns='http://www.w3.org/2000/svg'/>"), undefined],
+  [new Uint8Array(), undefined],
+])("what cannot be read is known by its name, if it has one", (bytes, file) => {
+  expect(mediaFile(bytes)).toEqual(file);
+});
+
+test("no bytes break it, whatever follows a signature", () => {
+  const heads = [png(), gif(), bmp(), jpeg(), wav(), flac(), mp3(2)];
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...heads),
+      fc.nat(40),
+      fc.uint8Array({ maxLength: 200 }),
+      (whole, kept, noise) => void mediaFile(new Uint8Array([...whole.subarray(0, kept), ...noise])),
+    ),
+  );
+});
