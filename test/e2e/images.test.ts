@@ -190,7 +190,7 @@ test("cards show image models beside the others, chat goes to the text model, an
   await inline(SMALL);
   const info: unknown = await (await fetch(`${server.url}/v1/system/info`)).json();
   expect(info).toMatchObject({
-    models: [{}, { id: "in-parts", architecture: "Z-Image", context_tokens: null }, {}],
+    models: [{}, { id: "in-parts", architecture: "Z-Image", context_tokens: null }, {}, { id: "svc-voice" }],
   });
   const doctor = await fetch(`${server.url}/v1/system/doctor`, { method: "POST" });
   expect(doctor.status).toBe(200);
