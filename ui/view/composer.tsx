@@ -7,6 +7,8 @@ import { readAttachment } from "../state/attachments.ts";
 import { ask } from "../state/chat.ts";
 import { isRunning, stop } from "../state/running.ts";
 import { type Attachment, type Conversation, thread } from "../state/conversation.ts";
+import { cardOf } from "../state/model-card.ts";
+import { models } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
 import { Icon } from "./icon.tsx";
@@ -19,6 +21,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
   const { id } = conversation;
   const [text, setText] = useState("");
   const { attachments, add, remove, clear } = useAttachments();
+  const card = cardOf(models.value ?? [], conversation.model);
   const isBusy = isRunning(id);
   const isEmpty = text.trim() === "" && attachments.length === 0;
   const submit = (): void => {
@@ -40,7 +43,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
         {attachments.length > 0 && (
           <ul class="chips" aria-label="Attachments">
             {attachments.map((attachment, index) => (
-              <AttachmentChip attachment={attachment} onRemove={() => remove(index)} />
+              <AttachmentChip {...{ attachment, card }} onRemove={() => remove(index)} />
             ))}
           </ul>
         )}
