@@ -221,7 +221,7 @@ WantedBy=default.target
 TEXT
   say "wrote $unit"
   if ! command -v systemctl >/dev/null 2>&1 || ! systemctl --user show-environment >/dev/null 2>&1; then
-    say 'systemd does not look after your services here; start it with: svc serve'
+    say "systemd does not look after your services here; start it with: \"$bin_dir/svc\" serve \"$config\""
     return
   fi
   systemctl --user daemon-reload
