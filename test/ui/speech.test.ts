@@ -123,6 +123,23 @@ describeInBrowser("speech", () => {
   );
 
   test(
+    "stops also when all of it has come",
+    async () => {
+      const { page } = await open(async function* () {
+        yield tone(20);
+      });
+      await page.getByRole("link", { name: "Speech" }).click();
+      await page.getByLabel("What is to be said").fill("A long text");
+      await page.getByRole("button", { name: "Speak" }).click();
+      await page.getByText("Speaking, 20.0 s in all.").waitFor();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await page.getByText("Stopped.").waitFor();
+      expect(await page.getByRole("button", { name: "Download" }).isEnabled()).toBe(true);
+    },
+    SLOW_MS,
+  );
+
+  test(
     "of an answer is begun and ended at its button; a refusal is told",
     async () => {
       let refuses = false;

@@ -13,6 +13,7 @@ export class PcmPlayer {
   /** The first byte of a sample whose second one is in the next chunk. */
   private half: number | undefined;
   private isClosed = false;
+  private readonly closed = Promise.withResolvers<void>();
 
   /** Adds 16-bit samples, least byte first; returns how many seconds have come so far. */
   push(chunk: Uint8Array<ArrayBuffer>, rate: number): number {
@@ -35,16 +36,15 @@ export class PcmPlayer {
   async ended(): Promise<void> {
     const { last, context } = this;
     if (last === undefined || this.isClosed || this.endSecs <= context.currentTime) return;
-    await new Promise<void>((resolve) => {
-      last.addEventListener("ended", () => resolve());
-      context.addEventListener("statechange", () => context.state === "closed" && resolve());
-    });
+    const heard = new Promise<void>((resolve) => last.addEventListener("ended", () => resolve()));
+    await Promise.race([heard, this.closed.promise]);
   }
 
   /** Silence at once. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
+    this.closed.resolve();
     void this.context.close();
   }
 
