@@ -83,12 +83,13 @@ function DrawForm({ prompt, setPrompt }: DrawFormProps) {
           onChange={(next) => set({ count: bounded(next, COUNT_MAX) })}
         />
         <KindPicker label="Model" kind="image" value={model} onChange={(next) => set({ model: next })} />
+        {/* Keys: one button that became the other would be clicked twice. */}
         {isBusy ? (
-          <button type="button" onClick={stopDrawing}>
+          <button key="stop" type="button" onClick={stopDrawing}>
             <Icon node={Square} size={15} /> Stop
           </button>
         ) : (
-          <button type="submit" class="primary" disabled={prompt.trim() === ""}>
+          <button key="go" type="submit" class="primary" disabled={prompt.trim() === ""}>
             <Icon node={Sparkles} size={16} /> Draw
           </button>
         )}

@@ -45,12 +45,13 @@ export function SpeechPage() {
             value={prefs.value.voice}
             onChange={(voice) => setPrefs({ voice })}
           />
+          {/* Keys: one button that became the other would be clicked twice. */}
           {isBusy ? (
-            <button type="button" onClick={stopSpeaking}>
+            <button key="stop" type="button" onClick={stopSpeaking}>
               <Icon node={Square} size={15} /> Stop
             </button>
           ) : (
-            <button type="submit" class="primary" disabled={isEmpty}>
+            <button key="go" type="submit" class="primary" disabled={isEmpty}>
               <Icon node={Volume2} size={17} /> Speak
             </button>
           )}

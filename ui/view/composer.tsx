@@ -50,12 +50,27 @@ export function Composer({ conversation }: { readonly conversation: Conversation
         <div class="composer-row">
           <AttachButton onFiles={add} />
           <MessageBox {...{ text, setText, submit, add, conversation }} />
+          {/* Keys: one button that became the other would be clicked twice. */}
           {isBusy ? (
-            <button type="button" class="round" onClick={() => stop(id)} aria-label="Stop" title="Stop (Esc)">
+            <button
+              key="stop"
+              type="button"
+              class="round"
+              onClick={() => stop(id)}
+              aria-label="Stop"
+              title="Stop (Esc)"
+            >
               <Icon node={Square} size={16} />
             </button>
           ) : (
-            <button type="submit" class="round" disabled={isEmpty} aria-label="Send" title="Send (Enter)">
+            <button
+              key="go"
+              type="submit"
+              class="round"
+              disabled={isEmpty}
+              aria-label="Send"
+              title="Send (Enter)"
+            >
               <Icon node={ArrowUp} />
             </button>
           )}
