@@ -154,6 +154,21 @@ describeInBrowser("pictures and recordings", () => {
   );
 
   test(
+    "are judged by what the model's card says by then",
+    async () => {
+      const page = await open(undefined);
+      const tell = (card: object) =>
+        ui.route("/v1/models", () => Response.json({ object: "list", data: [{ id: "tiny", ...card }] }));
+      tell({ status: "reloading" });
+      await hand(page, "paste", "photo.png", "image/png");
+      await page.getByText("needs a model for images").waitFor();
+      tell({ status: "loaded", modalities: ["audio"] });
+      await page.getByText("as a file: this model does not see it").waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
     "are tried where nobody knows, and what the server says is shown",
     async () => {
       const page = await open(undefined);

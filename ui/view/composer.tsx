@@ -7,8 +7,8 @@ import { readAttachment } from "../state/attachments.ts";
 import { ask } from "../state/chat.ts";
 import { isRunning, stop } from "../state/running.ts";
 import { type Attachment, type Conversation, thread } from "../state/conversation.ts";
-import { cardOf } from "../state/model-card.ts";
-import { models } from "../state/models.ts";
+import { cardOf, type ModelCard } from "../state/model-card.ts";
+import { loadModels, models } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
 import { Icon } from "./icon.tsx";
@@ -31,6 +31,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
     ask(id, text, attachments);
   };
   useDrop(add);
+  useFreshCard(attachments.length > 0, card);
   return (
     <form
       class="composer"
@@ -166,6 +167,22 @@ function useAttachments() {
   };
   const remove = (index: number): void => setAttachments((before) => before.toSpliced(index, 1));
   return { attachments, add, remove, clear: () => setAttachments([]) };
+}
+
+/** How often a model that is being loaded is asked for, milliseconds. */
+const LOADING_POLL_MS = 2000;
+
+/** A card may not say what a model takes until the model is loaded, which may be long after the page was. */
+function useFreshCard(isWanted: boolean, card: ModelCard | undefined): void {
+  const isLoading = isWanted && card?.modalities === undefined && card?.status !== "loaded";
+  useEffect(() => {
+    if (isWanted) void loadModels();
+  }, [isWanted]);
+  useEffect(() => {
+    if (!isLoading) return undefined;
+    const timer = setInterval(() => void loadModels(), LOADING_POLL_MS);
+    return () => clearInterval(timer);
+  }, [isLoading]);
 }
 
 /** Files may be dropped anywhere on the page. */
