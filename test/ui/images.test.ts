@@ -100,7 +100,7 @@ describeInBrowser("the page for pictures", () => {
       await page.getByLabel("What is to be drawn").fill("A dot");
       await page.getByLabel("Pictures", { exact: true }).first().fill("3");
       await page.getByRole("button", { name: "Draw" }).click();
-      await page.getByText("Drawing picture 2 of 3 pictures").waitFor();
+      await page.getByText("Drawing picture 2 of 3").waitFor();
       await page.keyboard.press("Escape");
       await gone.promise;
       await page.getByRole("button", { name: "Draw" }).waitFor();

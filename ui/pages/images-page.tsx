@@ -2,7 +2,7 @@
 
 import { Sparkles, Square } from "lucide";
 import { useEffect, useState } from "preact/hooks";
-import { formatSecs, plural } from "../format.ts";
+import { formatSecs } from "../format.ts";
 import { draw, drawError, drawing, openPictures, pictures, stopDrawing } from "../state/pictures.ts";
 import { type ImagePrefs, prefs, setPrefs } from "../state/prefs.ts";
 import { NumberField, SelectField, TextField } from "../view/fields.tsx";
@@ -153,13 +153,14 @@ function Progress() {
     return () => clearInterval(timer);
   }, []);
   const { count, done, startMs } = drawing.value ?? { count: 0, done: 0, startMs: 0 };
-  const which = count === 1 ? "the picture" : `picture ${done + 1} of ${plural(count, "picture")}`;
+  const secs = Math.floor((performance.now() - startMs) / 1000);
+  const which = count === 1 ? "the picture" : `picture ${done + 1} of ${count}`;
   return (
     <>
       <span class="dot" aria-hidden="true" />
       Drawing {which}
       {/* A screen reader would read every second. */}
-      <span aria-hidden="true"> · {formatSecs(Math.floor((performance.now() - startMs) / 1000) || 1)}</span>
+      <span aria-hidden="true"> · {secs < 60 ? `${secs} s` : formatSecs(secs)}</span>
     </>
   );
 }
