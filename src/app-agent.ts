@@ -75,8 +75,16 @@ export function createAgent(options: AgentOptions): Agent {
 }
 
 /** What models can do on this server, in one line for its operator; undefined where that is nothing. */
-export function toolLine({ python, shell, protection }: Tools, { runtime }: Settings): string | undefined {
-  if (protection === undefined) return undefined;
+export function toolLine(tools: Tools, web: Web | undefined, { runtime }: Settings): string | undefined {
+  const parts = [...executorLines(tools, runtime), ...(web === undefined ? [] : [searchLine(runtime)])];
+  return parts.length === 0 ? undefined : parts.join(", ");
+}
+
+function executorLines(
+  { python, shell, protection }: Tools,
+  runtime: Settings["runtime"],
+): readonly string[] {
+  if (protection === undefined) return [];
   const names = [
     ...(python === undefined ? [] : [python.facts.version]),
     ...(shell === undefined ? [] : [`shell ${runtime.shell_path}`]),
@@ -86,7 +94,11 @@ export function toolLine({ python, shell, protection }: Tools, { runtime }: Sett
     mechanism === "none"
       ? "not confined"
       : `confined by ${mechanism}, files: ${filesystem}, network: ${network}`;
-  return `${names.join(", ")} (${sandbox}; permission: ${runtime.agent_permission})`;
+  return [`${names.join(", ")} (${sandbox}; permission: ${runtime.agent_permission})`];
+}
+
+function searchLine({ search_provider: provider }: Settings["runtime"]): string {
+  return `web search (${provider})`;
 }
 
 /** The server's tools, in the order in which models are shown them. */

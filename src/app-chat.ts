@@ -3,7 +3,7 @@
 
 import { Approvals } from "./agent/approvals.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
-import { createAgent } from "./app-agent.ts";
+import { createAgent, toolLine } from "./app-agent.ts";
 import { openMcp } from "./app-mcp.ts";
 import { abilitiesOf, createModels, type ModelOptions } from "./app-models.ts";
 import { openSearch } from "./app-search.ts";
@@ -25,6 +25,8 @@ export interface ChatPartner {
   readonly answerApproval: AnswerApproval;
   /** The tools that are switched on. */
   readonly tools: Partial<Pick<AgentRequest, "python" | "shell" | "webSearch">>;
+  /** The same in words, for the person who begins the chat; undefined where there are none. */
+  readonly toolLine: string | undefined;
   close(): Promise<void>;
 }
 
@@ -68,6 +70,7 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
       converse: adapters.steady(agent.converse),
       answerApproval: approvals.answer,
       tools: { ...switchedOn(tools), ...(web === undefined ? {} : { webSearch: ANY_SEARCH }) },
+      toolLine: toolLine(tools, web, settings),
       close,
     };
   } catch (error) {

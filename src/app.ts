@@ -160,7 +160,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
     port: server.port,
     ...(mcpServer === undefined ? {} : { mcpPort: mcpServer.port }),
-    toolLine: toolLine(tools, settings),
+    toolLine: toolLine(tools, web, settings),
     close: async () => {
       stopping.abort();
       approvals.close();

@@ -226,6 +226,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   marked: ["ui/"],
   entities: ["ui/"],
   lowlight: ["ui/"],
+  temml: ["ui/"],
   "highlight.js": ["ui/"],
   lucide: ["ui/"],
   uplot: ["ui/"],

@@ -1,6 +1,7 @@
 // Entry of the page.
 
 import { render } from "preact";
+import { loadAbilities } from "./state/abilities.ts";
 import { loadModels } from "./state/models.ts";
 import { startConversations } from "./state/conversations.ts";
 import { watchPrefs } from "./state/prefs.ts";
@@ -13,4 +14,5 @@ watchRoute();
 watchKeys();
 void startConversations();
 void loadModels();
+void loadAbilities();
 render(<App />, document.body);

@@ -25,6 +25,7 @@ interface Choice {
   readonly takesValue: boolean;
   /** Words that its value can be; empty: a file, or anything. */
   readonly values: readonly string[];
+  readonly isRepeatable: boolean;
 }
 
 /** The script for a shell; `svc completions SHELL` prints it. */
@@ -53,7 +54,8 @@ function nodesOf(command: Command, path: readonly string[]): readonly Node[] {
   return [node, ...children.flatMap((child) => nodesOf(child, [...path, child.name()]))];
 }
 
-function choiceOf({ short, long, description, required, optional, argChoices, flags }: Option): Choice {
+function choiceOf(option: Option): Choice {
+  const { short, long, description, required, optional, argChoices, flags, parseArg } = option;
   // A list of words in the flag itself: `--mode <auto|on|off>`.
   const inFlag = /<([^<>]*\|[^<>]*)>/.exec(flags)?.[1]?.split("|") ?? [];
   return {
@@ -61,6 +63,7 @@ function choiceOf({ short, long, description, required, optional, argChoices, fl
     description: description.split(/\.(?:\s|$)/)[0] ?? "",
     takesValue: required || optional,
     values: argChoices ?? inFlag,
+    isRepeatable: parseArg !== undefined, // which gathers the values; the others are texts
   };
 }
 
@@ -132,10 +135,11 @@ function zshText(text: string): string {
 
 function zshScript(nodes: readonly Node[]): string {
   const functions = nodes.map(({ path, commands, options, words }) => {
-    const specs = options.flatMap(({ names, description, takesValue, values }) =>
+    const specs = options.flatMap(({ names, description, takesValue, values, isRepeatable }) =>
       names.map((name) => {
+        const often = isRepeatable ? "*" : "";
         const action = values.length > 0 ? `(${values.join(" ")})` : "_files";
-        return quoted(`${name}[${zshText(description)}]${takesValue ? `:value:${action}` : ""}`);
+        return quoted(`${often}${name}[${zshText(description)}]${takesValue ? `:value:${action}` : ""}`);
       }),
     );
     const rest =

@@ -41,6 +41,8 @@ export interface TerminalChatOptions {
   readonly thinking?: Thinking;
   /** What the server may do by itself. */
   readonly tools?: ChatTools;
+  /** The same in words, told when a chat begins. */
+  readonly toolLine?: string | undefined;
   /** Says what a person decided about an action that waits for it. */
   readonly answerApproval?: AnswerApproval;
   /** Keeps what was typed from chat to chat. */
@@ -214,6 +216,7 @@ async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
     return isAnswered;
   };
   output.write(`Chatting with ${options.model}. /help lists the commands.\n`);
+  if (options.toolLine !== undefined) output.write(`It may use ${options.toolLine}.\n`);
   while (!interrupt.hasLeft) {
     const text = (await keyboard.read("> "))?.trim();
     interrupt.end();

@@ -11,6 +11,7 @@ export function uiBundle() {
   return {
     entrypoints: [join(import.meta.dir, "../../ui/index.html")],
     minify: true,
+    splitting: true, // what a page loads later is a file of its own
     target: "browser",
     naming: { entry: "[name].[ext]", chunk: "[name]-[hash].[ext]", asset: "[name]-[hash].[ext]" },
   } satisfies Bun.BuildConfig;

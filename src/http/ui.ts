@@ -12,7 +12,7 @@ const PAGE = "index.html";
 const HIDDEN = { detail: { hide: true } };
 
 /**
- * What the page may do: run its own script and style, talk to this server, show pictures that it holds. Nothing inline,
+ * What the page may do: run its own script and style, talk to this server, show and play what it holds. Nothing inline,
  * nothing from elsewhere, no text that becomes script or markup, and no frame of somebody else's around it.
  */
 const CONTENT_SECURITY_POLICY = [
@@ -21,6 +21,8 @@ const CONTENT_SECURITY_POLICY = [
   "style-src 'self'",
   "connect-src 'self'",
   "img-src 'self' data: blob:",
+  "media-src data: blob:",
+  "font-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",

@@ -1,8 +1,11 @@
-// Completion scripts. Bash runs its own; of the others the text is read, and checked by their shells where there are any.
+// Completion scripts, each asked in its own shell; a shell that is not installed is skipped.
 
 import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "../../src/cli/args.ts";
 import { ROWS } from "../../src/config/table.ts";
+import { tempDir } from "../helpers/tmp.ts";
 
 function script(shell: string): string {
   const printed = parseArgs(["completions", shell]);
@@ -54,11 +57,75 @@ describe.skipIf(!HAS_BASH)("bash", () => {
   });
 });
 
-test.each(["zsh", "fish"])("%s has all commands and flags, and its shell can read it", (shell) => {
-  const text = script(shell);
-  for (const word of ["serve", "delete", "completions", "max-seqs", "profile", "quality balanced fast"])
-    expect(text).toContain(word);
-  if (Bun.which(shell) === null) return;
-  const { stderr, exitCode } = Bun.spawnSync([shell, "-n"], { stdin: Buffer.from(text) });
+/** A shell with its completion begins anew for every question. */
+const SLOW_MS = 60_000;
+
+/** What a shell offers at the end of a line, in no order. */
+const OFFERS = {
+  zsh: (line: string) => offered(["zsh", "-f", join(import.meta.dir, "offers.zsh"), scriptFile("zsh"), line]),
+  fish: (line: string) =>
+    offered(["fish", "--no-config", "-c", `source ${scriptFile("fish")}; complete -C '${line}' | cut -f 1`]),
+} as const;
+
+function offered(command: readonly string[]): readonly string[] {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...command], { cwd: import.meta.dir });
   expect([exitCode, stderr.toString()]).toEqual([0, ""]);
-});
+  return [...new Set(stdout.toString().trimEnd().split("\n"))].toSorted();
+}
+
+const folder = tempDir();
+
+/** The script as a file, for shells to source. */
+function scriptFile(shell: string): string {
+  const file = join(folder, `svc.${shell}`);
+  writeFileSync(file, script(shell));
+  return file;
+}
+
+for (const shell of ["zsh", "fish"] as const) {
+  const isThere = Bun.which(shell) !== null;
+  if (!isThere) console.warn(`SKIPPED: completion in ${shell}: there is no ${shell}`);
+  const offers = OFFERS[shell];
+
+  describe.skipIf(!isThere)(shell, () => {
+    test(
+      "offers commands, and commands of commands",
+      () => {
+        const commands = offers("svc ");
+        for (const name of ["serve", "run", "bench", "tune", "config", "cache", "completions"])
+          expect(commands).toContain(name);
+        expect(commands).not.toContain("engine");
+        expect(offers("svc se")).toEqual(["serve"]);
+        expect(offers("svc cache ")).toEqual(["delete", "list"]);
+        expect(offers("svc completions ")).toEqual(["bash", "fish", "zsh"]);
+      },
+      SLOW_MS,
+    );
+
+    test(
+      "offers every flag that works, and none of the others",
+      () => {
+        const flags = offers("svc serve --");
+        for (const { flag, status } of ROWS) {
+          if (flag !== undefined)
+            expect([flag, flags.includes(flag)]).toEqual([flag, status === "available"]);
+        }
+        expect(offers("svc serve --max-s")).toEqual(["--max-seq-len", "--max-seqs"]);
+        expect(offers("svc login --")).toEqual(["--help"]);
+      },
+      SLOW_MS,
+    );
+
+    test(
+      "offers what a value can be: words, or files",
+      () => {
+        expect(offers("svc tune --profile ")).toEqual(["balanced", "fast", "quality"]);
+        expect(offers("svc serve --access-log-format j")).toEqual(["json"]);
+        expect(offers("svc serve -m completions")).toEqual(["completions.test.ts"]);
+        expect(offers("svc serve -m a.gguf -m completions")).toEqual(["completions.test.ts"]);
+        expect(offers("svc run completions")).toEqual(["completions.test.ts"]);
+      },
+      SLOW_MS,
+    );
+  });
+}

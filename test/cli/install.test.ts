@@ -8,11 +8,13 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { loadSettings } from "../../src/config/resolve.ts";
 
 const SCRIPT = new URL("../../install.sh", import.meta.url).pathname;
 let folder = "";
@@ -33,6 +35,30 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Puts a binary into the archive that prints `word`. */
 function release(word: string): void {
   writeFileSync(join(archive, "svc"), `#!/bin/sh\necho ${word}\n`, { mode: 0o755 });
+}
+
+/** A program for the installer to find, which writes down how it was called. */
+function fake(name: string, script = ""): void {
+  mkdirSync(join(folder, "fakes"), { recursive: true });
+  const text = `#!/bin/sh\n${script}\necho ${name} "$@" >> '${join(folder, "calls")}'\n`;
+  writeFileSync(join(folder, "fakes", name), text, { mode: 0o755 });
+}
+
+function calls(): readonly string[] {
+  const file = join(folder, "calls");
+  const lines = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n") : [];
+  rmSync(file, { force: true });
+  return lines;
+}
+
+/** A home of its own with these programs before those of the system. */
+function machine(name: string): { readonly home: string; readonly environment: Record<string, string> } {
+  const home = join(folder, name);
+  const PATH = `${join(folder, "fakes")}:/usr/bin:/bin`;
+  return {
+    home,
+    environment: { HOME: home, PATH, SVC_PROC: join(home, "proc"), SVC_DEV: join(home, "dev") },
+  };
 }
 
 function install(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
@@ -73,7 +99,116 @@ test("--help explains and touches nothing", () => {
   expect([exit, out.includes("--prefix DIR"), existsSync(join(folder, "nobody"))]).toEqual([0, true, false]);
 });
 
+const SHELLCHECK = Bun.which("shellcheck");
+if (SHELLCHECK === null) console.warn("SKIPPED: the check of install.sh: there is no shellcheck");
+
+test.skipIf(SHELLCHECK === null)("shellcheck finds nothing", () => {
+  expect(Bun.spawnSync(["shellcheck", SCRIPT]).stdout.toString()).toBe("");
+});
+
+test("--service writes settings and a unit, starts it, and keeps settings the next time", () => {
+  fake("uname", "case $1 in -s) echo Linux ;; *) echo x86_64 ;; esac");
+  fake("systemctl");
+  const { home, environment } = machine("a home 100%");
+  expect(install(["--service"], environment).exit).toBe(0);
+  const unit = readFileSync(join(home, ".config/systemd/user/svc.service"), "utf8");
+  const inUnit = home.replaceAll("%", "%%");
+  expect(unit).toContain(`ExecStart="${inUnit}/.local/bin/svc" serve "${inUnit}/.config/svc/svc.toml"\n`);
+  const config = join(home, ".config/svc/svc.toml");
+  expect(readFileSync(config, "utf8")).toContain('host = "127.0.0.1"');
+  expect(calls().filter((call) => call.startsWith("systemctl"))).toEqual([
+    "systemctl --user show-environment",
+    "systemctl --user daemon-reload",
+    "systemctl --user enable svc.service",
+    "systemctl --user restart svc.service",
+  ]);
+  writeFileSync(config, "mine");
+  expect(install(["--service"], environment).exit).toBe(0);
+  expect(readFileSync(config, "utf8")).toBe("mine");
+});
+
+test("the settings of a service are settings that svc takes", () => {
+  fake("uname", "case $1 in -s) echo Linux ;; *) echo x86_64 ;; esac");
+  fake("systemctl");
+  const { home, environment } = machine("checked");
+  install(["--service"], environment);
+  const loaded = loadSettings({ configFile: join(home, ".config/svc/svc.toml"), environment: {} });
+  expect(loaded).toMatchObject({ settings: { server: { host: "127.0.0.1", port: 1234 } } });
+});
+
+test("without a systemd of the user the unit is there, and that is said", () => {
+  fake("uname", "case $1 in -s) echo Linux ;; *) echo x86_64 ;; esac");
+  fake("systemctl", "exit 1");
+  const { home, environment } = machine("no bus");
+  const { exit, out } = install(["--service"], environment);
+  expect(exit).toBe(0);
+  expect(out).toContain("systemd does not look after your services here");
+  expect(existsSync(join(home, ".config/systemd/user/svc.service"))).toBe(true);
+});
+
+test("--service on macOS writes an agent and loads it", () => {
+  fake("uname", "case $1 in -s) echo Darwin ;; *) echo arm64 ;; esac");
+  fake("launchctl");
+  const { home, environment } = machine("R & D");
+  expect(install(["--service"], environment).exit).toBe(0);
+  const agent = join(home, "Library/LaunchAgents/svc.plist");
+  const text = readFileSync(agent, "utf8");
+  expect(text).toContain(`<string>${home.replace("&", "&amp;")}/.local/bin/svc</string>`);
+  const id = process.getuid?.();
+  expect(calls().filter((call) => call.startsWith("launchctl"))).toEqual([
+    `launchctl bootout gui/${id}/svc`,
+    `launchctl bootstrap gui/${id} ${agent}`,
+  ]);
+  expect(install(["--uninstall"], environment).exit).toBe(0);
+  expect(existsSync(agent)).toBe(false);
+});
+
+test("--uninstall leaves settings and what others own, and may be repeated", () => {
+  fake("uname", "case $1 in -s) echo Linux ;; *) echo x86_64 ;; esac");
+  fake("systemctl");
+  const { home, environment } = machine("leaving");
+  install(["--service"], environment);
+  mkdirSync(join(home, ".cache/svc/libs"), { recursive: true });
+  mkdirSync(join(home, ".cache/huggingface"), { recursive: true });
+  writeFileSync(join(home, ".local/bin/other"), "");
+  calls();
+  const { exit, out } = install(["--uninstall"], environment);
+  expect(exit).toBe(0);
+  expect(out).toContain(`kept ${join(home, ".config/svc/svc.toml")}`);
+  const rest = [...new Bun.Glob("**/*").scanSync({ cwd: home, dot: true, onlyFiles: true })].toSorted();
+  expect(rest).toEqual([".config/svc/svc.toml", ".local/bin/other"]);
+  expect(existsSync(join(home, ".cache/svc"))).toBe(false);
+  expect(existsSync(join(home, ".cache/huggingface"))).toBe(true);
+  expect(calls().filter((call) => call.startsWith("systemctl"))).toEqual([
+    "systemctl --user disable --now svc.service",
+    "systemctl --user daemon-reload",
+  ]);
+  expect(install(["--uninstall"], environment).exit).toBe(0);
+  expect(calls().filter((call) => call.startsWith("systemctl"))).toEqual([]);
+});
+
+test("a graphics card is named, and that this build does not use it", () => {
+  fake("uname", "case $1 in -s) echo Linux ;; *) echo x86_64 ;; esac");
+  const { home, environment } = machine("with a card");
+  expect(install([], environment).out).not.toContain("graphics card");
+  mkdirSync(join(home, "proc/driver/nvidia"), { recursive: true });
+  writeFileSync(join(home, "proc/driver/nvidia/version"), "");
+  const { out } = install([], environment);
+  expect(out).toContain("found a graphics card: NVIDIA (CUDA)\n");
+  expect(out).toContain("models run on the processor");
+});
+
+test("a checkout without libraries for the platform says so before it installs anything", () => {
+  fake("uname", "case $1 in -s) echo Linux ;; *) echo riscv64 ;; esac");
+  writeFileSync(join(archive, "package.json"), "{}");
+  const { exit, err } = install([], machine("elsewhere").environment);
+  rmSync(join(archive, "package.json"));
+  expect(exit).toBe(1);
+  expect(err).toContain("no native libraries for linux-riscv64");
+});
+
 test.each([
+  [["--service", "--uninstall"], 2, "exclude each other"],
   [["--prefx"], 2, "--prefx is not an option"],
   [["--prefix"], 2, "--prefix needs a directory"],
   [["--prefix", "/dev/null"], 1, "cannot create /dev/null/bin"],

@@ -62,6 +62,10 @@ describe("a server with a search engine of its own", () => {
     });
     expect(asked).toEqual(["/search"]);
   });
+
+  test("says so when it starts", () => {
+    expect(server().stderr()).toContain("  tools web search (searxng)\n");
+  });
 });
 
 describe("a server without", () => {

@@ -70,7 +70,9 @@ describe("on a terminal (needs script of util-linux)", () => {
 
   test.skipIf(!HAS_TERMINAL)("a conversation, Ctrl-C in an answer, /exit", async () => {
     const terminal = openTerminal("run chat.toml", cwd);
-    expect(await terminal.shows(PROMPT)).toContain("Chatting with svc-tiny.");
+    const beginning = await terminal.shows(PROMPT);
+    expect(beginning).toContain("Chatting with svc-tiny.");
+    expect(beginning).not.toContain("It may use");
     expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
 
     terminal.type(`${ENDLESS.content}\r`);
@@ -86,6 +88,14 @@ describe("on a terminal (needs script of util-linux)", () => {
     expect(await say(terminal, "/clear")).toContain("forgotten");
     expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
     expect(terminal.enginePid()).toBe(engine);
+    terminal.type("/exit\r");
+    expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
+  });
+
+  test.skipIf(!HAS_TERMINAL)("what the model may use is said at the beginning", async () => {
+    const terminal = openTerminal("run chat.toml --enable-search --enable-shell", cwd);
+    const beginning = await terminal.shows(PROMPT);
+    expect(beginning).toMatch(/It may use shell \S+ \(.*permission: auto\), web search \(duckduckgo\)\./);
     terminal.type("/exit\r");
     expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
   });

@@ -15,6 +15,7 @@ import {
   type UserMessage,
   restored,
 } from "../../ui/state/conversation.ts";
+import { cardOf, type ModelCard, ofKind, takes } from "../../ui/state/model-card.ts";
 import { chatRequest } from "../../ui/state/request.ts";
 import { emptyConversation, exportText, fromSession, importText } from "../../ui/state/transfer.ts";
 
@@ -149,6 +150,20 @@ describe("the request", () => {
     });
   });
 
+  test("sends images and sounds as files to a model that is known not to take them", () => {
+    const data = "data:image/png;base64,YSxi";
+    const attachments = [{ name: "b.png", mime: "image/png", bytes: 3, data }];
+    const asked = (modalities: readonly ("image" | "audio")[]) =>
+      chatRequest(said(question("q", null, attachments)), { id: "m", modalities })["messages"];
+    const text = { type: "text", text: "Question q" };
+    expect(asked(["audio"])).toEqual([
+      { role: "user", content: [{ type: "file", file: { filename: "b.png", file_data: data } }, text] },
+    ]);
+    expect(asked(["image"])).toEqual([
+      { role: "user", content: [{ type: "image_url", image_url: { url: data } }, text] },
+    ]);
+  });
+
   test("leaves out answers that say nothing", () => {
     const failed: AssistantMessage = { ...answer("a1", "q1"), parts: [], state: "failed" };
     expect(chatRequest(said(question("q1", null), failed, question("q2", "a1")))["messages"]).toHaveLength(2);
@@ -198,4 +213,49 @@ test("a session of the server becomes a conversation without its turns of tools"
     { role: "user", content: "List the files." },
     { role: "assistant", content: "There is a.txt." },
   ]);
+});
+
+test("pictures and recordings of a session come along, each with its message", () => {
+  const session = {
+    messages: [
+      { role: "user", content: [{ type: "image" }, { type: "text", text: "And this?" }] },
+      { role: "tool", content: [{ type: "image" }] },
+      { role: "user", content: [{ type: "image" }, { type: "audio" }] },
+    ],
+    images: ["iVBORw0KGgoA", "R0lGODlh", "/9j/4AAQ"],
+    audios: ["UklGRgAA"],
+  };
+  const { messages } = fromSession("s1", session, { id: "c", now: 1, newId: () => String(Math.random()) });
+  const files = messages.map((message) =>
+    message.role === "user" ? message.attachments.map(({ mime, data }) => [mime, data]) : [],
+  );
+  expect(files).toEqual([
+    [["image/png", "data:image/png;base64,iVBORw0KGgoA"]],
+    [
+      ["image/jpeg", "data:image/jpeg;base64,/9j/4AAQ"],
+      ["audio/wav", "data:audio/wav;base64,UklGRgAA"],
+    ],
+  ]);
+});
+
+describe("model cards", () => {
+  const cards = [
+    { id: "painter", kind: "image" },
+    { id: "eyes", kind: "text", modalities: ["image"] },
+    { id: "eyes:poet", kind: "text", parent: "eyes" },
+    { id: "old" },
+  ] satisfies ModelCard[];
+
+  test("are offered by what they make; one that does not say is offered everywhere", () => {
+    expect(ofKind(cards, "text").map(({ id }) => id)).toEqual(["eyes", "eyes:poet", "old"]);
+    expect(ofKind(cards, "image").map(({ id }) => id)).toEqual(["painter", "old"]);
+  });
+
+  test("say what a model takes, an adapter as much as its base, the default as the first", () => {
+    const answers = ["", "eyes", "eyes:poet", "old", "gone"].map((name) =>
+      takes(cardOf(cards, name), "image"),
+    );
+    expect(answers).toEqual([true, true, true, undefined, undefined]);
+    expect(takes(cardOf(cards, "eyes"), "audio")).toBe(false);
+  });
 });

@@ -3,7 +3,8 @@
 import { RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
 import { messageOf, sendForJson } from "../api/client.ts";
-import { grouped, loadModels, type ModelCard, models, modelsError } from "../state/models.ts";
+import { grouped, type ModelCard } from "../state/model-card.ts";
+import { loadModels, models, modelsError } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 import { Icon } from "../view/icon.tsx";
 import { Adapters } from "./adapters.tsx";

@@ -15,6 +15,8 @@ import {
   type UserMessage,
 } from "./conversation.ts";
 import { begin, change, conversationOf, DRAFT, save } from "./conversations.ts";
+import { cardOf } from "./model-card.ts";
+import { models } from "./models.ts";
 import { newId } from "./new-id.ts";
 import { chatRequest } from "./request.ts";
 import { begins, ends, isRunning } from "./running.ts";
@@ -76,7 +78,7 @@ export async function answerApproval(
 async function answer(id: string): Promise<void> {
   const conversation = conversationOf(id);
   if (conversation === undefined || isRunning(id)) return;
-  const body = chatRequest(conversation);
+  const body = chatRequest(conversation, cardOf(models.value ?? [], conversation.model));
   const message = emptyAnswer(conversation);
   const abort = new AbortController();
   change(id, (before) => append(before, message));

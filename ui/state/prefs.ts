@@ -7,6 +7,16 @@ import { DEFAULT_SETTINGS, Settings } from "./conversation.ts";
 
 const KEY = "svc.prefs";
 
+const ImagePrefs = Type.Object({
+  /** "" is the server's default one. */
+  model: Type.String(),
+  /** Pixels. */
+  width: Type.Integer({ minimum: 1 }),
+  height: Type.Integer({ minimum: 1 }),
+  count: Type.Integer({ minimum: 1 }),
+});
+export type ImagePrefs = Static<typeof ImagePrefs>;
+
 const Prefs = Type.Object({
   theme: Type.Union([Type.Literal("system"), Type.Literal("light"), Type.Literal("dark")]),
   /** The model of new conversations; "" is the server's default one. */
@@ -14,10 +24,21 @@ const Prefs = Type.Object({
   /** How new conversations are answered. */
   settings: Settings,
   apiKey: Type.String(),
+  /** What pictures are asked for. */
+  image: ImagePrefs,
+  /** The model that speaks; "" is the server's default one. */
+  voice: Type.String(),
 });
 export type Prefs = Static<typeof Prefs>;
 
-const DEFAULT_PREFS: Prefs = { theme: "system", model: "", settings: DEFAULT_SETTINGS, apiKey: "" };
+const DEFAULT_PREFS: Prefs = {
+  theme: "system",
+  model: "",
+  settings: DEFAULT_SETTINGS,
+  apiKey: "",
+  image: { model: "", width: 512, height: 512, count: 1 },
+  voice: "",
+};
 
 export const prefs = signal<Prefs>(load());
 

@@ -2,10 +2,13 @@
 
 import { type Attachment, type Conversation, type Message, spokenText, thread } from "./conversation.ts";
 
+import { mediaTypeOf } from "./media-types.ts";
+import { type ModelCard, takes } from "./model-card.ts";
+
 type Body = Readonly<Record<string, unknown>>;
 
-/** The body that asks for an answer to the last shown message. */
-export function chatRequest(conversation: Conversation): Body {
+/** The body that asks for an answer to the last shown message; `card` is of the model that is asked. */
+export function chatRequest(conversation: Conversation, card?: ModelCard): Body {
   const { model, session, settings } = conversation;
   const { temperature, top_p, top_k, min_p, max_tokens, seed } = settings;
   const { presence_penalty, frequency_penalty, repetition_penalty } = settings;
@@ -14,7 +17,7 @@ export function chatRequest(conversation: Conversation): Body {
   const stop = settings.stop.split("\n").filter((line) => line !== "");
   return {
     ...(model === "" ? {} : { model }),
-    messages: chatMessages(settings.system, thread(conversation)),
+    messages: chatMessages(settings.system, thread(conversation), card),
     stream: true,
     ...present({ ...drawn, ...penalties }),
     ...(stop.length === 0 ? {} : { stop }),
@@ -27,13 +30,17 @@ export function chatRequest(conversation: Conversation): Body {
   };
 }
 
-function chatMessages(system: string, messages: readonly Message[]): readonly Body[] {
+function chatMessages(
+  system: string,
+  messages: readonly Message[],
+  card: ModelCard | undefined,
+): readonly Body[] {
   const instructions = system.trim() === "" ? [] : [{ role: "system", content: system }];
-  return [...instructions, ...messages.flatMap(chatMessage)];
+  return [...instructions, ...messages.flatMap((message) => chatMessage(message, card))];
 }
 
 /** An answer that says nothing (it failed, or was stopped early) is left out. */
-function chatMessage(message: Message): readonly Body[] {
+function chatMessage(message: Message, card: ModelCard | undefined): readonly Body[] {
   if (message.role === "assistant") {
     const content = spokenText(message);
     return content === "" ? [] : [{ role: "assistant", content }];
@@ -41,26 +48,21 @@ function chatMessage(message: Message): readonly Body[] {
   const { text, attachments } = message;
   if (attachments.length === 0) return [{ role: "user", content: text }];
   const written = text === "" ? [] : [{ type: "text", text }];
-  return [{ role: "user", content: [...attachments.map(attachmentPart), ...written] }];
+  return [{ role: "user", content: [...attachments.map((file) => attachmentPart(file, card)), ...written] }];
 }
 
-/** Images and sounds go as what they are: a model that takes them gets them, another's server says that it does not. */
-function attachmentPart({ name, mime, data }: Attachment): Body {
-  if (mime.startsWith("image/")) return { type: "image_url", image_url: { url: data } };
-  if (mime.startsWith("audio/")) {
-    const base64 = data.slice(data.indexOf(",") + 1);
-    return { type: "input_audio", input_audio: { data: base64, format: audioFormat(mime) } };
-  }
-  return { type: "file", file: { filename: name, file_data: data } };
-}
-
-function audioFormat(mime: string): string {
-  return mime === "audio/mpeg"
-    ? "mp3"
-    : mime
-        .replace("audio/", "")
-        .replace(/^(?:x-|vnd\.)/, "")
-        .replace("wave", "wav");
+/**
+ * Pictures and recordings go as what they are. A model that is known not to take them gets them as files: it learns their
+ * names, and tools can work on them. Where nobody knows, the server says whether it does.
+ */
+function attachmentPart(file: Attachment, card: ModelCard | undefined): Body {
+  const { name, data } = file;
+  const type = mediaTypeOf(file);
+  if (type === undefined || takes(card, type.modality) === false)
+    return { type: "file", file: { filename: name, file_data: data } };
+  if (type.modality === "image") return { type: "image_url", image_url: { url: data } };
+  const base64 = data.slice(data.indexOf(",") + 1);
+  return { type: "input_audio", input_audio: { data: base64, format: type.format } };
 }
 
 function present(fields: Readonly<Record<string, number | null>>): Body {

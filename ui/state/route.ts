@@ -4,7 +4,9 @@ import { signal } from "@preact/signals";
 
 export type Route =
   | { readonly page: "chat"; readonly id?: string }
-  | { readonly page: "models" | "metrics" | "system" };
+  | { readonly page: (typeof OTHER_PAGES)[number] };
+
+export const OTHER_PAGES = ["images", "speech", "models", "metrics", "system"] as const;
 
 export const route = signal<Route>(parse(location.hash));
 
@@ -26,7 +28,8 @@ export function addressOf(to: Route): string {
 
 function parse(hash: string): Route {
   const [, page = "", id = ""] = hash.split("/");
-  if (page === "models" || page === "metrics" || page === "system") return { page };
+  const other = OTHER_PAGES.find((name) => name === page);
+  if (other !== undefined) return { page: other };
   return page === "c" && id !== "" ? { page: "chat", id: decoded(id) } : { page: "chat" };
 }
 

@@ -1,7 +1,9 @@
 // Conversations as JSON files, and sessions of the server as conversations. Pure.
 
 import { Value } from "@sinclair/typebox/value";
-import { append, Conversation, DEFAULT_SETTINGS, restored } from "./conversation.ts";
+import { append, type Attachment, Conversation, DEFAULT_SETTINGS, restored } from "./conversation.ts";
+import { mimeOfBase64 } from "./media-types.ts";
+import type { Modality } from "./model-card.ts";
 
 /** Tells our files from other JSON. The number rises when older pages could not read newer files. */
 const FORMAT = "svc-conversations";
@@ -42,6 +44,9 @@ export interface ServerSession {
     readonly role: string;
     readonly content?: string | null | readonly { readonly type: string; readonly text?: string }[];
   }[];
+  /** Base64 of what the parts of the types `image` and `audio` stand for, in their order. */
+  readonly images?: readonly string[] | null;
+  readonly audios?: readonly string[] | null;
 }
 
 export interface NewConversation {
@@ -56,12 +61,18 @@ export function fromSession(
   session: ServerSession,
   { id, now, newId }: NewConversation,
 ): Conversation {
-  const said = session.messages.map(({ role, content }) => ({ role, text: textOf(content ?? "") }));
+  const media = { image: [...(session.images ?? [])], audio: [...(session.audios ?? [])] };
+  const said = session.messages.map(({ role, content }) => ({
+    role,
+    text: textOf(content ?? ""),
+    attachments: attachmentsOf(content ?? "", media),
+  }));
   const system = said.find(({ role }) => role === "system")?.text ?? "";
   const empty = { ...emptyConversation(id, now), settings: { ...DEFAULT_SETTINGS, system } };
-  const conversation = said.reduce((before, { role, text }) => {
+  const conversation = said.reduce((before, { role, text, attachments }) => {
     const place = { id: newId(), parent: before.leaf };
-    if (text !== "" && role === "user") return append(before, { ...place, role, text, attachments: [] });
+    if (role === "user" && (text !== "" || attachments.length > 0))
+      return append(before, { ...place, role, text, attachments });
     if (text === "" || role !== "assistant") return before;
     return append(before, { ...place, role, model: "", parts: [{ type: "text", text }], state: "done" });
   }, empty);
@@ -83,7 +94,25 @@ export function emptyConversation(id: string, now: number): Conversation {
   };
 }
 
-function textOf(content: NonNullable<ServerSession["messages"][number]["content"]>): string {
+type Content = NonNullable<ServerSession["messages"][number]["content"]>;
+
+function textOf(content: Content): string {
   if (typeof content === "string") return content;
   return content.map(({ text = "" }) => text).join("");
+}
+
+/** The pictures and recordings of a message. They are taken from the lists as messages name them, one after the other. */
+function attachmentsOf(content: Content, media: Record<Modality, string[]>): Attachment[] {
+  if (typeof content === "string") return [];
+  return content.flatMap(({ type }) => {
+    const data = type === "image" || type === "audio" ? media[type].shift() : undefined;
+    const mime = data === undefined ? undefined : mimeOfBase64(data);
+    if (data === undefined || mime === undefined) return [];
+    const name = mime.replace("/", ".");
+    return [{ name, mime, bytes: bytesOf(data), data: `data:${mime};base64,${data}` }];
+  });
+}
+
+function bytesOf(base64: string): number {
+  return Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
 }

@@ -10,6 +10,7 @@ import { FilesView } from "./files-view.tsx";
 import { formatNumber, formatSecs, plural } from "../format.ts";
 import { Icon } from "./icon.tsx";
 import { Markdown } from "./markdown.tsx";
+import { ReadAloud } from "./read-aloud.tsx";
 import { Reasoning } from "./reasoning.tsx";
 import { ToolCall } from "./tool-call.tsx";
 
@@ -36,6 +37,7 @@ export function AnswerView({ conversation, message }: AnswerProps) {
         <div class="actions">
           <Alternatives conversation={conversation} message={message} />
           <CopyButton text={spokenText(message)} what="answer" />
+          <ReadAloud owner={message.id} markdown={spokenText(message)} />
           <button
             type="button"
             class="ghost"

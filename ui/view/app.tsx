@@ -1,8 +1,10 @@
 // The frame around all pages.
 
 import { PanelLeft, SlidersHorizontal } from "lucide";
+import { ImagesPage } from "../pages/images-page.tsx";
 import { MetricsPage } from "../pages/metrics-page.tsx";
 import { ModelsPage } from "../pages/models-page.tsx";
+import { SpeechPage } from "../pages/speech-page.tsx";
 import { SystemPage } from "../pages/system-page.tsx";
 import { current } from "../state/conversations.ts";
 import { route } from "../state/route.ts";
@@ -16,7 +18,13 @@ import { ModelPicker } from "./model-picker.tsx";
 import { SettingsPanel } from "./settings-panel.tsx";
 import { Toasts } from "./toasts.tsx";
 
-const TITLES = { models: "Models", metrics: "Metrics", system: "System" } as const;
+const TITLES = {
+  images: "Images",
+  speech: "Speech",
+  models: "Models",
+  metrics: "Metrics",
+  system: "System",
+} as const;
 
 export function App() {
   const { page } = route.value;
@@ -52,6 +60,8 @@ export function App() {
           )}
         </header>
         {isChat && <ChatPage />}
+        {page === "images" && <ImagesPage />}
+        {page === "speech" && <SpeechPage />}
         {page === "models" && <ModelsPage />}
         {page === "metrics" && <MetricsPage />}
         {page === "system" && <SystemPage />}

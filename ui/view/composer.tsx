@@ -7,6 +7,8 @@ import { readAttachment } from "../state/attachments.ts";
 import { ask } from "../state/chat.ts";
 import { isRunning, stop } from "../state/running.ts";
 import { type Attachment, type Conversation, thread } from "../state/conversation.ts";
+import { cardOf, type ModelCard } from "../state/model-card.ts";
+import { loadModels, models } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
 import { Icon } from "./icon.tsx";
@@ -19,6 +21,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
   const { id } = conversation;
   const [text, setText] = useState("");
   const { attachments, add, remove, clear } = useAttachments();
+  const card = cardOf(models.value ?? [], conversation.model);
   const isBusy = isRunning(id);
   const isEmpty = text.trim() === "" && attachments.length === 0;
   const submit = (): void => {
@@ -28,6 +31,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
     ask(id, text, attachments);
   };
   useDrop(add);
+  useFreshCard(attachments.length > 0, card);
   return (
     <form
       class="composer"
@@ -40,19 +44,34 @@ export function Composer({ conversation }: { readonly conversation: Conversation
         {attachments.length > 0 && (
           <ul class="chips" aria-label="Attachments">
             {attachments.map((attachment, index) => (
-              <AttachmentChip attachment={attachment} onRemove={() => remove(index)} />
+              <AttachmentChip {...{ attachment, card }} onRemove={() => remove(index)} />
             ))}
           </ul>
         )}
         <div class="composer-row">
           <AttachButton onFiles={add} />
           <MessageBox {...{ text, setText, submit, add, conversation }} />
+          {/* Keys: one button that became the other would be clicked twice. */}
           {isBusy ? (
-            <button type="button" class="round" onClick={() => stop(id)} aria-label="Stop" title="Stop (Esc)">
+            <button
+              key="stop"
+              type="button"
+              class="round"
+              onClick={() => stop(id)}
+              aria-label="Stop"
+              title="Stop (Esc)"
+            >
               <Icon node={Square} size={16} />
             </button>
           ) : (
-            <button type="submit" class="round" disabled={isEmpty} aria-label="Send" title="Send (Enter)">
+            <button
+              key="go"
+              type="submit"
+              class="round"
+              disabled={isEmpty}
+              aria-label="Send"
+              title="Send (Enter)"
+            >
               <Icon node={ArrowUp} />
             </button>
           )}
@@ -148,6 +167,22 @@ function useAttachments() {
   };
   const remove = (index: number): void => setAttachments((before) => before.toSpliced(index, 1));
   return { attachments, add, remove, clear: () => setAttachments([]) };
+}
+
+/** How often a model that is being loaded is asked for, milliseconds. */
+const LOADING_POLL_MS = 2000;
+
+/** A card may not say what a model takes until the model is loaded, which may be long after the page was. */
+function useFreshCard(isWanted: boolean, card: ModelCard | undefined): void {
+  const isLoading = isWanted && card?.modalities === undefined && card?.status !== "loaded";
+  useEffect(() => {
+    if (isWanted) void loadModels();
+  }, [isWanted]);
+  useEffect(() => {
+    if (!isLoading) return undefined;
+    const timer = setInterval(() => void loadModels(), LOADING_POLL_MS);
+    return () => clearInterval(timer);
+  }, [isLoading]);
 }
 
 /** Files may be dropped anywhere on the page. */

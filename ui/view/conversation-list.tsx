@@ -1,12 +1,26 @@
 // The conversations of this browser, and the way to the other pages.
 
-import { Activity, Boxes, Cpu, Download, Keyboard, Monitor, Moon, SquarePen, Sun, Upload } from "lucide";
+import {
+  Activity,
+  Boxes,
+  Cpu,
+  Download,
+  Image,
+  Keyboard,
+  Monitor,
+  Moon,
+  SquarePen,
+  Sun,
+  Upload,
+  Volume2,
+} from "lucide";
 import { useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
 import { chooseFile, saveFile } from "../save-file.ts";
+import { hasImages, hasSpeech } from "../state/abilities.ts";
 import { exported, importAll, summaries } from "../state/conversations.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
-import { addressOf, go, route } from "../state/route.ts";
+import { addressOf, go, OTHER_PAGES, route } from "../state/route.ts";
 import type { Summary } from "../state/storage.ts";
 import { notify } from "../state/toasts.ts";
 import { plural } from "../format.ts";
@@ -63,10 +77,17 @@ export function ConversationList() {
 
 function Pages() {
   const { page } = route.value;
-  const link = { models: Boxes, metrics: Activity, system: Cpu } as const;
+  const link = { images: Image, speech: Volume2, models: Boxes, metrics: Activity, system: Cpu } as const;
+  const isOffered = {
+    images: hasImages.value,
+    speech: hasSpeech.value,
+    models: true,
+    metrics: true,
+    system: true,
+  };
   return (
     <div class="pages">
-      {(["models", "metrics", "system"] as const).map((name) => (
+      {OTHER_PAGES.filter((name) => isOffered[name]).map((name) => (
         <a
           href={addressOf({ page: name })}
           aria-current={page === name ? "page" : undefined}

@@ -7,16 +7,18 @@ import { Icon } from "./icon.tsx";
 
 interface DialogProps {
   readonly title: string;
+  /** Takes what room its content wants. */
+  readonly isWide?: boolean;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, isWide = false, onClose, children }: DialogProps) {
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => box.current?.showModal(), []);
   return (
-    <dialog ref={box} onClose={onClose} aria-labelledby={id}>
+    <dialog ref={box} class={isWide ? "wide" : undefined} onClose={onClose} aria-labelledby={id}>
       <header>
         <h2 id={id}>{title}</h2>
         <button type="button" class="ghost" aria-label="Close" onClick={() => box.current?.close()}>

@@ -2,7 +2,9 @@
 
 import { isRunning, stop } from "../state/running.ts";
 import { current } from "../state/conversations.ts";
-import { go } from "../state/route.ts";
+import { drawing, stopDrawing } from "../state/pictures.ts";
+import { go, route } from "../state/route.ts";
+import { isSpeaking, stopSpeaking } from "../state/speech.ts";
 import { COMPOSER_ID } from "./composer.tsx";
 import { SEARCH_ID } from "./conversation-list.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -57,12 +59,16 @@ const SHORTCUTS: readonly Shortcut[] = [
   },
   {
     keys: "Esc",
-    what: "Stop the answer",
+    what: "Stop the answer, the drawing or the voice",
     fits: ({ key }) => key === "Escape" && document.querySelector("dialog[open]") === null,
     run: () => {
       const id = current.value?.id;
-      if (id === undefined || !isRunning(id)) return false;
-      stop(id);
+      const isAnswering = id !== undefined && isRunning(id);
+      const isDrawing = route.value.page === "images" && drawing.value !== undefined;
+      if (isAnswering) stop(id);
+      else if (isDrawing) stopDrawing();
+      else if (isSpeaking()) stopSpeaking();
+      else return false;
       return true;
     },
   },
@@ -74,10 +80,11 @@ const SHORTCUTS: readonly Shortcut[] = [
   },
 ];
 
-/** What the message box does by itself. */
-const IN_THE_BOX = [
+/** What boxes for text do by themselves. */
+const IN_A_BOX = [
   ["Enter", "Send"],
   ["Shift Enter", "New line"],
+  ["Ctrl Enter", "Draw, or speak, on those pages"],
   ["↑", "The last question again, in an empty box"],
 ] as const;
 
@@ -91,7 +98,7 @@ export function watchKeys(): void {
 
 export function HelpDialog() {
   if (!isHelpOpen.value) return null;
-  const rows = [...SHORTCUTS.map(({ keys, what }) => [keys, what] as const), ...IN_THE_BOX];
+  const rows = [...SHORTCUTS.map(({ keys, what }) => [keys, what] as const), ...IN_A_BOX];
   return (
     <Dialog title="Keyboard shortcuts" onClose={() => (isHelpOpen.value = false)}>
       <dl class="keys">

@@ -1,12 +1,15 @@
 // Markdown as elements. The parser gives tokens and each becomes one of the elements below; there is no way from a
-// model's words to markup, so there is nothing to sanitize. HTML in the text is shown as the text that it is.
+// model's words to markup, so there is nothing to sanitize. HTML in the text is shown as the text that it is. Formulas
+// take the same way: TeX → tree → elements.
 
 import { decodeHTML } from "entities/decode";
-import { lexer, type MarkedToken, type Token, type Tokens } from "marked";
+import type { MarkedToken, Token, Tokens } from "marked";
 import type { ComponentChild, ComponentChildren } from "preact";
 import { memo } from "preact/compat";
 import { useRef } from "preact/hooks";
 import { CodeBlock } from "./code-block.tsx";
+import { Formula } from "./formula.tsx";
+import { lexer, type MathToken } from "./math-tokens.ts";
 import { safeLink } from "./safe-link.ts";
 
 interface MarkdownProps {
@@ -57,12 +60,14 @@ export function growBlocks(before: Blocks, text: string): Blocks {
 
 /** One block; drawn again only when its source changes. */
 const Block = memo(
-  ({ token }: { readonly raw: string; readonly token: Token }) => <>{blockElement(token as MarkedToken)}</>,
+  ({ token }: { readonly raw: string; readonly token: Token }) => <>{blockElement(token as AnyToken)}</>,
   (before, after) => before.raw === after.raw,
 );
 
+export type AnyToken = MarkedToken | MathToken;
+
 /** The element of a block. */
-export function blockElement(token: MarkedToken): ComponentChild {
+export function blockElement(token: AnyToken): ComponentChild {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the others are inline
   switch (token.type) {
     case "heading":
@@ -136,14 +141,14 @@ function table({ header, rows }: Tokens.Table): ComponentChild {
 }
 
 function blocks(tokens: readonly Token[] = []): ComponentChildren {
-  return tokens.map((token) => blockElement(token as MarkedToken));
+  return tokens.map((token) => blockElement(token as AnyToken));
 }
 
 function inline(tokens: readonly Token[] = []): ComponentChildren {
-  return tokens.map((token) => inlineElement(token as MarkedToken));
+  return tokens.map((token) => inlineElement(token as AnyToken));
 }
 
-function inlineElement(token: MarkedToken): ComponentChild {
+function inlineElement(token: AnyToken): ComponentChild {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the others are blocks, or of a newer parser
   switch (token.type) {
     case "strong":
@@ -164,6 +169,8 @@ function inlineElement(token: MarkedToken): ComponentChild {
       return token.tokens === undefined ? decodeHTML(token.text) : inline(token.tokens);
     case "escape":
       return token.text;
+    case "math":
+      return <Formula formula={token.formula} source={token.raw} isDisplay={token.isDisplay} />;
     case "html":
       return /^<br\s*\/?>$/i.test(token.raw) ? <br /> : token.raw;
     default:

@@ -1,12 +1,13 @@
 // Which model, or which adapter of a model, answers this conversation.
 
-import { chatModels, type ModelCard, grouped, models, modelsError } from "../state/models.ts";
+import { type ModelCard, grouped, ofKind } from "../state/model-card.ts";
+import { models, modelsError } from "../state/models.ts";
 import { change, current } from "../state/conversations.ts";
 import { setPrefs } from "../state/prefs.ts";
 
 export function ModelPicker() {
   const conversation = current.value;
-  const cards = chatModels(models.value ?? []);
+  const cards = ofKind(models.value ?? [], "text");
   if (conversation === undefined) return null;
   const { id, model } = conversation;
   const isGone = model !== "" && models.value !== undefined && !cards.some((card) => card.id === model);

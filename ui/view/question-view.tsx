@@ -6,9 +6,9 @@ import { editQuestion } from "../state/chat.ts";
 import { isRunning } from "../state/running.ts";
 import type { Conversation, UserMessage } from "../state/conversation.ts";
 import { Alternatives } from "./alternatives.tsx";
-import { AttachmentChip } from "./attachment-chip.tsx";
 import { CopyButton } from "./code-block.tsx";
 import { Icon } from "./icon.tsx";
+import { MessageFiles } from "./message-files.tsx";
 
 interface QuestionProps {
   readonly conversation: Conversation;
@@ -22,13 +22,7 @@ export function QuestionView({ conversation, message }: QuestionProps) {
   }
   return (
     <article class="question" aria-label="You">
-      {message.attachments.length > 0 && (
-        <ul class="chips">
-          {message.attachments.map((attachment) => (
-            <AttachmentChip attachment={attachment} />
-          ))}
-        </ul>
-      )}
+      <MessageFiles attachments={message.attachments} />
       {message.text !== "" && <div class="bubble">{message.text}</div>}
       <div class="actions">
         <Alternatives conversation={conversation} message={message} />

@@ -1,0 +1,206 @@
+// Pictures and recordings in a conversation, in a browser; the server is the test's.
+
+import { expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
+import { scriptedUi } from "../helpers/scripted-ui.ts";
+
+const SLOW_MS = 60_000;
+
+interface Sent {
+  readonly messages: readonly {
+    readonly content: readonly {
+      readonly type: string;
+      readonly image_url?: { readonly url: string };
+      readonly input_audio?: { readonly data: string; readonly format: string };
+      readonly file?: { readonly filename: string; readonly file_data: string };
+    }[];
+  }[];
+}
+
+/** A tenth of a second of a tone, as a WAV file with two channels. */
+function beep(): Buffer {
+  const head = Buffer.from("RIFF....WAVEfmt ....................data....");
+  const samples = Int16Array.from({ length: 8820 }, (_, at) => 9000 * Math.sin(at / 20));
+  head.writeUInt32LE(36 + samples.byteLength, 4);
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(2, 22);
+  head.writeUInt32LE(44_100, 24);
+  head.writeUInt32LE(44_100 * 4, 28);
+  head.writeUInt16LE(4, 32);
+  head.writeUInt16LE(16, 34);
+  head.writeUInt32LE(samples.byteLength, 40);
+  return Buffer.concat([head, Buffer.from(samples.buffer)]);
+}
+
+describeInBrowser("pictures and recordings", () => {
+  const ui = scriptedUi();
+  const bodies: Sent[] = [];
+  const lastParts = () => bodies.at(-1)?.messages.at(-1)?.content ?? [];
+
+  /** A server whose model takes these; undefined: it does not say. */
+  async function open(modalities: readonly string[] | undefined, options = {}): Promise<Page> {
+    ui.route("/v1/models", () =>
+      Response.json({ object: "list", data: [{ id: "tiny", status: "loaded", modalities }] }),
+    );
+    ui.route("/v1/chat/completions", async (request) => {
+      bodies.push((await request.json()) as Sent);
+      const chunk = { choices: [{ index: 0, delta: { content: "I see." }, finish_reason: "stop" }] };
+      const stream = `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`;
+      return new Response(stream, { headers: { "content-type": "text/event-stream" } });
+    });
+    const { page } = await visit(ui.url(), options);
+    await page.getByText("Default: tiny").waitFor({ state: "attached" });
+    await page.getByLabel("Message").waitFor();
+    return page;
+  }
+
+  /** Draws a picture in the page and hands it over as if it were pasted or dropped. */
+  async function hand(page: Page, how: "paste" | "drop", name: string, type: string): Promise<void> {
+    await page.evaluate(
+      async ([event, fileName, mime]) => {
+        const canvas = new OffscreenCanvas(40, 20);
+        const context = canvas.getContext("2d");
+        context?.fillRect(5, 5, 10, 10);
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([await canvas.convertToBlob({ type: mime })], fileName, { type: mime }));
+        const target = document.getElementById("composer");
+        target?.dispatchEvent(
+          event === "paste"
+            ? new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true })
+            : new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }),
+        );
+      },
+      [how, name, type] as const,
+    );
+    await page.getByLabel(`Remove ${name}`).waitFor();
+  }
+
+  test(
+    "are dropped and pasted, sent as they are, shown, and there again after a reload",
+    async () => {
+      const page = await open(["image"]);
+      await hand(page, "drop", "dropped.png", "image/png");
+      await hand(page, "paste", "pasted.jpg", "image/jpeg");
+      expect(await page.getByText("needs a model").count()).toBe(0);
+      await say(page, "What is it?");
+      expect(lastParts().map(({ type, image_url: image }) => [type, image?.url.slice(0, 22)])).toEqual([
+        ["image_url", "data:image/png;base64,"],
+        ["image_url", "data:image/jpeg;base64"],
+        ["text", undefined],
+      ]);
+      const widths = () =>
+        page
+          .locator(".question .thumbnail img")
+          .evaluateAll((all) => all.map((image) => (image as HTMLImageElement).naturalWidth));
+      expect(await widths()).toEqual([40, 40]);
+      await page.getByLabel("Enlarge dropped.png").click();
+      await page.getByRole("dialog", { name: "dropped.png" }).getByRole("img").waitFor();
+      await page.keyboard.press("Escape");
+      await page.reload();
+      await page.getByLabel("Enlarge pasted.jpg").waitFor();
+      expect(await widths()).toEqual([40, 40]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "in formats that servers do not read are made into ones that they do",
+    async () => {
+      const page = await open(["image", "audio"]);
+      await hand(page, "paste", "shot.webp", "image/webp");
+      await page.getByLabel("Files to attach").setInputFiles([
+        { name: "beep.ogg", mimeType: "audio/ogg", buffer: beep() },
+        { name: "noise.ogg", mimeType: "audio/ogg", buffer: Buffer.from("no sound at all") },
+      ]);
+      await page.getByLabel("Remove noise.ogg").waitFor();
+      await page.getByLabel("Remove beep.ogg").waitFor();
+      await say(page, "What is it?");
+      const parts = lastParts();
+      expect(parts.find(({ type }) => type === "image_url")?.image_url?.url).toStartWith("data:image/jpeg;");
+      const sound = parts.find(({ type }) => type === "input_audio")?.input_audio;
+      expect(sound?.format).toBe("wav");
+      const wav = Buffer.from(sound?.data ?? "", "base64");
+      const [channels, rate, bytes] = [wav.readUInt16LE(22), wav.readUInt32LE(24), wav.readUInt32LE(40)];
+      expect([channels, rate]).toEqual([1, 16_000]);
+      expect(Math.abs(bytes / 2 - 1600)).toBeLessThan(10); // a tenth of a second
+      expect(wav.length).toBe(44 + bytes);
+      expect(parts.find(({ type }) => type === "file")?.file?.filename).toBe("noise.ogg");
+      const player = page.getByLabel("beep.ogg");
+      await player.evaluate(async (element) => {
+        const audio = element as HTMLAudioElement;
+        if (Number.isNaN(audio.duration))
+          await new Promise((resolve) => audio.addEventListener("loadedmetadata", resolve, { once: true }));
+        if (audio.error !== null) throw new Error(audio.error.message);
+      });
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "go as files to a model that does not take them, and that is said before",
+    async () => {
+      const page = await open([]);
+      await hand(page, "paste", "photo.png", "image/png");
+      await page.getByText("as a file: this model does not see it").waitFor();
+      await say(page, "Convert it.");
+      expect(lastParts().map(({ type, file }) => [type, file?.filename])).toEqual([
+        ["file", "photo.png"],
+        ["text", undefined],
+      ]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "are judged by what the model's card says by then",
+    async () => {
+      const page = await open(undefined);
+      const tell = (card: object) =>
+        ui.route("/v1/models", () => Response.json({ object: "list", data: [{ id: "tiny", ...card }] }));
+      tell({ status: "reloading" });
+      await hand(page, "paste", "photo.png", "image/png");
+      await page.getByText("needs a model for images").waitFor();
+      tell({ status: "loaded", modalities: ["audio"] });
+      await page.getByText("as a file: this model does not see it").waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "are tried where nobody knows, and what the server says is shown",
+    async () => {
+      const page = await open(undefined);
+      await hand(page, "paste", "photo.png", "image/png");
+      await page.getByText("needs a model for images").waitFor();
+      ui.route("/v1/chat/completions", () =>
+        Response.json(
+          { error: { code: "unsupported_capability", message: "no images here" } },
+          { status: 400 },
+        ),
+      );
+      await say(page, "What is it?");
+      expect(await page.getByRole("alert").innerText()).toBe("no images here");
+    },
+    SLOW_MS,
+  );
+
+  test.each(["light", "dark"] as const)(
+    "have no barriers, %s",
+    async (colorScheme) => {
+      const page = await open(["image", "audio"], { colorScheme, bypassCSP: true });
+      await hand(page, "drop", "a.png", "image/png");
+      expect(await violations(page)).toEqual([]);
+      await page
+        .getByLabel("Files to attach")
+        .setInputFiles({ name: "b.wav", mimeType: "audio/wav", buffer: Buffer.from("RIFF") });
+      await page.getByLabel("Remove b.wav").waitFor();
+      await say(page, "What is it?");
+      expect(await violations(page)).toEqual([]);
+      await page.getByLabel("Enlarge a.png").click();
+      expect(await violations(page)).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});

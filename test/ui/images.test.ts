@@ -1,0 +1,163 @@
+// The page for pictures, in a browser; the server is the test's.
+
+import { expect, test } from "bun:test";
+import type { BrowserContextOptions } from "playwright-core";
+import { describeInBrowser, violations, visit } from "../helpers/browser.ts";
+import { scriptedUi } from "../helpers/scripted-ui.ts";
+import { until } from "../helpers/until.ts";
+
+/** One red pixel. */
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+const SLOW_MS = 60_000;
+const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+
+describeInBrowser("the page for pictures", () => {
+  const ui = scriptedUi();
+  const sent: Record<string, unknown>[] = [];
+  const drawn = (): Response =>
+    Response.json({ created: 1, data: [{ b64_json: `data:image/png;base64,${PNG}` }] });
+
+  /** A server with image models; each request is answered by what is given. */
+  async function open(
+    answer: (request: Request) => Response | Promise<Response>,
+    options: BrowserContextOptions = {},
+    kinds: readonly string[] = ["text", "image", "image"],
+  ) {
+    sent.length = 0;
+    ui.route("/api-doc/openapi.json", () => Response.json({ paths: { "/v1/images/generations": {} } }));
+    ui.route("/v1/models", () =>
+      Response.json({ object: "list", data: kinds.map((kind, at) => ({ id: `${kind}-${at}`, kind })) }),
+    );
+    ui.route("/v1/images/generations", async (request) => {
+      sent.push((await request.clone().json()) as Record<string, unknown>);
+      return answer(request);
+    });
+    const visited = await visit(ui.url(), options);
+    await visited.page.goto(`${ui.url()}/ui/#/images`);
+    await visited.page.getByLabel("What is to be drawn").waitFor();
+    return visited;
+  }
+
+  test(
+    "asks for what was chosen, shows the pictures, and keeps them over a reload",
+    async () => {
+      const { page, troubles } = await open(drawn);
+      expect(await page.getByLabel("Model").locator("option").allInnerTexts()).toEqual([
+        "Default: image-1",
+        "image-1",
+        "image-2",
+      ]);
+      await page.getByLabel("What is to be drawn").fill("A red dot");
+      await page.getByLabel("Size").selectOption("Another size");
+      await page.getByLabel("Width").fill("64");
+      await page.getByLabel("Height").fill("32");
+      await page.getByLabel("Pictures", { exact: true }).first().fill("2");
+      await page.getByLabel("Model").selectOption("image-2");
+      await page.getByLabel("What is to be drawn").press("Control+Enter");
+      await page.getByLabel("Enlarge A red dot").nth(1).waitFor();
+      const body = {
+        prompt: "A red dot",
+        model: "image-2",
+        width: 64,
+        height: 32,
+        n: 1,
+        response_format: "B64Json",
+      };
+      expect(sent).toEqual([body, body]);
+      await page.reload();
+      await page.getByLabel("Enlarge A red dot").nth(1).waitFor();
+      expect(await page.getByLabel("Width").inputValue()).toBe("64");
+      const download = page.waitForEvent("download");
+      await page.getByLabel("Download A red dot").first().click();
+      const file = await download;
+      expect(file.suggestedFilename()).toBe("a-red-dot.png");
+      expect(Buffer.from(await Bun.file(await file.path()).bytes()).toString("base64")).toBe(PNG);
+      await page.getByLabel("Delete A red dot").first().click();
+      await until("one is left", async () => (await page.locator(".picture").count()) === 1);
+      await page.getByRole("button", { name: "Undo" }).click();
+      await page.getByLabel("Enlarge A red dot").nth(1).waitFor();
+      await page.getByLabel("Use these words again: A red dot").first().click();
+      expect(await page.getByLabel("What is to be drawn").inputValue()).toBe("A red dot");
+      expect(troubles).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "tells how far it is, and stops with what is there",
+    async () => {
+      const gone = Promise.withResolvers<void>();
+      const { page } = await open((request) => {
+        if (sent.length === 1) return drawn();
+        return new Promise((_, reject) => {
+          request.signal.addEventListener("abort", () => {
+            gone.resolve();
+            reject(new Error("the client left"));
+          });
+        });
+      });
+      await page.getByLabel("What is to be drawn").fill("A dot");
+      await page.getByLabel("Pictures", { exact: true }).first().fill("3");
+      await page.getByRole("button", { name: "Draw" }).click();
+      await page.getByText("Drawing picture 2 of 3").waitFor();
+      await page.keyboard.press("Escape");
+      await gone.promise;
+      await page.getByRole("button", { name: "Draw" }).waitFor();
+      expect(await page.locator(".picture").count()).toBe(1);
+      expect(await page.getByRole("alert").count()).toBe(0);
+      expect(sent).toHaveLength(2);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "shows what the server refuses",
+    async () => {
+      const { page } = await open(() =>
+        Response.json(
+          { error: { code: "invalid_request", message: "width must be at most 2048" } },
+          { status: 400 },
+        ),
+      );
+      await page.getByLabel("What is to be drawn").fill("A dot");
+      await page.getByRole("button", { name: "Draw" }).click();
+      expect(await page.getByRole("alert").innerText()).toBe("width must be at most 2048");
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "says where no model draws, and is not offered where the server can't",
+    async () => {
+      const { page } = await open(drawn, {}, ["text"]);
+      await page.getByText("has no model that draws").waitFor();
+      expect(await page.getByRole("link", { name: "Images" }).count()).toBe(1);
+      ui.route("/api-doc/openapi.json", () => Response.json({ paths: {} }));
+      await page.goto(`${ui.url()}/ui/#/models`);
+      await page.reload();
+      await page.getByText("text-0").waitFor();
+      expect(await page.getByRole("link", { name: "Images" }).count()).toBe(0);
+    },
+    SLOW_MS,
+  );
+
+  test.each(["light", "dark"] as const)(
+    "has no barriers and fits a phone, %s",
+    async (colorScheme) => {
+      const { page } = await open(drawn, { ...PHONE, colorScheme, bypassCSP: true });
+      expect(await violations(page)).toEqual([]);
+      await page.getByLabel("Size").selectOption("Another size");
+      await page.getByLabel("What is to be drawn").fill("long".repeat(60));
+      await page.getByRole("button", { name: "Draw" }).tap();
+      await page.locator(".picture").waitFor();
+      expect(await violations(page)).toEqual([]);
+      expect(
+        await page.locator("main").evaluate((main) => main.scrollWidth - innerWidth),
+      ).toBeLessThanOrEqual(0);
+      const column = page.locator(".page");
+      expect(await column.evaluate((box) => box.scrollWidth - box.clientWidth)).toBeLessThanOrEqual(0);
+    },
+    SLOW_MS,
+  );
+});

@@ -1,0 +1,166 @@
+// Pictures from words: what is wanted, how it goes, and what there is.
+
+import { Sparkles, Square } from "lucide";
+import { useEffect, useState } from "preact/hooks";
+import { formatSecs } from "../format.ts";
+import { draw, drawError, drawing, openPictures, pictures, stopDrawing } from "../state/pictures.ts";
+import { type ImagePrefs, prefs, setPrefs } from "../state/prefs.ts";
+import { NumberField, SelectField, TextField } from "../view/fields.tsx";
+import { Icon } from "../view/icon.tsx";
+import { KindPicker } from "./kind-picker.tsx";
+import { NoModel } from "./no-model.tsx";
+import { PageFrame } from "./page-frame.tsx";
+import { PictureView } from "./picture-view.tsx";
+import { Problem } from "./problem.tsx";
+
+/** Most pictures that are asked for at a time. */
+const COUNT_MAX = 10;
+
+const SIZES = [
+  ["512x512", "512 × 512"],
+  ["768x768", "768 × 768"],
+  ["1024x1024", "1024 × 1024"],
+  ["1280x720", "1280 × 720, wide"],
+  ["720x1280", "720 × 1280, tall"],
+  ["", "Another size"],
+] as const;
+
+export function ImagesPage() {
+  const [prompt, setPrompt] = useState("");
+  useEffect(() => void openPictures(), []);
+  return (
+    <PageFrame label="Images" isWide>
+      <NoModel kind="image" does="draws" />
+      <DrawForm {...{ prompt, setPrompt }} />
+      <p role="status" class="faint">
+        {drawing.value !== undefined && <Progress />}
+      </p>
+      {drawError.value !== undefined && <Problem text={drawError.value} />}
+      <ul class="pictures" aria-label="Pictures">
+        {pictures.value.map((picture) => (
+          <PictureView key={picture.id} picture={picture} onReuse={() => setPrompt(picture.prompt)} />
+        ))}
+      </ul>
+      {pictures.value.length === 0 && <p class="faint">Pictures appear here. They stay in this browser.</p>}
+    </PageFrame>
+  );
+}
+
+interface DrawFormProps {
+  readonly prompt: string;
+  readonly setPrompt: (prompt: string) => void;
+}
+
+function DrawForm({ prompt, setPrompt }: DrawFormProps) {
+  const { image } = prefs.value;
+  const { model, width, height, count } = image;
+  const isBusy = drawing.value !== undefined;
+  const set = (part: Partial<ImagePrefs>): void => setPrefs({ image: { ...image, ...part } });
+  const submit = (): void => {
+    if (prompt.trim() !== "" && !isBusy) void draw({ prompt: prompt.trim(), model, width, height, count });
+  };
+  return (
+    <form
+      class="card"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+      }}
+    >
+      <TextField label="What is to be drawn" rows={3} value={prompt} onChange={setPrompt} />
+      <div class="options">
+        <SizeFields {...{ width, height, set }} />
+        <NumberField
+          label="Pictures"
+          hint="1"
+          min={1}
+          max={COUNT_MAX}
+          step={1}
+          value={count}
+          onChange={(next) => set({ count: bounded(next, COUNT_MAX) })}
+        />
+        <KindPicker label="Model" kind="image" value={model} onChange={(next) => set({ model: next })} />
+        {/* Keys: one button that became the other would be clicked twice. */}
+        {isBusy ? (
+          <button key="stop" type="button" onClick={stopDrawing}>
+            <Icon node={Square} size={15} /> Stop
+          </button>
+        ) : (
+          <button key="go" type="submit" class="primary" disabled={prompt.trim() === ""}>
+            <Icon node={Sparkles} size={16} /> Draw
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+interface SizeFieldsProps extends Pick<ImagePrefs, "width" | "height"> {
+  readonly set: (part: Partial<ImagePrefs>) => void;
+}
+
+/** Pixels; the largest is the server's to say. */
+const EDGE_MAX = 8192;
+
+function SizeFields({ width, height, set }: SizeFieldsProps) {
+  const [isFree, setFree] = useState(!SIZES.some(([size]) => size === `${width}x${height}`));
+  const choose = (size: string): void => {
+    setFree(size === "");
+    const [nextWidth = width, nextHeight = height] = size === "" ? [] : size.split("x").map(Number);
+    set({ width: nextWidth, height: nextHeight });
+  };
+  const edge = { hint: "512", min: 1, max: EDGE_MAX, step: 1 };
+  return (
+    <>
+      <SelectField
+        label="Size"
+        options={SIZES}
+        value={isFree ? "" : `${width}x${height}`}
+        onChange={choose}
+      />
+      {isFree && (
+        <>
+          <NumberField
+            label="Width"
+            {...edge}
+            value={width}
+            onChange={(next) => set({ width: bounded(next, EDGE_MAX) })}
+          />
+          <NumberField
+            label="Height"
+            {...edge}
+            value={height}
+            onChange={(next) => set({ height: bounded(next, EDGE_MAX) })}
+          />
+        </>
+      )}
+    </>
+  );
+}
+
+function bounded(value: number | null, max: number): number {
+  return Math.max(1, Math.min(max, Math.round(value ?? 1)));
+}
+
+/** Servers do not say how far a picture is; the time tells that something goes on. */
+function Progress() {
+  const [, setTick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setTick((tick) => tick + 1), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const { count, done, startMs } = drawing.value ?? { count: 0, done: 0, startMs: 0 };
+  const secs = Math.floor((performance.now() - startMs) / 1000);
+  const which = count === 1 ? "the picture" : `picture ${done + 1} of ${count}`;
+  return (
+    <>
+      <span class="dot" aria-hidden="true" />
+      Drawing {which}
+      {/* A screen reader would read every second. */}
+      <span aria-hidden="true"> · {secs < 60 ? `${secs} s` : formatSecs(secs)}</span>
+    </>
+  );
+}

@@ -1,0 +1,88 @@
+// Words as speech.
+
+import { Download, Square, Volume2 } from "lucide";
+import { useState } from "preact/hooks";
+import { formatSecs } from "../format.ts";
+import { saveFile } from "../save-file.ts";
+import { prefs, setPrefs } from "../state/prefs.ts";
+import { isSpeaking, speak, type Speech, speech, stopSpeaking } from "../state/speech.ts";
+import { TextField } from "../view/fields.tsx";
+import { Icon } from "../view/icon.tsx";
+import { KindPicker } from "./kind-picker.tsx";
+import { NoModel } from "./no-model.tsx";
+import { PageFrame } from "./page-frame.tsx";
+import { Problem } from "./problem.tsx";
+
+/** Names what is spoken here, among what is spoken elsewhere on the page. */
+const OWNER = "speech-page";
+
+export function SpeechPage() {
+  const [text, setText] = useState("");
+  const mine = speech.value?.owner === OWNER ? speech.value : undefined;
+  const isBusy = isSpeaking(OWNER);
+  const isEmpty = text.trim() === "";
+  const submit = (): void => {
+    if (!isEmpty && !isBusy) void speak(OWNER, text);
+  };
+  return (
+    <PageFrame label="Speech">
+      <NoModel kind="speech" does="speaks" />
+      <form
+        class="card"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+        }}
+      >
+        <TextField label="What is to be said" rows={6} value={text} onChange={setText} />
+        <div class="options">
+          <KindPicker
+            label="Voice"
+            kind="speech"
+            value={prefs.value.voice}
+            onChange={(voice) => setPrefs({ voice })}
+          />
+          {/* Keys: one button that became the other would be clicked twice. */}
+          {isBusy ? (
+            <button key="stop" type="button" onClick={stopSpeaking}>
+              <Icon node={Square} size={15} /> Stop
+            </button>
+          ) : (
+            <button key="go" type="submit" class="primary" disabled={isEmpty}>
+              <Icon node={Volume2} size={17} /> Speak
+            </button>
+          )}
+          <button type="button" disabled={mine?.file === undefined} onClick={() => save(mine?.file)}>
+            <Icon node={Download} size={16} /> Download
+          </button>
+        </div>
+      </form>
+      <p role="status" class="faint">
+        {mine === undefined ? "" : statusOf(mine)}
+      </p>
+      {mine?.error !== undefined && <Problem text={mine.error} />}
+    </PageFrame>
+  );
+}
+
+function save(file: Blob | undefined): void {
+  if (file !== undefined) saveFile("speech.wav", [file]);
+}
+
+function statusOf({ state, secs, file }: Speech): string {
+  switch (state) {
+    case "waiting":
+      return "Waiting for the first words…";
+    case "speaking":
+      return file === undefined ? "Speaking while more is made…" : `Speaking, ${formatSecs(secs)} in all.`;
+    case "done":
+      return `Spoken, ${formatSecs(secs)} in all.`;
+    case "stopped":
+      return "Stopped.";
+    case "failed":
+      return "";
+  }
+}

@@ -1,0 +1,82 @@
+// The tree of a formula → elements. Only elements, attributes and styles of the lists below pass, whatever the formula
+// says. Pure; the translator from TeX is handed in, because it is loaded when the first formula is shown.
+
+import { type ComponentChild, h } from "preact";
+import type Temml from "temml";
+
+/** A node as the translator gives it: an element, a text, or a mere group. */
+interface MathNode {
+  readonly type?: string;
+  readonly text?: string;
+  readonly attributes?: Readonly<Record<string, unknown>>;
+  readonly classes?: readonly string[];
+  readonly style?: Readonly<Record<string, unknown>>;
+  readonly children?: readonly MathNode[];
+}
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
+
+const ELEMENTS = words(
+  "math menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle " +
+    "msub msubsup msup mtable mtd mtext mtr munder munderover none",
+);
+const ATTRIBUTES = words(
+  "accent accentunder columnalign columnlines columnspacing depth display displaystyle fence form height largeop linethickness " +
+    "lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace " +
+    "scriptlevel separator stretchy symmetric voffset width",
+);
+const STYLES = words(
+  "backgroundColor border borderBottom borderLeft borderRight borderTop color display fontWeight margin marginLeft " +
+    "marginRight mathDepth mathStyle padding paddingBottom paddingLeft paddingRight paddingTop textAlign verticalAlign width",
+);
+/** Sizes, colours and names. Nothing with brackets, so no address. */
+const PLAIN_VALUE = /^[\w#%.+, -]*$/;
+
+/** Greatest width and height that a formula may ask for, em. */
+const SIZE_MAX: [number, number] = [20, 20];
+/** Most expansions of macros in a formula. */
+const EXPANSIONS_MAX = 500;
+
+/** The formula's elements; undefined for one that is no TeX. */
+export function mathElement(
+  temml: typeof Temml,
+  formula: string,
+  isDisplay: boolean,
+): ComponentChild | undefined {
+  try {
+    const options = { displayMode: isDisplay, throwOnError: true, trust: false };
+    const bounds = { maxSize: SIZE_MAX, maxExpand: EXPANSIONS_MAX };
+    return element(temml.__renderToMathMLTree(formula, { ...options, ...bounds }) as MathNode);
+  } catch {
+    return undefined; // also a stack that formulas within formulas have used up
+  }
+}
+
+function element({ type, text, attributes, classes = [], style, children = [] }: MathNode): ComponentChild {
+  if (type === undefined) return text ?? children.map(element);
+  const inner = children.map(element);
+  if (!ELEMENTS.has(type)) return inner;
+  const styles = allowed(style, STYLES);
+  return h(
+    type,
+    {
+      ...allowed(attributes, ATTRIBUTES),
+      ...(classes.length === 0 ? {} : { class: classes.join(" ") }),
+      ...(Object.keys(styles).length === 0 ? {} : { style: styles }),
+    },
+    inner,
+  );
+}
+
+function allowed(
+  values: Readonly<Record<string, unknown>> | undefined,
+  names: ReadonlySet<string>,
+): Readonly<Record<string, unknown>> {
+  const isPlain = (value: unknown): boolean =>
+    typeof value === "string"
+      ? value !== "" && PLAIN_VALUE.test(value)
+      : typeof value === "number" || typeof value === "boolean";
+  return Object.fromEntries(
+    Object.entries(values ?? {}).filter(([name, value]) => names.has(name) && isPlain(value)),
+  );
+}

@@ -1,0 +1,62 @@
+// The files of a question: pictures to look at, recordings to listen to, and the names of the others.
+
+import { useState } from "preact/hooks";
+import type { Attachment } from "../state/conversation.ts";
+import { mediaTypeOf } from "../state/media-types.ts";
+import { AttachmentChip } from "./attachment-chip.tsx";
+import { Dialog } from "./dialog.tsx";
+
+export function MessageFiles({ attachments }: { readonly attachments: readonly Attachment[] }) {
+  if (attachments.length === 0) return null;
+  return (
+    <ul class="chips message-files" aria-label="Attachments">
+      {attachments.map((attachment, index) => (
+        <FileView key={index} attachment={attachment} />
+      ))}
+    </ul>
+  );
+}
+
+function FileView({ attachment }: { readonly attachment: Attachment }) {
+  const modality = mediaTypeOf(attachment)?.modality;
+  if (modality === "image") {
+    return (
+      <li>
+        <Thumbnail name={attachment.name} source={attachment.data} />
+      </li>
+    );
+  }
+  if (modality === "audio") {
+    return (
+      <li class="recording">
+        <span class="chip-name faint">{attachment.name}</span>
+        {/* oxlint-disable-next-line jsx-a11y/media-has-caption -- people's own recordings have none */}
+        <audio controls preload="metadata" src={attachment.data} aria-label={attachment.name} />
+      </li>
+    );
+  }
+  return <AttachmentChip attachment={attachment} />;
+}
+
+interface ThumbnailProps {
+  readonly name: string;
+  /** A data or blob address. */
+  readonly source: string;
+}
+
+/** A small picture that opens to a large one. */
+export function Thumbnail({ name, source }: ThumbnailProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" class="thumbnail" onClick={() => setOpen(true)} aria-label={`Enlarge ${name}`}>
+        <img src={source} alt={name} />
+      </button>
+      {isOpen && (
+        <Dialog title={name} isWide onClose={() => setOpen(false)}>
+          <img class="enlarged" src={source} alt={`${name}, enlarged`} />
+        </Dialog>
+      )}
+    </>
+  );
+}
