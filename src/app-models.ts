@@ -163,6 +163,7 @@ export function createModels(
 ): Models {
   const { settings, log } = options;
   const { queue_max: queueMax, idle_timeout: idleSecs, max_loaded_models: max } = settings.server;
+  const { engine_timeout: timeoutSecs } = settings.runtime;
   const places = new Places(max);
   const served = settings.models.map((model): ServedModel => {
     const say = (line: string): void => log(`${modelName(model)}: ${line}`);
@@ -184,6 +185,7 @@ export function createModels(
             openLink,
             queueMax,
             log: say,
+            ...(timeoutSecs === 0 ? {} : { timeoutMs: timeoutSecs * 1000 }),
             ...held,
             ...(meter === undefined ? {} : { meter }),
             ...(options.loading === undefined ? {} : { onLoading: options.loading(modelName(model)) }),

@@ -123,6 +123,10 @@ const Runtime = section("How models are run.", {
       maximum: 256,
     },
   ),
+  engine_timeout: integer(
+    "Seconds after which a model's process that neither answers nor computes is replaced; 0: never.",
+    { default: 30, minimum: 0, maximum: 86_400 },
+  ),
   no_kv_cache: later(toggle("Run without a KV cache.")),
   jinja_explicit: later(optional(text("Jinja file used as it is.", { short: "-j", isPath: true }))),
   speculative: later(optional(text("Draft model or method for speculative decoding."))),

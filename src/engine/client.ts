@@ -10,6 +10,7 @@ import type { ResidentAdapters } from "./adapters.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
+import { activityOf, EngineWatch } from "./watch.ts";
 import type {
   CalibrationCommand,
   CalibrationCounts,
@@ -35,6 +36,8 @@ export interface EngineClientDeps {
   readonly log: (line: string) => void;
   /** Takes the engine's numbers. */
   readonly meter?: EngineMeter;
+  /** Time after which an engine that neither answers nor does anything is replaced, milliseconds; absent: never. */
+  readonly timeoutMs?: number;
   /** Told how much of the model is loaded, parts per thousand; 1000 when it is. */
   readonly onLoading?: (permille: number) => void;
 }
@@ -43,6 +46,12 @@ const ENGINE_DIED: ErrorData = {
   code: "engine_failed",
   message:
     "The model's engine process ended unexpectedly while it worked on this request. It is being restarted.",
+};
+
+const ENGINE_HUNG: ErrorData = {
+  code: "engine_failed",
+  message:
+    "The model's engine process stopped answering while it worked on this request. It is being replaced.",
 };
 
 const STOPPED: ErrorData = {
@@ -65,6 +74,7 @@ export class EngineClient {
   host: EngineHost | undefined;
   private readonly deps: EngineClientDeps;
   private link: EngineLink | undefined;
+  private watch: EngineWatch | undefined;
   private readonly runs = new Map<RunId, EventQueue<RunEvent>>();
   private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
   private readonly calibrations = new Map<RunId, PromiseWithResolvers<CalibrationCounts>>();
@@ -231,10 +241,30 @@ export class EngineClient {
       onExit: (description) => this.exited(description),
     });
     this.link.send({ type: "start", options: this.deps.options });
+    this.watch = this.watchOver(this.link);
+  }
+
+  private watchOver(link: EngineLink): EngineWatch | undefined {
+    const { timeoutMs, log, meter } = this.deps;
+    if (timeoutMs === undefined) return undefined;
+    return new EngineWatch({
+      timeoutMs,
+      ping: () => link.send({ type: "ping" }),
+      activity: () => activityOf(link.pid),
+      onHung: (why) => {
+        log(`the engine process has stopped answering (${why}); ending it`);
+        meter?.hung();
+        this.failAll(ENGINE_HUNG); // now: a process in the hands of a disk ends late
+        link.kill();
+      },
+    });
   }
 
   private receive(message: FromEngine): void {
+    this.watch?.heard();
     switch (message.type) {
+      case "pong":
+        break;
       case "loading":
         this.deps.onLoading?.(message.permille);
         break;
@@ -292,13 +322,11 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
+    this.watch?.stop();
     this.deps.adapters?.detach(this.command);
     this.deps.meter?.ended(this.state !== "stopped");
     const wasReady = this.state === "ready";
-    const error = this.state === "stopped" ? STOPPED : ENGINE_DIED;
-    for (const [id] of this.runs) this.deliver(id, { type: "error", error });
-    for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
-    for (const answer of this.calibrations.values()) answer.reject(ServiceError.fromData(error));
+    this.failAll(this.state === "stopped" ? STOPPED : ENGINE_DIED);
     if (this.state === "stopped") return;
     if (wasReady) {
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);
@@ -315,6 +343,13 @@ export class EngineClient {
     }
     this.restartTimer = setTimeout(() => this.reopen(), this.restartMs);
     this.restartMs = Math.min(this.restartMs * 2, ENGINE_RESTART_MS_MAX);
+  }
+
+  /** Ends everything that the engine was working on. */
+  private failAll(error: ErrorData): void {
+    for (const [id] of this.runs) this.deliver(id, { type: "error", error });
+    for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
+    for (const answer of this.calibrations.values()) answer.reject(ServiceError.fromData(error));
   }
 
   private reopen(): void {

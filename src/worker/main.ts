@@ -120,6 +120,8 @@ class EngineProcess {
       case "threads":
         this.backend?.setThreads(message.threads, message.threadsBatch);
         break;
+      case "ping":
+        return send({ type: "pong" }); // no reason to wake the loop
       case "stop":
         this.stop();
         break;
