@@ -32,8 +32,12 @@ function checkAbi(file: string, built: string, needed: string, word: string): vo
  * version of the shim's header. verbosity: 0 errors … 3 debug.
  */
 export function openNative(dir: string, verbosity: number): Native {
-  for (const [file, symbol] of LOAD_ORDER) {
-    dlopen(join(dir, file), { [symbol]: { args: [], returns: "ptr" } });
+  try {
+    for (const [file, symbol] of LOAD_ORDER) {
+      dlopen(join(dir, file), { [symbol]: { args: [], returns: "ptr" } });
+    }
+  } catch (error) {
+    throw explained(error);
   }
   const { symbols: native } = dlopen(join(dir, "libsvc_llama.so"), SYMBOLS);
   checkAbi("libsvc_llama.so", nativeText(native.svc_abi_hash()), ABI_HASH, "shim");
@@ -41,6 +45,13 @@ export function openNative(dir: string, verbosity: number): Native {
     throw new Error(nativeText(native.svc_last_error()));
   }
   return native;
+}
+
+/** The runtime makes no machine code where it could not reserve room for it at its start, and then calls no library. */
+function explained(error: unknown): unknown {
+  if (!(error instanceof Error) || !error.message.includes("requires the JIT")) return error;
+  const why = "too little memory, or a limit on it (ulimit -d, -v), or a ban on memory that is writable code";
+  return new Error(`native code cannot be called: ${why}`, { cause: error });
 }
 
 /** Loads the grammar library in `dir`. Throws like openNative. */

@@ -84,6 +84,7 @@ export class EngineClient {
   private nextRun: RunId = 1;
   private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
   private lastError: ErrorData | undefined;
+  private restarting = false; // the process was ready and is ending, and requests wait for the next one
   private restartMs = ENGINE_RESTART_MS;
   private restartTimer: ReturnType<typeof setTimeout> | undefined;
   private startedAt = 0;
@@ -254,10 +255,22 @@ export class EngineClient {
       onHung: (why) => {
         log(`the engine process has stopped answering (${why}); ending it`);
         meter?.hung();
-        this.failAll(ENGINE_HUNG); // now: a process in the hands of a disk ends late
-        link.kill();
+        this.giveUp(link);
       },
     });
+  }
+
+  /** Kills a process that does not answer. Requests wait for the next one from now on: this one may end late. */
+  private giveUp(link: EngineLink): void {
+    if (this.state === "ready") this.awaitRestart();
+    this.failAll(ENGINE_HUNG);
+    link.kill();
+  }
+
+  private awaitRestart(): void {
+    this.settled = Promise.withResolvers<void>();
+    this.state = "loading";
+    this.restarting = true;
   }
 
   private receive(message: FromEngine): void {
@@ -325,14 +338,13 @@ export class EngineClient {
     this.watch?.stop();
     this.deps.adapters?.detach(this.command);
     this.deps.meter?.ended(this.state !== "stopped");
-    const wasReady = this.state === "ready";
+    if (this.state === "ready") this.awaitRestart();
     this.failAll(this.state === "stopped" ? STOPPED : ENGINE_DIED);
     if (this.state === "stopped") return;
-    if (wasReady) {
+    if (this.restarting) {
+      this.restarting = false;
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);
-      this.settled = Promise.withResolvers<void>();
       if (performance.now() - this.startedAt > HEALTHY_MS) this.restartMs = ENGINE_RESTART_MS;
-      this.state = "loading"; // requests wait for the restart
     } else {
       this.lastError ??= {
         code: "model_unavailable",
