@@ -1,6 +1,7 @@
 // The composition root: builds engines and the HTTP application from settings. Everything is handed what it needs here;
 // nothing else knows who works with whom.
 
+import { hostname } from "node:os";
 import { Approvals } from "./agent/approvals.ts";
 import type { LoopDeps } from "./agent/loop.ts";
 import { createAgent, toolLine } from "./app-agent.ts";
@@ -23,6 +24,7 @@ import type { Models } from "./engine/models.ts";
 import { accessLine, inBatches } from "./http/access-log.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { toErrorData } from "./http/errors.ts";
+import type { OriginPolicy } from "./http/hooks/origins.ts";
 import { createMcp } from "./http/mcp/server.ts";
 import { createHttp, type Handler, listen, type Listening } from "./http/server.ts";
 import type { McpServers } from "./mcp/servers.ts";
@@ -61,6 +63,28 @@ function httpSettings({
     },
   };
 }
+
+/**
+ * Which web pages may use the server. Any, as the interface has it; but where models act on this machine and nobody needs a
+ * key, a page that somebody happens to look at could have them do so. The log is told where more than pages can.
+ */
+function pagePolicy(
+  { settings: { server }, log }: AppOptions,
+  { protection }: Tools,
+  mcp: McpServers | undefined,
+): OriginPolicy | undefined {
+  const acts = protection !== undefined || mcp !== undefined || server.tool_dispatch_url !== undefined;
+  const isOpen = acts && server.api_keys === undefined;
+  if (isOpen && !LOOPBACK_HOSTS.has(server.host)) {
+    log("anybody who can reach this port can have models act here: set --host 127.0.0.1, or server.api_keys");
+  }
+  if (server.allowed_origins === undefined && !isOpen) return undefined;
+  const origins = server.allowed_origins ?? [];
+  if (origins.includes("*")) return undefined;
+  return { origins, hosts: [server.host, hostname(), `${hostname()}.local`] };
+}
+
+const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
 
 /** A server that answers. */
 export interface RunningServer {
@@ -126,6 +150,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     failureOf: (thrown) => toErrorData(thrown, log),
     clock: () => Math.floor(Date.now() / 1000),
   });
+  const originPolicy = pagePolicy(options, tools, mcp);
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
   const deps: HttpDeps = {
     generate: adapters.generate,
@@ -149,6 +174,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     ui: !settings.server.no_ui,
     system: newSystem(options, models, () => server.port),
     ...httpSettings(options),
+    ...(originPolicy === undefined ? {} : { originPolicy }),
     ...(metrics === undefined ? {} : { metrics }),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.

@@ -77,6 +77,13 @@ const Server = section("Where the server listens and how it treats requests.", {
   lora_adapter_root: optional(
     text("Folder that adapters loaded by clients must lie in.", { isPath: true, example: "adapters" }),
   ),
+  allowed_origins: optional(
+    list(
+      Type.String({ pattern: "^(?:\\*|https?://[^/]+)$" }),
+      "Web pages that may use the server, as https://app.example; `*`: all. Unset: all, but where models can act and no key is needed only those of this machine.",
+      { minItems: 1, example: ["https://app.example"] },
+    ),
+  ),
   api_keys: optional(
     list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
       secretAfter: "",
