@@ -190,6 +190,8 @@ export const ENGINE_PINGS = 6;
 export const ENGINE_PING_MS_MAX = 5_000;
 /** An engine that uses the processor without answering may do so for this many times that timeout: steps can be long. */
 export const ENGINE_BUSY_TIMEOUTS = 40;
+/** Time a prompt may take to be rendered and its grammar to be compiled, milliseconds; 50 MB take some minutes. */
+export const RENDER_MS_MAX = 15 * 60_000;
 /** First pause before a dead engine is started again, milliseconds; doubles up to the maximum. */
 export const ENGINE_RESTART_MS = 100;
 export const ENGINE_RESTART_MS_MAX = 10_000;

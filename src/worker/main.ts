@@ -84,6 +84,10 @@ class EngineProcess {
     while (!this.stopping) {
       const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
       this.flush();
+      if (this.engine?.isStuck === true) {
+        console.error("engine: a prompt cannot be rendered, and holds up all others; giving up");
+        return 1; // those under way are told by who started this process, which starts another
+      }
       this.statsTimer ??= setTimeout(() => this.sendStats(), STATS_MS); // an abort, too, brings us here
       const embedded = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
       if (outcome === "idle" && !embedded) await new Promise<void>((resolve) => (this.wake = resolve));
