@@ -45,6 +45,21 @@ std::string mutate(std::string text) {
     return text;
 }
 
+std::string escaped(const std::string & text) {
+    std::string out;
+    for (unsigned char c : text) {
+        char hex[8];
+        if (c >= 0x20 && c != '"' && c != '\\') out += (char) c;
+        else out += (snprintf(hex, sizeof hex, "\\u%04x", c), hex);
+    }
+    return out;
+}
+
+void replace(std::string & text, const std::string & what, const std::string & by) {
+    const size_t at = text.find(what);
+    if (at != std::string::npos) text.replace(at, what.size(), by);
+}
+
 struct counts {
     long done = 0, refused = 0;
     void add(bool ok) {
@@ -66,6 +81,18 @@ const char * CHAT = R"({"messages":[{"role":"system","content":"Be brief."},{"ro
 const char * TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.tool_calls %}{{ m.tool_calls|tojson }}{% endif %}"
                         "{% endfor %}{% if tools %}{{ tools|tojson }}{% endif %}{% if add_generation_prompt %}<|assistant|>{% endif %}";
 const char * ANSWER = "<think>Well.</think>Hello.<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"b\"}}\n</tool_call>";
+
+// Half of them broken as JSON, half with strange things in the right places.
+std::string request() {
+    if (below(2) == 0) return mutate(CHAT);
+    std::string out = CHAT;
+    const char * places[] = {"Be brief.", "Hi", "c1", "^[a-z]{1,9}$", "#/$defs/d", "required\",\"parallel", "integer", "{\\\"a\\\":1}"};
+    for (size_t edits = 1 + below(3); edits > 0; edits--) {
+        const std::string place = places[below(std::size(places))];
+        replace(out, place, escaped(below(2) == 0 ? mutate(place) : mutate(ANSWER)));
+    }
+    return out;
+}
 
 std::vector<int32_t> tokens_of(void * model, const std::string & text, int32_t special) {
     const int32_t length = (int32_t) text.size();
@@ -172,7 +199,7 @@ int main(int argc, char ** argv) {
     void * chat = svc_chat_open(model, nullptr);
     counts requests, templates;
     for (long i = 0; i < rounds; i++) {
-        const counts one = render(model, chat, mutate(CHAT));
+        const counts one = render(model, chat, request());
         requests.done += one.done;
         requests.refused += one.refused;
         if (i % 20 == 0) open_template(model, mutate(TEMPLATE), templates);

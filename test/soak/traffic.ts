@@ -191,7 +191,8 @@ async function python({ url, random }: Situation): Promise<readonly Seen[]> {
     { tools: [{ type: "code_interpreter" }], session_id: session, max_tokens: 200 },
   );
   const answer = JSON.parse(await textOf(await post(url, CHAT, body)));
-  mustHold(JSON.stringify(answer.agentic_tool_calls), "391");
+  const told = JSON.stringify(answer.agentic_tool_calls);
+  if (!told.includes("tools are being ended")) mustHold(told, "391"); // another client has just ended the session
   await textOf(await fetch(`${url}/v1/sessions/${session}`, { method: "DELETE" }).then(alsoGone));
   return [{ path: CHAT, status: 200 }];
 }
