@@ -50,6 +50,13 @@ export function openNative(dir: string, verbosity: number): Native {
   return native;
 }
 
+/** The runtime makes no machine code where it could not reserve room for it at its start, and then calls no library. */
+function explained(error: unknown): unknown {
+  if (!(error instanceof Error) || !error.message.includes("requires the JIT")) return error;
+  const why = "too little memory, or a limit on it (ulimit -d, -v), or a ban on memory that is writable code";
+  return new Error(`native code cannot be called: ${why}`, { cause: error });
+}
+
 /** Loads the grammar library in `dir`. Throws like openNative. */
 export function openGrammar(dir: string): GrammarNative {
   const { symbols: native } = dlopen(join(dir, "libsvc_grammar.so"), GRAMMAR_SYMBOLS);
@@ -72,8 +79,12 @@ export function openImage(dir: string, verbosity: number): ImageNative {
 }
 
 function loadInOrder(dir: string, files: typeof LOAD_ORDER): void {
-  for (const [file, symbol] of files) {
-    dlopen(join(dir, file), { [symbol]: { args: [], returns: "ptr" } });
+  try {
+    for (const [file, symbol] of files) {
+      dlopen(join(dir, file), { [symbol]: { args: [], returns: "ptr" } });
+    }
+  } catch (error) {
+    throw explained(error);
   }
 }
 

@@ -1,14 +1,17 @@
 // The composition root: builds engines and the HTTP application from settings. Everything is handed what it needs here;
 // nothing else knows who works with whom.
 
+import { hostname } from "node:os";
 import { Approvals } from "./agent/approvals.ts";
 import { createAgent, toolLine } from "./app-agent.ts";
 import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
+import type { Converse } from "./core/agent.ts";
 import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
 import type { McpConfig } from "./core/mcp-config.ts";
 import type { Embed } from "./core/run.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
+import type { State } from "./core/state.ts";
 import { VERSION } from "./core/version.ts";
 import { newTuning } from "./app-measure.ts";
 import { createRequantizers, requantizing } from "./app-quantized.ts";
@@ -23,6 +26,7 @@ import type { Models } from "./engine/models.ts";
 import { accessLine, inBatches } from "./http/access-log.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { toErrorData } from "./http/errors.ts";
+import type { OriginPolicy } from "./http/hooks/origins.ts";
 import { createMcp } from "./http/mcp/server.ts";
 import { createHttp, type Handler, listen, type Listening } from "./http/server.ts";
 import type { McpServers } from "./mcp/servers.ts";
@@ -61,6 +65,28 @@ function httpSettings({
     },
   };
 }
+
+/**
+ * Which web pages may use the server. Any, as the interface has it; but where models act on this machine and nobody needs a
+ * key, a page that somebody happens to look at could have them do so. The log is told where more than pages can.
+ */
+function pagePolicy(
+  { settings: { server }, log }: AppOptions,
+  { protection }: Tools,
+  mcp: McpServers | undefined,
+): OriginPolicy | undefined {
+  const acts = protection !== undefined || mcp !== undefined || server.tool_dispatch_url !== undefined;
+  const isOpen = acts && server.api_keys === undefined;
+  if (isOpen && !LOOPBACK_HOSTS.has(server.host)) {
+    log("anybody who can reach this port can have models act here: set --host 127.0.0.1, or server.api_keys");
+  }
+  if (server.allowed_origins === undefined && !isOpen) return undefined;
+  const origins = server.allowed_origins ?? [];
+  if (origins.includes("*")) return undefined;
+  return { origins, hosts: [server.host, hostname(), `${hostname()}.local`] };
+}
+
+const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
 
 /** A server that answers. */
 export interface RunningServer {
@@ -104,13 +130,25 @@ function servedModels(options: AppOptions, metrics: Metrics | undefined) {
   return { models, adapters, requantizing: requantizing(models, requantizers) };
 }
 
+/** Stored responses, and those that are answered without a client. */
+function openResponses(state: State, converse: Converse, log: (line: string) => void) {
+  const responses = new ResponseStore(state);
+  const background = new BackgroundResponses({
+    converse,
+    store: responses,
+    failureOf: (thrown) => toErrorData(thrown, log),
+    clock: () => Math.floor(Date.now() / 1000),
+  });
+  return { responses, background };
+}
+
 function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOptions): RunningServer {
   const { settings, log } = options;
   const metrics = settings.server.disable_metrics ? undefined : new Metrics();
   const stopping = new AbortController();
   const { models, adapters, ...weights } = servedModels(options, metrics);
   const stores = openStores(options);
-  const { state, files, sessions, skills } = stores;
+  const { files, sessions, skills } = stores;
   const approvals = new Approvals();
   const embed: Embed = (request, signal) => models.embed(request, signal);
   const fetchPublic = publicFetch();
@@ -119,13 +157,8 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const surroundings = { settings, tools, mcp, ...kept, approvals, log, ...abilitiesOf(models) };
   const agent = createAgent({ ...surroundings, web, generate: adapters.generate, fetchFile: fetchPublic });
   const converse = adapters.steady(agent.converse);
-  const responses = new ResponseStore(state);
-  const background = new BackgroundResponses({
-    converse,
-    store: responses,
-    failureOf: (thrown) => toErrorData(thrown, log),
-    clock: () => Math.floor(Date.now() / 1000),
-  });
+  const { responses, background } = openResponses(stores.state, converse, log);
+  const originPolicy = pagePolicy(options, tools, mcp);
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
   const pictures = openImages(models, options, metrics?.images);
   const deps: HttpDeps = {
@@ -150,6 +183,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     ui: !settings.server.no_ui,
     system: newSystem(options, models, () => server.port),
     ...httpSettings(options),
+    ...(originPolicy === undefined ? {} : { originPolicy }),
     ...(metrics === undefined ? {} : { metrics }),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.

@@ -83,6 +83,13 @@ const Server = section("Where the server listens and how it treats requests.", {
       example: "images",
     }),
   ),
+  allowed_origins: optional(
+    list(
+      Type.String({ pattern: "^(?:\\*|https?://[^/]+)$" }),
+      "Web pages that may use the server, as https://app.example; `*`: all. Unset: all, but where models can act and no key is needed only those of this machine.",
+      { minItems: 1, example: ["https://app.example"] },
+    ),
+  ),
   api_keys: optional(
     list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
       secretAfter: "",
@@ -128,6 +135,10 @@ const Runtime = section("How models are run.", {
       minimum: 0,
       maximum: 256,
     },
+  ),
+  engine_timeout: integer(
+    "Seconds after which a model's process that neither answers nor computes is replaced; 0: never.",
+    { default: 30, minimum: 0, maximum: 86_400 },
   ),
   no_kv_cache: later(toggle("Run without a KV cache.")),
   jinja_explicit: later(optional(text("Jinja file used as it is.", { short: "-j", isPath: true }))),

@@ -13,6 +13,7 @@ export const ERROR_TABLE = {
   context_length_exceeded: [400, "invalid_request_error"],
   unsupported_capability: [400, "invalid_request_error"],
   capability_disabled: [400, "invalid_request_error"],
+  origin_not_allowed: [403, "permission_error"],
   invalid_api_key: [401, "authentication_error"],
   model_not_found: [404, "not_found_error"],
   file_not_found: [404, "not_found_error"],

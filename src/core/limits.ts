@@ -2,6 +2,9 @@
 
 /** Request body, bytes. Spec: Limits. */
 export const REQUEST_BODY_BYTES_MAX = 50 * 1024 * 1024;
+/** Levels of a JSON body, and objects and arrays in it: each takes a hundred bytes of memory for two of the body. */
+export const JSON_DEPTH_MAX = 128;
+export const JSON_PARTS_MAX = 1_000_000;
 /** Time between SSE keep-alive comments, milliseconds. Spec: Events (KEEP_ALIVE_INTERVAL). */
 export const KEEP_ALIVE_MS = 10_000;
 /** Longest time that a timer can wait, milliseconds: beyond 31 bits it fires at once. */
@@ -30,6 +33,12 @@ export const TOKEN_ID_MAX = 2 ** 31 - 1;
 /** Tools that a request may declare, and characters of a tool's name. */
 export const TOOLS_MAX = 1024;
 export const TOOL_NAME_CHARS_MAX = 256;
+/** Values in the schema of a tool's arguments, members of one object in it, and its levels. */
+export const TOOL_SCHEMA_PARTS_MAX = 4000;
+export const TOOL_PROPERTIES_MAX = 500;
+export const TOOL_SCHEMA_DEPTH_MAX = 64;
+/** Schemas that one schema of a tool combines, its references written out. */
+export const TOOL_ALTERNATIVES_MAX = 1000;
 /** Grammars of one grammar set. */
 export const GRAMMARS_MAX = 64;
 /** Files that a request may ask for, and files that a body holds; the others stay in the store. */
@@ -187,6 +196,13 @@ export const DRAIN_MS = 10_000;
 export const FLUSH_MS = 1_000;
 /** Time an engine process gets to end by itself before it is killed, milliseconds. */
 export const ENGINE_STOP_MS = 3_000;
+/** An engine is asked for a sign of life so many times within `engine_timeout`, and at least this often, milliseconds. */
+export const ENGINE_PINGS = 6;
+export const ENGINE_PING_MS_MAX = 5_000;
+/** An engine that uses the processor without answering may do so for this many times that timeout: steps can be long. */
+export const ENGINE_BUSY_TIMEOUTS = 40;
+/** Time a prompt may take to be rendered and its grammar to be compiled, milliseconds; 50 MB take some minutes. */
+export const RENDER_MS_MAX = 15 * 60_000;
 /** First pause before a dead engine is started again, milliseconds; doubles up to the maximum. */
 export const ENGINE_RESTART_MS = 100;
 export const ENGINE_RESTART_MS_MAX = 10_000;

@@ -100,4 +100,6 @@ export interface EngineMeter {
   report(stats: EngineStats): void;
   /** The process has gone. `restarts`: another one follows. */
   ended(restarts: boolean): void;
+  /** The process has stopped answering and is being killed; `ended` follows. */
+  hung(): void;
 }

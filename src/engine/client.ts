@@ -13,6 +13,7 @@ import type { ResidentAdapters } from "./adapters.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
+import { activityOf, EngineWatch } from "./watch.ts";
 import type {
   CalibrationCommand,
   CalibrationCounts,
@@ -39,6 +40,8 @@ export interface EngineClientDeps {
   readonly log: (line: string) => void;
   /** Takes the engine's numbers. */
   readonly meter?: EngineMeter;
+  /** Time after which an engine that neither answers nor does anything is replaced, milliseconds; absent: never. */
+  readonly timeoutMs?: number;
   /** Told how much of the model is loaded, parts per thousand; 1000 when it is. */
   readonly onLoading?: (permille: number) => void;
 }
@@ -47,6 +50,12 @@ const ENGINE_DIED: ErrorData = {
   code: "engine_failed",
   message:
     "The model's engine process ended unexpectedly while it worked on this request. It is being restarted.",
+};
+
+const ENGINE_HUNG: ErrorData = {
+  code: "engine_failed",
+  message:
+    "The model's engine process stopped answering while it worked on this request. It is being replaced.",
 };
 
 const STOPPED: ErrorData = {
@@ -64,6 +73,7 @@ export class EngineClient {
   host: EngineHost | undefined;
   private readonly deps: EngineClientDeps;
   private link: EngineLink | undefined;
+  private watch: EngineWatch | undefined;
   private readonly runs = new Map<RunId, EventQueue<EngineEvent>>();
   private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
   private readonly calibrations = new Map<RunId, PromiseWithResolvers<CalibrationCounts>>();
@@ -73,6 +83,7 @@ export class EngineClient {
   private nextRun: RunId = 1;
   private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
   private lastError: ErrorData | undefined;
+  private restarting = false; // the process was ready and is ending, and requests wait for the next one
   private restartMs = ENGINE_RESTART_MS;
   private restartTimer: ReturnType<typeof setTimeout> | undefined;
   private startedAt = 0;
@@ -253,10 +264,42 @@ export class EngineClient {
       onExit: (description) => this.exited(description),
     });
     this.link.send({ type: "start", options: this.deps.options });
+    this.watch = this.watchOver(this.link);
+  }
+
+  private watchOver(link: EngineLink): EngineWatch | undefined {
+    const { timeoutMs, log, meter } = this.deps;
+    if (timeoutMs === undefined) return undefined;
+    return new EngineWatch({
+      timeoutMs,
+      ping: () => link.send({ type: "ping" }),
+      activity: () => activityOf(link.pid),
+      onHung: (why) => {
+        log(`the engine process has stopped answering (${why}); ending it`);
+        meter?.hung();
+        this.giveUp(link);
+      },
+    });
+  }
+
+  /** Kills a process that does not answer. Requests wait for the next one from now on: this one may end late. */
+  private giveUp(link: EngineLink): void {
+    if (this.state === "ready") this.awaitRestart();
+    this.failAll(ENGINE_HUNG);
+    link.kill();
+  }
+
+  private awaitRestart(): void {
+    this.settled = Promise.withResolvers<void>();
+    this.state = "loading";
+    this.restarting = true;
   }
 
   private receive(message: FromEngine): void {
+    this.watch?.heard();
     switch (message.type) {
+      case "pong":
+        break;
       case "loading":
         this.deps.onLoading?.(message.permille);
         break;
@@ -317,19 +360,16 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
+    this.watch?.stop();
     this.deps.adapters?.detach(this.command);
     this.deps.meter?.ended(this.state !== "stopped");
-    const wasReady = this.state === "ready";
-    const error = this.state === "stopped" ? STOPPED : ENGINE_DIED;
-    for (const [id] of this.runs) this.deliver(id, { type: "error", error });
-    for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
-    for (const answer of this.calibrations.values()) answer.reject(ServiceError.fromData(error));
+    if (this.state === "ready") this.awaitRestart();
+    this.failAll(this.state === "stopped" ? STOPPED : ENGINE_DIED);
     if (this.state === "stopped") return;
-    if (wasReady) {
+    if (this.restarting) {
+      this.restarting = false;
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);
-      this.settled = Promise.withResolvers<void>();
       if (performance.now() - this.startedAt > HEALTHY_MS) this.restartMs = ENGINE_RESTART_MS;
-      this.state = "loading"; // requests wait for the restart
     } else {
       this.lastError ??= {
         code: "model_unavailable",
@@ -340,6 +380,13 @@ export class EngineClient {
     }
     this.restartTimer = setTimeout(() => this.reopen(), this.restartMs);
     this.restartMs = Math.min(this.restartMs * 2, ENGINE_RESTART_MS_MAX);
+  }
+
+  /** Ends everything that the engine was working on. */
+  private failAll(error: ErrorData): void {
+    for (const [id] of this.runs) this.deliver(id, { type: "error", error });
+    for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
+    for (const answer of this.calibrations.values()) answer.reject(ServiceError.fromData(error));
   }
 
   private reopen(): void {

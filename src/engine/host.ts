@@ -13,6 +13,8 @@ export interface EngineLink {
   send(message: ToEngine): void;
   /** Asks it to end, kills it after a while; resolves when it is gone. */
   stop(): Promise<void>;
+  /** Ends it at once. */
+  kill(): void;
 }
 
 /** What happens on the link. `onExit` comes exactly once, last, whatever the reason. */
@@ -58,5 +60,6 @@ export function spawnEngine({ onMessage, onExit }: LinkHandlers, environment: En
       await child.exited;
       clearTimeout(killer);
     },
+    kill: () => child.kill("SIGKILL"),
   };
 }

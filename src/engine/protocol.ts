@@ -154,9 +154,12 @@ export type ToEngine =
   | { readonly type: "abort"; readonly id: RunId }
   /** From the next step on; for measuring. */
   | { readonly type: "threads"; readonly threads: number; readonly threadsBatch: number }
+  /** Answered by `pong`, between two steps. */
+  | { readonly type: "ping" }
   | { readonly type: "stop" };
 
 export type FromEngine =
+  | { readonly type: "pong" }
   | { readonly type: "loading"; readonly permille: number }
   /** Engines of text models also describe the machine. */
   | { readonly type: "ready"; readonly info: EngineInfo; readonly host?: EngineHost }

@@ -3,6 +3,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
+import { checkJsonShape } from "./json-shape.ts";
 import { observed } from "./observe.ts";
 
 /** `application/json`, `application/vnd.x+json`, with or without parameters. */
@@ -39,6 +40,7 @@ async function readParsed(
   checkContentType(request.headers);
   const bytes = await readBytes(request, bytesMax);
   observed()?.bodyRead(bytes.byteLength);
+  checkJsonShape(bytes);
   return { json: parseJson(bytes), bytes: bytes.byteLength };
 }
 

@@ -15,6 +15,7 @@ import type { ResponseStore } from "../responses/store.ts";
 import type { DoctorReport, SystemInfo } from "../core/system.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { LogLine } from "./errors.ts";
+import type { OriginPolicy } from "./hooks/origins.ts";
 
 /** Looks at the machine. */
 export interface System {
@@ -70,6 +71,8 @@ export interface HttpDeps {
   readonly accessLog?: (request: ObservedRequest) => void;
   /** Whether answers carry x-request-id. Default: true. */
   readonly requestIdHeader?: boolean;
+  /** Which web pages may use the server. Absent: all. */
+  readonly originPolicy?: OriginPolicy;
   /** Keys of which a client must send one. Absent: nobody needs one. */
   readonly apiKeys?: readonly string[];
 }

@@ -9,6 +9,7 @@ import { DOCS_PATH, docsRoutes } from "./docs.ts";
 import { errorResponse, toServiceError, unroutedResponse } from "./errors.ts";
 import { apiKeyCheck } from "./hooks/api-keys.ts";
 import { corsHook } from "./hooks/cors.ts";
+import { originCheck } from "./hooks/origins.ts";
 import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
 import { observed, observing } from "./observe.ts";
 import { completeDetails } from "./openapi-routes.ts";
@@ -45,6 +46,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the end, when all routes are known
   const checkKey = deps.apiKeys === undefined ? undefined : apiKeyCheck(deps.apiKeys);
+  const checkOrigin = deps.originPolicy === undefined ? undefined : originCheck(deps.originPolicy);
   const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
   const app: AnyElysia = new Elysia({ handler: { standardHostname: false } })
@@ -65,6 +67,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(corsHook())
     .onRequest(({ request }) => {
       const path = observed()?.path ?? "";
+      checkOrigin?.(request);
       checkKey?.(request, path);
       checkPath(path);
     })

@@ -34,6 +34,7 @@ class Meter implements EngineMeter {
   private current: EngineStats | undefined;
   private readonly past: EngineStats[] = []; // one entry: what ended processes have counted, if any
   restarts = 0;
+  hangs = 0;
 
   report(stats: EngineStats): void {
     this.current = stats;
@@ -45,6 +46,10 @@ class Meter implements EngineMeter {
     this.past.push(this.current);
     if (this.past.length > 1) this.past.splice(0, 2, summed(this.past));
     this.current = undefined;
+  }
+
+  hung(): void {
+    this.hangs++;
   }
 
   /** Of the present process alone. */
@@ -72,6 +77,11 @@ export class EngineMetrics {
       name: "svc_engine_restarts_total",
       help: "Engine processes started again after they had died.",
       read: single(() => sum(meters.map(({ restarts }) => restarts))),
+    });
+    addCounter(registry, {
+      name: "svc_engine_hangs_total",
+      help: "Engine processes killed because they had stopped answering.",
+      read: single(() => sum(meters.map(({ hangs }) => hangs))),
     });
     for (const [field, name, help] of GAUGES) {
       addGauge(registry, { name, help, read: single(() => sum(meters.map((meter) => meter.gauge(field)))) });

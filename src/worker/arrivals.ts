@@ -31,6 +31,7 @@ export class Arrivals {
   private readonly emit: Emit;
   private readonly now: () => number;
   private queue: Incoming[] = [];
+  private head: { readonly incoming: Incoming; readonly sinceMs: number } | undefined;
 
   constructor(backend: Backend, constraints: () => ConstraintBackend, emit: Emit, now: () => number) {
     this.backend = backend;
@@ -41,6 +42,14 @@ export class Arrivals {
 
   get count(): number {
     return this.queue.length;
+  }
+
+  /** Time for which the same request has been the first in line, milliseconds. Read it between calls of `take`. */
+  get headMs(): number {
+    const [incoming] = this.queue;
+    if (incoming === undefined) this.head = undefined;
+    else if (this.head?.incoming !== incoming) this.head = { incoming, sinceMs: this.now() };
+    return this.head === undefined ? 0 : this.now() - this.head.sinceMs;
   }
 
   /** Begins to render a request's prompt and to compile what its answer must look like. */

@@ -4,6 +4,7 @@
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { assert } from "../core/assert.ts";
 import type { ErrorData } from "../core/error.ts";
+import { RENDER_MS_MAX } from "../core/limits.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
 import type { EngineStats } from "../core/telemetry.ts";
 import type { RunId } from "../engine/protocol.ts";
@@ -121,6 +122,11 @@ export class Engine {
   /** Sequences that hold a slot, for tests and metrics. */
   get runningCount(): number {
     return this.running.length;
+  }
+
+  /** Whether a prompt has been rendered for so long that it never will be: native code that cannot be interrupted. */
+  get isStuck(): boolean {
+    return this.arrivals.headMs > RENDER_MS_MAX;
   }
 
   /** The cache, for tests and metrics. */

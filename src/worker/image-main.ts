@@ -4,10 +4,10 @@ import { unpackImage } from "../../ffi/embedded.ts";
 import { DiffusionBackend } from "../../ffi/image.ts";
 import { openImage } from "../../ffi/library.ts";
 import { unreachable } from "../core/assert.ts";
-import type { ImageOptions, ToEngine } from "../engine/protocol.ts";
+import type { ImageOptions } from "../engine/protocol.ts";
 import { Drawings } from "./drawings.ts";
 import { mannerOf } from "./image-family.ts";
-import { type EngineWork, newSeed, send, sendFailure } from "./work.ts";
+import { type EngineWork, newSeed, send, sendFailure, type WorkMessage } from "./work.ts";
 
 const BROKEN = {
   code: "engine_failed",
@@ -25,7 +25,7 @@ export class ImageWork implements EngineWork {
     this.options = options;
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<number> {
     void this.load(); // messages are read meanwhile; the first of them may be to stop
     while (!this.stopping) {
       if (this.drawings === undefined || this.drawings.isIdle || this.isBroken()) {
@@ -35,9 +35,10 @@ export class ImageWork implements EngineWork {
         if (this.isBroken()) send({ type: "failed", error: BROKEN });
       }
     }
+    return 0;
   }
 
-  receive(message: ToEngine): void {
+  receive(message: WorkMessage): void {
     switch (message.type) {
       case "draw":
         this.drawings?.add(message.id, message.request);

@@ -8,11 +8,11 @@ import { NATIVE, unpackSpeech } from "../../ffi/embedded.ts";
 import { FliteVoice } from "../../ffi/flite.ts";
 import { openSpeech } from "../../ffi/library.ts";
 import { SherpaVoice } from "../../ffi/sherpa.ts";
-import type { EngineInfo, SpeechOptions, ToEngine } from "../engine/protocol.ts";
+import type { EngineInfo, SpeechOptions } from "../engine/protocol.ts";
 import { Speaker } from "./speaker.ts";
 import { ENGLISH, type Reading, VERBATIM } from "./speech-reading.ts";
 import type { SpeechBackend } from "./speech-backend.ts";
-import { type EngineWork, send, sendFailure } from "./work.ts";
+import { type EngineWork, send, sendFailure, type WorkMessage } from "./work.ts";
 
 interface Loaded {
   readonly voice: SpeechBackend;
@@ -48,16 +48,17 @@ export class SpeechWork implements EngineWork {
     this.options = options;
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<number> {
     this.load();
     while (!this.stopping) {
       const hasWorked = this.speaker?.step() ?? false;
       if (hasWorked) await new Promise((resolve) => setImmediate(resolve));
       else await new Promise<void>((resolve) => (this.wake = resolve));
     }
+    return 0;
   }
 
-  receive(message: ToEngine): void {
+  receive(message: WorkMessage): void {
     const { type } = message; // those that are missing here are for engines of other kinds
     if (type === "speak") this.speaker?.add(message.id, message.request.text);
     if (type === "speak_on") this.speaker?.more(message.id);

@@ -16,7 +16,7 @@ import { toErrorData } from "./arrivals.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
 import { Engine } from "./engine.ts";
-import { type EngineWork, newSeed, send, sendFailure } from "./work.ts";
+import { type EngineWork, newSeed, send, sendFailure, type WorkMessage } from "./work.ts";
 
 /** Numbers are told this long after the first work they do not contain, milliseconds. */
 const STATS_MS = 250;
@@ -72,19 +72,24 @@ export class TextWork implements EngineWork {
     this.options = options;
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<number> {
     void this.load(); // messages are read meanwhile; the first of them may be to stop
     while (!this.stopping) {
       const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
       this.flush();
+      if (this.engine?.isStuck === true) {
+        console.error("engine: a prompt cannot be rendered, and holds up all others; giving up");
+        return 1; // those under way are told by who started this process, which starts another
+      }
       this.statsTimer ??= setTimeout(() => this.sendStats(), STATS_MS); // an abort, too, brings us here
       const embedded = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
       if (outcome === "idle" && !embedded) await new Promise<void>((resolve) => (this.wake = resolve));
       else await new Promise((resolve) => setImmediate(resolve));
     }
+    return 0;
   }
 
-  receive(message: ToEngine): void {
+  receive(message: WorkMessage): void {
     switch (message.type) {
       case "start": // it has been: nothing is sent twice
       case "draw": // for models of other kinds

@@ -4,12 +4,15 @@ import { randomBytes } from "node:crypto";
 import { ServiceError } from "../core/error.ts";
 import type { FromEngine, ToEngine } from "../engine/protocol.ts";
 
+/** What concerns the work. Whether the process still answers is none of it. */
+export type WorkMessage = Exclude<ToEngine, { readonly type: "ping" }>;
+
 /** The work with one model, from loading it on. */
 export interface EngineWork {
   /** Takes a message; never throws. */
-  receive(message: ToEngine): void;
-  /** Loads the model, says how that went, and works until `stop` has been received. */
-  run(): Promise<void>;
+  receive(message: WorkMessage): void;
+  /** Loads the model, says how that went, and works until `stop` has been received. Returns the process's exit code. */
+  run(): Promise<number>;
 }
 
 export function send(message: FromEngine): void {

@@ -320,6 +320,44 @@ describe("unloading", () => {
   });
 });
 
+describe("an engine that stops answering", () => {
+  test("is replaced; its runs get one error each, and the next request an answer", async () => {
+    const engines = fakeEngines();
+    const log: string[] = [];
+    let hangs = 0;
+    const meter = { report: () => {}, ended: () => {}, hung: () => hangs++ };
+    const { model } = setup({
+      startEngine: (options) =>
+        new EngineClient({
+          name: "fake",
+          options,
+          openLink: engines.openLink,
+          queueMax: 100,
+          log: (line) => log.push(line),
+          timeoutMs: 3,
+          meter,
+        }),
+    });
+    const asked = [ask(model), ask(model)];
+    const first = await process(engines);
+    first.becomeReady();
+    await until("the runs arrive", () => first.runs.length === 2);
+    first.isDeaf = true;
+    const failed = { type: "error", error: { code: "engine_failed" } };
+    expect(await Promise.all(asked)).toMatchObject([failed, failed]);
+    expect(hangs).toBe(1);
+    expect(log[0]).toStartWith("the engine process has stopped answering (it has not answered for");
+    const next = ask(model);
+    const second = await process(engines, 2);
+    expect([first.hasEnded, engines.alive()]).toEqual([true, 1]);
+    second.becomeReady();
+    await until("the run arrives", () => second.runs.length === 1);
+    second.finish(second.runs[0] ?? 0);
+    expect(await next).toMatchObject({ type: "finish" });
+    await model.stop();
+  });
+});
+
 describe("stopping", () => {
   test("ends running and waiting requests with an error", async () => {
     const { model, engines } = setup();

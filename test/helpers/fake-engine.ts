@@ -40,6 +40,8 @@ export interface FakeProcess {
   /** Answers a run. */
   finish(id: RunId): void;
   readonly hasEnded: boolean;
+  /** While true, it does not answer pings. */
+  isDeaf: boolean;
 }
 
 export interface FakeEngines {
@@ -56,6 +58,7 @@ export function fakeEngines(isPrompt = false): FakeEngines {
   const openLink = ({ onMessage, onExit }: LinkHandlers): EngineLink => {
     const runs: RunId[] = [];
     let hasEnded = false;
+    let isDeaf = false;
     const finish = (id: RunId): void => {
       runs.splice(runs.indexOf(id), 1);
       const events = answer("Hi");
@@ -63,6 +66,7 @@ export function fakeEngines(isPrompt = false): FakeEngines {
     };
     const take = (message: ToEngine): void => {
       if (message.type === "start" && isPrompt) onMessage({ type: "ready", info: INFO, host: HOST });
+      if (message.type === "ping" && !isDeaf) onMessage({ type: "pong" });
       if (message.type === "run") {
         runs.push(message.id);
         if (isPrompt) finish(message.id);
@@ -77,15 +81,26 @@ export function fakeEngines(isPrompt = false): FakeEngines {
       get hasEnded() {
         return hasEnded;
       },
+      get isDeaf() {
+        return isDeaf;
+      },
+      set isDeaf(value) {
+        isDeaf = value;
+      },
     });
     return {
-      pid: started.length,
+      pid: 2 ** 30 + started.length, // no process has it
       send: (message) => queueMicrotask(() => take(message)),
       stop: async () => {
         await Promise.resolve();
         if (hasEnded) return;
         hasEnded = true;
         onExit("exit code 0");
+      },
+      kill: () => {
+        if (hasEnded) return;
+        hasEnded = true;
+        onExit("signal SIGKILL");
       },
     };
   };

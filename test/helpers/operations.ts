@@ -59,6 +59,11 @@ export const JSON_OPERATIONS = OPERATIONS.flatMap((one) =>
   one.json === undefined ? [] : [{ ...one, json: one.json }],
 );
 
+/** What a reference of a schema leads to. */
+export function componentOf(reference: string): Json {
+  return document.components.schemas[reference.split("/").at(-1) ?? ""] ?? {};
+}
+
 function jsonBody(name: string): JsonBody {
   const schema = document.components.schemas[name] ?? {};
   const [example] = Array.isArray(schema["examples"]) ? (schema["examples"] as readonly Json[]) : [];
@@ -89,7 +94,7 @@ function alternatives(schema: unknown): readonly Json[] {
   if (typeof schema !== "object" || schema === null) return [];
   const node = schema as Json;
   if (typeof node["$ref"] === "string") {
-    return alternatives(document.components.schemas[node["$ref"].split("/").at(-1) ?? ""]);
+    return alternatives(componentOf(node["$ref"]));
   }
   const inner = ["anyOf", "oneOf", "allOf"].flatMap((key) => node[key] ?? []);
   return [node, ...inner.flatMap(alternatives)];

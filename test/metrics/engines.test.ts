@@ -46,6 +46,7 @@ test("engines add up, and what ended processes counted stays counted", async () 
     first.report(stats(0));
     first.ended(true);
   }
+  second.hung();
   second.ended(false);
   const text = await metrics.text();
   expectSound(text);
@@ -55,6 +56,7 @@ test("engines add up, and what ended processes counted stays counted", async () 
   expect(valueOf(text, "svc_prefix_cache_tokens_total")).toBe(25);
   expect(valueOf(text, "svc_preemptions_total")).toBe(5);
   expect(valueOf(text, "svc_engine_restarts_total")).toBe(4);
+  expect(valueOf(text, "svc_engine_hangs_total")).toBe(1);
   expect(valueOf(text, "svc_kv_cells")).toBe(0);
   expect(valueOf(text, "svc_step_rows_count")).toBe(28);
   expect(valueOf(text, "svc_step_rows_bucket", { le: "1" })).toBe(23);

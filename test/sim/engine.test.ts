@@ -337,6 +337,23 @@ describe("one engine", () => {
   });
 });
 
+test("a prompt whose rendering never ends is noticed; ones that only take their time are not", () => {
+  const world = new World({ ...OPTIONS, renderSteps: 1e9 });
+  world.add(1, request([1]));
+  for (let steps = 0; steps < 1e7 && !world.engine.isStuck; steps++) world.engine.step(0);
+  expect(world.engine.isStuck).toBe(true);
+  world.abort(1);
+  expect(world.engine.isStuck).toBe(false);
+
+  const slow = new World({ ...OPTIONS, renderSteps: 1000 });
+  const runs = Array.from({ length: 500 }, (_, i) => i + 1);
+  for (const id of runs) slow.add(id, request([id % 200], { countOnly: true }));
+  let wasStuck = false;
+  while (slow.engine.step(0) !== "idle") wasStuck ||= slow.engine.isStuck; // longer than any of them may take
+  expect(wasStuck).toBe(false);
+  expect(runs.every((id) => slow.witness(id).ended?.type === "finish")).toBe(true);
+});
+
 describe("shared prefixes", () => {
   const shared = Array.from({ length: 100 }, (_, i) => (i * 7) % 256);
   const options = { ...OPTIONS, cells: 2048, eogOneIn: 1e9 };

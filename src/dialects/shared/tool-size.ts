@@ -1,0 +1,81 @@
+// Bounds the schemas of tools. What a template makes of them, and the grammar that holds calls to them, grow with the third
+// power of an object's properties, recurse along references and multiply them where alternatives are combined, in native
+// code that cannot be interrupted.
+
+import { ServiceError } from "../../core/error.ts";
+import {
+  TOOL_ALTERNATIVES_MAX,
+  TOOL_PROPERTIES_MAX,
+  TOOL_SCHEMA_DEPTH_MAX,
+  TOOL_SCHEMA_PARTS_MAX,
+} from "../../core/limits.ts";
+import { isRecord } from "./check.ts";
+
+/** Throws `invalid_request` for a schema that is too large, deep, wide or tangled; `path` is its place in the body. */
+export function checkToolSize(schema: object, path: string): void {
+  const problem = shapeProblem(schema) ?? (isTangled(schema) ? TANGLED : undefined);
+  if (problem === undefined) return;
+  const message = `${path} ${problem}; make the tool's arguments simpler`;
+  throw new ServiceError("invalid_request", message, { param: path });
+}
+
+const TANGLED = `combines more than ${TOOL_ALTERNATIVES_MAX} schemas in one, references included`;
+
+function shapeProblem(schema: object): string | undefined {
+  const open: { readonly value: object; readonly depth: number }[] = [{ value: schema, depth: 1 }];
+  let parts = 1;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, depth } = next;
+    if (depth > TOOL_SCHEMA_DEPTH_MAX) return `is nested more than ${TOOL_SCHEMA_DEPTH_MAX} levels deep`;
+    const children: readonly unknown[] = Object.values(value);
+    parts += children.length;
+    if (parts > TOOL_SCHEMA_PARTS_MAX) return `has more than ${TOOL_SCHEMA_PARTS_MAX} parts`;
+    if (!Array.isArray(value) && children.length > TOOL_PROPERTIES_MAX) {
+      return `has an object with more than ${TOOL_PROPERTIES_MAX} members`;
+    }
+    for (const child of children) {
+      if (typeof child === "object" && child !== null) open.push({ value: child, depth: depth + 1 });
+    }
+  }
+  return undefined;
+}
+
+/** Whether somewhere in it references and alternatives multiply. */
+function isTangled(root: object): boolean {
+  const sizes = new Map<object, number>();
+  /** Schemas in place of one, once its references and alternatives are written out. A cycle ends where it closes. */
+  const size = (schema: unknown): number => {
+    if (!isRecord(schema)) return 1;
+    const known = sizes.get(schema);
+    if (known !== undefined) return known;
+    sizes.set(schema, 1);
+    const { $ref, allOf, anyOf, oneOf } = schema;
+    const parts: readonly unknown[] = [allOf, anyOf, oneOf].flatMap((list) =>
+      Array.isArray(list) ? list : [],
+    );
+    const target = typeof $ref === "string" ? [targetOf(root, $ref)] : [];
+    const total = [...parts, ...target].reduce((sum: number, part) => sum + size(part), 1);
+    sizes.set(schema, total);
+    return total;
+  };
+  const open: unknown[] = [root];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (size(next) > TOOL_ALTERNATIVES_MAX) return true;
+    for (const child of Object.values(next ?? {}))
+      if (typeof child === "object" && child !== null) open.push(child);
+  }
+  return false;
+}
+
+/** What a reference within the schema points to; undefined where there is nothing, or it leads elsewhere. */
+function targetOf(root: object, reference: string): unknown {
+  if (!reference.startsWith("#")) return undefined;
+  const words = reference.slice(1).split("/").slice(1);
+  let value: unknown = root;
+  for (const word of words) {
+    if (typeof value !== "object" || value === null) return undefined;
+    const key = word.replaceAll("~1", "/").replaceAll("~0", "~");
+    value = Object.entries(value).find(([name]) => name === key)?.[1];
+  }
+  return value;
+}

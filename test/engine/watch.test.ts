@@ -1,0 +1,71 @@
+// When an engine process is taken for hung, and when it is not.
+
+import { expect, setSystemTime, test } from "bun:test";
+import { type Activity, activityOf, EngineWatch } from "../../src/engine/watch.ts";
+
+interface Watched {
+  readonly pings: () => number;
+  /** Why it was taken for hung, once it was. */
+  readonly hung: Promise<string>;
+}
+
+/** Watches a process that answers its first pings and no others. */
+function watched(answered: number, activity: () => Activity | undefined, timeoutMs = 12): Watched {
+  const hung = Promise.withResolvers<string>();
+  let pings = 0;
+  const watch = new EngineWatch({
+    timeoutMs,
+    ping: () => {
+      pings++;
+      if (pings <= answered) queueMicrotask(() => watch.heard());
+    },
+    activity,
+    onHung: hung.resolve,
+  });
+  return { pings: () => pings, hung: hung.promise };
+}
+
+const still = (): Activity => ({ cpuTicks: 7, waitsForDisk: false });
+
+test("a process that stands still and does not answer is hung", async () => {
+  const { hung, pings } = watched(0, still);
+  expect(await hung).toContain("neither answered nor used the processor");
+  expect(pings()).toBe(2); // the first, and the one at the first look; no more are sent into the dark
+});
+
+test("as long as it answers, it is not", async () => {
+  const { hung, pings } = watched(40, still);
+  await hung;
+  expect(pings()).toBeGreaterThan(40);
+});
+
+test("one that computes, waits for a disk, or cannot be looked at gets much longer", async () => {
+  let cpuTicks = 0;
+  const computes = () => ({ cpuTicks: cpuTicks++, waitsForDisk: false });
+  const waits = () => ({ cpuTicks: 7, waitsForDisk: true });
+  for (const activity of [computes, waits, () => undefined]) {
+    expect(await watched(0, activity, 3).hung).toMatch(/^it has not answered for/);
+  }
+});
+
+test("a step of the clock changes nothing", async () => {
+  const { hung, pings } = watched(20, () => {
+    setSystemTime(new Date(pings() % 2 === 0 ? 0 : 4e12));
+    return still();
+  });
+  try {
+    await hung;
+    expect(pings()).toBeGreaterThan(20);
+  } finally {
+    setSystemTime();
+  }
+});
+
+test("what a process does is read from the system", () => {
+  const before = activityOf(process.pid);
+  expect(before?.waitsForDisk).toBe(false);
+  let now = before;
+  for (let i = 0; i < 1e6 && now?.cpuTicks === before?.cpuTicks; i++) now = activityOf(process.pid);
+  expect(now?.cpuTicks).toBeGreaterThan(before?.cpuTicks ?? Infinity);
+  expect(activityOf(2 ** 30)).toBeUndefined();
+});

@@ -1,0 +1,121 @@
+// A disk without room where the server keeps things: refusals with a reason, nothing half stored, and all is well once there
+// is room again. Needs root, to make small disks.
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
+import { errorOf, expectServes } from "../helpers/faults.ts";
+import { zipOf } from "../helpers/zip.ts";
+
+const mounted: string[] = [];
+afterAll(() => {
+  for (const folder of mounted) Bun.spawnSync(["umount", folder]);
+});
+
+/** A disk of so many bytes. Undefined where that is not allowed. */
+function smallDisk(bytes: number): string | undefined {
+  const folder = newFolder();
+  const { exitCode } = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${bytes}`, "tmpfs", folder]);
+  if (exitCode !== 0) return undefined;
+  mounted.push(folder);
+  return folder;
+}
+
+const MB = 1024 * 1024;
+
+function diskOrSay(bytes: number): string {
+  const folder = smallDisk(bytes);
+  if (folder === undefined) throw new Error("mounting worked a moment ago");
+  return folder;
+}
+
+const MAY_MOUNT = process.platform === "linux" && process.getuid?.() === 0 && smallDisk(MB) !== undefined;
+if (!MAY_MOUNT) console.log("skipped: tests with a full disk need root, to mount small ones");
+
+function form(
+  name: string,
+  bytes: Uint8Array<ArrayBuffer>,
+  fields: Readonly<Record<string, string>>,
+): FormData {
+  const data = new FormData();
+  for (const [field, value] of Object.entries(fields)) data.set(field, value);
+  data.set(name, new File([bytes], "big.bin"));
+  return data;
+}
+
+const noise = (bytes: number) => crypto.getRandomValues(new Uint8Array(65_536)).slice(0, bytes);
+const large = (bytes: number) =>
+  new Uint8Array(Buffer.concat(Array.from({ length: bytes / 65_536 }, () => noise(65_536))));
+
+describe.skipIf(!MAY_MOUNT)("a full disk", () => {
+  test("under the cache: the start fails with a reason", async () => {
+    const { exit, err } = await runBinary(["serve", "--host", "127.0.0.1", "--port", "0"], {
+      cache: diskOrSay(4 * MB),
+    });
+    expect(exit).toBe(1);
+    expect(err).toMatch(/no space|disk|ENOSPC/i);
+  });
+
+  test("under the state: files are refused, nothing half is kept, and stored responses say so", async () => {
+    const disk = diskOrSay(4 * MB);
+    const server = await startServer(["--state", `sqlite:${join(disk, "state.db")}`]);
+    await expectServes(server);
+    const filler = join(disk, "filler");
+    writeFileSync(filler, large(2 * MB));
+    const upload = (bytes: number) =>
+      fetch(`${server.url}/v1/files`, {
+        method: "POST",
+        body: form("file", large(bytes), { purpose: "user_data" }),
+      });
+    const refused = await upload(8 * MB);
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([503, "storage_unavailable"]);
+    const list = async () => (await (await fetch(`${server.url}/v1/files`)).json()).length;
+    expect(await list()).toBe(0);
+    // Fill it to the brim: what is small does not fit either.
+    writeFileSync(join(disk, "rest"), Buffer.alloc(0));
+    try {
+      for (let i = 0; i < 64; i++) writeFileSync(join(disk, "rest"), large(MB / 4), { flag: "a" });
+    } catch {
+      // full, as wanted
+    }
+    const stored = await fetch(`${server.url}/v1/responses`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ input: "Hello", max_output_tokens: 4 }),
+    });
+    if (stored.status === 200) await stored.body?.cancel();
+    else expect([stored.status, (await errorOf(stored)).code]).toEqual([503, "storage_unavailable"]);
+    await expectServes(server);
+    rmSync(join(disk, "rest"));
+    rmSync(filler);
+    const accepted = await upload(MB);
+    expect(accepted.status).toBe(200);
+    const { id } = await accepted.json();
+    expect((await (await fetch(`${server.url}/v1/files/${id}/content`)).arrayBuffer()).byteLength).toBe(MB);
+    expect(server.stderr()).not.toContain("internal_error");
+  });
+
+  test("under the skills: an upload is refused, and what is there stays", async () => {
+    const disk = diskOrSay(2 * MB);
+    const server = await startServer(["--enable-shell", "--skills-dir", disk]);
+    const skill = (name: string, bytes: number) => {
+      const text = `---\nname: ${name}\ndescription: A skill.\n---\nHello`;
+      const zip = zipOf([
+        { name: `${name}/SKILL.md`, content: text },
+        { name: `${name}/data.bin`, content: large(bytes) },
+      ]);
+      return fetch(`${server.url}/v1/skills`, {
+        method: "POST",
+        body: form("files", new Uint8Array(zip), {}),
+      });
+    };
+    expect((await skill("small", 65_536)).status).toBe(200);
+    const refused = await skill("large", 4 * MB);
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([503, "storage_unavailable"]);
+    const { data } = await (await fetch(`${server.url}/v1/skills`)).json();
+    expect(data.map(({ name }: { name: string }) => name)).toEqual(["small"]);
+    expect((await skill("other", 65_536)).status).toBe(200); // nothing of the refused one takes up room
+    await expectServes(server);
+  });
+});

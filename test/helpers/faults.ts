@@ -1,0 +1,47 @@
+// What tests of failures share: a random order of things that can be repeated, and what must hold after each failure.
+
+import { expect } from "bun:test";
+import { readdirSync } from "node:fs";
+import type { Server } from "./binary.ts";
+import { ask, CAPITAL, completeText } from "./chat-client.ts";
+import { within } from "./until.ts";
+
+/** Longest time that the server may take to answer again after a failure, milliseconds. */
+const RECOVERY_MS = 20_000;
+
+/** The server is alive and right. */
+export async function expectServes(server: Server): Promise<void> {
+  const answer = completeText(server.url, ask(CAPITAL));
+  expect(await within(RECOVERY_MS, "the server answers again", answer)).toBe(CAPITAL.answer);
+}
+
+/** The seed of this run: SVC_SEED, or a fresh one. Tests print it, so that a failure can be had again. */
+export function seedOfRun(): number {
+  const seed = Number(process.env["SVC_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+  console.log(`SVC_SEED=${seed}`);
+  return seed;
+}
+
+/** Numbers in [0, 1) that follow from the seed alone: mulberry32. */
+export function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d_2b_79_f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Files, sockets and pipes that a process holds open. */
+export function openFiles(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+/** The body of an error answer, checked for its form. */
+export async function errorOf(response: Response): Promise<{ code: string; message: string; type: string }> {
+  const body: unknown = await response.json();
+  const { error } = body as { error: { code: string; message: string; type: string } }; // checked below
+  for (const field of [error.code, error.message, error.type]) expect(field).toBeString();
+  return error;
+}
