@@ -30,6 +30,9 @@ export const TOKEN_ID_MAX = 2 ** 31 - 1;
 /** Tools that a request may declare, and characters of a tool's name. */
 export const TOOLS_MAX = 1024;
 export const TOOL_NAME_CHARS_MAX = 256;
+/** Bytes of encoded media an engine keeps for later prompts, and contents it remembers by number. */
+export const ENCODINGS_BYTES_MAX = 256 * 1024 * 1024;
+export const MEDIA_KINDS_MAX = 4096;
 /** Grammars of one grammar set. */
 export const GRAMMARS_MAX = 64;
 /** Files that a request may ask for, and files that a body holds; the others stay in the store. */

@@ -7,7 +7,7 @@ import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX } from "../core/limits.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
-import { type Ability, mustBeAble } from "./abilities.ts";
+import { type Ability, mustBeAble, mustPerceive } from "./abilities.ts";
 import type { ResidentAdapters } from "./adapters.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
@@ -106,12 +106,20 @@ export class EngineClient {
     adapter: AdapterId = BASE_MODEL,
   ): AsyncGenerator<RunEvent> {
     const by = adapter === BASE_MODEL ? {} : { adapter };
-    return this.run<RunEvent>("generates", (id) => ({ type: "run", id, request, ...by }), signal);
+    return this.run<RunEvent>(
+      () => this.mustTake(request),
+      (id) => ({ type: "run", id, request, ...by }),
+      signal,
+    );
   }
 
   /** Draws pictures; see `run`. */
   draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
-    return this.run<ImageEvent>("draws", (id) => ({ type: "draw", id, request }), signal);
+    return this.run<ImageEvent>(
+      () => this.mustBeAble("draws"),
+      (id) => ({ type: "draw", id, request }),
+      signal,
+    );
   }
 
   /** Embeds texts. Throws ServiceError; rejects with the signal's reason when it is aborted. */
@@ -169,13 +177,13 @@ export class EngineClient {
    * restarted waits for it.
    */
   private async *run<E extends EngineEvent>(
-    ability: Ability,
+    check: () => void,
     messageOf: (id: RunId) => ToEngine,
     signal: AbortSignal,
   ): AsyncGenerator<E | Extract<EngineEvent, { type: "error" }>> {
     try {
       await this.admit(signal);
-      this.mustBeAble(ability);
+      check();
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof ServiceError)) throw error;
@@ -231,6 +239,11 @@ export class EngineClient {
 
   private mustBeAble(ability: Ability): void {
     if (this.info !== undefined) mustBeAble(this.deps.name, this.info, ability);
+  }
+
+  private mustTake(request: RunRequest): void {
+    this.mustBeAble("generates");
+    if (this.info !== undefined) mustPerceive(this.deps.name, this.info, request);
   }
 
   private open(): void {
