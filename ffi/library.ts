@@ -27,6 +27,7 @@ const LOAD_ORDER: readonly (readonly [file: string, anySymbol: string])[] = [
   ["libggml.so.0", "ggml_backend_reg_count"],
   ["libllama.so.0", "llama_backend_init"],
   ["libllama-common.so.0", "_Z16llama_build_infov"],
+  ["libmtmd.so.0", "mtmd_default_marker"],
 ];
 const IMAGE_LOAD_ORDER = LOAD_ORDER.slice(0, 3);
 

@@ -1,8 +1,7 @@
 // Prompts: from the canonical conversation to token ids, and the parser for what comes back.
 
-import { createHash } from "node:crypto";
 import { ServiceError } from "../src/core/error.ts";
-import { messageText, type Message } from "../src/core/message.ts";
+import { modalitiesOf } from "../src/core/message.ts";
 import type { Prompt } from "../src/core/run.ts";
 import type {
   OutputFormat,
@@ -11,10 +10,21 @@ import type {
   RenderedPrompt,
   SamplerHandle,
 } from "../src/worker/backend.ts";
+import type { MediaChunk } from "../src/worker/media-backend.ts";
 import type { Native } from "./library.ts";
+import type { LlamaMedia } from "./llama-media.ts";
+import { MediaFiles } from "./media-files.ts";
+import { mustCall, renderRequest } from "./render-request.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
+type NativePrompt = Exclude<Prompt, { type: "tokens" }>;
+
+/** A prompt under way, with the files that were sent along. */
+interface Rendering {
+  readonly handle: Handle;
+  readonly files: MediaFiles | undefined;
+}
 
 const PLAIN_FORMAT: OutputFormat = {
   thinkingStart: "",
@@ -56,66 +66,6 @@ const MUTE_KEYS_MAX = 64;
 /** What Mistral's templates say of ids of tool calls that they do not like. */
 const SHORT_IDS = /\bIDs?\b.*\blength 9\b/;
 
-/** The id in nine letters and digits, the only kind that some templates of Mistral take. */
-function shortId(id: string): string {
-  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : createHash("sha256").update(id).digest("hex").slice(0, 9);
-}
-
-/** A message in the form that llama.cpp's common library and the models' templates expect. */
-function toTemplateMessage(message: Message, shortIds: boolean): Record<string, unknown> {
-  const toId = (id: string): string => (shortIds ? shortId(id) : id);
-  const calls = message.toolCalls?.map((call) => ({
-    id: toId(call.id),
-    type: "function",
-    function: { name: call.name, arguments: call.arguments },
-  }));
-  return {
-    role: message.role,
-    content: messageText(message),
-    ...(message.reasoning === undefined ? {} : { reasoning_content: message.reasoning }),
-    ...(calls === undefined || calls.length === 0 ? {} : { tool_calls: calls }),
-    ...(message.toolCallId === undefined ? {} : { tool_call_id: toId(message.toolCallId) }),
-    ...(message.name === undefined ? {} : { name: message.name }),
-  };
-}
-
-function mustCall({ toolChoice }: Pick<ChatPrompt, "toolChoice">): boolean {
-  return toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required);
-}
-
-/** The tools that the model is shown, and whether it must call one. A choice among them hides the others. */
-function templateTools({ tools, toolChoice }: ChatPrompt): Record<string, unknown> {
-  const named = toolChoice.type === "named" ? toolChoice.names : undefined;
-  const offered = named === undefined ? tools : tools.filter(({ name }) => named.includes(name));
-  if (offered.length === 0 || toolChoice.type === "none") return {};
-  return {
-    tools: offered.map(({ name, description, parameters }) => ({
-      type: "function",
-      function: { name, description: description ?? "", parameters },
-    })),
-    tool_choice: mustCall({ toolChoice }) ? "required" : "auto",
-  };
-}
-
-/** The JSON that svc_render_begin takes. */
-function renderRequest(prompt: Exclude<Prompt, { type: "tokens" }>, shortIds: boolean): string {
-  if (prompt.type === "text") {
-    return JSON.stringify({
-      prompt: prompt.text,
-      ...(prompt.suffix === undefined ? {} : { suffix: prompt.suffix }),
-    });
-  }
-  const { effort, enabled } = prompt.thinking;
-  // The effort goes in under both names that templates use; each takes the one it knows. Spec: Reasoning rules, 4.
-  const kwargs = effort === undefined ? {} : { reasoning_effort: effort, reasoning_strength: effort };
-  return JSON.stringify({
-    messages: prompt.messages.map((message) => toTemplateMessage(message, shortIds)),
-    enable_thinking: enabled,
-    kwargs,
-    ...templateTools(prompt),
-  });
-}
-
 function toolCall(call: {
   id?: string;
   function: { name: string; arguments: string };
@@ -155,10 +105,20 @@ function parseAnswer(native: Native, handle: Handle, text: string): ParsedMessag
   };
 }
 
+function hasMedia(prompt: Prompt): boolean {
+  return prompt.type === "chat" && modalitiesOf(prompt.messages).length > 0;
+}
+
 function refusal(prompt: Prompt, reason: string): ServiceError {
   if (prompt.type !== "chat") {
     const message = `The model cannot take this prompt: ${reason}`;
     return new ServiceError("unsupported_capability", message, { param: "suffix" });
+  }
+  const file = /^(picture|recording) (\d+): ([^]*)/.exec(reason);
+  if (file !== null) {
+    const [, kind, number, what] = file;
+    const message = `The ${kind} number ${number} of the messages cannot be used: ${what}.`;
+    return new ServiceError("invalid_request", message, { param: "messages" });
   }
   // What the template itself says, without the piece of its source around it.
   const said = /Jinja Exception: ([^]*)/.exec(reason)?.[1] ?? reason;
@@ -166,8 +126,13 @@ function refusal(prompt: Prompt, reason: string): ServiceError {
   return new ServiceError("invalid_request", message, { param: "messages" });
 }
 
-class LlamaPrompt implements RenderedPrompt {
+/** What a prompt is, but for what is native. */
+type PromptFacts = Pick<RenderedPrompt, "tokens" | "media" | "format" | "plain">;
+
+/** A prompt in native hands. */
+export class LlamaPrompt implements RenderedPrompt {
   readonly tokens: Int32Array;
+  readonly media: readonly MediaChunk[];
   readonly format: OutputFormat;
   readonly plain: boolean;
   /** For native calls of this folder only. */
@@ -175,10 +140,11 @@ class LlamaPrompt implements RenderedPrompt {
   private readonly native: Native;
   private freed = false;
 
-  constructor(native: Native, handle: Handle, tokens: Int32Array, format: OutputFormat, plain: boolean) {
+  constructor(native: Native, handle: Handle, { tokens, media, format, plain }: PromptFacts) {
     this.native = native;
     this.handle = handle;
     this.tokens = tokens;
+    this.media = media;
     this.format = format;
     this.plain = plain;
   }
@@ -194,17 +160,27 @@ class LlamaPrompt implements RenderedPrompt {
   }
 }
 
+export interface TemplateOptions {
+  /** Token ids of the model. */
+  readonly vocabulary: number;
+  /** Jinja text that replaces the model's own template. */
+  readonly source: string | undefined;
+  /** Reads pictures and recordings, where the model takes any. */
+  readonly media: LlamaMedia | undefined;
+}
+
 /** The model's chat template and tokenizer. */
 export class LlamaTemplates {
   private readonly native: Native;
   private readonly model: Handle;
   private readonly chat: Handle;
   private readonly vocabulary: number;
+  private readonly media: LlamaMedia | undefined;
   private readonly mute = new Map<string, ReadonlySet<string>>(); // tags that interrupt nothing, by what decides that
   private shortIds = false; // the template takes only ids of nine letters and digits
 
-  /** `source` replaces the model's own template. Throws ServiceError(model_unavailable) when it does not parse. */
-  constructor(native: Native, model: Handle, vocabulary: number, source: string | undefined) {
+  /** Throws ServiceError(model_unavailable) when it does not parse. */
+  constructor(native: Native, model: Handle, { vocabulary, source, media }: TemplateOptions) {
     const chat = native.svc_chat_open(model, source === undefined ? null : cText(source));
     if (chat === null) {
       const reason = nativeText(native.svc_last_error());
@@ -214,6 +190,7 @@ export class LlamaTemplates {
     this.model = model;
     this.chat = chat;
     this.vocabulary = vocabulary;
+    this.media = media;
   }
 
   /** Begins to render and tokenize. Throws ServiceError(invalid_request) for tokens that the model does not have. */
@@ -227,6 +204,7 @@ export class LlamaTemplates {
       const tokens = Int32Array.from(prompt.tokens);
       const ready: RenderedPrompt = {
         tokens,
+        media: [],
         format: PLAIN_FORMAT,
         plain: true,
         parse: () => undefined,
@@ -234,31 +212,48 @@ export class LlamaTemplates {
       };
       return { take: () => ready, free: () => {} };
     }
-    let shortIds = this.shortIds;
-    let handle = this.begin(prompt, shortIds);
+    const rendering = this.begin(prompt, this.shortIds);
+    let { handle } = rendering;
+    let retried = this.shortIds;
     const take = (waitMs: number): RenderedPrompt | undefined => {
       const state = this.native.svc_render_wait(handle, waitMs);
       if (state === 0) return undefined;
-      if (state > 0) return this.ready(handle, prompt);
+      if (state > 0) return this.ready(handle, prompt, rendering.files);
       const reason = nativeText(this.native.svc_last_error());
       this.native.svc_render_free(handle);
-      if (shortIds || !SHORT_IDS.test(reason)) throw refusal(prompt, reason);
-      this.shortIds = shortIds = true;
-      handle = this.begin(prompt, true);
+      if (retried || !SHORT_IDS.test(reason)) throw refusal(prompt, reason);
+      this.shortIds = retried = true;
+      ({ handle } = this.begin(prompt, true));
       return undefined;
     };
     return { take, free: () => this.native.svc_render_free(handle) };
   }
 
-  private begin(prompt: Exclude<Prompt, { type: "tokens" }>, shortIds: boolean): Handle {
-    const handle = this.native.svc_render_begin(this.chat, cText(renderRequest(prompt, shortIds)));
+  private begin(prompt: NativePrompt, shortIds: boolean): Rendering {
+    const files = hasMedia(prompt) ? new MediaFiles() : undefined;
+    const request = cText(renderRequest(prompt, { shortIds, files }));
+    const handle =
+      files === undefined
+        ? this.native.svc_render_begin(this.chat, request)
+        : this.beginMedia(request, files);
     if (handle === null) throw new Error(nativeText(this.native.svc_last_error()));
-    return handle;
+    return { handle, files };
   }
 
-  private ready(handle: Handle, prompt: Prompt): RenderedPrompt {
+  private beginMedia(request: Uint8Array, files: MediaFiles): Handle | null {
+    if (this.media === undefined) {
+      const message = "This model takes text alone: it has no projector file (mmproj).";
+      throw new ServiceError("unsupported_capability", message, { param: "messages" });
+    }
+    const { data, size } = files.columns();
+    return this.native.svc_render_media_begin(this.chat, this.media.handle, request, data.length, data, size);
+  }
+
+  private ready(handle: Handle, prompt: Prompt, files: MediaFiles | undefined): RenderedPrompt {
     const tokens = this.promptTokens(handle);
-    if (prompt.type !== "chat") return new LlamaPrompt(this.native, handle, tokens, PLAIN_FORMAT, true);
+    if (prompt.type !== "chat")
+      return new LlamaPrompt(this.native, handle, { tokens, media: [], format: PLAIN_FORMAT, plain: true });
+    const media = files === undefined ? [] : (this.media?.chunks(handle, files, tokens) ?? []);
     const format = this.format(handle, prompt);
     if (mustCall(prompt) && format.toolGrammar === "none") {
       this.native.svc_render_free(handle);
@@ -266,7 +261,7 @@ export class LlamaTemplates {
         "A tool call cannot be required of this model: its chat template has no format for them.";
       throw new ServiceError("unsupported_capability", message, { param: "tool_choice" });
     }
-    return new LlamaPrompt(this.native, handle, tokens, format, false);
+    return new LlamaPrompt(this.native, handle, { tokens, media, format, plain: false });
   }
 
   private promptTokens(handle: Handle): Int32Array {

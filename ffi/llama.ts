@@ -1,10 +1,8 @@
 // A loaded model and its context as the engine loop sees them. Owns every native handle it makes.
 
 import { toArrayBuffer } from "bun:ffi";
-import { cacheCells, type CacheType } from "../src/core/cache-size.ts";
+import type { CacheType } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
-import { freeMemory } from "../src/core/free-memory.ts";
-import { SLOTS_MAX } from "../src/core/limits.ts";
 import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
 import { physicalCores } from "../src/core/physical-cores.ts";
@@ -22,10 +20,13 @@ import type {
   SlotId,
 } from "../src/worker/backend.ts";
 import { type AdapterId, BASE_MODEL } from "../src/core/adapter.ts";
+import type { MediaChunk, MediaPass, PendingEncoding } from "../src/worker/media-backend.ts";
 import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
-import { LlamaTemplates } from "./llama-chat.ts";
-import { canEmbed, type EmbedModel, LlamaEmbedder } from "./llama-embed.ts";
+import { LlamaPrompt, LlamaTemplates } from "./llama-chat.ts";
+import { canEmbed, LlamaEmbedder } from "./llama-embed.ts";
+import { LlamaEncoding, LlamaMedia } from "./llama-media.ts";
+import { chooseCells, loadModel, type ModelInfo, reuseMode, slotCount } from "./llama-model.ts";
 import { newSampler } from "./llama-sampler.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
@@ -42,70 +43,15 @@ const CACHE_TYPES: Readonly<Record<CacheType, number>> = {
   bf16: 30,
 };
 
-/** Progress is read this often while a model loads. */
-const LOAD_POLL_MS = 20;
-const LOADED = 1001;
 /**
  * Below this size of its weights a token takes well under a millisecond, most of which more threads would spend waiting
  * for each other, and the serving process for a core.
  */
 const SMALL_MODEL_BYTES = 32 * 1024 * 1024;
-/** llama.cpp's own description of a model: svc_model_info. */
-interface ModelInfo extends EmbedModel {
-  readonly description: string;
-  readonly architecture: string;
-  readonly size_bytes: number;
-  readonly head_dim_k: number;
-  readonly head_dim_v: number;
-  readonly n_head_kv: number;
-  readonly n_layer: number;
-  readonly n_swa: number;
-  readonly recurrent: boolean;
-  readonly hybrid: boolean;
-}
-
-/** Cells of the KV cache of a model that is loaded. */
-function chooseCells(options: TextOptions, info: ModelInfo): number {
-  const elements = info.n_layer * info.n_head_kv * (info.head_dim_k + info.head_dim_v);
-  return cacheCells(options, { elements, trainedContext: info.n_ctx_train }, freeMemory());
-}
-
-/** What the model's memory lets us do with cached prefixes. */
-function reuseMode(info: ModelInfo, options: TextOptions): ReuseMode {
-  // A recurrent state has no positions to cut at; a sliding window has already dropped the older ones.
-  if (info.recurrent || info.hybrid || info.n_swa > 0) return "whole";
-  return options.unified ? "prefix" : "own"; // between separate streams nothing is shared
-}
-
-/** Native sequences: those that run and the kept prefixes, where that costs no memory. */
-function slotCount(info: ModelInfo, { maxSeqs, prefixesMax, unified }: TextOptions): number {
-  const dear = info.recurrent || info.hybrid || !unified; // each sequence has memory of its own
-  return dear ? maxSeqs : Math.min(SLOTS_MAX, maxSeqs + prefixesMax);
-}
-
-/** Loads a GGUF file, reporting parts per thousand. Throws ServiceError(model_unavailable) with llama.cpp's reason. */
-async function loadModel(
-  native: Native,
-  path: string,
-  gpuLayers: number,
-  onProgress: (permille: number) => void,
-): Promise<Handle> {
-  const params = Int32Array.of(gpuLayers, 0, 1, 0, 0, 0);
-  const load = native.svc_load_begin(cText(path), params, params.length);
-  if (load === null) throw new Error(nativeText(native.svc_last_error()));
-  for (let state = 0; state >= 0 && state < LOADED;) {
-    await Bun.sleep(LOAD_POLL_MS);
-    state = native.svc_load_state(load);
-    if (state >= 0 && state < LOADED) onProgress(state);
-  }
-  const model = native.svc_load_finish(load);
-  if (model === null) {
-    throw new ServiceError(
-      "model_unavailable",
-      `the model could not be loaded: ${nativeText(native.svc_last_error())}`,
-    );
-  }
-  return model;
+/** What svc_decode and svc_decode_media return. */
+function outcomeOf(code: number): DecodeOutcome {
+  if (code === 0) return "done";
+  return code === 1 ? "full" : "failed";
 }
 
 export class LlamaBackend implements Backend {
@@ -121,6 +67,7 @@ export class LlamaBackend implements Backend {
   private readonly native: Native;
   private readonly model: Handle;
   private readonly context: Handle;
+  private readonly media: LlamaMedia | undefined;
   private readonly templates: LlamaTemplates;
   private readonly meta: ModelInfo;
   private readonly computeThreads: number;
@@ -152,7 +99,12 @@ export class LlamaBackend implements Backend {
     this.vocabulary = meta.n_vocab;
     this.flags = new Uint8Array(meta.n_vocab);
     native.svc_vocab_flags(model, this.flags, meta.n_vocab);
-    this.templates = new LlamaTemplates(native, model, meta.n_vocab, options.chatTemplate);
+    this.media = this.openMedia(options, threadsBatch); // before threads are tied, so that its own stay free
+    this.templates = new LlamaTemplates(native, model, {
+      vocabulary: meta.n_vocab,
+      source: options.chatTemplate,
+      media: this.media,
+    });
     this.info = {
       kind: "text",
       modelPath: path,
@@ -167,6 +119,7 @@ export class LlamaBackend implements Backend {
       threads,
       generates: this.meta.causal && !meta.has_encoder,
       embeds: canEmbed(meta),
+      modalities: this.media?.modalities ?? [],
     };
     this.tieThreads();
   }
@@ -211,15 +164,39 @@ export class LlamaBackend implements Backend {
     return context;
   }
 
+  private openMedia({ mmprojPath, gpuLayers }: TextOptions, threads: number): LlamaMedia | undefined {
+    if (mmprojPath === undefined) return undefined;
+    const options = { threads, gpu: gpuLayers !== 0, ubatch: this.ubatch };
+    return LlamaMedia.open(this.native, this.model, mmprojPath, options);
+  }
+
   render(prompt: Prompt): PendingPrompt {
     return this.templates.render(prompt);
   }
 
   decode(columns: BatchColumns, n: number): DecodeOutcome {
     const { token, position, slot, output } = columns;
-    const code = this.native.svc_decode(this.context, n, token, position, slot, output);
-    if (code === 0) return "done";
-    return code === 1 ? "full" : "failed";
+    return outcomeOf(this.native.svc_decode(this.context, n, token, position, slot, output));
+  }
+
+  encode(prompt: RenderedPrompt, chunk: MediaChunk): PendingEncoding {
+    assert(
+      this.media !== undefined && prompt instanceof LlamaPrompt,
+      "media come from prompts rendered here",
+    );
+    return this.media.encode(prompt.handle, chunk);
+  }
+
+  decodeMedia({ prompt, chunk, encoding, from, count, position, slot }: MediaPass): DecodeOutcome {
+    assert(
+      prompt instanceof LlamaPrompt && encoding instanceof LlamaEncoding,
+      "media come from this backend",
+    );
+    const { context } = this;
+    const args = [from, count, position, slot] as const;
+    return outcomeOf(
+      this.native.svc_decode_media(context, prompt.handle, chunk.index, encoding.handle, ...args),
+    );
   }
 
   sample(
@@ -366,6 +343,7 @@ export class LlamaBackend implements Backend {
   close(): void {
     this.embedding?.close();
     this.templates.close();
+    this.media?.close();
     this.native.svc_context_free(this.context);
     for (const handle of this.adapters.values()) this.native.svc_adapter_free(handle);
     this.native.svc_model_free(this.model);

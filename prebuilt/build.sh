@@ -54,8 +54,9 @@ build_shim() {
         -Wall -Wextra -Werror "-ffile-prefix-map=$root=svc" -DSVC_ABI_HASH="\"$(abi_hash "$root/ffi/shim/svc_llama.h")\"" \
         -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED \
         -isystem "$source/common" -isystem "$source/include" -isystem "$source/ggml/include" -isystem "$source/vendor" \
+        -isystem "$source/tools/mtmd" \
         "$root"/ffi/shim/*.cpp -o "$out/libsvc_llama.so" -Wl,-soname,libsvc_llama.so -Wl,--no-undefined \
-        -L"$bin" -lllama-common -lllama -lggml -lggml-base
+        -L"$bin" -lmtmd -lllama-common -lllama -lggml -lggml-base
     strip --strip-unneeded "$out/libsvc_llama.so"
 }
 

@@ -168,6 +168,7 @@ export async function textOptions(
   return {
     kind: "text",
     ...(path === undefined ? {} : { modelPath: path }),
+    ...(model.format.mmproj === undefined ? {} : { mmprojPath: model.format.mmproj }),
     cacheDir,
     maxSeqs: runtime.max_seqs,
     prefixesMax: runtime.prefix_cache_n,

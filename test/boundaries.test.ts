@@ -182,6 +182,7 @@ const RULES: readonly Rule[] = [
       "src/worker/backend.ts",
       "src/worker/constraint-backend.ts",
       "src/worker/embed-backend.ts",
+      "src/worker/media-backend.ts",
       "src/worker/image-backend.ts",
       "src/worker/speech-backend.ts",
       "src/engine/protocol.ts",

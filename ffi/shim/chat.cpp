@@ -1,6 +1,7 @@
 // Chat templates and output parsing: a doorway to llama.cpp's common library, which knows the model families.
 
 #include "guard.h"
+#include "media.h"
 #include "render.h"
 #include "svc_llama.h"
 
@@ -8,12 +9,9 @@
 #include "common.h"
 #include "json.h"
 
-#include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 using svc::guard;
@@ -21,23 +19,15 @@ using svc::need;
 
 namespace {
 
-// One prompt on its way through the thread below, and the parser of the answer to it.
+// One prompt on its way through a renderer's thread, and the parser of the answer to it.
 struct rendered {
     std::string request;
     std::vector<llama_token> tokens;
+    std::shared_ptr<svc::media_prompt> media;  // none: text alone
     common_chat_params params;
     std::shared_ptr<const common_chat_parser_params> parser = std::make_shared<common_chat_parser_params>();
     std::string call_marker;  // what begins a tool call, where one must be made
-    std::string error;
-    std::mutex mutex;
-    std::condition_variable changed;
-    int32_t state = 0;  // as svc_render_wait returns it
-
-    void settle(int32_t value) {
-        std::lock_guard<std::mutex> lock(mutex);
-        state = value;
-        changed.notify_all();
-    }
+    svc::outcome done;
 };
 
 common_chat_templates_inputs read_request(const common_json & request) {
@@ -56,6 +46,16 @@ common_chat_templates_inputs read_request(const common_json & request) {
     return in;
 }
 
+// What the request says of the files that came beside it.
+void read_media(const common_json & request, svc::media_prompt & out) {
+    out.marker = request.at("marker").get<std::string>();
+    for (size_t i = 0; i < out.items.size(); i++) {
+        const common_json & item = request.at("media").at(i);
+        out.items[i].key = item.at("key").get<std::string>();
+        out.items[i].audio = item.at("audio").get<bool>();
+    }
+}
+
 common_json triggers_json(const std::vector<common_grammar_trigger> & triggers) {
     common_json out = common_json::array();
     for (const auto & trigger : triggers) {
@@ -68,60 +68,50 @@ common_json triggers_json(const std::vector<common_grammar_trigger> & triggers) 
     return out;
 }
 
-// The model's templates and the thread that renders with them.
-class chat {
+// The model's templates, for several threads.
+class template_set {
   public:
-    chat(const llama_model * model, const std::string & source) :
-        vocab(llama_model_get_vocab(model)), templates(common_chat_templates_init(model, source)), thread([this] { loop(); }) { }
+    template_set(const llama_model * model, const std::string & source) :
+        vocab(llama_model_get_vocab(model)), templates(common_chat_templates_init(model, source)) { }
 
-    ~chat() {
-        {
-            std::lock_guard<std::mutex> lock(mutex);
-            closing = true;
+    void render(rendered & out) {
+        const common_json request = common_json::parse(out.request);
+        out.request.clear();
+        if (out.media != nullptr) read_media(request, *out.media);
+        if (request.contains("prompt")) {
+            out.tokens = request.contains("suffix") ? fill_in(request) : plain(request.at("prompt").get<std::string>());
+            return;
         }
-        arrived.notify_all();
-        thread.join();
-    }
-
-    void add(std::shared_ptr<rendered> prompt) {
-        {
-            std::lock_guard<std::mutex> lock(mutex);
-            queue.push_back(std::move(prompt));
+        format(request, out);
+        if (out.media == nullptr) {
+            out.tokens = common_tokenize(vocab, out.params.prompt, true, true);
+        } else {
+            out.media->text = out.params.prompt;
+            out.tokens = out.media->owner->lay_out(*out.media);
         }
-        arrived.notify_all();
     }
 
   private:
     const llama_vocab * vocab;
+    std::mutex mutex;  // of all below
     common_chat_templates_ptr templates;
-    std::mutex mutex;
-    std::condition_variable arrived;
-    std::deque<std::shared_ptr<rendered>> queue;
-    bool closing = false;
-    // With what each was made from, the latest first; the thread's own.
+    // With what each was made from, the latest first.
     std::deque<std::pair<std::string, std::shared_ptr<const common_chat_parser_params>>> recent_parsers;
-    std::thread thread;  // last: it uses all of the above
 
-    void loop() {
-        for (;;) {
-            std::shared_ptr<rendered> prompt;
-            {
-                std::unique_lock<std::mutex> lock(mutex);
-                arrived.wait(lock, [this] { return closing || !queue.empty(); });
-                if (closing) return;
-                prompt = std::move(queue.front());
-                queue.pop_front();
-            }
-            if (prompt.use_count() == 1) continue;  // the caller has gone meanwhile
-            try {
-                render(*prompt);
-                prompt->settle(1);
-            } catch (const std::exception & e) {
-                prompt->error = e.what();
-                prompt->settle(-1);
-            } catch (...) {
-                prompt->error = "an unknown error was raised while rendering";
-                prompt->settle(-1);
+    // The prompt's text, and how its answer is parsed.
+    void format(const common_json & request, rendered & out) {
+        common_chat_templates_inputs in = read_request(request);
+        std::lock_guard<std::mutex> lock(mutex);
+        out.params = common_chat_templates_apply(templates.get(), in);
+        const bool calls = !in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
+        out.parser = parser_for(out.params, in.reasoning_format, calls);
+        if (in.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
+            // Only the lazy form of the grammar names the marker.
+            in.tool_choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
+            for (const auto & trigger : common_chat_templates_apply(templates.get(), in).grammar_triggers) {
+                if (trigger.type != COMMON_GRAMMAR_TRIGGER_TYPE_WORD) continue;
+                out.call_marker = trigger.value;  // the first: the others begin particular tools
+                break;
             }
         }
     }
@@ -173,29 +163,26 @@ class chat {
         tokens.push_back(mid);
         return tokens;
     }
+};
 
-    void render(rendered & out) {
-        const common_json request = common_json::parse(out.request);
-        out.request.clear();
-        if (request.contains("prompt")) {
-            out.tokens = request.contains("suffix") ? fill_in(request) : plain(request.at("prompt").get<std::string>());
-            return;
-        }
-        common_chat_templates_inputs in = read_request(request);
-        out.params = common_chat_templates_apply(templates.get(), in);
-        const bool calls = !in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
-        out.parser = parser_for(out.params, in.reasoning_format, calls);
-        out.tokens = common_tokenize(vocab, out.params.prompt, true, true);
-        if (in.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
-            // Only the lazy form of the grammar names the marker.
-            in.tool_choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
-            for (const auto & trigger : common_chat_templates_apply(templates.get(), in).grammar_triggers) {
-                if (trigger.type != COMMON_GRAMMAR_TRIGGER_TYPE_WORD) continue;
-                out.call_marker = trigger.value;  // the first: the others begin particular tools
-                break;
-            }
-        }
+// Renders with the templates, on a thread of its own. Prompts with media go to the projector's: files take longer to read
+// than texts.
+class chat {
+  public:
+    chat(const llama_model * model, const std::string & source) : templates(std::make_shared<template_set>(model, source)) { }
+
+    void add(const std::shared_ptr<rendered> & prompt) {
+        svc::worker & line = prompt->media == nullptr ? texts : prompt->media->owner->renderer;
+        line.add([templates = templates, weak = std::weak_ptr<rendered>(prompt)] {
+            const auto wanted = weak.lock();
+            if (wanted == nullptr) return;  // the caller has gone meanwhile
+            wanted->done.take([&] { templates->render(*wanted); }, "an unknown error was raised while rendering");
+        });
     }
+
+  private:
+    std::shared_ptr<template_set> templates;
+    svc::worker texts;
 };
 
 rendered & need_prompt(void * handle) {
@@ -207,6 +194,10 @@ rendered & need_prompt(void * handle) {
 std::shared_ptr<const common_chat_params> svc::render_params(void * handle) {
     const auto & prompt = need<std::shared_ptr<rendered>>(handle, "rendered prompt");
     return std::shared_ptr<const common_chat_params>(prompt, &prompt->params);
+}
+
+std::shared_ptr<svc::media_prompt> svc::render_media(void * handle) {
+    return need<std::shared_ptr<rendered>>(handle, "rendered prompt")->media;
 }
 
 void * svc_chat_open(void * model, const char * source) {
@@ -228,19 +219,30 @@ void * svc_render_begin(void * handle, const char * request) {
         auto prompt = std::make_shared<rendered>();
         prompt->request = request == nullptr ? "" : request;
         auto out = std::make_unique<std::shared_ptr<rendered>>(prompt);
-        c.add(std::move(prompt));
+        c.add(prompt);
+        return out.release();
+    });
+}
+
+void * svc_render_media_begin(void * handle, void * media, const char * request, int32_t n, const uint64_t * data,
+                              const int64_t * size) {
+    return guard<void *>(nullptr, [&]() -> void * {
+        chat & c = need<chat>(handle, "chat template");
+        auto prompt = std::make_shared<rendered>();
+        prompt->request = request == nullptr ? "" : request;
+        prompt->media = std::make_shared<svc::media_prompt>(need<std::shared_ptr<svc::media>>(media, "projector"));
+        for (int32_t i = 0; i < n; i++) {
+            const auto * bytes = reinterpret_cast<const uint8_t *>(data[i]);
+            prompt->media->items.push_back({ "", false, std::vector<uint8_t>(bytes, bytes + size[i]) });
+        }
+        auto out = std::make_unique<std::shared_ptr<rendered>>(prompt);
+        c.add(prompt);
         return out.release();
     });
 }
 
 int32_t svc_render_wait(void * handle, int32_t wait_ms) {
-    return guard<int32_t>(-1, [&]() -> int32_t {
-        rendered & r = need_prompt(handle);
-        std::unique_lock<std::mutex> lock(r.mutex);
-        r.changed.wait_for(lock, std::chrono::milliseconds(wait_ms), [&] { return r.state != 0; });
-        if (r.state < 0) throw std::runtime_error(r.error);
-        return r.state;
-    });
+    return guard<int32_t>(-1, [&] { return need_prompt(handle).done.wait(wait_ms); });
 }
 
 void svc_render_free(void * handle) {

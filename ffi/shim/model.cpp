@@ -38,13 +38,6 @@ void on_log(ggml_log_level level, const char * text, void *) {
     }
 }
 
-std::string take_log_error() {
-    std::lock_guard<std::mutex> lock(log_mutex);
-    std::string text;
-    text.swap(first_log_error);
-    return text;
-}
-
 std::string meta(const llama_model * model, const char * key) {
     char value[512];
     const int32_t n = llama_model_meta_val_str(model, key, value, sizeof(value));
@@ -63,10 +56,10 @@ struct load_task {
 
     void run(const std::string & path, llama_model_params params) {
         try {
-            take_log_error();
+            svc::take_log_error();
             model = llama_model_load_from_file(path.c_str(), params);
             if (model == nullptr) {
-                const std::string reason = take_log_error();
+                const std::string reason = svc::take_log_error();
                 error = reason.empty() ? "the model file could not be loaded" : reason;
             }
         } catch (const std::exception & e) {
@@ -79,6 +72,15 @@ struct load_task {
 };
 
 }  // namespace
+
+ggml_log_callback svc::log_callback() { return on_log; }
+
+std::string svc::take_log_error() {
+    std::lock_guard<std::mutex> lock(log_mutex);
+    std::string text;
+    text.swap(first_log_error);
+    return text;
+}
 
 const char * svc_abi_hash(void) { return SVC_ABI_HASH; }
 

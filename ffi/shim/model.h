@@ -4,9 +4,14 @@
 #include "llama.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace svc {
+
+// Where the libraries' log goes, and the first error since it was last asked for: all that some failures say.
+ggml_log_callback log_callback();
+std::string take_log_error();
 
 struct calibration;
 void free_calibration(calibration * c);

@@ -101,6 +101,32 @@ SVC_API const float * svc_logits(void * context, int32_t i);
 // on and pooling 0. 0, or -1: a row has none, sum may be partly filled.
 SVC_API int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * row, float * sum);
 
+// ---- pictures and recordings (libmtmd) ---------------------------------------------------------------------------
+
+// Opens the projector file at `path` for the model, with threads of its own. params: int32 columns, in order:
+//   0 n_threads, 1 use_gpu, 2 fewest and 3 most tokens of a picture (-1: what the file says), 4 most pixels of a picture,
+//   5 most seconds of a recording, 6 tokens that can be computed at once (n_ubatch).
+// NULL when the file cannot be read or does not fit the model.
+SVC_API void * svc_media_open(void * model, const char * path, const int32_t * params, int32_t n_params);
+// Every prompt, encoding and chat handle it was used with must have been freed before.
+SVC_API void svc_media_free(void * media);
+// Bit 0: takes pictures, bit 1: takes recordings. -1 failed.
+SVC_API int32_t svc_media_abilities(void * media);
+// Starts to encode a media chunk of a ready prompt on the projector's encoder thread, one after the other, in the order of
+// calls. The prompt may be freed meanwhile.
+SVC_API void * svc_encode_begin(void * rendered, int32_t chunk);
+// Waits up to wait_ms. 1 ready, 0 still working, -1 failed.
+SVC_API int32_t svc_encode_wait(void * encoding, int32_t wait_ms);
+// Size of a ready encoding.
+SVC_API int64_t svc_encode_bytes(void * encoding);
+// May be called at any time; work that has not begun is dropped.
+SVC_API void svc_encode_free(void * encoding);
+// One forward pass over tokens [from, from + n) of a prompt's media chunk, n <= n_batch, with their embeddings out of a ready
+// encoding of equal content. position: of the chunk's first token. No row has logits. Results as of svc_decode; -2 also when
+// the arguments do not belong together.
+SVC_API int32_t svc_decode_media(void * context, void * rendered, int32_t chunk, void * encoding, int32_t from, int32_t n,
+                                 int32_t position, int32_t sequence);
+
 // ---- LoRA adapters -------------------------------------------------------------------------------------------
 
 // Loads the GGUF adapter at `path` for the model. NULL when it can't be read or does not fit the model. The adapter must
@@ -174,7 +200,14 @@ SVC_API void svc_chat_free(void * chat);
 // conversation in chat-completions form, {messages, tools?, tool_choice?, parallel_tool_calls?, enable_thinking,
 // kwargs?: {name: value}}. NULL only when memory is short; what is wrong with the request, wait tells.
 SVC_API void * svc_render_begin(void * chat, const char * request);
-// Waits up to wait_ms. 1 ready, 0 still working, -1 failed: svc_last_error says what the template rejected.
+// The same for a conversation with n pictures and recordings, on the projector's thread, so that other prompts do not wait
+// for files to be unpacked. data[n] are addresses and size[n] lengths of the files' bytes, which are copied. The request
+// also has marker, a word that occurs nowhere in the conversation: its text has marker + "x" + i + "x" where item i belongs;
+// and media: [{key, audio}] of the items, where equal keys mean equal bytes.
+SVC_API void * svc_render_media_begin(void * chat, void * media, const char * request, int32_t n, const uint64_t * data,
+                                      const int64_t * size);
+// Waits up to wait_ms. 1 ready, 0 still working, -1 failed: svc_last_error says what the template rejected, or what is
+// wrong with a file ("picture 1: ...").
 SVC_API int32_t svc_render_wait(void * rendered, int32_t wait_ms);
 // May be called at any time; work that is still under way is dropped. All of the following need a ready prompt.
 SVC_API void svc_render_free(void * rendered);
@@ -186,6 +219,10 @@ SVC_API char * svc_render_info(void * rendered);
 SVC_API char * svc_render_prompt(void * rendered);
 // Token ids of the prompt into out. Returns the count, or -needed when `capacity` is too small (nothing is written).
 SVC_API int32_t svc_render_tokens(void * rendered, int32_t * out, int32_t capacity);
+// Where a prompt's media are, six numbers each: first token, tokens, positions they take, item, chunk of that item (a large
+// picture is several), 1 if it must be computed as a whole. Their tokens have the id -1. Returns how many there are, or
+// -count when `capacity` (in numbers) is too small.
+SVC_API int32_t svc_render_media(void * rendered, int32_t * out, int32_t capacity);
 // Parses what the model wrote after the prompt. partial = 1 while more may come. JSON message
 // {role, content, reasoning_content?, tool_calls?}; NULL when finished text does not follow the format.
 SVC_API char * svc_render_parse(void * rendered, const char * text, int32_t len, int32_t partial);

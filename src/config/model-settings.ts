@@ -40,7 +40,12 @@ const ModelFormat = section("Which files make up the model.", {
   quantized_file: optional(
     text("File to take of a folder or hub repository that holds several.", { example: "model-Q4_K_M.gguf" }),
   ),
-  mmproj: later(optional(text("Projector file for images and audio.", { isPath: true }))),
+  mmproj: optional(
+    text("Projector file (mmproj) of the model: it then takes images, audio, or both.", {
+      isPath: true,
+      example: "mmproj.gguf",
+    }),
+  ),
   tok_model_id: later(optional(text("Model the tokenizer is taken from."))),
   diffusion_model: optional(
     text("Image model: diffusion weights; model_id is only a name then.", {
@@ -199,7 +204,7 @@ export const Models = entries("One entry for each model. Without any, the built-
   ),
   kind: choice(["auto", "text", "multimodal", "image", "speech", "embedding"], "What the model is for.", {
     default: "auto",
-    laterValues: ["multimodal", "embedding"],
+    laterValues: ["embedding"],
     valueAliases: { diffusion: "image" },
   }),
   chat_template: optional(

@@ -56,6 +56,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
   const entries = list.filter((value) => /^models\[\d+\]$/.test(value.path)).map((value) => value.path);
   return [
     ...missingModelIds(values, entries),
+    ...missingProjector(values, entries),
     ...exclusive(values, entries),
     ...needs(values),
     ...sameName(values, entries),
@@ -82,6 +83,16 @@ function missingModelIds(values: Values, entries: readonly string[]): readonly P
     const isWritten = typeof given.value === "object" && given.value !== null && "model_id" in given.value;
     if (isWritten) return [];
     return [problem(given, `${entry}.model_id`, "missing", "Every [[models]] entry needs a model_id.")];
+  });
+}
+
+/** What makes a model multimodal is a file of its own. */
+function missingProjector(values: Values, entries: readonly string[]): readonly Problem[] {
+  return entries.flatMap((entry) => {
+    const kind = values.get(`${entry}.kind`);
+    if (kind?.value !== "multimodal" || values.has(`${entry}.format.mmproj`)) return [];
+    const fix = "Name the model's projector file, or leave kind out.";
+    return [problem(kind, kind.path, '"multimodal" needs format.mmproj', fix)];
   });
 }
 

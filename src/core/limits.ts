@@ -39,6 +39,9 @@ export const TOOL_PROPERTIES_MAX = 500;
 export const TOOL_SCHEMA_DEPTH_MAX = 64;
 /** Schemas that one schema of a tool combines, its references written out. */
 export const TOOL_ALTERNATIVES_MAX = 1000;
+/** Bytes of encoded media an engine keeps for later prompts, and contents it remembers by number. */
+export const ENCODINGS_BYTES_MAX = 256 * 1024 * 1024;
+export const MEDIA_KINDS_MAX = 4096;
 /** Grammars of one grammar set. */
 export const GRAMMARS_MAX = 64;
 /** Files that a request may ask for, and files that a body holds; the others stay in the store. */

@@ -52,3 +52,12 @@ export interface ToolSpec {
 export function messageText(message: Message): string {
   return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
+
+/** The kinds of media in a conversation, each once. */
+export function modalitiesOf(messages: readonly Message[]): readonly Modality[] {
+  const found: Modality[] = [];
+  for (const { content } of messages) {
+    for (const { type } of content) if (type !== "text" && !found.includes(type)) found.push(type);
+  }
+  return found;
+}

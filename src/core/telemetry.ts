@@ -69,6 +69,10 @@ export interface EngineStats {
   /** Prompt tokens computed, tokens generated. */
   readonly prefillTokens: number;
   readonly decodeTokens: number;
+  /** Pictures and recordings that were encoded, those whose encoding was still there, and the encoder's time, seconds. */
+  readonly mediaEncoded: number;
+  readonly mediaReused: number;
+  readonly mediaSecs: number;
   /** Tokens of texts that were embedded. */
   readonly embedTokens: number;
   /** Sequences admitted, those of them that found a prefix in the cache, and the tokens they did not compute. */

@@ -2,7 +2,9 @@
 
 import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
+import { modalitiesOf } from "../core/message.ts";
 import type { ModelKind } from "../core/model-info.ts";
+import type { RunRequest } from "../core/run.ts";
 import type { EngineInfo, TextInfo } from "./protocol.ts";
 
 export type Ability = "generates" | "embeds" | "draws" | "speaks";
@@ -39,6 +41,18 @@ export function mustBeAble(name: string, info: EngineInfo, ability: Ability): vo
   if (info.kind !== "text") return;
   const { generates, embeds } = info;
   if (!{ generates, embeds, draws: false, speaks: false }[ability]) throw unable(name, "text", ability);
+}
+
+/** Throws ServiceError(unsupported_capability) for pictures or recordings that a loaded text model does not take. */
+export function mustPerceive(name: string, info: EngineInfo, { prompt }: RunRequest): void {
+  if (prompt.type !== "chat") return;
+  const able = textInfo(info).modalities;
+  const missing = modalitiesOf(prompt.messages).find((modality) => !able.includes(modality));
+  if (missing === undefined) return;
+  const message =
+    `The model "${name}" does not take media of the kind "${missing}". ` +
+    "Leave them out, name a model that takes them, or give this one a projector file (mmproj).";
+  throw new ServiceError("unsupported_capability", message, { param: "messages" });
 }
 
 /** The facts of a text model. Only they are asked for; another kind has been refused before. */

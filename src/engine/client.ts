@@ -8,7 +8,7 @@ import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
-import { type Ability, mustBeAble } from "./abilities.ts";
+import { type Ability, mustBeAble, mustPerceive } from "./abilities.ts";
 import type { ResidentAdapters } from "./adapters.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
@@ -118,19 +118,27 @@ export class EngineClient {
     adapter: AdapterId = BASE_MODEL,
   ): AsyncGenerator<RunEvent> {
     const by = adapter === BASE_MODEL ? {} : { adapter };
-    return this.run<RunEvent>("generates", (id) => ({ type: "run", id, request, ...by }), signal);
+    return this.run<RunEvent>(
+      () => this.mustTake(request),
+      (id) => ({ type: "run", id, request, ...by }),
+      signal,
+    );
   }
 
   /** Draws pictures; see `run`. */
   draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
-    return this.run<ImageEvent>("draws", (id) => ({ type: "draw", id, request }), signal);
+    return this.run<ImageEvent>(
+      () => this.mustBeAble("draws"),
+      (id) => ({ type: "draw", id, request }),
+      signal,
+    );
   }
 
   /** Speaks; see `run`. A part that the reader has taken makes room for another. */
   async *speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
     let speech: RunId = 0;
     const begin = (id: RunId): ToEngine => ({ type: "speak", id: (speech = id), request });
-    for await (const event of this.run<SpeechEvent>("speaks", begin, signal)) {
+    for await (const event of this.run<SpeechEvent>(() => this.mustBeAble("speaks"), begin, signal)) {
       yield event;
       if (event.type === "speech" && !event.isLast) this.command({ type: "speak_on", id: speech });
     }
@@ -191,13 +199,13 @@ export class EngineClient {
    * restarted waits for it.
    */
   private async *run<E extends EngineEvent>(
-    ability: Ability,
+    check: () => void,
     messageOf: (id: RunId) => ToEngine,
     signal: AbortSignal,
   ): AsyncGenerator<E | Extract<EngineEvent, { type: "error" }>> {
     try {
       await this.admit(signal);
-      this.mustBeAble(ability);
+      check();
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof ServiceError)) throw error;
@@ -253,6 +261,11 @@ export class EngineClient {
 
   private mustBeAble(ability: Ability): void {
     if (this.info !== undefined) mustBeAble(this.deps.name, this.info, ability);
+  }
+
+  private mustTake(request: RunRequest): void {
+    this.mustBeAble("generates");
+    if (this.info !== undefined) mustPerceive(this.deps.name, this.info, request);
   }
 
   private open(): void {

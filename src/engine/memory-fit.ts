@@ -35,7 +35,8 @@ export function memoryNeed(
   } catch {
     return undefined; // llama.cpp will say what is wrong with the file
   }
-  const weights = weightBytes(modelPath);
+  const projector = options.mmprojPath === undefined ? 0 : weightBytes(options.mmprojPath);
+  const weights = weightBytes(modelPath) + projector;
   const shape = cacheShape(metadata);
   const isChosen =
     options.cells !== undefined || options.cacheBytes !== undefined || options.cacheFraction !== undefined;

@@ -121,8 +121,8 @@ export class Models implements ModelControl {
   /** What the named model takes besides text; see ManagedModel.loadedInfo. */
   async media(name: string, signal: AbortSignal): Promise<MediaRules> {
     const { model, mediaLimits } = this.able("generates", name);
-    await model.loadedInfo(signal);
-    return { ...ANY_MEDIA, ...mediaLimits, modalities: [] };
+    const { modalities } = textInfo(await model.loadedInfo(signal));
+    return { ...ANY_MEDIA, ...mediaLimits, modalities };
   }
 
   /** Runs a request on the model it names; see ManagedModel.generate. */

@@ -4,6 +4,7 @@
 import type { AdapterId } from "../core/adapter.ts";
 import type { CacheRequest } from "../core/cache-size.ts";
 import type { ErrorData } from "../core/error.ts";
+import type { Modality } from "../core/message.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
@@ -28,6 +29,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly kind: "text";
   /** GGUF file; absent: the built-in model. */
   readonly modelPath?: string;
+  /** GGUF file with the encoder for pictures and recordings; absent: the model takes text alone. */
+  readonly mmprojPath?: string;
   /** Finished prefixes kept in the KV cache for reuse; 0 keeps and shares none. */
   readonly prefixesMax: number;
   /** One pool of cells for all sequences; false gives each a fixed share. */
@@ -102,6 +105,8 @@ export interface TextInfo extends CommonInfo {
   readonly generates: boolean;
   /** It turns texts into vectors. Rerankers don't, nor do models with an encoder of their own. */
   readonly embeds: boolean;
+  /** What it takes besides text. */
+  readonly modalities: readonly Modality[];
 }
 
 /** What a loaded model of another kind turned out to be: an image model draws, a speech model speaks. */

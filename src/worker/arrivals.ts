@@ -1,8 +1,10 @@
-// Requests whose prompts are still being rendered. They leave in the order they came.
+// Requests whose prompts are still being rendered. They leave in the order they came, but for those with pictures and
+// recordings, whose files take time to read: they have a line of their own.
 
 import type { AdapterId } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
-import type { RunRequest } from "../core/run.ts";
+import { modalitiesOf } from "../core/message.ts";
+import type { Prompt, RunRequest } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
 import type { Backend, PendingPrompt, RenderedPrompt } from "./backend.ts";
 import type { ConstraintBackend, Matcher, PendingGrammar } from "./constraint-backend.ts";
@@ -30,8 +32,8 @@ export class Arrivals {
   private readonly constraints: () => ConstraintBackend;
   private readonly emit: Emit;
   private readonly now: () => number;
-  private queue: Incoming[] = [];
-  private head: { readonly incoming: Incoming; readonly sinceMs: number } | undefined;
+  private readonly texts = new Line();
+  private readonly media = new Line();
 
   constructor(backend: Backend, constraints: () => ConstraintBackend, emit: Emit, now: () => number) {
     this.backend = backend;
@@ -41,15 +43,13 @@ export class Arrivals {
   }
 
   get count(): number {
-    return this.queue.length;
+    return this.texts.queue.length + this.media.queue.length;
   }
 
   /** Time for which the same request has been the first in line, milliseconds. Read it between calls of `take`. */
   get headMs(): number {
-    const [incoming] = this.queue;
-    if (incoming === undefined) this.head = undefined;
-    else if (this.head?.incoming !== incoming) this.head = { incoming, sinceMs: this.now() };
-    return this.head === undefined ? 0 : this.now() - this.head.sinceMs;
+    const nowMs = this.now();
+    return Math.max(this.texts.headMs(nowMs), this.media.headMs(nowMs));
   }
 
   /** Begins to render a request's prompt and to compile what its answer must look like. */
@@ -60,7 +60,8 @@ export class Arrivals {
       const pending = this.backend.render(request.prompt);
       const arrivedMs = this.now();
       const arrival = { id, request, adapter, arrivedMs };
-      this.queue.push({ ...arrival, pending, grammar, prompt: undefined, matcher: undefined });
+      const line = hasMedia(request.prompt) ? this.media : this.texts;
+      line.queue.push({ ...arrival, pending, grammar, prompt: undefined, matcher: undefined });
     } catch (error) {
       this.fail(id, error);
     }
@@ -68,18 +69,47 @@ export class Arrivals {
 
   /** Drops a request; unknown ids are ignored. */
   abort(id: RunId): void {
-    for (const incoming of this.queue) if (incoming.id === id) drop(incoming);
-    this.queue = this.queue.filter((incoming) => incoming.id !== id);
+    this.texts.abort(id);
+    this.media.abort(id);
   }
 
   /**
    * Hands over what is ready, waiting up to `waitMs` for the first. What `accept`, the rendering or the compilation
    * throws becomes the run's error; prompt and matcher belong to `accept` only if it returns.
    */
-  take(
-    waitMs: number,
-    accept: (arrival: Arrival, prompt: RenderedPrompt, matcher: Matcher | undefined) => void,
-  ): void {
+  take(waitMs: number, accept: Accept): void {
+    const fail = (id: RunId, error: unknown): void => this.fail(id, error);
+    const waits = this.texts.queue.length > 0 ? ([waitMs, 0] as const) : ([0, waitMs] as const);
+    this.texts.take(waits[0], accept, fail);
+    this.media.take(waits[1], accept, fail);
+  }
+
+  private fail(id: RunId, error: unknown): void {
+    this.emit(id, { type: "error", error: toErrorData(error) });
+  }
+}
+
+type Accept = (arrival: Arrival, prompt: RenderedPrompt, matcher: Matcher | undefined) => void;
+
+/** Arrivals that do not overtake each other. */
+class Line {
+  queue: Incoming[] = [];
+  private head: { readonly incoming: Incoming; readonly sinceMs: number } | undefined;
+
+  /** Time for which the same request has been the first, as of when it was looked at. */
+  headMs(nowMs: number): number {
+    const [incoming] = this.queue;
+    if (incoming === undefined) this.head = undefined;
+    else if (this.head?.incoming !== incoming) this.head = { incoming, sinceMs: nowMs };
+    return this.head === undefined ? 0 : nowMs - this.head.sinceMs;
+  }
+
+  abort(id: RunId): void {
+    for (const incoming of this.queue) if (incoming.id === id) drop(incoming);
+    this.queue = this.queue.filter((incoming) => incoming.id !== id);
+  }
+
+  take(waitMs: number, accept: Accept, fail: (id: RunId, error: unknown) => void): void {
     for (let incoming = this.queue[0]; incoming !== undefined; incoming = this.queue[0]) {
       try {
         const prompt = advance(incoming, waitMs);
@@ -89,14 +119,14 @@ export class Arrivals {
       } catch (error) {
         if (this.queue[0] === incoming) this.queue.shift();
         drop(incoming);
-        this.fail(incoming.id, error);
+        fail(incoming.id, error);
       }
     }
   }
+}
 
-  private fail(id: RunId, error: unknown): void {
-    this.emit(id, { type: "error", error: toErrorData(error) });
-  }
+function hasMedia(prompt: Prompt): boolean {
+  return prompt.type === "chat" && modalitiesOf(prompt.messages).length > 0;
 }
 
 /** Takes over what has become ready; the prompt once all is there. Throws what rendering or compiling threw. */

@@ -3,6 +3,7 @@
 import type { SamplingParams } from "../core/sampling.ts";
 import type { Prompt } from "../core/run.ts";
 import type { AdapterId } from "../core/adapter.ts";
+import type { MediaBackend, MediaChunk } from "./media-backend.ts";
 
 /** Native sequence id: a share of the KV cache that holds one sequence's cells. 0 … slots-1. */
 export type SlotId = number & { readonly __brand: "SlotId" };
@@ -83,7 +84,9 @@ export interface PendingPrompt {
 
 /** A rendered prompt. `free` it when the run has ended. */
 export interface RenderedPrompt {
-  readonly tokens: Int32Array; // [prompt]
+  readonly tokens: Int32Array; // [prompt] below 0 where media stand
+  /** The pictures and recordings in it, in order. */
+  readonly media: readonly MediaChunk[];
   readonly format: OutputFormat;
   /** The answer has no markup at all: not a conversation, only text to continue. */
   readonly plain: boolean;
@@ -92,7 +95,7 @@ export interface RenderedPrompt {
   free(): void;
 }
 
-export interface Backend {
+export interface Backend extends MediaBackend {
   /** Tokens of one forward pass at most. */
   readonly batch: number;
   /** Tokens of one compute batch: a pass is cut into pieces of this size. */

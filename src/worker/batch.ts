@@ -36,7 +36,8 @@ export class Batch<S extends Sequence> {
     this.drawn.length = 0;
     for (const { sequence, count } of rows) {
       sequence.copyTokens(sequence.computed, count, token, at);
-      for (let i = 0; i < count; i++) position[at + i] = sequence.computed + i;
+      const first = sequence.positionOf(sequence.computed);
+      for (let i = 0; i < count; i++) position[at + i] = first + i;
       slot.fill(sequence.slot ?? -1, at, at + count);
       output.fill(sequence.scoresPrompt ? 1 : 0, at, at + count);
       at += count;

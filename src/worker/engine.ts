@@ -4,37 +4,26 @@
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { assert } from "../core/assert.ts";
 import type { ErrorData } from "../core/error.ts";
-import { RENDER_MS_MAX } from "../core/limits.ts";
+import { ENCODINGS_BYTES_MAX, RENDER_MS_MAX } from "../core/limits.ts";
 import type { FinishReason, RunRequest } from "../core/run.ts";
 import type { EngineStats } from "../core/telemetry.ts";
 import type { RunId } from "../engine/protocol.ts";
-import type { AnswerGuard } from "./answer-guard.ts";
 import { type Arrival, Arrivals, toErrorData } from "./arrivals.ts";
 import { Batch } from "./batch.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
-import {
-  beginCall,
-  type Choice,
-  constrainTools,
-  type EngineSequence,
-  mayReason,
-  newGuard,
-} from "./choice.ts";
+import { encodeAhead, findCandidates, type WaitingLine } from "./candidates.ts";
+import { beginCall, constrainTools, type EngineSequence, newGuard } from "./choice.ts";
 import type { ConstraintBackend, Matcher } from "./constraint-backend.ts";
 import { TokenTexts } from "./detokenize.ts";
 import { KvCache } from "./kv.ts";
+import { MediaStore } from "./media.ts";
+import { chunksFrom, cutFrom } from "./media-layout.ts";
+import { type ChoiceStart, newChoice } from "./new-choice.ts";
 import { StepMeter } from "./step-meter.ts";
 import { Logprobs } from "./logprobs.ts";
+import { PromptEcho } from "./prompt-echo.ts";
 import { checkRequest, type Emit, planLength, RunState } from "./run-state.ts";
-import {
-  type Candidate,
-  measured,
-  plan,
-  prefillChunk,
-  type PlannedRows,
-  type StepCost,
-} from "./scheduler.ts";
-import { Sequence } from "./sequence.ts";
+import { measured, plan, prefillChunk, type Plan, type PlannedRows, type StepCost } from "./scheduler.ts";
 import { Turns } from "./turns.ts";
 
 export interface EngineDeps {
@@ -50,7 +39,10 @@ export interface EngineDeps {
   readonly newSeed: () => number;
 }
 
-/** worked: there may be more to do at once. rendering: only prompts are being rendered. idle: nothing until mail comes. */
+/**
+ * worked: there may be more to do at once. rendering: only prompts are being rendered, or media encoded. idle: nothing until
+ * mail comes.
+ */
 export type StepOutcome = "worked" | "rendering" | "idle";
 
 const ENGINE_FAILED: ErrorData = {
@@ -58,8 +50,9 @@ const ENGINE_FAILED: ErrorData = {
   message: "The model's engine could not compute this request. It has been reset; send the request again.",
 };
 
-/** Waiting sequences looked at in one step. */
-const CANDIDATES_MAX = 8;
+type Rows = Pick<Plan<EngineSequence>, "rows" | "apart">;
+
+const runOf = ({ owner }: EngineSequence): RunState => owner.run;
 
 export class Engine {
   private readonly backend: Backend;
@@ -70,8 +63,10 @@ export class Engine {
   private readonly texts = new TokenTexts();
   private readonly batch: Batch<EngineSequence>;
   private readonly kv: KvCache;
+  private readonly media: MediaStore;
   private readonly arrivals: Arrivals;
   private readonly logprobs: Logprobs;
+  private readonly echo: PromptEcho;
   private readonly meter = new StepMeter();
   private waiting: EngineSequence[] = []; // first come first
   private running: EngineSequence[] = []; // in order of admission
@@ -91,8 +86,10 @@ export class Engine {
     this.budget = Math.min(backend.batch, Math.max(backend.ubatch, backend.maxSeqs));
     this.batch = new Batch(this.budget, backend.maxSeqs);
     this.kv = new KvCache(backend, prefixesMax);
+    this.media = new MediaStore(backend, ENCODINGS_BYTES_MAX, now);
     this.arrivals = new Arrivals(backend, constraints, emit, now);
     this.logprobs = new Logprobs(backend, this.texts);
+    this.echo = new PromptEcho(backend, this.logprobs);
     backend.selectAdapter(this.selected);
   }
 
@@ -129,9 +126,20 @@ export class Engine {
     return this.arrivals.headMs > RENDER_MS_MAX;
   }
 
+  /** Pictures and recordings being encoded, for tests. */
+  get encodingsUnderWay(): number {
+    return this.media.pending;
+  }
+
   /** The cache, for tests and metrics. */
   get cache(): KvCache {
     return this.kv;
+  }
+
+  /** Forgets what is only kept for later runs; none is under way. */
+  close(): void {
+    this.kv.dropAll();
+    this.media.clear();
   }
 
   /** The numbers so far, but for those of the process and the embedder. */
@@ -143,21 +151,29 @@ export class Engine {
       cellsRunning: this.backend.cells - this.kv.availableCells,
       cellsKept: this.kv.keptCells,
       ...this.meter.counted(),
+      ...this.media.counted(),
     };
   }
 
-  /** One step. `waitMs` is how long it may wait for a prompt to be rendered when there is nothing to compute. */
+  /** One step. `waitMs` is how long it may wait for a prompt or an encoding when there is nothing to compute. */
   step(waitMs: number): StepOutcome {
     const busy = this.running.length > 0 || this.waiting.length > 0;
     this.arrivals.take(busy ? 0 : waitMs, (arrival, prompt, matcher) =>
       this.accept(arrival, prompt, matcher),
     );
-    const rows = this.schedule();
-    if (rows.length > 0) {
-      this.compute(rows);
+    this.takeEncodings(0);
+    const { rows, apart } = this.schedule();
+    if (rows.length > 0 || apart.length > 0) {
+      const all = rows.length === 0 || this.compute(rows);
+      if (all) for (const planned of apart) this.computeMedia(planned);
       return "worked";
     }
-    assert(this.running.length === 0 && this.waiting.length === 0, "whoever waits alone is admitted");
+    assert(this.running.length === 0, "whoever runs can go on");
+    if (this.media.pending > 0) {
+      this.takeEncodings(waitMs);
+      return "rendering";
+    }
+    assert(this.waiting.length === 0, "whoever waits alone is admitted");
     return this.arrivals.count > 0 ? "rendering" : "idle";
   }
 
@@ -172,12 +188,14 @@ export class Engine {
     }
     const { drop, cap } = planLength(prompt.tokens.length, request, this.backend.contextTokens);
     const run = new RunState(arrival, prompt, cap, this.emit);
-    const tokens = prompt.tokens.subarray(drop);
+    const cut = cutFrom(prompt.media, drop);
+    const tokens = prompt.tokens.subarray(cut);
+    const media = chunksFrom(prompt.media, cut);
     const seed = request.sampling.seed ?? this.newSeed();
     try {
       for (let choice = 0; choice < request.choices; choice++) {
         const guard = newGuard(choice === 0 ? matcher : matcher?.clone(), prompt, request);
-        this.addChoice(run, choice, guard, { tokens, seed });
+        this.addChoice({ run, choice, guard, tokens, media, seed });
       }
     } catch (error) {
       // Earlier choices own the prompt and the matcher by now, so they are not handed back.
@@ -185,50 +203,27 @@ export class Engine {
     }
   }
 
-  private addChoice(
-    run: RunState,
-    choice: number,
-    guard: AnswerGuard | undefined,
-    { tokens, seed }: { readonly tokens: Int32Array; readonly seed: number },
-  ): void {
-    const { request, prompt, tokenCap } = run;
-    const scores = request.echo === true && request.logprobs !== undefined;
-    const output = run.newOutput(choice, this.texts);
-    if (request.echo === true && !scores) output.echo(this.promptText(tokens));
-    const sampler = this.backend.newSampler(request.sampling, tokens, seed, choice);
-    const { toolGrammar, callMarker } = prompt.format;
-    if (toolGrammar === "start") this.backend.constrainTools(sampler, prompt, new Int32Array());
-    const owner = { run, output, guard, marker: callMarker, tools: toolGrammar === "marker" };
-    const sequence = new Sequence<Choice>(owner, tokens, sampler, {
-      adapter: run.adapter,
-      scoresPrompt: scores,
-    });
-    if (tokenCap > 0 && !mayReason(prompt, request)) beginCall(this.backend, sequence);
+  private addChoice(start: ChoiceStart): void {
+    const sequence = newChoice(start, { backend: this.backend, texts: this.texts, echo: this.echo });
+    const { request, tokenCap } = start.run;
     // An echo needs no computing; a prompt that nothing is to follow is there to be computed.
-    const echoed = tokenCap === 0 && request.echo === true && !scores;
+    const echoed = tokenCap === 0 && request.echo === true && !sequence.scoresPrompt;
     if (echoed) this.endChoice(sequence, "length", false, this.now());
     else this.waiting.push(sequence);
   }
 
-  private promptText(tokens: Int32Array): string {
-    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-    const text = Array.from(tokens, (token) =>
-      decoder.decode(this.backend.tokenBytes(token, false), { stream: true }),
-    );
-    return text.join("") + decoder.decode();
-  }
-
   /** The rows of the next step: those of the first adapter in turn that can compute anything. */
-  private schedule(): readonly PlannedRows<EngineSequence>[] {
+  private schedule(): Rows {
+    encodeAhead(this.line());
     const nowMs = this.now();
     for (const adapter of this.turns.order(this.wanting(), nowMs)) {
       const rows = this.scheduleFor(adapter);
-      if (rows.length === 0) continue;
+      if (rows.rows.length === 0 && rows.apart.length === 0) continue;
       this.turns.take(adapter, nowMs);
       this.select(adapter);
       return rows;
     }
-    return [];
+    return { rows: [], apart: [] };
   }
 
   /** The adapters of all sequences, each once. */
@@ -246,13 +241,13 @@ export class Engine {
   }
 
   /** Plans a step of one adapter's sequences and moves sequences in and out of their slots as it says. */
-  private scheduleFor(adapter: AdapterId): readonly PlannedRows<EngineSequence>[] {
+  private scheduleFor(adapter: AdapterId): Rows {
     const inTurn = (sequence: EngineSequence): boolean => sequence.adapter === adapter;
-    const candidates = this.candidates(adapter);
+    const candidates = findCandidates({ ...this.line(), adapter, most: this.freeRuns() });
     const served = this.running.filter(inTurn);
     const decoding = served.filter(({ gap }) => gap === 1).length;
     const prefilling = served.length - decoding + candidates.length;
-    const { rows, admitted, preempted } = plan<EngineSequence>({
+    const planned = plan<EngineSequence>({
       running: this.running,
       inTurn,
       candidates,
@@ -262,53 +257,66 @@ export class Engine {
       budget: this.budget,
       chunk: prefillChunk(this.cost, this.backend.ubatch, decoding, prefilling),
     });
-    if (preempted.length > 0) this.preempt(preempted);
-    this.meter.preempted(preempted.length);
-    for (const { sequence, shared } of admitted) {
-      this.kv.admit(sequence, this.running, shared);
-      this.waiting.splice(this.waiting.indexOf(sequence), 1);
-      this.running.push(sequence);
-      const { run, output } = sequence.owner;
-      if (sequence.generated === 0) this.meter.admitted(sequence.computed);
-      if (output.index === 0 && sequence.generated === 0) run.cachedTokens = sequence.computed;
+    if (planned.preempted.length > 0) this.preempt(planned.preempted);
+    this.meter.preempted(planned.preempted.length);
+    const late = planned.admitted.filter(({ sequence, shared }) => !this.admit(sequence, shared));
+    const holds = ({ sequence }: PlannedRows<EngineSequence>): boolean =>
+      !late.some((candidate) => candidate.sequence === sequence);
+    const [rows, apart] =
+      late.length === 0
+        ? [planned.rows, planned.apart]
+        : [planned.rows.filter(holds), planned.apart.filter(holds)];
+    this.kv.makeRoom([...rows, ...apart].reduce((sum, { count }) => sum + count, 0));
+    return { rows, apart };
+  }
+
+  /**
+   * Gives a waiting sequence its slot. False: what it would have shared was used up by an admission just before, and its
+   * media before that place may not be encoded; it goes on waiting.
+   */
+  private admit(sequence: EngineSequence, shared: number): boolean {
+    this.kv.admit(sequence, this.running, shared);
+    if (sequence.media.length > 0 && sequence.computed < shared) {
+      this.kv.release(sequence, false);
+      return false;
     }
-    this.kv.makeRoom(rows.reduce((sum, { count }) => sum + count, 0));
-    return rows;
+    this.waiting.splice(this.waiting.indexOf(sequence), 1);
+    this.running.push(sequence);
+    const { run, output } = sequence.owner;
+    if (sequence.generated === 0) this.meter.admitted(sequence.computed);
+    if (output.index === 0 && sequence.generated === 0) run.cachedTokens = sequence.computed;
+    return true;
+  }
+
+  private line(): WaitingLine {
+    const { waiting, running, kv, media } = this;
+    return { waiting, running, kv, media };
   }
 
   private freeRuns(): number {
     return Math.min(this.backend.maxSeqs - this.running.length, this.kv.availableSlots);
   }
 
-  /**
-   * The first waiting sequences with what each finds in the cache, less those that had better wait for a prefix. Nobody
-   * overtakes a sequence of another adapter: its turn comes soon, and it must find room then.
-   */
-  private candidates(adapter: AdapterId): readonly Candidate<EngineSequence>[] {
-    if (this.waiting.length === 0) return [];
-    const candidates: Candidate<EngineSequence>[] = [];
-    const ahead: EngineSequence[] = [];
-    const most = Math.min(CANDIDATES_MAX, this.freeRuns());
-    for (const sequence of this.waiting) {
-      if (candidates.length >= most || sequence.adapter !== adapter) break;
-      const { shared, sharedPinned, wait } = this.kv.match(sequence, this.running, ahead);
-      if (wait) continue;
-      candidates.push({ sequence, shared, sharedPinned });
-      ahead.push(sequence);
-    }
-    return candidates;
+  /** Takes over encodings that are done. */
+  private takeEncodings(waitMs: number): void {
+    const failed = this.media.poll(waitMs);
+    if (failed.length === 0) return;
+    const runs = new Set(this.waiting.filter((sequence) => failed.includes(sequence)).map(runOf));
+    for (const run of runs) this.failRun(run, ENGINE_FAILED);
   }
 
   /** Gives up the cells of some sequences; they start over from their known tokens when there is room again. */
   private preempt(sequences: readonly EngineSequence[]): void {
     for (const sequence of sequences) {
       this.kv.release(sequence, false);
+      this.media.letGo(sequence);
       this.running.splice(this.running.indexOf(sequence), 1);
       this.waiting.unshift(sequence);
     }
   }
 
-  private compute(rows: readonly PlannedRows<EngineSequence>[]): void {
+  /** One pass. False: its rows could not be computed, and what else was planned no longer holds. */
+  private compute(rows: readonly PlannedRows<EngineSequence>[]): boolean {
     const startMs = this.now();
     const prefillTokens = this.batch.fill(rows);
     // Masks depend on what was drawn before, not on the logits: they are computed while the model is.
@@ -316,9 +324,11 @@ export class Engine {
     if (matchers.length > 0) this.constraints().masksBegin(matchers);
     const outcome = this.backend.decode(this.batch.columns, this.batch.count);
     if (matchers.length > 0) this.constraints().masksWait();
-    if (outcome === "full") return this.makeRoom();
-    if (outcome === "failed") return this.failAll(rows);
-    this.scorePrompts(rows);
+    if (outcome !== "done") {
+      this.recover(outcome, rows);
+      return false;
+    }
+    this.echo.score(rows);
     const continued = rows.filter(({ sequence }) => sequence.generated > 0 && sequence.gap === 1).length;
     for (const { sequence, count } of rows) this.kv.extend(sequence, count);
     const { drawn, batchRows, samplers, masks, tokens } = this.batch;
@@ -328,29 +338,32 @@ export class Engine {
     this.cost = measured(this.cost, nowMs - startMs, this.batch.count - prefillTokens, prefillTokens);
     this.meter.stepped(nowMs - startMs, this.batch.count, this.batch.count - continued, drawn.length);
     drawn.forEach((sequence, i) => this.update(sequence, tokens[i] ?? -1, batchRows[i] ?? 0, nowMs));
+    return true;
   }
 
-  /** Log probabilities of prompt tokens, for echoed prompts. */
-  private scorePrompts(rows: readonly PlannedRows<EngineSequence>[]): void {
-    let row = 0;
-    for (const { sequence, count } of rows) {
-      if (sequence.scoresPrompt && sequence.computed < sequence.promptTokens)
-        this.scorePrompt(sequence, row, count);
-      row += count;
-    }
+  /** A pass over tokens of one picture or recording. */
+  private computeMedia(planned: PlannedRows<EngineSequence>): void {
+    const { sequence, count } = planned;
+    const { slot, chunk, computed } = sequence;
+    if (slot === undefined || chunk === undefined) return; // its run ended in the same step, or it had to make room
+    const startMs = this.now();
+    const { prompt } = sequence.owner.run;
+    const encoding = this.media.encoding(sequence, chunk);
+    const position = sequence.positionOf(chunk.at);
+    const pass = { prompt, chunk, encoding, from: computed - chunk.at, count, position, slot };
+    const outcome = this.backend.decodeMedia(pass);
+    if (outcome !== "done") return this.recover(outcome, [planned]);
+    this.kv.extend(sequence, count);
+    this.media.letGo(sequence, sequence.computed);
+    const ms = this.now() - startMs;
+    this.cost = measured(this.cost, ms, 0, count);
+    this.meter.stepped(ms, count, count, 0);
   }
 
-  private scorePrompt(sequence: EngineSequence, row: number, count: number): void {
-    const { run, output } = sequence.owner;
-    const top = run.request.logprobs?.top ?? 0;
-    for (let i = 0; i < count; i++) {
-      const position = sequence.computed + i;
-      if (position === 0) output.noteLogprob(this.logprobs.unscored(sequence.tokenAt(0)));
-      if (position + 1 >= sequence.promptTokens) continue;
-      output.noteLogprob(this.logprobs.at(row + i, sequence.tokenAt(position + 1), top));
-    }
-    if (sequence.computed + count === sequence.promptTokens)
-      output.echo(this.promptText(sequence.firstTokens(sequence.promptTokens)));
+  /** What follows from a pass that was not computed. */
+  private recover(outcome: "full" | "failed", rows: readonly PlannedRows<EngineSequence>[]): void {
+    if (outcome === "full") this.makeRoom();
+    else for (const { sequence } of rows) this.failRun(sequence.owner.run, ENGINE_FAILED);
   }
 
   /** The cache had no room although our count said so (a model may need more cells than one a token). */
@@ -359,10 +372,6 @@ export class Engine {
     const youngest = this.running.at(-1);
     if (this.running.length > 1 && youngest !== undefined) return this.preempt([youngest]);
     for (const { owner } of this.running) this.failRun(owner.run, ENGINE_FAILED);
-  }
-
-  private failAll(rows: readonly PlannedRows<EngineSequence>[]): void {
-    for (const { sequence } of rows) this.failRun(sequence.owner.run, ENGINE_FAILED);
   }
 
   private failRun(run: RunState, error: ErrorData): void {
@@ -403,6 +412,7 @@ export class Engine {
   /** Takes a sequence out of the engine with everything it holds. `keep`: its prefix may be of use to others. */
   private release(sequence: EngineSequence, keep: boolean): void {
     this.kv.release(sequence, keep);
+    this.media.letGo(sequence);
     this.backend.freeSampler(sequence.sampler);
     sequence.owner.guard?.free();
     this.running = this.running.filter((other) => other !== sequence);

@@ -88,6 +88,7 @@ export class KvCache {
   match(sequence: Sequence, running: readonly Sequence[], ahead: readonly Sequence[]): Match {
     if (this.keptMax === 0 || sequence.scoresPrompt) return NOTHING;
     const most = sequence.known - 1; // one token at least is computed, for its logits
+    const shareable = (length: number): number => sequence.wholeChunks(Math.min(most, length));
     let best = NOTHING;
     const consider = (source: SlotId, length: number): void => {
       if (length > best.shared) {
@@ -96,15 +97,15 @@ export class KvCache {
     };
     for (const { slot, tokens, adapter } of this.kept) {
       if (adapter !== sequence.adapter) continue;
-      const common = Math.min(most, sequence.commonPrefix(tokens));
+      const common = shareable(sequence.commonPrefix(tokens));
       if (this.backend.reuse !== "whole" || common === tokens.length) consider(slot, common);
     }
     if (this.backend.reuse !== "prefix") return best;
     let promised = 0;
     for (const other of [...running, ...ahead]) {
       if (other.adapter !== sequence.adapter) continue;
-      const common = Math.min(most, sequence.commonPrefix(other.firstTokens(other.known)));
-      if (other.slot !== undefined) consider(other.slot, Math.min(common, other.computed));
+      const common = shareable(sequence.commonPrefix(other.firstTokens(other.known)));
+      if (other.slot !== undefined) consider(other.slot, shareable(Math.min(common, other.computed)));
       promised = Math.max(promised, common);
     }
     return promised - best.shared >= PREFIX_TOKENS_MIN ? { ...best, wait: true } : best;
@@ -117,7 +118,10 @@ export class KvCache {
   admit(sequence: Sequence, running: readonly Sequence[], sharedMax: number): void {
     const { source, shared } = this.match(sequence, running, []);
     const length = Math.min(shared, sharedMax);
-    const slot = source === undefined || length === 0 ? this.takeFreeSlot() : this.takePrefix(source, length);
+    const slot =
+      source === undefined || length === 0
+        ? this.takeFreeSlot()
+        : this.takePrefix(source, length, sequence.positionOf(length));
     this.book.setPinned(slot, true);
     sequence.slot = slot;
     sequence.computed = this.book.length(slot);
@@ -139,7 +143,9 @@ export class KvCache {
   release(sequence: Sequence, keep: boolean): void {
     const { slot, adapter } = sequence;
     if (slot === undefined) return;
-    const tokens = sequence.firstTokens(sequence.computed);
+    const usable = sequence.wholeChunks(sequence.computed);
+    const cut = usable === sequence.computed || (keep && this.cutBack(sequence, slot, usable));
+    const tokens = sequence.firstTokens(cut ? usable : 0);
     sequence.slot = undefined;
     sequence.computed = 0;
     this.book.setPinned(slot, false);
@@ -151,6 +157,13 @@ export class KvCache {
     } else {
       this.clear(slot);
     }
+  }
+
+  /** Drops what is computed of a picture or recording that is not computed wholly. False: it can't be dropped alone. */
+  private cutBack(sequence: Sequence, slot: SlotId, length: number): boolean {
+    if (!this.backend.cutSlot(slot, sequence.positionOf(length))) return false;
+    this.book.truncate(slot, length);
+    return true;
   }
 
   /** Forgets the kept prefixes of an adapter that is going away. */
@@ -170,14 +183,17 @@ export class KvCache {
     return slot;
   }
 
-  /** A slot that holds the first `shared` positions of `source`: the source itself if all of it is wanted, else a share. */
-  private takePrefix(source: SlotId, shared: number): SlotId {
+  /**
+   * A slot that holds the first `shared` tokens of `source`, which take so many positions: the source itself if all of it is
+   * wanted, else a share.
+   */
+  private takePrefix(source: SlotId, shared: number, positions: number): SlotId {
     const kept = this.kept.find(({ slot }) => slot === source);
     const wholly = kept !== undefined && kept.tokens.length === shared;
     const alone = this.freeSlots.length === 0 && this.kept.length === 1;
     if (kept !== undefined && (wholly || alone || this.backend.reuse !== "prefix")) {
       this.kept = this.kept.filter((other) => other !== kept);
-      if (wholly || this.backend.cutSlot(source, shared)) {
+      if (wholly || this.backend.cutSlot(source, positions)) {
         this.book.truncate(source, shared);
       } else {
         this.backend.cutSlot(source, 0); // it can't be cut after all: start over in it
@@ -187,7 +203,7 @@ export class KvCache {
     }
     if (kept !== undefined) this.kept = [...this.kept.filter((other) => other !== kept), kept]; // just used
     const slot = this.takeFreeSlot();
-    this.backend.shareSlot(source, slot, shared);
+    this.backend.shareSlot(source, slot, positions);
     this.book.share(source, slot, shared);
     return slot;
   }

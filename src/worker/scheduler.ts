@@ -4,14 +4,25 @@
 // closes gaps under one token budget (the idea of vLLM V1's scheduler). A gap of one is a decode row and always goes
 // first; wider gaps share what is left, oldest first, in chunks small enough not to hold up the decode rows.
 
+/** What one step may take of a sequence's tokens from a certain one on. */
+export interface RowLimits {
+  /** Fewer are of no use. */
+  readonly least: number;
+  readonly most: number;
+  /** They go into a pass of their own, for they are computed from encodings of media; never the last known token. */
+  readonly apart: boolean;
+}
+
+/** As many as there are, together with others. */
+export const FREE_ROWS: RowLimits = { least: 1, most: Number.MAX_SAFE_INTEGER, apart: false };
+
 /** What planning needs to know of a sequence. */
 export interface Schedulable {
   /** Prompt and generated tokens. */
   readonly known: number;
   /** Tokens in the KV cache. */
   readonly computed: number;
-  /** Most tokens it may have in one step. */
-  readonly rowsMax: number;
+  rowsFrom(token: number): RowLimits;
 }
 
 /** A waiting sequence and what it can take over instead of computing it. */
@@ -35,7 +46,7 @@ export interface PlanInput<S extends Schedulable> {
   readonly freeCells: number;
   /** Cells that a running sequence alone holds. */
   readonly exclusiveCells: (sequence: S) => number;
-  /** Tokens of one step. */
+  /** Tokens of one pass. */
   readonly budget: number;
   /** Tokens of one step that may belong to gaps wider than one while others decode. */
   readonly chunk: number;
@@ -48,7 +59,10 @@ export interface PlannedRows<S> {
 }
 
 export interface Plan<S> {
+  /** What goes into one pass together. */
   readonly rows: readonly PlannedRows<S>[];
+  /** What goes into passes of their own. */
+  readonly apart: readonly PlannedRows<S>[];
   /** Candidates that get a slot now; a beginning of `candidates`. */
   readonly admitted: readonly Candidate<S>[];
   /** Running sequences that lose their slot and cells, and wait at the front of the queue; youngest first. */
@@ -59,7 +73,7 @@ export interface Plan<S> {
 const HEADROOM_CELLS = 16;
 
 /**
- * Plans one step. Holds always: rows ≤ budget; rows and newly held shared cells ≤ free cells after preemption; the oldest
+ * Plans one step. Holds always: rows of each pass ≤ budget; rows and newly held shared cells ≤ free cells after preemption; the oldest
  * running sequence is never preempted; if any sequence that is not preempted is in turn, or a candidate fits, there is at
  * least one row.
  */
@@ -67,33 +81,47 @@ export function plan<S extends Schedulable>(input: PlanInput<S>): Plan<S> {
   const { kept, preempted, freeCells } = preempt(input);
   const step = new Step<S>(input.budget, freeCells);
   const served = kept.filter(input.inTurn);
-  for (const sequence of served) if (sequence.known - sequence.computed === 1) step.take(sequence, 1, 1);
+  for (const sequence of served)
+    if (sequence.known - sequence.computed === 1) step.take(sequence, 1, 1, FREE_ROWS);
   let chunk = step.rows.length > 0 ? input.chunk : input.budget;
   for (const sequence of served) {
     const gap = sequence.known - sequence.computed;
-    if (gap > 1) chunk -= step.take(sequence, gap, Math.min(chunk, sequence.rowsMax));
+    if (gap > 1) chunk -= step.take(sequence, gap, chunk, sequence.rowsFrom(sequence.computed));
   }
   const admitted = preempted.length > 0 ? [] : admit(input, step, kept, chunk);
-  return { rows: step.rows, admitted, preempted };
+  return { rows: step.rows, apart: step.apart, admitted, preempted };
 }
 
 /** The rows of a step as they are handed out. */
 class Step<S> {
   readonly rows: PlannedRows<S>[] = [];
+  readonly apart: PlannedRows<S>[] = [];
   budget: number;
   cells: number;
+  private readonly pass: number;
 
   constructor(budget: number, cells: number) {
     this.budget = budget;
+    this.pass = budget;
     this.cells = cells;
   }
 
-  /** Gives a sequence what it wants within all limits; returns how much that is. */
-  take(sequence: S, wanted: number, most: number): number {
-    const count = Math.min(wanted, most, this.budget, this.cells);
-    if (count <= 0) return 0;
-    this.rows.push({ sequence, count });
-    this.budget -= count;
+  /** Rows handed out. */
+  get planned(): number {
+    return [...this.rows, ...this.apart].reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /**
+   * Gives a sequence what it wants within all limits; returns how much that is. `share` is what it may have beside others;
+   * rows that only make sense together may exceed it.
+   */
+  take(sequence: S, wanted: number, share: number, { least, most, apart }: RowLimits): number {
+    if (share <= 0) return 0;
+    const room = Math.min(apart ? this.pass : this.budget, this.cells);
+    const count = Math.min(wanted, most, room, Math.max(share, least));
+    if (count <= 0 || count < least) return 0;
+    (apart ? this.apart : this.rows).push({ sequence, count });
+    if (!apart) this.budget -= count;
     this.cells -= count;
     return count;
   }
@@ -107,8 +135,7 @@ function admit<S extends Schedulable>(
   chunkLeft: number,
 ): Candidate<S>[] {
   const admitted: Candidate<S>[] = [];
-  const planned = step.rows.reduce((sum, { count }) => sum + count, 0);
-  let owed = kept.reduce((sum, { known, computed }) => sum + known - computed, 0) - planned; // cells still to be filled
+  let owed = kept.reduce((sum, { known, computed }) => sum + known - computed, 0) - step.planned; // cells to be filled
   let chunk = chunkLeft;
   for (const candidate of candidates) {
     const { sequence, shared, sharedPinned } = candidate;
@@ -118,7 +145,7 @@ function admit<S extends Schedulable>(
     if (running > 0 && step.cells - owed < needed) break;
     step.cells -= shared - sharedPinned;
     const gap = sequence.known - shared;
-    const count = step.take(sequence, gap, Math.min(chunk, sequence.rowsMax));
+    const count = step.take(sequence, gap, chunk, sequence.rowsFrom(shared));
     if (count === 0) break;
     chunk -= count;
     owed += gap - count;
@@ -127,7 +154,7 @@ function admit<S extends Schedulable>(
   return admitted;
 }
 
-/** Takes slots from the youngest until the others can go on: each needs room for one token at least. */
+/** Takes slots from the youngest until the others can go on: each needs room for its next rows. */
 function preempt<S extends Schedulable>({
   running,
   freeCells,
@@ -139,14 +166,21 @@ function preempt<S extends Schedulable>({
 } {
   let free = freeCells;
   let keep = running.length;
+  let needed = running.reduce((sum, sequence) => sum + leastRows(sequence), 0);
   const preempted: S[] = [];
-  while (keep > 1 && free < keep) {
+  while (keep > 1 && free < needed) {
     const youngest = running[--keep];
     if (youngest === undefined) break;
+    needed -= leastRows(youngest);
     free += exclusiveCells(youngest);
     preempted.push(youngest);
   }
   return { kept: running.slice(0, keep), preempted, freeCells: free };
+}
+
+function leastRows(sequence: Schedulable): number {
+  const { known, computed } = sequence;
+  return known - computed <= 1 ? 1 : sequence.rowsFrom(computed).least;
 }
 
 /** Running averages of what steps cost, from which the prefill chunk is chosen. */

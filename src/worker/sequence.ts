@@ -2,15 +2,21 @@
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import type { SamplerHandle, SlotId } from "./backend.ts";
+import type { MediaChunk } from "./media-backend.ts";
+import { chunkAt, positionOf, wholeChunks } from "./media-layout.ts";
+import { FREE_ROWS, type RowLimits } from "./scheduler.ts";
 
 /** Room that a token buffer grows by at least. */
 const GROWTH = 256;
 /** Rows of a step whose logits are all kept. */
-const SCORED_ROWS_MAX = 32;
+const SCORED_ROWS: RowLimits = { ...FREE_ROWS, most: 32 };
+
+const NO_MEDIA: readonly MediaChunk[] = [];
 
 export interface SequenceOptions {
   readonly adapter?: AdapterId;
   readonly scoresPrompt?: boolean;
+  readonly media?: readonly MediaChunk[];
 }
 
 /**
@@ -25,6 +31,8 @@ export class Sequence<Owner = unknown> {
   readonly promptTokens: number;
   /** Logits are wanted at every prompt token, so none may come from the cache. */
   readonly scoresPrompt: boolean;
+  /** The pictures and recordings among the prompt's tokens. The last token is never one of theirs. */
+  readonly media: readonly MediaChunk[];
   /** Slot that holds the computed cells; undefined while the sequence waits. */
   slot: SlotId | undefined;
   computed = 0;
@@ -35,10 +43,11 @@ export class Sequence<Owner = unknown> {
     owner: Owner,
     prompt: Int32Array,
     sampler: SamplerHandle,
-    { adapter = BASE_MODEL, scoresPrompt = false }: SequenceOptions = {},
+    { adapter = BASE_MODEL, scoresPrompt = false, media = NO_MEDIA }: SequenceOptions = {},
   ) {
     this.owner = owner;
     this.scoresPrompt = scoresPrompt;
+    this.media = media;
     this.sampler = sampler;
     this.adapter = adapter;
     this.promptTokens = prompt.length;
@@ -62,12 +71,38 @@ export class Sequence<Owner = unknown> {
     return this.count - this.computed;
   }
 
-  /** Most tokens of one step: where each needs logits, few, as a row of logits takes vocabulary × 4 bytes. */
-  get rowsMax(): number {
-    return this.scoresPrompt && this.computed < this.promptTokens ? SCORED_ROWS_MAX : Number.MAX_SAFE_INTEGER;
+  /**
+   * What one step may take from a token on: few where each token needs logits, as a row of logits takes vocabulary × 4
+   * bytes; and text and media go apart.
+   */
+  rowsFrom(token: number): RowLimits {
+    if (this.scoresPrompt && token < this.promptTokens) return SCORED_ROWS;
+    if (this.media.length === 0) return FREE_ROWS;
+    const chunk = chunkAt(this.media, token);
+    if (chunk !== undefined) {
+      const most = chunk.at + chunk.tokens - token;
+      return { least: chunk.whole ? most : 1, most, apart: true };
+    }
+    const next = this.media.find(({ at }) => at > token);
+    return next === undefined ? FREE_ROWS : { ...FREE_ROWS, most: next.at - token };
   }
 
-  /** Token at a known position. */
+  /** The chunk whose tokens are computed next; undefined while it is text's turn. */
+  get chunk(): MediaChunk | undefined {
+    return this.media.length === 0 ? undefined : chunkAt(this.media, this.computed);
+  }
+
+  /** The longest beginning of at most `count` tokens that cuts no picture or recording in two. */
+  wholeChunks(count: number): number {
+    return this.media.length === 0 ? count : wholeChunks(this.media, count);
+  }
+
+  /** Position in the KV cache of a token of text, or of a chunk's first. */
+  positionOf(token: number): number {
+    return this.media.length === 0 ? token : positionOf(this.media, token);
+  }
+
+  /** Token at a known place. */
   tokenAt(position: number): number {
     return this.buffer[position] ?? -1;
   }

@@ -310,6 +310,8 @@ describe("problems", () => {
       '[[models]]\nmodel_id = "a.gguf"\n[[models]]\nmodel_id = "b.gguf"\ndevice.cpu = true',
       "models[1].device.cpu: is true here and false in models[0]",
     ],
+    ['[[models]]\nmodel_id = "a.gguf"\nkind = "multimodal"', "needs format.mmproj"],
+    ['[[models]]\nmodel_id = "a.gguf"\nformat.mmproj = "nope.gguf"', "nope.gguf: there is no such file"],
     ['[[models]]\nmodel_id = "a.gguf"\nalias = "default"', "`default` means the default model"],
     [
       '[[models]]\nmodel_id = "a/b"\n[[models]]\nmodel_id = "a/b:Q8_0"',

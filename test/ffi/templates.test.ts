@@ -91,7 +91,11 @@ function open(name: string): LlamaTemplates {
   if (source === undefined) throw new Error(`llama.cpp has no template ${name}`);
   const known = opened.get(name);
   if (known !== undefined) return known;
-  const template = new LlamaTemplates(native(), backend.modelHandle, backend.vocabulary, source);
+  const template = new LlamaTemplates(native(), backend.modelHandle, {
+    vocabulary: backend.vocabulary,
+    source,
+    media: undefined,
+  });
   opened.set(name, template);
   return template;
 }

@@ -66,7 +66,11 @@ afterAll(() => {
 function render(name: string): RenderedPrompt {
   const source = templates.type === "found" ? templates.sources.get(name) : undefined;
   if (source === undefined) throw new Error(`llama.cpp has no template ${name}`);
-  const template = new LlamaTemplates(native(), backend.modelHandle, backend.vocabulary, source);
+  const template = new LlamaTemplates(native(), backend.modelHandle, {
+    vocabulary: backend.vocabulary,
+    source,
+    media: undefined,
+  });
   opened.push(template);
   const pending = template.render(PROMPT);
   let prompt: RenderedPrompt | undefined;

@@ -5,7 +5,7 @@ import type { GrammarEngine } from "../../ffi/grammar.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { AdapterId } from "../../src/core/adapter.ts";
 import { unreachable } from "../../src/core/assert.ts";
-import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../../src/core/run.ts";
+import type { FinishReason, RunEvent, RunRequest, TokenLogprob, Usage } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Engine } from "../../src/worker/engine.ts";
 import { grammars } from "./native.ts";
@@ -37,6 +37,10 @@ export function chatRequest(text: string, extra: Partial<RunRequest> = {}): RunR
     truncate: false,
     ...extra,
   };
+}
+
+function emptyAnswer(): Answer {
+  return { reasoning: "", text: "", calls: [], reason: undefined, logprobs: [] };
 }
 
 function take(answer: Answer, event: RunEvent): void {
@@ -76,6 +80,45 @@ function newEngine(backend: LlamaBackend): GrammarEngine {
   return engine;
 }
 
+/** An engine that answers one request after the other, and so may remember. */
+export class EngineTalk {
+  private readonly engine: Engine;
+  private events: RunEvent[] = [];
+  private runs = 0;
+
+  constructor(backend: LlamaBackend, prefixesMax: number) {
+    this.engine = new Engine({
+      backend,
+      constraints: () => engines.get(backend) ?? newEngine(backend),
+      prefixesMax,
+      emit: (_run, event) => this.events.push(event),
+      now: () => performance.now(),
+      newSeed: () => 1,
+    });
+  }
+
+  /** The answer's first choice; fails the test if the run ended with an error. */
+  ask(request: RunRequest): { answer: Answer; usage: Usage } {
+    this.events = [];
+    this.engine.add(this.runs++, request);
+    while (this.engine.step(5) !== "idle");
+    const answer = emptyAnswer();
+    for (const event of this.events) take(answer, event);
+    const end = this.events.at(-1);
+    if (end?.type !== "finish") throw new Error(`the run failed: ${JSON.stringify(end)}`);
+    return { answer, usage: end.usage };
+  }
+
+  stats(): ReturnType<Engine["stats"]> {
+    return this.engine.stats();
+  }
+
+  /** Leaves the backend's cache empty. */
+  close(): void {
+    this.engine.close();
+  }
+}
+
 /**
  * Runs all requests together, each through the adapter of the same place (the base model where there is none); the
  * answers' choices in order, or the error a run ended with.
@@ -87,13 +130,7 @@ export function runAll(
   adapters: readonly AdapterId[] = [],
 ): (Answer[] | RunEvent)[] {
   const out: (Answer[] | RunEvent)[] = requests.map(({ choices }) =>
-    Array.from({ length: choices }, () => ({
-      reasoning: "",
-      text: "",
-      calls: [],
-      reason: undefined,
-      logprobs: [],
-    })),
+    Array.from({ length: choices }, emptyAnswer),
   );
   const engine = new Engine({
     backend,
@@ -112,7 +149,7 @@ export function runAll(
   });
   requests.forEach((request, id) => engine.add(id, request, adapters[id]));
   while (engine.step(5) !== "idle");
-  engine.cache.dropAll();
+  engine.close();
   return out;
 }
 

@@ -2,6 +2,7 @@
 // call the way a real cache would, so that a mistake of the engine fails loudly instead of producing odd text.
 
 import { ServiceError } from "../../src/core/error.ts";
+import type { Message } from "../../src/core/message.ts";
 import type { Prompt } from "../../src/core/run.ts";
 import type { SamplingParams } from "../../src/core/sampling.ts";
 import type {
@@ -10,11 +11,13 @@ import type {
   DecodeOutcome,
   OutputFormat,
   PendingPrompt,
+  RenderedPrompt,
   ReuseMode,
   RowLogprobs,
   SamplerHandle,
   SlotId,
 } from "../../src/worker/backend.ts";
+import type { Encoding, MediaChunk, MediaPass, PendingEncoding } from "../../src/worker/media-backend.ts";
 import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
 
 /** Ends the answer. */
@@ -49,12 +52,52 @@ export interface FakeOptions {
   readonly outcome?: (step: number) => DecodeOutcome;
   /** Steps that a prompt takes to be rendered. */
   readonly renderSteps?: number;
+  /** Looks at the encoder that an encoding takes. */
+  readonly encodeSteps?: number;
+  /** The encoder fails at contents of which this is true. */
+  readonly encoderFails?: (content: number) => boolean;
 }
 
 /** A cell; slots that share it hold the same object. */
 interface Cell {
   readonly token: number;
   readonly adapter: AdapterId;
+  /** Its position; all of a chunk have that of the first. */
+  readonly at: number;
+  /** Where text may go on; NaN within a chunk. */
+  readonly next: number;
+  /** Of a chunk: how much of it there is up to here. */
+  readonly done?: number;
+}
+
+/** Tokens of one part of a message: a letter is one, `4.wide` is four that take two positions, `.whole` must be computed at once. */
+function partTokens({ content }: Message, from: number, chunks: MediaChunk[]): number[] {
+  const tokens: number[] = [];
+  for (const part of content) {
+    if (part.type === "text") tokens.push(...Buffer.from(part.text));
+    else {
+      const [, count = "1"] = /:(\d+)/.exec(part.data) ?? [];
+      const length = Number(count);
+      chunks.push({
+        index: chunks.length,
+        at: from + tokens.length,
+        tokens: length,
+        positions: part.data.endsWith(".wide") ? Math.ceil(length / 2) : length,
+        content: -2 - (hash([...Buffer.from(part.data)]) % 1_000_000),
+        whole: part.data.endsWith(".whole"),
+      });
+      tokens.push(...Array.from({ length }, () => chunks.at(-1)?.content ?? 0));
+    }
+  }
+  return tokens;
+}
+
+/** The tokens and media of a conversation; media have data like `cat:4`, a name and their tokens. */
+export function fakeTokens(messages: readonly Message[]): { tokens: number[]; media: MediaChunk[] } {
+  const tokens: number[] = [];
+  const media: MediaChunk[] = [];
+  for (const message of messages) tokens.push(...partTokens(message, tokens.length, media));
+  return { tokens, media };
 }
 
 /** FNV-1a over token ids. */
@@ -79,6 +122,9 @@ export class FakeBackend implements Backend {
   openSamplers = 0;
   largestStep = 0;
   selections = 0;
+  encoded = 0;
+  openEncodings = 0;
+  private readonly encoder: object[] = []; // encodings under way, the one at work first
   private adapter: AdapterId = BASE_MODEL;
   private readonly options: FakeOptions;
   private readonly held = new Map<number, Cell[]>(); // slot → what the cache holds of it
@@ -101,15 +147,18 @@ export class FakeBackend implements Backend {
   }
 
   render(prompt: Prompt): PendingPrompt {
-    if (prompt.type !== "tokens")
-      throw new ServiceError("invalid_request", "the fake backend takes token prompts");
+    if (prompt.type === "text")
+      throw new ServiceError("invalid_request", "the fake backend takes token prompts and conversations");
+    const { tokens, media } =
+      prompt.type === "tokens" ? { tokens: prompt.tokens, media: [] } : fakeTokens(prompt.messages);
     let left = this.options.renderSteps ?? 0;
     this.openPrompts++;
     return {
       take: () => {
         if (left-- > 0) return undefined;
         return {
-          tokens: Int32Array.from(prompt.tokens),
+          tokens: Int32Array.from(tokens),
+          media,
           format: NO_MARKUP,
           plain: true,
           parse: () => undefined,
@@ -138,14 +187,11 @@ export class FakeBackend implements Backend {
       const slot = columns.slot[i] ?? -1;
       if (slot < 0 || slot >= this.slots) throw new Error(`row ${i} has slot ${slot}`);
       const cells = this.held.get(slot) ?? [];
-      if (columns.position[i] !== cells.length) {
-        throw new Error(`slot ${slot}: position ${columns.position[i]} follows ${cells.length} tokens`);
-      }
-      const { adapter } = this;
-      const alien = cells.find((cell) => cell.adapter !== adapter);
-      if (alien !== undefined)
-        throw new Error(`slot ${slot} of adapter ${alien.adapter} in a pass of adapter ${adapter}`);
-      cells.push({ token: columns.token[i] ?? -1, adapter });
+      const at = columns.position[i] ?? -1;
+      const token = columns.token[i] ?? -1;
+      if (token < 0) throw new Error("a placeholder was computed as a token");
+      this.checkNext(slot, cells, at);
+      cells.push({ token, adapter: this.adapter, at, next: at + 1 });
       this.held.set(slot, cells);
     }
     this.computedTokens += n;
@@ -169,6 +215,53 @@ export class FakeBackend implements Backend {
     }
   }
 
+  private checkNext(slot: number, cells: readonly Cell[], at: number): void {
+    const next = cells.at(-1)?.next ?? 0;
+    if (at !== next) throw new Error(`slot ${slot}: position ${at} where ${next} follows`);
+    const { adapter } = this;
+    const alien = cells.find((cell) => cell.adapter !== adapter);
+    if (alien !== undefined)
+      throw new Error(`slot ${slot} of adapter ${alien.adapter} in a pass of adapter ${adapter}`);
+  }
+
+  encode(_prompt: RenderedPrompt, { content }: MediaChunk): PendingEncoding {
+    const task = {};
+    this.encoder.push(task);
+    let left = this.options.encodeSteps ?? 0;
+    const leave = (): void => void this.encoder.splice(this.encoder.indexOf(task), 1);
+    const take = (): Encoding | undefined => {
+      if (this.encoder[0] !== task || left-- > 0) return undefined;
+      leave();
+      if (this.options.encoderFails?.(content) === true)
+        throw new Error("the encoder failed, as the test wants it");
+      this.encoded++;
+      this.openEncodings++;
+      return { bytes: 1024, free: () => void this.openEncodings-- };
+    };
+    return { take, free: leave };
+  }
+
+  decodeMedia({ chunk, from, count, position, slot }: MediaPass): DecodeOutcome {
+    this.steps++;
+    const forced = this.options.outcome?.(this.steps) ?? "done";
+    if (forced === "full") return "full";
+    if (count > this.batch || (chunk.whole && count !== chunk.tokens))
+      throw new Error("a chunk in wrong pieces");
+    if (this.usedCells + count > this.cells)
+      throw new Error(`${this.usedCells} + ${count} cells, there are ${this.cells}`);
+    const cells = this.held.get(slot) ?? [];
+    if (from === 0) this.checkNext(slot, cells, position);
+    else if (cells.at(-1)?.done !== from)
+      throw new Error(`${from} tokens of a chunk, ${cells.at(-1)?.done} are there`);
+    for (let done = from + 1; done <= from + count; done++) {
+      const next = done === chunk.tokens ? position + chunk.positions : NaN;
+      cells.push({ token: chunk.content, adapter: this.adapter, at: position, next, done });
+    }
+    this.held.set(slot, cells);
+    this.computedTokens += count;
+    return forced;
+  }
+
   /** What follows these tokens: a lower-case letter, or the end. */
   next(tokens: readonly number[], adapter: AdapterId = BASE_MODEL): number {
     const h = hash(adapter === BASE_MODEL ? tokens : [...tokens, -adapter]);
@@ -179,7 +272,7 @@ export class FakeBackend implements Backend {
     const cells = this.held.get(slot) ?? [];
     if (from > 0 && this.reuse === "whole") return false;
     if (from === 0) this.held.delete(slot);
-    else this.held.set(slot, cells.slice(0, from));
+    else this.held.set(slot, upTo(cells, from));
     return true;
   }
 
@@ -187,8 +280,9 @@ export class FakeBackend implements Backend {
     if (this.reuse !== "prefix") throw new Error("this cache shares nothing");
     if (this.held.has(target)) throw new Error(`slot ${target} is not empty`);
     const cells = this.held.get(source) ?? [];
-    if (cells.length < length) throw new Error(`slot ${source} holds ${cells.length} tokens, not ${length}`);
-    this.held.set(target, cells.slice(0, length));
+    const next = cells.at(-1)?.next ?? 0;
+    if (next < length) throw new Error(`slot ${source} ends at position ${next}, before ${length}`);
+    this.held.set(target, upTo(cells, length));
   }
 
   logprobs(_row: number, token: number, top: number): RowLogprobs {
@@ -220,6 +314,13 @@ export class FakeBackend implements Backend {
   endsGeneration(token: number): boolean {
     return token === EOG;
   }
+}
+
+/** Cells before a position, which must not lie within a chunk. */
+function upTo(cells: readonly Cell[], position: number): Cell[] {
+  const kept = cells.filter(({ at }) => at < position);
+  if ((kept.at(-1)?.next ?? 0) !== position) throw new Error(`position ${position} is no end of a token`);
+  return kept;
 }
 
 /** For engines whose requests have no constraints. */

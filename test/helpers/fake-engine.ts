@@ -10,6 +10,7 @@ const INFO: TextInfo = {
   modelPath: "/fake.gguf",
   generates: true,
   embeds: true,
+  modalities: [],
   description: "fake",
   architecture: "fake",
   sizeBytes: 1,

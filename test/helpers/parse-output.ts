@@ -23,6 +23,7 @@ export function parseInPieces(prompt: RenderedPrompt, raw: string, size: number)
   let ids = 0;
   const counting: RenderedPrompt = {
     tokens: prompt.tokens,
+    media: [],
     format: prompt.format,
     plain: false,
     parse: (text: string): ParsedMessage | undefined => {

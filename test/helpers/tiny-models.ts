@@ -83,6 +83,17 @@ export function tinyFillsGaps(extra: readonly Field[] = []): string {
   ]);
 }
 
+/** The built-in model under the name of a family whose positions have several dimensions. It talks nonsense, but steadily. */
+export function tinyWidePositions(): string {
+  const fields = readFields(readFileSync(TINY));
+  const rename = (text: string): string => text.replace(/^llama\./, "qwen2vl.");
+  const extra = fields
+    .filter(({ key }) => key.startsWith("llama."))
+    .map((field) => ({ ...field, key: rename(field.key) }));
+  const sections = int32sField("qwen2vl.rope.dimension_sections", [4, 6, 6, 0]);
+  return tinyWith("tiny-wide", [stringField("general.architecture", "qwen2vl"), ...extra, sections]);
+}
+
 const BERT = { embd: 32, ffn: 64, heads: 2, layers: 2, context: 128 } as const;
 /** A word is a token with this before it; the rest of one, a token without. */
 const WORD = "\u2581";

@@ -22,6 +22,9 @@ function stats(steps: number, gauges: Partial<EngineStats> = {}): EngineStats {
     cellsKept: 3,
     residentBytes: 1000,
     embedTokens: 2,
+    mediaEncoded: 3,
+    mediaReused: 1,
+    mediaSecs: 0.5,
   };
   return { ...levels, ...meter.counted(), ...gauges };
 }

@@ -25,6 +25,7 @@ const CALL_HEAD = '{"name": "';
 /** Reads the toy format; counts how many characters it was given in all. */
 class ToyPrompt implements RenderedPrompt {
   readonly tokens = new Int32Array();
+  readonly media = [];
   readonly format: OutputFormat;
   readonly plain = false;
   charsRead = 0;

@@ -1,17 +1,30 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { measured, plan, prefillChunk } from "../../src/worker/scheduler.ts";
+import { FREE_ROWS, measured, plan, prefillChunk, type RowLimits } from "../../src/worker/scheduler.ts";
 
 interface Fake {
   readonly known: number;
   readonly computed: number;
-  readonly rowsMax: number;
+  readonly rowsFrom: (token: number) => RowLimits;
   /** Default: yes. */
   readonly inTurn?: boolean;
 }
 
 const inTurn = (sequence: Fake): boolean => sequence.inTurn ?? true;
-const ANY = Number.MAX_SAFE_INTEGER;
+const any = (): RowLimits => FREE_ROWS;
+/** Media at 40 … 60 in pieces, at 100 … 116 as a whole; text elsewhere. The last token is text in any case. */
+const mixed =
+  (known: number) =>
+  (token: number): RowLimits => {
+    const last = known - 1;
+    if (token >= 40 && token < 60 && last >= 60) return { least: 1, most: 60 - token, apart: true };
+    if (token === 100 && last >= 116) return { least: 16, most: 16, apart: true };
+    const end = token < 40 && last >= 60 ? 40 : token < 100 && last >= 116 ? 100 : known;
+    return { least: 1, most: end - token, apart: false };
+  };
+/** Where a sequence with such media can stand. */
+const standing = (known: number, token: number): number =>
+  known > 116 && token > 100 && token < 116 ? 100 : token;
 
 /** Any state the engine can be in: running sequences fit the cells, each sequence alone fits the cache. */
 const states = fc
@@ -37,15 +50,19 @@ const states = fc
     const running: Fake[] = [];
     let used = 0;
     for (const [known, share] of lengths.slice(0, slots)) {
-      const computed = Math.min(Math.floor(known * share), known - 1);
+      const computed = standing(known, Math.min(Math.floor(known * share), known - 1));
       if (used + computed > cells) break;
       used += computed;
-      running.push({ known, computed, rowsMax: ANY, inTurn: known % 3 > 0 });
+      running.push({ known, computed, rowsFrom: known % 2 > 0 ? mixed(known) : any, inTurn: known % 3 > 0 });
     }
     const candidates = waiting.map(([known, share]) => {
-      const shared = Math.floor((known - 1) * share);
+      const shared = standing(known, Math.floor((known - 1) * share));
       const sharedPinned = Math.min(used, Math.floor(shared * share));
-      return { sequence: { known, computed: 0, rowsMax: ANY, inTurn: true }, shared, sharedPinned };
+      return {
+        sequence: { known, computed: 0, rowsFrom: known % 2 > 0 ? mixed(known) : any, inTurn: true },
+        shared,
+        sharedPinned,
+      };
     });
     const freeCells = cells - used;
     return { freeCells, budget, chunk, running, candidates, freeSlots: slots - running.length, inTurn };
@@ -57,19 +74,24 @@ describe("plan", () => {
   test("never exceeds budget, cells or slots, and always makes progress", () => {
     fc.assert(
       fc.property(states, (state) => {
-        const { rows, admitted, preempted } = plan({ ...state, exclusiveCells });
+        const { rows: together, apart, admitted, preempted } = plan({ ...state, exclusiveCells });
+        const rows = [...together, ...apart];
         const total = rows.reduce((sum, { count }) => sum + count, 0);
         const lost = new Set(preempted);
         const kept = state.running.filter((sequence) => !lost.has(sequence));
         const freed = preempted.reduce((sum, { computed }) => sum + computed, 0);
         const taken = admitted.reduce((sum, { shared, sharedPinned }) => sum + shared - sharedPinned, 0);
-        expect(total).toBeLessThanOrEqual(state.budget);
+        expect(together.reduce((sum, { count }) => sum + count, 0)).toBeLessThanOrEqual(state.budget);
+        expect(apart.every(({ count }) => count <= state.budget)).toBe(true);
         expect(total + taken).toBeLessThanOrEqual(state.freeCells + freed);
         expect(admitted.length).toBeLessThanOrEqual(state.freeSlots);
         expect(admitted).toEqual(state.candidates.slice(0, admitted.length));
         for (const { sequence, count } of rows) {
           const candidate = admitted.find((entry) => entry.sequence === sequence);
-          expect(count).toBeGreaterThan(0);
+          const limits = sequence.rowsFrom(candidate?.shared ?? sequence.computed);
+          expect(count).toBeGreaterThanOrEqual(limits.least);
+          expect(count).toBeLessThanOrEqual(limits.most);
+          expect(apart.some((entry) => entry.sequence === sequence)).toBe(limits.apart);
           expect(count).toBeLessThanOrEqual(sequence.known - (candidate?.shared ?? sequence.computed));
           expect(new Set(kept).has(sequence) || candidate !== undefined).toBe(true);
         }
@@ -95,8 +117,8 @@ describe("plan", () => {
   });
 
   test("decode rows come first and prefill beside them keeps to the chunk", () => {
-    const decode = { known: 10, computed: 9, rowsMax: ANY };
-    const prompt = { known: 400, computed: 100, rowsMax: ANY };
+    const decode = { known: 10, computed: 9, rowsFrom: any };
+    const prompt = { known: 400, computed: 100, rowsFrom: any };
     const { rows } = plan({
       running: [prompt, decode],
       candidates: [],
@@ -114,7 +136,7 @@ describe("plan", () => {
   });
 
   test("alone, a prompt gets the whole budget", () => {
-    const sequence = { known: 4000, computed: 0, rowsMax: ANY };
+    const sequence = { known: 4000, computed: 0, rowsFrom: any };
     const candidates = [{ sequence, shared: 0, sharedPinned: 0 }];
     const { rows } = plan({
       running: [],
@@ -130,8 +152,8 @@ describe("plan", () => {
   });
 
   test("when cells run out the youngest gives way", () => {
-    const old = { known: 100, computed: 99, rowsMax: ANY };
-    const young = { known: 51, computed: 50, rowsMax: ANY };
+    const old = { known: 100, computed: 99, rowsFrom: any };
+    const young = { known: 51, computed: 50, rowsFrom: any };
     const { rows, preempted } = plan({
       running: [old, young],
       candidates: [],
@@ -162,7 +184,7 @@ describe("prefillChunk", () => {
 });
 
 test("a sequence whose every row needs logits gets few rows", () => {
-  const sequence = { known: 400, computed: 0, rowsMax: 32 };
+  const sequence = { known: 400, computed: 0, rowsFrom: () => ({ ...FREE_ROWS, most: 32 }) };
   const candidates = [{ sequence, shared: 0, sharedPinned: 0 }];
   const state = {
     running: [],
@@ -175,4 +197,25 @@ test("a sequence whose every row needs logits gets few rows", () => {
     chunk: 16,
   };
   expect(plan(state).rows).toEqual([{ sequence, count: 32 }]);
+});
+
+test("media go into a pass of their own, as a whole where they must, beside rows that decode", () => {
+  const decode = { known: 10, computed: 9, rowsFrom: any };
+  const whole = { known: 300, computed: 0, rowsFrom: () => ({ least: 128, most: 128, apart: true }) };
+  const pieces = { known: 300, computed: 0, rowsFrom: () => ({ least: 1, most: 200, apart: true }) };
+  const state = {
+    candidates: [],
+    freeSlots: 0,
+    freeCells: 4096,
+    exclusiveCells,
+    inTurn,
+    budget: 128,
+    chunk: 32,
+  };
+  expect(plan({ ...state, running: [whole, decode] })).toMatchObject({
+    rows: [{ sequence: decode, count: 1 }],
+    apart: [{ sequence: whole, count: 128 }],
+  });
+  expect(plan({ ...state, running: [pieces, decode] }).apart).toEqual([{ sequence: pieces, count: 32 }]);
+  expect(plan({ ...state, running: [pieces] }).apart).toEqual([{ sequence: pieces, count: 128 }]);
 });

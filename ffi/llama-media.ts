@@ -1,0 +1,107 @@
+// A projector file that is open for a model: what it takes, where its chunks stand in prompts, and their encodings.
+
+import { ServiceError } from "../src/core/error.ts";
+import { AUDIO_SECONDS_MAX, PICTURE_PIXELS_MAX, MEDIA_KINDS_MAX } from "../src/core/limits.ts";
+import type { Modality } from "../src/core/message.ts";
+import type { Encoding, MediaChunk, PendingEncoding } from "../src/worker/media-backend.ts";
+import type { Native } from "./library.ts";
+import type { MediaFiles } from "./media-files.ts";
+import { cText, type Handle, nativeText } from "./text.ts";
+
+/** Numbers that svc_render_media gives of a chunk. */
+const CHUNK_NUMBERS = 6;
+
+export interface MediaOptions {
+  readonly threads: number;
+  readonly gpu: boolean;
+  /** Tokens that can be computed at once. */
+  readonly ubatch: number;
+}
+
+/** For native calls of this folder only. */
+export class LlamaEncoding implements Encoding {
+  readonly handle: Handle;
+  readonly bytes: number;
+  private readonly native: Native;
+
+  constructor(native: Native, handle: Handle) {
+    this.native = native;
+    this.handle = handle;
+    this.bytes = Number(native.svc_encode_bytes(handle));
+  }
+
+  free(): void {
+    this.native.svc_encode_free(this.handle);
+  }
+}
+
+export class LlamaMedia {
+  readonly handle: Handle;
+  readonly modalities: readonly Modality[];
+  private readonly native: Native;
+  private readonly contents = new Map<string, number>(); // placeholder by what it stands for, oldest first
+  private lastContent = -1;
+
+  private constructor(native: Native, handle: Handle) {
+    this.native = native;
+    this.handle = handle;
+    const abilities = native.svc_media_abilities(handle);
+    this.modalities = (["image", "audio"] as const).filter((_, bit) => ((abilities >> bit) & 1) === 1);
+  }
+
+  /** Throws ServiceError(model_unavailable) when the file can't be read or does not fit the model. */
+  static open(native: Native, model: Handle, path: string, options: MediaOptions): LlamaMedia {
+    const { threads, gpu, ubatch } = options;
+    const params = Int32Array.of(threads, gpu ? 1 : 0, -1, -1, PICTURE_PIXELS_MAX, AUDIO_SECONDS_MAX, ubatch);
+    const handle = native.svc_media_open(model, cText(path), params, params.length);
+    if (handle === null) {
+      const reason = nativeText(native.svc_last_error());
+      throw new ServiceError("model_unavailable", `the projector (mmproj) could not be loaded: ${reason}`);
+    }
+    return new LlamaMedia(native, handle);
+  }
+
+  /** Where the media of a rendered prompt stand. Writes their placeholders into its tokens. */
+  chunks(rendered: Handle, { files }: MediaFiles, tokens: Int32Array): readonly MediaChunk[] {
+    const count = -this.native.svc_render_media(rendered, new Int32Array(1), 0);
+    const numbers = new Int32Array(Math.max(1, count * CHUNK_NUMBERS));
+    if (count > 0) this.native.svc_render_media(rendered, numbers, numbers.length);
+    return Array.from({ length: count }, (_, index) => {
+      const row = numbers.subarray(index * CHUNK_NUMBERS, (index + 1) * CHUNK_NUMBERS);
+      const [at = 0, length = 0, positions = 0, item = 0, part = 0, whole = 0] = row;
+      const content = this.content(`${files[item]?.key ?? ""} ${part} ${length}`);
+      tokens.fill(content, at, at + length);
+      return { index, at, tokens: length, positions, content, whole: whole === 1 };
+    });
+  }
+
+  /** Begins to encode a chunk of a prompt. */
+  encode(rendered: Handle, chunk: MediaChunk): PendingEncoding {
+    const handle = this.native.svc_encode_begin(rendered, chunk.index);
+    if (handle === null) throw new Error(nativeText(this.native.svc_last_error()));
+    const take = (waitMs: number): Encoding | undefined => {
+      const state = this.native.svc_encode_wait(handle, waitMs);
+      if (state === 0) return undefined;
+      if (state > 0) return new LlamaEncoding(this.native, handle);
+      const reason = nativeText(this.native.svc_last_error());
+      this.native.svc_encode_free(handle);
+      throw new Error(reason);
+    };
+    return { take, free: () => this.native.svc_encode_free(handle) };
+  }
+
+  /** Frees the projector. Prompts, encodings and the chat template must have been freed before. */
+  close(): void {
+    this.native.svc_media_free(this.handle);
+  }
+
+  /** The placeholder of a content: never that of another, even when it was forgotten meanwhile. */
+  private content(key: string): number {
+    const known = this.contents.get(key) ?? --this.lastContent;
+    this.contents.delete(key);
+    this.contents.set(key, known);
+    const [oldest] = this.contents.keys();
+    if (this.contents.size > MEDIA_KINDS_MAX && oldest !== undefined) this.contents.delete(oldest);
+    return known;
+  }
+}

@@ -1,0 +1,423 @@
+// Pictures and recordings in prompts, through libmtmd: where they stand, what they are encoded to, and how that is computed.
+
+#include "media.h"
+
+#include "guard.h"
+#include "model.h"
+#include "render.h"
+#include "svc_llama.h"
+
+#include "mtmd-helper.h"
+
+#include <algorithm>
+#include <atomic>
+
+using svc::column;
+using svc::guard;
+using svc::need;
+
+namespace svc {
+
+namespace {
+
+// Encoding gives way to the passes of the model, which others wait for token by token.
+constexpr int ENCODER_NICENESS = 10;
+constexpr int RENDERER_NICENESS = 5;
+// Pixels and samples of all prompts that wait for the encoder: some ten photographs, at four bytes and more for each.
+constexpr int64_t HELD_MAX = 128'000'000;
+// Items that are remembered; a bound, not a size that anybody comes near.
+constexpr size_t KNOWN_MAX = 4096;
+
+mtmd::input_chunk_ptr placeholder(const mtmd_input_chunk * chunk) {
+    mtmd::input_chunk_ptr out(mtmd_input_chunk_get_placeholder(chunk));
+    if (out == nullptr) throw std::bad_alloc();
+    return out;
+}
+
+bool is_text(const mtmd_input_chunk * chunk) {
+    return mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_TEXT;
+}
+
+std::string name_of(const media_item & item, int32_t index) {
+    return (item.audio ? "recording " : "picture ") + std::to_string(index + 1) + ": ";
+}
+
+}  // namespace
+
+struct media::piece {
+    std::string text;
+    int32_t item = -1;
+    mtmd::bitmap_ptr bitmap;
+};
+
+struct media::placed {
+    mtmd::input_chunk_ptr chunk;
+    int32_t item;  // -1 for text
+    bool content;  // it can be encoded
+};
+
+media::media(const llama_model * model, const char * path, const int32_t * params, int32_t n) :
+    renderer(RENDERER_NICENESS), encoder(ENCODER_NICENESS), model(model), vocab(llama_model_get_vocab(model)),
+    embd(llama_model_n_embd_inp(model)) {
+    mtmd_helper_log_set(log_callback(), nullptr);
+    mtmd_context_params p = mtmd_context_params_default();
+    p.print_timings = false;
+    p.n_threads = column(params, n, 0, 1);
+    p.use_gpu = column(params, n, 1, 0) != 0;
+    p.image_min_tokens = column(params, n, 2, -1);
+    p.image_max_tokens = column(params, n, 3, -1);
+    limits.pixels_max = column(params, n, 4, 1);
+    limits.seconds_max = column(params, n, 5, 1);
+    whole_max = column(params, n, 6, 1);
+    take_log_error();
+    ctx.reset(mtmd_init_from_file(path, model, p));
+    if (ctx == nullptr) {
+        const std::string reason = take_log_error();
+        throw std::runtime_error(reason.empty() ? "the projector file could not be loaded" : reason);
+    }
+}
+
+media_prompt::~media_prompt() { owner->let_go(held); }
+
+bool media::hold(media_prompt & prompt, int64_t count) {
+    if (held.fetch_add(count) + count > HELD_MAX) {
+        held -= count;
+        return false;
+    }
+    prompt.held += count;
+    return true;
+}
+
+std::optional<media::known_item> media::find(const media_item & item) {
+    std::lock_guard<std::mutex> lock(mutex);
+    const auto found = known.find(item.key);
+    if (found == known.end()) return std::nullopt;
+    return found->second;
+}
+
+void media::remember(const media_item & item, known_item && what) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (known.size() >= KNOWN_MAX) known.clear();
+    known[item.key] = std::move(what);
+}
+
+// The picture's pixels. Without `content` they are left out where the picture is known, or there is no room for them.
+mtmd::bitmap_ptr media::picture(media_prompt & prompt, int32_t index, bool content) {
+    const media_item & item = prompt.items[index];
+    if (!mtmd_support_vision(ctx.get())) throw std::invalid_argument("this model does not see pictures");
+    if (!content) {
+        const auto seen = find(item);
+        if (seen) return mtmd::bitmap_ptr(mtmd_bitmap_init(seen->width, seen->height, nullptr));
+    }
+    mtmd::bitmap_ptr bitmap = decode_picture(item.bytes, limits);
+    known_item size;
+    size.width = mtmd_bitmap_get_nx(bitmap.get());
+    size.height = mtmd_bitmap_get_ny(bitmap.get());
+    const int64_t pixels = (int64_t) size.width * size.height;
+    if (!content && !hold(prompt, pixels)) bitmap.reset(mtmd_bitmap_init(size.width, size.height, nullptr));
+    remember(item, std::move(size));
+    return bitmap;
+}
+
+std::vector<media::placed> media::tokenize(const std::vector<piece> & pieces) const {
+    std::vector<mtmd_input_text> texts(pieces.size());
+    std::vector<mtmd_input_part> parts(pieces.size());
+    std::vector<const mtmd_input_part *> pointers;
+    for (size_t i = 0; i < pieces.size(); i++) {
+        texts[i] = { pieces[i].text.data(), pieces[i].text.size(), false, true };
+        parts[i] = { pieces[i].bitmap == nullptr ? &texts[i] : nullptr, pieces[i].bitmap.get() };
+        pointers.push_back(&parts[i]);
+    }
+    mtmd::input_chunks_ptr chunks(mtmd_input_chunks_init());
+    const int32_t code = mtmd_tokenize_from_parts(ctx.get(), chunks.get(), pointers.data(), pointers.size(), false);
+    if (code != 0) throw std::invalid_argument("the model's encoder cannot take it");
+    std::vector<placed> out;
+    for (size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); i++) {
+        const mtmd_input_chunk * chunk = mtmd_input_chunks_get(chunks.get(), i);
+        const int32_t item = is_text(chunk) ? -1 : atoi(mtmd_input_chunk_get_id(chunk));
+        const auto whose = std::find_if(pieces.begin(), pieces.end(), [&](const piece & p) { return p.bitmap != nullptr && p.item == item; });
+        const bool content = whose != pieces.end() && mtmd_bitmap_get_n_bytes(whose->bitmap.get()) > 0;
+        out.push_back({ mtmd::input_chunk_ptr(mtmd_input_chunk_copy(chunk)), item, content });
+    }
+    return out;
+}
+
+// The chunks of a recording, with the texts around them; `content` as of a picture.
+std::vector<media::placed> media::recording(media_prompt & prompt, int32_t index, bool content) {
+    const media_item & item = prompt.items[index];
+    std::vector<placed> out;
+    const auto seen = content ? std::nullopt : find(item);
+    if (seen) {
+        for (const auto & chunk : seen->recording) {
+            out.push_back({ mtmd::input_chunk_ptr(mtmd_input_chunk_copy(chunk.get())), is_text(chunk.get()) ? -1 : index, false });
+        }
+        return out;
+    }
+    const int32_t rate = mtmd_get_audio_sample_rate(ctx.get());
+    if (rate <= 0) throw std::invalid_argument("this model does not hear recordings");
+    std::vector<piece> alone(1);
+    alone[0].item = index;
+    alone[0].bitmap = decode_recording(item.bytes, rate, limits);
+    mtmd_bitmap_set_id(alone[0].bitmap.get(), std::to_string(index).c_str());
+    out = tokenize(alone);
+    known_item parts;
+    for (const auto & part : out) parts.recording.emplace_back(placeholder(part.chunk.get()).release(), mtmd_input_chunk_free);
+    const int64_t samples = mtmd_bitmap_get_nx(alone[0].bitmap.get());
+    if (!content && !hold(prompt, samples)) {
+        for (auto & part : out) part = { placeholder(part.chunk.get()), part.item, false };
+    }
+    remember(item, std::move(parts));
+    return out;
+}
+
+// A prompt's text and items in order. `content_of` is the one item whose content is wanted, or -1: that of all which are
+// not known yet.
+std::vector<media::placed> media::place_all(media_prompt & prompt, int32_t content_of) {
+    std::vector<placed> out;
+    std::vector<piece> group;
+    auto flush = [&] {
+        if (group.empty()) return;
+        for (auto & chunk : tokenize(group)) out.push_back(std::move(chunk));
+        group.clear();
+    };
+    size_t from = 0;
+    std::vector<bool> shown(prompt.items.size());
+    const std::string begin = prompt.marker + "x";
+    for (;;) {
+        const size_t at = prompt.text.find(begin, from);
+        if (at != from) group.push_back({ prompt.text.substr(from, at == std::string::npos ? at : at - from), -1, nullptr });
+        if (at == std::string::npos) break;
+        const size_t end = prompt.text.find('x', at + begin.size());
+        const size_t index = strtoul(prompt.text.c_str() + at + begin.size(), nullptr, 10);
+        if (end == std::string::npos || index >= prompt.items.size() || shown[index]) {
+            throw std::invalid_argument("the chat template does not show each picture and recording once");
+        }
+        shown[index] = true;
+        from = end + 1;
+        const media_item & item = prompt.items[index];
+        const bool content = content_of == (int32_t) index;
+        try {
+            if (item.audio) {
+                flush();
+                for (auto & chunk : recording(prompt, index, content)) out.push_back(std::move(chunk));
+            } else {
+                piece place;
+                place.item = index;
+                place.bitmap = picture(prompt, index, content);
+                mtmd_bitmap_set_id(place.bitmap.get(), std::to_string(index).c_str());
+                group.push_back(std::move(place));
+            }
+        } catch (const std::exception & e) {
+            throw std::invalid_argument(name_of(item, index) + e.what());
+        }
+    }
+    flush();
+    if (std::find(shown.begin(), shown.end(), false) != shown.end()) {
+        throw std::invalid_argument("the chat template leaves out a picture or recording at this place");
+    }
+    return out;
+}
+
+std::vector<llama_token> media::lay_out(media_prompt & prompt) {
+    std::vector<llama_token> tokens;
+    if (llama_vocab_get_add_bos(vocab)) tokens.push_back(llama_vocab_bos(vocab));
+    std::vector<int32_t> parts(prompt.items.size());
+    for (auto & [chunk, item, content] : place_all(prompt, -1)) {
+        if (is_text(chunk.get())) {
+            size_t n = 0;
+            const llama_token * text = mtmd_input_chunk_get_tokens_text(chunk.get(), &n);
+            tokens.insert(tokens.end(), text, text + n);
+            continue;
+        }
+        media_chunk place;
+        place.at = tokens.size();
+        place.tokens = mtmd_input_chunk_get_n_tokens(chunk.get());
+        place.positions = mtmd_input_chunk_get_n_pos(chunk.get());
+        place.item = item;
+        place.part = parts[item]++;
+        place.whole = mtmd_decode_use_non_causal(ctx.get(), chunk.get());
+        if (place.whole && place.tokens > whole_max) {
+            throw std::invalid_argument(name_of(prompt.items[item], item) + "it takes " + std::to_string(place.tokens) +
+                " tokens that this model must see at once, and the server computes at most " + std::to_string(whole_max) +
+                " (ubatch)");
+        }
+        tokens.resize(tokens.size() + place.tokens, -1);
+        place.shape = placeholder(chunk.get());
+        if (content) place.data = std::move(chunk);
+        prompt.chunks.push_back(std::move(place));
+    }
+    if (llama_vocab_get_add_eos(vocab)) tokens.push_back(llama_vocab_eos(vocab));
+    if (!tokens.empty() && tokens.back() < 0) {
+        throw std::invalid_argument("the chat template ends with a picture or recording, after which no answer can begin");
+    }
+    return tokens;
+}
+
+std::vector<float> media::encode(media_prompt & prompt, int32_t index) {
+    media_chunk & chunk = prompt.chunks[index];
+    if (chunk.data == nullptr) {  // it was known when the prompt was laid out, so nobody looked at its content
+        int32_t part = 0;
+        for (auto & [again, item, content] : place_all(prompt, chunk.item)) {
+            if (content && item == chunk.item && part++ == chunk.part) chunk.data = std::move(again);
+        }
+        const bool same = chunk.data != nullptr && (int32_t) mtmd_input_chunk_get_n_tokens(chunk.data.get()) == chunk.tokens;
+        if (!same) throw std::runtime_error("the encoder's input has changed");
+    }
+    const mtmd::input_chunk_ptr data = std::move(chunk.data);
+    if (mtmd_encode_chunk(ctx.get(), data.get()) != 0) throw std::runtime_error("the encoder failed");
+    const float * out = mtmd_get_output_embd(ctx.get());
+    return std::vector<float>(out, out + (size_t) chunk.tokens * embd);
+}
+
+namespace {
+
+using media_handle = std::shared_ptr<media>;
+
+// A chunk on its way through the encoder's thread.
+struct encoding {
+    outcome done;
+    std::vector<float> embeddings;
+};
+using encoding_handle = std::shared_ptr<encoding>;
+
+// Positions of a chunk's tokens [from, from + n), of which the first token of all has `first`: n of them, or 4 n where each
+// token has four, then those of one dimension after the other.
+std::vector<llama_pos> positions(const media_prompt & prompt, const media_chunk & chunk, int32_t from, int32_t n, int32_t first) {
+    const bool several = mtmd_decode_use_mrope(prompt.owner->context());
+    std::vector<llama_pos> out((size_t) n * (several ? 4 : 1));
+    const mtmd_image_tokens * image = mtmd_input_chunk_get_tokens_image(chunk.shape.get());
+    for (int32_t i = 0; i < n; i++) {
+        if (several && image != nullptr) {
+            const mtmd_decoder_pos at = mtmd_image_tokens_get_decoder_pos(image, first, from + i);
+            out[i] = at.t;
+            out[i + n] = at.y;
+            out[i + 2 * n] = at.x;
+            out[i + 3 * n] = at.z;
+        } else {
+            for (size_t dimension = 0; dimension < out.size() / n; dimension++) out[dimension * n + i] = first + from + i;
+        }
+    }
+    return out;
+}
+
+// Lets the tokens of a pass see each other, later ones too, while it exists.
+class mutual_attention {
+  public:
+    mutual_attention(llama_context * ctx, bool on) : ctx(on ? ctx : nullptr) {
+        if (on) llama_set_causal_attn(ctx, false);
+    }
+    ~mutual_attention() {
+        if (ctx != nullptr) llama_set_causal_attn(ctx, true);
+    }
+
+  private:
+    llama_context * ctx;
+};
+
+const media_chunk & need_chunk(const media_prompt & prompt, int32_t index) {
+    if (index < 0 || (size_t) index >= prompt.chunks.size()) throw std::invalid_argument("the prompt has no such chunk");
+    return prompt.chunks[index];
+}
+
+}  // namespace
+
+}  // namespace svc
+
+void * svc_media_open(void * model, const char * path, const int32_t * params, int32_t n) {
+    return guard<void *>(nullptr, [&]() -> void * {
+        return new svc::media_handle(std::make_shared<svc::media>(&need<llama_model>(model, "model"), path, params, n));
+    });
+}
+
+void svc_media_free(void * media) {
+    guard<int32_t>(-1, [&] {
+        delete &need<svc::media_handle>(media, "projector");
+        return 0;
+    });
+}
+
+int32_t svc_media_abilities(void * handle) {
+    return guard<int32_t>(-1, [&] {
+        const mtmd_context * ctx = need<svc::media_handle>(handle, "projector")->context();
+        return (mtmd_support_vision(ctx) ? 1 : 0) | (mtmd_support_audio(ctx) ? 2 : 0);
+    });
+}
+
+int32_t svc_render_media(void * rendered, int32_t * out, int32_t capacity) {
+    return guard<int32_t>(0, [&]() -> int32_t {
+        const auto prompt = svc::render_media(rendered);
+        if (prompt == nullptr) return 0;
+        const int32_t n = (int32_t) prompt->chunks.size();
+        if (n * 6 > capacity) return -n;
+        for (const auto & chunk : prompt->chunks) {
+            for (const int32_t value : { chunk.at, chunk.tokens, chunk.positions, chunk.item, chunk.part, chunk.whole ? 1 : 0 }) {
+                *out++ = value;
+            }
+        }
+        return n;
+    });
+}
+
+void * svc_encode_begin(void * rendered, int32_t chunk) {
+    return guard<void *>(nullptr, [&]() -> void * {
+        const auto prompt = svc::render_media(rendered);
+        if (prompt == nullptr) throw std::invalid_argument("the prompt has no media");
+        svc::need_chunk(*prompt, chunk);
+        const auto task = std::make_shared<svc::encoding>();
+        auto out = std::make_unique<svc::encoding_handle>(task);
+        prompt->owner->encoder.add([prompt, chunk, weak = std::weak_ptr<svc::encoding>(task)] {
+            const auto wanted = weak.lock();
+            if (wanted == nullptr) return;  // nobody waits any more
+            wanted->done.take([&] { wanted->embeddings = prompt->owner->encode(*prompt, chunk); },
+                              "an unknown error was raised while encoding");
+        });
+        return out.release();
+    });
+}
+
+int32_t svc_encode_wait(void * encoding, int32_t wait_ms) {
+    return guard<int32_t>(-1, [&] { return need<svc::encoding_handle>(encoding, "encoding")->done.wait(wait_ms); });
+}
+
+int64_t svc_encode_bytes(void * encoding) {
+    return guard<int64_t>(0, [&]() -> int64_t {
+        return need<svc::encoding_handle>(encoding, "encoding")->embeddings.size() * sizeof(float);
+    });
+}
+
+void svc_encode_free(void * encoding) {
+    guard<int32_t>(-1, [&] {
+        delete &need<svc::encoding_handle>(encoding, "encoding");
+        return 0;
+    });
+}
+
+int32_t svc_decode_media(void * context, void * rendered, int32_t chunk, void * encoding, int32_t from, int32_t n,
+                         int32_t position, int32_t sequence) {
+    return guard<int32_t>(-2, [&]() -> int32_t {
+        svc::context & c = need<svc::context>(context, "context");
+        const auto prompt = svc::render_media(rendered);
+        if (prompt == nullptr) throw std::invalid_argument("the prompt has no media");
+        const svc::media_chunk & place = svc::need_chunk(*prompt, chunk);
+        auto & embeddings = need<svc::encoding_handle>(encoding, "encoding")->embeddings;
+        const size_t n_embd = prompt->owner->n_embd();
+        const bool fits = n >= 1 && (size_t) n <= c.seq_id.size() && from >= 0 && from + n <= place.tokens;
+        if (!fits || embeddings.size() != place.tokens * n_embd) throw std::invalid_argument("these are not the chunk's tokens");
+        // llama.cpp aborts if tokens that see each other do not go through in one piece.
+        if (place.whole && (from != 0 || n != place.tokens || n > (int32_t) llama_n_ubatch(c.ctx))) {
+            throw std::invalid_argument("the chunk must be computed as a whole");
+        }
+        std::vector<llama_pos> pos = svc::positions(*prompt, place, from, n, position);
+        std::vector<llama_seq_id *> seq_id(n, &sequence);
+        std::vector<int8_t> logits(n);  // of none: text follows
+        llama_batch batch = {};
+        batch.n_tokens = n;
+        batch.embd = embeddings.data() + from * n_embd;
+        batch.pos = pos.data();
+        batch.n_seq_id = c.n_seq_id.data();
+        batch.seq_id = seq_id.data();
+        batch.logits = logits.data();
+        const svc::mutual_attention scope(c.ctx, place.whole);
+        return llama_decode(c.ctx, batch);
+    });
+}

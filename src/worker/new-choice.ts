@@ -1,0 +1,49 @@
+// How a choice begins: its output, its sampler, and what is asked of its answer from the start.
+
+import type { AnswerGuard } from "./answer-guard.ts";
+import type { Backend } from "./backend.ts";
+import { beginCall, type Choice, type EngineSequence, mayReason } from "./choice.ts";
+import type { TokenTexts } from "./detokenize.ts";
+import type { MediaChunk } from "./media-backend.ts";
+import type { PromptEcho } from "./prompt-echo.ts";
+import type { RunState } from "./run-state.ts";
+import { Sequence } from "./sequence.ts";
+
+export interface ChoiceStart {
+  readonly run: RunState;
+  /** Its number among the run's choices. */
+  readonly choice: number;
+  readonly guard: AnswerGuard | undefined;
+  /** The prompt, and the pictures and recordings in it. */
+  readonly tokens: Int32Array;
+  readonly media: readonly MediaChunk[];
+  readonly seed: number;
+}
+
+/** What all choices of an engine share. */
+export interface ChoiceTools {
+  readonly backend: Backend;
+  readonly texts: TokenTexts;
+  readonly echo: PromptEcho;
+}
+
+/** The choice as a sequence that has nothing computed yet. */
+export function newChoice(start: ChoiceStart, { backend, texts, echo }: ChoiceTools): EngineSequence {
+  const { run, choice, guard, tokens, media, seed } = start;
+  const { request, prompt, tokenCap } = run;
+  const scores = request.echo === true && request.logprobs !== undefined;
+  const output = run.newOutput(choice, texts);
+  if (request.echo === true && !scores) output.echo(echo.text(tokens));
+  const words = media.length === 0 ? tokens : tokens.filter((token) => token >= 0);
+  const sampler = backend.newSampler(request.sampling, words, seed, choice);
+  const { toolGrammar, callMarker } = prompt.format;
+  if (toolGrammar === "start") backend.constrainTools(sampler, prompt, new Int32Array());
+  const owner = { run, output, guard, marker: callMarker, tools: toolGrammar === "marker" };
+  const sequence = new Sequence<Choice>(owner, tokens, sampler, {
+    adapter: run.adapter,
+    scoresPrompt: scores,
+    media,
+  });
+  if (tokenCap > 0 && !mayReason(prompt, request)) beginCall(backend, sequence);
+  return sequence;
+}

@@ -1,0 +1,48 @@
+// Prompts that are told back: their text, and how likely each of their tokens was.
+
+import type { Backend } from "./backend.ts";
+import type { EngineSequence } from "./choice.ts";
+import type { Logprobs } from "./logprobs.ts";
+import type { PlannedRows } from "./scheduler.ts";
+
+export class PromptEcho {
+  private readonly backend: Backend;
+  private readonly logprobs: Logprobs;
+
+  constructor(backend: Backend, logprobs: Logprobs) {
+    this.backend = backend;
+    this.logprobs = logprobs;
+  }
+
+  /** The text of a prompt's tokens. */
+  text(tokens: Int32Array): string {
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    const text = Array.from(tokens, (token) =>
+      decoder.decode(this.backend.tokenBytes(token, false), { stream: true }),
+    );
+    return text.join("") + decoder.decode();
+  }
+
+  /** Notes log probabilities of prompt tokens after a pass; their sequences do not count its rows as computed yet. */
+  score(rows: readonly PlannedRows<EngineSequence>[]): void {
+    let row = 0;
+    for (const { sequence, count } of rows) {
+      if (sequence.scoresPrompt && sequence.computed < sequence.promptTokens)
+        this.scoreOne(sequence, row, count);
+      row += count;
+    }
+  }
+
+  private scoreOne(sequence: EngineSequence, row: number, count: number): void {
+    const { run, output } = sequence.owner;
+    const top = run.request.logprobs?.top ?? 0;
+    for (let i = 0; i < count; i++) {
+      const position = sequence.computed + i;
+      if (position === 0) output.noteLogprob(this.logprobs.unscored(sequence.tokenAt(0)));
+      if (position + 1 >= sequence.promptTokens) continue;
+      output.noteLogprob(this.logprobs.at(row + i, sequence.tokenAt(position + 1), top));
+    }
+    if (sequence.computed + count === sequence.promptTokens)
+      output.echo(this.text(sequence.firstTokens(sequence.promptTokens)));
+  }
+}

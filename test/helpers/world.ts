@@ -1,0 +1,138 @@
+// The real engine over the fake backend, with witnesses of what its runs say.
+
+import { expect } from "bun:test";
+import type { RunEvent, RunRequest } from "../../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { Engine } from "../../src/worker/engine.ts";
+import { EOG, FakeBackend, type FakeOptions, noConstraints } from "./fake-backend.ts";
+
+/** A small engine. */
+export const OPTIONS: FakeOptions = {
+  maxSeqs: 8,
+  slots: 12,
+  cells: 512,
+  batch: 64,
+  ubatch: 32,
+  contextTokens: 256,
+  eogOneIn: 40,
+};
+
+/** mulberry32: small, seeded, good enough to make traffic. */
+export function random(seed: number): () => number {
+  let a = seed;
+  return () => {
+    a = (a + 0x6d2b79f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Continues these tokens. */
+export function request(tokens: readonly number[], extra: Partial<RunRequest> = {}): RunRequest {
+  return {
+    model: "default",
+    prompt: { type: "tokens", tokens },
+    sampling: { ...DEFAULT_SAMPLING, seed: 1 },
+    stop: [],
+    choices: 1,
+    truncate: false,
+    ...extra,
+  };
+}
+
+/** What a run said, checked as it says it. */
+export class Witness {
+  text = "";
+  accepted = 0;
+  /** The stop string of the choice that ended last. */
+  stop: string | undefined;
+  ended: RunEvent | undefined;
+  aborted = false;
+
+  take(event: RunEvent): void {
+    expect(this.ended).toBeUndefined(); // nothing after the end
+    expect(this.aborted).toBe(false); // nothing after an abort
+    if (event.type === "accepted") this.accepted++;
+    else if (event.type !== "error") expect(this.accepted).toBe(1);
+    if (event.type === "text") this.text += event.text;
+    if (event.type === "choice_end") this.stop = event.stop;
+    if (event.type === "finish" || event.type === "error") this.ended = event;
+  }
+}
+
+/** Time goes on by half a millisecond whenever it is looked at. */
+export class World {
+  readonly backend: FakeBackend;
+  readonly engine: Engine;
+  readonly witnesses = new Map<number, Witness>();
+  private clock = 0;
+
+  constructor(options: FakeOptions, prefixesMax = 4) {
+    this.backend = new FakeBackend(options);
+    this.engine = new Engine({
+      backend: this.backend,
+      constraints: noConstraints,
+      prefixesMax,
+      emit: (run, event) => this.witness(run).take(event),
+      now: () => (this.clock += 0.5),
+      newSeed: () => 1,
+    });
+  }
+
+  witness(id: number): Witness {
+    const known = this.witnesses.get(id);
+    if (known !== undefined) return known;
+    const fresh = new Witness();
+    this.witnesses.set(id, fresh);
+    return fresh;
+  }
+
+  add(id: number, what: RunRequest, adapter?: number): void {
+    this.witness(id);
+    this.engine.add(id, what, adapter);
+  }
+
+  abort(id: number): void {
+    this.witness(id).aborted = true;
+    this.engine.abort(id);
+  }
+
+  /** Steps until nothing is left to do; bounded, so that an engine that spins fails. */
+  drain(): void {
+    for (let i = 0; i < 200_000; i++) if (this.engine.step(0) === "idle") return;
+    throw new Error("the engine does not come to rest");
+  }
+
+  expectEmpty(): void {
+    expect(this.engine.runningCount).toBe(0);
+    const { waiting, running, cellsRunning, cellsKept } = this.engine.stats();
+    expect([waiting, running, cellsRunning]).toEqual([0, 0, 0]);
+    expect(cellsKept).toBe(this.backend.usedCells);
+    expect(this.engine.cache.availableCells).toBe(this.backend.cells);
+    this.engine.cache.dropAll();
+    expect(this.engine.cache.availableSlots).toBe(this.backend.slots);
+    expect(this.backend.usedCells).toBe(0);
+    expect(this.backend.openPrompts).toBe(0);
+    expect(this.backend.openSamplers).toBe(0);
+    expect(this.engine.encodingsUnderWay).toBe(0);
+  }
+}
+
+/** The answer by the definition of the fake model, without any engine. */
+export function expectedText(
+  backend: FakeBackend,
+  prompt: readonly number[],
+  cap: number,
+  adapter?: number,
+): { text: string; reason: string } {
+  const tokens = [...prompt];
+  let text = "";
+  for (let n = 0; n < cap; n++) {
+    const next = backend.next(tokens, adapter);
+    if (next === EOG) return { text, reason: "stop" };
+    tokens.push(next);
+    text += String.fromCharCode(next);
+  }
+  return { text, reason: "length" };
+}
