@@ -172,6 +172,7 @@ export async function textOptions(
     cacheDir,
     maxSeqs: runtime.max_seqs,
     prefixesMax: runtime.prefix_cache_n,
+    ...(runtime.speculative === "off" ? {} : { speculative: runtime.speculative }),
     ...(cache.context_len === undefined ? {} : { cells: cache.context_len }),
     ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
     ...(cache.memory_fraction === undefined ? {} : { cacheFraction: cache.memory_fraction }),

@@ -142,7 +142,11 @@ const Runtime = section("How models are run.", {
   ),
   no_kv_cache: later(toggle("Run without a KV cache.")),
   jinja_explicit: later(optional(text("Jinja file used as it is.", { short: "-j", isPath: true }))),
-  speculative: later(optional(text("Draft model or method for speculative decoding."))),
+  speculative: choice(
+    ["off", "ngram"],
+    "Guess next tokens and keep those that are right: `ngram` from what stands in the conversation already, for answers that copy from it.",
+    { default: "off", example: "ngram" },
+  ),
   mtp_model: later(optional(text("Model with the multi-token prediction head."))),
   mtp_n_predict: later(optional(integer("Tokens that head drafts.", { minimum: 1 }))),
   mtp_draft_sampling: later(

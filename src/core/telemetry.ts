@@ -81,6 +81,9 @@ export interface EngineStats {
   readonly prefixTokens: number;
   /** Sequences that gave up their cells to others. */
   readonly preemptions: number;
+  /** Tokens that were guessed, and those of them that were right. */
+  readonly draftTokens: number;
+  readonly draftHits: number;
   /** Tokens a step, over ROWS_BUCKETS. */
   readonly rows: HistogramData;
   /** Seconds a step, over STEP_BUCKETS. */

@@ -33,6 +33,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly mmprojPath?: string;
   /** Finished prefixes kept in the KV cache for reuse; 0 keeps and shares none. */
   readonly prefixesMax: number;
+  /** Guess next tokens: from n-grams that stand in the sequence already. */
+  readonly speculative?: "ngram";
   /** One pool of cells for all sequences; false gives each a fixed share. */
   readonly unified: boolean;
   /** Threads for prefill; `threads` are those for decode. */

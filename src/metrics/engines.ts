@@ -28,6 +28,8 @@ const COUNTERS: readonly (readonly [NumberField, name: string, help: string])[] 
   ["prefixQueries", "svc_prefix_cache_queries_total", "Sequences that were looked up in the prefix cache."],
   ["prefixHits", "svc_prefix_cache_hits_total", "Sequences that found a prefix there."],
   ["prefixTokens", "svc_prefix_cache_tokens_total", "Prompt tokens that were reused instead of computed."],
+  ["draftTokens", "svc_draft_tokens_total", "Tokens that speculative decoding has guessed."],
+  ["draftHits", "svc_draft_hits_total", "Those of them that were right, each a step saved."],
   ["preemptions", "svc_preemptions_total", "Sequences that gave up their cells to others and start over."],
 ];
 
@@ -142,6 +144,8 @@ function summed(all: readonly EngineStats[]): EngineStats {
     prefixHits: add("prefixHits"),
     prefixTokens: add("prefixTokens"),
     preemptions: add("preemptions"),
+    draftTokens: add("draftTokens"),
+    draftHits: add("draftHits"),
     rows: joinHistograms(
       all.map(({ rows }) => rows),
       ROWS_BUCKETS,

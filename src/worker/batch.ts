@@ -47,9 +47,21 @@ export class Batch<S extends Sequence> {
         this.batchRows[this.drawn.length] = at - 1;
         this.samplers[this.drawn.length] = sequence.sampler;
         this.drawn.push(sequence);
+        at = this.fillDraft(sequence, at, first + count);
       }
     }
     this.count = at;
     return prefill;
+  }
+
+  /** Guessed tokens follow their sequence's last known one, each with logits to check the next by. */
+  private fillDraft({ draft, slot }: S, at: number, position: number): number {
+    const { columns } = this;
+    const end = at + draft.length;
+    columns.token.set(draft, at);
+    for (let i = 0; i < draft.length; i++) columns.position[at + i] = position + i;
+    columns.slot.fill(slot ?? -1, at, end);
+    columns.output.fill(1, at, end);
+    return end;
   }
 }

@@ -5,6 +5,7 @@ import type { RunRequest } from "../core/run.ts";
 import { AnswerGuard, escapesOf } from "./answer-guard.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
 import type { Matcher } from "./constraint-backend.ts";
+import type { Drafter } from "./drafter.ts";
 import type { ChoiceOutput, RunState } from "./run-state.ts";
 import type { Sequence } from "./sequence.ts";
 
@@ -16,6 +17,8 @@ export interface Choice {
   marker: Int32Array;
   /** What the answer must look like, if anything was asked. */
   readonly guard: AnswerGuard | undefined;
+  /** Guesses what follows; undefined where nothing is guessed. */
+  readonly drafter: Drafter | undefined;
   /** A tool call may still begin; from its marker on, the grammar of the tools holds. */
   tools: boolean;
 }

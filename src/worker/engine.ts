@@ -19,11 +19,22 @@ import { KvCache } from "./kv.ts";
 import { MediaStore } from "./media.ts";
 import { chunksFrom, cutFrom } from "./media-layout.ts";
 import { type ChoiceStart, newChoice } from "./new-choice.ts";
+import { check, guess, type Take } from "./speculation.ts";
 import { StepMeter } from "./step-meter.ts";
 import { Logprobs } from "./logprobs.ts";
 import { PromptEcho } from "./prompt-echo.ts";
 import { checkRequest, type Emit, planLength, RunState } from "./run-state.ts";
-import { measured, plan, prefillChunk, type Plan, type PlannedRows, type StepCost } from "./scheduler.ts";
+import {
+  draftPrice,
+  measured,
+  measuredDraft,
+  type Plan,
+  plan,
+  type PlannedRows,
+  prefillChunk,
+  type StepCost,
+  UNKNOWN_COST,
+} from "./scheduler.ts";
 import { Turns } from "./turns.ts";
 
 export interface EngineDeps {
@@ -32,6 +43,8 @@ export interface EngineDeps {
   readonly constraints: () => ConstraintBackend;
   /** Finished prefixes kept for reuse; 0 keeps none. */
   readonly prefixesMax: number;
+  /** Guess next tokens from what stands in the sequence already. */
+  readonly drafts?: boolean;
   readonly emit: Emit;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -49,6 +62,9 @@ const ENGINE_FAILED: ErrorData = {
   code: "engine_failed",
   message: "The model's engine could not compute this request. It has been reset; send the request again.",
 };
+
+/** Guessed tokens of one step: each has a row of logits, vocabulary × 4 bytes. */
+const DRAFT_ROWS_MAX = 32;
 
 type Rows = Pick<Plan<EngineSequence>, "rows" | "apart">;
 
@@ -68,6 +84,7 @@ export class Engine {
   private readonly logprobs: Logprobs;
   private readonly echo: PromptEcho;
   private readonly meter = new StepMeter();
+  private readonly drafts: boolean;
   private waiting: EngineSequence[] = []; // first come first
   private running: EngineSequence[] = []; // in order of admission
   /** Tokens of a step: one compute batch, so that newcomers and aborts never wait for more; but every row has its turn. */
@@ -75,14 +92,15 @@ export class Engine {
   private readonly turns = new Turns();
   /** The adapter that passes go through now. */
   private selected: AdapterId = BASE_MODEL;
-  private cost: StepCost = { decodeMs: 0, prefillTokenMs: 0 };
+  private cost: StepCost = UNKNOWN_COST;
 
-  constructor({ backend, constraints, prefixesMax, emit, now, newSeed }: EngineDeps) {
+  constructor({ backend, constraints, prefixesMax, drafts = false, emit, now, newSeed }: EngineDeps) {
     this.backend = backend;
     this.constraints = constraints;
     this.now = now;
     this.newSeed = newSeed;
     this.emit = emit;
+    this.drafts = drafts && backend.reuse === "prefix"; // wrong guesses must be cut away again
     this.budget = Math.min(backend.batch, Math.max(backend.ubatch, backend.maxSeqs));
     this.batch = new Batch(this.budget, backend.maxSeqs);
     this.kv = new KvCache(backend, prefixesMax);
@@ -204,7 +222,8 @@ export class Engine {
   }
 
   private addChoice(start: ChoiceStart): void {
-    const sequence = newChoice(start, { backend: this.backend, texts: this.texts, echo: this.echo });
+    const { backend, texts, echo, drafts } = this;
+    const sequence = newChoice(start, { backend, texts, echo, drafts });
     const { request, tokenCap } = start.run;
     // An echo needs no computing; a prompt that nothing is to follow is there to be computed.
     const echoed = tokenCap === 0 && request.echo === true && !sequence.scoresPrompt;
@@ -318,6 +337,7 @@ export class Engine {
   /** One pass. False: its rows could not be computed, and what else was planned no longer holds. */
   private compute(rows: readonly PlannedRows<EngineSequence>[]): boolean {
     const startMs = this.now();
+    const guessed = this.drafts ? this.guess(rows) : 0;
     const prefillTokens = this.batch.fill(rows);
     // Masks depend on what was drawn before, not on the logits: they are computed while the model is.
     const matchers = this.batch.drawn.flatMap(({ owner }) => owner.guard?.active ?? []);
@@ -331,14 +351,31 @@ export class Engine {
     this.echo.score(rows);
     const continued = rows.filter(({ sequence }) => sequence.generated > 0 && sequence.gap === 1).length;
     for (const { sequence, count } of rows) this.kv.extend(sequence, count);
+    if (guessed > 0) for (const { sequence } of rows) this.kv.extendDraft(sequence);
     const { drawn, batchRows, samplers, masks, tokens } = this.batch;
     drawn.forEach(({ owner }, i) => (masks[i] = owner.guard?.maskAddress() ?? 0n));
     if (drawn.length > 0) this.backend.sample(drawn.length, batchRows, samplers, masks, tokens);
     const nowMs = this.now();
-    this.cost = measured(this.cost, nowMs - startMs, this.batch.count - prefillTokens, prefillTokens);
-    this.meter.stepped(nowMs - startMs, this.batch.count, this.batch.count - continued, drawn.length);
-    drawn.forEach((sequence, i) => this.update(sequence, tokens[i] ?? -1, batchRows[i] ?? 0, nowMs));
+    const ms = nowMs - startMs;
+    this.cost =
+      guessed > 0
+        ? measuredDraft(this.cost, ms, guessed)
+        : measured(this.cost, ms, this.batch.count - prefillTokens, prefillTokens);
+    this.meter.stepped(ms, this.batch.count, this.batch.count - continued - guessed, drawn.length);
+    const firstRows = guessed > 0 ? batchRows.slice(0, drawn.length) : batchRows;
+    drawn.forEach((sequence, i) => this.update(sequence, tokens[i] ?? -1, firstRows[i] ?? 0, nowMs));
+    if (guessed > 0) {
+      const { backend, batch, kv } = this;
+      const take: Take = (sequence, token, row) => this.update(sequence, token, row, nowMs);
+      this.meter.drafted(check(drawn, firstRows, { backend, batch, kv }, take));
+    }
     return true;
+  }
+
+  /** Guesses for a step of decode rows; never at the cost of a kept prefix. */
+  private guess(rows: readonly PlannedRows<EngineSequence>[]): number {
+    const room = Math.min(this.budget, this.kv.freeCells) - rows.length;
+    return guess(rows, Math.min(DRAFT_ROWS_MAX, room), draftPrice(this.cost, rows.length));
   }
 
   /** A pass over tokens of one picture or recording. */
@@ -383,6 +420,7 @@ export class Engine {
 
   /** Takes a drawn token into its sequence and says what follows from it. */
   private update(sequence: EngineSequence, token: number, row: number, nowMs: number): void {
+    if (sequence.slot === undefined) return; // another choice of its run has failed in this step
     const { run, output } = sequence.owner;
     if (token < 0) return this.failRun(run, sequence.owner.guard?.failure() ?? ENGINE_FAILED);
     if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // the prompt was all

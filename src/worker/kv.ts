@@ -61,6 +61,11 @@ export class KvCache {
     return this.book.available;
   }
 
+  /** Cells that nobody holds. */
+  get freeCells(): number {
+    return this.book.free;
+  }
+
   /** Cells of finished prefixes that no running sequence shares. */
   get keptCells(): number {
     return this.book.available - this.book.free;
@@ -139,10 +144,25 @@ export class KvCache {
     sequence.computed += count;
   }
 
+  /** Notes that guessed tokens of a sequence are in the cache, after its computed ones. */
+  extendDraft(sequence: Sequence): void {
+    assert(sequence.slot !== undefined, "only a sequence with a slot computes");
+    this.book.append(sequence.slot, sequence.draft.length);
+  }
+
+  /** Drops what the cache has of a sequence beyond its computed tokens: wrong guesses. */
+  settle(sequence: Sequence): void {
+    const { slot, computed } = sequence;
+    if (slot === undefined || this.book.length(slot) === computed) return;
+    assert(this.backend.cutSlot(slot, sequence.positionOf(computed)), "whoever guesses can be cut");
+    this.book.truncate(slot, computed);
+  }
+
   /** Takes a sequence's slot away. `keep`: what it computed may be of use to a later one. */
   release(sequence: Sequence, keep: boolean): void {
     const { slot, adapter } = sequence;
     if (slot === undefined) return;
+    this.settle(sequence);
     const usable = sequence.wholeChunks(sequence.computed);
     const cut = usable === sequence.computed || (keep && this.cutBack(sequence, slot, usable));
     const tokens = sequence.firstTokens(cut ? usable : 0);

@@ -3,6 +3,7 @@
 import type { AnswerGuard } from "./answer-guard.ts";
 import type { Backend } from "./backend.ts";
 import { beginCall, type Choice, type EngineSequence, mayReason } from "./choice.ts";
+import { Drafter } from "./drafter.ts";
 import type { TokenTexts } from "./detokenize.ts";
 import type { MediaChunk } from "./media-backend.ts";
 import type { PromptEcho } from "./prompt-echo.ts";
@@ -25,10 +26,12 @@ export interface ChoiceTools {
   readonly backend: Backend;
   readonly texts: TokenTexts;
   readonly echo: PromptEcho;
+  /** Whether next tokens are guessed, where nothing constrains them. */
+  readonly drafts: boolean;
 }
 
 /** The choice as a sequence that has nothing computed yet. */
-export function newChoice(start: ChoiceStart, { backend, texts, echo }: ChoiceTools): EngineSequence {
+export function newChoice(start: ChoiceStart, { backend, texts, echo, drafts }: ChoiceTools): EngineSequence {
   const { run, choice, guard, tokens, media, seed } = start;
   const { request, prompt, tokenCap } = run;
   const scores = request.echo === true && request.logprobs !== undefined;
@@ -38,7 +41,8 @@ export function newChoice(start: ChoiceStart, { backend, texts, echo }: ChoiceTo
   const sampler = backend.newSampler(request.sampling, words, seed, choice);
   const { toolGrammar, callMarker } = prompt.format;
   if (toolGrammar === "start") backend.constrainTools(sampler, prompt, new Int32Array());
-  const owner = { run, output, guard, marker: callMarker, tools: toolGrammar === "marker" };
+  const drafter = drafts && guard === undefined ? new Drafter() : undefined;
+  const owner = { run, output, guard, drafter, marker: callMarker, tools: toolGrammar === "marker" };
   const sequence = new Sequence<Choice>(owner, tokens, sampler, {
     adapter: run.adapter,
     scoresPrompt: scores,

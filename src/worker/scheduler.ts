@@ -189,20 +189,44 @@ export interface StepCost {
   readonly decodeMs: number;
   /** Each prefill token on top of that, milliseconds; 0 while unknown. */
   readonly prefillTokenMs: number;
+  /** Each guessed token on top of a step of decode rows, milliseconds; 0 while unknown. */
+  readonly draftTokenMs: number;
 }
+
+export const UNKNOWN_COST: StepCost = { decodeMs: 0, prefillTokenMs: 0, draftTokenMs: 0 };
 
 /** A new measurement weighs this much. */
 const COST_WEIGHT = 0.2;
 
-/** Takes one measured step into the averages. */
+/** A price before any guess was measured, and the least that a guess is taken to cost: 0 would mean unknown. */
+const DRAFT_PRICE_UNKNOWN = 0.5;
+const DRAFT_MS_MIN = 1e-6;
+
+function blend(old: number, value: number): number {
+  return old === 0 ? value : old + COST_WEIGHT * (value - old);
+}
+
+/** Takes one measured step of decode rows and guessed tokens into the averages. */
+export function measuredDraft(cost: StepCost, stepMs: number, drafted: number): StepCost {
+  const ms = Math.max(DRAFT_MS_MIN, Math.min(cost.decodeMs, (stepMs - cost.decodeMs) / drafted));
+  const old = cost.draftTokenMs;
+  // A busy machine makes steps longer, never shorter: what is low is believed sooner.
+  return { ...cost, draftTokenMs: ms < old ? (old + ms) / 2 : blend(old, ms) };
+}
+
+/** What a guessed token costs as a share of the step that it saves one of `decoding` sequences if it is right. */
+export function draftPrice(cost: StepCost, decoding: number): number {
+  if (cost.draftTokenMs === 0) return DRAFT_PRICE_UNKNOWN;
+  return (cost.draftTokenMs * decoding) / cost.decodeMs;
+}
+
+/** Takes one measured step without guesses into the averages. */
 export function measured(
   cost: StepCost,
   stepMs: number,
   decodeRows: number,
   prefillTokens: number,
 ): StepCost {
-  const blend = (old: number, value: number): number =>
-    old === 0 ? value : old + COST_WEIGHT * (value - old);
   if (prefillTokens === 0)
     return decodeRows === 0 ? cost : { ...cost, decodeMs: blend(cost.decodeMs, stepMs) };
   const base = decodeRows > 0 ? Math.min(cost.decodeMs, stepMs) : 0;

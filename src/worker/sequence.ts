@@ -12,6 +12,7 @@ const GROWTH = 256;
 const SCORED_ROWS: RowLimits = { ...FREE_ROWS, most: 32 };
 
 const NO_MEDIA: readonly MediaChunk[] = [];
+const NO_DRAFT: Int32Array = new Int32Array();
 
 export interface SequenceOptions {
   readonly adapter?: AdapterId;
@@ -36,6 +37,8 @@ export class Sequence<Owner = unknown> {
   /** Slot that holds the computed cells; undefined while the sequence waits. */
   slot: SlotId | undefined;
   computed = 0;
+  /** Tokens guessed to follow the known ones, computed with them in this step. */
+  draft = NO_DRAFT;
   private buffer: Int32Array; // [≥ known]
   private count: number;
 

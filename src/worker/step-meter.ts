@@ -1,6 +1,7 @@
 // Counts what the engine's steps do. Additions only: nothing here is sent, formatted or timed.
 
 import { Histogram } from "../core/histogram.ts";
+import type { DraftOutcome } from "./speculation.ts";
 import { type EngineStats, ROWS_BUCKETS, STEP_BUCKETS } from "../core/telemetry.ts";
 
 /** The part of the numbers that only grows. */
@@ -12,6 +13,8 @@ export type Counted = Pick<
   | "prefixHits"
   | "prefixTokens"
   | "preemptions"
+  | "draftTokens"
+  | "draftHits"
   | "rows"
   | "steps"
 >;
@@ -23,6 +26,8 @@ export class StepMeter {
   private prefixHits = 0;
   private prefixTokens = 0;
   private preemptions = 0;
+  private draftTokens = 0;
+  private draftHits = 0;
   private readonly rows = new Histogram(ROWS_BUCKETS);
   private readonly steps = new Histogram(STEP_BUCKETS);
 
@@ -41,12 +46,28 @@ export class StepMeter {
     this.prefixTokens += cached;
   }
 
+  /** Of `guessed` tokens so many were right, and with each another token was generated. */
+  drafted({ guessed, right }: DraftOutcome): void {
+    this.draftTokens += guessed;
+    this.draftHits += right;
+    this.decodeTokens += right;
+  }
+
   preempted(sequences: number): void {
     this.preemptions += sequences;
   }
 
   counted(): Counted {
-    const { prefillTokens, decodeTokens, prefixQueries, prefixHits, prefixTokens, preemptions } = this;
+    const {
+      prefillTokens,
+      decodeTokens,
+      prefixQueries,
+      prefixHits,
+      prefixTokens,
+      preemptions,
+      draftTokens,
+      draftHits,
+    } = this;
     return {
       prefillTokens,
       decodeTokens,
@@ -54,6 +75,8 @@ export class StepMeter {
       prefixHits,
       prefixTokens,
       preemptions,
+      draftTokens,
+      draftHits,
       rows: this.rows.data(),
       steps: this.steps.data(),
     };

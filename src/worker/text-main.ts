@@ -136,11 +136,12 @@ export class TextWork implements EngineWork {
         this.runs.push(run);
         this.events.push(event);
       };
-      const { prefixesMax } = this.options;
+      const { prefixesMax, speculative } = this.options;
       this.engine = new Engine({
         backend,
         constraints,
         prefixesMax,
+        drafts: speculative === "ngram",
         emit,
         now: () => performance.now(),
         newSeed,

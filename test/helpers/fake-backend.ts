@@ -48,6 +48,8 @@ export interface FakeOptions {
   readonly contextTokens: number;
   /** One in this many drawn tokens ends the answer. */
   readonly eogOneIn: number;
+  /** Most drawn tokens are the one that stands so many places before. */
+  readonly period?: number;
   /** Told before each decode; what it returns is the outcome of this step. */
   readonly outcome?: (step: number) => DecodeOutcome;
   /** Steps that a prompt takes to be rendered. */
@@ -128,7 +130,7 @@ export class FakeBackend implements Backend {
   private adapter: AdapterId = BASE_MODEL;
   private readonly options: FakeOptions;
   private readonly held = new Map<number, Cell[]>(); // slot → what the cache holds of it
-  private lastRows: readonly number[] = []; // slot of each row of the last step
+  private lastRows: readonly { readonly slot: number; readonly cells: number }[] = []; // of the last step
 
   constructor(options: FakeOptions) {
     this.options = options;
@@ -182,7 +184,7 @@ export class FakeBackend implements Backend {
     if (forced === "full") return "full";
     if (this.usedCells + n > this.cells)
       throw new Error(`${this.usedCells} + ${n} cells, there are ${this.cells}`);
-    this.lastRows = Array.from(columns.slot.subarray(0, n));
+    const lastRows = [];
     for (let i = 0; i < n; i++) {
       const slot = columns.slot[i] ?? -1;
       if (slot < 0 || slot >= this.slots) throw new Error(`row ${i} has slot ${slot}`);
@@ -193,7 +195,9 @@ export class FakeBackend implements Backend {
       this.checkNext(slot, cells, at);
       cells.push({ token, adapter: this.adapter, at, next: at + 1 });
       this.held.set(slot, cells);
+      lastRows.push({ slot, cells: cells.length });
     }
+    this.lastRows = lastRows;
     this.computedTokens += n;
     return forced;
   }
@@ -207,7 +211,9 @@ export class FakeBackend implements Backend {
   ): void {
     for (let i = 0; i < n; i++) {
       if (samplers[i] === 0n) throw new Error("a row without a sampler");
-      const cells = this.held.get(this.lastRows[rows[i] ?? -1] ?? -1) ?? [];
+      const row = this.lastRows[rows[i] ?? -1];
+      if (row === undefined) throw new Error(`row ${rows[i]} was not computed`);
+      const cells = this.held.get(row.slot)?.slice(0, row.cells) ?? [];
       tokens[i] = this.next(
         cells.map(({ token }) => token),
         this.adapter,
@@ -265,7 +271,10 @@ export class FakeBackend implements Backend {
   /** What follows these tokens: a lower-case letter, or the end. */
   next(tokens: readonly number[], adapter: AdapterId = BASE_MODEL): number {
     const h = hash(adapter === BASE_MODEL ? tokens : [...tokens, -adapter]);
-    return h % this.options.eogOneIn === 0 ? EOG : 97 + ((h >>> 8) % 26);
+    if (h % this.options.eogOneIn === 0) return EOG;
+    const { period = 0 } = this.options;
+    const before = period === 0 || (h >>> 4) % 8 === 0 ? undefined : tokens.at(-period);
+    return before === undefined || before < 97 ? 97 + ((h >>> 8) % 26) : before;
   }
 
   cutSlot(slot: SlotId, from: number): boolean {

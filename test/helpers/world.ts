@@ -68,12 +68,13 @@ export class World {
   readonly witnesses = new Map<number, Witness>();
   private clock = 0;
 
-  constructor(options: FakeOptions, prefixesMax = 4) {
+  constructor(options: FakeOptions, prefixesMax = 4, drafts = false) {
     this.backend = new FakeBackend(options);
     this.engine = new Engine({
       backend: this.backend,
       constraints: noConstraints,
       prefixesMax,
+      drafts,
       emit: (run, event) => this.witness(run).take(event),
       now: () => (this.clock += 0.5),
       newSeed: () => 1,

@@ -1,6 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { FREE_ROWS, measured, plan, prefillChunk, type RowLimits } from "../../src/worker/scheduler.ts";
+import {
+  FREE_ROWS,
+  measured,
+  plan,
+  prefillChunk,
+  type RowLimits,
+  UNKNOWN_COST,
+  draftPrice,
+  measuredDraft,
+} from "../../src/worker/scheduler.ts";
 
 interface Fake {
   readonly known: number;
@@ -171,16 +180,25 @@ describe("plan", () => {
 
 describe("prefillChunk", () => {
   test("spends about as long on prefill as the decode rows take, within its bounds", () => {
-    let cost = { decodeMs: 0, prefillTokenMs: 0 };
+    let cost = UNKNOWN_COST;
     cost = measured(cost, 40, 8, 0); // 8 rows decode in 40 ms
     cost = measured(cost, 40 + 64, 8, 64); // 64 prompt tokens take another 64 ms
-    expect(cost).toEqual({ decodeMs: 40, prefillTokenMs: 1 });
+    expect(cost).toEqual({ ...UNKNOWN_COST, decodeMs: 40, prefillTokenMs: 1 });
     expect(prefillChunk(cost, 512, 8, 1)).toBe(40);
     expect(prefillChunk(cost, 512, 2, 6)).toBe(120); // three wait for a prompt for each that waits for a token
-    expect(prefillChunk({ decodeMs: 1, prefillTokenMs: 10 }, 512, 1, 1)).toBe(16);
-    expect(prefillChunk({ decodeMs: 1, prefillTokenMs: 0.001 }, 512, 1, 1)).toBe(512);
-    expect(prefillChunk({ decodeMs: 0, prefillTokenMs: 0 }, 512, 1, 1)).toBe(64);
+    expect(prefillChunk({ ...UNKNOWN_COST, decodeMs: 1, prefillTokenMs: 10 }, 512, 1, 1)).toBe(16);
+    expect(prefillChunk({ ...UNKNOWN_COST, decodeMs: 1, prefillTokenMs: 0.001 }, 512, 1, 1)).toBe(512);
+    expect(prefillChunk(UNKNOWN_COST, 512, 1, 1)).toBe(64);
   });
+});
+
+test("a guess costs its share of a step, for each sequence that waits for the step", () => {
+  let cost = measured(UNKNOWN_COST, 10, 4, 0);
+  expect(draftPrice(cost, 4)).toBe(0.5); // not measured yet
+  cost = measuredDraft(cost, 10 + 3, 6);
+  expect(cost).toEqual({ ...UNKNOWN_COST, decodeMs: 10, draftTokenMs: 0.5 });
+  expect(draftPrice(cost, 1)).toBe(0.05);
+  expect(draftPrice(cost, 4)).toBe(0.2);
 });
 
 test("a sequence whose every row needs logits gets few rows", () => {

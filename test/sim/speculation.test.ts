@@ -1,0 +1,109 @@
+// Guessing next tokens changes how many steps an answer takes, and nothing else. Against a fake model that repeats itself.
+
+import { describe, expect, test } from "bun:test";
+import type { DecodeOutcome } from "../../src/worker/backend.ts";
+import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
+
+const REPEATING = { ...OPTIONS, period: 7 };
+
+function letters(chance: () => number, length: number): number[] {
+  return Array.from({ length }, () => 97 + Math.floor(chance() * 26));
+}
+
+describe("seeded traffic with guesses", () => {
+  for (const seed of [1, 2, 3, 4]) {
+    test(`seed ${seed}: every run says what it would say alone, and guesses are right now and then`, () => {
+      const chance = random(seed);
+      const world = new World({ ...REPEATING, cells: seed % 2 === 0 ? 200 : 1024 }, 4, true);
+      const asked = new Map<number, { prompt: number[]; maxTokens: number; adapter: number }>();
+      const opening = letters(chance, 40);
+      for (let id = 0; id < 400;) {
+        if (chance() < 0.2) {
+          const own = letters(chance, 1 + Math.floor(chance() * 60));
+          const prompt = chance() < 0.5 ? [...opening, ...own] : own;
+          const maxTokens = 1 + Math.floor(chance() * 80);
+          const adapter = Math.floor(chance() * 2);
+          asked.set(id, { prompt, maxTokens, adapter });
+          world.add(id++, request(prompt, { maxTokens }), adapter);
+        }
+        if (id > 0 && chance() < 0.02) {
+          const victim = Math.floor(chance() * id);
+          if (world.witness(victim).ended === undefined) world.abort(victim);
+        }
+        world.engine.step(0);
+        expect(world.backend.usedCells).toBeLessThanOrEqual(world.backend.cells);
+      }
+      world.drain();
+      const { draftTokens, draftHits } = world.engine.stats();
+      world.expectEmpty();
+      for (const [id, { prompt, maxTokens, adapter }] of asked) {
+        const { aborted, ended, text } = world.witness(id);
+        if (aborted) continue;
+        expect(ended?.type).toBe("finish");
+        expect(text).toBe(expectedText(world.backend, prompt, maxTokens, adapter).text);
+      }
+      expect(draftHits).toBeGreaterThan(100);
+      expect(draftTokens).toBeGreaterThan(draftHits);
+    });
+  }
+
+  test("failing and full steps leave no guess behind", () => {
+    const chance = random(7);
+    const outcome = (): DecodeOutcome => (chance() < 0.1 ? "full" : chance() < 0.02 ? "failed" : "done");
+    const world = new World({ ...REPEATING, outcome }, 4, true);
+    for (let id = 0; id < 200; id++) {
+      world.add(id, request(letters(chance, 30), { maxTokens: 60 }));
+      for (let i = 0; i < 4; i++) world.engine.step(0);
+    }
+    world.drain();
+    world.expectEmpty();
+    const ends = [...world.witnesses.values()].map(({ ended }) => ended?.type);
+    expect(ends.every((type) => type === "finish" || type === "error")).toBe(true);
+    expect(ends).toContain("finish");
+  });
+});
+
+describe("one run with guesses", () => {
+  const prompt = letters(random(3), 21);
+
+  /** Steps that an answer takes, and what it says. */
+  function answer(drafts: boolean, extra = {}): { steps: number; text: string; tokens: number } {
+    const world = new World({ ...REPEATING, eogOneIn: 1e9 }, 4, drafts);
+    world.add(1, request(prompt, { maxTokens: 200, ...extra }));
+    world.drain();
+    const { text, ended } = world.witness(1);
+    if (ended?.type !== "finish") throw new Error("it has not finished");
+    const { steps } = world.backend;
+    expect(world.engine.stats().decodeTokens).toBe(ended.usage.completionTokens);
+    world.expectEmpty();
+    return { steps, text, tokens: ended.usage.completionTokens };
+  }
+
+  test("takes fewer steps for the same answer", () => {
+    const plain = answer(false);
+    const guessed = answer(true);
+    expect(guessed.text).toBe(plain.text);
+    expect(guessed.tokens).toBe(plain.tokens);
+    expect(guessed.steps).toBeLessThan(0.8 * plain.steps);
+  });
+
+  test("a stop string in the middle of right guesses ends it there", () => {
+    const { text } = answer(false);
+    const stop = [text.slice(150, 155)];
+    expect(answer(true, { stop })).toMatchObject({ text: answer(false, { stop }).text });
+  });
+
+  test("the cap on tokens is met exactly", () => {
+    for (let maxTokens = 1; maxTokens < 60; maxTokens++) {
+      expect(answer(true, { maxTokens }).tokens).toBe(maxTokens);
+    }
+  });
+
+  test("a cache that cannot be cut is left alone", () => {
+    const world = new World({ ...REPEATING, reuse: "whole" }, 4, true);
+    world.add(1, request(prompt, { maxTokens: 100 }));
+    world.drain();
+    expect(world.engine.stats().draftTokens).toBe(0);
+    expect(world.witness(1).text).toBe(expectedText(world.backend, prompt, 100).text);
+  });
+});
