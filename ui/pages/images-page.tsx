@@ -30,7 +30,7 @@ export function ImagesPage() {
   useEffect(() => void openPictures(), []);
   return (
     <PageFrame label="Images" isWide>
-      <NoModel kind="image" does="draws" />
+      <NoModel kind="image" does="draws" page="docs/images.md" />
       <DrawForm {...{ prompt, setPrompt }} />
       <p role="status" class="faint">
         {drawing.value !== undefined && <Progress />}

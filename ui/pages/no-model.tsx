@@ -8,13 +8,15 @@ interface NoModelProps {
   readonly kind: ModelKind;
   /** What they do: "draws". */
   readonly does: string;
+  /** Where it is described how to serve one. */
+  readonly page: string;
 }
 
-export function NoModel({ kind, does }: NoModelProps) {
+export function NoModel({ kind, does, page }: NoModelProps) {
   if (models.value === undefined || modelsFor(kind).length > 0) return null;
   return (
     <p class="note">
-      This server has no model that {does}. Start svc with one: see <code>docs/models.md</code>.
+      This server has no model that {does}. Start svc with one: see <code>{page}</code>.
     </p>
   );
 }

@@ -26,7 +26,7 @@ export function SpeechPage() {
   };
   return (
     <PageFrame label="Speech">
-      <NoModel kind="speech" does="speaks" />
+      <NoModel kind="speech" does="speaks" page="docs/speech.md" />
       <form
         class="card"
         onSubmit={(event) => {
