@@ -302,7 +302,7 @@ describeInBrowser("the web interface where adapters may be loaded", () => {
       await page.getByRole("link", { name: "Models" }).click();
       await page.getByLabel("Name of the adapter").fill("red");
       await page.getByLabel("Folder of the adapter on the server").fill(join(folder, "red"));
-      await page.getByRole("button", { name: "Load", exact: true }).click();
+      await page.locator(".adapters").getByRole("button", { name: "Load", exact: true }).click();
       await page.getByText(/rank \d+ · .* · generation/).waitFor();
       await page.getByRole("button", { name: "New conversation" }).click();
       await withoutChance(page);

@@ -39,7 +39,7 @@ const OPERATIONS: readonly Operation[] = [
 ];
 
 function ModelView({ card }: { readonly card: ModelCard }) {
-  const { id, root, status, mcp_tools_count: tools } = card;
+  const { id, root, status, kind, mcp_tools_count: tools } = card;
   const [doing, setDoing] = useState<string>();
   const shown = doing ?? status ?? "loaded";
   const operate = async ({ path, label }: Operation): Promise<void> => {
@@ -61,6 +61,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
       <header>
         <h2>{id}</h2>
         <span class={`badge ${shown}`}>{shown}</span>
+        {kind && kind !== "text" ? <span class="badge">{kind}</span> : null}
         <span class="grow" />
         {OPERATIONS.filter(({ isFor }) => doing === undefined && isFor(shown)).map((operation) => (
           <button type="button" onClick={() => void operate(operation)}>
