@@ -1,6 +1,6 @@
 // The LoRA adapters of one model. Absent where the server, or the model, has no runtime for them.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { LoraAdapterListResponse } from "../../src/dialects/adapters/schema.ts";
 import { messageOf, sendForJson, sendIfThere } from "../api/client.ts";
 import { serverRoutes } from "../api/routes.ts";
@@ -11,15 +11,18 @@ import { notify } from "../state/toasts.ts";
 export function Adapters({ model, isLoaded }: { readonly model: string; readonly isLoaded: boolean }) {
   const [list, setList] = useState<LoraAdapterListResponse>();
   const [isMutable, setMutable] = useState(false);
-  const load = async (): Promise<void> => {
+  const turn = useRef(0);
+  const load = async (): Promise<LoraAdapterListResponse | undefined> => {
     const routes = await serverRoutes();
     setMutable(routes.has("/v1/load_lora_adapter"));
-    if (!routes.has("/v1/lora_adapters")) return;
-    setList(
-      await sendIfThere<LoraAdapterListResponse>(`v1/lora_adapters?model=${encodeURIComponent(model)}`),
-    );
+    if (!routes.has("/v1/lora_adapters")) return undefined;
+    return sendIfThere<LoraAdapterListResponse>(`v1/lora_adapters?model=${encodeURIComponent(model)}`);
   };
-  const show = (): Promise<void> => load().catch(() => setList(undefined)); // the list of models tells of trouble
+  const show = async (): Promise<void> => {
+    const mine = ++turn.current;
+    const found = await load().catch(() => undefined); // the list of models tells of trouble
+    if (mine === turn.current) setList(found); // an answer from before may come after a later one
+  };
   useEffect(() => void show(), [isLoaded]);
   if (list === undefined) return null;
   const operate = async (path: string, body: Readonly<Record<string, string>>): Promise<void> => {
