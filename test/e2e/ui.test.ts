@@ -196,10 +196,11 @@ describeInBrowser("the web interface of the executable", () => {
     async () => {
       const { page } = await visit(server().url);
       await page.getByRole("link", { name: "Models" }).click();
-      await page.getByRole("button", { name: "Unload" }).click();
-      await page.getByText("unloaded", { exact: true }).waitFor();
-      await page.getByRole("button", { name: "Load", exact: true }).click();
-      await page.getByRole("button", { name: "Unload" }).waitFor();
+      const model = page.getByRole("region", { name: "svc-tiny" }); // there is a voice beside it
+      await model.getByRole("button", { name: "Unload" }).click();
+      await model.getByText("unloaded", { exact: true }).waitFor();
+      await model.getByRole("button", { name: "Load", exact: true }).click();
+      await model.getByRole("button", { name: "Unload" }).waitFor();
     },
     SLOW_MS,
   );
