@@ -1,3 +1,4 @@
+import type { Modality } from "./message.ts";
 import type { TuneProfile, TuneReport } from "./measure.ts";
 
 /** loaded: answers at once. reloading: on its way, requests wait. unloaded: the next request loads it. */
@@ -15,6 +16,8 @@ export interface ModelInfo {
   readonly created: number;
   readonly ownedBy: string;
   readonly status: ModelStatus;
+  /** What it takes besides text; absent until it has been loaded once. */
+  readonly modalities?: readonly Modality[];
   /** Public source: `owner/name` on the hub, an adapter's alias; absent for files of this machine. */
   readonly root?: string;
   /** Of an adapter: its base model, and what its alias points to now. */

@@ -59,6 +59,7 @@ export class Models implements ModelControl {
       created: this.created,
       ownedBy: "svc",
       status: model.status,
+      ...(model.info?.kind === "text" ? { modalities: model.info.modalities } : {}),
       ...(root === undefined ? {} : { root }),
     }));
   }

@@ -7,7 +7,15 @@ import { testApp } from "../helpers/app.ts";
 test("a card names the model, its state and its public source", async () => {
   const { request } = testApp(undefined, {
     models: () => [
-      { id: "small", created: 1, kind: "text", ownedBy: "svc", status: "loaded", root: "acme/tiny" },
+      {
+        id: "small",
+        created: 1,
+        kind: "text",
+        ownedBy: "svc",
+        status: "loaded",
+        modalities: ["image"],
+        root: "acme/tiny",
+      },
       { id: "file", created: 1, kind: "text", ownedBy: "svc", status: "unloaded" },
     ],
   });
@@ -21,6 +29,7 @@ test("a card names the model, its state and its public source", async () => {
         owned_by: "svc",
         kind: "text",
         status: "loaded",
+        modalities: ["image"],
         root: "acme/tiny",
       },
       { id: "file", object: "model", created: 1, owned_by: "svc", kind: "text", status: "unloaded" },

@@ -31,6 +31,11 @@ const ModelObject = Type.Object(
     owned_by: Type.String(),
     kind: ModelKind,
     status: ModelStatus,
+    modalities: Type.Optional(
+      Type.Array(Type.Union([Type.Literal("image"), Type.Literal("audio")]), {
+        description: "What it takes besides text; absent until it has been loaded once.",
+      }),
+    ),
     root: Type.Optional(
       Type.String({ description: "Public source: a repository of the hub, an adapter's alias." }),
     ),
@@ -152,7 +157,7 @@ function modelCards({ models, toolCounts }: HttpDeps): readonly ModelObject[] {
 }
 
 function modelCard(model: ModelInfo): ModelObject {
-  const { id, kind, created, ownedBy, status, root, parent, adapterGeneration } = model;
+  const { id, kind, created, ownedBy, status, modalities, root, parent, adapterGeneration } = model;
   return {
     id,
     object: "model",
@@ -160,6 +165,7 @@ function modelCard(model: ModelInfo): ModelObject {
     owned_by: ownedBy,
     kind,
     status,
+    ...(modalities === undefined ? {} : { modalities: [...modalities] }),
     ...(root === undefined ? {} : { root }),
     ...(parent === undefined ? {} : { parent }),
     ...(adapterGeneration === undefined ? {} : { adapter_generation: adapterGeneration }),

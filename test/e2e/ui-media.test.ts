@@ -1,0 +1,71 @@
+// Pictures and recordings in the web interface of the compiled executable: whether a model is shown them is read from its
+// card. The projector has random weights, so what is answered says nothing; that it is answered says that they were read.
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { launchServer, newFolder, type Server } from "../helpers/binary.ts";
+import { describeInBrowser, say, visit } from "../helpers/browser.ts";
+import { checkered, tone } from "../helpers/drawn-media.ts";
+import { until } from "../helpers/until.ts";
+import { tinyMmproj } from "../helpers/tiny-mmproj.ts";
+
+const SLOW_MS = 60_000;
+
+describeInBrowser("pictures and recordings in the web interface of the executable", () => {
+  let server: Server;
+  beforeAll(async () => {
+    const cwd = newFolder();
+    const sees = `[[models]]\nmodel_id = "svc-tiny"\nalias = "sees"\nkind = "multimodal"\nformat.mmproj = "${tinyMmproj()}"\n`;
+    const reads = `[[models]]\nmodel_id = "svc-tiny"\nalias = "reads"\n`;
+    writeFileSync(join(cwd, "svc.toml"), sees + reads);
+    server = await launchServer(["svc.toml"], { cwd });
+  }, SLOW_MS);
+  afterAll(async () => void (await server.stop()));
+
+  const attach = (page: Page, name: string, mimeType: string, buffer: Buffer) =>
+    page.getByLabel("Files to attach").setInputFiles({ name, mimeType, buffer });
+
+  test(
+    "are answered by a model that takes them, and are in its session",
+    async () => {
+      const { page, troubles } = await visit(server.url);
+      await page.getByLabel("Settings of this conversation").first().click();
+      await page.getByLabel("Most tokens").fill("4");
+      await page.getByLabel("Keep one for this conversation").check();
+      const session = await page.locator(".panel code").innerText();
+      await attach(page, "board.png", "image/png", checkered());
+      await page.getByLabel("Remove board.png").waitFor();
+      await until(
+        "the card has come",
+        async () => !(await page.locator(".chip").innerText()).includes("model"),
+      );
+      await attach(page, "tone.wav", "audio/wav", tone(440));
+      await page.getByLabel("Remove tone.wav").waitFor();
+      await say(page, "What is it?");
+      expect(await page.getByRole("alert").allInnerTexts()).toEqual([]);
+      const other = await visit(server.url);
+      await other.page.getByLabel("Settings of this conversation").first().click();
+      await other.page.getByLabel("Id of a session").fill(session);
+      await other.page.getByRole("button", { name: "Open", exact: true }).click();
+      await other.page.getByLabel("Enlarge image.png").waitFor();
+      await other.page.getByLabel("audio.wav").waitFor();
+      expect(troubles).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "go as files to a model that takes none",
+    async () => {
+      const { page } = await visit(server.url);
+      await page.getByLabel("Model").selectOption("reads");
+      await attach(page, "board.png", "image/png", checkered());
+      await page.getByText("as a file: this model does not see it").waitFor();
+      await say(page, "What is it?");
+      expect(await page.getByRole("alert").allInnerTexts()).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});
