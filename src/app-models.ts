@@ -303,7 +303,7 @@ function managed(
   { resident, newMeter }: ModelParts,
 ): ManagedModel {
   const { queue_max: queueMax, idle_timeout: idleSecs } = options.settings.server;
-  const { engine_timeout: timeoutSecs } = options.settings.runtime;
+  const { hang_timeout: timeoutSecs } = options.settings.runtime;
   const log = (line: string): void => options.log(`${name}: ${line}`);
   const openLink: OpenLink = (handlers) => spawnEngine(handlers, processEnvironment());
   const adapters = resident?.get(name);

@@ -49,7 +49,7 @@ std::string escaped(const std::string & text) {
     std::string out;
     for (unsigned char c : text) {
         char hex[8];
-        if (c >= 0x20 && c != '"' && c != '\\') out += (char) c;
+        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') out += (char) c;
         else out += (snprintf(hex, sizeof hex, "\\u%04x", c), hex);
     }
     return out;

@@ -136,7 +136,7 @@ const Runtime = section("How models are run.", {
       maximum: 256,
     },
   ),
-  engine_timeout: integer(
+  hang_timeout: integer(
     "Seconds after which a model's process that neither answers nor computes is replaced; 0: never.",
     { default: 30, minimum: 0, maximum: 86_400 },
   ),

@@ -199,7 +199,7 @@ export const DRAIN_MS = 10_000;
 export const FLUSH_MS = 1_000;
 /** Time an engine process gets to end by itself before it is killed, milliseconds. */
 export const ENGINE_STOP_MS = 3_000;
-/** An engine is asked for a sign of life so many times within `engine_timeout`, and at least this often, milliseconds. */
+/** An engine is asked for a sign of life so many times within `hang_timeout`, and at least this often, milliseconds. */
 export const ENGINE_PINGS = 6;
 export const ENGINE_PING_MS_MAX = 5_000;
 /** An engine that uses the processor without answering may do so for this many times that timeout: steps can be long. */

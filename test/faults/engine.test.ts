@@ -25,7 +25,7 @@ async function metric(server: Server, name: string): Promise<number> {
 }
 
 test("an engine that stands still is replaced", async () => {
-  const server = await startServer([], { env: { SVC_ENGINE_TIMEOUT: "3" } });
+  const server = await startServer([], { env: { SVC_HANG_TIMEOUT: "3" } });
   await expectServes(server);
   const streams = await Promise.all([1, 2, 3].map(() => openStream(server.url, ask(ENDLESS))));
   await Promise.all(streams.map((stream) => stream.readTo(FIRST_TEXT)));
@@ -49,7 +49,7 @@ test("an engine that stands still is replaced", async () => {
 });
 
 test("an engine that stands still while nobody asks is replaced, too", async () => {
-  const server = await startServer([], { env: { SVC_ENGINE_TIMEOUT: "2" } });
+  const server = await startServer([], { env: { SVC_HANG_TIMEOUT: "2" } });
   await expectServes(server);
   server.pauseEngine();
   await until("it is replaced", async () => (await metric(server, "svc_engine_hangs_total")) === 1);

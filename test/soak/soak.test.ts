@@ -8,7 +8,7 @@ import { newFolder, type Server, startServer } from "../helpers/binary.ts";
 import { expectServes, openFiles, randomOf, seedOfRun } from "../helpers/faults.ts";
 import { expectSound, samples, valueOf } from "../helpers/prometheus.ts";
 import { until } from "../helpers/until.ts";
-import { KINDS, pick, type Seen, SESSIONS } from "./traffic.ts";
+import { KINDS, pick, type Seen } from "./traffic.ts";
 
 const MINUTES = Number(process.env["SVC_SOAK_MINUTES"] ?? "1");
 const STREAMS = Number(process.env["SVC_SOAK_STREAMS"] ?? "32");
@@ -160,8 +160,6 @@ test(
     const text = await untilQuiet(server);
     expectCounted(text, before, seen);
     expectNoLeak(taken);
-    for (const session of SESSIONS)
-      await (await fetch(`${server.url}/v1/sessions/${session}`, { method: "DELETE" })).text();
     await until("the sessions' folders are gone", () => readdirSync(temporary).length <= folders);
     expect(await (await fetch(`${server.url}/v1/files`)).json()).toEqual([]);
     // Both wait until nobody uses what they take away: a lease that was not given back would keep them for ever.
