@@ -294,10 +294,7 @@ describe("problems", () => {
     ['[sandbox]\nmode = "always"', "is not one of auto, on, off"],
     ["[sandbox]\nmax_memory_mb = 1", "is not an integer from 64"],
     ['[runtime]\nshell_workdir = "x"', "needs runtime.enable_shell = true"],
-    [
-      '[[models]]\nmodel_id = "svc-tiny"\nkind = "multimodal"',
-      '"multimodal" is not available in this version',
-    ],
+    ['[[models]]\nmodel_id = "svc-tiny"\nkind = "embedding"', '"embedding" is not available in this version'],
     ['[[models]]\nmodel_id = "svc-tiny"\nadapter.xlora = "x"', "X-LoRA is not something llama.cpp can do"],
     ["[runtime]\ncode_exec_timeout = 60", "needs runtime.enable_code_execution = true"],
     ["[runtime]\nbatch = 64\nubatch = 128", "128 is more than runtime.batch, 64"],
