@@ -113,24 +113,26 @@ describe("a server whose adapters clients manage", () => {
     await load(server(), "swap", "red");
     const generations = new Map<string, string>();
     const done = new AbortController();
+    const answers: [generation: string, text: string][] = [];
     const client = async () => {
-      const seen: [generation: string, text: string][] = [];
       while (!done.signal.aborted) {
         const answer = await complete(server().url, ask(CAPITAL, { adapter: "swap", max_tokens: 24 }));
         const { adapter_generation: generation = "" } = answer as { adapter_generation?: string };
-        seen.push([generation, answer.choices[0]?.message.content ?? ""]);
+        answers.push([generation, answer.choices[0]?.message.content ?? ""]);
       }
-      return seen;
     };
     const clients = Array.from({ length: 8 }, client);
     for (const path of ["blue", "red", "blue", "red"]) {
+      const { length: before } = answers;
       const { status, json } = await load(server(), "swap", path, { load_inplace: true });
       expect(status).toBe(200);
       generations.set(json.generation ?? "", path === "red" ? RED : BLUE);
-      await completeText(server().url, ask(CAPITAL, { adapter: "swap" }));
+      await until("an answer through it", () =>
+        answers.slice(before).some(([generation]) => generation === json.generation),
+      );
     }
     done.abort();
-    const answers = (await Promise.all(clients)).flat();
+    await Promise.all(clients);
     expect(answers.length).toBeGreaterThan(8);
     for (const [generation, text] of answers) expect(text).toBe(generations.get(generation) ?? "unknown");
     expect(new Set(answers.map(([generation]) => generation)).size).toBe(2);
