@@ -3,7 +3,7 @@
 //
 //   bun bench/speculation.ts [--pairs 5] [--model FILE]
 
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { CACHE, SVC } from "./peer.ts";
 import { killRunning, spawnLogged, stopTree } from "./processes.ts";
@@ -37,7 +37,7 @@ interface Server {
 
 async function start(mode: Mode): Promise<Server> {
   const port = freePort();
-  const model = values.model === undefined ? [] : ["--model", values.model];
+  const model = values.model === undefined ? [] : ["--model", resolve(values.model)];
   const command = [
     SVC,
     "serve",
