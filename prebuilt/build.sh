@@ -5,11 +5,11 @@
 # stable-diffusion.cpp from a crate that carries its source (version and checksum pinned by
 # prebuilt/source/image/Cargo.lock) with our C ABI from ffi/image.
 #
-#   prebuilt/build.sh [all|shim|grammar|speech|image|image-shim] [BUILD_DIR]
+#   prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
 #
-# `shim` rebuilds only ours against an earlier full build in BUILD_DIR; `grammar` only ours over llguidance; `speech` only
-# ours over flite, which needs apt, or the package in BUILD_DIR/flite, and dpkg; `image` only what draws pictures, and
-# `image-shim` only our part of that.
+# `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours against an earlier full build in BUILD_DIR;
+# `grammar` only ours over llguidance; `speech` only ours over flite, which needs apt, or the package in BUILD_DIR/flite, and
+# dpkg; `image` only what draws pictures, and `image-shim` only our part of that.
 # Needs git, cmake, ninja, g++ >= 12 with OpenMP, cargo >= 1.87, node + npm and this repository's node_modules.
 # About 8 minutes on 2 cores, and 15 more for images.
 set -eu
@@ -175,6 +175,10 @@ all)
     build_image
     build_image_shim
     ;;
+llama)
+    build_llama
+    collect_llama
+    ;;
 shim) build_shim ;;
 grammar) build_grammar ;;
 speech) build_speech ;;
@@ -187,7 +191,7 @@ image-shim)
     what=image
     ;;
 *)
-    echo "usage: prebuilt/build.sh [all|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
+    echo "usage: prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
     exit 2
     ;;
 esac

@@ -1,7 +1,7 @@
 // Packs built libraries for committing: the files of a group are laid end to end and compressed as one zstd stream, so
 // that the CPU variants, which are nearly alike, share what they have in common (5 MB instead of 10).
 //
-//   bun prebuilt/pack.ts all|shim|grammar|speech|image BUILT_DIR PLATFORM_DIR
+//   bun prebuilt/pack.ts all|llama|shim|grammar|speech|image BUILT_DIR PLATFORM_DIR
 //
 // manifest.json says where each file lies; ffi/extract.ts reads it. What is not packed anew stays as it was.
 
@@ -64,7 +64,7 @@ function fliteRelease(): string {
 function main(): void {
   const [what, builtDir, platformDir] = process.argv.slice(2);
   if (what === undefined || builtDir === undefined || platformDir === undefined) {
-    throw new Error("usage: bun prebuilt/pack.ts all|shim|grammar|speech|image BUILT_DIR PLATFORM_DIR");
+    throw new Error("usage: bun prebuilt/pack.ts all|llama|shim|grammar|speech|image BUILT_DIR PLATFORM_DIR");
   }
   mkdirSync(platformDir, { recursive: true });
   const manifestPath = join(platformDir, "manifest.json");
