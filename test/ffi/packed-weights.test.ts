@@ -1,0 +1,75 @@
+// Products with weights of every type that is packed on loading (prebuilt/patches/rows-of-packed-weights.patch), seen from
+// what the model makes of them. On processors without AVX512-VNNI the library's other ways are tested in the same manner.
+
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { LlamaBackend } from "../../ffi/llama.ts";
+import { quantizeFile } from "../../ffi/quantize.ts";
+import { fileTypeNumber, type FileType } from "../../src/core/quantization.ts";
+import type { RowLogprobs } from "../../src/worker/backend.ts";
+import { native, TINY_PATH, tinyBackend } from "../helpers/native.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+const TOKENS = [9, 300, 41, 77, 512, 1024, 64, 700, 33, 250, 801];
+const TOP = 20;
+
+/** The most likely tokens after each first token, all computed in one pass. */
+function afterEach(backend: LlamaBackend, tokens: readonly number[]): RowLogprobs[] {
+  const columns = {
+    token: Int32Array.from(tokens),
+    position: new Int32Array(tokens.length),
+    slot: Int32Array.from(tokens, (_, i) => i),
+    output: new Int8Array(tokens.length).fill(1),
+  };
+  expect(backend.decode(columns, tokens.length)).toBe("done");
+  const found = tokens.map((_, row) => backend.logprobs(row, 0, TOP));
+  tokens.forEach((_, slot) => backend.cutSlot(slot as Parameters<LlamaBackend["cutSlot"]>[0], 0));
+  return found;
+}
+
+/** How far apart two rows are: the largest difference at tokens that are likely in the second, in nats; infinite if one is missing. */
+function distance(row: RowLogprobs, wanted: RowLogprobs | undefined): number {
+  const found = new Map(row.top.map(({ token, logprob }) => [token, logprob]));
+  const likely = wanted?.top.slice(0, 3) ?? [];
+  expect(likely).toHaveLength(3);
+  return Math.max(...likely.map(({ token, logprob }) => Math.abs((found.get(token) ?? -Infinity) - logprob)));
+}
+
+async function backendOf(type: FileType): Promise<LlamaBackend> {
+  const output = join(tempDir(), `${type}.gguf`);
+  const call = { input: TINY_PATH, type: fileTypeNumber(type), threads: 1, quiet: true };
+  expect(quantizeFile(native(), { ...call, output, importance: undefined })).toBeUndefined();
+  return tinyBackend({}, output);
+}
+
+describe("weights of each type", () => {
+  // The tolerance is what rounding the weights to so few bits costs this model at the median token, generously; a wrong
+  // product would leave nothing in common.
+  test.each([
+    ["F16", 0.15],
+    ["Q8_0", 0.05],
+    ["Q6_K", 0.5],
+    ["Q5_K_S", 0.7],
+    ["Q4_K_S", 1],
+    ["Q4_1", 1.2],
+    ["Q4_0", 1.2],
+    ["IQ4_XS", 1.2],
+  ] as const)(
+    "%s: a row does not depend on those beside it, and the model stays itself",
+    async (type, most) => {
+      const exact = await tinyBackend();
+      const backend = await backendOf(type);
+      try {
+        const together = afterEach(backend, TOKENS);
+        for (const count of [1, 2, 3, 5, 8, 9])
+          expect(afterEach(backend, TOKENS.slice(0, count))).toEqual(together.slice(0, count));
+        const wanted = afterEach(exact, TOKENS);
+        const errors = together.map((row, i) => distance(row, wanted[i])).sort((a, b) => a - b);
+        expect(errors[TOKENS.length >> 1]).toBeLessThan(most);
+      } finally {
+        backend.close();
+        exact.close();
+      }
+    },
+  );
+});
