@@ -107,6 +107,20 @@ export const SCENARIOS: readonly Scenario[] = [
     cost: "tokensPerSecond",
   },
   {
+    name: "sampled",
+    about:
+      "16-word prompts, 128-token answers drawn at temperature 1 with top_p 0.95; the cost is that beside temperature 0",
+    models: ["qwen3-0.6b"],
+    streams: [32],
+    requests: { nano: ONCE, "qwen3-0.6b": ONCE, builtin: ONCE },
+    words: 16,
+    sharedWords: 0,
+    maxTokens: 128,
+    promptCells: 384,
+    body: { temperature: 1, top_p: 0.95 },
+    cost: "tokensPerSecond",
+  },
+  {
     name: "long-answer",
     about: "one long answer (--long tokens) with two tools declared; time a token over its last tenth",
     models: ["nano"],

@@ -24,7 +24,11 @@ type NativePrompt = Exclude<Prompt, { type: "tokens" }>;
 interface Rendering {
   readonly handle: Handle;
   readonly files: MediaFiles | undefined;
+  readonly long: boolean;
 }
+
+/** A request longer than this takes a tenth of a second and more to render and tokenize. */
+const LONG_REQUEST_BYTES = 128 * 1024;
 
 const PLAIN_FORMAT: OutputFormat = {
   thinkingStart: "",
@@ -210,7 +214,7 @@ export class LlamaTemplates {
         parse: () => undefined,
         free: () => {},
       };
-      return { take: () => ready, free: () => {} };
+      return { long: false, take: () => ready, free: () => {} };
     }
     const rendering = this.begin(prompt, this.shortIds);
     let { handle } = rendering;
@@ -226,18 +230,19 @@ export class LlamaTemplates {
       ({ handle } = this.begin(prompt, true));
       return undefined;
     };
-    return { take, free: () => this.native.svc_render_free(handle) };
+    return { long: rendering.long, take, free: () => this.native.svc_render_free(handle) };
   }
 
   private begin(prompt: NativePrompt, shortIds: boolean): Rendering {
     const files = hasMedia(prompt) ? new MediaFiles() : undefined;
     const request = cText(renderRequest(prompt, { shortIds, files }));
+    const long = request.length > LONG_REQUEST_BYTES;
     const handle =
       files === undefined
-        ? this.native.svc_render_begin(this.chat, request)
+        ? this.native.svc_render_begin(this.chat, request, long ? 1 : 0)
         : this.beginMedia(request, files);
     if (handle === null) throw new Error(nativeText(this.native.svc_last_error()));
-    return { handle, files };
+    return { handle, files, long };
   }
 
   private beginMedia(request: Uint8Array, files: MediaFiles): Handle | null {

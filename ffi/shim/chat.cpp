@@ -22,6 +22,7 @@ namespace {
 // One prompt on its way through a renderer's thread, and the parser of the answer to it.
 struct rendered {
     std::string request;
+    bool long_text = false;
     std::vector<llama_token> tokens;
     std::shared_ptr<svc::media_prompt> media;  // none: text alone
     common_chat_params params;
@@ -165,14 +166,15 @@ class template_set {
     }
 };
 
-// Renders with the templates, on a thread of its own. Prompts with media go to the projector's: files take longer to read
-// than texts.
+// Renders with the templates, on a thread of its own. Very long prompts have another, and prompts with media the projector's:
+// files take longer to read than texts.
 class chat {
   public:
     chat(const llama_model * model, const std::string & source) : templates(std::make_shared<template_set>(model, source)) { }
 
     void add(const std::shared_ptr<rendered> & prompt) {
-        svc::worker & line = prompt->media == nullptr ? texts : prompt->media->owner->renderer;
+        svc::worker & text = prompt->long_text ? long_texts : texts;
+        svc::worker & line = prompt->media == nullptr ? text : prompt->media->owner->renderer;
         line.add([templates = templates, weak = std::weak_ptr<rendered>(prompt)] {
             const auto wanted = weak.lock();
             if (wanted == nullptr) return;  // the caller has gone meanwhile
@@ -183,6 +185,7 @@ class chat {
   private:
     std::shared_ptr<template_set> templates;
     svc::worker texts;
+    svc::worker long_texts{ 5 };
 };
 
 rendered & need_prompt(void * handle) {
@@ -213,11 +216,12 @@ void svc_chat_free(void * handle) {
     });
 }
 
-void * svc_render_begin(void * handle, const char * request) {
+void * svc_render_begin(void * handle, const char * request, int32_t long_prompt) {
     return guard<void *>(nullptr, [&]() -> void * {
         chat & c = need<chat>(handle, "chat template");
         auto prompt = std::make_shared<rendered>();
         prompt->request = request == nullptr ? "" : request;
+        prompt->long_text = long_prompt != 0;
         auto out = std::make_unique<std::shared_ptr<rendered>>(prompt);
         c.add(prompt);
         return out.release();

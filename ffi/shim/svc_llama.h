@@ -199,7 +199,8 @@ SVC_API void svc_chat_free(void * chat);
 // a slow template never holds up a decode step. request: JSON, either {prompt: text, suffix?: text} for plain text or, for a
 // conversation in chat-completions form, {messages, tools?, tool_choice?, parallel_tool_calls?, enable_thinking,
 // kwargs?: {name: value}}. NULL only when memory is short; what is wrong with the request, wait tells.
-SVC_API void * svc_render_begin(void * chat, const char * request);
+// long_prompt: on a second such thread, which gives way to others.
+SVC_API void * svc_render_begin(void * chat, const char * request, int32_t long_prompt);
 // The same for a conversation with n pictures and recordings, on the projector's thread, so that other prompts do not wait
 // for files to be unpacked. data[n] are addresses and size[n] lengths of the files' bytes, which are copied. The request
 // also has marker, a word that occurs nowhere in the conversation: its text has marker + "x" + i + "x" where item i belongs;

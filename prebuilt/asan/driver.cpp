@@ -119,7 +119,7 @@ void use_rendered(void * model, void * rendered, const std::string & answer) {
 
 counts render(void * model, void * chat, const std::string & request) {
     counts seen;
-    void * rendered = svc_render_begin(chat, request.c_str());
+    void * rendered = svc_render_begin(chat, request.c_str(), (int32_t) (request.size() % 2));
     const bool ok = rendered != nullptr && svc_render_wait(rendered, 60000) == 1;
     seen.add(ok);
     if (ok) use_rendered(model, rendered, mutate(ANSWER));

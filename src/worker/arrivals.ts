@@ -1,5 +1,5 @@
-// Requests whose prompts are still being rendered. They leave in the order they came, but for those with pictures and
-// recordings, whose files take time to read: they have a line of their own.
+// Requests whose prompts are still being rendered. They leave in the order they came, but for very long ones and those with
+// pictures and recordings, whose files take time to read: both have a line of their own.
 
 import type { AdapterId } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
@@ -33,7 +33,9 @@ export class Arrivals {
   private readonly emit: Emit;
   private readonly now: () => number;
   private readonly texts = new Line();
+  private readonly longTexts = new Line();
   private readonly media = new Line();
+  private readonly lines = [this.texts, this.longTexts, this.media] as const;
 
   constructor(backend: Backend, constraints: () => ConstraintBackend, emit: Emit, now: () => number) {
     this.backend = backend;
@@ -43,13 +45,13 @@ export class Arrivals {
   }
 
   get count(): number {
-    return this.texts.queue.length + this.media.queue.length;
+    return this.lines.reduce((sum, { queue }) => sum + queue.length, 0);
   }
 
   /** Time for which the same request has been the first in line, milliseconds. Read it between calls of `take`. */
   get headMs(): number {
     const nowMs = this.now();
-    return Math.max(this.texts.headMs(nowMs), this.media.headMs(nowMs));
+    return Math.max(...this.lines.map((line) => line.headMs(nowMs)));
   }
 
   /** Begins to render a request's prompt and to compile what its answer must look like. */
@@ -60,7 +62,8 @@ export class Arrivals {
       const pending = this.backend.render(request.prompt);
       const arrivedMs = this.now();
       const arrival = { id, request, adapter, arrivedMs };
-      const line = hasMedia(request.prompt) ? this.media : this.texts;
+      const text = pending.long ? this.longTexts : this.texts;
+      const line = hasMedia(request.prompt) ? this.media : text;
       line.queue.push({ ...arrival, pending, grammar, prompt: undefined, matcher: undefined });
     } catch (error) {
       this.fail(id, error);
@@ -69,8 +72,7 @@ export class Arrivals {
 
   /** Drops a request; unknown ids are ignored. */
   abort(id: RunId): void {
-    this.texts.abort(id);
-    this.media.abort(id);
+    for (const line of this.lines) line.abort(id);
   }
 
   /**
@@ -79,9 +81,8 @@ export class Arrivals {
    */
   take(waitMs: number, accept: Accept): void {
     const fail = (id: RunId, error: unknown): void => this.fail(id, error);
-    const waits = this.texts.queue.length > 0 ? ([waitMs, 0] as const) : ([0, waitMs] as const);
-    this.texts.take(waits[0], accept, fail);
-    this.media.take(waits[1], accept, fail);
+    const first = this.lines.find(({ queue }) => queue.length > 0);
+    for (const line of this.lines) line.take(line === first ? waitMs : 0, accept, fail);
   }
 
   private fail(id: RunId, error: unknown): void {

@@ -73,6 +73,8 @@ export interface OutputFormat {
 
 /** A prompt that is being rendered and tokenized beside the engine's own thread. */
 export interface PendingPrompt {
+  /** So long that those who come later do not wait for it. */
+  readonly long: boolean;
   /**
    * Waits up to `waitMs` for the result; undefined while it is not there. Throws ServiceError(invalid_request) when
    * the template rejects the conversation, in which case nothing is left to free.
@@ -109,7 +111,7 @@ export interface Backend extends MediaBackend {
   readonly contextTokens: number;
   /** Number of token ids. */
   readonly vocabulary: number;
-  /** Begins to render and tokenize; prompts are done one after the other. */
+  /** Begins to render and tokenize; prompts are done one after the other, very long ones and those with media apart. */
   render(prompt: Prompt): PendingPrompt;
   /** Sends the rows of all later passes through an adapter. */
   selectAdapter(adapter: AdapterId): void;

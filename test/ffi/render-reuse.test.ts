@@ -105,3 +105,14 @@ test("more kinds of requests than are kept", () => {
   const first = Array.from({ length: 20 }, (_, index) => seen(used, prompt(index)));
   for (const index of first.keys()) expect(seen(used, prompt(index + 20))).toEqual(first[index] ?? {});
 });
+
+test("a short prompt is ready while a very long one, begun before, is still being tokenized", () => {
+  const long = used.render({ type: "text", text: "many words and then some more of them, ".repeat(50_000) });
+  const short = used.render(chatRequest("Hello").prompt);
+  expect([long.long, short.long]).toEqual([true, false]);
+  let ready: RenderedPrompt | undefined;
+  while (ready === undefined) ready = short.take(1);
+  expect(long.take(0)).toBeUndefined();
+  long.free();
+  ready.free();
+});

@@ -23,6 +23,9 @@ import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
 /** Ends the answer. */
 export const EOG = 256;
 
+/** Looks at a very long prompt before it is there. */
+const LONG_RENDER_STEPS = 100;
+
 const NO_MARKUP: OutputFormat = {
   thinkingStart: "",
   thinkingStartTokens: new Int32Array(),
@@ -54,6 +57,8 @@ export interface FakeOptions {
   readonly outcome?: (step: number) => DecodeOutcome;
   /** Steps that a prompt takes to be rendered. */
   readonly renderSteps?: number;
+  /** Prompts of so many tokens and more are very long: they take a hundred steps to render, in a line of their own. */
+  readonly longTokens?: number;
   /** Looks at the encoder that an encoding takes. */
   readonly encodeSteps?: number;
   /** The encoder fails at contents of which this is true. */
@@ -153,9 +158,12 @@ export class FakeBackend implements Backend {
       throw new ServiceError("invalid_request", "the fake backend takes token prompts and conversations");
     const { tokens, media } =
       prompt.type === "tokens" ? { tokens: prompt.tokens, media: [] } : fakeTokens(prompt.messages);
-    let left = this.options.renderSteps ?? 0;
+    const { renderSteps = 0, longTokens = Number.POSITIVE_INFINITY } = this.options;
+    const long = tokens.length >= longTokens;
+    let left = long ? LONG_RENDER_STEPS : renderSteps;
     this.openPrompts++;
     return {
+      long,
       take: () => {
         if (left-- > 0) return undefined;
         return {

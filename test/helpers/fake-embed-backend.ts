@@ -84,7 +84,7 @@ export class FakeEmbedBackend implements EmbedBackend {
     };
     const prompt = { tokens, plain: true, parse: () => undefined, free };
     const take = () => (looks-- > 0 ? undefined : prompt);
-    return { take: take as PendingPrompt["take"], free }; // a text to embed has no format
+    return { long: false, take: take as PendingPrompt["take"], free }; // a text to embed has no format
   }
 
   decode({ token, position, slot, output }: BatchColumns, n: number): boolean {

@@ -144,6 +144,21 @@ describe("one engine", () => {
     expect(order).toEqual([1, 2, 3]);
   });
 
+  test("nobody waits while a very long prompt is rendered, and those like it keep their order", () => {
+    const world = new World({ ...OPTIONS, longTokens: 50, eogOneIn: 1e9 });
+    const long = Array.from({ length: 60 }, () => 2);
+    world.add(1, request(long, { maxTokens: 5 }));
+    world.add(2, request(long, { maxTokens: 5 }));
+    world.add(3, request([3], { maxTokens: 5 }));
+    const order: number[] = [];
+    while (order.length < 3) {
+      world.engine.step(0);
+      for (const [id, { ended }] of world.witnesses)
+        if (ended !== undefined && !order.includes(id)) order.push(id);
+    }
+    expect(order).toEqual([3, 1, 2]);
+  });
+
   test("a prompt as long as the context is refused with both numbers, or truncated when asked for", () => {
     const world = new World({ ...OPTIONS, eogOneIn: 1e9 });
     const prompt = Array.from({ length: 300 }, (_, i) => i % 256);

@@ -1,0 +1,165 @@
+// What running streams notice of others:  bun bench/beside.ts [--model qwen3-0.6b] [--pairs 3]
+// Time between tokens of four streams alone, while a prompt of about 4,000 tokens is computed for a fifth, and while 200
+// clients hold open streams that wait for their turn. svc and llama-server by turns.
+
+import { performance } from "node:perf_hooks";
+import { parseArgs } from "node:util";
+import { postStream } from "./http-stream.ts";
+import { machineLine, THREADS } from "./machine.ts";
+import { ensureModel, MODELS } from "./model.ts";
+import { ensurePeer } from "./peer.ts";
+import { killRunning } from "./processes.ts";
+import { uniformSource } from "./random.ts";
+import { type RunningServer, type Side, SIDES, startServer } from "./servers.ts";
+import { SseScanner } from "./sse-scan.ts";
+import { median, quantile } from "./stats.ts";
+
+const STREAMS = 4;
+const IDLE_CLIENTS = 200;
+/** Tokens of each stream in a phase that nothing else ends. */
+const PHASE_TOKENS = 60;
+/** About 4,000 tokens in the models' tokenizers. */
+const LONG_WORDS = 2900;
+const CELLS = 16_384;
+const ANSWER_TOKENS_MAX = 1500;
+
+const { values } = parseArgs({
+  options: { model: { type: "string", default: "qwen3-0.6b" }, pairs: { type: "string", default: "3" } },
+});
+
+function body(seed: number, words: number, maxTokens: number): string {
+  const random = uniformSource(seed);
+  const content = Array.from({ length: words }, () => Math.floor(random() * 1e4).toString(36)).join(" ");
+  const messages = [{ role: "user", content }];
+  return JSON.stringify({ model: "default", messages, max_tokens: maxTokens, temperature: 0, stream: true });
+}
+
+/** Streams and when their tokens came. */
+class Streams {
+  /** Of each stream: times of its tokens, milliseconds. */
+  readonly times: number[][] = [];
+  private readonly server: RunningServer;
+  private waiting: (() => void) | undefined;
+
+  constructor(server: RunningServer) {
+    this.server = server;
+  }
+
+  start(json: string): Promise<number> {
+    const times: number[] = [];
+    this.times.push(times);
+    const scanner = new SseScanner();
+    return postStream(this.server.port, "/v1/chat/completions", json, (piece) => {
+      const { tokens } = scanner.push(piece);
+      for (let i = 0; i < tokens; i++) times.push(performance.now());
+      this.waiting?.();
+    });
+  }
+
+  /** Waits until each of the first streams has as many more tokens. */
+  async more(tokens: number): Promise<void> {
+    const goals = this.times.slice(0, STREAMS).map(({ length }) => length + tokens);
+    while (goals.some((goal, i) => (this.times[i]?.length ?? 0) < goal))
+      await new Promise<void>((resolve) => (this.waiting = resolve));
+  }
+
+  /** Milliseconds between tokens of the first streams that came in a span of time. */
+  gaps(from: number, to: number): number[] {
+    return this.times.slice(0, STREAMS).flatMap((times) =>
+      times.flatMap((time, i) => {
+        const before = times[i - 1];
+        return before !== undefined && time > from && time <= to ? [time - before] : [];
+      }),
+    );
+  }
+}
+
+interface Measured {
+  readonly alone: readonly number[];
+  readonly besidePrompt: readonly number[];
+  readonly promptMs: number;
+  /** With a fifth stream in the slot that the prompt has left. */
+  readonly five: readonly number[];
+  readonly besideIdle: readonly number[];
+}
+
+async function measure(server: RunningServer, seed: number): Promise<Measured> {
+  const streams = new Streams(server);
+  const cut = (): void => {}; // whatever is left ends with the server
+  for (let i = 0; i < STREAMS; i++) streams.start(body(seed + i, 40, ANSWER_TOKENS_MAX)).catch(cut);
+  await streams.more(10);
+  const begin = performance.now();
+  await streams.more(PHASE_TOKENS);
+  const sent = performance.now();
+  await streams.start(body(seed + 100, LONG_WORDS, 1));
+  const answered = performance.now();
+  streams.start(body(seed + 200, 40, ANSWER_TOKENS_MAX)).catch(cut);
+  await streams.more(10);
+  const five = performance.now();
+  await streams.more(PHASE_TOKENS);
+  const crowd = performance.now();
+  for (let i = 0; i < IDLE_CLIENTS; i++)
+    streams.start(body(seed + 1000 + i, 20, ANSWER_TOKENS_MAX)).catch(cut);
+  await streams.more(10);
+  const settled = performance.now();
+  await streams.more(PHASE_TOKENS);
+  return {
+    alone: streams.gaps(begin, sent),
+    besidePrompt: streams.gaps(sent, answered),
+    promptMs: answered - sent,
+    five: streams.gaps(five, crowd),
+    besideIdle: streams.gaps(settled, performance.now()),
+  };
+}
+
+const ms = (value: number): string => value.toFixed(1);
+
+function print(side: Side, runs: readonly Measured[]): void {
+  const at = (pick: (run: Measured) => number): number => median(runs.map(pick));
+  const gaps = (pick: (run: Measured) => readonly number[]): string =>
+    [0.5, 0.95].map((p) => ms(at((run) => quantile(pick(run), p)))).join(" / ");
+  const slower = (p: number, pick: (run: Measured) => readonly number[], than: typeof pick): string =>
+    at((run) => quantile(pick(run), p) / quantile(than(run), p)).toFixed(2);
+  const alone = (run: Measured): readonly number[] => run.alone;
+  const prompt = (run: Measured): readonly number[] => run.besidePrompt;
+  const five = (run: Measured): readonly number[] => run.five;
+  const idle = (run: Measured): readonly number[] => run.besideIdle;
+  const answer = ms(at(({ promptMs }) => promptMs));
+  const columns = [gaps(alone), gaps(prompt), slower(0.95, prompt, alone), answer, gaps(five), gaps(idle)];
+  console.log(`| ${[side, ...columns, slower(0.5, idle, five)].join(" | ")} |`);
+}
+
+const COLUMNS = [
+  "ms between tokens, p50 / p95",
+  `${STREAMS} streams alone`,
+  "beside a long prompt",
+  "p95 in times alone",
+  "the prompt's first token after ms",
+  `${STREAMS + 1} streams`,
+  `beside ${IDLE_CLIENTS} waiting clients`,
+  "p50 in times without",
+];
+
+async function main(): Promise<void> {
+  process.on("exit", killRunning);
+  const model = MODELS.find((name) => name === values.model);
+  if (model === undefined) throw new Error(`--model: none of ${MODELS.join(", ")}`);
+  const peer = await ensurePeer();
+  const modelPath = await ensureModel(model, peer);
+  console.log(`${await machineLine(peer.release, THREADS)}\n`);
+  const runs = new Map<Side, Measured[]>(SIDES.map((side) => [side, []]));
+  for (let pair = 0; pair < Number(values.pairs); pair++) {
+    for (const side of SIDES) {
+      // One slot more than streams: for the long prompt, and then for the first of those who wait.
+      const options = { modelPath, threads: THREADS, sequences: STREAMS + 1, cells: CELLS };
+      const server = await startServer(side, options, peer);
+      runs.get(side)?.push(await measure(server, 1 + pair * 10_000));
+      await server.stop();
+    }
+  }
+  console.log(`| ${COLUMNS.join(" | ")} |`);
+  console.log(`| --- ${"| --: ".repeat(COLUMNS.length - 1)}|`);
+  for (const [side, measured] of runs) print(side, measured);
+}
+
+await main();
