@@ -235,6 +235,9 @@ export const SANDBOX_UID_FIRST = 60_706;
 export const SANDBOX_UIDS = 478;
 /** Time between two attempts to kill what a tool has left behind, milliseconds. */
 export const SANDBOX_KILL_MS = 20;
+
+/** The pipes of a process that has ended are read for so long, milliseconds: somebody who got away may hold them for ever. */
+export const SANDBOX_PIPES_MS = 1_000;
 /** Sessions that hold a Python interpreter or a shell folder at the same time, each; the longest idle one makes room. */
 export const EXEC_SESSIONS_MAX = 64;
 /** Time without a call after which a session's interpreter and folders go, and between two looks, milliseconds. */

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, writeFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { assert } from "../core/assert.ts";
-import { SANDBOX_KILL_MS } from "../core/limits.ts";
+import { SANDBOX_KILL_MS, SANDBOX_PIPES_MS } from "../core/limits.ts";
 import { type Assignment, type Confinement, FD } from "./confinement.ts";
 import { isAlive, type ProcessInfo, processes } from "./processes.ts";
 import type { BrokenLimit, ConfinedProcess, Ending } from "./types.ts";
@@ -98,6 +98,8 @@ class Confined implements ConfinedProcess {
       },
     });
     const ending = await exitOf(this.child);
+    this.child.stdin?.destroy();
+    closeSoon(this.child.stdio);
     await this.reported;
     // The command itself is gone, but whoever is of its session, or of its user, is still found by its id.
     let pauseMs = 1; // most are gone at once
@@ -157,6 +159,14 @@ function exitOf(child: ChildProcess): Promise<Ending> {
     child.once("error", () => resolve({ code: 127 }));
     child.once("exit", (code, name) => resolve(code === null ? { signal: name ?? "SIGKILL" } : { code }));
   });
+}
+
+/** Ends streams that nobody will end any more: what got away before it was confined may hold their other side. */
+function closeSoon(streams: readonly unknown[]): void {
+  const close = (): void => {
+    for (const stream of streams) readable(stream)?.destroy();
+  };
+  setTimeout(close, SANDBOX_PIPES_MS).unref();
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

@@ -1,7 +1,7 @@
 // Python sessions with a real interpreter in a real sandbox.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openPython } from "../../src/exec/python/sessions.ts";
 import type { PythonCall, PythonResult, PythonSessions } from "../../src/exec/types.ts";
@@ -17,7 +17,7 @@ import {
   TIMEOUT_SECS,
 } from "../helpers/real-executors.ts";
 import { tempDir } from "../helpers/tmp.ts";
-import { until } from "../helpers/until.ts";
+import { until, within } from "../helpers/until.ts";
 
 const pythonTest = testIf(HAS_PYTHON, `Python sessions: there is no ${PYTHON}`);
 
@@ -207,6 +207,24 @@ describe("the end of a call", () => {
     );
     expect(after.result?.repr).toBe("(1, False)");
     expect(after.workingDirectory).toBe(late.workingDirectory);
+  });
+
+  pythonTest("a process that has got away, and holds the interpreter's pipes, holds nothing up", async () => {
+    const free = await pythonWith({ sandbox: await sandboxWith({ mode: "off" }) });
+    const pid = join(tempDir(), "pid");
+    const escape = [
+      "import os, time",
+      "if os.fork() == 0:",
+      "  os.setsid()",
+      "  if os.fork() > 0: os._exit(0)",
+      `  open(${JSON.stringify(pid)}, 'w').write(str(os.getpid()))`,
+      "  time.sleep(600)",
+      `while not os.path.exists(${JSON.stringify(pid)}): time.sleep(0.01)`,
+      "os._exit(7)",
+    ];
+    const died = await within(20_000, "the call ends", free.run(cell(escape.join("\n"), {}), NEVER));
+    process.kill(Number(readFileSync(pid, "utf8")), "SIGKILL");
+    expect(died).toMatchObject({ status: "error", exception: expect.stringContaining("has ended") });
   });
 
   pythonTest("an interpreter that dies says how, and another one takes over", async () => {
