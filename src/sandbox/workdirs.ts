@@ -10,9 +10,30 @@ import { SANDBOX_UID_FIRST, SANDBOX_UIDS } from "../core/limits.ts";
 import { HOMES } from "./environment.ts";
 import type { Workdir } from "./types.ts";
 
+/** Held as long as a user is ours. */
+interface Claim {
+  stop(): void;
+}
+
+/**
+ * Makes sure that no other server on this machine takes the same user for one of its sessions: both could read the other's
+ * folder, and would kill its processes. The name of a socket is taken by one process at a time, and free once it is gone.
+ * undefined: somebody else has it.
+ */
+function claim(uid: number): Claim | undefined {
+  if (process.platform !== "linux") return { stop: () => {} }; // no such names elsewhere
+  try {
+    const listener = Bun.listen({ unix: `\0svc-sandbox-${uid}`, socket: { data: () => undefined } });
+    listener.unref();
+    return { stop: () => listener.stop(true) };
+  } catch {
+    return undefined;
+  }
+}
+
 export class Workdirs {
   private readonly isRoot: boolean;
-  private readonly uids = new Set<number>();
+  private readonly claims = new Map<number, Claim>();
 
   /** `isRoot`: processes have to become somebody else. */
   constructor(isRoot: boolean) {
@@ -57,7 +78,9 @@ export class Workdirs {
   async remove(workdir: Workdir): Promise<void> {
     if (!workdir.isPrivate) return;
     await removeTree(workdir.path);
-    if (workdir.uid !== undefined) this.uids.delete(workdir.uid);
+    if (workdir.uid === undefined) return;
+    this.claims.get(workdir.uid)?.stop();
+    this.claims.delete(workdir.uid);
   }
 
   private take(made: string): Workdir {
@@ -71,8 +94,9 @@ export class Workdirs {
   /** The first one is for folders that sessions share. */
   private freeUid(): number {
     for (let uid = SANDBOX_UID_FIRST + 1; uid < SANDBOX_UID_FIRST + SANDBOX_UIDS; uid++) {
-      if (this.uids.has(uid)) continue;
-      this.uids.add(uid);
+      const mine = this.claims.has(uid) ? undefined : claim(uid);
+      if (mine === undefined) continue;
+      this.claims.set(uid, mine);
       return uid;
     }
     throw new Error(`more than ${SANDBOX_UIDS - 1} sessions use tools at the same time`);

@@ -1,0 +1,21 @@
+// Users that sessions work as, where the server is root.
+
+import { expect, test } from "bun:test";
+import { Workdirs } from "../../src/sandbox/workdirs.ts";
+
+test.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)(
+  "two servers on one machine never give the same user to two sessions, and one that was given back is free again",
+  async () => {
+    const servers = [new Workdirs(true), new Workdirs(true)] as const;
+    const dirs = Array.from({ length: 8 }, (_, i) => servers[i % 2 === 0 ? 0 : 1].create("svc-test-"));
+    const users = dirs.map(({ uid }) => uid);
+    expect(new Set(users).size).toBe(dirs.length);
+    const [first] = dirs;
+    if (first === undefined) return;
+    await servers[0].remove(first);
+    const again = servers[1].create("svc-test-");
+    expect(users.slice(1)).not.toContain(again.uid);
+    await Promise.all(dirs.slice(1).map((dir, i) => servers[i % 2 === 0 ? 1 : 0].remove(dir)));
+    await servers[1].remove(again);
+  },
+);
