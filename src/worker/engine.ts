@@ -139,6 +139,13 @@ export class Engine {
     return this.running.length;
   }
 
+  /** The next step only draws a token for each of those that run; there is somebody who runs, and nobody else. */
+  get isCalm(): boolean {
+    const { running, waiting, arrivals, media } = this;
+    if (running.length === 0 || waiting.length > 0 || arrivals.count > 0 || media.pending > 0) return false;
+    return running.every(({ gap }) => gap === 1);
+  }
+
   /** Whether a prompt has been rendered for so long that it never will be: native code that cannot be interrupted. */
   get isStuck(): boolean {
     return this.arrivals.headMs > RENDER_MS_MAX;

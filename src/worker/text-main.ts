@@ -21,6 +21,9 @@ import { type EngineWork, newSeed, send, sendFailure, type WorkMessage } from ".
 /** Numbers are told this long after the first work they do not contain, milliseconds. */
 const STATS_MS = 250;
 
+/** Tokens of steps shorter than this go together, milliseconds: a message costs as much as a step of a tiny model. */
+const TOGETHER_MS = 1;
+
 /** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
 const RENDER_WAIT_MS = 1;
 
@@ -66,6 +69,8 @@ export class TextWork implements EngineWork {
   private runs: RunId[] = [];
   private events: RunEvent[] = [];
   private embedTokens = 0;
+  private flushedMs = 0;
+  private embedding = false;
   private statsTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: TextOptions) {
@@ -75,17 +80,19 @@ export class TextWork implements EngineWork {
   async run(): Promise<number> {
     void this.load(); // messages are read meanwhile; the first of them may be to stop
     while (!this.stopping) {
+      if (!this.mayHold()) this.flush(); // somebody has come meanwhile: the next step may be long
       const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
-      this.flush();
+      if (!this.mayHold() || performance.now() - this.flushedMs >= TOGETHER_MS) this.flush();
       if (this.engine?.isStuck === true) {
         console.error("engine: a prompt cannot be rendered, and holds up all others; giving up");
         return 1; // those under way are told by who started this process, which starts another
       }
       this.statsTimer ??= setTimeout(() => this.sendStats(), STATS_MS); // an abort, too, brings us here
-      const embedded = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
-      if (outcome === "idle" && !embedded) await new Promise<void>((resolve) => (this.wake = resolve));
+      this.embedding = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
+      if (outcome === "idle" && !this.embedding) await new Promise<void>((resolve) => (this.wake = resolve));
       else await new Promise((resolve) => setImmediate(resolve));
     }
+    this.flush();
     return 0;
   }
 
@@ -111,6 +118,7 @@ export class TextWork implements EngineWork {
         break;
       case "embed":
         this.embedder?.add(message.id, message.request);
+        this.embedding = true;
         break;
       case "abort":
         this.engine?.abort(message.id);
@@ -194,8 +202,14 @@ export class TextWork implements EngineWork {
     }
   }
 
+  /** Whether what there is to tell will be told within a step or two. */
+  private mayHold(): boolean {
+    return this.engine?.isCalm === true && !this.embedding && !this.stopping;
+  }
+
   private flush(): void {
     if (this.runs.length === 0) return;
+    this.flushedMs = performance.now();
     send({ type: "events", runs: this.runs, events: this.events });
     this.runs = [];
     this.events = [];
