@@ -70,3 +70,22 @@ test.each([
     backend.close();
   }
 });
+
+test("a prompt in one pass, in chunks that make small tiles, and in pieces that make none", async () => {
+  const backend = await tinyBackend();
+  try {
+    const random = uniformSource(3);
+    const tokens = Array.from({ length: 120 }, () => 10 + Math.floor(random() * 900));
+    const inPieces = (length: number): RowLogprobs | undefined => {
+      let last: RowLogprobs | undefined;
+      for (let from = 0; from < tokens.length; from += length)
+        [last] = pass(backend, [{ slot: 0, tokens: tokens.slice(from, from + length), from }]);
+      forget(backend, 1);
+      return last;
+    };
+    const whole = inPieces(tokens.length);
+    for (const length of [63, 40, 17, 8, 7, 1]) expectClose(inPieces(length), whole);
+  } finally {
+    backend.close();
+  }
+});
