@@ -18,8 +18,8 @@ const STREAMS = 4;
 const IDLE_CLIENTS = 200;
 /** Tokens of each stream in a phase that nothing else ends. */
 const PHASE_TOKENS = 60;
-/** About 4,000 tokens in the models' tokenizers. */
-const LONG_WORDS = 2900;
+/** Some 4,000 tokens in the models' tokenizers. */
+const LONG_WORDS = 1700;
 const CELLS = 16_384;
 const ANSWER_TOKENS_MAX = 1500;
 
