@@ -74,13 +74,13 @@ class Streams {
   }
 }
 
+/** Four streams alone, beside a long prompt, with a fifth in the slot that it has left, and beside those five the clients. */
+type Phase = "alone" | "prompt" | "five" | "idle";
+
 interface Measured {
-  readonly alone: readonly number[];
-  readonly besidePrompt: readonly number[];
+  /** Milliseconds between tokens of the first four streams. */
+  readonly gaps: Readonly<Record<Phase, readonly number[]>>;
   readonly promptMs: number;
-  /** With a fifth stream in the slot that the prompt has left. */
-  readonly five: readonly number[];
-  readonly besideIdle: readonly number[];
 }
 
 async function measure(server: RunningServer, seed: number): Promise<Measured> {
@@ -103,30 +103,34 @@ async function measure(server: RunningServer, seed: number): Promise<Measured> {
   await streams.more(10);
   const settled = performance.now();
   await streams.more(PHASE_TOKENS);
-  return {
+  const gaps = {
     alone: streams.gaps(begin, sent),
-    besidePrompt: streams.gaps(sent, answered),
-    promptMs: answered - sent,
+    prompt: streams.gaps(sent, answered),
     five: streams.gaps(five, crowd),
-    besideIdle: streams.gaps(settled, performance.now()),
+    idle: streams.gaps(settled, performance.now()),
   };
+  return { gaps, promptMs: answered - sent };
 }
 
 const ms = (value: number): string => value.toFixed(1);
 
 function print(side: Side, runs: readonly Measured[]): void {
-  const at = (pick: (run: Measured) => number): number => median(runs.map(pick));
-  const gaps = (pick: (run: Measured) => readonly number[]): string =>
-    [0.5, 0.95].map((p) => ms(at((run) => quantile(pick(run), p)))).join(" / ");
-  const slower = (p: number, pick: (run: Measured) => readonly number[], than: typeof pick): string =>
-    at((run) => quantile(pick(run), p) / quantile(than(run), p)).toFixed(2);
-  const alone = (run: Measured): readonly number[] => run.alone;
-  const prompt = (run: Measured): readonly number[] => run.besidePrompt;
-  const five = (run: Measured): readonly number[] => run.five;
-  const idle = (run: Measured): readonly number[] => run.besideIdle;
-  const answer = ms(at(({ promptMs }) => promptMs));
-  const columns = [gaps(alone), gaps(prompt), slower(0.95, prompt, alone), answer, gaps(five), gaps(idle)];
-  console.log(`| ${[side, ...columns, slower(0.5, idle, five)].join(" | ")} |`);
+  const of = (pick: (run: Measured) => number): number => median(runs.map(pick));
+  const gap = (phase: Phase, p: number): string => ms(of(({ gaps }) => quantile(gaps[phase], p)));
+  const both = (phase: Phase): string => `${gap(phase, 0.5)} / ${gap(phase, 0.95)}`;
+  const times = (phase: Phase, than: Phase, p: number): string =>
+    of(({ gaps }) => quantile(gaps[phase], p) / quantile(gaps[than], p)).toFixed(2);
+  const columns = [
+    side,
+    both("alone"),
+    both("prompt"),
+    times("prompt", "alone", 0.95),
+    ms(of(({ promptMs }) => promptMs)),
+    both("five"),
+    both("idle"),
+    times("idle", "five", 0.5),
+  ];
+  console.log(`| ${columns.join(" | ")} |`);
 }
 
 const COLUMNS = [
@@ -150,7 +154,7 @@ async function main(): Promise<void> {
   const runs = new Map<Side, Measured[]>(SIDES.map((side) => [side, []]));
   for (let pair = 0; pair < Number(values.pairs); pair++) {
     for (const side of SIDES) {
-      // One slot more than streams: for the long prompt, and then for the first of those who wait.
+      // One slot more than streams: for the long prompt, and then for a fifth stream; the 200 wait.
       const options = { modelPath, threads: THREADS, sequences: STREAMS + 1, cells: CELLS };
       const server = await startServer(side, options, peer);
       runs.get(side)?.push(await measure(server, 1 + pair * 10_000));

@@ -5,7 +5,6 @@ import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX, SPEECHES_MAX } from "../core/limits.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
-import { EventQueue } from "../core/queue.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { type Ability, mustBeAble, mustPerceive } from "./abilities.ts";
@@ -13,6 +12,7 @@ import type { ResidentAdapters } from "./adapters.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
+import { Pending } from "./pending.ts";
 import { activityOf, EngineWatch } from "./watch.ts";
 import type {
   CalibrationCommand,
@@ -74,13 +74,10 @@ export class EngineClient {
   private readonly deps: EngineClientDeps;
   private link: EngineLink | undefined;
   private watch: EngineWatch | undefined;
-  private readonly runs = new Map<RunId, EventQueue<EngineEvent>>();
-  private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
-  private readonly calibrations = new Map<RunId, PromiseWithResolvers<CalibrationCounts>>();
+  private readonly pending = new Pending();
   /** Sends what is no request; nothing happens while there is no process. */
   private readonly command = (message: ToEngine): void => this.link?.send(message);
   private arriving = 0; // requests that wait for the engine to be loaded
-  private nextRun: RunId = 1;
   private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
   private lastError: ErrorData | undefined;
   private restarting = false; // the process was ready and is ending, and requests wait for the next one
@@ -100,7 +97,7 @@ export class EngineClient {
 
   /** Runs under way or waiting, for a sequence or for the engine to be there. */
   get activeRuns(): number {
-    return this.runs.size + this.embeddings.size + this.arriving;
+    return this.pending.requests + this.arriving;
   }
 
   /** Waits until the model is loaded. Throws ServiceError(model_unavailable) with the reason when it can't be. */
@@ -149,20 +146,19 @@ export class EngineClient {
     await this.admit(signal);
     this.mustBeAble("embeds");
     signal.throwIfAborted();
-    const id = this.nextRun++;
-    const answer = Promise.withResolvers<EmbedResult>();
+    const id = this.pending.newId();
+    const answer = this.pending.embedding(id);
     const abort = (): void => {
       this.link?.send({ type: "abort", id });
       answer.reject(signal.reason);
     };
-    this.embeddings.set(id, answer);
     signal.addEventListener("abort", abort, { once: true });
     try {
       this.link?.send({ type: "embed", id, request });
       return await answer.promise;
     } finally {
       signal.removeEventListener("abort", abort);
-      this.embeddings.delete(id);
+      this.pending.forget(id);
     }
   }
 
@@ -174,14 +170,13 @@ export class EngineClient {
   /** Calibrates. Rejects with the engine's ServiceError, or when the engine dies. */
   async calibrate(command: CalibrationCommand): Promise<CalibrationCounts> {
     await this.ready();
-    const id = this.nextRun++;
-    const answer = Promise.withResolvers<CalibrationCounts>();
-    this.calibrations.set(id, answer);
+    const id = this.pending.newId();
+    const answer = this.pending.calibration(id);
     this.command({ type: "calibrate", id, command });
     try {
       return await answer.promise;
     } finally {
-      this.calibrations.delete(id);
+      this.pending.forget(id);
     }
   }
 
@@ -213,21 +208,20 @@ export class EngineClient {
       return;
     }
     if (signal.aborted) return; // between the two, nobody listened
-    const id = this.nextRun++;
-    const queue = new EventQueue<E>();
+    const id = this.pending.newId();
+    const queue = this.pending.events<E>(id);
     const abort = (): void => {
-      this.runs.delete(id);
+      this.pending.forget(id);
       this.link?.send({ type: "abort", id });
       queue.close();
     };
-    this.runs.set(id, queue); // the engine answers each message in its own words
     signal.addEventListener("abort", abort, { once: true });
     try {
       this.link?.send(messageOf(id));
       yield* queue;
     } finally {
       signal.removeEventListener("abort", abort);
-      if (this.runs.has(id)) abort(); // the reader stopped early
+      if (this.pending.expects(id)) abort(); // the reader stopped early
     }
   }
 
@@ -298,7 +292,7 @@ export class EngineClient {
   /** Kills a process that does not answer. Requests wait for the next one from now on: this one may end late. */
   private giveUp(link: EngineLink): void {
     if (this.state === "ready") this.awaitRestart();
-    this.failAll(ENGINE_HUNG);
+    this.pending.failAll(ENGINE_HUNG);
     link.kill();
   }
 
@@ -334,41 +328,23 @@ export class EngineClient {
       case "log":
         this.deps.log(message.line);
         break;
-      case "calibration":
-        this.calibrations.get(message.id)?.resolve(message.counts);
-        break;
-      case "calibration_failed":
-        this.calibrations.get(message.id)?.reject(ServiceError.fromData(message.error));
-        break;
       case "adapter_loaded":
       case "adapter_failed":
         this.deps.adapters?.receive(message);
         break;
       case "embedded":
-        this.embeddings.get(message.id)?.resolve({
-          vectors: message.vectors.map(decodeVector),
-          promptTokens: message.promptTokens,
-        });
-        break;
       case "embed_failed":
-        this.embeddings.get(message.id)?.reject(ServiceError.fromData(message.error));
+      case "calibration":
+      case "calibration_failed":
+        this.pending.answer(message);
         break;
       case "stats":
         this.deps.meter?.report(message.stats);
         break;
       case "events":
-        message.events.forEach((event, i) => this.deliver(message.runs[i] ?? 0, event));
+        message.events.forEach((event, i) => this.pending.deliver(message.runs[i] ?? 0, event));
         break;
     }
-  }
-
-  private deliver(id: RunId, event: EngineEvent): void {
-    const queue = this.runs.get(id);
-    if (queue === undefined) return; // aborted meanwhile
-    queue.push(event);
-    if (!isEnd(event)) return;
-    this.runs.delete(id);
-    queue.close();
   }
 
   private exited(description: string): void {
@@ -377,7 +353,7 @@ export class EngineClient {
     this.deps.adapters?.detach(this.command);
     this.deps.meter?.ended(this.state !== "stopped");
     if (this.state === "ready") this.awaitRestart();
-    this.failAll(this.state === "stopped" ? STOPPED : ENGINE_DIED);
+    this.pending.failAll(this.state === "stopped" ? STOPPED : ENGINE_DIED);
     if (this.state === "stopped") return;
     if (this.restarting) {
       this.restarting = false;
@@ -395,13 +371,6 @@ export class EngineClient {
     this.restartMs = Math.min(this.restartMs * 2, ENGINE_RESTART_MS_MAX);
   }
 
-  /** Ends everything that the engine was working on. */
-  private failAll(error: ErrorData): void {
-    for (const [id] of this.runs) this.deliver(id, { type: "error", error });
-    for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
-    for (const answer of this.calibrations.values()) answer.reject(ServiceError.fromData(error));
-  }
-
   private reopen(): void {
     if (this.state === "failed") this.settled = Promise.withResolvers<void>();
     this.open();
@@ -412,17 +381,6 @@ export class EngineClient {
 function atOnce(options: EngineOptions): number {
   if (options.kind === "text") return options.maxSeqs;
   return options.kind === "image" ? 1 : SPEECHES_MAX;
-}
-
-/** Whether nothing more comes of the request. */
-function isEnd(event: EngineEvent): boolean {
-  return event.type === "speech" ? event.isLast : event.type === "finish" || event.type === "error";
-}
-
-/** A vector from base64 of little-endian f32. */
-function decodeVector(text: string): number[] {
-  const bytes = Buffer.from(text, "base64");
-  return Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(i * 4));
 }
 
 function unavailable(message: string): ServiceError {

@@ -11,7 +11,6 @@ import type { RunId } from "../engine/protocol.ts";
 import { type Arrival, Arrivals, toErrorData } from "./arrivals.ts";
 import { Batch } from "./batch.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
-import { encodeAhead, findCandidates, type WaitingLine } from "./candidates.ts";
 import { beginCall, constrainTools, type EngineSequence, newGuard } from "./choice.ts";
 import type { ConstraintBackend, Matcher } from "./constraint-backend.ts";
 import { TokenTexts } from "./detokenize.ts";
@@ -28,14 +27,11 @@ import {
   draftPrice,
   measured,
   measuredDraft,
-  type Plan,
-  plan,
   type PlannedRows,
-  prefillChunk,
   type StepCost,
   UNKNOWN_COST,
 } from "./scheduler.ts";
-import { Turns } from "./turns.ts";
+import { Roster } from "./roster.ts";
 
 export interface EngineDeps {
   readonly backend: Backend;
@@ -66,8 +62,6 @@ const ENGINE_FAILED: ErrorData = {
 /** Guessed tokens of one step: each has a row of logits, vocabulary × 4 bytes. */
 const DRAFT_ROWS_MAX = 32;
 
-type Rows = Pick<Plan<EngineSequence>, "rows" | "apart">;
-
 const runOf = ({ owner }: EngineSequence): RunState => owner.run;
 
 export class Engine {
@@ -84,14 +78,10 @@ export class Engine {
   private readonly logprobs: Logprobs;
   private readonly echo: PromptEcho;
   private readonly meter = new StepMeter();
+  private readonly roster: Roster;
   private readonly drafts: boolean;
-  private waiting: EngineSequence[] = []; // first come first
-  private running: EngineSequence[] = []; // in order of admission
   /** Tokens of a step: one compute batch, so that newcomers and aborts never wait for more; but every row has its turn. */
   private readonly budget: number;
-  private readonly turns = new Turns();
-  /** The adapter that passes go through now. */
-  private selected: AdapterId = BASE_MODEL;
   private cost: StepCost = UNKNOWN_COST;
 
   constructor({ backend, constraints, prefixesMax, drafts = false, emit, now, newSeed }: EngineDeps) {
@@ -105,10 +95,16 @@ export class Engine {
     this.batch = new Batch(this.budget, backend.maxSeqs);
     this.kv = new KvCache(backend, prefixesMax);
     this.media = new MediaStore(backend, ENCODINGS_BYTES_MAX, now);
+    this.roster = new Roster({
+      backend,
+      kv: this.kv,
+      media: this.media,
+      meter: this.meter,
+      budget: this.budget,
+    });
     this.arrivals = new Arrivals(backend, constraints, emit, now);
     this.logprobs = new Logprobs(backend, this.texts);
     this.echo = new PromptEcho(backend, this.logprobs);
-    backend.selectAdapter(this.selected);
   }
 
   /** Takes a run. Its events follow from the next steps on. The adapter must stay until the run has ended. */
@@ -119,14 +115,13 @@ export class Engine {
   /** Forgets what an adapter has left behind; no run may use it any more. */
   forgetAdapter(adapter: AdapterId): void {
     this.kv.dropAdapter(adapter);
-    this.turns.forget(adapter);
-    if (this.selected === adapter) this.select(BASE_MODEL);
+    this.roster.forgetAdapter(adapter);
   }
 
   /** Ends a run without further events. Unknown ids are ignored: the run may just have ended. */
   abort(id: RunId): void {
     this.arrivals.abort(id);
-    for (const sequence of [...this.running, ...this.waiting]) {
+    for (const sequence of this.roster.all()) {
       const { run } = sequence.owner;
       if (run.id !== id) continue;
       this.release(sequence, true);
@@ -136,12 +131,13 @@ export class Engine {
 
   /** Sequences that hold a slot, for tests and metrics. */
   get runningCount(): number {
-    return this.running.length;
+    return this.roster.running.length;
   }
 
   /** The next step only draws a token for each of those that run; there is somebody who runs, and nobody else. */
   get isCalm(): boolean {
-    const { running, waiting, arrivals, media } = this;
+    const { arrivals, media } = this;
+    const { running, waiting } = this.roster;
     if (running.length === 0 || waiting.length > 0 || arrivals.count > 0 || media.pending > 0) return false;
     return running.every(({ gap }) => gap === 1);
   }
@@ -170,8 +166,8 @@ export class Engine {
   /** The numbers so far, but for those of the process and the embedder. */
   stats(): Omit<EngineStats, "residentBytes" | "embedTokens"> {
     return {
-      waiting: this.waiting.length + this.arrivals.count,
-      running: this.running.length,
+      waiting: this.roster.waiting.length + this.arrivals.count,
+      running: this.roster.running.length,
       cells: this.backend.cells,
       cellsRunning: this.backend.cells - this.kv.availableCells,
       cellsKept: this.kv.keptCells,
@@ -182,23 +178,23 @@ export class Engine {
 
   /** One step. `waitMs` is how long it may wait for a prompt or an encoding when there is nothing to compute. */
   step(waitMs: number): StepOutcome {
-    const busy = this.running.length > 0 || this.waiting.length > 0;
+    const busy = this.roster.running.length > 0 || this.roster.waiting.length > 0;
     this.arrivals.take(busy ? 0 : waitMs, (arrival, prompt, matcher) =>
       this.accept(arrival, prompt, matcher),
     );
     this.takeEncodings(0);
-    const { rows, apart } = this.schedule();
+    const { rows, apart } = this.roster.schedule(this.cost, this.now());
     if (rows.length > 0 || apart.length > 0) {
       const all = rows.length === 0 || this.compute(rows);
       if (all) for (const planned of apart) this.computeMedia(planned);
       return "worked";
     }
-    assert(this.running.length === 0, "whoever runs can go on");
+    assert(this.roster.running.length === 0, "whoever runs can go on");
     if (this.media.pending > 0) {
       this.takeEncodings(waitMs);
       return "rendering";
     }
-    assert(this.waiting.length === 0, "whoever waits alone is admitted");
+    assert(this.roster.waiting.length === 0, "whoever waits alone is admitted");
     return this.arrivals.count > 0 ? "rendering" : "idle";
   }
 
@@ -235,110 +231,15 @@ export class Engine {
     // An echo needs no computing; a prompt that nothing is to follow is there to be computed.
     const echoed = tokenCap === 0 && request.echo === true && !sequence.scoresPrompt;
     if (echoed) this.endChoice(sequence, "length", false, this.now());
-    else this.waiting.push(sequence);
-  }
-
-  /** The rows of the next step: those of the first adapter in turn that can compute anything. */
-  private schedule(): Rows {
-    encodeAhead(this.line());
-    const nowMs = this.now();
-    for (const adapter of this.turns.order(this.wanting(), nowMs)) {
-      const rows = this.scheduleFor(adapter);
-      if (rows.rows.length === 0 && rows.apart.length === 0) continue;
-      this.turns.take(adapter, nowMs);
-      this.select(adapter);
-      return rows;
-    }
-    return { rows: [], apart: [] };
-  }
-
-  /** The adapters of all sequences, each once. */
-  private wanting(): readonly AdapterId[] {
-    const found: AdapterId[] = [];
-    for (const { adapter } of this.running) if (!found.includes(adapter)) found.push(adapter);
-    for (const { adapter } of this.waiting) if (!found.includes(adapter)) found.push(adapter);
-    return found;
-  }
-
-  private select(adapter: AdapterId): void {
-    if (adapter === this.selected) return;
-    this.backend.selectAdapter(adapter);
-    this.selected = adapter;
-  }
-
-  /** Plans a step of one adapter's sequences and moves sequences in and out of their slots as it says. */
-  private scheduleFor(adapter: AdapterId): Rows {
-    const inTurn = (sequence: EngineSequence): boolean => sequence.adapter === adapter;
-    const candidates = findCandidates({ ...this.line(), adapter, most: this.freeRuns() });
-    const served = this.running.filter(inTurn);
-    const decoding = served.filter(({ gap }) => gap === 1).length;
-    const prefilling = served.length - decoding + candidates.length;
-    const planned = plan<EngineSequence>({
-      running: this.running,
-      inTurn,
-      candidates,
-      freeSlots: this.freeRuns(),
-      freeCells: this.kv.availableCells,
-      exclusiveCells: (sequence) => this.kv.exclusiveCells(sequence),
-      budget: this.budget,
-      chunk: prefillChunk(this.cost, this.backend.ubatch, decoding, prefilling),
-    });
-    if (planned.preempted.length > 0) this.preempt(planned.preempted);
-    this.meter.preempted(planned.preempted.length);
-    const late = planned.admitted.filter(({ sequence, shared }) => !this.admit(sequence, shared));
-    const holds = ({ sequence }: PlannedRows<EngineSequence>): boolean =>
-      !late.some((candidate) => candidate.sequence === sequence);
-    const [rows, apart] =
-      late.length === 0
-        ? [planned.rows, planned.apart]
-        : [planned.rows.filter(holds), planned.apart.filter(holds)];
-    this.kv.makeRoom([...rows, ...apart].reduce((sum, { count }) => sum + count, 0));
-    return { rows, apart };
-  }
-
-  /**
-   * Gives a waiting sequence its slot. False: what it would have shared was used up by an admission just before, and its
-   * media before that place may not be encoded; it goes on waiting.
-   */
-  private admit(sequence: EngineSequence, shared: number): boolean {
-    this.kv.admit(sequence, this.running, shared);
-    if (sequence.media.length > 0 && sequence.computed < shared) {
-      this.kv.release(sequence, false);
-      return false;
-    }
-    this.waiting.splice(this.waiting.indexOf(sequence), 1);
-    this.running.push(sequence);
-    const { run, output } = sequence.owner;
-    if (sequence.generated === 0) this.meter.admitted(sequence.computed);
-    if (output.index === 0 && sequence.generated === 0) run.cachedTokens = sequence.computed;
-    return true;
-  }
-
-  private line(): WaitingLine {
-    const { waiting, running, kv, media } = this;
-    return { waiting, running, kv, media };
-  }
-
-  private freeRuns(): number {
-    return Math.min(this.backend.maxSeqs - this.running.length, this.kv.availableSlots);
+    else this.roster.add(sequence);
   }
 
   /** Takes over encodings that are done. */
   private takeEncodings(waitMs: number): void {
     const failed = this.media.poll(waitMs);
     if (failed.length === 0) return;
-    const runs = new Set(this.waiting.filter((sequence) => failed.includes(sequence)).map(runOf));
+    const runs = new Set(this.roster.waiting.filter((sequence) => failed.includes(sequence)).map(runOf));
     for (const run of runs) this.failRun(run, ENGINE_FAILED);
-  }
-
-  /** Gives up the cells of some sequences; they start over from their known tokens when there is room again. */
-  private preempt(sequences: readonly EngineSequence[]): void {
-    for (const sequence of sequences) {
-      this.kv.release(sequence, false);
-      this.media.letGo(sequence);
-      this.running.splice(this.running.indexOf(sequence), 1);
-      this.waiting.unshift(sequence);
-    }
   }
 
   /** One pass. False: its rows could not be computed, and what else was planned no longer holds. */
@@ -406,20 +307,13 @@ export class Engine {
 
   /** What follows from a pass that was not computed. */
   private recover(outcome: "full" | "failed", rows: readonly PlannedRows<EngineSequence>[]): void {
-    if (outcome === "full") this.makeRoom();
-    else for (const { sequence } of rows) this.failRun(sequence.owner.run, ENGINE_FAILED);
-  }
-
-  /** The cache had no room although our count said so (a model may need more cells than one a token). */
-  private makeRoom(): void {
-    if (this.kv.keptCount > 0) return this.kv.dropAll();
-    const youngest = this.running.at(-1);
-    if (this.running.length > 1 && youngest !== undefined) return this.preempt([youngest]);
-    for (const { owner } of this.running) this.failRun(owner.run, ENGINE_FAILED);
+    if (outcome === "full" && this.roster.makeRoom()) return;
+    const lost = outcome === "full" ? [...this.roster.running] : rows.map(({ sequence }) => sequence);
+    for (const { owner } of lost) this.failRun(owner.run, ENGINE_FAILED);
   }
 
   private failRun(run: RunState, error: ErrorData): void {
-    for (const sequence of [...this.running, ...this.waiting]) {
+    for (const sequence of this.roster.all()) {
       if (sequence.owner.run === run) this.release(sequence, false);
     }
     run.fail(error);
@@ -456,11 +350,8 @@ export class Engine {
 
   /** Takes a sequence out of the engine with everything it holds. `keep`: its prefix may be of use to others. */
   private release(sequence: EngineSequence, keep: boolean): void {
-    this.kv.release(sequence, keep);
-    this.media.letGo(sequence);
+    this.roster.release(sequence, keep);
     this.backend.freeSampler(sequence.sampler);
     sequence.owner.guard?.free();
-    this.running = this.running.filter((other) => other !== sequence);
-    this.waiting = this.waiting.filter((other) => other !== sequence);
   }
 }

@@ -80,7 +80,6 @@ export class TextWork implements EngineWork {
   async run(): Promise<number> {
     void this.load(); // messages are read meanwhile; the first of them may be to stop
     while (!this.stopping) {
-      if (!this.mayHold()) this.flush(); // somebody has come meanwhile: the next step may be long
       const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
       if (!this.mayHold() || performance.now() - this.flushedMs >= TOGETHER_MS) this.flush();
       if (this.engine?.isStuck === true) {
@@ -97,6 +96,7 @@ export class TextWork implements EngineWork {
   }
 
   receive(message: WorkMessage): void {
+    this.flush(); // the next step may be a long one
     switch (message.type) {
       case "start": // it has been: nothing is sent twice
       case "draw": // for models of other kinds

@@ -6,6 +6,17 @@ import { countOf } from "../../src/core/histogram.ts";
 import type { DecodeOutcome } from "../../src/worker/backend.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 
+/** Steps until so many runs have ended; returns them in the order in which they did. */
+function endsInOrder(world: World, runs: number): number[] {
+  const order: number[] = [];
+  while (order.length < runs) {
+    world.engine.step(0);
+    for (const [id, { ended }] of world.witnesses)
+      if (ended !== undefined && !order.includes(id)) order.push(id);
+  }
+  return order;
+}
+
 describe("seeded traffic", () => {
   const modes = ["prefix", "own", "whole"] as const;
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
@@ -135,13 +146,7 @@ describe("one engine", () => {
       ),
     );
     world.add(3, request([3], { maxTokens: 5 }));
-    const order: number[] = [];
-    while (order.length < 3) {
-      world.engine.step(0);
-      for (const [id, { ended }] of world.witnesses)
-        if (ended !== undefined && !order.includes(id)) order.push(id);
-    }
-    expect(order).toEqual([1, 2, 3]);
+    expect(endsInOrder(world, 3)).toEqual([1, 2, 3]);
   });
 
   test("nobody waits while a very long prompt is rendered, and those like it keep their order", () => {
@@ -150,13 +155,7 @@ describe("one engine", () => {
     world.add(1, request(long, { maxTokens: 5 }));
     world.add(2, request(long, { maxTokens: 5 }));
     world.add(3, request([3], { maxTokens: 5 }));
-    const order: number[] = [];
-    while (order.length < 3) {
-      world.engine.step(0);
-      for (const [id, { ended }] of world.witnesses)
-        if (ended !== undefined && !order.includes(id)) order.push(id);
-    }
-    expect(order).toEqual([3, 1, 2]);
+    expect(endsInOrder(world, 3)).toEqual([3, 1, 2]);
   });
 
   test("a prompt as long as the context is refused with both numbers, or truncated when asked for", () => {

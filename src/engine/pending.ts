@@ -1,0 +1,103 @@
+// What the serving process waits for from an engine: the events of runs, and single answers.
+
+import { ServiceError, type ErrorData } from "../core/error.ts";
+import { EventQueue } from "../core/queue.ts";
+import type { EmbedResult } from "../core/run.ts";
+import type { CalibrationCounts, EngineEvent, FromEngine, RunId } from "./protocol.ts";
+
+export class Pending {
+  private readonly runs = new Map<RunId, EventQueue<EngineEvent>>();
+  private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
+  private readonly calibrations = new Map<RunId, PromiseWithResolvers<CalibrationCounts>>();
+  private next: RunId = 1;
+
+  /** Runs and embeddings under way. */
+  get requests(): number {
+    return this.runs.size + this.embeddings.size;
+  }
+
+  newId(): RunId {
+    return this.next++;
+  }
+
+  /** Expects the events of a run, `E`, until its last one or `forget`. */
+  events<E extends EngineEvent>(id: RunId): EventQueue<E> {
+    const queue = new EventQueue<E>();
+    this.runs.set(id, queue); // the engine answers each message in its own words
+    return queue;
+  }
+
+  /** Whether the last event of a run has not come yet. */
+  expects(id: RunId): boolean {
+    return this.runs.has(id);
+  }
+
+  embedding(id: RunId): PromiseWithResolvers<EmbedResult> {
+    const answer = Promise.withResolvers<EmbedResult>();
+    this.embeddings.set(id, answer);
+    return answer;
+  }
+
+  calibration(id: RunId): PromiseWithResolvers<CalibrationCounts> {
+    const answer = Promise.withResolvers<CalibrationCounts>();
+    this.calibrations.set(id, answer);
+    return answer;
+  }
+
+  /** Whatever comes for this id from now on is for nobody. */
+  forget(id: RunId): void {
+    this.runs.delete(id);
+    this.embeddings.delete(id);
+    this.calibrations.delete(id);
+  }
+
+  /** Hands an event to its run, and ends the run with its last one. */
+  deliver(id: RunId, event: EngineEvent): void {
+    const queue = this.runs.get(id);
+    if (queue === undefined) return; // aborted meanwhile
+    queue.push(event);
+    if (!isEnd(event)) return;
+    this.runs.delete(id);
+    queue.close();
+  }
+
+  /** Hands a single answer to who waits for it. */
+  answer(
+    message: Extract<
+      FromEngine,
+      { type: "embedded" | "embed_failed" | "calibration" | "calibration_failed" }
+    >,
+  ): void {
+    const { id } = message;
+    switch (message.type) {
+      case "embedded": {
+        const vectors = message.vectors.map(decodeVector);
+        return this.embeddings.get(id)?.resolve({ vectors, promptTokens: message.promptTokens });
+      }
+      case "embed_failed":
+        return this.embeddings.get(id)?.reject(ServiceError.fromData(message.error));
+      case "calibration":
+        return this.calibrations.get(id)?.resolve(message.counts);
+      case "calibration_failed":
+        return this.calibrations.get(id)?.reject(ServiceError.fromData(message.error));
+    }
+  }
+
+  /** Ends everything with an error. */
+  failAll(error: ErrorData): void {
+    for (const [id] of this.runs) this.deliver(id, { type: "error", error });
+    for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
+    for (const answer of this.calibrations.values()) answer.reject(ServiceError.fromData(error));
+  }
+}
+
+/** Whether nothing more comes of the request. */
+function isEnd(event: EngineEvent): boolean {
+  return event.type === "speech" ? event.isLast : event.type === "finish" || event.type === "error";
+}
+
+/** A vector from base64 of little-endian f32. */
+function decodeVector(text: string): number[] {
+  const bytes = Buffer.from(text, "base64");
+  return Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(i * 4));
+}
