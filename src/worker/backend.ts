@@ -97,6 +97,28 @@ export interface RenderedPrompt {
   free(): void;
 }
 
+/** A sequence whose next tokens are to be guessed. */
+export interface DraftAsk {
+  readonly slot: SlotId;
+  /** Its last token, which is not computed yet, and that token's position. */
+  readonly token: number;
+  readonly position: number;
+  /** Tokens wanted at most; one at least. */
+  readonly most: number;
+}
+
+/** A model that guesses next tokens. It computes what the main model computes, so that it can. */
+export interface DraftModel {
+  /** Tokens of a guess at most. */
+  readonly most: number;
+  /** Guesses for sequences, none of them twice; a guess may be empty. */
+  draft(asks: readonly DraftAsk[]): readonly Int32Array[];
+  /** Says how many tokens of a slot's guess were right, once they have been computed. */
+  accept(slot: SlotId, right: number): void;
+  /** Whether it computes along (at first it does). After a pause it begins anew, with less to go by. */
+  follow(on: boolean): void;
+}
+
 export interface Backend extends MediaBackend {
   /** Tokens of one forward pass at most. */
   readonly batch: number;
@@ -111,6 +133,8 @@ export interface Backend extends MediaBackend {
   readonly contextTokens: number;
   /** Number of token ids. */
   readonly vocabulary: number;
+  /** Guesses next tokens; where there is one, the cache lets its guesses be cut off again, whatever `reuse` is. */
+  readonly draftModel?: DraftModel | undefined;
   /** Begins to render and tokenize; prompts are done one after the other, very long ones and those with media apart. */
   render(prompt: Prompt): PendingPrompt;
   /** Sends the rows of all later passes through an adapter. */

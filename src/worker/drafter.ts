@@ -1,10 +1,5 @@
-// Guesses the next tokens of a sequence, as many as are worth computing. A guess costs a row of the step and saves a whole
-// step when it is right; how often it is right is learned from the sequence itself.
-
-import { NgramIndex } from "./ngram-index.ts";
-
-/** Tokens of one draft. */
-const DRAFT_MAX = 12;
+// How many next tokens of a sequence are worth guessing. A guess costs a row of the step and saves a whole step when it is
+// right; how often it is right is learned from the sequence itself. Does not know who guesses.
 
 /** Share of drafted tokens expected to be right at first, and how much one outcome counts. */
 const HIT_SHARE_START = 0.5;
@@ -14,21 +9,23 @@ const HIT_WEIGHT = 0.15;
 const PROBE_TOKENS = 64;
 
 export class Drafter {
-  private readonly index = new NgramIndex();
   private hitShare = HIT_SHARE_START;
   private nextProbe = 0; // known tokens
 
-  /**
-   * Tokens that may follow `tokens`, at most `most`. `price`: what computing a guess costs as a share of what it saves when
-   * it is right.
-   */
-  draft(tokens: Int32Array, most: number, price: number): Int32Array {
-    const worth = price <= 0 ? DRAFT_MAX : Math.floor(Math.log(price) / Math.log(this.hitShare));
-    const count = Math.min(most, DRAFT_MAX, Math.max(worth, tokens.length >= this.nextProbe ? 1 : 0));
-    if (count <= 0) return new Int32Array();
-    const draft = this.index.continuation(tokens, count);
-    if (draft.length > 0) this.nextProbe = tokens.length + PROBE_TOKENS;
-    return draft;
+  /** Tokens worth guessing. `price`: what computing a guess costs as a share of what it saves when it is right. */
+  worth(price: number): number {
+    if (price <= 0) return Number.POSITIVE_INFINITY;
+    return Math.max(0, Math.floor(Math.log(price) / Math.log(this.hitShare)));
+  }
+
+  /** Tokens to guess after so many known ones: what is worth it, and now and then one that is not. */
+  wanted(known: number, price: number): number {
+    return Math.max(this.worth(price), known >= this.nextProbe ? 1 : 0);
+  }
+
+  /** There was a guess after so many known tokens. */
+  guessed(known: number): void {
+    this.nextProbe = known + PROBE_TOKENS;
   }
 
   /** So many tokens of a draft were right; unless all were, the one after them was wrong. */

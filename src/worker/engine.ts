@@ -18,7 +18,7 @@ import { KvCache } from "./kv.ts";
 import { MediaStore } from "./media.ts";
 import { chunksFrom, cutFrom } from "./media-layout.ts";
 import { type ChoiceStart, newChoice } from "./new-choice.ts";
-import { check, guess, type Take } from "./speculation.ts";
+import { type Guesses, NO_GUESSES, newSpeculation, type Speculation, type Take } from "./speculation.ts";
 import { StepMeter } from "./step-meter.ts";
 import { Logprobs } from "./logprobs.ts";
 import { PromptEcho } from "./prompt-echo.ts";
@@ -39,7 +39,7 @@ export interface EngineDeps {
   readonly constraints: () => ConstraintBackend;
   /** Finished prefixes kept for reuse; 0 keeps none. */
   readonly prefixesMax: number;
-  /** Guess next tokens from what stands in the sequence already. */
+  /** Guess next tokens from what stands in the sequence already; a backend with a model that guesses uses that. */
   readonly drafts?: boolean;
   readonly emit: Emit;
   /** Monotonic milliseconds. */
@@ -79,7 +79,7 @@ export class Engine {
   private readonly echo: PromptEcho;
   private readonly meter = new StepMeter();
   private readonly roster: Roster;
-  private readonly drafts: boolean;
+  private readonly speculation: Speculation | undefined;
   /** Tokens of a step: one compute batch, so that newcomers and aborts never wait for more; but every row has its turn. */
   private readonly budget: number;
   private cost: StepCost = UNKNOWN_COST;
@@ -90,7 +90,7 @@ export class Engine {
     this.now = now;
     this.newSeed = newSeed;
     this.emit = emit;
-    this.drafts = drafts && backend.reuse === "prefix"; // wrong guesses must be cut away again
+    this.speculation = newSpeculation(backend, drafts);
     this.budget = Math.min(backend.batch, Math.max(backend.ubatch, backend.maxSeqs));
     this.batch = new Batch(this.budget, backend.maxSeqs);
     this.kv = new KvCache(backend, prefixesMax);
@@ -225,8 +225,8 @@ export class Engine {
   }
 
   private addChoice(start: ChoiceStart): void {
-    const { backend, texts, echo, drafts } = this;
-    const sequence = newChoice(start, { backend, texts, echo, drafts });
+    const { backend, texts, echo, speculation } = this;
+    const sequence = newChoice(start, { backend, texts, echo, drafts: speculation !== undefined });
     const { request, tokenCap } = start.run;
     // An echo needs no computing; a prompt that nothing is to follow is there to be computed.
     const echoed = tokenCap === 0 && request.echo === true && !sequence.scoresPrompt;
@@ -245,7 +245,7 @@ export class Engine {
   /** One pass. False: its rows could not be computed, and what else was planned no longer holds. */
   private compute(rows: readonly PlannedRows<EngineSequence>[]): boolean {
     const startMs = this.now();
-    const guessed = this.drafts ? this.guess(rows) : 0;
+    const { guessed, tried } = this.guess(rows);
     const prefillTokens = this.batch.fill(rows);
     // Masks depend on what was drawn before, not on the logits: they are computed while the model is.
     const matchers = this.batch.drawn.flatMap(({ owner }) => owner.guard?.active ?? []);
@@ -266,24 +266,30 @@ export class Engine {
     const nowMs = this.now();
     const ms = nowMs - startMs;
     this.cost =
-      guessed > 0
-        ? measuredDraft(this.cost, ms, guessed)
+      tried > 0
+        ? measuredDraft(this.cost, ms, tried)
         : measured(this.cost, ms, this.batch.count - prefillTokens, prefillTokens);
     this.meter.stepped(ms, this.batch.count, this.batch.count - continued - guessed, drawn.length);
     const firstRows = guessed > 0 ? batchRows.slice(0, drawn.length) : batchRows;
     drawn.forEach((sequence, i) => this.update(sequence, tokens[i] ?? -1, firstRows[i] ?? 0, nowMs));
     if (guessed > 0) {
-      const { backend, batch, kv } = this;
       const take: Take = (sequence, token, row) => this.update(sequence, token, row, nowMs);
-      this.meter.drafted(check(drawn, firstRows, { backend, batch, kv }, take));
+      this.checkGuesses(drawn, firstRows, take);
     }
     return true;
   }
 
   /** Guesses for a step of decode rows; never at the cost of a kept prefix. */
-  private guess(rows: readonly PlannedRows<EngineSequence>[]): number {
-    const room = Math.min(this.budget, this.kv.freeCells) - rows.length;
-    return guess(rows, Math.min(DRAFT_ROWS_MAX, room), draftPrice(this.cost, rows.length));
+  private guess(rows: readonly PlannedRows<EngineSequence>[]): Guesses {
+    if (this.speculation === undefined || this.cost.decodeMs === 0) return NO_GUESSES; // what would they save?
+    const room = Math.min(this.budget, this.kv.freeCells, rows.length + DRAFT_ROWS_MAX) - rows.length;
+    return this.speculation.guess(rows, room, draftPrice(this.cost, rows.length));
+  }
+
+  private checkGuesses(drawn: readonly EngineSequence[], rows: Int32Array, take: Take): void {
+    const { backend, batch, kv, speculation } = this;
+    if (speculation !== undefined)
+      this.meter.drafted(speculation.check(drawn, rows, { backend, batch, kv }, take));
   }
 
   /** A pass over tokens of one picture or recording. */

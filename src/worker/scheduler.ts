@@ -206,12 +206,15 @@ function blend(old: number, value: number): number {
   return old === 0 ? value : old + COST_WEIGHT * (value - old);
 }
 
+/** A busy machine makes steps longer, never shorter: what is low is believed sooner. */
+function blendLow(old: number, value: number): number {
+  return value < old ? (old + value) / 2 : blend(old, value);
+}
+
 /** Takes one measured step of decode rows and guessed tokens into the averages. */
 export function measuredDraft(cost: StepCost, stepMs: number, drafted: number): StepCost {
   const ms = Math.max(DRAFT_MS_MIN, Math.min(cost.decodeMs, (stepMs - cost.decodeMs) / drafted));
-  const old = cost.draftTokenMs;
-  // A busy machine makes steps longer, never shorter: what is low is believed sooner.
-  return { ...cost, draftTokenMs: ms < old ? (old + ms) / 2 : blend(old, ms) };
+  return { ...cost, draftTokenMs: blendLow(cost.draftTokenMs, ms) };
 }
 
 /** What a guessed token costs as a share of the step that it saves one of `decoding` sequences if it is right. */
@@ -228,7 +231,7 @@ export function measured(
   prefillTokens: number,
 ): StepCost {
   if (prefillTokens === 0)
-    return decodeRows === 0 ? cost : { ...cost, decodeMs: blend(cost.decodeMs, stepMs) };
+    return decodeRows === 0 ? cost : { ...cost, decodeMs: blendLow(cost.decodeMs, stepMs) };
   const base = decodeRows > 0 ? Math.min(cost.decodeMs, stepMs) : 0;
   return { ...cost, prefillTokenMs: blend(cost.prefillTokenMs, (stepMs - base) / prefillTokens) };
 }

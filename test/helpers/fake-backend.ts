@@ -9,6 +9,8 @@ import type {
   Backend,
   BatchColumns,
   DecodeOutcome,
+  DraftAsk,
+  DraftModel,
   OutputFormat,
   PendingPrompt,
   RenderedPrompt,
@@ -61,6 +63,8 @@ export interface FakeOptions {
   readonly longTokens?: number;
   /** Looks at the encoder that an encoding takes. */
   readonly encodeSteps?: number;
+  /** There is a model that guesses so many tokens at once; each is right with a chance of `rightShare`. */
+  readonly draft?: { readonly most: number; readonly rightShare: number };
   /** The encoder fails at contents of which this is true. */
   readonly encoderFails?: (content: number) => boolean;
 }
@@ -123,6 +127,7 @@ export class FakeBackend implements Backend {
   readonly ubatch: number;
   readonly contextTokens: number;
   readonly vocabulary = 257;
+  readonly draftModel: FakeDraftModel | undefined;
   steps = 0;
   computedTokens = 0;
   openPrompts = 0;
@@ -146,6 +151,21 @@ export class FakeBackend implements Backend {
     this.batch = options.batch;
     this.ubatch = options.ubatch;
     this.contextTokens = options.contextTokens;
+    const { draft } = options;
+    this.draftModel = draft === undefined ? undefined : new FakeDraftModel(draft, (ask) => this.after(ask));
+  }
+
+  /** The token that follows the one a guess is asked for, and so on. */
+  private *after({ slot, token, position }: DraftAsk): Generator<number, void> {
+    const cells = this.held.get(slot) ?? [];
+    if ((cells.at(-1)?.next ?? 0) !== position)
+      throw new Error(`a guess at position ${position} of slot ${slot}`);
+    const tokens = [...cells.map((cell) => cell.token), token];
+    for (;;) {
+      const next = this.next(tokens, this.adapter);
+      yield next;
+      tokens.push(next);
+    }
   }
 
   /** Cells in use. */
@@ -287,7 +307,8 @@ export class FakeBackend implements Backend {
 
   cutSlot(slot: SlotId, from: number): boolean {
     const cells = this.held.get(slot) ?? [];
-    if (from > 0 && this.reuse === "whole") return false;
+    const cut = (cells.at(-1)?.next ?? 0) - from;
+    if (from > 0 && this.reuse === "whole" && cut > (this.draftModel?.most ?? 0)) return false;
     if (from === 0) this.held.delete(slot);
     else this.held.set(slot, upTo(cells, from));
     return true;
@@ -330,6 +351,72 @@ export class FakeBackend implements Backend {
 
   endsGeneration(token: number): boolean {
     return token === EOG;
+  }
+}
+
+/** Guesses what the fake model will say, now and then wrongly; it checks that every guess is accounted for. */
+export class FakeDraftModel implements DraftModel {
+  readonly most: number;
+  follows = true;
+  pauses = 0;
+  /** Guesses that came out empty. */
+  empty = 0;
+  private readonly rightShare: number;
+  private readonly after: (ask: DraftAsk) => Iterable<number>;
+  private readonly guessed = new Map<number, number>(); // slot → tokens of its latest guess
+  private state = 1;
+  private tries = 0;
+
+  constructor(
+    { most, rightShare }: { readonly most: number; readonly rightShare: number },
+    after: (ask: DraftAsk) => Iterable<number>,
+  ) {
+    this.most = most;
+    this.rightShare = rightShare;
+    this.after = after;
+  }
+
+  draft(asks: readonly DraftAsk[]): readonly Int32Array[] {
+    if (!this.follows) throw new Error("a guess from a model that pauses");
+    if (new Set(asks.map(({ slot }) => slot)).size !== asks.length) throw new Error("a slot is asked twice");
+    this.guessed.clear();
+    return asks.map((ask) => {
+      if (ask.most < 1 || ask.most > this.most) throw new Error(`${ask.most} tokens are asked for`);
+      const guess: number[] = [];
+      for (const token of this.after(ask)) {
+        if (guess.length === ask.most || this.chance() < 0.1) break; // not sure enough
+        this.tries++;
+        guess.push(this.chance() < this.rightShare ? token : 97);
+      }
+      if (guess.length === 0) this.empty++;
+      this.guessed.set(ask.slot, guess.length);
+      return Int32Array.from(guess);
+    });
+  }
+
+  /** Tokens that were guessed since it was asked last. */
+  takeTries(): number {
+    const { tries } = this;
+    this.tries = 0;
+    return tries;
+  }
+
+  accept(slot: SlotId, right: number): void {
+    const guessed = this.guessed.get(slot);
+    if (guessed === undefined || right > guessed) throw new Error(`${right} right of ${guessed} tokens`);
+    this.guessed.delete(slot);
+  }
+
+  follow(on: boolean): void {
+    if (on === this.follows) throw new Error("nothing would change");
+    this.follows = on;
+    if (!on) this.pauses++;
+  }
+
+  /** In [0, 1), the same each time. */
+  private chance(): number {
+    this.state = (Math.imul(this.state, 1_103_515_245) + 12_345) >>> 0;
+    return (this.state >>> 8) / 2 ** 24;
   }
 }
 

@@ -61,7 +61,7 @@ export class Witness {
   }
 }
 
-/** Time goes on by half a millisecond whenever it is looked at. */
+/** Time goes on by half a millisecond whenever it is looked at, and a fifth of that for every token that a model guesses. */
 export class World {
   readonly backend: FakeBackend;
   readonly engine: Engine;
@@ -76,7 +76,7 @@ export class World {
       prefixesMax,
       drafts,
       emit: (run, event) => this.witness(run).take(event),
-      now: () => (this.clock += 0.5),
+      now: () => (this.clock += 0.5 + 0.1 * (this.backend.draftModel?.takeTries() ?? 0)),
       newSeed: () => 1,
     });
   }

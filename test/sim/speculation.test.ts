@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { DecodeOutcome } from "../../src/worker/backend.ts";
+import type { FakeOptions } from "../helpers/fake-backend.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 
 const REPEATING = { ...OPTIONS, period: 7 };
@@ -10,11 +11,20 @@ function letters(chance: () => number, length: number): number[] {
   return Array.from({ length }, () => 97 + Math.floor(chance() * 26));
 }
 
-describe("seeded traffic with guesses", () => {
+const MODEL = { most: 3, rightShare: 0.7 };
+
+/** Who guesses: the sequence's own index, or a model. */
+const GUESSERS: readonly (readonly [name: string, options: Partial<FakeOptions>])[] = [
+  ["from the sequence", {}],
+  ["by a model", { draft: MODEL }],
+  ["by a model over a cache that gives back only guesses", { draft: MODEL, reuse: "whole", slots: 8 }],
+];
+
+describe.each(GUESSERS)("seeded traffic with guesses %s", (_name, options) => {
   for (const seed of [1, 2, 3, 4]) {
     test(`seed ${seed}: every run says what it would say alone, and guesses are right now and then`, () => {
       const chance = random(seed);
-      const world = new World({ ...REPEATING, cells: seed % 2 === 0 ? 200 : 1024 }, 4, true);
+      const world = new World({ ...REPEATING, ...options, cells: seed % 2 === 0 ? 200 : 1024 }, 4, true);
       const asked = new Map<number, { prompt: number[]; maxTokens: number; adapter: number }>();
       const opening = letters(chance, 40);
       for (let id = 0; id < 400;) {
@@ -50,7 +60,7 @@ describe("seeded traffic with guesses", () => {
   test("failing and full steps leave no guess behind", () => {
     const chance = random(7);
     const outcome = (): DecodeOutcome => (chance() < 0.1 ? "full" : chance() < 0.02 ? "failed" : "done");
-    const world = new World({ ...REPEATING, outcome }, 4, true);
+    const world = new World({ ...REPEATING, ...options, outcome }, 4, true);
     for (let id = 0; id < 200; id++) {
       world.add(id, request(letters(chance, 30), { maxTokens: 60 }));
       for (let i = 0; i < 4; i++) world.engine.step(0);
@@ -60,6 +70,51 @@ describe("seeded traffic with guesses", () => {
     const ends = [...world.witnesses.values()].map(({ ended }) => ended?.type);
     expect(ends.every((type) => type === "finish" || type === "error")).toBe(true);
     expect(ends).toContain("finish");
+  });
+});
+
+describe("a model that guesses", () => {
+  const prompt = letters(random(5), 20);
+
+  function answer(rightShare: number): World {
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9, draft: { most: 3, rightShare } });
+    world.add(1, request(prompt, { maxTokens: 200 }));
+    world.drain();
+    expect(world.witness(1).text).toBe(expectedText(world.backend, prompt, 200).text);
+    return world;
+  }
+
+  test("that is mostly right saves steps", () => {
+    const { backend, engine } = answer(0.95);
+    const { draftTokens, draftHits } = engine.stats();
+    expect(backend.steps).toBeLessThan(130); // 200 tokens
+    expect(draftHits).toBeGreaterThan(0.8 * draftTokens);
+    expect(backend.draftModel?.empty).toBeGreaterThan(0);
+  });
+
+  test("that is never right pauses, until a prompt comes to an idle engine", () => {
+    const world = answer(0);
+    const model = world.backend.draftModel;
+    expect(model?.pauses).toBe(1);
+    expect(model?.follows).toBe(false);
+    world.add(2, request(letters(random(6), 20), { maxTokens: 4 }));
+    world.drain();
+    expect(model?.follows).toBe(true);
+  });
+
+  test("that pauses does so for those who come while as many run", () => {
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9, draft: { most: 3, rightShare: 0 } });
+    const add = (id: number, maxTokens: number): void =>
+      world.add(id, request(letters(random(id), 20), { maxTokens }));
+    for (let id = 1; id <= 3; id++) add(id, 200);
+    const model = world.backend.draftModel;
+    for (let i = 0; i < 150; i++) world.engine.step(0);
+    expect(model?.follows).toBe(false);
+    add(4, 2);
+    for (let i = 0; i < 5; i++) world.engine.step(0);
+    expect(model?.follows).toBe(false);
+    world.drain();
+    expect(model?.pauses).toBe(1);
   });
 });
 

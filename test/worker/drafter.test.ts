@@ -49,27 +49,24 @@ describe("n-gram index", () => {
 });
 
 describe("drafter", () => {
-  const repeating = Int32Array.from({ length: 400 }, (_, i) => i % 50);
-
-  test("drafts more where it is right, up to a bound", () => {
+  test("guesses more, the more often it is right", () => {
     const drafter = new Drafter();
-    const first = drafter.draft(repeating, 100, 0.3).length;
+    const first = drafter.worth(0.3);
     for (let i = 0; i < 30; i++) drafter.learn(1, true);
-    const later = drafter.draft(repeating, 100, 0.3).length;
     expect(first).toBe(1);
-    expect(later).toBe(12);
-    expect(drafter.draft(repeating, 5, 0.3).length).toBe(5);
-    expect(drafter.draft(repeating, 0, 0.3).length).toBe(0);
+    expect(drafter.worth(0.3)).toBeGreaterThan(12);
+    expect(drafter.worth(0)).toBe(Number.POSITIVE_INFINITY);
   });
 
   test("stops where it is wrong, but tries again now and then", () => {
     const drafter = new Drafter();
-    let known = 200;
     let drafted = 0;
-    for (; known < 400; known++) {
-      const { length } = drafter.draft(repeating.subarray(0, known), 100, 0.3);
-      drafted += length;
-      if (length > 0) drafter.learn(0, false);
+    for (let known = 200; known < 400; known++) {
+      const wanted = drafter.wanted(known, 0.3);
+      if (wanted === 0) continue;
+      drafted += wanted;
+      drafter.guessed(known);
+      drafter.learn(0, false);
     }
     expect(drafted).toBeGreaterThan(3);
     expect(drafted).toBeLessThan(12);
@@ -77,7 +74,9 @@ describe("drafter", () => {
 
   test("does not draft where a guess costs what it saves", () => {
     const drafter = new Drafter();
-    expect(drafter.draft(repeating.subarray(0, 100), 100, 1).length).toBe(1); // the first try
-    expect(drafter.draft(repeating.subarray(0, 101), 100, 1).length).toBe(0);
+    expect(drafter.wanted(100, 1)).toBe(1); // the first try
+    drafter.guessed(100);
+    expect(drafter.wanted(101, 1)).toBe(0);
+    expect(drafter.worth(Number.POSITIVE_INFINITY)).toBe(0);
   });
 });
