@@ -1,7 +1,8 @@
 // What guessing next tokens brings where an answer copies from its prompt, and costs where it does not: two servers with the
-// built-in model, one with `speculative = "ngram"`, asked in turn. Times of generation alone, as the servers tell them.
+// built-in model, one that guesses (`speculative = "ngram"`, or `mtp_model` where a file is named), asked in turn. Times of
+// generation alone, as the servers tell them.
 //
-//   bun bench/speculation.ts [--pairs 5] [--model FILE]
+//   bun bench/speculation.ts [--pairs 5] [--model FILE] [--draft FILE]
 
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -11,7 +12,7 @@ import { freePort } from "./servers.ts";
 import { median, pairRatio } from "./stats.ts";
 
 const READY_MS_MAX = 60_000;
-const MODES = ["off", "ngram"] as const;
+const MODES = ["off", "guesses"] as const;
 type Mode = (typeof MODES)[number];
 
 const COPIED =
@@ -27,8 +28,11 @@ const TASKS = {
 } as const;
 
 const { values } = parseArgs({
-  options: { pairs: { type: "string", default: "5" }, model: { type: "string" } },
+  options: { pairs: { type: "string", default: "5" }, model: { type: "string" }, draft: { type: "string" } },
 });
+
+const { draft } = values;
+const GUESSING = draft === undefined ? ["--speculative", "ngram"] : ["--mtp-model", resolve(draft)];
 
 interface Server {
   readonly port: number;
@@ -46,8 +50,7 @@ async function start(mode: Mode): Promise<Server> {
     "127.0.0.1",
     "--port",
     String(port),
-    "--speculative",
-    mode,
+    ...(mode === "off" ? ["--speculative", "off"] : GUESSING),
   ];
   const child = spawnLogged(command, join(CACHE, "logs", "speculation.log"), {
     XDG_CACHE_HOME: join(CACHE, "xdg"),
@@ -78,22 +81,22 @@ async function ask(port: number, task: object): Promise<number> {
 }
 
 async function main(): Promise<void> {
-  const [off, ngram] = [await start("off"), await start("ngram")];
-  console.log("| the answer | off tok/s | ngram tok/s | ratio of pairs |\n|---|--:|--:|--:|");
+  const [off, guesses] = [await start("off"), await start("guesses")];
+  console.log("| the answer | off tok/s | with guesses tok/s | ratio of pairs |\n|---|--:|--:|--:|");
   for (const [name, task] of Object.entries(TASKS)) {
-    const speeds: Record<Mode, number[]> = { off: [], ngram: [] };
+    const speeds: Record<Mode, number[]> = { off: [], guesses: [] };
     for (let pair = 0; pair < 1 + Number(values.pairs); pair++) {
       for (const mode of MODES) {
-        const speed = await ask((mode === "off" ? off : ngram).port, task);
+        const speed = await ask((mode === "off" ? off : guesses).port, task);
         if (pair > 0) speeds[mode].push(speed); // the first one warms up
       }
     }
-    const { median: middle, min, max } = pairRatio(speeds.ngram, speeds.off);
+    const { median: middle, min, max } = pairRatio(speeds.guesses, speeds.off);
     const ratio = [middle, min, max].map((value) => value.toFixed(2));
     const speed = MODES.map((mode) => median(speeds[mode]).toFixed(0));
     console.log(`| ${[name, ...speed, `${ratio[0]} (${ratio[1]}..${ratio[2]})`].join(" | ")} |`);
   }
-  await Promise.all([off.stop(), ngram.stop()]);
+  await Promise.all([off.stop(), guesses.stop()]);
 }
 
 try {

@@ -27,9 +27,14 @@ export interface ModelInfo extends EmbedModel {
   readonly hybrid: boolean;
 }
 
-/** Cells of the KV cache of a model that is loaded. */
-export function chooseCells(options: TextOptions, info: ModelInfo): number {
-  const elements = info.n_layer * info.n_head_kv * (info.head_dim_k + info.head_dim_v);
+/** Elements that a model keeps of each token. */
+function cellElements({ n_layer, n_head_kv, head_dim_k, head_dim_v }: ModelInfo): number {
+  return n_layer * n_head_kv * (head_dim_k + head_dim_v);
+}
+
+/** Cells of the KV cache of a model that is loaded; one that guesses for it keeps as many. */
+export function chooseCells(options: TextOptions, info: ModelInfo, draft?: ModelInfo): number {
+  const elements = cellElements(info) + (draft === undefined ? 0 : cellElements(draft));
   return cacheCells(options, { elements, trainedContext: info.n_ctx_train }, freeMemory());
 }
 
@@ -46,14 +51,23 @@ export function slotCount(info: ModelInfo, { maxSeqs, prefixesMax, unified }: Te
   return dear ? maxSeqs : Math.min(SLOTS_MAX, maxSeqs + prefixesMax);
 }
 
-/** Loads a GGUF file, reporting parts per thousand. Throws ServiceError(model_unavailable) with llama.cpp's reason. */
+/** A GGUF file to load. */
+export interface ModelFile {
+  readonly path: string;
+  readonly gpuLayers: number;
+  /** With its layers that predict several tokens, if there are any. */
+  readonly withHead: boolean;
+  /** What errors call it. */
+  readonly name: string;
+}
+
+/** Loads a file, reporting parts per thousand. Throws ServiceError(model_unavailable) with llama.cpp's reason. */
 export async function loadModel(
   native: Native,
-  path: string,
-  gpuLayers: number,
+  { path, gpuLayers, withHead, name }: ModelFile,
   onProgress: (permille: number) => void,
 ): Promise<Handle> {
-  const params = Int32Array.of(gpuLayers, 0, 1, 0, 0, 0);
+  const params = Int32Array.of(gpuLayers, 0, 1, 0, 0, 0, withHead ? 1 : 0);
   const load = native.svc_load_begin(cText(path), params, params.length);
   if (load === null) throw new Error(nativeText(native.svc_last_error()));
   for (let state = 0; state >= 0 && state < LOADED;) {
@@ -65,7 +79,7 @@ export async function loadModel(
   if (model === null) {
     throw new ServiceError(
       "model_unavailable",
-      `the model could not be loaded: ${nativeText(native.svc_last_error())}`,
+      `${name} could not be loaded: ${nativeText(native.svc_last_error())}`,
     );
   }
   return model;

@@ -25,6 +25,7 @@ import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaPrompt, LlamaTemplates } from "./llama-chat.ts";
 import { canEmbed, LlamaEmbedder } from "./llama-embed.ts";
+import { LlamaDraftModel } from "./llama-draft.ts";
 import { LlamaEncoding, LlamaMedia } from "./llama-media.ts";
 import { chooseCells, loadModel, type ModelInfo, reuseMode, slotCount } from "./llama-model.ts";
 import { newSampler } from "./llama-sampler.ts";
@@ -54,6 +55,20 @@ function outcomeOf(code: number): DecodeOutcome {
   return code === 1 ? "full" : "failed";
 }
 
+interface LoadedModels {
+  readonly model: Handle;
+  /** What guesses for it, where that is a file of its own. */
+  readonly draft: Handle | undefined;
+}
+
+interface ContextSizes {
+  readonly cells: number;
+  readonly threads: number;
+  readonly threadsBatch: number;
+  /** Some layers see only the latest tokens. */
+  readonly windows: boolean;
+}
+
 export class LlamaBackend implements Backend {
   readonly batch: number;
   readonly ubatch: number;
@@ -64,8 +79,10 @@ export class LlamaBackend implements Backend {
   readonly contextTokens: number;
   readonly vocabulary: number;
   readonly info: TextInfo;
+  readonly draftModel: LlamaDraftModel | undefined;
   private readonly native: Native;
   private readonly model: Handle;
+  private readonly draft: Handle | undefined;
   private readonly context: Handle;
   private readonly media: LlamaMedia | undefined;
   private readonly templates: LlamaTemplates;
@@ -77,10 +94,11 @@ export class LlamaBackend implements Backend {
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
 
-  private constructor(native: Native, model: Handle, path: string, options: TextOptions) {
+  private constructor(native: Native, { model, draft }: LoadedModels, path: string, options: TextOptions) {
     this.native = native;
     this.model = model;
-    const meta: ModelInfo = JSON.parse(takeText(native, native.svc_model_info(model)));
+    this.draft = draft;
+    const meta = this.metaOf(model);
     const cores = physicalCores();
     const threads = options.threads ?? (meta.size_bytes < SMALL_MODEL_BYTES ? 1 : cores);
     const threadsBatch = options.threadsBatch ?? options.threads ?? cores;
@@ -88,7 +106,8 @@ export class LlamaBackend implements Backend {
     this.reuse = reuseMode(meta, options);
     this.maxSeqs = options.maxSeqs;
     this.slots = slotCount(meta, options);
-    this.context = this.openContext(options, chooseCells(options, meta), [threads, threadsBatch]);
+    const cells = chooseCells(options, meta, draft === undefined ? undefined : this.metaOf(draft));
+    this.context = this.openContext(options, { cells, threads, threadsBatch, windows: meta.n_swa > 0 });
     // Some architectures never look back, whatever their file says about it.
     this.meta = { ...meta, causal: meta.causal && native.svc_context_get(this.context, 6) === 1 };
     this.cells = native.svc_context_get(this.context, 0);
@@ -97,6 +116,8 @@ export class LlamaBackend implements Backend {
     const sequenceCells = native.svc_context_get(this.context, 4);
     this.contextTokens = Math.min(options.contextTokens ?? meta.n_ctx_train, meta.n_ctx_train, sequenceCells);
     this.vocabulary = meta.n_vocab;
+    const generates = this.meta.causal && !meta.has_encoder;
+    this.draftModel = generates ? this.openDraft(options) : undefined;
     this.flags = new Uint8Array(meta.n_vocab);
     native.svc_vocab_flags(model, this.flags, meta.n_vocab);
     this.media = this.openMedia(options, threadsBatch); // before threads are tied, so that its own stay free
@@ -117,7 +138,7 @@ export class LlamaBackend implements Backend {
       cells: this.cells,
       maxSeqs: this.maxSeqs,
       threads,
-      generates: this.meta.causal && !meta.has_encoder,
+      generates,
       embeds: canEmbed(meta),
       modalities: this.media?.modalities ?? [],
     };
@@ -141,18 +162,35 @@ export class LlamaBackend implements Backend {
     options: TextOptions,
     onProgress: (permille: number) => void,
   ): Promise<LlamaBackend> {
-    const model = await loadModel(native, path, options.gpuLayers, onProgress);
-    return new LlamaBackend(native, model, path, options);
+    const { gpuLayers, speculative } = options;
+    const draftPath = speculative?.type === "mtp" ? speculative.modelPath : undefined;
+    const withHead = speculative?.type === "mtp" && draftPath === undefined;
+    const model = await loadModel(native, { path, gpuLayers, withHead, name: "the model" }, onProgress);
+    const draft = draftPath === undefined ? undefined : await loadDraft(native, draftPath, gpuLayers);
+    return new LlamaBackend(native, { model, draft }, path, options);
   }
 
-  private openContext(options: TextOptions, cells: number, threads: readonly [number, number]): Handle {
+  private metaOf(model: Handle): ModelInfo {
+    const meta: ModelInfo = JSON.parse(takeText(this.native, this.native.svc_model_info(model)));
+    return meta;
+  }
+
+  private openDraft({ speculative }: TextOptions): LlamaDraftModel | undefined {
+    if (speculative?.type !== "mtp") return undefined;
+    const sizes = { slots: this.slots, most: speculative.most };
+    return LlamaDraftModel.open(this.native, this.context, this.draft ?? null, sizes);
+  }
+
+  private openContext(options: TextOptions, { cells, threads, threadsBatch, windows }: ContextSizes): Handle {
     const type = CACHE_TYPES[options.cacheType];
-    const { ubatch } = options;
+    const { ubatch, speculative } = options;
+    const guessed = speculative?.type === "mtp" ? speculative.most : 0; // must be possible to take back
+    const fullWindows = guessed > 0 && windows ? 1 : 0;
     const batch = Math.max(options.batch, options.maxSeqs); // every sequence must be able to take part in a step
     const unified = options.unified ? 1 : 0;
-    const sizes = [cells, batch, ubatch, this.slots, ...threads, type, type];
-    const switches = [0, -1, unified, -1, 1, 0]; // embeddings, pooling, unified, flash attention, offload, full SWA
-    const params = Int32Array.from([...sizes, ...switches]);
+    const sizes = [cells, batch, ubatch, this.slots, threads, threadsBatch, type, type];
+    const switches = [0, -1, unified, -1, 1, fullWindows]; // embeddings, pooling, unified, flash attention, offload, full SWA
+    const params = Int32Array.from([...sizes, ...switches, guessed]);
     const context = this.native.svc_context_new(this.model, params, params.length);
     if (context === null) {
       const reason = nativeText(this.native.svc_last_error());
@@ -347,5 +385,10 @@ export class LlamaBackend implements Backend {
     this.native.svc_context_free(this.context);
     for (const handle of this.adapters.values()) this.native.svc_adapter_free(handle);
     this.native.svc_model_free(this.model);
+    if (this.draft !== undefined) this.native.svc_model_free(this.draft);
   }
+}
+
+function loadDraft(native: Native, path: string, gpuLayers: number): Promise<Handle> {
+  return loadModel(native, { path, gpuLayers, withHead: true, name: "mtp_model" }, () => {});
 }

@@ -172,7 +172,7 @@ export async function textOptions(
     cacheDir,
     maxSeqs: runtime.max_seqs,
     prefixesMax: runtime.prefix_cache_n,
-    ...(runtime.speculative === "off" ? {} : { speculative: runtime.speculative }),
+    ...speculativeOf(runtime),
     ...(cache.context_len === undefined ? {} : { cells: cache.context_len }),
     ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
     ...(cache.memory_fraction === undefined ? {} : { cacheFraction: cache.memory_fraction }),
@@ -187,6 +187,15 @@ export async function textOptions(
     gpuLayers: model.device.cpu ? 0 : (model.device.device_layers ?? -1),
     verbosity,
   };
+}
+
+/** Who guesses next tokens, by `[runtime]`. */
+function speculativeOf(runtime: Settings["runtime"]): Pick<TextOptions, "speculative"> {
+  const { speculative: wanted, mtp_model: modelPath, mtp_n_predict: most } = runtime;
+  const type = wanted === "auto" ? (modelPath === undefined ? "off" : "mtp") : wanted;
+  if (type === "off") return {};
+  if (type === "ngram") return { speculative: { type } };
+  return { speculative: { type, most, ...(modelPath === undefined ? {} : { modelPath }) } };
 }
 
 /** Engine options of one configured image model. */

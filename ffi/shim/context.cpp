@@ -1,5 +1,6 @@
 // The KV cache and the forward pass.
 
+#include "draft.h"
 #include "guard.h"
 #include "model.h"
 #include "svc_llama.h"
@@ -35,8 +36,10 @@ void * svc_context_new(void * model, const int32_t * params, int32_t n) {
         p.flash_attn_type = (llama_flash_attn_type) column(params, n, 11, LLAMA_FLASH_ATTN_TYPE_AUTO);
         p.offload_kqv = column(params, n, 12, 1) != 0;
         p.swa_full = column(params, n, 13, 0) != 0;
+        p.n_rs_seq = column(params, n, 14, 0);
         p.no_perf = true;
         c->stats.reset(svc::new_calibration(p));
+        c->params = p;
         c->ctx = llama_init_from_model(c->model, p);
         if (c->ctx == nullptr) {
             throw std::runtime_error("the context could not be created: too little memory, or settings that do not fit the model");
@@ -51,6 +54,7 @@ void * svc_context_new(void * model, const int32_t * params, int32_t n) {
 void svc_context_free(void * context) {
     guard<int32_t>(-1, [&] {
         std::unique_ptr<svc::context> c(&need<svc::context>(context, "context"));
+        c->guesses.reset();
         llama_free(c->ctx);
         return 0;
     });
@@ -77,6 +81,7 @@ void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_ba
         svc::context & c = need<svc::context>(context, "context");
         c.n_threads = n_threads;
         llama_set_n_threads(c.ctx, n_threads, n_threads_batch);
+        if (c.guesses != nullptr) svc::draft_threads(*c.guesses, n_threads, n_threads_batch);
         return 0;
     });
 }
@@ -96,19 +101,26 @@ int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32
         batch.n_seq_id = c.n_seq_id.data();
         batch.seq_id = c.seq_id.data();
         batch.logits = const_cast<int8_t *>(output);
-        return llama_decode(c.ctx, batch);
+        const int32_t result = llama_decode(c.ctx, batch);
+        if (result == 0 && c.guesses != nullptr) svc::draft_compute(*c.guesses, batch);
+        return result;
     });
 }
 
 int32_t svc_sequence_remove(void * context, int32_t sequence, int32_t from, int32_t to) {
     return guard<int32_t>(-1, [&]() -> int32_t {
-        return llama_memory_seq_rm(memory(need<svc::context>(context, "context")), sequence, from, to) ? 1 : 0;
+        svc::context & c = need<svc::context>(context, "context");
+        if (!llama_memory_seq_rm(memory(c), sequence, from, to)) return 0;
+        if (c.guesses != nullptr) svc::draft_remove(*c.guesses, sequence, from, to);
+        return 1;
     });
 }
 
 int32_t svc_sequence_copy(void * context, int32_t source, int32_t target, int32_t from, int32_t to) {
     return guard<int32_t>(-1, [&] {
-        llama_memory_seq_cp(memory(need<svc::context>(context, "context")), source, target, from, to);
+        svc::context & c = need<svc::context>(context, "context");
+        llama_memory_seq_cp(memory(c), source, target, from, to);
+        if (c.guesses != nullptr) svc::draft_copy(*c.guesses, source, target, from, to);
         return 0;
     });
 }
@@ -121,7 +133,9 @@ int32_t svc_sequence_end(void * context, int32_t sequence) {
 
 int32_t svc_memory_clear(void * context) {
     return guard<int32_t>(-1, [&] {
-        llama_memory_clear(memory(need<svc::context>(context, "context")), false);
+        svc::context & c = need<svc::context>(context, "context");
+        llama_memory_clear(memory(c), false);
+        if (c.guesses != nullptr) svc::draft_clear(*c.guesses);
         return 0;
     });
 }

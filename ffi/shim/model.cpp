@@ -150,6 +150,7 @@ void * svc_load_begin(const char * path, const int32_t * params, int32_t n) {
                                : (use_mlock ? LLAMA_LOAD_MODE_MLOCK : LLAMA_LOAD_MODE_NONE);
         p.vocab_only = svc::column(params, n, 4, 0) != 0;
         p.check_tensors = svc::column(params, n, 5, 0) != 0;
+        p.load_mtp = svc::column(params, n, 6, 0) != 0;
         p.progress_callback_user_data = &task->state;
         p.progress_callback = [](float done, void * state) {
             static_cast<std::atomic<int32_t> *>(state)->store((int32_t) (done * 1000));

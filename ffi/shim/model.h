@@ -22,14 +22,22 @@ struct calibration_deleter {
 // Makes what collects importance statistics, switched off, and hooks it into the parameters of a context.
 calibration * new_calibration(llama_context_params & params);
 
+struct draft;
+void free_draft(draft * d);
+struct draft_deleter {
+    void operator()(draft * d) const { free_draft(d); }
+};
+
 // A context together with the columns llama_decode wants and JavaScript does not keep.
 struct context {
     llama_model * model = nullptr;
     llama_context * ctx = nullptr;
+    llama_context_params params = {};      // what ctx was made with
     std::vector<int32_t> n_seq_id;         // [n_batch], all 1
     std::vector<llama_seq_id *> seq_id;    // [n_batch], each points into the caller's sequence column
     int32_t n_threads = 1;
     std::unique_ptr<calibration, calibration_deleter> stats;  // outlives ctx, whose graphs call it
+    std::unique_ptr<draft, draft_deleter> guesses;            // freed before ctx, to which it refers
 };
 
 }  // namespace svc

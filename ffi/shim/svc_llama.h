@@ -38,7 +38,8 @@ SVC_API int32_t svc_selftest_throw(int32_t kind);
 // ---- model ---------------------------------------------------------------------------------------------------
 
 // Starts loading the GGUF file at `path` on a thread of its own. params: int32 columns, in order:
-//   0 n_gpu_layers (-1 all), 1 main_gpu, 2 use_mmap, 3 use_mlock, 4 vocab_only, 5 check_tensors.
+//   0 n_gpu_layers (-1 all), 1 main_gpu, 2 use_mmap, 3 use_mlock, 4 vocab_only, 5 check_tensors, 6 load_mtp: the layers that
+//   predict several tokens too, which svc_draft_open needs of the model that has them.
 SVC_API void * svc_load_begin(const char * path, const int32_t * params, int32_t n_params);
 // Parts per thousand done, 0..1000, while loading; 1001 loaded; -1 failed. Never blocks.
 SVC_API int32_t svc_load_state(void * load);
@@ -63,7 +64,8 @@ SVC_API int32_t svc_token_bytes(void * model, int32_t token, int32_t special, ui
 
 // params: int32 columns, in order:
 //   0 n_ctx (cells), 1 n_batch, 2 n_ubatch, 3 n_seq_max, 4 n_threads, 5 n_threads_batch, 6 type_k, 7 type_v (ggml type ids),
-//   8 embeddings, 9 pooling (-1 model's), 10 kv_unified, 11 flash attention (-1 auto, 0, 1), 12 offload_kqv, 13 swa_full.
+//   8 embeddings, 9 pooling (-1 model's), 10 kv_unified, 11 flash attention (-1 auto, 0, 1), 12 offload_kqv, 13 swa_full,
+//   14 n_rs_seq: tokens that may be cut off the end of a recurrent state, where the architecture can.
 // NULL when memory does not suffice or a setting does not fit the model.
 SVC_API void * svc_context_new(void * model, const int32_t * params, int32_t n_params);
 SVC_API void svc_context_free(void * context);
@@ -100,6 +102,24 @@ SVC_API const float * svc_logits(void * context, int32_t i);
 // Adds the embeddings of n output rows of the last decode to sum[n_embd]. The context must have been made with embeddings
 // on and pooling 0. 0, or -1: a row has none, sum may be partly filled.
 SVC_API int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * row, float * sum);
+
+// ---- guesses of next tokens by a model -------------------------------------------------------------------------
+
+// Lets `draft_model` guess what follows the context's sequences, up to n_max tokens each: a head made for its model, or any
+// small model with the same vocabulary. NULL: the head in the context's own model file. To be called before anything is in
+// the cache. The draft model must outlive the context. Returns the most tokens of a guess, which may be fewer; -1 when the
+// two do not fit, or the context's memory cannot be cut back.
+SVC_API int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max);
+// Whether what svc_decode computes is computed by the draft model too (it is at first), without which it cannot guess. Where
+// it has missed something, or failed, it begins anew with the next rows of a sequence.
+SVC_API int32_t svc_draft_follow(void * context, int32_t on);
+// Guesses for n sequences, none twice, given as columns [n]: sequence id, its last token, which is not computed yet, that
+// token's position. counts[n]: most tokens wanted, overwritten with how many row i of tokens[n][n_max] got; a guess may be
+// empty. 0, or -1: nothing was guessed.
+SVC_API int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int32_t * last_token,
+                          const int32_t * position, int32_t * counts, int32_t * tokens);
+// Says how many tokens of a sequence's guess were right, after they were computed beside its last token. 0, or -1.
+SVC_API int32_t svc_draft_accept(void * context, int32_t sequence, int32_t n_right);
 
 // ---- pictures and recordings (libmtmd) ---------------------------------------------------------------------------
 

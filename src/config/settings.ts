@@ -143,14 +143,21 @@ const Runtime = section("How models are run.", {
   no_kv_cache: later(toggle("Run without a KV cache.")),
   jinja_explicit: later(optional(text("Jinja file used as it is.", { short: "-j", isPath: true }))),
   speculative: choice(
-    ["off", "ngram"],
-    "Guess next tokens and keep those that are right: `ngram` from what stands in the conversation already, for answers that copy from it.",
-    { default: "off", example: "ngram" },
+    ["auto", "off", "ngram", "mtp"],
+    "Guess next tokens and keep those that are right: `ngram` from what stands in the conversation already, for answers that copy from it; `mtp` by `mtp_model`, or by the prediction head in the model's own file; `auto`: `mtp` where `mtp_model` is set.",
+    { default: "auto", example: "ngram" },
   ),
-  mtp_model: later(optional(text("Model with the multi-token prediction head."))),
-  mtp_n_predict: later(optional(integer("Tokens that head drafts.", { minimum: 1 }))),
-  mtp_draft_sampling: later(
-    choice(["auto", "greedy", "probabilistic"], "How drafted tokens are drawn.", { default: "auto" }),
+  mtp_model: optional(
+    text(
+      "GGUF file that guesses next tokens: a multi-token prediction head made for the model, or a small model with the same vocabulary.",
+      { isPath: true, example: "draft.gguf" },
+    ),
+  ),
+  mtp_n_predict: integer("Tokens that `mtp` guesses at once.", { default: 3, minimum: 1, maximum: 16 }),
+  mtp_draft_sampling: choice(
+    ["auto", "greedy", "probabilistic"],
+    "How `mtp` chooses what it guesses: always the likeliest token (`greedy`, which is what `auto` means).",
+    { default: "auto" },
   ),
   mcp_config: optional(
     text("JSON file that lists the MCP servers whose tools models may call; see docs/mcp.md.", {

@@ -35,8 +35,8 @@ export function memoryNeed(
   } catch {
     return undefined; // llama.cpp will say what is wrong with the file
   }
-  const projector = options.mmprojPath === undefined ? 0 : weightBytes(options.mmprojPath);
-  const weights = weightBytes(modelPath) + projector;
+  const others = [options.mmprojPath, draftPath(options)].flatMap((path) => path ?? []);
+  const weights = [modelPath, ...others].reduce((sum, path) => sum + weightBytes(path), 0);
   const shape = cacheShape(metadata);
   const isChosen =
     options.cells !== undefined || options.cacheBytes !== undefined || options.cacheFraction !== undefined;
@@ -90,6 +90,11 @@ function advice(need: MemoryNeed, options: TextOptions): string {
   if (need.compute > 0.1 * need.weights) ways.push(`a ubatch below ${options.ubatch}`);
   ways.push("fewer models at once (max_loaded_models)");
   return `Choose ${ways.join(", or ")}.`;
+}
+
+/** The file of a model that guesses next tokens. */
+function draftPath({ speculative }: TextOptions): string | undefined {
+  return speculative?.type === "mtp" ? speculative.modelPath : undefined;
 }
 
 /** All parts of the file: what is not tensors in them is small beside these. */

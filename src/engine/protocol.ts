@@ -24,6 +24,13 @@ interface CommonOptions {
   readonly verbosity: number;
 }
 
+/** How next tokens are guessed. */
+export type Speculative =
+  /** From n-grams that stand in the sequence already. */
+  | { readonly type: "ngram" }
+  /** By a model, `most` tokens at once; without a file by the prediction head in the model's own. */
+  | { readonly type: "mtp"; readonly modelPath?: string; readonly most: number };
+
 /** How a text model is loaded. */
 export interface TextOptions extends CommonOptions, CacheRequest {
   readonly kind: "text";
@@ -33,8 +40,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly mmprojPath?: string;
   /** Finished prefixes kept in the KV cache for reuse; 0 keeps and shares none. */
   readonly prefixesMax: number;
-  /** Guess next tokens: from n-grams that stand in the sequence already. */
-  readonly speculative?: "ngram";
+  /** Who guesses next tokens; absent: nobody. */
+  readonly speculative?: Speculative;
   /** One pool of cells for all sequences; false gives each a fixed share. */
   readonly unified: boolean;
   /** Threads for prefill; `threads` are those for decode. */

@@ -149,7 +149,7 @@ export class TextWork implements EngineWork {
         backend,
         constraints,
         prefixesMax,
-        drafts: speculative === "ngram",
+        drafts: speculative?.type === "ngram",
         emit,
         now: () => performance.now(),
         newSeed,

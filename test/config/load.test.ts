@@ -325,6 +325,14 @@ describe("problems", () => {
     ['[[models]]\nmodel_id = "a.gguf"\ndtype = "f16"', '"f16" is not one of auto'],
     ['[global]\ntoken_source = "hf_secret"', "token_source: this is not a place that a token can come from"],
     ['[runtime]\nchat_template = "nope.jinja"', "nope.jinja: there is no such file, or it cannot be read"],
+    [
+      '[runtime]\nmtp_model = "a.gguf"\nspeculative = "ngram"',
+      'runtime.mtp_model: is not used with runtime.speculative = "ngram" (svc.toml)',
+    ],
+    ['[runtime]\nmtp_model = "a.gguf"\nspeculative = "off"', 'with runtime.speculative = "off"'],
+    ['[runtime]\nmtp_model = "nope.gguf"', "nope.gguf: there is no such file"],
+    ["[runtime]\nmtp_n_predict = 17", "17 is not an integer from 1 to 16"],
+    ['[runtime]\nmtp_draft_sampling = "probabilistic"', "guesses are always the likeliest tokens"],
     ["[server\nport = 1", "is not valid TOML"],
   ])("%p: %s", (toml, words) => {
     const problems = problemsOf(load(toml));

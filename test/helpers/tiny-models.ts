@@ -94,6 +94,15 @@ export function tinyWidePositions(): string {
   return tinyWith("tiny-wide", [stringField("general.architecture", "qwen2vl"), ...extra, sections]);
 }
 
+/** The built-in model with another last token. */
+export function tinyOtherVocabulary(): string {
+  const tokens = readFields(readFileSync(TINY)).find(({ key }) => key === "tokenizer.ggml.tokens");
+  if (tokens === undefined) throw new Error("the built-in model has tokens");
+  const raw = Uint8Array.from(tokens.raw);
+  raw[raw.length - 1] = (raw.at(-1) ?? 0) === 0x61 ? 0x62 : 0x61; // the last letter of the last one
+  return tinyWith("tiny-other-vocabulary", [{ ...tokens, raw }]);
+}
+
 const BERT = { embd: 32, ffn: 64, heads: 2, layers: 2, context: 128 } as const;
 /** A word is a token with this before it; the rest of one, a token without. */
 const WORD = "\u2581";

@@ -1,0 +1,230 @@
+// Guesses of next tokens by a draft model or a head that predicts several tokens, made by llama.cpp's common library: it
+// knows how each kind of head is fed. Here is what lets it work beside a scheduler that is not llama.cpp's own.
+
+#include "draft.h"
+#include "guard.h"
+#include "svc_llama.h"
+
+#include "common.h"
+#include "llama-cpp.h"
+#include "speculative.h"
+
+#include <algorithm>
+
+using svc::guard;
+using svc::need;
+
+namespace {
+
+// A token is only guessed when the draft model gives it this share among its ten best: below, more guesses are wrong than
+// right.
+constexpr float SHARE_MIN = 0.4f;
+
+const llama_tokens NO_PROMPT;  // the library wants one, and its draft models do not read it
+
+std::string architecture(const llama_model * model) {
+    char name[64] = "";
+    llama_model_meta_val_str(model, "general.architecture", name, sizeof(name));
+    return name;
+}
+
+int32_t vocabulary(const llama_model * model) { return llama_vocab_n_tokens(llama_model_get_vocab(model)); }
+
+// Whether a head of this architecture can read what the model computes.
+bool is_head_for(const std::string & model, const std::string & head) {
+    return head == model || head == model + "-assistant";
+}
+
+// What the library would only find out by an assertion, or not at all.
+void check_head(const llama_model * model, const llama_model * head) {
+    const std::string own = architecture(model), other = architecture(head);
+    if (!is_head_for(own, other)) {
+        throw std::invalid_argument("the prediction head is for models of the architecture " + other + ", and this one is " + own);
+    }
+    if (llama_model_n_embd_out(head) != llama_model_n_embd_out(model) || vocabulary(head) != vocabulary(model)) {
+        throw std::invalid_argument("the prediction head is for a model of another size or vocabulary");
+    }
+}
+
+void check_plain(const llama_model * draft) {
+    const std::string name = architecture(draft);
+    if (name == "eagle3" || name == "dflash") {
+        throw std::invalid_argument("draft models of the architecture " + name + " are not supported");
+    }
+    if (llama_model_has_encoder(draft)) throw std::invalid_argument("the draft model needs an encoder");
+    if (llama_model_is_recurrent(draft) || llama_model_is_hybrid(draft)) {
+        throw std::invalid_argument("the draft model is recurrent: what it guessed wrongly could not be taken back");
+    }
+}
+
+// How many wrong guesses can be cut off a sequence, up to n_max.
+int32_t cuttable(llama_context * ctx, int32_t n_max) {
+    switch (common_context_can_seq_rm(ctx)) {
+        case COMMON_CONTEXT_SEQ_RM_TYPE_PART: return n_max;
+        case COMMON_CONTEXT_SEQ_RM_TYPE_RS: return std::min<int32_t>(n_max, llama_n_rs_seq(ctx));
+        default: throw std::invalid_argument("the memory of this model cannot be cut back, so nothing can be guessed ahead");
+    }
+}
+
+}  // namespace
+
+namespace svc {
+
+struct draft {
+    llama_context_ptr ctx;
+    common_speculative_ptr spec;
+    std::vector<llama_tokens> results;  // [n_seq_max]
+    int32_t n_vocab = 0;                // of the model that checks
+    bool follows = true;
+
+    llama_memory_t memory() const { return llama_get_memory(ctx.get()); }
+};
+
+void free_draft(draft * d) { delete d; }
+
+void draft_remove(draft & d, llama_seq_id sequence, llama_pos from, llama_pos to) {
+    if (!llama_memory_seq_rm(d.memory(), sequence, from, to)) llama_memory_seq_rm(d.memory(), sequence, -1, -1);
+}
+
+void draft_copy(draft & d, llama_seq_id source, llama_seq_id target, llama_pos from, llama_pos to) {
+    llama_memory_seq_cp(d.memory(), source, target, from, to);
+}
+
+void draft_clear(draft & d) { llama_memory_clear(d.memory(), false); }
+
+void draft_threads(draft & d, int32_t n_threads, int32_t n_threads_batch) {
+    llama_set_n_threads(d.ctx.get(), n_threads, n_threads_batch);
+}
+
+void draft_compute(draft & d, const llama_batch & batch) {
+    if (!d.follows) return;
+    for (int32_t i = 0; i < batch.n_tokens; i++) {
+        const llama_seq_id sequence = batch.seq_id[i][0];
+        if (i > 0 && batch.seq_id[i - 1][0] == sequence) continue;
+        // After a picture, a failure or a pause: an empty sequence may begin anywhere.
+        if (llama_memory_seq_pos_max(d.memory(), sequence) != batch.pos[i] - 1) draft_remove(d, sequence, -1, -1);
+    }
+    bool done = false;
+    try {
+        done = common_speculative_process(d.spec.get(), batch);
+    } catch (const std::exception &) {
+        // the same as a failure that it reports
+    }
+    if (done) return;
+    for (int32_t i = 0; i < batch.n_tokens; i++) draft_remove(d, batch.seq_id[i][0], -1, -1);
+}
+
+}  // namespace svc
+
+namespace {
+
+svc::draft & draft_of(void * context) {
+    svc::context & c = need<svc::context>(context, "context");
+    if (c.guesses == nullptr) throw std::invalid_argument("the context has no draft model");
+    return *c.guesses;
+}
+
+llama_context_ptr draft_context(const svc::context & c, llama_model * model, bool is_head, int32_t n_max) {
+    llama_context_params p = c.params;
+    p.n_ctx = llama_n_ctx(c.ctx);
+    p.n_batch = std::max<uint32_t>(llama_n_batch(c.ctx), p.n_seq_max * (n_max + 1));  // several heads read whole guesses
+    p.n_outputs_max = p.n_seq_max;
+    p.n_rs_seq = 0;
+    p.ctx_type = is_head ? LLAMA_CONTEXT_TYPE_MTP : LLAMA_CONTEXT_TYPE_DEFAULT;
+    p.ctx_other = c.ctx;
+    p.cb_eval = nullptr;  // statistics are those of the model itself
+    p.cb_eval_user_data = nullptr;
+    llama_context_ptr ctx(llama_init_from_model(model, p));
+    if (ctx == nullptr) throw std::runtime_error("the draft model's context could not be created: too little memory, or a setting that does not fit it");
+    if (llama_get_memory(ctx.get()) == nullptr) throw std::invalid_argument("the draft model does not generate text");
+    return ctx;
+}
+
+}  // namespace
+
+int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max) {
+    return guard<int32_t>(-1, [&]() -> int32_t {
+        svc::context & c = need<svc::context>(context, "context");
+        if (n_max < 1) throw std::invalid_argument("a guess has one token at least");
+        llama_model * model = draft_model == nullptr ? c.model : static_cast<llama_model *>(draft_model);
+        const bool is_head = llama_model_n_layer_nextn(model) > 0;
+        if (is_head) {
+            check_head(c.model, model);
+        } else if (model == c.model) {
+            throw std::invalid_argument("the model file has no multi-token prediction head");
+        } else {
+            check_plain(model);
+        }
+        auto d = std::make_unique<svc::draft>();
+        d->n_vocab = vocabulary(c.model);
+        n_max = cuttable(c.ctx, n_max);
+        d->ctx = draft_context(c, model, is_head, n_max);
+        common_params_speculative p;
+        p.types = {is_head ? COMMON_SPECULATIVE_TYPE_DRAFT_MTP : COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE};
+        p.draft.n_max = n_max;
+        p.draft.p_min = SHARE_MIN;
+        p.draft.backend_sampling = false;
+        p.draft.ctx_tgt = c.ctx;
+        p.draft.ctx_dft = d->ctx.get();
+        d->spec.reset(common_speculative_init(p, c.params.n_seq_max));
+        if (d->spec == nullptr) throw std::runtime_error("the draft model could not be set up");
+        d->results.resize(c.params.n_seq_max);
+        c.guesses.reset(d.release());
+        return common_speculative_n_max(c.guesses->spec.get());
+    });
+}
+
+int32_t svc_draft_follow(void * context, int32_t on) {
+    return guard<int32_t>(-1, [&] {
+        draft_of(context).follows = on != 0;
+        return 0;
+    });
+}
+
+int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int32_t * last_token, const int32_t * position,
+                  int32_t * counts, int32_t * tokens) {
+    return guard<int32_t>(-1, [&] {
+        svc::draft & d = draft_of(context);
+        common_speculative * spec = d.spec.get();
+        const int32_t n_max = common_speculative_n_max(spec);
+        for (size_t s = 0; s < d.results.size(); s++) {
+            d.results[s].clear();
+            common_speculative_get_draft_params(spec, s).drafting = false;  // a call that failed leaves it set
+        }
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t most = counts[i];
+            counts[i] = 0;
+            if (sequence[i] < 0 || (size_t) sequence[i] >= d.results.size()) throw std::invalid_argument("there is no such sequence");
+            const bool is_known = llama_memory_seq_pos_max(d.memory(), sequence[i]) == position[i] - 1;
+            if (!is_known || most < 1) continue;
+            common_speculative_get_draft_params(spec, sequence[i]) = {
+                /* .drafting = */ true,
+                /* .n_max    = */ std::min(most, n_max),
+                /* .pos0     = */ position[i],
+                /* .id_last  = */ last_token[i],
+                /* .prompt   = */ &NO_PROMPT,
+                /* .result   = */ &d.results[sequence[i]],
+            };
+        }
+        common_speculative_draft(spec);
+        for (int32_t i = 0; i < n; i++) {
+            // What it computed while it guessed: svc_decode computes it again with what the model itself makes of it.
+            svc::draft_remove(d, sequence[i], position[i], -1);
+            for (const llama_token token : d.results[sequence[i]]) {  // no more than were wanted
+                if (token >= d.n_vocab) break;
+                tokens[i * n_max + counts[i]++] = token;
+            }
+        }
+        return 0;
+    });
+}
+
+int32_t svc_draft_accept(void * context, int32_t sequence, int32_t n_right) {
+    return guard<int32_t>(-1, [&] {
+        svc::draft & d = draft_of(context);
+        if (sequence < 0 || (size_t) sequence >= d.results.size()) throw std::invalid_argument("there is no such sequence");
+        if (d.results[sequence].empty()) return 0;  // nothing was guessed, or it has been told
+        common_speculative_accept(d.spec.get(), sequence, n_right);
+        return 0;
+    });
+}

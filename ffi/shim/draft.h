@@ -1,0 +1,16 @@
+// How the memory of a model that guesses is kept like that of its context. A failure costs guesses, never an answer.
+#pragma once
+
+#include "model.h"
+
+namespace svc {
+
+// Lets it compute what its context has just computed; rows of a sequence stand together.
+void draft_compute(draft & d, const llama_batch & batch);
+
+void draft_remove(draft & d, llama_seq_id sequence, llama_pos from, llama_pos to);
+void draft_copy(draft & d, llama_seq_id source, llama_seq_id target, llama_pos from, llama_pos to);
+void draft_clear(draft & d);
+void draft_threads(draft & d, int32_t n_threads, int32_t n_threads_batch);
+
+}  // namespace svc

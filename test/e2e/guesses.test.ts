@@ -1,0 +1,36 @@
+// A model that guesses next tokens, in the executable: answers as without it, and numbers that tell of it.
+
+import { expect, test } from "bun:test";
+import { launchServer, startServer, TINY_FILE } from "../helpers/binary.ts";
+import { ask, CAPITAL, completeText, COUNT_100 } from "../helpers/chat-client.ts";
+import { valueOf } from "../helpers/prometheus.ts";
+import { tinyOtherVocabulary } from "../helpers/tiny-models.ts";
+import { until } from "../helpers/until.ts";
+
+test("a model named by mtp_model guesses, and answers stay the same", async () => {
+  const server = await startServer(["--mtp-model", TINY_FILE, "--mtp-n-predict", "4"]);
+  const questions = [CAPITAL, COUNT_100, CAPITAL, COUNT_100];
+  const answers = await Promise.all(questions.map((question) => completeText(server.url, ask(question))));
+  const plain = await startServer();
+  const expected = await Promise.all(questions.map((question) => completeText(plain.url, ask(question))));
+  expect(answers).toEqual(expected);
+  const hits = await until("right guesses", async () => {
+    const text = await (await fetch(`${server.url}/metrics`)).text();
+    const value = valueOf(text, "svc_draft_hits_total") ?? 0;
+    return value > 0 ? value : undefined;
+  });
+  expect(hits).toBeGreaterThan(0);
+});
+
+test("one that does not fit the model is refused, and the log says why", async () => {
+  const server = await launchServer(["--mtp-model", tinyOtherVocabulary()]);
+  const response = await fetch(`${server.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(ask(CAPITAL)),
+  });
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ error: { code: "model_unavailable" } });
+  await server.says("mtp_model cannot guess for this model: ");
+  await server.stop();
+});

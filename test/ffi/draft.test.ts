@@ -1,0 +1,164 @@
+// Models that guess next tokens, on the native library: an answer is what it would be without them. The clock of these tests
+// goes on evenly, so that guesses always pay.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { LlamaBackend } from "../../ffi/llama.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import type { RunEvent, RunRequest } from "../../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import type { EngineStats } from "../../src/core/telemetry.ts";
+import type { Speculative } from "../../src/engine/protocol.ts";
+import { Engine } from "../../src/worker/engine.ts";
+import { noConstraints } from "../helpers/fake-backend.ts";
+import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
+import { tinyHybrid } from "../helpers/tiny-heads.ts";
+import { tinyBert, tinyOtherVocabulary } from "../helpers/tiny-models.ts";
+
+const PROMPT = "Once upon a time there was a little girl who lived in a house near the forest. ";
+const PROMPTS = [
+  "One day",
+  "Her mother",
+  "She had a dog and",
+  "In winter",
+  "Every morning",
+  "The",
+  "A",
+  "Then",
+];
+
+interface Outcome {
+  readonly texts: readonly string[];
+  readonly stats: Pick<EngineStats, "draftTokens" | "draftHits">;
+}
+
+function request(text: string, extra: Partial<RunRequest> = {}): RunRequest {
+  return {
+    model: "default",
+    prompt: {
+      type: "chat",
+      messages: [{ role: "user", content: [{ type: "text", text }] }],
+      tools: [],
+      toolChoice: { type: "none" },
+      thinking: { enabled: false },
+    },
+    sampling: { ...DEFAULT_SAMPLING, temperature: 0, seed: 5 },
+    stop: [],
+    maxTokens: 60,
+    choices: 1,
+    truncate: false,
+    ...extra,
+  };
+}
+
+/** Runs requests together, each two steps after the one before; then aborts some of them. */
+function answers(
+  backend: LlamaBackend,
+  asked: readonly RunRequest[],
+  aborted: readonly number[] = [],
+): Outcome {
+  const texts = asked.map(() => "");
+  const ends: (RunEvent["type"] | undefined)[] = asked.map(() => undefined);
+  let clock = 0;
+  const engine = new Engine({
+    backend,
+    constraints: noConstraints,
+    prefixesMax: 4,
+    emit: (run, event) => {
+      if (event.type === "text") texts[run] += event.text;
+      if (event.type === "finish" || event.type === "error") ends[run] = event.type;
+    },
+    now: () => clock++,
+    newSeed: () => 1,
+  });
+  asked.forEach((what, id) => {
+    engine.add(id, what);
+    for (let i = 0; i < 2; i++) engine.step(5);
+  });
+  for (const id of aborted) engine.abort(id);
+  while (engine.step(5) !== "idle");
+  for (const id of asked.keys()) if (!aborted.includes(id)) expect(ends[id]).toBe("finish");
+  const { draftTokens, draftHits } = engine.stats();
+  engine.close();
+  return { texts, stats: { draftTokens, draftHits } };
+}
+
+const HYBRID = tinyHybrid({ silent: false, head: true });
+const SILENT = tinyHybrid({ silent: true, head: true });
+
+/** Who guesses for which model, and the least share that is right; what is guessed beyond the end of an answer is not. */
+const PAIRS: readonly (readonly [name: string, model: string, guesser: Speculative, rightMin: number])[] = [
+  ["a model for itself", TINY_PATH, { type: "mtp", most: 4, modelPath: TINY_PATH }, 0.6],
+  ["a head in the model's file", SILENT, { type: "mtp", most: 3 }, 0.95],
+  ["a head in a file of its own", SILENT, { type: "mtp", most: 2, modelPath: SILENT }, 0.95],
+  ["a head that knows nothing", HYBRID, { type: "mtp", most: 3 }, 0],
+];
+
+describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
+  let plain: LlamaBackend;
+  let guessing: LlamaBackend;
+  beforeAll(async () => {
+    plain = await tinyBackend({}, model);
+    guessing = await tinyBackend({ speculative }, model);
+  });
+  afterAll(() => {
+    plain.close();
+    guessing.close();
+  });
+
+  function expectSame(asked: readonly RunRequest[], aborted: readonly number[] = []): Outcome {
+    const expected = answers(plain, asked, aborted);
+    const outcome = answers(guessing, asked, aborted);
+    const texts = ({ texts: all }: Outcome): string[] => all.filter((_, id) => !aborted.includes(id));
+    expect(texts(outcome)).toEqual(texts(expected));
+    expect(expected.stats.draftTokens).toBe(0);
+    const { draftTokens, draftHits } = outcome.stats;
+    expect(draftTokens).toBeGreaterThan(0);
+    expect(draftHits).toBeGreaterThanOrEqual(rightMin * draftTokens);
+    return outcome;
+  }
+
+  test("and one answer stays the same", () => {
+    const { stats } = expectSame([request(PROMPT)]);
+    if (rightMin > 0) expect(stats.draftHits).toBeGreaterThan(8);
+  });
+
+  test("and eight answers beside each other stay the same, with aborts and shared beginnings", () => {
+    const asked = PROMPTS.map((text) => request(text));
+    expectSame(asked);
+    expectSame(asked, [0, 4, 7]);
+  });
+
+  test("and a temperature draws the same tokens", () => {
+    const sampling = { ...DEFAULT_SAMPLING, temperature: 0.8, seed: 9 };
+    const expected = answers(plain, [request(PROMPT, { sampling })]);
+    const outcome = answers(guessing, [request(PROMPT, { sampling })]);
+    expect(outcome.texts).toEqual(expected.texts);
+  });
+
+  test("and a pause costs guesses, not answers", () => {
+    guessing.draftModel?.follow(false);
+    const asked = [request(PROMPT)];
+    const paused = answers(guessing, asked);
+    expect(paused.stats.draftTokens).toBe(0);
+    guessing.draftModel?.follow(true);
+    expect(paused.texts).toEqual(answers(plain, asked).texts);
+    expectSame(asked);
+  });
+});
+
+test("a model beside one that does not guess for it is refused with the reason", async () => {
+  const load = async (model: string, speculative: Speculative): Promise<string> => {
+    const backend = tinyBackend({ speculative }, model);
+    const error = await backend.then(() => undefined).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ServiceError);
+    return error instanceof ServiceError ? `${error.code}: ${error.message}` : "";
+  };
+  const own: Speculative = { type: "mtp", most: 3 };
+  expect(await load(TINY_PATH, own)).toMatch(/^model_unavailable: .*has no multi-token prediction head/);
+  const by = (modelPath: string): Speculative => ({ ...own, modelPath });
+  expect(await load(TINY_PATH, by(tinyOtherVocabulary()))).toContain("vocab");
+  expect(await load(TINY_PATH, by(SILENT))).toContain("architecture qwen35");
+  expect(await load(TINY_PATH, by(tinyBert("mean")))).toContain("does not generate");
+  expect(await load(TINY_PATH, by(tinyHybrid({ silent: true, head: false })))).toContain("recurrent");
+  expect(await load(TINY_PATH, by("/nowhere.gguf"))).toContain("mtp_model could not be loaded");
+});
