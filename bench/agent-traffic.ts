@@ -1,8 +1,9 @@
 // A coding agent's typical traffic, replayed in each dialect against ./svc: a long system prompt, tools, and turns that
 // each add a call with its result. What is measured is whether a turn computes only what is new: cached tokens as the
-// server reports them, and the time to the first piece of an answer at the last turn against the second.
+// server reports them, and the time to the first piece of an answer at the last turn against the second. With --peer
+// llama-server replays each dialect that it serves, too, by turns.
 //
-//   bun bench/agent-traffic.ts [--model FILE] [--template FILE] [--turns 30] [--tools 20] [--repeats 3] [--only chat]
+//   bun bench/agent-traffic.ts [--model FILE] [--template FILE] [--turns 30] [--tools 20] [--repeats 3] [--only chat] [--peer]
 //
 // Without a model it serves the built-in one, with a longer context than it was trained for: what it says does not matter.
 // A model with random weights needs a chat template that knows tools: demo-model/template.jinja.
@@ -13,9 +14,10 @@ import { parseArgs } from "node:util";
 import type { Subprocess } from "bun";
 import { DIALECTS, type Dialect, type Event, makeTraffic } from "./agent-dialects.ts";
 import { postStream } from "./http-stream.ts";
-import { CACHE, ROOT, SVC } from "./peer.ts";
+import { THREADS } from "./machine.ts";
+import { CACHE, ensurePeer, ROOT, SVC } from "./peer.ts";
 import { killRunning, spawnLogged, stopTree, treeCpuSeconds } from "./processes.ts";
-import { freePort } from "./servers.ts";
+import { freePort, type Side } from "./servers.ts";
 import { median } from "./stats.ts";
 
 const CONTEXT_TOKENS = 32_768;
@@ -24,6 +26,7 @@ const READY_MS_MAX = 60_000;
 interface Answer {
   readonly status: number;
   readonly firstMs: number;
+  readonly totalMs: number;
   readonly prompt: number;
   readonly cached: number;
   readonly id: string | undefined;
@@ -51,11 +54,13 @@ async function ask(port: number, dialect: Dialect, body: object): Promise<Answer
       if (firstMs === undefined && dialect.isPiece(event)) firstMs = performance.now() - start;
     }
   });
+  const totalMs = performance.now() - start;
   const all = JSON.stringify(events);
   const [prompt, cached] = dialect.usage.map((key) => Math.max(0, ...numbersOf(all, key)));
   return {
     status,
-    firstMs: firstMs ?? performance.now() - start, // it said nothing: then its end
+    firstMs: firstMs ?? totalMs, // it said nothing: then its end
+    totalMs,
     prompt: prompt ?? 0,
     cached: cached ?? 0,
     id: /"id":"(resp_[0-9A-Za-z]+)"/.exec(all)?.[1],
@@ -66,19 +71,23 @@ function numbersOf(json: string, key: string): readonly number[] {
   return [...json.matchAll(new RegExp(`"${key}":(\\d+)`, "g"))].map(([, digits]) => Number(digits));
 }
 
+function commandOf(side: Side, port: number): readonly string[] {
+  const place = ["--host", "127.0.0.1", "--port", String(port), "--threads", String(THREADS)];
+  const context = String(CONTEXT_TOKENS);
+  if (side === "svc") {
+    const size = ["--max-seqs", "1", "--max-seq-len", context, "--pa-context-len", context];
+    const look = template === undefined ? [] : ["--chat-template", template];
+    return [SVC, "serve", "-m", model, ...look, ...place, ...size];
+  }
+  if (peer === undefined) throw new Error("there is no llama-server");
+  const look = template === undefined ? [] : ["--chat-template-file", template];
+  return [peer.server, "-m", model, "--jinja", ...look, ...place, "-np", "1", "-c", context, "--no-ui"];
+}
+
 /** All turns on a fresh server; undefined where it does not serve the dialect. */
-async function replay(dialect: Dialect): Promise<readonly Measured[] | undefined> {
+async function replay(dialect: Dialect, side: Side): Promise<readonly Measured[] | undefined> {
   const port = freePort();
-  const size = [
-    "--max-seqs",
-    "1",
-    "--max-seq-len",
-    String(CONTEXT_TOKENS),
-    "--pa-context-len",
-    String(CONTEXT_TOKENS),
-  ];
-  const command = [SVC, "serve", ...modelArgs, "--host", "127.0.0.1", "--port", String(port), ...size];
-  const child = spawnLogged(command, join(CACHE, "logs", "agent-traffic.log"), {
+  const child = spawnLogged([...commandOf(side, port)], join(CACHE, "logs", "agent-traffic.log"), {
     XDG_CACHE_HOME: join(CACHE, "xdg"),
   });
   try {
@@ -91,7 +100,7 @@ async function replay(dialect: Dialect): Promise<readonly Measured[] | undefined
       if (answer.status !== 200)
         throw new Error(`${dialect.name}: status ${answer.status} at turn ${turns + 1}`);
       answers.push({ ...answer, cpuMs: (treeCpuSeconds(child.pid) - before) * 1000 });
-      console.error(`bench: ${dialect.name}, turn ${turns + 1}: ${answer.firstMs.toFixed(0)} ms`);
+      console.error(`bench: ${side}, ${dialect.name}, turn ${turns + 1}: ${answer.firstMs.toFixed(0)} ms`);
     }
     return answers;
   } finally {
@@ -107,7 +116,7 @@ async function untilReady(child: Subprocess, port: number): Promise<void> {
     if (answered === 200) return;
     await Bun.sleep(20);
   }
-  throw new Error("svc does not answer; bench/.cache/logs/agent-traffic.log says why");
+  throw new Error("the server does not answer; bench/.cache/logs/agent-traffic.log says why");
 }
 
 /** The built-in model with a longer context, as a file. */
@@ -131,8 +140,9 @@ function row(name: string, runs: readonly (readonly Measured[])[]): string {
     (at(-1, key) / at(1, key)).toFixed(2),
   ];
   const last = runs[0]?.at(-1);
+  const totals = runs.map((answers) => answers.reduce((sum, { totalMs }) => sum + totalMs, 0) / 1000);
   const computed = (last?.prompt ?? 0) - (last?.cached ?? 0);
-  return `| ${[name, ...byTurn("firstMs"), ...byTurn("cpuMs"), last?.prompt, computed].join(" | ")} |`;
+  return `| ${[name, ...byTurn("firstMs"), ...byTurn("cpuMs"), median(totals).toFixed(1), last?.prompt, computed].join(" | ")} |`;
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
@@ -149,21 +159,29 @@ const { values } = parseArgs({
     repeats: { type: "string", default: "3" },
     template: { type: "string" },
     only: { type: "string", default: "" },
+    peer: { type: "boolean", default: false },
   },
 });
 const traffic = makeTraffic(Number(values.turns), Number(values.tools));
-const template = values.template === undefined ? [] : ["--chat-template", resolve(values.template)];
-const modelArgs = ["-m", values.model === undefined ? longModel() : resolve(values.model), ...template];
+const template = values.template === undefined ? undefined : resolve(values.template);
+const model = values.model === undefined ? longModel() : resolve(values.model);
+const peer = values.peer ? await ensurePeer() : undefined;
+const sides: readonly Side[] = peer === undefined ? ["svc"] : ["svc", "llama-server"];
 const columns = [1, 2, values.turns].map((turn) => `turn ${turn}`).join(" | ");
 console.log(
-  `| dialect | TTFT, ms: ${columns} | last by 2nd | CPU, ms: ${columns} | last by 2nd | prompt | computed |`,
+  `| dialect | TTFT, ms: ${columns} | last by 2nd | CPU, ms: ${columns} | last by 2nd | all turns, s | prompt | computed |`,
 );
-console.log(`|---|${"--:|".repeat(10)}`);
+console.log(`|---|${"--:|".repeat(11)}`);
 for (const dialect of DIALECTS.filter(({ name }) => name.includes(values.only))) {
-  const runs: (readonly Measured[])[] = [];
+  const runs = new Map<Side, (readonly Measured[])[]>(sides.map((side) => [side, []]));
   for (let repeat = 0; repeat < Number(values.repeats); repeat++) {
-    const answers = await replay(dialect);
-    if (answers !== undefined) runs.push(answers);
+    for (const [side, list] of runs) {
+      const answers = await replay(dialect, side);
+      if (answers !== undefined) list.push(answers);
+    }
   }
-  console.log(runs.length === 0 ? `| ${dialect.name} | not served ||||||||||` : row(dialect.name, runs));
+  for (const [side, list] of runs) {
+    const name = `${side}, ${dialect.name}`;
+    console.log(list.length === 0 ? `| ${name} | not served |||||||||||` : row(name, list));
+  }
 }

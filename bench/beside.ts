@@ -20,8 +20,9 @@ const IDLE_CLIENTS = 200;
 const PHASE_TOKENS = 60;
 /** Some 4,000 tokens in the models' tokenizers. */
 const LONG_WORDS = 1700;
-const CELLS = 16_384;
-const ANSWER_TOKENS_MAX = 1500;
+const CELLS = 32_768;
+/** More than a stream gets to in all phases. */
+const ANSWER_TOKENS_MAX = 4000;
 
 const { values } = parseArgs({
   options: { model: { type: "string", default: "qwen3-0.6b" }, pairs: { type: "string", default: "3" } },
@@ -74,8 +75,11 @@ class Streams {
   }
 }
 
-/** Four streams alone, beside a long prompt, with a fifth in the slot that it has left, and beside those five the clients. */
-type Phase = "alone" | "prompt" | "five" | "idle";
+/**
+ * Four streams alone, beside a long prompt, alone again with contexts that have grown meanwhile, with a fifth in the slot
+ * that the prompt has left, and beside those five the clients.
+ */
+type Phase = "alone" | "prompt" | "after" | "five" | "idle";
 
 interface Measured {
   /** Milliseconds between tokens of the first four streams. */
@@ -93,6 +97,8 @@ async function measure(server: RunningServer, seed: number): Promise<Measured> {
   const sent = performance.now();
   await streams.start(body(seed + 100, LONG_WORDS, 1));
   const answered = performance.now();
+  await streams.more(PHASE_TOKENS);
+  const again = performance.now();
   streams.start(body(seed + 200, 40, ANSWER_TOKENS_MAX)).catch(cut);
   await streams.more(10);
   const five = performance.now();
@@ -106,6 +112,7 @@ async function measure(server: RunningServer, seed: number): Promise<Measured> {
   const gaps = {
     alone: streams.gaps(begin, sent),
     prompt: streams.gaps(sent, answered),
+    after: streams.gaps(answered, again),
     five: streams.gaps(five, crowd),
     idle: streams.gaps(settled, performance.now()),
   };
@@ -124,7 +131,9 @@ function print(side: Side, runs: readonly Measured[]): void {
     side,
     both("alone"),
     both("prompt"),
+    both("after"),
     times("prompt", "alone", 0.95),
+    times("prompt", "after", 0.95),
     ms(of(({ promptMs }) => promptMs)),
     both("five"),
     both("idle"),
@@ -137,7 +146,9 @@ const COLUMNS = [
   "ms between tokens, p50 / p95",
   `${STREAMS} streams alone`,
   "beside a long prompt",
+  "alone again, contexts grown",
   "p95 in times alone",
+  "and in times alone again",
   "the prompt's first token after ms",
   `${STREAMS + 1} streams`,
   `beside ${IDLE_CLIENTS} waiting clients`,

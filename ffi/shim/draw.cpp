@@ -86,12 +86,35 @@ SVC_CLONES double weights(const float * x, int32_t n, float top, float inverse_t
     return total;
 }
 
-// Inverse CDF over weights >= floor: the first index at which the running sum exceeds target; the last positive one if
-// rounding leaves the target unreached.
-int32_t pick(const float * weight, int32_t n, float floor, double target) {
-    int32_t last = -1;
+// Sums of the weights >= floor of each block of 64; returns them all together.
+SVC_CLONES double masses(const float * weight, int32_t n, float floor, float * block) {
+    double total = 0;
+    for (int32_t i = 0; i < n; i += BLOCK) {
+        const int32_t len = std::min(BLOCK, n - i);
+        float sum = 0;
+        #pragma omp simd reduction(+ : sum)
+        for (int32_t j = i; j < i + len; j++) sum += weight[j] >= floor ? weight[j] : 0.0f;
+        block[i / BLOCK] = sum;
+        total += sum;
+    }
+    return total;
+}
+
+// Inverse CDF over weights >= floor, the sums of whose blocks are known: the first index at which the running sum exceeds
+// target; the last positive one if rounding leaves the target unreached.
+int32_t pick(const float * weight, int32_t n, float floor, double target, const float * block) {
+    const int32_t blocks = (n + BLOCK - 1) / BLOCK;
     double sum = 0;
-    for (int32_t i = 0; i < n; i++) {
+    int32_t at = -1;
+    for (int32_t b = 0; b < blocks; b++) {
+        if (block[b] <= 0) continue;
+        at = b;
+        if (sum + block[b] > target) break;
+        sum += block[b];
+    }
+    if (at < 0) return -1;
+    int32_t last = -1;
+    for (int32_t i = at * BLOCK; i < std::min(n, (at + 1) * BLOCK); i++) {
         if (weight[i] > 0 && weight[i] >= floor) {
             sum += weight[i];
             last = i;
@@ -101,35 +124,60 @@ int32_t pick(const float * weight, int32_t n, float floor, double target) {
     return last;
 }
 
-SVC_CLONES double mass_above(const float * weight, int32_t n, float floor) {
-    double sum = 0;
-    #pragma omp simd reduction(+ : sum)
-    for (int32_t i = 0; i < n; i++) sum += weight[i] >= floor ? weight[i] : 0.0f;
-    return sum;
-}
-
-// Bin of a weight in (0, 1], the largest first. Positive floats sort like their bits, so the leading bits are a logarithm
+// Bin of a weight in [0, 1], the largest first. Positive floats sort like their bits, so the leading bits are a logarithm
 // that costs nothing.
 inline int32_t bin_of(float weight) {
     union { float f; int32_t i; } bits = { weight };
-    return std::clamp((0x3f800000 - bits.i) >> 16, 0, BINS - 1);
+    const int32_t bin = (0x3f800000 - bits.i) >> 16;
+    return bin < 0 ? 0 : bin < BINS - 1 ? bin : BINS - 1;
+}
+
+// The largest weight of a bin.
+float top_of(int32_t bin) {
+    union { int32_t i; float f; } bits = { 0x3f800000 - (bin << 16) };
+    return bits.f;
+}
+
+// Adds up the weights in each bin.
+SVC_CLONES void fill_bins(const float * weight, int32_t n, std::vector<double> & mass) {
+    std::vector<double> odd(BINS, 0.0);  // neighbours often share a bin, and would wait for each other
+    mass.assign(BINS, 0.0);
+    int32_t bin[BLOCK];
+    for (int32_t i = 0; i < n; i += BLOCK) {
+        const int32_t len = std::min(BLOCK, n - i);
+        #pragma omp simd
+        for (int32_t j = 0; j < len; j++) bin[j] = bin_of(weight[i + j]);
+        for (int32_t j = 0; j < len; j++) (j % 2 == 0 ? mass : odd)[bin[j]] += weight[i + j];
+    }
+    for (int32_t b = 0; b < BINS; b++) mass[b] += odd[b];
+}
+
+// The positive weights of a bin.
+SVC_CLONES void collect(const float * weight, int32_t n, int32_t bin, std::vector<float> & inside) {
+    const float most = top_of(bin), least = bin < BINS - 1 ? top_of(bin + 1) : 0.0f;
+    inside.clear();
+    for (int32_t i = 0; i < n; i += BLOCK) {
+        const int32_t len = std::min(BLOCK, n - i);
+        int32_t found = 0;
+        #pragma omp simd reduction(+ : found)
+        for (int32_t j = i; j < i + len; j++) found += weight[j] > least && weight[j] <= most;
+        for (int32_t j = i; found > 0 && j < i + len; j++) {
+            if (weight[j] > least && weight[j] <= most) inside.push_back(weight[j]);
+        }
+    }
 }
 
 // The smallest weight that belongs to the nucleus: bins find where the mass crosses top_p, one bin is sorted. Tokens
 // whose weight equals that of the crossing one all stay in.
-float nucleus_floor(const std::vector<float> & weight, int32_t n, double total, float top_p) {
-    std::vector<double> mass(BINS, 0.0);
-    for (int32_t i = 0; i < n; i++) {
-        if (weight[i] > 0) mass[bin_of(weight[i])] += weight[i];
-    }
+float nucleus_floor(const float * weight, int32_t n, double total, float top_p) {
+    thread_local std::vector<double> mass;
+    thread_local std::vector<float> inside;
+    fill_bins(weight, n, mass);
     const double wanted = total * top_p;
     double sum = 0;
     int32_t bin = 0;
     while (bin < BINS - 1 && sum + mass[bin] < wanted) sum += mass[bin++];
-    std::vector<float> inside;
-    for (int32_t i = 0; i < n; i++) {
-        if (weight[i] > 0 && bin_of(weight[i]) == bin) inside.push_back(weight[i]);
-    }
+    collect(weight, n, bin, inside);
     std::sort(inside.begin(), inside.end(), std::greater<float>());
     for (float w : inside) {
         sum += w;
@@ -139,12 +187,14 @@ float nucleus_floor(const std::vector<float> & weight, int32_t n, double total, 
 }
 
 int32_t sample_full(drawer & s, const float * logits, int32_t n, float top) {
+    thread_local std::vector<float> block;
     s.weight.resize(n);
-    double total = weights(logits, n, top, 1.0f / s.temperature, s.weight.data());
+    block.resize((n + BLOCK - 1) / BLOCK);
+    const double total = weights(logits, n, top, 1.0f / s.temperature, s.weight.data());
     float floor = s.min_p;  // the largest weight is 1, so a share of it is the share itself
-    if (s.top_p < 1) floor = std::max(floor, nucleus_floor(s.weight, n, total, s.top_p));
-    if (floor > 0) total = mass_above(s.weight.data(), n, floor);
-    return pick(s.weight.data(), n, floor, s.random.uniform() * total);
+    if (s.top_p < 1) floor = std::max(floor, nucleus_floor(s.weight.data(), n, total, s.top_p));
+    const double kept = masses(s.weight.data(), n, floor, block.data());
+    return pick(s.weight.data(), n, floor, s.random.uniform() * kept, block.data());
 }
 
 // The k largest logits, best first. Equal logits: the lower id first.
@@ -186,8 +236,11 @@ int32_t sample_top_k(drawer & s, const float * logits, int32_t n, float top) {
     size_t keep = 0;
     double sum = 0;
     while (keep < best.size() && (keep == 0 || (sum < total * s.top_p && s.weight[keep] >= s.min_p))) sum += s.weight[keep++];
-    const int32_t at = pick(s.weight.data(), (int32_t) keep, 0, s.random.uniform() * sum);
-    return at < 0 ? -1 : best[at].id;
+    const double target = s.random.uniform() * sum;
+    double below = 0;
+    size_t at = 0;
+    while (at + 1 < keep && (below += s.weight[at]) <= target) at++;
+    return keep == 0 ? -1 : best[at].id;
 }
 
 }  // namespace

@@ -41,6 +41,9 @@ import { uiRoutes } from "./ui.ts";
  */
 const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 
+/** Bun's largest is 255. */
+const CONNECTION_IDLE_SECS = 120;
+
 /** The application: `app.handle(request)` answers in process, `listen` puts it on a port. */
 export function createHttp(deps: HttpDeps): AnyElysia {
   const components = new ApiComponents();
@@ -111,6 +114,8 @@ export interface ListenOptions {
   readonly hostname: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** A connection is closed on which the head of a request has not come after about so long without a byte. */
+  readonly idleSecs?: number;
 }
 
 /** A server on a port. */
@@ -131,8 +136,11 @@ export function listen(app: Handler, options: ListenOptions): Listening {
   const server = Bun.serve({
     hostname: options.hostname,
     port: options.port,
-    fetch: app.fetch,
-    idleTimeout: 0, // a long answer that is not streamed sends nothing for minutes
+    fetch: (request, connections) => {
+      connections.timeout(request, 0); // a long answer that is not streamed sends nothing for minutes
+      return app.fetch(request);
+    },
+    idleTimeout: options.idleSecs ?? CONNECTION_IDLE_SECS,
     reusePort: false, // otherwise a second server would share the port without a word
     maxRequestBodySize: TRANSPORT_BODY_BYTES_MAX,
     development: false,

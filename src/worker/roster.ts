@@ -6,7 +6,14 @@ import { encodeAhead, findCandidates, type WaitingLine } from "./candidates.ts";
 import type { EngineSequence } from "./choice.ts";
 import type { KvCache } from "./kv.ts";
 import type { MediaStore } from "./media.ts";
-import { type Plan, plan, type PlannedRows, prefillChunk, type StepCost } from "./scheduler.ts";
+import {
+  type Plan,
+  plan,
+  type PlannedRows,
+  prefillChunk,
+  shouldDecodeAlone,
+  type StepCost,
+} from "./scheduler.ts";
 import type { StepMeter } from "./step-meter.ts";
 import { Turns } from "./turns.ts";
 
@@ -27,6 +34,8 @@ export class Roster {
   private queue: EngineSequence[] = []; // first come first
   private slots: EngineSequence[] = []; // in order of admission
   private readonly turns = new Turns();
+  /** Steps since sequences decode. */
+  private decodeSteps = 0;
   /** The adapter that passes go through now. */
   private selected: AdapterId = BASE_MODEL;
 
@@ -126,6 +135,8 @@ export class Roster {
     const served = this.slots.filter(inTurn);
     const decoding = served.filter(({ gap }) => gap === 1).length;
     const prefilling = served.length - decoding + candidates.length;
+    const isAlone = shouldDecodeAlone(cost, decoding, this.decodeSteps);
+    this.decodeSteps = decoding === 0 ? 0 : this.decodeSteps + 1;
     const planned = plan<EngineSequence>({
       running: this.slots,
       inTurn,
@@ -134,7 +145,7 @@ export class Roster {
       freeCells: this.deps.kv.availableCells,
       exclusiveCells: (sequence) => this.deps.kv.exclusiveCells(sequence),
       budget: this.deps.budget,
-      chunk: prefillChunk(cost, this.deps.backend.ubatch, decoding, prefilling),
+      chunk: isAlone ? 0 : prefillChunk(cost, this.deps.backend.ubatch, decoding, prefilling),
     });
     if (planned.preempted.length > 0) this.preempt(planned.preempted);
     this.deps.meter.preempted(planned.preempted.length);

@@ -187,16 +187,25 @@ function leastRows(sequence: Schedulable): number {
 export interface StepCost {
   /** A step of decode rows alone, milliseconds; 0 while unknown. */
   readonly decodeMs: number;
+  /** Rows of the last such step; 0 while unknown. */
+  readonly decodeRows: number;
   /** Each prefill token on top of that, milliseconds; 0 while unknown. */
   readonly prefillTokenMs: number;
   /** Each guessed token on top of a step of decode rows, milliseconds; 0 while unknown. */
   readonly draftTokenMs: number;
 }
 
-export const UNKNOWN_COST: StepCost = { decodeMs: 0, prefillTokenMs: 0, draftTokenMs: 0 };
+export const UNKNOWN_COST: StepCost = { decodeMs: 0, decodeRows: 0, prefillTokenMs: 0, draftTokenMs: 0 };
 
 /** A new measurement weighs this much. */
 const COST_WEIGHT = 0.2;
+
+/** Steps differ where one has so many times the other's rows. */
+const NEAR_ROWS = 1.5;
+
+/** One of so many steps in which sequences decode is theirs alone; more often where their number has changed. */
+const ALONE_EVERY = 16;
+const ALONE_EVERY_CHANGED = 4;
 
 /** A price before any guess was measured, and the least that a guess is taken to cost: 0 would mean unknown. */
 const DRAFT_PRICE_UNKNOWN = 0.5;
@@ -230,18 +239,36 @@ export function measured(
   decodeRows: number,
   prefillTokens: number,
 ): StepCost {
-  if (prefillTokens === 0)
-    return decodeRows === 0 ? cost : { ...cost, decodeMs: blendLow(cost.decodeMs, stepMs) };
+  if (prefillTokens === 0) {
+    if (decodeRows === 0) return cost;
+    const isLike = isNear(decodeRows, cost.decodeRows);
+    return { ...cost, decodeRows, decodeMs: isLike ? blendLow(cost.decodeMs, stepMs) : stepMs };
+  }
   const base = decodeRows > 0 ? Math.min(cost.decodeMs, stepMs) : 0;
   return { ...cost, prefillTokenMs: blend(cost.prefillTokenMs, (stepMs - base) / prefillTokens) };
 }
 
-/** Prefill may lengthen a step by as much as decode takes anyway, but never by less than this. */
-const CHUNK_MS_MIN = 20;
-const CHUNK_TOKENS_MIN = 16;
+/** Whether a step of so many rows costs about as much as one of so many others. */
+function isNear(rows: number, others: number): boolean {
+  return Math.max(rows, others) < NEAR_ROWS * Math.min(rows, others);
+}
 
 /**
- * Prefill tokens of a step in which others decode, within [16, ubatch]: about as long as the decode itself, or longer in
+ * Whether the sequences that decode should go without prompts in the step after so many in which there were such sequences,
+ * so that it is known what they cost alone: that grows with their contexts and their number.
+ */
+export function shouldDecodeAlone(cost: StepCost, decoding: number, steps: number): boolean {
+  if (decoding === 0) return false;
+  const every = isNear(decoding, cost.decodeRows) ? ALONE_EVERY : ALONE_EVERY_CHANGED;
+  return steps % every === every - 1;
+}
+
+/** Prefill may lengthen a step by as much as decode takes anyway, but never by less than this. */
+const CHUNK_MS_MIN = 20;
+const CHUNK_TOKENS_MIN = 2;
+
+/**
+ * Prefill tokens of a step in which others decode, within [2, ubatch]: about as long as the decode itself, or longer in
  * the proportion in which more sequences wait for their prompt than for their next token.
  */
 export function prefillChunk(cost: StepCost, ubatch: number, decoding: number, prefilling: number): number {

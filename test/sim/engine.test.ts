@@ -135,6 +135,25 @@ describe("one engine", () => {
     expect(world.backend.largestStep).toBeLessThanOrEqual(OPTIONS.ubatch);
   });
 
+  test("of sixteen steps in which an answer is written one has no prompts, so that its cost is known", () => {
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9 });
+    const { backend, engine } = world;
+    const rows: number[] = [];
+    const decode = backend.decode.bind(backend);
+    backend.decode = (columns, n) => {
+      rows.push(n);
+      return decode(columns, n);
+    };
+    world.add(1, request([1], { maxTokens: 200 }));
+    for (let id = 2; id < 100; id++) {
+      world.add(id, request([id, 5, 6, 7], { maxTokens: 1 })); // there is always one to be read
+      engine.step(0);
+    }
+    const alone = rows.flatMap((n, step) => (n === 1 && step > 16 ? step : [])); // sooner until it is known at all
+    expect(alone.length).toBeGreaterThanOrEqual(5);
+    for (const [i, step] of alone.entries()) if (i > 0) expect(step - (alone[i - 1] ?? 0)).toBe(16);
+  });
+
   test("first come, first served: a short prompt does not overtake a long one for the last slot", () => {
     const world = new World({ ...OPTIONS, maxSeqs: 1, eogOneIn: 1e9 });
     world.add(1, request([1], { maxTokens: 5 }));

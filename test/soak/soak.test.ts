@@ -10,7 +10,7 @@ import { expectSound, samples, valueOf } from "../helpers/prometheus.ts";
 import { until } from "../helpers/until.ts";
 import { KINDS, pick, type Seen } from "./traffic.ts";
 
-const MINUTES = Number(process.env["SVC_SOAK_MINUTES"] ?? "1");
+const MINUTES = Number(process.env["SVC_SOAK_MINUTES"] ?? "3");
 const STREAMS = Number(process.env["SVC_SOAK_STREAMS"] ?? "32");
 /** Of the time; what is measured before it does not count. */
 const WARM_UP = 0.4;

@@ -5,6 +5,7 @@ import {
   measured,
   plan,
   prefillChunk,
+  shouldDecodeAlone,
   type RowLimits,
   UNKNOWN_COST,
   draftPrice,
@@ -183,20 +184,35 @@ describe("prefillChunk", () => {
     let cost = UNKNOWN_COST;
     cost = measured(cost, 40, 8, 0); // 8 rows decode in 40 ms
     cost = measured(cost, 40 + 64, 8, 64); // 64 prompt tokens take another 64 ms
-    expect(cost).toEqual({ ...UNKNOWN_COST, decodeMs: 40, prefillTokenMs: 1 });
+    expect(cost).toEqual({ ...UNKNOWN_COST, decodeMs: 40, decodeRows: 8, prefillTokenMs: 1 });
     expect(prefillChunk(cost, 512, 8, 1)).toBe(40);
     expect(prefillChunk(cost, 512, 2, 6)).toBe(120); // three wait for a prompt for each that waits for a token
-    expect(prefillChunk({ ...UNKNOWN_COST, decodeMs: 1, prefillTokenMs: 10 }, 512, 1, 1)).toBe(16);
+    expect(prefillChunk({ ...UNKNOWN_COST, decodeMs: 1, prefillTokenMs: 10 }, 512, 1, 1)).toBe(2);
     expect(prefillChunk({ ...UNKNOWN_COST, decodeMs: 1, prefillTokenMs: 0.001 }, 512, 1, 1)).toBe(512);
     expect(prefillChunk(UNKNOWN_COST, 512, 1, 1)).toBe(64);
   });
+});
+
+test("decode rows go alone now and then, and soon when there are many more of them, whose cost is taken as it is", () => {
+  let cost = measured(UNKNOWN_COST, 10, 4, 0);
+  const alone = (decoding: number): number[] =>
+    Array.from({ length: 40 }, (_, step) => step).filter((step) => shouldDecodeAlone(cost, decoding, step));
+  expect(alone(4)).toEqual([15, 31]);
+  expect(alone(5)).toEqual([15, 31]);
+  expect(alone(6)).toEqual([3, 7, 11, 15, 19, 23, 27, 31, 35, 39]);
+  expect(alone(0)).toEqual([]);
+  cost = measured(cost, 20, 4, 0);
+  expect(cost.decodeMs).toBeCloseTo(12); // one dear step of the same kind may be chance
+  cost = measured(cost, 50, 32, 0);
+  expect(cost.decodeMs).toBe(50);
+  expect(alone(32)).toEqual([15, 31]);
 });
 
 test("a guess costs its share of a step, for each sequence that waits for the step", () => {
   let cost = measured(UNKNOWN_COST, 10, 4, 0);
   expect(draftPrice(cost, 4)).toBe(0.5); // not measured yet
   cost = measuredDraft(cost, 10 + 3, 6);
-  expect(cost).toEqual({ ...UNKNOWN_COST, decodeMs: 10, draftTokenMs: 0.5 });
+  expect(cost).toEqual({ ...UNKNOWN_COST, decodeMs: 10, decodeRows: 4, draftTokenMs: 0.5 });
   expect(draftPrice(cost, 1)).toBe(0.05);
   expect(draftPrice(cost, 4)).toBe(0.2);
 });
