@@ -51,9 +51,8 @@ int32_t argmax(const float * x, int32_t n) {
     return at;
 }
 
-// e^x for x <= 0, to about 2 ulp: range reduction by log2(e) and a degree-6 polynomial, written so that it vectorises.
-inline float exp_nonpositive(float x) {
-    x = x < -87.0f ? -87.0f : x;
+// e^x for -87 <= x <= 0, to about 2 ulp: range reduction by log2(e) and a degree-6 polynomial, written so that it vectorises.
+__attribute__((always_inline)) inline float exp_nonpositive(float x) {
     const float t = x * 1.44269504f;
     const float k = (float) (int32_t) (t - 0.5f);
     const float f = (x - k * 0.693359375f) + k * 2.12194440e-4f;
@@ -76,7 +75,8 @@ SVC_CLONES double weights(const float * x, int32_t n, float top, float inverse_t
         #pragma omp simd
         for (int32_t j = 0; j < len; j++) {
             const float d = (x[i + j] - top) * inverse_temperature;
-            weight[i + j] = d > -87.0f ? exp_nonpositive(d) : 0.0f;  // also 0 for NaN and -inf
+            // 0 below that, for -inf and for NaN. A product, as a choice becomes a branch, and with it no loop of vectors.
+            weight[i + j] = exp_nonpositive(d > -87.0f ? d : -87.0f) * (float) (d > -87.0f);
         }
         float sum = 0;
         #pragma omp simd reduction(+ : sum)
