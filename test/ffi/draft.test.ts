@@ -10,6 +10,7 @@ import type { EngineStats } from "../../src/core/telemetry.ts";
 import type { Speculative } from "../../src/engine/protocol.ts";
 import { Engine } from "../../src/worker/engine.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
+import { chatRequest } from "../helpers/engine-run.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
 import { tinyHybrid } from "../helpers/tiny-heads.ts";
 import { tinyBert, tinyOtherVocabulary } from "../helpers/tiny-models.ts";
@@ -32,22 +33,11 @@ interface Outcome {
 }
 
 function request(text: string, extra: Partial<RunRequest> = {}): RunRequest {
-  return {
-    model: "default",
-    prompt: {
-      type: "chat",
-      messages: [{ role: "user", content: [{ type: "text", text }] }],
-      tools: [],
-      toolChoice: { type: "none" },
-      thinking: { enabled: false },
-    },
+  return chatRequest(text, {
     sampling: { ...DEFAULT_SAMPLING, temperature: 0, seed: 5 },
-    stop: [],
     maxTokens: 60,
-    choices: 1,
-    truncate: false,
     ...extra,
-  };
+  });
 }
 
 /** Runs requests together, each two steps after the one before; then aborts some of them. */
