@@ -34,7 +34,7 @@ export class Roster {
   private queue: EngineSequence[] = []; // first come first
   private slots: EngineSequence[] = []; // in order of admission
   private readonly turns = new Turns();
-  /** Steps since sequences decode. */
+  /** Steps in which sequences decoded. */
   private decodeSteps = 0;
   /** The adapter that passes go through now. */
   private selected: AdapterId = BASE_MODEL;
@@ -136,7 +136,7 @@ export class Roster {
     const decoding = served.filter(({ gap }) => gap === 1).length;
     const prefilling = served.length - decoding + candidates.length;
     const isAlone = shouldDecodeAlone(cost, decoding, this.decodeSteps);
-    this.decodeSteps = decoding === 0 ? 0 : this.decodeSteps + 1;
+    if (decoding > 0) this.decodeSteps++;
     const planned = plan<EngineSequence>({
       running: this.slots,
       inTurn,

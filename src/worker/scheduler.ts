@@ -254,7 +254,7 @@ function isNear(rows: number, others: number): boolean {
 }
 
 /**
- * Whether the sequences that decode should go without prompts in the step after so many in which there were such sequences,
+ * Whether the sequences that decode should go without prompts in this step, the one after so many in which there were such,
  * so that it is known what they cost alone: that grows with their contexts and their number.
  */
 export function shouldDecodeAlone(cost: StepCost, decoding: number, steps: number): boolean {
