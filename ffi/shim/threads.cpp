@@ -3,12 +3,17 @@
 // llama.cpp's compute threads meet at a barrier about a hundred times a token and spin there for a while. If the scheduler
 // puts two of them on one CPU, because another program keeps the next one busy, each barrier lasts a time slice: a token
 // that takes half a millisecond was measured to take 950. So where there is a compute thread for every CPU, each is tied
-// to its own. Threads created by a tied thread inherit the tie; all others of the process are set free again.
+// to its own. Threads created by a tied thread inherit what was set for it; all others of the process are set free again.
+//
+// They then keep all CPUs busy, and a thread that wakes to pass on a token, in the serving process or the client, waited up to
+// five milliseconds for one of them to be interrupted. Linux (from 6.12 on) lets those go first who ask for shorter time
+// slices than who is running, so compute threads ask for the longest: their share of the CPU stays the same.
 
 #include "guard.h"
 #include "svc_llama.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <vector>
 
@@ -48,6 +53,28 @@ void tie(pid_t thread, int cpu) {
     sched_setaffinity(thread, sizeof(one), &one);  // a refusal costs speed only
 }
 
+// linux/sched/types.h, first version: what sched_setattr(2) takes.
+struct sched_attributes {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime;  // of an ordinary thread: its time slice in nanoseconds, 0 for the usual; older kernels ignore it
+    uint64_t deadline;
+    uint64_t period;
+};
+
+constexpr uint64_t longest_slice = 100'000'000, usual_slice = 0;
+
+void set_slice(pid_t thread, uint64_t nanoseconds) {
+    sched_attributes a;
+    memset(&a, 0, sizeof(a));
+    if (syscall(SYS_sched_getattr, thread, &a, sizeof(a), 0) != 0 || (a.policy != SCHED_OTHER && a.policy != SCHED_BATCH)) return;
+    a.runtime = nanoseconds;
+    syscall(SYS_sched_setattr, thread, &a, 0);  // a refusal costs waiting only
+}
+
 // Ties the compute threads, each to one of the CPUs; returns their ids.
 std::set<pid_t> tie_compute_threads(int32_t n, const std::vector<int> & cpus) {
     std::set<pid_t> tied;
@@ -55,6 +82,7 @@ std::set<pid_t> tie_compute_threads(int32_t n, const std::vector<int> & cpus) {
     {
         const pid_t thread = (pid_t) syscall(SYS_gettid);
         tie(thread, cpus[omp_get_thread_num() % cpus.size()]);
+        set_slice(thread, longest_slice);
         #pragma omp critical
         tied.insert(thread);
     }
@@ -66,7 +94,9 @@ void free_others(const std::set<pid_t> & tied) {
     if (tasks == nullptr) return;
     while (const dirent * entry = readdir(tasks)) {
         const pid_t thread = atoi(entry->d_name);
-        if (thread > 0 && tied.count(thread) == 0) sched_setaffinity(thread, sizeof(cpu_set_t), &allowed());
+        if (thread <= 0 || tied.count(thread) != 0) continue;
+        sched_setaffinity(thread, sizeof(cpu_set_t), &allowed());
+        set_slice(thread, usual_slice);
     }
     closedir(tasks);
 }
