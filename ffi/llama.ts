@@ -91,6 +91,7 @@ export class LlamaBackend implements Backend {
   private embedding: LlamaEmbedder | undefined;
   private readonly adapters = new Map<AdapterId, Handle>();
   private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
+  private readonly stepsDone = new Int32Array(1);
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
 
@@ -245,6 +246,29 @@ export class LlamaBackend implements Backend {
     tokens: Int32Array,
   ): void {
     if (this.native.svc_sample(this.context, n, rows, samplers, masks, tokens) !== 0) tokens.fill(-1, 0, n);
+  }
+
+  decodeSteps(
+    { token, position, slot }: BatchColumns,
+    n: number,
+    samplers: BigUint64Array,
+    steps: number,
+    tokens: Int32Array,
+  ): number | "full" | "failed" {
+    const { context, native, stepsDone } = this;
+    const code = native.svc_decode_steps(
+      context,
+      n,
+      token,
+      position,
+      slot,
+      samplers,
+      steps,
+      tokens,
+      stepsDone,
+    );
+    const outcome = outcomeOf(code);
+    return outcome === "done" ? (stepsDone[0] ?? 0) : outcome;
   }
 
   logprobs(row: number, token: number, top: number): RowLogprobs {

@@ -202,6 +202,13 @@ SVC_API int32_t svc_sampler_accept(void * sampler, int32_t n, const int32_t * to
 // had no output. Consumes one random number a row. The logits stay as the model left them. 0, or -1: nothing was drawn.
 SVC_API int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_t * sampler,
                            const uint64_t * mask, int32_t * token);
+// Up to n_steps times svc_decode over n rows, one of each sequence, and svc_sample from all of them without masks: what is drawn
+// is the next step's tokens, at the next positions. drawn[n_steps][n] receives the tokens, *n_done how many steps were done; a
+// step that draws the end of an answer, or -1, is the last. Returns what svc_decode returned for the first step; where a later
+// one fails, nothing of it stays in the cache.
+SVC_API int32_t svc_decode_steps(void * context, int32_t n, const int32_t * token, const int32_t * position,
+                                 const int32_t * sequence, const uint64_t * sampler, int32_t n_steps, int32_t * drawn,
+                                 int32_t * n_done);
 // The same for one row of given logits [n_vocab]; for tests. Returns the token, -1 on failure.
 SVC_API int32_t svc_sample_logits(void * sampler, float * logits, int32_t n_vocab);
 // Log probabilities under the model's own distribution at an output row of the last decode: logprob[0] of `token`, then

@@ -151,6 +151,18 @@ export interface Backend extends MediaBackend {
     masks: BigUint64Array,
     tokens: Int32Array,
   ): void;
+  /**
+   * Decodes and samples up to `steps` times: the columns have one row of each sequence, and what is drawn from it, without a
+   * mask, is its row of the next step. Stops after a step in which an answer ends or a row has no usable logits. `tokens`
+   * [steps][n] receives what is drawn. Returns the steps done, one at least, or the outcome of a first one that was not.
+   */
+  decodeSteps(
+    columns: BatchColumns,
+    n: number,
+    samplers: BigUint64Array,
+    steps: number,
+    tokens: Int32Array,
+  ): number | Exclude<DecodeOutcome, "done">;
   /** Log probability of a token at a row of the last decode, and the `top` most likely ones, best first. */
   logprobs(row: number, token: number, top: number): RowLogprobs;
   /** Forgets a slot's positions from `from` on. False: this memory can't be cut there, nothing has changed. */

@@ -32,6 +32,7 @@ import {
   UNKNOWN_COST,
 } from "./scheduler.ts";
 import { Roster } from "./roster.ts";
+import { StepsAhead } from "./steps-ahead.ts";
 
 export interface EngineDeps {
   readonly backend: Backend;
@@ -41,6 +42,8 @@ export interface EngineDeps {
   readonly prefixesMax: number;
   /** Guess next tokens from what stands in the sequence already; a backend with a model that guesses uses that. */
   readonly drafts?: boolean;
+  /** How long a step may be made of several, nobody being heard meanwhile, milliseconds; none is by default. */
+  readonly aheadMs?: number;
   readonly emit: Emit;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -80,17 +83,20 @@ export class Engine {
   private readonly meter = new StepMeter();
   private readonly roster: Roster;
   private readonly speculation: Speculation | undefined;
+  private readonly ahead: StepsAhead;
   /** Tokens of a step: one compute batch, so that newcomers and aborts never wait for more; but every row has its turn. */
   private readonly budget: number;
   private cost: StepCost = UNKNOWN_COST;
 
-  constructor({ backend, constraints, prefixesMax, drafts = false, emit, now, newSeed }: EngineDeps) {
+  constructor(deps: EngineDeps) {
+    const { backend, constraints, prefixesMax, drafts = false, aheadMs = 0, emit, now, newSeed } = deps;
     this.backend = backend;
     this.constraints = constraints;
     this.now = now;
     this.newSeed = newSeed;
     this.emit = emit;
     this.speculation = newSpeculation(backend, drafts);
+    this.ahead = new StepsAhead(backend, aheadMs);
     this.budget = Math.min(backend.batch, Math.max(backend.ubatch, backend.maxSeqs));
     this.batch = new Batch(this.budget, backend.maxSeqs);
     this.kv = new KvCache(backend, prefixesMax);
@@ -185,7 +191,8 @@ export class Engine {
     this.takeEncodings(0);
     const { rows, apart } = this.roster.schedule(this.cost, this.now());
     if (rows.length > 0 || apart.length > 0) {
-      const all = rows.length === 0 || this.compute(rows);
+      const steps = this.stepsAtOnce(rows);
+      const all = rows.length === 0 || (steps > 1 ? this.computeSteps(rows, steps) : this.compute(rows));
       if (all) for (const planned of apart) this.computeMedia(planned);
       return "worked";
     }
@@ -259,7 +266,7 @@ export class Engine {
     this.echo.score(rows);
     const continued = rows.filter(({ sequence }) => sequence.generated > 0 && sequence.gap === 1).length;
     for (const { sequence, count } of rows) this.kv.extend(sequence, count);
-    if (guessed > 0) for (const { sequence } of rows) this.kv.extendDraft(sequence);
+    if (guessed > 0) for (const { sequence } of rows) this.kv.extendBeyond(sequence, sequence.draft.length);
     const { drawn, batchRows, samplers, masks, tokens } = this.batch;
     drawn.forEach(({ owner }, i) => (masks[i] = owner.guard?.maskAddress() ?? 0n));
     if (drawn.length > 0) this.backend.sample(drawn.length, batchRows, samplers, masks, tokens);
@@ -275,6 +282,36 @@ export class Engine {
     if (guessed > 0) {
       const take: Take = (sequence, token, row) => this.update(sequence, token, row, nowMs);
       this.checkGuesses(drawn, firstRows, take);
+    }
+    return true;
+  }
+
+  /** How many steps these rows may have in one call: only one where anything else is to do. */
+  private stepsAtOnce(rows: readonly PlannedRows<EngineSequence>[]): number {
+    if (!this.isCalm || rows.length < this.roster.running.length) return 1;
+    return this.ahead.count(rows, this.cost, this.kv.freeCells);
+  }
+
+  /** Several passes over decode rows. False: not even the first could be computed. */
+  private computeSteps(rows: readonly PlannedRows<EngineSequence>[], most: number): boolean {
+    const startMs = this.now();
+    this.batch.fill(rows);
+    const done = this.ahead.compute(most, this.batch, this.kv);
+    if (typeof done === "string") {
+      this.recover(done, rows);
+      return false;
+    }
+    const nowMs = this.now();
+    const { steps, tokens } = done;
+    const ms = (nowMs - startMs) / steps;
+    const { drawn, count } = this.batch;
+    this.cost = measured(this.cost, ms, count, 0);
+    for (let step = 0; step < steps; step++) {
+      this.meter.stepped(ms, count, 0, count);
+      drawn.forEach((sequence, i) => {
+        if (step > 0 && sequence.slot !== undefined) sequence.computed++;
+        this.update(sequence, tokens[step * count + i] ?? -1, 0, nowMs);
+      });
     }
     return true;
   }

@@ -144,13 +144,13 @@ export class KvCache {
     sequence.computed += count;
   }
 
-  /** Notes that guessed tokens of a sequence are in the cache, after its computed ones. */
-  extendDraft(sequence: Sequence): void {
+  /** Notes that `count` tokens are in the cache after those computed of a sequence, of which it does not know yet. */
+  extendBeyond(sequence: Sequence, count: number): void {
     assert(sequence.slot !== undefined, "only a sequence with a slot computes");
-    this.book.append(sequence.slot, sequence.draft.length);
+    this.book.append(sequence.slot, count);
   }
 
-  /** Drops what the cache has of a sequence beyond its computed tokens: wrong guesses. */
+  /** Drops what the cache has of a sequence beyond its computed tokens: wrong guesses, or what follows its end. */
   settle(sequence: Sequence): void {
     const { slot, computed } = sequence;
     if (slot === undefined || this.book.length(slot) === computed) return;

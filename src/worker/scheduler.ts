@@ -249,7 +249,7 @@ export function measured(
 }
 
 /** Whether a step of so many rows costs about as much as one of so many others. */
-function isNear(rows: number, others: number): boolean {
+export function isNear(rows: number, others: number): boolean {
   return Math.max(rows, others) < NEAR_ROWS * Math.min(rows, others);
 }
 

@@ -150,6 +150,7 @@ export class TextWork implements EngineWork {
         constraints,
         prefixesMax,
         drafts: speculative?.type === "ngram",
+        aheadMs: TOGETHER_MS,
         emit,
         now: () => performance.now(),
         newSeed,

@@ -133,6 +133,8 @@ export class FakeBackend implements Backend {
   openPrompts = 0;
   openSamplers = 0;
   largestStep = 0;
+  /** Calls that asked for several steps. */
+  callsAhead = 0;
   selections = 0;
   encoded = 0;
   openEncodings = 0;
@@ -247,6 +249,32 @@ export class FakeBackend implements Backend {
         this.adapter,
       );
     }
+  }
+
+  decodeSteps(
+    { token, position, slot, output }: BatchColumns,
+    n: number,
+    samplers: BigUint64Array,
+    steps: number,
+    tokens: Int32Array,
+  ): number | "full" | "failed" {
+    const rows = Int32Array.from({ length: n }, (_, i) => i);
+    const columns = { token: token.slice(0, n), position: position.slice(0, n), slot, output };
+    this.callsAhead++;
+    for (let step = 0; step < steps; step++) {
+      const outcome = this.decode(columns, n);
+      if (outcome !== "done" && step === 0) return outcome;
+      if (outcome !== "done") {
+        for (const i of rows) this.cutSlot((slot[i] ?? -1) as SlotId, columns.position[i] ?? 0);
+        return step;
+      }
+      const drawn = tokens.subarray(step * n, (step + 1) * n);
+      this.sample(n, rows, samplers, new BigUint64Array(n), drawn);
+      if (drawn.includes(EOG)) return step + 1;
+      columns.token.set(drawn);
+      for (const i of rows) columns.position[i] = (columns.position[i] ?? 0) + 1;
+    }
+    return steps;
   }
 
   private checkNext(slot: number, cells: readonly Cell[], at: number): void {

@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import { Engine } from "../../src/worker/engine.ts";
+import { Engine, type EngineDeps } from "../../src/worker/engine.ts";
 import { EOG, FakeBackend, type FakeOptions, noConstraints } from "./fake-backend.ts";
 
 /** A small engine. */
@@ -68,13 +68,21 @@ export class World {
   readonly witnesses = new Map<number, Witness>();
   private clock = 0;
 
-  constructor(options: FakeOptions, prefixesMax = 4, drafts = false) {
+  constructor(
+    options: FakeOptions,
+    {
+      prefixesMax = 4,
+      drafts = false,
+      aheadMs = 0,
+    }: Pick<Partial<EngineDeps>, "prefixesMax" | "drafts" | "aheadMs"> = {},
+  ) {
     this.backend = new FakeBackend(options);
     this.engine = new Engine({
       backend: this.backend,
       constraints: noConstraints,
       prefixesMax,
       drafts,
+      aheadMs,
       emit: (run, event) => this.witness(run).take(event),
       now: () => (this.clock += 0.5 + 0.1 * (this.backend.draftModel?.takeTries() ?? 0)),
       newSeed: () => 1,

@@ -318,7 +318,7 @@ describe("shared prefixes", () => {
   });
 
   test("prefix_cache_n = 0 shares nothing", () => {
-    const world = new World(options, 0);
+    const world = new World(options, { prefixesMax: 0 });
     world.add(1, request(shared, { maxTokens: 2 }));
     world.drain();
     world.add(2, request(shared, { maxTokens: 2 }));
@@ -357,7 +357,10 @@ describe("shared prefixes", () => {
   });
 
   test("short prefixes do not pile up, long ones stay", () => {
-    const world = new World({ ...options, slots: 24, cells: 8192, contextTokens: 1024, ubatch: 64 }, 16);
+    const world = new World(
+      { ...options, slots: 24, cells: 8192, contextTokens: 1024, ubatch: 64 },
+      { prefixesMax: 16 },
+    );
     const long = Array.from({ length: 600 }, (_, i) => (i * 11) % 251);
     world.add(1, request(long, { maxTokens: 2 }));
     world.drain();

@@ -24,7 +24,10 @@ describe.each(GUESSERS)("seeded traffic with guesses %s", (_name, options) => {
   for (const seed of [1, 2, 3, 4]) {
     test(`seed ${seed}: every run says what it would say alone, and guesses are right now and then`, () => {
       const chance = random(seed);
-      const world = new World({ ...REPEATING, ...options, cells: seed % 2 === 0 ? 200 : 1024 }, 4, true);
+      const world = new World(
+        { ...REPEATING, ...options, cells: seed % 2 === 0 ? 200 : 1024 },
+        { drafts: true },
+      );
       const asked = new Map<number, { prompt: number[]; maxTokens: number; adapter: number }>();
       const opening = letters(chance, 40);
       for (let id = 0; id < 400;) {
@@ -60,7 +63,7 @@ describe.each(GUESSERS)("seeded traffic with guesses %s", (_name, options) => {
   test("failing and full steps leave no guess behind", () => {
     const chance = random(7);
     const outcome = (): DecodeOutcome => (chance() < 0.1 ? "full" : chance() < 0.02 ? "failed" : "done");
-    const world = new World({ ...REPEATING, ...options, outcome }, 4, true);
+    const world = new World({ ...REPEATING, ...options, outcome }, { drafts: true });
     for (let id = 0; id < 200; id++) {
       world.add(id, request(letters(chance, 30), { maxTokens: 60 }));
       for (let i = 0; i < 4; i++) world.engine.step(0);
@@ -123,7 +126,7 @@ describe("one run with guesses", () => {
 
   /** Steps that an answer takes, and what it says. */
   function answer(drafts: boolean, extra = {}): { steps: number; text: string; tokens: number } {
-    const world = new World({ ...REPEATING, eogOneIn: 1e9 }, 4, drafts);
+    const world = new World({ ...REPEATING, eogOneIn: 1e9 }, { drafts });
     world.add(1, request(prompt, { maxTokens: 200, ...extra }));
     world.drain();
     const { text, ended } = world.witness(1);
@@ -155,7 +158,7 @@ describe("one run with guesses", () => {
   });
 
   test("a cache that cannot be cut is left alone", () => {
-    const world = new World({ ...REPEATING, reuse: "whole" }, 4, true);
+    const world = new World({ ...REPEATING, reuse: "whole" }, { drafts: true });
     world.add(1, request(prompt, { maxTokens: 100 }));
     world.drain();
     expect(world.engine.stats().draftTokens).toBe(0);

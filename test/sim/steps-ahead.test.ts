@@ -1,0 +1,122 @@
+// Steps that are done several at once: answers are what they are without, and nobody waits longer than that.
+
+import { describe, expect, test } from "bun:test";
+import { countOf } from "../../src/core/histogram.ts";
+import type { RunRequest } from "../../src/core/run.ts";
+import type { DecodeOutcome } from "../../src/worker/backend.ts";
+import type { FakeOptions } from "../helpers/fake-backend.ts";
+import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
+
+/** A call takes half a millisecond of a world's time, however many steps it does. */
+const AHEAD = { aheadMs: 4 };
+const AT_ONCE = 8;
+
+function world(options: Partial<FakeOptions> = {}): World {
+  return new World({ ...OPTIONS, eogOneIn: 1e9, ...options }, AHEAD);
+}
+
+/** Starts runs and steps until all of them decode. */
+function decoding(options: Partial<FakeOptions>, ...requests: readonly RunRequest[]): World {
+  const made = world(options);
+  requests.forEach((one, id) => made.add(id, one));
+  for (let i = 0; i < 10; i++) made.engine.step(0);
+  return made;
+}
+
+function lettersIn(made: World, id: number): number {
+  return made.witness(id).text.length;
+}
+
+describe("several steps at once", () => {
+  for (const reuse of ["prefix", "own"] as const) {
+    for (const seed of [1, 2, 3, 4]) {
+      test(`seeded traffic ${seed}, reuse ${reuse}: every run says what it would say alone`, () => {
+        const chance = random(seed);
+        const made = world({ reuse, eogOneIn: 40, cells: seed % 2 === 0 ? 200 : 1024 });
+        const adapters = seed > 2 ? 2 : 1;
+        const asked = new Map<number, { prompt: number[]; maxTokens: number; adapter: number }>();
+        for (let id = 0; id < 300;) {
+          if (chance() < (adapters > 1 ? 0.03 : 0.15)) {
+            const prompt = Array.from({ length: 1 + Math.floor(chance() * 60) }, () =>
+              Math.floor(chance() * 256),
+            );
+            const maxTokens = 1 + Math.floor(chance() * 60);
+            const adapter = Math.floor(chance() * adapters);
+            asked.set(id, { prompt, maxTokens, adapter });
+            made.add(id++, request(prompt, { maxTokens }), adapter);
+          }
+          const victim = Math.floor(chance() * id);
+          if (id > 0 && chance() < 0.02 && made.witness(victim).ended === undefined) made.abort(victim);
+          made.engine.step(0);
+          expect(made.backend.usedCells).toBeLessThanOrEqual(made.backend.cells);
+        }
+        made.drain();
+        made.expectEmpty();
+        expect(made.backend.callsAhead).toBeGreaterThan(50);
+        for (const [id, { prompt, maxTokens, adapter }] of asked) {
+          const { aborted, ended, text } = made.witness(id);
+          if (aborted) continue;
+          expect(ended?.type).toBe("finish");
+          expect(text).toBe(expectedText(made.backend, prompt, maxTokens, adapter).text);
+        }
+      });
+    }
+  }
+
+  test("failing and full steps among them leave nothing behind", () => {
+    const chance = random(11);
+    const outcome = (): DecodeOutcome => (chance() < 0.1 ? "full" : chance() < 0.01 ? "failed" : "done");
+    const made = world({ eogOneIn: 40, outcome });
+    for (let id = 0; id < 200; id++) {
+      made.add(id, request([65, id % 256], { maxTokens: 60 }));
+      for (let i = 0; i < 12; i++) made.engine.step(0);
+    }
+    made.drain();
+    made.expectEmpty();
+    expect(made.backend.callsAhead).toBeGreaterThan(50);
+    const ends = [...made.witnesses.values()].map(({ ended }) => ended?.type);
+    expect(new Set(ends)).toEqual(new Set(["finish", "error"]));
+  });
+
+  test("go together where nothing else is to do, and not where somebody waits", () => {
+    const made = decoding({}, request([1, 2, 3]), request([4, 5, 6]));
+    const [before, calls] = [lettersIn(made, 0), made.backend.callsAhead];
+    made.engine.step(0);
+    expect(lettersIn(made, 0) - before).toBe(AT_ONCE);
+    expect(made.backend.callsAhead).toBe(calls + 1);
+    const { decodeTokens, steps } = made.engine.stats();
+    expect(countOf(steps)).toBe(made.backend.steps);
+    made.add(2, request([7, 8, 9]));
+    made.engine.step(0);
+    expect(lettersIn(made, 0) - before).toBe(AT_ONCE + 1);
+    expect(lettersIn(made, 2)).toBe(1);
+    expect(made.engine.stats().decodeTokens).toBe(decodeTokens + 3);
+    expect(countOf(made.engine.stats().steps)).toBe(made.backend.steps);
+  });
+
+  test("a stop string or the cap on tokens in the middle ends an answer there, the other goes on", () => {
+    const { text } = expectedText(world().backend, [1, 2, 3], 100);
+    for (let at = 60; at < 70; at++) {
+      const stop = [text.slice(at, at + 4)];
+      const made = decoding({}, request([1, 2, 3], { stop }), request([4, 5, 6], { maxTokens: at }));
+      made.drain();
+      made.expectEmpty();
+      expect(made.witness(0).text).toBe(text.slice(0, at));
+      expect(made.witness(1).text).toBe(expectedText(made.backend, [4, 5, 6], at).text);
+    }
+  });
+
+  const notPlain: readonly (readonly [string, Partial<FakeOptions>, Partial<RunRequest>])[] = [
+    ["log probabilities are asked for", {}, { logprobs: { top: 1 } }],
+    ["the cache cannot be cut", { reuse: "whole" }, {}],
+    ["a model guesses", { draft: { most: 3, rightShare: 0.9 } }, {}],
+  ];
+  for (const [what, options, extra] of notPlain) {
+    test(`never where ${what}`, () => {
+      const made = decoding(options, request([1, 2, 3], { maxTokens: 60, ...extra }));
+      made.drain();
+      expect(made.backend.callsAhead).toBe(0);
+      expect(made.witness(0).text).toBe(expectedText(made.backend, [1, 2, 3], 60).text);
+    });
+  }
+});
