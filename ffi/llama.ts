@@ -178,7 +178,7 @@ export class LlamaBackend implements Backend {
 
   private openDraft({ speculative }: TextOptions): LlamaDraftModel | undefined {
     if (speculative?.type !== "mtp") return undefined;
-    const sizes = { slots: this.slots, most: speculative.most };
+    const sizes = { slots: this.slots, most: speculative.most, drawn: speculative.drawn };
     return LlamaDraftModel.open(this.native, this.context, this.draft ?? null, sizes);
   }
 
@@ -317,7 +317,8 @@ export class LlamaBackend implements Backend {
   }
 
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle {
-    return newSampler(this.native, this.model, { params, prompt, seed, choice });
+    const guessable = this.draftModel?.drawn === true;
+    return newSampler(this.native, this.model, { params, prompt, seed, choice, guessable });
   }
 
   acceptForced(sampler: SamplerHandle, tokens: Int32Array): void {

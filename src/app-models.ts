@@ -191,11 +191,12 @@ export async function textOptions(
 
 /** Who guesses next tokens, by `[runtime]`. */
 function speculativeOf(runtime: Settings["runtime"]): Pick<TextOptions, "speculative"> {
-  const { speculative: wanted, mtp_model: modelPath, mtp_n_predict: most } = runtime;
+  const { speculative: wanted, mtp_model: modelPath, mtp_n_predict: most, mtp_draft_sampling } = runtime;
   const type = wanted === "auto" ? (modelPath === undefined ? "off" : "mtp") : wanted;
   if (type === "off") return {};
   if (type === "ngram") return { speculative: { type } };
-  return { speculative: { type, most, ...(modelPath === undefined ? {} : { modelPath }) } };
+  const drawn = mtp_draft_sampling !== "greedy";
+  return { speculative: { type, most, drawn, ...(modelPath === undefined ? {} : { modelPath }) } };
 }
 
 /** Engine options of one configured image model. */

@@ -2,6 +2,7 @@
 // knows how each kind of head is fed. Here is what lets it work beside a scheduler that is not llama.cpp's own.
 
 #include "draft.h"
+#include "draw.h"
 #include "guard.h"
 #include "svc_llama.h"
 
@@ -70,10 +71,28 @@ int32_t cuttable(llama_context * ctx, int32_t n_max) {
 
 namespace svc {
 
+// Draws a guess as the answer's own sampler will draw its token.
+struct foresight {
+    drawer own;
+    int32_t n_vocab = 0;  // of the draft model
+
+    // Whether there is anything to draw: else the likeliest token follows.
+    bool follow(const drawer & other) {
+        own.follow(other);
+        return own.temperature > 0 && own.top_k != 1;
+    }
+
+    static llama_token draw(void * state, const float * logits) {
+        foresight & f = *static_cast<foresight *>(state);
+        return logits == nullptr ? -1 : f.own.draw(logits, f.n_vocab);
+    }
+};
+
 struct draft {
     llama_context_ptr ctx;
     common_speculative_ptr spec;
     std::vector<llama_tokens> results;  // [n_seq_max]
+    std::vector<foresight> foresights;  // [n_seq_max]
     int32_t n_vocab = 0;                // of the model that checks
     bool follows = true;
 
@@ -169,6 +188,8 @@ int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max) {
         d->spec.reset(common_speculative_init(p, c.params.n_seq_max));
         if (d->spec == nullptr) throw std::runtime_error("the draft model could not be set up");
         d->results.resize(c.params.n_seq_max);
+        d->foresights.resize(c.params.n_seq_max);
+        for (auto & foresight : d->foresights) foresight.n_vocab = vocabulary(model);
         c.guesses.reset(d.release());
         return common_speculative_n_max(c.guesses->spec.get());
     });
@@ -182,7 +203,7 @@ int32_t svc_draft_follow(void * context, int32_t on) {
 }
 
 int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int32_t * last_token, const int32_t * position,
-                  int32_t * counts, int32_t * tokens) {
+                  const uint64_t * sampler, int32_t * counts, int32_t * tokens) {
     return guard<int32_t>(-1, [&] {
         svc::draft & d = draft_of(context);
         common_speculative * spec = d.spec.get();
@@ -197,6 +218,8 @@ int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int
             if (sequence[i] < 0 || (size_t) sequence[i] >= d.results.size()) throw std::invalid_argument("there is no such sequence");
             const bool is_known = llama_memory_seq_pos_max(d.memory(), sequence[i]) == position[i] - 1;
             if (!is_known || most < 1) continue;
+            svc::foresight & foresight = d.foresights[sequence[i]];
+            const bool is_drawn = sampler[i] != 0 && foresight.follow(svc::drawer_of(reinterpret_cast<void *>(sampler[i])));
             common_speculative_get_draft_params(spec, sequence[i]) = {
                 /* .drafting = */ true,
                 /* .n_max    = */ std::min(most, n_max),
@@ -204,6 +227,8 @@ int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int
                 /* .id_last  = */ last_token[i],
                 /* .prompt   = */ &NO_PROMPT,
                 /* .result   = */ &d.results[sequence[i]],
+                /* .choose   = */ is_drawn ? svc::foresight::draw : nullptr,
+                /* .state    = */ &foresight,
             };
         }
         common_speculative_draft(spec);

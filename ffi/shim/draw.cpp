@@ -4,6 +4,9 @@
 //   min_p                one comparison a token, then a draw from the survivors
 //   top_p                probabilities binned by logit; only the bin that crosses the threshold is sorted
 //   top_k (with others)  the k best by a heap that skips blocks of 64 below its minimum
+//   race                 instead of the inverse CDF: the first of exponential clocks that tick as fast as the weights are large.
+//                        Two draws with common noise from distributions of total variation distance d agree with a chance
+//                        of (1 - d) / (1 + d) at least (Daliri, Musco, Suresh 2024)
 // Order of the stages: temperature, top_k, top_p, min_p; the draw is from what is left, renormalised.
 
 #include "draw.h"
@@ -186,6 +189,56 @@ float nucleus_floor(const float * weight, int32_t n, double total, float top_p) 
     return inside.empty() ? 0.0f : inside.back();
 }
 
+// Uniform in (0, 1), of each token its own. The finalizer of MurmurHash3 (Appleby, public domain), fed with both halves of the
+// noise; 31 bits, of which small values keep all digits.
+__attribute__((always_inline)) inline float noise_of(int32_t id, uint32_t low, uint32_t high) {
+    uint32_t h = (uint32_t) id * 0x9e3779b9u ^ low;
+    h ^= h >> 16;
+    h *= 0x85ebca6bu;
+    h ^= h >> 13;
+    h += high;
+    h *= 0xc2b2ae35u;
+    h ^= h >> 16;
+    return ((float) (int32_t) (h & 0x7fffffff) + 0.5f) * 0x1.0p-31f;
+}
+
+struct lead {
+    double time = std::numeric_limits<double>::infinity();
+    int32_t id = -1;
+
+    void take(int32_t runner, double weight, uint64_t noise) {
+        const double clock = -std::log1p(-(double) noise_of(runner, (uint32_t) noise, (uint32_t) (noise >> 32)));
+        if (clock < time * weight) time = clock / weight, id = runner;
+    }
+};
+
+// How many of up to 64 weights may still win: an exponential is never less than the uniform it is made from.
+SVC_CLONES int32_t contenders(const float * weight, int32_t first, int32_t len, float floor, uint64_t noise, float time) {
+    const uint32_t low = (uint32_t) noise, high = (uint32_t) (noise >> 32);
+    int32_t found = 0;
+    #pragma omp simd reduction(+ : found)
+    for (int32_t j = 0; j < len; j++) {
+        const float w = weight[first + j];
+        found += (w > 0) & (w >= floor) & (noise_of(first + j, low, high) < time * w);
+    }
+    return found;
+}
+
+// The winner among the weights >= floor, the sums of whose blocks are known; -1 where there are none.
+int32_t winner(const float * weight, int32_t n, float floor, uint64_t noise, const float * block) {
+    lead first;
+    for (int32_t i = 0; i < n; i += BLOCK) {
+        if (block[i / BLOCK] <= 0) continue;
+        const int32_t len = std::min(BLOCK, n - i);
+        // A little later than it was, so that no rounding leaves one out.
+        if (contenders(weight, i, len, floor, noise, (float) first.time * 1.00001f) == 0) continue;
+        for (int32_t j = i; j < i + len; j++) {
+            if (weight[j] > 0 && weight[j] >= floor) first.take(j, weight[j], noise);
+        }
+    }
+    return first.id;
+}
+
 int32_t sample_full(drawer & s, const float * logits, int32_t n, float top) {
     thread_local std::vector<float> block;
     s.weight.resize(n);
@@ -194,6 +247,7 @@ int32_t sample_full(drawer & s, const float * logits, int32_t n, float top) {
     float floor = s.min_p;  // the largest weight is 1, so a share of it is the share itself
     if (s.top_p < 1) floor = std::max(floor, nucleus_floor(s.weight.data(), n, total, s.top_p));
     const double kept = masses(s.weight.data(), n, floor, block.data());
+    if (s.race) return winner(s.weight.data(), n, floor, s.random.next(), block.data());
     return pick(s.weight.data(), n, floor, s.random.uniform() * kept, block.data());
 }
 
@@ -236,6 +290,12 @@ int32_t sample_top_k(drawer & s, const float * logits, int32_t n, float top) {
     size_t keep = 0;
     double sum = 0;
     while (keep < best.size() && (keep == 0 || (sum < total * s.top_p && s.weight[keep] >= s.min_p))) sum += s.weight[keep++];
+    if (s.race) {
+        const uint64_t noise = s.random.next();
+        lead first;
+        for (size_t i = 0; i < keep; i++) first.take(best[i].id, s.weight[i], noise);
+        return first.id;
+    }
     const double target = s.random.uniform() * sum;
     double below = 0;
     size_t at = 0;
@@ -252,6 +312,15 @@ int32_t drawer::draw(const float * logits, int32_t n) {
     const float top = maximum(logits, n);
     if (!std::isfinite(top)) return -1;
     return top_k > 0 && top_k < n ? sample_top_k(*this, logits, n, top) : sample_full(*this, logits, n, top);
+}
+
+void drawer::follow(const drawer & other) {
+    temperature = other.temperature;
+    top_p = other.top_p;
+    min_p = other.min_p;
+    top_k = other.top_k;
+    race = other.race;
+    random = other.random;
 }
 
 double log_sum_exp(const float * logits, int32_t n, std::vector<float> & scratch) {

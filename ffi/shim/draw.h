@@ -29,13 +29,21 @@ struct random_stream {
 struct drawer {
     float temperature = 1, top_p = 1, min_p = 0;
     int32_t top_k = 0;
+    // Draws by a race of all tokens, each with noise of its own, instead of by one number. As exact; but whoever races with the
+    // same noise over similar logits mostly draws the same token, which makes good guesses of what another will draw.
+    bool race = false;
     random_stream random;
     std::vector<float> weight;          // [n_vocab] exp((logit - max) / temperature)
     std::vector<candidate> candidates;  // [top_k]
 
     // A token id; -1 when no logit is finite. Logits of -inf and NaN are never drawn.
     int32_t draw(const float * logits, int32_t n);
+    // Takes over settings and random stream, to draw what the other will.
+    void follow(const drawer & other);
 };
+
+// The drawer of a svc_sampler_new handle.
+const drawer & drawer_of(void * sampler);
 
 // Natural logarithm of the sum of e^logit.
 double log_sum_exp(const float * logits, int32_t n, std::vector<float> & scratch);

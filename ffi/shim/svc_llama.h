@@ -114,10 +114,11 @@ SVC_API int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max
 // it has missed something, or failed, it begins anew with the next rows of a sequence.
 SVC_API int32_t svc_draft_follow(void * context, int32_t on);
 // Guesses for n sequences, none twice, given as columns [n]: sequence id, its last token, which is not computed yet, that
-// token's position. counts[n]: most tokens wanted, overwritten with how many row i of tokens[n][n_max] got; a guess may be
-// empty. 0, or -1: nothing was guessed.
+// token's position, and the sampler that will draw what follows, to draw as it will, or 0 for the likeliest tokens. counts[n]:
+// most tokens wanted, overwritten with how many row i of tokens[n][n_max] got; a guess may be empty. 0, or -1: nothing was
+// guessed.
 SVC_API int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int32_t * last_token,
-                          const int32_t * position, int32_t * counts, int32_t * tokens);
+                          const int32_t * position, const uint64_t * sampler, int32_t * counts, int32_t * tokens);
 // Says how many tokens of a sequence's guess were right, after they were computed beside its last token. 0, or -1.
 SVC_API int32_t svc_draft_accept(void * context, int32_t sequence, int32_t n_right);
 
@@ -178,7 +179,8 @@ SVC_API int32_t svc_quantize(const char * input, const char * output, int32_t ft
 // ---- sampling ------------------------------------------------------------------------------------------------
 
 // params: f32 columns: 0 temperature (0 = greedy), 1 top_p (1 = off), 2 min_p (0 = off), 3 top_k (0 = off),
-// 4 repetition penalty (1 = off), 5 frequency penalty (0 = off), 6 presence penalty (0 = off).
+// 4 repetition penalty (1 = off), 5 frequency penalty (0 = off), 6 presence penalty (0 = off), and, where there are more, 7:
+// not 0 to draw by a race of the tokens, so that others can guess the draws (svc_draft).
 // The random stream is a function of (seed_low, seed_high, stream) alone.
 SVC_API void * svc_sampler_new(const float * params, int32_t n_params, uint32_t seed_low, uint32_t seed_high,
                                uint32_t stream);

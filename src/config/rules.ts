@@ -231,16 +231,10 @@ function sameAlias(values: Values, entries: readonly string[]): readonly Problem
 function guesses(values: Values): readonly Problem[] {
   const model = values.get("runtime.mtp_model");
   const speculative = values.get("runtime.speculative");
-  const sampling = values.get("runtime.mtp_draft_sampling");
   const problems: Problem[] = [];
   if (model !== undefined && (speculative?.value === "off" || speculative?.value === "ngram")) {
     const what = `is not used with ${speculative.path} = "${speculative.value}" (${formatOrigin(speculative.origin)})`;
     problems.push(problem(model, model.path, what, 'Remove it, or use speculative = "mtp".'));
-  }
-  if (sampling?.value === "probabilistic") {
-    const what = '"probabilistic" is not there: guesses are always the likeliest tokens';
-    const fix = 'Use "auto" or "greedy"; answers follow their own temperature either way.';
-    problems.push(problem(sampling, sampling.path, what, fix));
   }
   return problems;
 }

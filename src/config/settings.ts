@@ -156,7 +156,7 @@ const Runtime = section("How models are run.", {
   mtp_n_predict: integer("Tokens that `mtp` guesses at once.", { default: 3, minimum: 1, maximum: 16 }),
   mtp_draft_sampling: choice(
     ["auto", "greedy", "probabilistic"],
-    "How `mtp` chooses what it guesses: always the likeliest token (`greedy`, which is what `auto` means).",
+    "How `mtp` chooses what it guesses: always the likeliest token (`greedy`), or drawn like the answer itself, so that it is right more often at temperatures above 0 (`probabilistic`, which is what `auto` means).",
     { default: "auto" },
   ),
   mcp_config: optional(

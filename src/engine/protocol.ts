@@ -28,8 +28,11 @@ interface CommonOptions {
 export type Speculative =
   /** From n-grams that stand in the sequence already. */
   | { readonly type: "ngram" }
-  /** By a model, `most` tokens at once; without a file by the prediction head in the model's own. */
-  | { readonly type: "mtp"; readonly modelPath?: string; readonly most: number };
+  /**
+   * By a model, `most` tokens at once; without a file by the prediction head in the model's own. `drawn`: guesses are drawn as
+   * the answer is; else they are always the likeliest tokens.
+   */
+  | { readonly type: "mtp"; readonly modelPath?: string; readonly most: number; readonly drawn: boolean };
 
 /** How a text model is loaded. */
 export interface TextOptions extends CommonOptions, CacheRequest {

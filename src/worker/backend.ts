@@ -103,6 +103,8 @@ export interface DraftAsk {
   /** Its last token, which is not computed yet, and that token's position. */
   readonly token: number;
   readonly position: number;
+  /** Draws what follows. */
+  readonly sampler: SamplerHandle;
   /** Tokens wanted at most; one at least. */
   readonly most: number;
 }

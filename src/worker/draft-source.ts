@@ -110,10 +110,10 @@ export class ModelSource implements DraftSource {
     let left = room;
     for (const { sequence, most } of wanted) {
       if (left <= 0) break;
-      const { slot, computed } = sequence;
+      const { slot, computed, sampler } = sequence;
       assert(slot !== undefined, "only a sequence with a slot computes");
       const position = sequence.positionOf(computed);
-      asks.push({ slot, token: sequence.tokenAt(computed), position, most: Math.min(most, left) });
+      asks.push({ slot, token: sequence.tokenAt(computed), position, sampler, most: Math.min(most, left) });
       left -= most;
     }
     return this.model.draft(asks);

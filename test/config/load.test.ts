@@ -332,7 +332,7 @@ describe("problems", () => {
     ['[runtime]\nmtp_model = "a.gguf"\nspeculative = "off"', 'with runtime.speculative = "off"'],
     ['[runtime]\nmtp_model = "nope.gguf"', "nope.gguf: there is no such file"],
     ["[runtime]\nmtp_n_predict = 17", "17 is not an integer from 1 to 16"],
-    ['[runtime]\nmtp_draft_sampling = "probabilistic"', "guesses are always the likeliest tokens"],
+    ['[runtime]\nmtp_draft_sampling = "often"', '"often" is not one of auto, greedy, probabilistic'],
     ["[server\nport = 1", "is not valid TOML"],
   ])("%p: %s", (toml, words) => {
     const problems = problemsOf(load(toml));

@@ -75,12 +75,14 @@ function answers(
 const HYBRID = tinyHybrid({ silent: false, head: true });
 const SILENT = tinyHybrid({ silent: true, head: true });
 
+const LIKELIEST = { type: "mtp", drawn: false } as const;
+
 /** Who guesses for which model, and the least share that is right; what is guessed beyond the end of an answer is not. */
 const PAIRS: readonly (readonly [name: string, model: string, guesser: Speculative, rightMin: number])[] = [
-  ["a model for itself", TINY_PATH, { type: "mtp", most: 4, modelPath: TINY_PATH }, 0.6],
-  ["a head in the model's file", SILENT, { type: "mtp", most: 3 }, 0.95],
-  ["a head in a file of its own", SILENT, { type: "mtp", most: 2, modelPath: SILENT }, 0.95],
-  ["a head that knows nothing", HYBRID, { type: "mtp", most: 3 }, 0],
+  ["a model for itself", TINY_PATH, { ...LIKELIEST, most: 4, modelPath: TINY_PATH }, 0.6],
+  ["a head in the model's file", SILENT, { ...LIKELIEST, most: 3 }, 0.95],
+  ["a head in a file of its own", SILENT, { ...LIKELIEST, most: 2, modelPath: SILENT }, 0.95],
+  ["a head that knows nothing", HYBRID, { ...LIKELIEST, most: 3 }, 0],
 ];
 
 describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
@@ -136,6 +138,43 @@ describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
   });
 });
 
+describe("guesses that are drawn like the answer", () => {
+  const sampling = { ...DEFAULT_SAMPLING, temperature: 1, topP: 0.95, seed: 9 };
+  const asked = PROMPTS.map((text) => request(text, { sampling, ignoreEnd: true }));
+  const backends: LlamaBackend[] = [];
+  afterAll(() => backends.forEach((backend) => backend.close()));
+
+  async function guesser(model: string, guesses: Speculative): Promise<LlamaBackend> {
+    const backend = await tinyBackend({ speculative: guesses }, model);
+    backends.push(backend);
+    return backend;
+  }
+
+  test("are right far more often than the likeliest tokens", async () => {
+    const options = { type: "mtp", most: 4, modelPath: TINY_PATH } as const;
+    const drawn = answers(await guesser(TINY_PATH, { ...options, drawn: true }), asked);
+    const likeliest = answers(await guesser(TINY_PATH, { ...options, drawn: false }), asked);
+    // Mostly all; the order of additions may tip one over.
+    expect(drawn.stats.draftHits).toBeGreaterThan(0.95 * drawn.stats.draftTokens);
+    expect(likeliest.stats.draftHits).toBeLessThan(0.9 * likeliest.stats.draftTokens);
+  });
+
+  const pairs = [
+    ["a model", TINY_PATH, { type: "mtp", most: 4, modelPath: TINY_PATH, drawn: true }],
+    ["a head", SILENT, { type: "mtp", most: 3, drawn: true }],
+    ["a head that knows nothing", HYBRID, { type: "mtp", most: 3, drawn: true }],
+  ] as const;
+  test.each(pairs)("of %s leave the answer as it is without any", async (_name, model, guesses) => {
+    const backend = await guesser(model, guesses);
+    const outcome = answers(backend, asked);
+    expect(outcome.stats.draftTokens).toBeGreaterThan(0);
+    backend.draftModel?.follow(false);
+    const paused = answers(backend, asked);
+    expect(paused.stats.draftTokens).toBe(0);
+    expect(outcome.texts).toEqual(paused.texts);
+  });
+});
+
 test("a model beside one that does not guess for it is refused with the reason", async () => {
   const load = async (model: string, speculative: Speculative): Promise<string> => {
     const backend = tinyBackend({ speculative }, model);
@@ -143,7 +182,7 @@ test("a model beside one that does not guess for it is refused with the reason",
     expect(error).toBeInstanceOf(ServiceError);
     return error instanceof ServiceError ? `${error.code}: ${error.message}` : "";
   };
-  const own: Speculative = { type: "mtp", most: 3 };
+  const own = { ...LIKELIEST, most: 3 };
   expect(await load(TINY_PATH, own)).toMatch(/^model_unavailable: .*has no multi-token prediction head/);
   const by = (modelPath: string): Speculative => ({ ...own, modelPath });
   expect(await load(TINY_PATH, by(tinyOtherVocabulary()))).toContain("vocab");

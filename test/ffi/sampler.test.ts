@@ -30,8 +30,10 @@ function sampler(
   prompt: readonly number[] = [],
   seed = 7,
   choice = 0,
+  guessable = false,
 ): SamplerHandle {
-  return newSampler(native(), backend.modelHandle, { params, prompt: Int32Array.from(prompt), seed, choice });
+  const spec = { params, prompt: Int32Array.from(prompt), seed, choice, guessable };
+  return newSampler(native(), backend.modelHandle, spec);
 }
 
 function drawFrom(handle: SamplerHandle, from: Float32Array): number {
@@ -101,11 +103,12 @@ describe("draws have the generic chain's distribution", () => {
       ],
     },
   ];
-  for (const some of cases) {
-    test(JSON.stringify(some), () => {
+  const ways = cases.flatMap((some) => [false, true].map((guessable) => ({ some, guessable })));
+  for (const { some, guessable } of ways) {
+    test(`${JSON.stringify(some)}${guessable ? ", drawn by a race" : ""}`, () => {
       const params = { ...DEFAULT_SAMPLING, ...some };
       const counts = new Float64Array(logits.length);
-      const handle = sampler(params);
+      const handle = sampler(params, [], 7, 0, guessable);
       for (let i = 0; i < DRAWS; i++) add(counts, drawFrom(handle, logits));
       backend.freeSampler(handle);
       expectDistribution(
