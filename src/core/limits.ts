@@ -2,6 +2,14 @@
 
 /** Request body, bytes. Spec: Limits. */
 export const REQUEST_BODY_BYTES_MAX = 50 * 1024 * 1024;
+/** Time that a request body may bring nothing, milliseconds, and bytes a second that it must bring besides, on average. */
+export const BODY_STALL_MS = 120_000;
+export const BODY_BYTES_PER_SEC_MIN = 1024;
+/**
+ * Time after an answer that its connection waits for the next head, or for its client to take more of the answer, seconds.
+ * Bun's largest; its own limit for the first head is 10 s.
+ */
+export const CONNECTION_IDLE_SECS = 255;
 /** Levels of a JSON body, and objects and arrays in it: each takes a hundred bytes of memory for two of the body. */
 export const JSON_DEPTH_MAX = 128;
 export const JSON_PARTS_MAX = 1_000_000;

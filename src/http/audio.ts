@@ -90,8 +90,8 @@ function streamOf(
           end(false);
           throw thrown;
         }
-        controller.close();
         end(false);
+        controller.close();
       },
       cancel: () => end(true),
     },

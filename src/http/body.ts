@@ -3,6 +3,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
+import { bodyPieces } from "./body-pace.ts";
 import { checkJsonShape } from "./json-shape.ts";
 import { observed } from "./observe.ts";
 
@@ -10,8 +11,8 @@ import { observed } from "./observe.ts";
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /**
- * The request's JSON object. Throws `unsupported_media_type`, `payload_too_large`, `invalid_json`, or
- * `invalid_request` when the JSON is not an object or the body breaks off.
+ * The request's JSON object. Throws `unsupported_media_type`, `payload_too_large`, `request_timeout`,
+ * `invalid_json`, or `invalid_request` when the JSON is not an object or the body breaks off.
  */
 export async function readJsonObject(
   request: Request,
@@ -61,14 +62,13 @@ function checkContentType(headers: Headers): void {
 
 /**
  * Content-Length is checked first so that an oversized upload is refused before it is read; the HTTP parser holds a
- * body to its declared length. A chunked body declares none and is counted as it arrives.
+ * body to its declared length. A chunked body declares none, so all are counted as they arrive.
  */
 async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) > bytesMax) throw bodyTooLarge(bytesMax);
   if (request.body === null) return new Uint8Array();
   try {
-    if (declared !== null) return new Uint8Array(await request.arrayBuffer());
     return await readCounted(request.body, bytesMax);
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
@@ -79,9 +79,9 @@ async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array
 async function readCounted(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of body) {
+  for await (const chunk of bodyPieces(body)) {
     bytes += chunk.byteLength;
-    if (bytes > bytesMax) throw bodyTooLarge(bytesMax); // leaving the loop cancels the stream
+    if (bytes > bytesMax) throw bodyTooLarge(bytesMax); // leaving the loop cancels the body
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, bytes);

@@ -14,6 +14,7 @@ import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
 import type { DoctorReport, SystemInfo } from "../core/system.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
+import type { BodyPace } from "./body-pace.ts";
 import type { LogLine } from "./errors.ts";
 import type { OriginPolicy } from "./hooks/origins.ts";
 
@@ -62,6 +63,8 @@ export interface HttpDeps {
   readonly ui?: boolean;
   /** Silence on a stream after which a comment is sent, milliseconds. Default: limits.ts, KEEP_ALIVE_MS. */
   readonly keepAliveMs?: number;
+  /** How slowly bodies may come. Default: limits.ts, BODY_STALL_MS and BODY_BYTES_PER_SEC_MIN. */
+  readonly bodyPace?: BodyPace;
   /** True once the server stops: running answers finish, new ones are refused. */
   readonly draining?: () => boolean;
   readonly system: System;

@@ -45,9 +45,10 @@ export function errorResponse(
   const retryAfterSecs = error.retryAfterSecs ?? (mayRetry ? RETRY_AFTER_SECS : undefined);
   const retry = retryAfterSecs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSecs)) };
   const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
+  const last = status === 408 ? { connection: "close" } : {}; // the rest of the body would be taken for a request
   const typed = TYPED_ERRORS.test(path) ? { type: "error" } : {};
   const body = { ...typed, ...error.toBody() };
-  return Response.json(body, { status, headers: { ...retry, ...challenge, ...headers } });
+  return Response.json(body, { status, headers: { ...retry, ...challenge, ...last, ...headers } });
 }
 
 /** 405 with Allow for a known path, 404 for any other. */

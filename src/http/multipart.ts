@@ -10,6 +10,7 @@ import {
   FORM_PARTS_MAX,
   REQUEST_BODY_BYTES_MAX,
 } from "../core/limits.ts";
+import { bodyPieces } from "./body-pace.ts";
 import { bodyTooLarge } from "./body.ts";
 import { observed } from "./observe.ts";
 
@@ -40,8 +41,8 @@ export interface FormOptions {
 const MULTIPART_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
 
 /**
- * The request's form. Throws `unsupported_media_type`, `payload_too_large`, or the given code with what is wrong with
- * the form.
+ * The request's form. Throws `unsupported_media_type`, `payload_too_large`, `request_timeout`, or the given code with
+ * what is wrong with the form.
  */
 export async function readForm(request: Request, options: FormOptions): Promise<Form> {
   const type = request.headers.get("content-type") ?? "";
@@ -95,7 +96,7 @@ class FormReader implements Form {
   async read(body: ReadableStream<Uint8Array>): Promise<void> {
     this.done.promise.catch(() => undefined); // looked at below, perhaps only after the body broke off
     let bytes = 0;
-    for await (const chunk of body) {
+    for await (const chunk of bodyPieces(body)) {
       bytes += chunk.byteLength;
       if (bytes > REQUEST_BODY_BYTES_MAX) throw bodyTooLarge(REQUEST_BODY_BYTES_MAX);
       await this.write(chunk);

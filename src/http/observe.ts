@@ -7,6 +7,7 @@ import type { AnswerEvent } from "../core/agent.ts";
 import type { ErrorCode } from "../core/error.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
+import type { BodyPace } from "./body-pace.ts";
 import { requestId } from "./hooks/request-id.ts";
 import { isHousekeeping, type ModelField, type PathEntry, type RouteTable } from "./route-table.ts";
 
@@ -17,6 +18,8 @@ export interface ObserverOptions {
   readonly metrics: HttpMetrics | undefined;
   /** Takes each finished request. */
   readonly accessLog: ((request: ObservedRequest) => void) | undefined;
+  /** How slowly bodies may come; absent: as limits.ts says. */
+  readonly bodyPace?: BodyPace | undefined;
 }
 
 type Handle = (request: Request, ...rest: unknown[]) => unknown;
@@ -38,6 +41,13 @@ const current = new AsyncLocalStorage<Observation>();
 /** The observation of the request that is being handled; undefined outside of one. */
 export function observed(): Observation | undefined {
   return current.getStore();
+}
+
+const afterAnswers = new WeakMap<Request, () => void>();
+
+/** Does something once the whole answer to an observed request has been made, just before the end of it is written. */
+export function afterAnswer(request: Request, action: () => void): void {
+  afterAnswers.set(request, action);
 }
 
 /** Wraps the application's handler, so that every request is observed, also those that no route fits. */
@@ -71,6 +81,7 @@ export class Observation implements ObservedRequest {
   error: string | undefined;
   clientLeft = false;
   seconds = 0;
+  readonly bodyPace: BodyPace | undefined;
   private readonly options: ObserverOptions;
   private readonly request: Request;
   private readonly modelField: ModelField | undefined;
@@ -82,6 +93,7 @@ export class Observation implements ObservedRequest {
 
   constructor(request: Request, options: ObserverOptions) {
     this.options = options;
+    this.bodyPace = options.bodyPace;
     this.request = request;
     this.id = requestId(request);
     const { method, url } = request;
@@ -111,7 +123,7 @@ export class Observation implements ObservedRequest {
     this.streamBytes = (this.streamBytes ?? 0) + bytes;
   }
 
-  /** Idempotent. */
+  /** Call it before the stream is closed: then its connection is already gone. Idempotent. */
   streamEnd(clientLeft: boolean): void {
     if (this.streamEnded) return;
     this.streamEnded = true;
@@ -166,6 +178,7 @@ export class Observation implements ObservedRequest {
     const isOpen = this.streamBytes !== undefined && !this.streamEnded;
     if (!this.isAnswered || isOpen || this.isFinished) return;
     this.isFinished = true;
+    afterAnswers.get(this.request)?.();
     this.seconds = (performance.now() - this.startMs) / 1000;
     this.options.metrics?.finished(this);
     this.options.accessLog?.(this);

@@ -28,6 +28,7 @@ const WITH_BODY = [
   "unsupported_value",
   "contradictory_fields",
   "payload_too_large",
+  "request_timeout",
   "unsupported_media_type",
   "shutting_down",
 ] as const;

@@ -3,7 +3,7 @@
 
 import { type AnyElysia, Elysia } from "elysia";
 import { ServiceError } from "../core/error.ts";
-import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
+import { CONNECTION_IDLE_SECS, REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
 import type { HttpDeps } from "./deps.ts";
 import { DOCS_PATH, docsRoutes } from "./docs.ts";
 import { errorResponse, toServiceError, unroutedResponse } from "./errors.ts";
@@ -11,7 +11,7 @@ import { apiKeyCheck } from "./hooks/api-keys.ts";
 import { corsHook } from "./hooks/cors.ts";
 import { originCheck } from "./hooks/origins.ts";
 import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
-import { observed, observing } from "./observe.ts";
+import { afterAnswer, observed, observing } from "./observe.ts";
 import { completeDetails } from "./openapi-routes.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
 import { adapterRoutes } from "./routes/adapters.ts";
@@ -41,11 +41,9 @@ import { uiRoutes } from "./ui.ts";
  */
 const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 
-/** Bun's largest is 255. */
-const CONNECTION_IDLE_SECS = 120;
-
 /** The application: `app.handle(request)` answers in process, `listen` puts it on a port. */
 export function createHttp(deps: HttpDeps): AnyElysia {
+  const { models, metrics, accessLog, bodyPace } = deps;
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the end, when all routes are known
   const checkKey = deps.apiKeys === undefined ? undefined : apiKeyCheck(deps.apiKeys);
@@ -53,7 +51,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
   const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
   const app: AnyElysia = new Elysia({ handler: { standardHostname: false } })
-    .wrap(observing({ routes, models: deps.models, metrics: deps.metrics, accessLog: deps.accessLog }))
+    .wrap(observing({ routes, models, metrics, accessLog, bodyPace }))
     .onError(({ code, error, request }) => {
       if (code === "NOT_FOUND") return unroutedResponse(request, routes());
       const seen = observed();
@@ -114,7 +112,7 @@ export interface ListenOptions {
   readonly hostname: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** A connection is closed on which the head of a request has not come after about so long without a byte. */
+  /** A connection is closed on which no request has come whole, but for its body, so long after the last was answered. */
   readonly idleSecs?: number;
 }
 
@@ -133,14 +131,16 @@ export interface Handler {
 
 /** Listens, or throws what Bun throws: `code` is `EADDRINUSE` for a port that is taken. */
 export function listen(app: Handler, options: ListenOptions): Listening {
+  const idleSecs = options.idleSecs ?? CONNECTION_IDLE_SECS;
   const server = Bun.serve({
     hostname: options.hostname,
     port: options.port,
     fetch: (request, connections) => {
       connections.timeout(request, 0); // a long answer that is not streamed sends nothing for minutes
+      afterAnswer(request, () => connections.timeout(request, idleSecs)); // or it would be kept without end
       return app.fetch(request);
     },
-    idleTimeout: options.idleSecs ?? CONNECTION_IDLE_SECS,
+    idleTimeout: idleSecs,
     reusePort: false, // otherwise a second server would share the port without a word
     maxRequestBodySize: TRANSPORT_BODY_BYTES_MAX,
     development: false,

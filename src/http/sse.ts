@@ -59,6 +59,7 @@ export function sseResponse(source: FrameSource, options: SseOptions): Response 
         await end();
         throw bug;
       }
+      seen?.streamEnd(false);
       controller.close();
       await end();
     },

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { DRAIN_MS, ENGINE_STOP_MS } from "../../src/core/limits.ts";
+import { BODY_STALL_MS, DRAIN_MS, ENGINE_STOP_MS } from "../../src/core/limits.ts";
 import { startServer } from "../helpers/binary.ts";
 import {
   ask,
@@ -31,6 +31,21 @@ describe("slow (SVC_SLOW_TESTS=1 runs these)", () => {
       expect(await answer).toBe(CAPITAL.answer);
     },
     60_000,
+  );
+
+  test.skipIf(SKIP)(
+    "a request body that stands still is given up after two minutes",
+    async () => {
+      const server = await startServer();
+      const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+      const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n";
+      socket.write(`${head}{`);
+      let answer = "";
+      for await (const data of socket) answer += String(data);
+      expect(answer).toStartWith("HTTP/1.1 408 ");
+      expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+    },
+    BODY_STALL_MS + 30_000,
   );
 
   test.skipIf(SKIP)(

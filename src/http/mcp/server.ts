@@ -27,10 +27,10 @@ export interface McpDeps extends HttpDeps {
 
 /** Answers MCP clients. Keys, metrics and the access log hold here as on the main port. */
 export function createMcp(deps: McpDeps): Handler {
-  const { models, metrics, accessLog, apiKeys } = deps;
+  const { models, metrics, accessLog, bodyPace, apiKeys } = deps;
   const table = routeTable([{ method: "POST", path: PATH }], {});
   const checkKey = apiKeys === undefined ? () => {} : apiKeyCheck(apiKeys);
-  const observe = observing({ routes: () => table, models, metrics, accessLog });
+  const observe = observing({ routes: () => table, models, metrics, accessLog, bodyPace });
   const handle = observe((request) => answer(deps, request, checkKey));
   // An observed handler returns what the handler does.
   return { fetch: (request) => handle(request) as Promise<Response> };
