@@ -43,7 +43,8 @@ const ACCEPTANCE: readonly Acceptance[] = ["ok", "finished", "rejected"];
 const TOKEN_BYTES = 8;
 
 function failure(native: GrammarNative, param: string): ServiceError {
-  return new ServiceError("invalid_request", nativeText(native.svc_grammar_last_error()), { param });
+  const message = `${param} cannot be enforced: ${nativeText(native.svc_grammar_last_error())}`;
+  return new ServiceError("invalid_request", message, { param });
 }
 
 /** What all matchers of an engine share. */

@@ -16,6 +16,7 @@ import type { LlamaMedia } from "./llama-media.ts";
 import { MediaFiles } from "./media-files.ts";
 import { mustCall, renderRequest } from "./render-request.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
+import { toolRefusal } from "./tool-refusal.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 type NativePrompt = Exclude<Prompt, { type: "tokens" }>;
@@ -124,6 +125,8 @@ function refusal(prompt: Prompt, reason: string): ServiceError {
     const message = `The ${kind} number ${number} of the messages cannot be used: ${what}.`;
     return new ServiceError("invalid_request", message, { param: "messages" });
   }
+  const aboutTools = toolRefusal(prompt.tools, reason);
+  if (aboutTools !== undefined) return aboutTools;
   // What the template itself says, without the piece of its source around it.
   const said = /Jinja Exception: ([^]*)/.exec(reason)?.[1] ?? reason;
   const message = `The model's chat template rejects this conversation: ${said.trim()}`;

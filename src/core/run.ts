@@ -71,6 +71,8 @@ export interface RunRequest<P = Prompt> {
   readonly logprobs?: { readonly top: number };
   /** What the content of the answer must look like. Reasoning before it is free. */
   readonly constraint?: Constraint;
+  /** The field of the request that says so, for refusals. */
+  readonly constraintParam?: string;
   /** The LoRA adapter to answer with; absent: what `model` names. */
   readonly adapter?: AdapterSelection;
   /** Drop the oldest prompt tokens instead of failing when the prompt exceeds the context. */

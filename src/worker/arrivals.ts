@@ -57,8 +57,9 @@ export class Arrivals {
   /** Begins to render a request's prompt and to compile what its answer must look like. */
   add(id: RunId, request: RunRequest, adapter: AdapterId): void {
     try {
-      const { constraint } = request;
-      const grammar = constraint === undefined ? undefined : this.constraints().compile(constraint);
+      const { constraint, constraintParam } = request;
+      const grammar =
+        constraint === undefined ? undefined : this.constraints().compile(constraint, constraintParam);
       const pending = this.backend.render(request.prompt);
       const arrivedMs = this.now();
       const arrival = { id, request, adapter, arrivedMs };

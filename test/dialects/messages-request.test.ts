@@ -292,12 +292,15 @@ describe("thinking", () => {
 test("the form of the answer", () => {
   const schema = { type: "object" };
   const constraint = { type: "json_schema", schema } as const;
-  expect(run({ output_config: { format: { type: "json_schema", schema } } }).constraint).toEqual(constraint);
+  expect(run({ output_config: { format: { type: "json_schema", schema } } })).toMatchObject({
+    constraint,
+    constraintParam: "output_config.format",
+  });
   const response_format = { type: "json_schema", json_schema: { name: "a", schema } };
-  expect(run({ response_format }).constraint).toEqual(constraint);
-  expect(run({ grammar: { type: "regex", value: "a+" } }).constraint).toEqual({
-    type: "regex",
-    pattern: "a+",
+  expect(run({ response_format })).toMatchObject({ constraint, constraintParam: "response_format" });
+  expect(run({ grammar: { type: "regex", value: "a+" } })).toMatchObject({
+    constraint: { type: "regex", pattern: "a+" },
+    constraintParam: "grammar",
   });
 });
 

@@ -100,8 +100,14 @@ describe("a body becomes a run", () => {
     const flat = { type: "json_schema", name: "a", schema };
     const nested = { type: "json_schema", json_schema: { name: "a", schema } };
     const constraint = { type: "json_schema", schema } as const;
-    expect(call({ text: { format: flat } }).run.constraint).toEqual(constraint);
-    expect(call({ response_format: nested }).run.constraint).toEqual(constraint);
+    expect(call({ text: { format: flat } }).run).toMatchObject({
+      constraint,
+      constraintParam: "text.format",
+    });
+    expect(call({ response_format: nested }).run).toMatchObject({
+      constraint,
+      constraintParam: "response_format",
+    });
     const shown = { format: { ...flat, description: null, strict: false } };
     expect(call({ text: { format: flat } }).echo.text).toEqual(shown);
     expect(call({ response_format: nested }).echo.text).toEqual(shown);

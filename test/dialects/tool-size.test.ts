@@ -17,8 +17,8 @@ const wide = (properties: number) => ({
 const large = (values: number) => ({ enum: range(values) });
 
 const combined = (schemas: number) => ({
-  $defs: { "a/b~": { anyOf: range(schemas).map(() => ({})) } },
-  properties: { a: { allOf: [{ $ref: "#/$defs/a~1b~0" }] } },
+  $defs: { "a~b": { anyOf: range(schemas).map(() => ({})) } },
+  properties: { a: { allOf: [{ $ref: "#/$defs/a~b" }] } },
 });
 
 /** Each twice as large as the one before, written out. */
@@ -67,7 +67,7 @@ describe.each(DIALECTS)("%s", (path, body, param) => {
   test("references that multiply are counted, not followed; those in circles are fine", async () => {
     expect((await send(doubling(200))).status).toBe(400);
     const circle = {
-      $defs: { a: { anyOf: [{ $ref: "#/$defs/a" }, { $ref: "#" }, { $ref: "#/$defs/none" }] } },
+      $defs: { a: { anyOf: [{ $ref: "#/$defs/a" }, { $ref: "#/properties/a" }] } },
     };
     expect((await send({ ...circle, properties: { a: { $ref: "#/$defs/a" } } })).status).toBe(200);
   });

@@ -30,11 +30,12 @@ describe("tools", () => {
     ]);
   });
 
+  const $defs = { a: { properties: {} } };
   test.each<[Body, object]>([
     [{}, NO_ARGUMENTS],
     [{ parameters: {} }, NO_ARGUMENTS],
     [{ parameters: { properties: { a: {} } } }, { type: "object", properties: { a: {} } }],
-    [{ parameters: { $ref: "#/$defs/a" } }, { type: "object", $ref: "#/$defs/a" }],
+    [{ parameters: { $ref: "#/$defs/a", $defs } }, { type: "object", $ref: "#/$defs/a", $defs }],
   ])("parameters of %j are an object's schema", (fields, parameters) => {
     expect<object | undefined>(promptOf({ tools: [tool("find", fields)] }).tools[0]?.parameters).toEqual(
       parameters,

@@ -117,6 +117,7 @@ describe("what cannot be enforced is refused with its reason", () => {
       const error = refusal(() => compile(engine, { type: "json_schema", schema }));
       expect(error.code).toBe("invalid_request");
       expect(error.param).toBe("response_format");
+      expect(error.message).toStartWith("response_format cannot be enforced: ");
       expect(error.message).toContain(reason);
     });
   }

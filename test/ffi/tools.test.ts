@@ -7,6 +7,7 @@ import type { RunRequest, ToolChoice } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { chatRequest, run } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";
+import { refusal } from "../helpers/refusal.ts";
 
 let backend: LlamaBackend;
 beforeAll(async () => {
@@ -45,6 +46,45 @@ function withTools(
     prompt: { ...base.prompt, tools: [WEATHER, TIME], toolChoice, thinking: { enabled: thinking } },
   };
 }
+
+describe("a schema to which calls cannot be held is refused", () => {
+  const said = (tools: readonly ToolSpec[]): Promise<unknown> => {
+    const { prompt } = withTools("Hello", { type: "auto" });
+    if (prompt.type !== "chat") throw new Error("a chat request has a chat prompt");
+    return refusal(() => {
+      const pending = backend.render({ ...prompt, tools });
+      while (pending.take(100) === undefined);
+    });
+  };
+  const tool = (name: string, properties: object): ToolSpec => ({
+    name,
+    parameters: { type: "object", properties },
+    strict: false,
+  });
+
+  test.each([
+    [{ odd: true }, "at #/properties/odd: schema must be an object"],
+    [{ odd: { type: "strange" } }, "at #/properties/odd: unrecognized type strange"],
+    [{ odd: { enum: [] } }, "at #/properties/odd: enum must be a non-empty array"],
+  ])("%j, by the tool's name where it can be told", async (properties, problem) => {
+    const message = `has a schema of its arguments to which calls cannot be held ${problem}; change that schema`;
+    const odd = tool("odd", properties);
+    const error = { code: "invalid_request", param: "tools" };
+    for (const tools of [[odd], [WEATHER, odd, TIME]]) {
+      expect(await said(tools)).toMatchObject({ ...error, message: `The tool "odd" ${message}` });
+    }
+    expect(await said([tool("other", { odd: {} }), odd])).toMatchObject({
+      ...error,
+      message: `A tool ${message}`,
+    });
+  });
+
+  test("a pattern", async () => {
+    const message =
+      'The tool "odd" has a schema of its arguments to which calls cannot be held: Invalid pattern ^(a$: unbalanced parentheses; change that schema';
+    expect(await said([tool("odd", { a: { type: "string", pattern: "^(a$" } })])).toMatchObject({ message });
+  });
+});
 
 describe("tool calls", () => {
   for (const thinking of [false, true]) {

@@ -37,7 +37,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatC
   const { tools, choice } = toolUseOf(body);
   const maxTokens = maxTokensOf(body);
   const logprobs = logprobsOf(body);
-  const constraint = constraintOf(body);
+  const constrained = constraintOf(body);
   const run: Conversation["run"] = {
     model: body.model ?? "default",
     prompt: {
@@ -52,7 +52,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatC
     ...(maxTokens === undefined ? {} : { maxTokens }),
     choices: body.n ?? 1,
     ...(logprobs === undefined ? {} : { logprobs }),
-    ...(constraint === undefined ? {} : { constraint }),
+    ...constrained,
     ...adapterOf(body),
     truncate: body.truncate_sequence ?? false,
   };

@@ -44,7 +44,7 @@ export function parseCompletionRequest(json: Readonly<Record<string, unknown>>):
   refuseTooMany(prompts.length, choices);
   const echo = body.echo ?? false;
   const top = body.logprobs ?? (choices > n ? 0 : undefined);
-  const constraint = constraintOf(body);
+  const constrained = constraintOf(body);
   const run: Omit<RunRequest, "prompt"> = {
     model: body.model ?? "default",
     sampling: samplingOf(body),
@@ -53,7 +53,7 @@ export function parseCompletionRequest(json: Readonly<Record<string, unknown>>):
     ...(echo ? { echo } : {}),
     choices,
     ...(top === undefined ? {} : { logprobs: { top } }),
-    ...(constraint === undefined ? {} : { constraint }),
+    ...constrained,
     ...adapterOf(body),
     truncate: body.truncate_sequence ?? false,
   };

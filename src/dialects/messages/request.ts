@@ -2,10 +2,9 @@
 // it calls. Pure: knows neither HTTP nor the engine.
 
 import type { Conversation } from "../../core/agent.ts";
-import type { Constraint } from "../../core/constraint.ts";
 import { ServiceError } from "../../core/error.ts";
 import { checker, isPresent } from "../shared/check.ts";
-import { constraintOf } from "../shared/constraint.ts";
+import { type Constrained, constraintOf, schemaConstraint } from "../shared/constraint.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import type { ContentBlock } from "./blocks.ts";
 import { conversationOf } from "./content.ts";
@@ -52,7 +51,7 @@ export function parseCountRequest(json: Json): Conversation {
 
 function messagesConversation(body: MessagesRequest, stream: boolean): Conversation {
   const { tools, choice, agent } = toolUseOf(body, stream);
-  const constraint = messagesConstraint(body);
+  const constrained = messagesConstraint(body);
   const run: Conversation["run"] = {
     model: body.model ?? "default",
     prompt: {
@@ -67,7 +66,7 @@ function messagesConversation(body: MessagesRequest, stream: boolean): Conversat
     stop: stopOf(body.stop_sequences),
     ...(isPresent(body.max_tokens) ? { maxTokens: capTokens(body.max_tokens) } : {}),
     choices: 1,
-    ...(constraint === undefined ? {} : { constraint }),
+    ...constrained,
     truncate: body.truncate_sequence ?? false,
   };
   return { run, agent };
@@ -81,11 +80,11 @@ function refusePrefill({ messages }: MessagesRequest): void {
   throw new ServiceError("unsupported_capability", message, { param });
 }
 
-function messagesConstraint(body: MessagesRequest): Constraint | undefined {
-  const constraint = constraintOf(body);
+function messagesConstraint(body: MessagesRequest): Constrained {
+  const constrained = constraintOf(body);
   const format = body.output_config?.format;
-  if (!isPresent(format)) return constraint;
-  if (constraint === undefined) return { type: "json_schema", schema: format.schema };
+  if (!isPresent(format)) return constrained;
+  if (constrained.constraint === undefined) return schemaConstraint(format.schema, "output_config.format");
   const other = isPresent(body.grammar) ? "grammar" : "response_format";
   const message = `output_config.format contradicts ${other}: each says what the answer must look like; send one of them`;
   throw new ServiceError("contradictory_fields", message, { param: "output_config.format" });

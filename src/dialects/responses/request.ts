@@ -1,13 +1,12 @@
 // Body → Conversation. Pure: what was stored is asked for through a ResponseMemory.
 
 import type { AgentRequest, Conversation, InputMessage } from "../../core/agent.ts";
-import type { Constraint } from "../../core/constraint.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { refuseForeignContainers, requestedFilesOf } from "../shared/agent.ts";
 import { checker, isPresent, shown } from "../shared/check.ts";
-import { constraintOf } from "../shared/constraint.ts";
+import { type Constrained, constraintOf, schemaConstraint } from "../shared/constraint.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { toolUseOf } from "../shared/tools.ts";
@@ -100,7 +99,7 @@ function runOf(body: ResponsesCreateRequest): Conversation["run"] {
   const { tools, choice } = toolUseOf(body);
   const maxTokens = maxOutputTokens(body);
   const logprobs = logprobsOf(body);
-  const constraint = responseConstraint(body);
+  const constrained = responseConstraint(body);
   return {
     model: body.model ?? "default",
     prompt: {
@@ -115,7 +114,7 @@ function runOf(body: ResponsesCreateRequest): Conversation["run"] {
     ...(maxTokens === undefined ? {} : { maxTokens }),
     choices: body.n ?? 1,
     ...(logprobs === undefined ? {} : { logprobs }),
-    ...(constraint === undefined ? {} : { constraint }),
+    ...constrained,
     ...adapterOf(body),
     truncate: body.truncation === "auto",
   };
@@ -168,11 +167,11 @@ function logprobsOf(body: ResponsesCreateRequest): RunRequest["logprobs"] {
 }
 
 /** The constraint of `text.format`, `response_format` or `grammar`; throws `contradictory_fields` for two of them. */
-function responseConstraint(body: ResponsesCreateRequest): Constraint | undefined {
-  const constraint = constraintOf(body);
+function responseConstraint(body: ResponsesCreateRequest): Constrained {
+  const constrained = constraintOf(body);
   const format = body.text?.format;
-  if (format?.type !== "json_schema") return constraint;
-  if (constraint === undefined) return { type: "json_schema", schema: format.schema };
+  if (format?.type !== "json_schema") return constrained;
+  if (constrained.constraint === undefined) return schemaConstraint(format.schema, "text.format");
   const other = isPresent(body.grammar) ? "grammar" : "response_format";
   const message = `${other} contradicts text.format: each says what the answer must look like; send one of them`;
   throw new ServiceError("contradictory_fields", message, { param: other });

@@ -6,6 +6,7 @@ import { unreachable } from "../../core/assert.ts";
 import type { Constraint, NamedGrammar } from "../../core/constraint.ts";
 import { ServiceError } from "../../core/error.ts";
 import { GRAMMARS_MAX } from "../../core/limits.ts";
+import type { RunRequest } from "../../core/run.ts";
 import { checker, isRecord, orNull } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
 
@@ -78,21 +79,29 @@ export const responseFormatProperties = { response_format: orNull(ResponseFormat
 
 const ConstraintFields = Type.Object({ ...grammarProperties, ...responseFormatProperties });
 
+/** What the answer of a run must look like, and the field that says so. */
+export type Constrained = Pick<RunRequest, "constraint" | "constraintParam">;
+
 /**
- * The constraint of a checked body. Throws `contradictory_fields` when two are given, `unsupported_value` for what
+ * The constraint of a checked body, to spread into its run. Throws `contradictory_fields` when two are given, `unsupported_value` for what
  * constraints cannot say.
  */
-export function constraintOf(body: Static<typeof ConstraintFields>): Constraint | undefined {
+export function constraintOf(body: Static<typeof ConstraintFields>): Constrained {
   const format = body.response_format ?? undefined;
   const schema = format?.type === "json_schema" ? format.json_schema.schema : undefined;
   const grammar = body.grammar ?? undefined;
-  if (grammar === undefined) return schema === undefined ? undefined : { type: "json_schema", schema };
-  if (schema === undefined) return grammarConstraint(grammar);
+  if (grammar === undefined) return schema === undefined ? {} : schemaConstraint(schema, "response_format");
+  if (schema === undefined) return { constraint: grammarConstraint(grammar), constraintParam: "grammar" };
   throw new ServiceError(
     "contradictory_fields",
     'grammar contradicts response_format "json_schema": each says what the answer must look like; send one of them',
     { param: "grammar" },
   );
+}
+
+/** Of a schema that stands in the field `param`. */
+export function schemaConstraint(schema: unknown, param: string): Constrained {
+  return { constraint: { type: "json_schema", schema }, constraintParam: param };
 }
 
 const checkGrammarSet = checker(GrammarSet, "grammar.value");

@@ -10,6 +10,7 @@ import {
   TOOL_SCHEMA_PARTS_MAX,
 } from "../../core/limits.ts";
 import { isRecord } from "./check.ts";
+import { targetOf } from "./tool-references.ts";
 
 /** Throws `invalid_request` for a schema that is too large, deep, wide or tangled; `path` is its place in the body. */
 export function checkToolSize(schema: object, path: string): void {
@@ -65,17 +66,4 @@ function isTangled(root: object): boolean {
       if (typeof child === "object" && child !== null) open.push(child);
   }
   return false;
-}
-
-/** What a reference within the schema points to; undefined where there is nothing, or it leads elsewhere. */
-function targetOf(root: object, reference: string): unknown {
-  if (!reference.startsWith("#")) return undefined;
-  const words = reference.slice(1).split("/").slice(1);
-  let value: unknown = root;
-  for (const word of words) {
-    if (typeof value !== "object" || value === null) return undefined;
-    const key = word.replaceAll("~1", "/").replaceAll("~0", "~");
-    value = Object.entries(value).find(([name]) => name === key)?.[1];
-  }
-  return value;
 }

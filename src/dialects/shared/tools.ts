@@ -9,6 +9,7 @@ import type { ToolSpec } from "../../core/message.ts";
 import type { ToolChoice as CoreToolChoice } from "../../core/run.ts";
 import { isPresent, orNull, shown } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
+import { checkReferences } from "./tool-references.ts";
 import { checkToolSize } from "./tool-size.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -142,14 +143,15 @@ function pathOf(tool: WireTool, index: number): string {
 
 /**
  * The schema of a tool's arguments; `path` is where it stands in the body. Chat templates read `type` and `properties`,
- * so a schema that leaves all open is given both. Throws `invalid_request` for one that is no object's
- * or too large.
+ * so a schema that leaves all open is given both. Throws `invalid_request` for one that is no object's, too large, or
+ * refers to what is not in it.
  */
 export function objectSchema(
   schema: Readonly<Record<string, unknown>>,
   path: string,
 ): Readonly<Record<string, unknown>> {
   checkToolSize(schema, path);
+  checkReferences(schema, path);
   if (Object.keys(schema).length === 0) return { type: "object", properties: {} };
   const type = schema["type"] ?? "object";
   if (type === "object") return { ...schema, type };
