@@ -3,7 +3,9 @@
 import { cacheCells } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
 import { freeMemory } from "../src/core/free-memory.ts";
+import { readGgufHeader } from "../src/core/gguf.ts";
 import { SLOTS_MAX } from "../src/core/limits.ts";
+import { modelProblem } from "../src/core/model-problem.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import type { ReuseMode } from "../src/worker/backend.ts";
 import type { Native } from "./library.ts";
@@ -61,12 +63,25 @@ export interface ModelFile {
   readonly name: string;
 }
 
+/** Of what ends this process instead of being an error, all that the file's header tells. */
+function refuseBroken(path: string, name: string): void {
+  let problem: string | undefined;
+  try {
+    problem = modelProblem(readGgufHeader(path));
+  } catch {
+    return; // llama.cpp says what is wrong with it
+  }
+  if (problem === undefined) return;
+  throw new ServiceError("model_unavailable", `${name} could not be loaded: its file is broken: ${problem}`);
+}
+
 /** Loads a file, reporting parts per thousand. Throws ServiceError(model_unavailable) with llama.cpp's reason. */
 export async function loadModel(
   native: Native,
   { path, gpuLayers, withHead, name }: ModelFile,
   onProgress: (permille: number) => void,
 ): Promise<Handle> {
+  refuseBroken(path, name);
   const params = Int32Array.of(gpuLayers, 0, 1, 0, 0, 0, withHead ? 1 : 0);
   const load = native.svc_load_begin(cText(path), params, params.length);
   if (load === null) throw new Error(nativeText(native.svc_last_error()));

@@ -46,6 +46,8 @@ export interface TensorInfo {
   readonly name: string;
   /** Elements along each axis, the contiguous one first: [inputs, outputs] for a matrix. */
   readonly shape: readonly number[];
+  /** Of its elements, by its number in ggml.h: enum ggml_type. */
+  readonly type: number;
   /** Of its weights, bytes from the beginning of the file. */
   readonly offset: number;
 }
@@ -101,9 +103,11 @@ function readTensors(file: Uint8Array, last: Field | undefined, alignment: numbe
     const shape = Array.from({ length: axes }, (_, axis) =>
       Number(view.getBigUint64(axesAt + 4 + axis * 8, true)),
     );
-    const offset = Number(view.getBigUint64(axesAt + 4 + axes * 8 + 4, true)); // behind the type
-    at = axesAt + 4 + axes * 8 + 4 + 8;
-    return { name, shape, offset };
+    const typeAt = axesAt + 4 + axes * 8;
+    const type = view.getUint32(typeAt, true);
+    const offset = Number(view.getBigUint64(typeAt + 4, true));
+    at = typeAt + 4 + 8;
+    return { name, shape, type, offset };
   });
   const dataAt = Math.ceil(at / alignment) * alignment;
   return tensors.map((tensor) => ({ ...tensor, offset: dataAt + tensor.offset }));
@@ -144,6 +148,20 @@ export function int32Array(field: Field): Int32Array {
   if (itemType !== FIELD.i32 && itemType !== FIELD.u32)
     throw new Error(`${field.key} holds no 32-bit integers`);
   return Int32Array.from({ length: arrayLength(field) }, (_, index) => view.getInt32(12 + index * 4, true));
+}
+
+/** Items of an array of texts, one character for each byte; undefined for a field of another type. */
+export function stringsOf({ type, raw }: Field): readonly string[] | undefined {
+  const view = viewOf(raw);
+  if (type !== FIELD.array || view.getUint32(0, true) !== FIELD.string) return undefined;
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+  const count = Number(view.getBigUint64(4, true));
+  let at = 12;
+  return Array.from({ length: count }, () => {
+    const start = at + 8;
+    at = start + Number(view.getBigUint64(at, true));
+    return bytes.toString("latin1", start, at);
+  });
 }
 
 /** An unsigned integer of 32 or 64 bits; undefined for a field of another type. */

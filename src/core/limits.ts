@@ -217,6 +217,8 @@ export const RENDER_MS_MAX = 15 * 60_000;
 /** First pause before a dead engine is started again, milliseconds; doubles up to the maximum. */
 export const ENGINE_RESTART_MS = 100;
 export const ENGINE_RESTART_MS_MAX = 10_000;
+/** Engines in a row that may die while loading before the next one waits for a request. */
+export const ENGINE_LOAD_DEATHS_MAX = 3;
 /** Time between two looks at confined processes, milliseconds; more where a look takes long. Spec: sandbox caps. */
 export const SANDBOX_POLL_MS = 200;
 export const SANDBOX_POLL_MS_MAX = 500;

@@ -3,12 +3,18 @@
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
-import { ENGINE_RESTART_MS, ENGINE_RESTART_MS_MAX, SPEECHES_MAX } from "../core/limits.ts";
+import {
+  ENGINE_LOAD_DEATHS_MAX,
+  ENGINE_RESTART_MS,
+  ENGINE_RESTART_MS_MAX,
+  SPEECHES_MAX,
+} from "../core/limits.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { type Ability, mustBeAble, mustPerceive } from "./abilities.ts";
 import type { ResidentAdapters } from "./adapters.ts";
+import { deathWhileLoading, ENGINE_DIED, ENGINE_HUNG, HUNG_LOADING, STOPPED } from "./death.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
@@ -46,23 +52,6 @@ export interface EngineClientDeps {
   readonly onLoading?: (permille: number) => void;
 }
 
-const ENGINE_DIED: ErrorData = {
-  code: "engine_failed",
-  message:
-    "The model's engine process ended unexpectedly while it worked on this request. It is being restarted.",
-};
-
-const ENGINE_HUNG: ErrorData = {
-  code: "engine_failed",
-  message:
-    "The model's engine process stopped answering while it worked on this request. It is being replaced.",
-};
-
-const STOPPED: ErrorData = {
-  code: "shutting_down",
-  message: "The server was stopped before this request was finished.",
-};
-
 /** An engine that has run this long is considered healthy: the next restart is quick again. */
 const HEALTHY_MS = 60_000;
 
@@ -84,6 +73,8 @@ export class EngineClient {
   private restartMs = ENGINE_RESTART_MS;
   private restartTimer: ReturnType<typeof setTimeout> | undefined;
   private startedAt = 0;
+  private loadDeaths = 0; // processes in a row that ended, without a word, before the model was loaded
+  private isGivenUp = false; // no restart is under way; the next request may bring one
 
   constructor(deps: EngineClientDeps) {
     this.deps = deps;
@@ -237,6 +228,7 @@ export class EngineClient {
       );
     }
     if (this.state === "ready") return;
+    if (this.isGivenUp && performance.now() - this.startedAt > ENGINE_RESTART_MS_MAX) this.reopen();
     const aborted = Promise.withResolvers<void>();
     const onAbort = (): void => aborted.reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
@@ -292,8 +284,14 @@ export class EngineClient {
   /** Kills a process that does not answer. Requests wait for the next one from now on: this one may end late. */
   private giveUp(link: EngineLink): void {
     if (this.state === "ready") this.awaitRestart();
+    else this.failToLoad(HUNG_LOADING);
     this.pending.failAll(ENGINE_HUNG);
     link.kill();
+  }
+
+  private failToLoad(death: ErrorData): void {
+    this.lastError = death;
+    this.loadDeaths++;
   }
 
   private awaitRestart(): void {
@@ -314,6 +312,7 @@ export class EngineClient {
         this.info = message.info;
         this.host = message.host;
         this.state = "ready";
+        this.loadDeaths = 0;
         this.deps.adapters?.attach(this.command);
         this.lastError = undefined;
         this.deps.onLoading?.(1000);
@@ -360,18 +359,19 @@ export class EngineClient {
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);
       if (performance.now() - this.startedAt > HEALTHY_MS) this.restartMs = ENGINE_RESTART_MS;
     } else {
-      this.lastError ??= {
-        code: "model_unavailable",
-        message: `The engine process ended while loading (${description}).`,
-      };
+      if (this.lastError === undefined) this.failToLoad(deathWhileLoading(description));
       this.state = "failed";
       this.settled.resolve();
     }
+    this.isGivenUp = this.loadDeaths >= ENGINE_LOAD_DEATHS_MAX;
+    if (this.isGivenUp)
+      return this.deps.log(`${this.lastError?.message} It is tried again when it is asked for.`);
     this.restartTimer = setTimeout(() => this.reopen(), this.restartMs);
     this.restartMs = Math.min(this.restartMs * 2, ENGINE_RESTART_MS_MAX);
   }
 
   private reopen(): void {
+    this.isGivenUp = false;
     if (this.state === "failed") this.settled = Promise.withResolvers<void>();
     this.open();
   }

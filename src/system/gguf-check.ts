@@ -3,6 +3,7 @@
 
 import { statSync } from "node:fs";
 import { type GgufHeader, readGgufHeader } from "../core/gguf.ts";
+import { modelProblem } from "../core/model-problem.ts";
 
 export interface GgufFacts {
   readonly bytes: number;
@@ -13,8 +14,11 @@ export interface GgufFacts {
 export function checkGguf(path: string): GgufFacts {
   const bytes = statSync(path, { throwIfNoEntry: false })?.size;
   if (bytes === undefined) throw new Error("it cannot be opened");
-  const { tensors } = headerOf(path);
+  const header = headerOf(path);
+  const { tensors } = header;
   for (const { offset } of tensors.values()) if (!(offset < bytes)) throw broken();
+  const problem = modelProblem(header);
+  if (problem !== undefined) throw new Error(problem);
   return { bytes, tensors: tensors.size };
 }
 

@@ -1,7 +1,8 @@
 // A model's life: what happens to requests while it comes and goes.
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { ServiceError } from "../../src/core/error.ts";
+import { ENGINE_LOAD_DEATHS_MAX, ENGINE_RESTART_MS_MAX } from "../../src/core/limits.ts";
 import type { ModelKind } from "../../src/core/model-info.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
@@ -316,6 +317,52 @@ describe("unloading", () => {
     await until("it is unloaded", () => model.status === "unloaded");
     expect([engines.alive(), log]).toEqual([0, ["not used for 0.03 s; unloading it"]]);
     expect(await ask(model)).toMatchObject({ type: "finish" });
+    await model.stop();
+  });
+});
+
+describe("an engine that dies while it loads", () => {
+  const broken =
+    "The engine process ended while loading (signal SIGABRT). The model's file is probably broken, or of a kind that svc cannot load: copy or download it again. The lines before this one may say more.";
+
+  test("is what a command is told, with what is likely", async () => {
+    for (const [signal, message] of [
+      ["SIGABRT", broken],
+      ["SIGKILL", "(signal SIGKILL). It was killed, probably because memory ran out"],
+    ] as const) {
+      const { model, engines } = setup();
+      const loading = failure(model.load());
+      (await process(engines)).die(signal);
+      expect(await loading).toContain(message);
+      expect(engines.alive()).toBe(0);
+      await model.stop();
+    }
+  });
+
+  test("again and again is not started again until a request wants it", async () => {
+    const { model, engines, log } = setup();
+    const asked = ask(model);
+    const first = await process(engines);
+    first.becomeReady();
+    await until("the run arrives", () => first.runs.length === 1);
+    first.die("SIGSEGV");
+    expect(await asked).toMatchObject({ type: "error", error: { code: "engine_failed" } });
+    for (let deaths = 1; deaths <= ENGINE_LOAD_DEATHS_MAX; deaths++) {
+      await until("the next one is started", () => engines.started.length === deaths + 1);
+      engines.started.at(-1)?.die("SIGABRT");
+    }
+    expect(log.at(-1)).toBe(`${broken} It is tried again when it is asked for.`);
+    expect(await ask(model)).toMatchObject({ type: "error", error: { code: "model_unavailable" } });
+    const now = performance.now.bind(performance);
+    const clock = spyOn(performance, "now").mockImplementation(() => now() + 2 * ENGINE_RESTART_MS_MAX);
+    const again = ask(model);
+    await until("one more is started", () => engines.started.length === ENGINE_LOAD_DEATHS_MAX + 2);
+    clock.mockRestore();
+    const last = engines.started.at(-1);
+    last?.becomeReady();
+    await until("the run arrives", () => last?.runs.length === 1);
+    last?.finish(last.runs[0] ?? 0);
+    expect(await again).toMatchObject({ type: "finish" });
     await model.stop();
   });
 });

@@ -41,6 +41,8 @@ export interface FakeProcess {
   /** Answers a run. */
   finish(id: RunId): void;
   readonly hasEnded: boolean;
+  /** Ends unasked. */
+  die(signal: string): void;
   /** While true, it does not answer pings. */
   isDeaf: boolean;
 }
@@ -74,7 +76,13 @@ export function fakeEngines(isPrompt = false): FakeEngines {
       }
       if (message.type === "abort") runs.splice(runs.indexOf(message.id), 1);
     };
+    const end = (description: string): void => {
+      if (hasEnded) return;
+      hasEnded = true;
+      onExit(description);
+    };
     started.push({
+      die: (signal) => end(`signal ${signal}`),
       runs,
       finish,
       becomeReady: () => onMessage({ type: "ready", info: INFO, host: HOST }),
@@ -94,15 +102,9 @@ export function fakeEngines(isPrompt = false): FakeEngines {
       send: (message) => queueMicrotask(() => take(message)),
       stop: async () => {
         await Promise.resolve();
-        if (hasEnded) return;
-        hasEnded = true;
-        onExit("exit code 0");
+        end("exit code 0");
       },
-      kill: () => {
-        if (hasEnded) return;
-        hasEnded = true;
-        onExit("signal SIGKILL");
-      },
+      kill: () => end("signal SIGKILL"),
     };
   };
   return { openLink, started, alive: () => started.filter(({ hasEnded }) => !hasEnded).length };

@@ -53,7 +53,12 @@ export function baseHeader(
     u32Field(`${architecture}.attention.head_count`, 4),
     u32Field(`${architecture}.attention.head_count_kv`, 2),
   ];
-  const tensors = Object.entries(shapes).map(([name, shape]): TensorInfo => ({ name, shape, offset: 0 }));
+  const tensors = Object.entries(shapes).map(([name, shape]): TensorInfo => ({
+    name,
+    shape,
+    type: 0,
+    offset: 0,
+  }));
   return {
     fields: new Map(fields.map((field) => [field.key, field])),
     tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])),
