@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { copierTensors, ROPE_BASE } from "./copier.ts";
 import { exec } from "./exec.ts";
 import { arrayLength, type Field, int32Array, readFields } from "../src/core/gguf.ts";
 import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "../src/core/gguf-write.ts";
@@ -27,6 +28,8 @@ interface Shape {
   readonly tied: boolean;
   /** Type llama-quantize converts to; undefined keeps f16. */
   readonly quantization?: string;
+  /** It copies: see copier.ts. Only a tied qwen3 does. */
+  readonly copies?: boolean;
 }
 
 // Names in a served file change with this number, so that a changed recipe never meets an old file.
@@ -38,22 +41,26 @@ const CHATML =
 /** One that knows tools. */
 const TOOLED = readFileSync(join(ROOT, "demo-model/template.jinja"), "utf8");
 
+/** Qwen3-0.6B: what a small real model costs, with a 152,000-token vocabulary. */
+const QWEN3: Shape = {
+  arch: "qwen3",
+  embd: 1024,
+  layers: 28,
+  heads: 16,
+  kvHeads: 8,
+  headDim: 128,
+  ffn: 3072,
+  contextTokens: 40_960,
+  vocab: "ggml-vocab-qwen2.gguf",
+  template: CHATML,
+  tied: true,
+  quantization: "Q4_K_M",
+};
+
 const SHAPES = {
-  // Qwen3-0.6B: what a small real model costs, with a 152,000-token vocabulary.
-  "qwen3-0.6b": {
-    arch: "qwen3",
-    embd: 1024,
-    layers: 28,
-    heads: 16,
-    kvHeads: 8,
-    headDim: 128,
-    ffn: 3072,
-    contextTokens: 40_960,
-    vocab: "ggml-vocab-qwen2.gguf",
-    template: CHATML,
-    tied: true,
-    quantization: "Q4_K_M",
-  },
+  "qwen3-0.6b": QWEN3,
+  // The same, for what depends on an answer that copies.
+  copier: { ...QWEN3, copies: true },
   // Next to no computing: what remains is the server's own overhead. Rows of 64 are too short for K-quants: f16.
   nano: {
     arch: "llama",
@@ -74,8 +81,8 @@ const SHAPES = {
 export const MODELS = ["nano", "qwen3-0.6b", "builtin"] as const;
 export type ModelName = (typeof MODELS)[number];
 
-/** Path of the model's file; made first if it is not there yet (20 s and 1.2 GB of temporary space for the 0.6B). */
-export async function ensureModel(name: ModelName, peer: Peer): Promise<string> {
+/** Path of a model's file; made first if it is not there yet (20 s and 1.2 GB of temporary space for those of 0.6B). */
+export async function ensureModel(name: ModelName | "copier", peer: Peer): Promise<string> {
   if (name === "builtin") return join(ROOT, "demo-model/tiny.gguf");
   const shape: Shape = SHAPES[name];
   const folder = join(CACHE, "models");
@@ -98,13 +105,14 @@ export async function ensureModel(name: ModelName, peer: Peer): Promise<string> 
   return target;
 }
 
-function writeModel(path: string, name: string, shape: Shape, vocabPath: string): void {
+/** Writes a model of f16 weights with the tokenizer of the file at `vocabPath`. */
+export function writeModel(path: string, name: string, shape: Shape, vocabPath: string): void {
   const tokenizer = readFields(readFileSync(vocabPath)).filter((field) => field.key.startsWith("tokenizer."));
   const tokens = arrayLength(fieldNamed(tokenizer, "tokenizer.ggml.tokens"));
   const key = (suffix: string): string => `${shape.arch}.${suffix}`;
   const fields: Field[] = [
     stringField("general.architecture", shape.arch),
-    stringField("general.name", `${name} (random weights)`),
+    stringField("general.name", `${name} (${shape.copies === true ? "constructed" : "random"} weights)`),
     u32Field("general.file_type", 1), // mostly f16
     u32Field(key("block_count"), shape.layers),
     u32Field(key("context_length"), shape.contextTokens),
@@ -116,7 +124,7 @@ function writeModel(path: string, name: string, shape: Shape, vocabPath: string)
     u32Field(key("attention.value_length"), shape.headDim),
     u32Field(key("rope.dimension_count"), shape.headDim),
     f32Field(key("attention.layer_norm_rms_epsilon"), 1e-6),
-    f32Field(key("rope.freq_base"), 1e6),
+    f32Field(key("rope.freq_base"), ROPE_BASE),
     u32Field(key("vocab_size"), tokens),
     ...tokenizer.filter((field) => field.key !== "tokenizer.chat_template"),
     stringField("tokenizer.chat_template", shape.template),
@@ -124,7 +132,10 @@ function writeModel(path: string, name: string, shape: Shape, vocabPath: string)
   const types = int32Array(fieldNamed(tokenizer, "tokenizer.ggml.token_type"));
   // gguf.md, token types: 1 is a normal piece of text; the rest are control, unknown, unused and single-byte tokens.
   const quiet = (row: number): boolean => types[row] !== 1;
-  writeGguf(path, fields, tensorsOf(shape, tokens, quiet));
+  const copying = shape.copies === true ? copierTensors(shape, tokens) : [];
+  const made = new Map(copying.map((tensor) => [tensor.name, tensor]));
+  const tensors = tensorsOf(shape, tokens, quiet).map((tensor) => made.get(tensor.name) ?? tensor);
+  writeGguf(path, fields, tensors);
 }
 
 function fieldNamed(fields: readonly Field[], key: string): Field {

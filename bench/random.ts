@@ -7,7 +7,7 @@ export function uniformSource(seed: number): () => number {
 }
 
 /** A generator of unsigned 32-bit words (mulberry32). */
-function wordSource(seed: number): () => number {
+export function wordSource(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
