@@ -1,31 +1,21 @@
 // What guessing next tokens brings where an answer copies from its prompt, and costs where it does not: two servers with the
-// built-in model, one that guesses (`speculative = "ngram"`, or `mtp_model` where a file is named), asked in turn. Times of
-// generation alone, as the servers tell them.
+// same model, one that guesses (`speculative = "ngram"`, or `mtp_model` where a file is named), asked in turn. Times of
+// generation alone, as the servers tell them. The model whose answers copy is constructed (copier.ts).
 //
 //   bun bench/speculation.ts [--pairs 5] [--model FILE] [--draft FILE]
 
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { CACHE, SVC } from "./peer.ts";
+import { ensureModel } from "./model.ts";
+import { CACHE, ensurePeer, SVC } from "./peer.ts";
 import { killRunning, spawnLogged, stopTree } from "./processes.ts";
 import { freePort } from "./servers.ts";
+import { COMMON_TASKS, type Task, TASKS } from "./speculation-tasks.ts";
 import { median, pairRatio } from "./stats.ts";
 
 const READY_MS_MAX = 60_000;
 const MODES = ["off", "guesses"] as const;
 type Mode = (typeof MODES)[number];
-
-const COPIED =
-  "the quick brown fox jumps over the lazy dog while seven small birds sing in the old green tree near the river bank and nobody hears them";
-
-/** What is asked; a story is as free as the built-in model gets. */
-const TASKS = {
-  "copies its prompt": {
-    messages: [{ role: "user", content: `Repeat exactly: ${COPIED}` }],
-    max_tokens: 200,
-  },
-  "does not, temperature 1": { prompt: "Once upon a time", max_tokens: 200, temperature: 1, seed: 7 },
-} as const;
 
 const { values } = parseArgs({
   options: { pairs: { type: "string", default: "5" }, model: { type: "string" }, draft: { type: "string" } },
@@ -39,9 +29,14 @@ interface Server {
   stop(): Promise<void>;
 }
 
-async function start(mode: Mode): Promise<Server> {
+interface Answer {
+  readonly text: string;
+  readonly tokensPerSecond: number;
+}
+
+async function start(mode: Mode, modelPath: string | undefined): Promise<Server> {
   const port = freePort();
-  const model = values.model === undefined ? [] : ["--model", resolve(values.model)];
+  const model = modelPath === undefined ? [] : ["--model", modelPath];
   const command = [
     SVC,
     "serve",
@@ -65,38 +60,67 @@ async function start(mode: Mode): Promise<Server> {
   }
 }
 
-/** Tokens a second of one answer. */
-async function ask(port: number, task: object): Promise<number> {
-  const path = "messages" in task ? "chat/completions" : "completions";
+async function ask(port: number, body: Task["body"]): Promise<Answer> {
+  const path = "messages" in body ? "chat/completions" : "completions";
   const response = await fetch(`http://127.0.0.1:${port}/v1/${path}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ temperature: 0, enable_thinking: false, ...task }),
+    body: JSON.stringify({ ...body, enable_thinking: false }),
   });
   if (!response.ok) throw new Error(await response.text());
-  const { usage } = (await response.json()) as {
+  const { choices, usage } = (await response.json()) as {
+    choices: { text?: string; message?: { content: string } }[];
     usage: { completion_tokens: number; total_completion_time_sec: number };
   };
-  return usage.completion_tokens / usage.total_completion_time_sec;
+  return {
+    text: choices[0]?.text ?? choices[0]?.message?.content ?? "",
+    tokensPerSecond: usage.completion_tokens / usage.total_completion_time_sec,
+  };
+}
+
+/** Tokens guessed by a server so far, and those of them that were right. */
+async function guessed(port: number): Promise<{ tokens: number; hits: number }> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const count = (name: string): number =>
+    Number(new RegExp(`^svc_draft_${name}_total(?:\\{.*\\})? (\\S+)$`, "m").exec(text)?.[1] ?? 0);
+  return { tokens: count("tokens"), hits: count("hits") };
+}
+
+/** A row of the table. */
+async function measure(name: string, task: Task, servers: Record<Mode, Server>): Promise<string> {
+  const speeds: Record<Mode, number[]> = { off: [], guesses: [] };
+  const before = await guessed(servers.guesses.port);
+  for (let pair = 0; pair < 1 + Number(values.pairs); pair++) {
+    for (const mode of MODES) {
+      const { text, tokensPerSecond } = await ask(servers[mode].port, task.body);
+      if (task.answer !== undefined && text !== task.answer)
+        throw new Error(`${task.name}, but not so:\n${text}`);
+      if (pair > 0) speeds[mode].push(tokensPerSecond); // the first one warms up
+    }
+  }
+  const after = await guessed(servers.guesses.port);
+  const { median: middle, min, max } = pairRatio(speeds.guesses, speeds.off);
+  const ratio = `${middle.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)})`;
+  const speed = MODES.map((mode) => median(speeds[mode]).toFixed(0));
+  const right = `${after.hits - before.hits} of ${after.tokens - before.tokens}`;
+  return `| ${[name, task.name, ...speed, ratio, right].join(" | ")} |`;
+}
+
+async function measureModel(name: string, path: string | undefined, tasks: readonly Task[]): Promise<void> {
+  const servers = { off: await start("off", path), guesses: await start("guesses", path) };
+  for (const task of tasks) console.log(await measure(name, task, servers));
+  await Promise.all([servers.off.stop(), servers.guesses.stop()]);
 }
 
 async function main(): Promise<void> {
-  const [off, guesses] = [await start("off"), await start("guesses")];
-  console.log("| the answer | off tok/s | with guesses tok/s | ratio of pairs |\n|---|--:|--:|--:|");
-  for (const [name, task] of Object.entries(TASKS)) {
-    const speeds: Record<Mode, number[]> = { off: [], guesses: [] };
-    for (let pair = 0; pair < 1 + Number(values.pairs); pair++) {
-      for (const mode of MODES) {
-        const speed = await ask((mode === "off" ? off : guesses).port, task);
-        if (pair > 0) speeds[mode].push(speed); // the first one warms up
-      }
-    }
-    const { median: middle, min, max } = pairRatio(speeds.guesses, speeds.off);
-    const ratio = [middle, min, max].map((value) => value.toFixed(2));
-    const speed = MODES.map((mode) => median(speeds[mode]).toFixed(0));
-    console.log(`| ${[name, ...speed, `${ratio[0]} (${ratio[1]}..${ratio[2]})`].join(" | ")} |`);
+  console.log("| model | the answer | off tok/s | with guesses tok/s | ratio of pairs | guesses right |");
+  console.log("|---|---|--:|--:|--:|--:|");
+  if (values.model !== undefined) return measureModel("FILE", resolve(values.model), COMMON_TASKS);
+  const peer = await ensurePeer();
+  for (const { model, tasks } of TASKS) {
+    const name = model === "copier" ? "copier (0.6B shape, constructed to copy)" : model;
+    await measureModel(name, model === "builtin" ? undefined : await ensureModel(model, peer), tasks);
   }
-  await Promise.all([off.stop(), guesses.stop()]);
 }
 
 try {
