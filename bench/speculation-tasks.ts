@@ -10,6 +10,8 @@ export interface Task {
   readonly body: Readonly<Record<string, unknown>>;
   /** The whole answer; anything else is no measurement. */
   readonly answer?: string;
+  /** Asked so many times for one figure, their median, where an answer takes few milliseconds; else once. */
+  readonly times?: number;
 }
 
 // The copier knows by the last four tokens where it is. In the file none of these go on in two ways, in the story not even
@@ -124,6 +126,7 @@ const COPIED =
 export const COMMON_TASKS: readonly Task[] = [
   {
     name: "copies its prompt",
+    times: 9,
     body: {
       messages: [{ role: "user", content: `Repeat exactly: ${COPIED}` }],
       max_tokens: 200,
@@ -132,6 +135,7 @@ export const COMMON_TASKS: readonly Task[] = [
   },
   {
     name: "does not, temperature 1",
+    times: 9,
     body: { prompt: "Once upon a time", max_tokens: 200, temperature: 1, seed: 7 },
   },
 ];
