@@ -9,13 +9,13 @@ import { LlamaBackend } from "../../ffi/llama.ts";
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { unreachable } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
-import type { RunEvent } from "../core/run.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { CalibrationCommand, RunId, TextOptions, ToEngine } from "../engine/protocol.ts";
 import { toErrorData } from "./arrivals.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
 import { Engine } from "./engine.ts";
+import { Outbox } from "./outbox.ts";
 import { type EngineWork, newSeed, send, sendFailure, type WorkMessage } from "./work.ts";
 
 /** Numbers are told this long after the first work they do not contain, milliseconds. */
@@ -66,8 +66,7 @@ export class TextWork implements EngineWork {
   private backend: LlamaBackend | undefined;
   private stopping = false;
   private wake: (() => void) | undefined;
-  private runs: RunId[] = [];
-  private events: RunEvent[] = [];
+  private readonly outbox = new Outbox();
   private embedTokens = 0;
   private flushedMs = 0;
   private embedding = false;
@@ -140,10 +139,6 @@ export class TextWork implements EngineWork {
     try {
       const { backend, constraints, host } = await load(this.options);
       this.backend = backend;
-      const emit = (run: RunId, event: RunEvent): void => {
-        this.runs.push(run);
-        this.events.push(event);
-      };
       const { prefixesMax, speculative } = this.options;
       this.engine = new Engine({
         backend,
@@ -151,7 +146,7 @@ export class TextWork implements EngineWork {
         prefixesMax,
         drafts: speculative?.type === "ngram",
         aheadMs: TOGETHER_MS,
-        emit,
+        emit: (run, event) => this.outbox.add(run, event),
         now: () => performance.now(),
         newSeed,
       });
@@ -209,11 +204,9 @@ export class TextWork implements EngineWork {
   }
 
   private flush(): void {
-    if (this.runs.length === 0) return;
+    if (this.outbox.isEmpty) return;
     this.flushedMs = performance.now();
-    send({ type: "events", runs: this.runs, events: this.events });
-    this.runs = [];
-    this.events = [];
+    send({ type: "events", ...this.outbox.take() });
   }
 
   private sendStats(): void {
