@@ -26,18 +26,25 @@ export interface LinkHandlers {
 /** Starts an engine process; a fake one in tests. */
 export type OpenLink = (handlers: LinkHandlers) => EngineLink;
 
-/**
- * How long a compute thread spins at a barrier before it sleeps, in libgomp's units: about a millisecond. The default is
- * ten times as long, which a neighbour on a busy machine pays for; sleeping at once would cost 50 µs a barrier.
- */
-const SPIN_COUNT = { GOMP_SPINCOUNT: "30000" };
+/** What an engine's environment says unless the user's does. */
+const ENGINE_ENVIRONMENT = {
+  /**
+   * How long a compute thread spins at a barrier before it sleeps, in libgomp's units: about a millisecond. The default is
+   * ten times as long, which a neighbour on a busy machine pays for; sleeping at once would cost 50 µs a barrier.
+   */
+  GOMP_SPINCOUNT: "30000",
+  /** No last stage of JIT compilation: an engine's JavaScript is little, and compute threads wait while theirs compile it. */
+  BUN_JSC_useFTLJIT: "0",
+  /** ggml would start a debugger, where there is one, before it ends the process at a failed assertion. */
+  GGML_NO_BACKTRACE: "1",
+};
 
 /** Starts `svc engine` as a child process, linked by Bun's IPC: one JSON message costs about 5 µs, measured. */
 export function spawnEngine({ onMessage, onExit }: LinkHandlers, environment: Environment): EngineLink {
   const child = Bun.spawn([...ownCommand(), "engine"], {
     stdio: ["ignore", "inherit", "inherit"],
     serialization: "json",
-    env: { ...SPIN_COUNT, ...environment },
+    env: { ...ENGINE_ENVIRONMENT, ...environment },
     ipc: (message) => onMessage(message as FromEngine), // plain data of our own process; the type is protocol.ts's
     onExit: (_, code, signal) => onExit(signal === null ? `exit code ${code}` : `signal ${signal}`),
   });
