@@ -191,8 +191,7 @@ export class Engine {
     this.takeEncodings(0);
     const { rows, apart } = this.roster.schedule(this.cost, this.now());
     if (rows.length > 0 || apart.length > 0) {
-      const steps = this.stepsAtOnce(rows);
-      const all = rows.length === 0 || (steps > 1 ? this.computeSteps(rows, steps) : this.compute(rows));
+      const all = rows.length === 0 || this.compute(rows);
       if (all) for (const planned of apart) this.computeMedia(planned);
       return "worked";
     }
@@ -253,6 +252,8 @@ export class Engine {
   private compute(rows: readonly PlannedRows<EngineSequence>[]): boolean {
     const startMs = this.now();
     const { guessed, tried } = this.guess(rows);
+    const steps = tried > 0 ? 1 : this.stepsAtOnce(rows);
+    if (steps > 1) return this.computeSteps(rows, steps, startMs);
     const prefillTokens = this.batch.fill(rows);
     // Masks depend on what was drawn before, not on the logits: they are computed while the model is.
     const matchers = this.batch.drawn.flatMap(({ owner }) => owner.guard?.active ?? []);
@@ -293,8 +294,7 @@ export class Engine {
   }
 
   /** Several passes over decode rows. False: not even the first could be computed. */
-  private computeSteps(rows: readonly PlannedRows<EngineSequence>[], most: number): boolean {
-    const startMs = this.now();
+  private computeSteps(rows: readonly PlannedRows<EngineSequence>[], most: number, startMs: number): boolean {
     this.batch.fill(rows);
     const done = this.ahead.compute(most, this.batch, this.kv);
     if (typeof done === "string") {

@@ -29,7 +29,7 @@ export class StepsAhead {
     this.tokens = new Int32Array(STEPS_MAX * backend.maxSeqs);
   }
 
-  /** How many steps these rows, which are all there is to do, may have at once. */
+  /** How many steps these rows, which are all there is to do and for which nothing is guessed, may have at once. */
   count(rows: readonly PlannedRows<EngineSequence>[], cost: StepCost, freeCells: number): number {
     if (cost.decodeMs === 0 || cost.decodeMs * 2 > this.ms || !isNear(rows.length, cost.decodeRows)) return 1;
     let most = Math.min(STEPS_MAX, Math.floor(this.ms / cost.decodeMs), Math.floor(freeCells / rows.length));
@@ -58,7 +58,7 @@ export class StepsAhead {
 
 /** Whether a token of the sequence and the next are drawn alike, and nothing is asked about them but what they are. */
 function isPlain({ gap, generated, owner }: EngineSequence): boolean {
-  const { guard, marker, tools, drafter, run } = owner;
-  const isFree = guard === undefined && marker.length === 0 && !tools && drafter === undefined;
+  const { guard, marker, tools, run } = owner;
+  const isFree = guard === undefined && marker.length === 0 && !tools;
   return isFree && gap === 1 && generated > 0 && run.request.logprobs === undefined;
 }

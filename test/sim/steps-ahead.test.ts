@@ -106,10 +106,20 @@ describe("several steps at once", () => {
     }
   });
 
+  test("go between steps with guesses", () => {
+    const prompt = Array.from({ length: 40 }, (_, i) => 97 + (i % 20));
+    const made = new World({ ...OPTIONS, eogOneIn: 1e9, period: 20 }, { ...AHEAD, drafts: true });
+    made.add(0, request(prompt, { maxTokens: 150 }));
+    made.drain();
+    made.expectEmpty();
+    expect(made.backend.callsAhead).toBeGreaterThan(0);
+    expect(made.engine.stats().draftHits).toBeGreaterThan(0);
+    expect(made.witness(0).text).toBe(expectedText(made.backend, prompt, 150).text);
+  });
+
   const notPlain: readonly (readonly [string, Partial<FakeOptions>, Partial<RunRequest>])[] = [
     ["log probabilities are asked for", {}, { logprobs: { top: 1 } }],
     ["the cache cannot be cut", { reuse: "whole" }, {}],
-    ["a model guesses", { draft: { most: 3, rightShare: 0.9 } }, {}],
   ];
   for (const [what, options, extra] of notPlain) {
     test(`never where ${what}`, () => {
