@@ -1,6 +1,7 @@
 // What an engine process does for a text model: steps the engine while there is work. Reads messages between steps only,
 // so that an abort takes effect within one step.
 
+import { availableParallelism } from "node:os";
 import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../ffi/embedded.ts";
 import { describeHost } from "../../ffi/host.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
@@ -24,6 +25,12 @@ const STATS_MS = 250;
 /** Tokens of steps shorter than this go together, milliseconds: a message costs as much as a step of a tiny model. */
 const TOGETHER_MS = 1;
 
+/**
+ * Masks are computed beside the pass. Where compute threads keep all CPUs busy, each mask thread holds one up and the others
+ * wait for it, so one for every CPU costs least; more than these have nothing to do.
+ */
+const MASK_THREADS = Math.min(4, availableParallelism());
+
 /** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
 const RENDER_WAIT_MS = 1;
 
@@ -44,7 +51,7 @@ async function load(options: TextOptions): Promise<Loaded> {
   let grammars: GrammarEngine | undefined;
   const constraints = (): GrammarEngine => {
     if (grammars === undefined) {
-      grammars = new GrammarEngine(openGrammar(unpackGrammar(cacheDir)), backend.tokens());
+      grammars = new GrammarEngine(openGrammar(unpackGrammar(cacheDir)), backend.tokens(), MASK_THREADS);
       backend.tieThreads(); // it has brought threads of its own
     }
     return grammars;
