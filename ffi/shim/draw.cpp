@@ -323,6 +323,17 @@ void drawer::follow(const drawer & other) {
     random = other.random;
 }
 
+SVC_CLONES void copy_allowed(const float * logits, const uint32_t * mask, int32_t n, float * out) {
+    for (int32_t i = 0; i < n; i += 32) {
+        const uint32_t bits = mask[i / 32];
+        const int32_t len = std::min(32, n - i);
+        #pragma omp simd
+        for (int32_t j = 0; j < len; j++) {
+            out[i + j] = (bits >> j & 1) != 0 ? logits[i + j] : -std::numeric_limits<float>::infinity();
+        }
+    }
+}
+
 double log_sum_exp(const float * logits, int32_t n, std::vector<float> & scratch) {
     const float top = maximum(logits, n);
     scratch.resize(n);

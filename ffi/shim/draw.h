@@ -45,6 +45,9 @@ struct drawer {
 // The drawer of a svc_sampler_new handle.
 const drawer & drawer_of(void * sampler);
 
+// The logits [n] whose bit is set in `mask`, words with the lowest bit first; -inf for the others.
+void copy_allowed(const float * logits, const uint32_t * mask, int32_t n, float * out);
+
 // Natural logarithm of the sum of e^logit.
 double log_sum_exp(const float * logits, int32_t n, std::vector<float> & scratch);
 

@@ -114,18 +114,6 @@ void apply_bias(sampler & s, float * logits, int32_t n) {
 }
 
 // Copies the allowed logits, [n_vocab]; mask holds a bit a token, lowest first.
-void copy_allowed(sampler & s, const float * logits, const uint32_t * mask, int32_t n) {
-    s.masked.resize(n);
-    for (int32_t i = 0; i < n; i += 32) {
-        const uint32_t bits = mask[i / 32];
-        const int32_t len = std::min(32, n - i);
-        #pragma omp simd
-        for (int32_t j = 0; j < len; j++) {
-            s.masked[i + j] = (bits >> j & 1) != 0 ? logits[i + j] : -std::numeric_limits<float>::infinity();
-        }
-    }
-}
-
 bool fits_tools(sampler & s, int32_t token) {
     llama_token_data data = { token, 1, 0 };
     llama_token_data_array array = { &data, 1, -1, false };
@@ -155,7 +143,8 @@ int32_t sample_row(sampler & s, float * logits, const uint32_t * mask, int32_t n
     if (mask == nullptr) {
         token = s.tools != nullptr ? draw_tools(s, logits, n) : s.drawer.draw(logits, n);
     } else {
-        copy_allowed(s, logits, mask, n);
+        s.masked.resize(n);
+        svc::copy_allowed(logits, mask, n, s.masked.data());
         token = s.drawer.draw(s.masked.data(), n);
     }
     for (auto it = s.undo.rbegin(); it != s.undo.rend(); ++it) logits[it->first] = it->second;
