@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { fileServer } from "../helpers/binary.ts";
-import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
+import { describeInBrowser, overSlowLine, say, violations, visit } from "../helpers/browser.ts";
 import { CAPITAL, COUNT_30, ENDLESS } from "../helpers/chat-client.ts";
 import { until } from "../helpers/until.ts";
 
@@ -61,11 +61,13 @@ describeInBrowser("the web interface of the executable", () => {
     "stops an answer, keeps its words, and keeps them over a reload",
     async () => {
       const { page } = await visit(server().url);
+      const { lift } = await overSlowLine(page);
       await page.getByLabel("Message").fill(ENDLESS.content);
       await page.keyboard.press("Enter");
       await page.locator(".answer .markdown").last().waitFor();
       await page.keyboard.press("Escape");
       await page.getByText("Stopped.").waitFor();
+      await lift();
       const words = await page.locator(".answer").innerText();
       expect(words.length).toBeGreaterThan(5);
       await page.reload();
@@ -79,10 +81,15 @@ describeInBrowser("the web interface of the executable", () => {
     "keeps what was said when the page is left in the middle of an answer",
     async () => {
       const { page } = await visit(server().url);
+      const { lift } = await overSlowLine(page);
       await page.getByLabel("Message").fill(ENDLESS.content);
       await page.keyboard.press("Enter");
       await page.locator(".answer .markdown").last().waitFor();
-      await page.reload();
+      const left = page.waitForEvent("framenavigated");
+      const reloaded = page.reload();
+      await left;
+      await lift();
+      await reloaded;
       await page.getByText("Stopped.").waitFor();
       expect(await page.locator(".answer").innerText()).not.toBe("");
     },

@@ -87,3 +87,17 @@ export async function violations(page: Page): Promise<readonly string[]> {
   });
   return found;
 }
+
+/** Bytes a second at which the built-in model's longest answer takes half a minute. */
+const SLOW_LINE = 4096;
+
+/** Lets a page receive slowly until `lift`, so that an answer is not over before anything can be done about it. */
+export async function overSlowLine(page: Page): Promise<{ lift(): Promise<void> }> {
+  const session = await page.context().newCDPSession(page);
+  const receiveAt = async (downloadThroughput: number): Promise<void> => {
+    const line = { offline: false, latency: 0, uploadThroughput: -1, downloadThroughput };
+    await session.send("Network.emulateNetworkConditions", line);
+  };
+  await receiveAt(SLOW_LINE);
+  return { lift: () => receiveAt(-1) };
+}
