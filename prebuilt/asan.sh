@@ -21,8 +21,9 @@ trap 'rm -rf "$out"' EXIT
 g++ -std=c++17 -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined \
     -fopenmp -DSVC_ABI_HASH='"asan"' -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED \
     -isystem "$source/common" -isystem "$source/include" -isystem "$source/ggml/include" -isystem "$source/vendor" \
+    -isystem "$source/tools/mtmd" \
     -I "$root/ffi/shim" "$root"/ffi/shim/*.cpp "$here/asan/driver.cpp" -o "$out/driver" \
-    -L"$bin" -lllama-common -lllama -lggml -lggml-base "-Wl,-rpath,$bin"
+    -L"$bin" -lmtmd -lllama-common -lllama -lggml -lggml-base "-Wl,-rpath,$bin"
 
 # The back ends keep what they have allocated until the process ends.
 ASAN_OPTIONS=detect_leaks=0:exitcode=99 "$out/driver" "$bin" "$root/demo-model/tiny.gguf" "$rounds" "$seed"

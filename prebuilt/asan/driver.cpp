@@ -1,5 +1,6 @@
 // Feeds the shim's string entry points with texts that are nearly right: requests, templates, answers, tokens, sequence
-// breakers, model files. Calls may fail, and then must say why; the sanitizers judge everything else.
+// breakers, model files; and generates, with guesses and without. Calls may fail, and then must say why; the sanitizers judge
+// everything else.
 //
 //   driver BACKENDS_DIR MODEL ROUNDS SEED
 
@@ -149,6 +150,78 @@ void dry(void * model) {
     svc_sampler_free(sampler);
 }
 
+// Sequences of a few tokens and their samplers, step by step and several steps at once.
+struct generation {
+    static constexpr int32_t n = 3, steps = 8;
+    void * context;
+    int32_t guesses;  // tokens of one at most, 0: nobody guesses
+    std::vector<int32_t> token, position = std::vector<int32_t>(n, 0), sequence = {0, 1, 2};
+    std::vector<uint64_t> sampler;
+
+    explicit generation(void * model) {
+        const int32_t sizes[] = {512, 64, 32, n, 2, 2, 1, 1, 0, -1, 1, -1, 1, 0, 0};
+        context = svc_context_new(model, sizes, 15);
+        guesses = below(2) == 0 ? std::max(0, svc_draft_open(context, model, 3)) : 0;
+        for (int32_t i = 0; i < n; i++) {
+            const float share[] = {0, 0.5f, 1};
+            const float params[] = {share[below(3)], share[1 + below(2)], share[below(2)], (float) below(50), 1, 0, 0, (float) below(2)};
+            sampler.push_back((uint64_t) svc_sampler_new(params, 8, 1, 2, (uint32_t) i));
+            token.push_back((int32_t) below(300));
+        }
+    }
+
+    ~generation() {
+        for (uint64_t one : sampler) svc_sampler_free((void *) one);
+        svc_context_free(context);
+    }
+
+    void take(const int32_t * drawn, int32_t done) {
+        for (int32_t i = 0; i < n; i++) {
+            position[i] += done;
+            token[i] = std::max(0, drawn[(done - 1) * n + i]);
+        }
+    }
+
+    bool step_masked() {
+        const int8_t output[n] = {1, 1, 1};
+        const int32_t row[n] = {0, 1, 2};
+        if (svc_decode(context, n, token.data(), position.data(), sequence.data(), output) != 0) return false;
+        std::vector<uint32_t> mask(1 << 13);
+        for (uint32_t & word : mask) word = (uint32_t) dice();
+        const uint64_t masks[n] = {(uint64_t) mask.data(), 0, (uint64_t) mask.data()};
+        int32_t drawn[n];
+        svc_sample(context, n, row, sampler.data(), masks, drawn);
+        take(drawn, 1);
+        return true;
+    }
+
+    bool steps_ahead() {
+        int32_t drawn[steps * n], done = 0;
+        const int32_t most = 1 + (int32_t) below(steps);
+        const int32_t result = svc_decode_steps(context, n, token.data(), position.data(), sequence.data(), sampler.data(), most, drawn, &done);
+        if (result != 0 || done == 0) return false;
+        take(drawn, done);
+        return true;
+    }
+
+    void guess() {
+        if (guesses == 0) return;
+        int32_t counts[n], tokens[n * 16];
+        for (int32_t & count : counts) count = (int32_t) below((size_t) guesses + 2);
+        const std::vector<uint64_t> by = below(2) == 0 ? sampler : std::vector<uint64_t>(n, 0);
+        if (svc_draft(context, n, sequence.data(), token.data(), position.data(), by.data(), counts, tokens) == 0) {
+            for (int32_t i = 0; i < n; i++) svc_draft_accept(context, i, (int32_t) below((size_t) counts[i] + 1));
+        }
+    }
+};
+
+// Tokens generated until the cache is full.
+long generate(void * model) {
+    generation g(model);
+    while (below(2) == 0 ? g.step_masked() : g.steps_ahead()) g.guess();
+    return g.position[0];
+}
+
 // In a process of its own, as an engine is: the library ends it on some files.
 int load_broken(const std::string & model, const std::string & valid) {
     std::string bytes = valid;
@@ -197,6 +270,9 @@ int main(int argc, char ** argv) {
     void * model = svc_load_finish(svc_load_begin(argv[2], params, 6));
     if (model == nullptr) return 1;
     void * chat = svc_chat_open(model, nullptr);
+    long generated = 0;
+    for (long i = 0; i < rounds / 50; i++) generated += generate(model);
+    printf("tokens: %ld generated\n", generated);
     counts requests, templates;
     for (long i = 0; i < rounds; i++) {
         const counts one = render(model, chat, request());
@@ -216,5 +292,5 @@ int main(int argc, char ** argv) {
            templates.done, templates.refused);
     svc_chat_free(chat);
     svc_model_free(model);
-    return requests.done > 0 && requests.refused > 0 ? 0 : 1;
+    return generated > 0 && requests.done > 0 && requests.refused > 0 ? 0 : 1;
 }
