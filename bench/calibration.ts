@@ -95,9 +95,9 @@ try {
   const original = await load(MODEL);
   const texts = stories(original, 1000);
   const importance = join(folder, "importance.gguf");
-  original.startCalibration(0);
+  original.calibration.start(0);
   stories(original, 5000);
-  original.saveCalibration(importance);
+  original.calibration.save(importance);
   console.log("| weights | perplexity | calibrated |\n|---|--:|--:|");
   console.log(`| Q8_0, as shipped | ${perplexity(original, texts).toFixed(4)} | |`);
   original.close();

@@ -7,7 +7,7 @@ import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
 import { physicalCores } from "../src/core/physical-cores.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
-import type { CalibrationCounts, TextInfo, TextOptions } from "../src/engine/protocol.ts";
+import type { TextInfo, TextOptions } from "../src/engine/protocol.ts";
 import type {
   Backend,
   BatchColumns,
@@ -23,6 +23,7 @@ import { type AdapterId, BASE_MODEL } from "../src/core/adapter.ts";
 import type { MediaChunk, MediaPass, PendingEncoding } from "../src/worker/media-backend.ts";
 import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
+import { LlamaCalibration } from "./llama-calibration.ts";
 import { LlamaPrompt, LlamaTemplates } from "./llama-chat.ts";
 import { canEmbed, LlamaEmbedder } from "./llama-embed.ts";
 import { LlamaDraftModel } from "./llama-draft.ts";
@@ -80,6 +81,7 @@ export class LlamaBackend implements Backend {
   readonly vocabulary: number;
   readonly info: TextInfo;
   readonly draftModel: LlamaDraftModel | undefined;
+  readonly calibration: LlamaCalibration;
   private readonly native: Native;
   private readonly model: Handle;
   private readonly draft: Handle | undefined;
@@ -109,6 +111,7 @@ export class LlamaBackend implements Backend {
     this.slots = slotCount(meta, options);
     const cells = chooseCells(options, meta, draft === undefined ? undefined : this.metaOf(draft));
     this.context = this.openContext(options, { cells, threads, threadsBatch, windows: meta.n_swa > 0 });
+    this.calibration = new LlamaCalibration(native, this.context);
     // Some architectures never look back, whatever their file says about it.
     this.meta = { ...meta, causal: meta.causal && native.svc_context_get(this.context, 6) === 1 };
     this.cells = native.svc_context_get(this.context, 0);
@@ -366,28 +369,6 @@ export class LlamaBackend implements Backend {
 
   constrainTools(sampler: SamplerHandle, prompt: RenderedPrompt, recent: Int32Array): boolean {
     return this.templates.constrainTools(sampler, prompt, recent);
-  }
-
-  /** Begins to collect importance statistics from what is computed; a matrix stops after `rowsMax` rows, 0: never. */
-  startCalibration(rowsMax: number): void {
-    this.native.svc_calibration_start(this.context, BigInt(rowsMax));
-  }
-
-  stopCalibration(): void {
-    this.native.svc_calibration_stop(this.context);
-  }
-
-  calibration(): CalibrationCounts {
-    const out = new BigInt64Array(5);
-    this.native.svc_calibration_status(this.context, out);
-    const [collecting = 0, matrices = 0, rowsMin = 0, rowsMax = 0, rowsTotal = 0] = Array.from(out, Number);
-    return { collecting: collecting === 1, matrices, rowsMin, rowsMax, rowsTotal };
-  }
-
-  /** Writes the statistics as an importance matrix. Throws an Error when there are none or the file can't be written. */
-  saveCalibration(path: string): void {
-    if (this.native.svc_calibration_save(this.context, cText(path)) === 0) return;
-    throw new Error(nativeText(this.native.svc_last_error()));
   }
 
   /** Logits of an output row of the last decode, copied: [vocabulary] f32. For tests. */

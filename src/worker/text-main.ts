@@ -182,15 +182,15 @@ export class TextWork implements EngineWork {
   }
 
   private calibrate(id: RunId, command: CalibrationCommand): void {
-    const { backend } = this;
-    if (backend === undefined) return;
+    const calibration = this.backend?.calibration;
+    if (calibration === undefined) return;
     try {
-      if (command.type === "start") backend.startCalibration(command.rowsMax);
+      if (command.type === "start") calibration.start(command.rowsMax);
       if (command.type === "save") {
-        backend.stopCalibration();
-        backend.saveCalibration(command.file);
+        calibration.stop();
+        calibration.save(command.file);
       }
-      send({ type: "calibration", id, counts: backend.calibration() });
+      send({ type: "calibration", id, counts: calibration.counts() });
     } catch (error) {
       send({ type: "calibration_failed", id, error: toErrorData(error) });
     }

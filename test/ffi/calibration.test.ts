@@ -28,43 +28,43 @@ const run = () =>
 
 test("nothing is counted until it is asked for, and collecting changes no answer", () => {
   const before = run();
-  expect(backend.calibration()).toEqual({
+  expect(backend.calibration.counts()).toEqual({
     collecting: false,
     matrices: 0,
     rowsMin: 0,
     rowsMax: 0,
     rowsTotal: 0,
   });
-  backend.startCalibration(0);
+  backend.calibration.start(0);
   expect(run()).toEqual(before);
-  const counts = backend.calibration();
+  const counts = backend.calibration.counts();
   expect(counts).toMatchObject({ collecting: true, matrices: MATRICES });
   expect(counts.rowsMax).toBeGreaterThan(60); // the prompts alone
   expect(counts.rowsMin).toBeGreaterThan(20); // the last layer sees only the rows that a token is drawn from
   expect(counts.rowsTotal).toBeLessThan(counts.rowsMax * MATRICES);
-  backend.stopCalibration();
+  backend.calibration.stop();
   run();
-  expect(backend.calibration()).toEqual({ ...counts, collecting: false });
+  expect(backend.calibration.counts()).toEqual({ ...counts, collecting: false });
 });
 
 test("a matrix stops at the limit, and a new start begins from nothing", () => {
-  backend.startCalibration(10);
+  backend.calibration.start(10);
   run();
-  const { rowsMax, rowsMin } = backend.calibration();
+  const { rowsMax, rowsMin } = backend.calibration.counts();
   expect(rowsMin).toBeGreaterThanOrEqual(10);
   expect(rowsMax).toBeLessThan(10 + 512); // the step in which it was reached is counted whole
   run();
-  expect(backend.calibration()).toMatchObject({ rowsMin, rowsMax });
-  backend.startCalibration(0);
-  expect(backend.calibration()).toMatchObject({ collecting: true, matrices: 0 });
-  expect(() => backend.saveCalibration(join(tempDir(), "none.gguf"))).toThrow("nothing has been collected");
+  expect(backend.calibration.counts()).toMatchObject({ rowsMin, rowsMax });
+  backend.calibration.start(0);
+  expect(backend.calibration.counts()).toMatchObject({ collecting: true, matrices: 0 });
+  expect(() => backend.calibration.save(join(tempDir(), "none.gguf"))).toThrow("nothing has been collected");
 });
 
 test("the file is an importance matrix that the quantizer uses", async () => {
-  backend.startCalibration(0);
+  backend.calibration.start(0);
   run();
   const importance = join(tempDir(), "importance.gguf");
-  backend.saveCalibration(importance);
+  backend.calibration.save(importance);
   const header = readGgufHeader(importance);
   expect(textOf(header.fields.get("general.type") ?? NONE)).toBe("imatrix");
   expect(header.tensors.get("blk.0.attn_q.weight.in_sum2")?.shape).toEqual([256]);
