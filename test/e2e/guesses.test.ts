@@ -22,6 +22,18 @@ test("a model named by mtp_model guesses, and answers stay the same", async () =
   expect(hits).toBeGreaterThan(0);
 });
 
+test("guesses that are drawn leave what a seed draws, however many there are", async () => {
+  const sampled = { temperature: 1, top_p: 0.95, seed: 11 };
+  const said = async (...flags: readonly string[]): Promise<readonly string[]> => {
+    const server = await startServer(["--mtp-model", TINY_FILE, ...flags]);
+    const questions = [CAPITAL, COUNT_100, CAPITAL];
+    return Promise.all(questions.map((question) => completeText(server.url, ask(question, sampled))));
+  };
+  const drawn = ["--mtp-draft-sampling", "probabilistic"];
+  const [one, many] = [await said(...drawn, "--mtp-n-predict", "1"), await said("--mtp-n-predict", "6")];
+  expect(many).toEqual(one);
+});
+
 test("one that does not fit the model is refused, and the log says why", async () => {
   const server = await launchServer(["--mtp-model", tinyOtherVocabulary()]);
   const response = await fetch(`${server.url}/v1/chat/completions`, {
