@@ -12,13 +12,13 @@ import { assert } from "../src/core/assert.ts";
 import { TENSOR, type Tensor } from "../src/core/gguf-write.ts";
 import { wordSource } from "./random.ts";
 
-/** What of a model's shape matters here. Queries and keys are normed, the output matrix is the embeddings. */
+/** What of a model's shape matters here. To copy, queries and keys are normed and the output matrix is the embeddings. */
 export interface CopierShape {
   readonly embd: number;
   readonly layers: number;
   readonly heads: number;
   readonly kvHeads: number;
-  /** 128: TURNING and STILL are about 64 pairs of dimensions. */
+  /** To copy, 128: TURNING and STILL are about 64 pairs of dimensions. */
   readonly headDim: number;
   readonly ffn: number;
 }

@@ -5,21 +5,15 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { copierTensors, ROPE_BASE } from "./copier.ts";
+import { type CopierShape, copierTensors, ROPE_BASE } from "./copier.ts";
 import { exec } from "./exec.ts";
 import { arrayLength, type Field, int32Array, readFields } from "../src/core/gguf.ts";
 import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "../src/core/gguf-write.ts";
 import { CACHE, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 
-interface Shape {
+interface Shape extends CopierShape {
   readonly arch: "qwen3" | "llama";
-  readonly embd: number;
-  readonly layers: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly headDim: number;
-  readonly ffn: number;
   readonly contextTokens: number;
   /** File in the llama.cpp source's models/ whose tokenizer is copied. */
   readonly vocab: string;

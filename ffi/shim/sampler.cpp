@@ -113,7 +113,6 @@ void apply_bias(sampler & s, float * logits, int32_t n) {
     }
 }
 
-// Copies the allowed logits, [n_vocab]; mask holds a bit a token, lowest first.
 bool fits_tools(sampler & s, int32_t token) {
     llama_token_data data = { token, 1, 0 };
     llama_token_data_array array = { &data, 1, -1, false };

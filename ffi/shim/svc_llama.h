@@ -211,7 +211,7 @@ SVC_API int32_t svc_sample(void * context, int32_t n, const int32_t * row, const
 SVC_API int32_t svc_decode_steps(void * context, int32_t n, const int32_t * token, const int32_t * position,
                                  const int32_t * sequence, const uint64_t * sampler, int32_t n_steps, int32_t * drawn,
                                  int32_t * n_done);
-// The same for one row of given logits [n_vocab]; for tests. Returns the token, -1 on failure.
+// svc_sample for one row of given logits [n_vocab]; for tests. Returns the token, -1 on failure.
 SVC_API int32_t svc_sample_logits(void * sampler, float * logits, int32_t n_vocab);
 // Log probabilities under the model's own distribution at an output row of the last decode: logprob[0] of `token`, then
 // those of the n_top most likely tokens, whose ids go to top[n_top]; logprob has room for n_top + 1. Returns how many of

@@ -83,8 +83,8 @@ const ConstraintFields = Type.Object({ ...grammarProperties, ...responseFormatPr
 export type Constrained = Pick<RunRequest, "constraint" | "constraintParam">;
 
 /**
- * The constraint of a checked body, to spread into its run. Throws `contradictory_fields` when two are given, `unsupported_value` for what
- * constraints cannot say.
+ * The constraint of a checked body, to spread into its run. Throws `contradictory_fields` when two are given,
+ * `unsupported_value` for what constraints cannot say.
  */
 export function constraintOf(body: Static<typeof ConstraintFields>): Constrained {
   const format = body.response_format ?? undefined;
