@@ -10,10 +10,10 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { availableParallelism, release } from "node:os";
 import { join } from "node:path";
 import { launchServer, newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText } from "../helpers/chat-client.ts";
+import { allowedCpus, canAskForSlices, LONGEST_SLICE_MS, sliceMs } from "../helpers/time-slice.ts";
 
 test("a hostile working directory: bunfig.toml and .env are not read", async () => {
   const cwd = newFolder();
@@ -106,24 +106,16 @@ test("a cache folder that cannot be made: one line with the reason, 1", async ()
   expect(err.split("\n").filter((line) => line.startsWith("svc: "))).toHaveLength(1);
 });
 
-const CPUS = availableParallelism();
-const [MAJOR = 0, MINOR = 0] = release().split(".").map(Number);
+const CPUS = allowedCpus();
 
-/** Time slice of a thread in milliseconds; NaN where it cannot be asked for, which Linux lets one from 6.12 on, or is not told. */
-function sliceMs(thread: string): number {
-  const path = `/proc/${thread}/sched`;
-  if (MAJOR * 100 + MINOR < 612 || !existsSync(path)) return NaN;
-  return Number(/^se\.slice\s*:\s*(\d+)/m.exec(readFileSync(path, "utf8"))?.[1]) / 1e6;
-}
-
-test.skipIf(CPUS < 2 || Number.isNaN(sliceMs("self")))(
+test.skipIf(CPUS < 2 || !canAskForSlices())(
   "compute threads that keep all CPUs busy give way to others",
   async () => {
     const server = await startServer(["--threads", String(CPUS)]);
     expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer); // by then it is loaded
     const engine = server.enginePid();
     const slices = readdirSync(`/proc/${engine}/task`).map((thread) => sliceMs(`${engine}/task/${thread}`));
-    expect(slices.filter((ms) => ms === 100).length).toBeGreaterThanOrEqual(CPUS);
-    expect(sliceMs(String(server.pid))).toBeLessThan(100);
+    expect(slices.filter((ms) => ms === LONGEST_SLICE_MS).length).toBeGreaterThanOrEqual(CPUS);
+    expect(sliceMs(String(server.pid))).toBeLessThan(LONGEST_SLICE_MS);
   },
 );
