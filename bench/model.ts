@@ -13,7 +13,7 @@ import { CACHE, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 
 interface Shape extends CopierShape {
-  readonly arch: "qwen3" | "llama";
+  readonly arch: "qwen3" | "qwen3moe" | "llama";
   readonly contextTokens: number;
   /** File in the llama.cpp source's models/ whose tokenizer is copied. */
   readonly vocab: string;
@@ -22,6 +22,8 @@ interface Shape extends CopierShape {
   readonly tied: boolean;
   /** Type llama-quantize converts to; undefined keeps f16. */
   readonly quantization?: string;
+  /** So many in place of each layer's one feed-forward network, of which a token takes `used`. `ffn` is the size of one. */
+  readonly experts?: { readonly count: number; readonly used: number };
   /** It copies: see copier.ts. Only a tied qwen3 does. */
   readonly copies?: boolean;
 }
@@ -55,6 +57,16 @@ const SHAPES = {
   "qwen3-0.6b": QWEN3,
   // The same, for what depends on an answer that copies.
   copier: { ...QWEN3, copies: true },
+  // A mixture of experts, with the vocabulary of the former: 0.8B parameters, of which a token takes 0.25.
+  moe: {
+    ...QWEN3,
+    arch: "qwen3moe",
+    layers: 12,
+    kvHeads: 4,
+    headDim: 64,
+    ffn: 512,
+    experts: { count: 32, used: 4 },
+  },
   // Next to no computing: what remains is the server's own overhead. Rows of 64 are too short for K-quants: f16.
   nano: {
     arch: "llama",
@@ -72,10 +84,10 @@ const SHAPES = {
 } as const satisfies Record<string, Shape>;
 
 /** Models the bench knows; `builtin` is the one inside the executable. */
-export const MODELS = ["nano", "qwen3-0.6b", "builtin"] as const;
+export const MODELS = ["nano", "qwen3-0.6b", "moe", "builtin"] as const;
 export type ModelName = (typeof MODELS)[number];
 
-/** Path of a model's file; made first if it is not there yet (20 s and 1.2 GB of temporary space for those of 0.6B). */
+/** Path of a model's file; made first if it is not there yet (20 s and 1.2 GB of temporary space for those of 0.6B, a little more for `moe`). */
 export async function ensureModel(name: ModelName | "copier", peer: Peer): Promise<string> {
   if (name === "builtin") return join(ROOT, "demo-model/tiny.gguf");
   const shape: Shape = SHAPES[name];
@@ -112,6 +124,7 @@ export function writeModel(path: string, name: string, shape: Shape, vocabPath: 
     u32Field(key("context_length"), shape.contextTokens),
     u32Field(key("embedding_length"), shape.embd),
     u32Field(key("feed_forward_length"), shape.ffn),
+    ...expertFields(shape, key),
     u32Field(key("attention.head_count"), shape.heads),
     u32Field(key("attention.head_count_kv"), shape.kvHeads),
     u32Field(key("attention.key_length"), shape.headDim),
@@ -132,6 +145,15 @@ export function writeModel(path: string, name: string, shape: Shape, vocabPath: 
   writeGguf(path, fields, tensors);
 }
 
+function expertFields({ experts, ffn }: Shape, key: (suffix: string) => string): Field[] {
+  if (experts === undefined) return [];
+  return [
+    u32Field(key("expert_count"), experts.count),
+    u32Field(key("expert_used_count"), experts.used),
+    u32Field(key("expert_feed_forward_length"), ffn),
+  ];
+}
+
 function fieldNamed(fields: readonly Field[], key: string): Field {
   const found = fields.find((field) => field.key === key);
   if (found === undefined) throw new Error(`the vocabulary file has no ${key}`);
@@ -140,7 +162,7 @@ function fieldNamed(fields: readonly Field[], key: string): Field {
 
 function tensorsOf(shape: Shape, tokens: number, quiet: (row: number) => boolean): Tensor[] {
   const source = normalSource(1);
-  const { embd, ffn } = shape;
+  const { embd } = shape;
   const q = shape.heads * shape.headDim;
   const kv = shape.kvHeads * shape.headDim;
   // Every answer must reach max_tokens, or two servers would be compared over different lengths: the vocabulary rows of
@@ -158,11 +180,9 @@ function tensorsOf(shape: Shape, tokens: number, quiet: (row: number) => boolean
       matrix(source, `${block}attn_k.weight`, kv, embd),
       matrix(source, `${block}attn_v.weight`, kv, embd),
       matrix(source, `${block}attn_output.weight`, embd, q),
-      matrix(source, `${block}ffn_gate.weight`, ffn, embd),
-      matrix(source, `${block}ffn_up.weight`, ffn, embd),
-      matrix(source, `${block}ffn_down.weight`, embd, ffn),
+      ...feedForward(source, block, shape),
     );
-    if (shape.arch === "qwen3") {
+    if (shape.arch !== "llama") {
       tensors.push(
         ones(`${block}attn_q_norm.weight`, shape.headDim),
         ones(`${block}attn_k_norm.weight`, shape.headDim),
@@ -170,6 +190,25 @@ function tensorsOf(shape: Shape, tokens: number, quiet: (row: number) => boolean
     }
   }
   return tensors;
+}
+
+function feedForward(source: NormalSource, block: string, { embd, ffn, experts }: Shape): Tensor[] {
+  if (experts === undefined)
+    return [
+      matrix(source, `${block}ffn_gate.weight`, ffn, embd),
+      matrix(source, `${block}ffn_up.weight`, ffn, embd),
+      matrix(source, `${block}ffn_down.weight`, embd, ffn),
+    ];
+  const each = (name: string, outputs: number, inputs: number): Tensor => ({
+    ...matrix(source, `${block}${name}.weight`, outputs * experts.count, inputs),
+    shape: [inputs, outputs, experts.count],
+  });
+  return [
+    matrix(source, `${block}ffn_gate_inp.weight`, experts.count, embd),
+    each("ffn_gate_exps", ffn, embd),
+    each("ffn_up_exps", ffn, embd),
+    each("ffn_down_exps", embd, ffn),
+  ];
 }
 
 /** An f16 matrix [inputs, outputs] of normal values with standard deviation 1/sqrt(inputs), which keeps activations near 1. */

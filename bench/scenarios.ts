@@ -70,6 +70,7 @@ export const SCENARIOS: readonly Scenario[] = [
     requests: {
       nano: { perStream: 16, min: 64 },
       "qwen3-0.6b": { perStream: 2, min: 4 },
+      moe: { perStream: 2, min: 4 },
       builtin: { perStream: 8, min: 64 },
     },
     words: 64,
@@ -84,7 +85,7 @@ export const SCENARIOS: readonly Scenario[] = [
       "8 users at once, a common system message of 1,000 words that the server has not seen, 32-token answers",
     models: ["nano", "qwen3-0.6b"], // the built-in model's tokenizer makes more of 1,000 words than its context holds
     streams: [8],
-    requests: { nano: ONCE, "qwen3-0.6b": ONCE, builtin: ONCE },
+    requests: { nano: ONCE, "qwen3-0.6b": ONCE, moe: ONCE, builtin: ONCE },
     words: 64,
     sharedWords: 1000,
     maxTokens: 32,
@@ -96,7 +97,7 @@ export const SCENARIOS: readonly Scenario[] = [
     about: "16-word prompts, 128-token answers held to a JSON schema of a list of objects",
     models: ["qwen3-0.6b"], // nano's tokenizer puts spaces where llama-server's grammar does not expect any
     streams: [1, 8],
-    requests: { nano: ONCE, "qwen3-0.6b": { perStream: 2, min: 4 }, builtin: ONCE },
+    requests: { nano: ONCE, "qwen3-0.6b": { perStream: 2, min: 4 }, moe: ONCE, builtin: ONCE },
     words: 16,
     sharedWords: 0,
     maxTokens: 128,
@@ -112,7 +113,7 @@ export const SCENARIOS: readonly Scenario[] = [
       "16-word prompts, 128-token answers drawn at temperature 1 with top_p 0.95; the cost is that beside temperature 0",
     models: ["qwen3-0.6b"],
     streams: [32],
-    requests: { nano: ONCE, "qwen3-0.6b": ONCE, builtin: ONCE },
+    requests: { nano: ONCE, "qwen3-0.6b": ONCE, moe: ONCE, builtin: ONCE },
     words: 16,
     sharedWords: 0,
     maxTokens: 128,
@@ -125,7 +126,7 @@ export const SCENARIOS: readonly Scenario[] = [
     about: "one long answer (--long tokens) with two tools declared; time a token over its last tenth",
     models: ["nano"],
     streams: [1],
-    requests: { nano: ONCE, "qwen3-0.6b": ONCE, builtin: ONCE },
+    requests: { nano: ONCE, "qwen3-0.6b": ONCE, moe: ONCE, builtin: ONCE },
     words: 16,
     sharedWords: 0,
     maxTokens: "long",
