@@ -1,5 +1,6 @@
 // The native libraries and the built-in model, loaded once for a test process.
 
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { unpackGrammar, unpackLibraries, unpackSpeech } from "../../ffi/embedded.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
@@ -19,9 +20,19 @@ function cacheDir(): string {
   return (cache ??= tempDir());
 }
 
-/** Where the libraries lie; they are unpacked to a temporary folder the first time. */
+/**
+ * Where the libraries lie; they are unpacked to a temporary folder the first time. SVC_TEST_CPU names the one CPU variant to
+ * leave there, so that what lesser processors get can be tested on a better one.
+ */
 export function libraryDir(): string {
-  return (dir ??= unpackLibraries(cacheDir()));
+  return (dir ??= withOneVariant(unpackLibraries(cacheDir()), process.env.SVC_TEST_CPU));
+}
+
+function withOneVariant(libraries: string, variant: string | undefined): string {
+  if (variant === undefined) return libraries;
+  const others = readdirSync(libraries).filter((file) => file.startsWith("libggml-cpu-"));
+  for (const file of others) if (file !== `libggml-cpu-${variant}.so`) rmSync(join(libraries, file));
+  return libraries;
 }
 
 /** Where the grammar library lies, unpacked likewise. */

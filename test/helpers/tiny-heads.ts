@@ -7,7 +7,6 @@ import {
   f32Field,
   int32sField,
   stringField,
-  TENSOR,
   type Tensor,
   u32Field,
   writeGguf,
@@ -15,6 +14,7 @@ import {
 import { arrayLength, type Field, readFields } from "../../src/core/gguf.ts";
 import { uniformSource } from "../../bench/random.ts";
 import { TINY_PATH } from "./native.ts";
+import { f32Tensor as tensor, type Fill, onesTensor as ones } from "./tiny-tensors.ts";
 import { tempDir } from "./tmp.ts";
 
 const EMBD = 64;
@@ -34,9 +34,6 @@ export interface HeadOptions {
   /** The file has the head. */
   readonly head: boolean;
 }
-
-/** Random values: what goes into a weight besides zeros and ones. */
-type Fill = (index: number) => number;
 
 export function tinyHybrid({ silent, head }: HeadOptions): string {
   const own = readFields(readFileSync(TINY_PATH));
@@ -128,14 +125,4 @@ function hybridTensors(vocabulary: number, { silent, head }: HeadOptions): Tenso
         ]
       : []),
   ];
-}
-
-function tensor(name: string, fill: Fill, ...shape: readonly number[]): Tensor {
-  const elements = shape.reduce((product, length) => product * length, 1);
-  const values = Float32Array.from({ length: elements }, (_, index) => fill(index));
-  return { name, shape, type: TENSOR.f32, chunks: () => [new Uint8Array(values.buffer)] };
-}
-
-function ones(name: string, length: number): Tensor {
-  return tensor(name, () => 1, length);
 }

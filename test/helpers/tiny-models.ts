@@ -8,13 +8,13 @@ import {
   int32sField,
   stringField,
   stringsField,
-  TENSOR,
   type Tensor,
   u32Field,
   writeGguf,
 } from "../../src/core/gguf-write.ts";
 import { type Field, readFields } from "../../src/core/gguf.ts";
 import { uniformSource } from "../../bench/random.ts";
+import { f32Tensor } from "./tiny-tensors.ts";
 import { tempDir } from "./tmp.ts";
 
 const TINY = join(import.meta.dir, "../../demo-model/tiny.gguf");
@@ -142,11 +142,8 @@ export function tinyBert(pooling: keyof typeof POOLING): string {
 function bertTensors(): Tensor[] {
   const { embd, ffn, layers, context } = BERT;
   const uniform = uniformSource(7);
-  const tensor = (name: string, ...shape: readonly number[]): Tensor => {
-    const elements = shape.reduce((product, length) => product * length, 1);
-    const values = Float32Array.from({ length: elements }, () => 4 * uniform() - 2);
-    return { name, shape, type: TENSOR.f32, chunks: () => [new Uint8Array(values.buffer)] };
-  };
+  const tensor = (name: string, ...shape: readonly number[]): Tensor =>
+    f32Tensor(name, () => 4 * uniform() - 2, ...shape);
   const linear = (name: string, inputs: number, outputs: number): Tensor[] => [
     tensor(`${name}.weight`, inputs, outputs),
     tensor(`${name}.bias`, outputs),

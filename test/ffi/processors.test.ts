@@ -1,0 +1,39 @@
+// What processors get that are not this one: the tests of the patched kernels once more, with each variant of the library
+// that this processor can run as well. Without it they would only be tested on the machines they are made for.
+
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const TESTS = ["packed-weights", "attention", "copier", "parity"].map((name) =>
+  join(import.meta.dir, `${name}.test.ts`),
+);
+
+/** Variants and what each needs, in the words of /proc/cpuinfo; one for each way the kernels are written. */
+const VARIANTS = {
+  x64: "sse2",
+  haswell: "avx2",
+  alderlake: "avx_vnni",
+  skylakex: "avx512bw",
+};
+
+const CPUINFO = "/proc/cpuinfo";
+const flags = new Set(
+  existsSync(CPUINFO) ? /^flags\s*:(.*)$/m.exec(readFileSync(CPUINFO, "utf8"))?.[1]?.split(" ") : [],
+);
+
+for (const [variant, flag] of Object.entries(VARIANTS))
+  test.skipIf(!flags.has(flag))(
+    variant,
+    async () => {
+      const child = Bun.spawn([process.execPath, "test", ...TESTS], {
+        env: { ...process.env, SVC_TEST_CPU: variant },
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      const output = await new Response(child.stderr).text();
+      expect(output).toContain("\n 0 fail");
+      expect(await child.exited).toBe(0);
+    },
+    120_000,
+  );
