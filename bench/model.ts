@@ -87,7 +87,10 @@ const SHAPES = {
 export const MODELS = ["nano", "qwen3-0.6b", "moe", "builtin"] as const;
 export type ModelName = (typeof MODELS)[number];
 
-/** Path of a model's file; made first if it is not there yet (20 s and 1.2 GB of temporary space for those of 0.6B, a little more for `moe`). */
+/**
+ * Path of a model's file; made first if it is not there yet: 20 s and 1.2 GB of temporary space for those of 0.6B, a minute and
+ * 1.6 GB for `moe`.
+ */
 export async function ensureModel(name: ModelName | "copier", peer: Peer): Promise<string> {
   if (name === "builtin") return join(ROOT, "demo-model/tiny.gguf");
   const shape: Shape = SHAPES[name];
