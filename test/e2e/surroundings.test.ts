@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { launchServer, newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText } from "../helpers/chat-client.ts";
 import { allowedCpus, canAskForSlices, LONGEST_SLICE_MS, sliceMs } from "../helpers/time-slice.ts";
+import { until } from "../helpers/until.ts";
 
 test("a hostile working directory: bunfig.toml and .env are not read", async () => {
   const cwd = newFolder();
@@ -114,8 +115,9 @@ test.skipIf(CPUS < 2 || !canAskForSlices())(
     const server = await startServer(["--threads", String(CPUS)]);
     expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer); // by then it is loaded
     const engine = server.enginePid();
-    const slices = readdirSync(`/proc/${engine}/task`).map((thread) => sliceMs(`${engine}/task/${thread}`));
-    expect(slices.filter((ms) => ms === LONGEST_SLICE_MS).length).toBeGreaterThanOrEqual(CPUS);
-    expect(sliceMs(String(server.pid))).toBeLessThan(LONGEST_SLICE_MS);
+    const slices = (): number[] =>
+      readdirSync(`/proc/${engine}/task`).map((thread) => sliceMs(`${engine}/task/${thread}`));
+    await until("long slices", () => slices().filter((ms) => ms === LONGEST_SLICE_MS).length >= CPUS);
+    expect(sliceMs(String(server.pid))).not.toBe(LONGEST_SLICE_MS);
   },
 );
