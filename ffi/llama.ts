@@ -124,7 +124,7 @@ export class LlamaBackend implements Backend {
     this.draftModel = generates ? this.openDraft(options) : undefined;
     this.flags = new Uint8Array(meta.n_vocab);
     native.svc_vocab_flags(model, this.flags, meta.n_vocab);
-    this.media = this.openMedia(options, threadsBatch); // before threads are tied, so that its own stay free
+    this.media = this.openMedia(options, threadsBatch);
     this.templates = new LlamaTemplates(native, model, {
       vocabulary: meta.n_vocab,
       source: options.chatTemplate,
@@ -146,10 +146,12 @@ export class LlamaBackend implements Backend {
       embeds: canEmbed(meta),
       modalities: this.media?.modalities ?? [],
     };
-    this.tieThreads();
   }
 
-  /** To be called when native threads have been started: compute threads keep their CPUs, the others stay free. */
+  /**
+   * For a process that does nothing else, whenever native threads have been started: ties compute threads to CPUs of their own,
+   * the calling one among them, whose children inherit that. The others stay free.
+   */
   tieThreads(): void {
     this.native.svc_tie_threads(this.computeThreads);
   }

@@ -48,6 +48,7 @@ async function load(options: TextOptions): Promise<Loaded> {
   const backend = await LlamaBackend.load(native, path, options, (permille) =>
     send({ type: "loading", permille }),
   );
+  backend.tieThreads();
   let grammars: GrammarEngine | undefined;
   const constraints = (): GrammarEngine => {
     if (grammars === undefined) {
