@@ -148,10 +148,7 @@ export class LlamaBackend implements Backend {
     };
   }
 
-  /**
-   * For a process that does nothing else, whenever native threads have been started: ties compute threads to CPUs of their own,
-   * the calling one among them, whose children inherit that. The others stay free.
-   */
+  /** For engine processes, when native threads have started: ties compute threads, the caller among them; others stay free. */
   tieThreads(): void {
     this.native.svc_tie_threads(this.computeThreads);
   }
