@@ -143,13 +143,26 @@ quietly() {
   fi
 }
 
+# npm insists on a cache that it can write to; a home folder may be read-only.
+install_packages() {
+  cache=$(npm config get cache)
+  if mkdir -p -- "$cache" 2>/dev/null && [ -w "$cache" ]; then
+    quietly npm ci --no-audit --no-fund --loglevel=error
+    return 0
+  fi
+  say "the cache of npm, $cache, is read-only: this takes a temporary one"
+  cache=$(mktemp -d)
+  quietly npm ci --no-audit --no-fund --loglevel=error --cache "$cache"
+  rm -rf -- "$cache"
+}
+
 build() {
   check_tools
   if packages_are_current; then
     say 'packages are up to date'
   else
     say 'installing packages (npm ci)'
-    quietly npm ci --no-audit --no-fund --loglevel=error
+    install_packages
   fi
   # The bun package puts its executable in place in a script of its own, which a cautious npm may have skipped.
   if ! node_modules/.bin/bun --version >/dev/null 2>&1; then
@@ -192,6 +205,8 @@ write_config() {
 [server]
 host = "127.0.0.1"
 port = 1234
+# Serves what coding agents send although the interface refuses it; see docs/clients.md.
+compat = "clients"
 
 # [[models]]
 # model_id = "Qwen/Qwen3-0.6B-GGUF:Q8_0"

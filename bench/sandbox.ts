@@ -66,7 +66,13 @@ async function startTimes(sandbox: Sandbox, repeats: number): Promise<string> {
 async function cellTimes(sandbox: Sandbox, repeats: number): Promise<string> {
   let python: PythonSessions;
   try {
-    python = await openPython({ sandbox, python: "python3", timeoutSecs: 60 });
+    python = await openPython({
+      sandbox,
+      python: "python3",
+      searchPath: process.env["PATH"] ?? "",
+      warn: console.warn,
+      timeoutSecs: 60,
+    });
   } catch {
     return "no Python";
   }

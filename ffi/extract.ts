@@ -7,7 +7,6 @@ import {
   closeSync,
   fsyncSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -15,6 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { privateFolder } from "../src/core/private-folder.ts";
 
 export interface ArchiveFile {
   readonly name: string;
@@ -61,16 +61,6 @@ function writeDurably(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** Creates the folder for us alone; refuses one that somebody else could have prepared. */
-export function privateDir(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  const stat = lstatSync(path);
-  const uid = process.getuid?.();
-  if (!stat.isDirectory() || (uid !== undefined && stat.uid !== uid) || (stat.mode & 0o022) !== 0) {
-    throw new Error(`${path} must be a folder that only its owner, the user running svc, can write to`);
-  }
-}
-
 /** A file as its name and content hash. */
 type NamedContent = Pick<ArchiveFile, "name" | "sha256">;
 
@@ -103,7 +93,7 @@ function publish(dir: string, file: NamedContent, bytes: Uint8Array): void {
  * only when something has to be unpacked. Throws when the folder is not private or the archive is damaged.
  */
 export function extractArchive(archive: Archive, dir: string, read: () => Uint8Array): void {
-  privateDir(dir);
+  privateFolder(dir);
   const missing = archive.files.filter((file) => !isIntact(dir, file));
   if (missing.length === 0) return;
   const content = Bun.zstdDecompressSync(read());
@@ -112,7 +102,7 @@ export function extractArchive(archive: Archive, dir: string, read: () => Uint8A
 
 /** The same for a single uncompressed file; returns its path. */
 export function extractFile(file: NamedContent, dir: string, read: () => Uint8Array): string {
-  privateDir(dir);
+  privateFolder(dir);
   if (!isIntact(dir, file)) publish(dir, file, read());
   return join(dir, file.name);
 }

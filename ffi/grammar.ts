@@ -5,6 +5,7 @@ import type { Constraint } from "../src/core/constraint.ts";
 import { ServiceError } from "../src/core/error.ts";
 import type {
   Acceptance,
+  AnswerConstraint,
   ConstraintBackend,
   Matcher,
   PendingGrammar,
@@ -51,12 +52,15 @@ function failure(native: GrammarNative, param: string): ServiceError {
 interface Shared {
   readonly native: GrammarNative;
   readonly words: number;
+  /** Of all tokens but those that end an answer. */
+  readonly open: Uint32Array;
 }
 
 class GrammarMatcher implements Matcher {
   readonly mask: Uint32Array;
   readonly maskAddress: bigint;
   readonly handle: Handle;
+  readonly openMaskAddress: bigint;
   private readonly shared: Shared;
   private readonly param: string;
 
@@ -67,6 +71,21 @@ class GrammarMatcher implements Matcher {
     // Over a buffer of its own: a small typed array without one may move when its buffer is first asked for.
     this.mask = new Uint32Array(new ArrayBuffer(shared.words * Uint32Array.BYTES_PER_ELEMENT));
     this.maskAddress = BigInt(ptr(this.mask));
+    this.openMaskAddress = BigInt(ptr(shared.open));
+  }
+
+  get unenforced(): readonly string[] {
+    const text = this.shared.native.svc_grammar_unenforced(this.handle);
+    if (text === null) throw failure(this.shared.native, this.param);
+    return JSON.parse(nativeText(text));
+  }
+
+  feed(text: string): Acceptance {
+    const bytes = cText(text);
+    const result = this.shared.native.svc_grammar_feed(this.handle, bytes, bytes.length - 1);
+    const acceptance = ACCEPTANCE[result];
+    if (acceptance === undefined) throw failure(this.shared.native, this.param);
+    return acceptance;
   }
 
   accept(token: number): Acceptance {
@@ -97,6 +116,13 @@ class GrammarMatcher implements Matcher {
   }
 }
 
+/** The library tells a grammar of ours by its first member. */
+function constraintText(constraint: Constraint | AnswerConstraint): string {
+  if (constraint.type !== "answer") return JSON.stringify(constraint);
+  const { type, grammar, parts, sources, prefix } = constraint;
+  return JSON.stringify({ type, grammar, parts, sources, prefix });
+}
+
 /** The vocabulary as svc_grammar_open takes it. */
 function columns(vocabulary: Vocabulary): { readonly bytes: Uint8Array; readonly lengths: Int32Array } {
   const lengths = new Int32Array(vocabulary.size);
@@ -116,6 +142,15 @@ function columns(vocabulary: Vocabulary): { readonly bytes: Uint8Array; readonly
   return { bytes: bytes.subarray(0, used), lengths };
 }
 
+/** Bit 0 of a flag is set where the token ends an answer. */
+function openMask(words: number, flags: Uint8Array): Uint32Array {
+  const mask = new Uint32Array(new ArrayBuffer(words * Uint32Array.BYTES_PER_ELEMENT));
+  flags.forEach((flag, token) => {
+    if ((flag & 1) === 0) mask[token >> 5] = (mask[token >> 5] ?? 0) | (1 << (token & 31));
+  });
+  return mask;
+}
+
 export class GrammarEngine implements ConstraintBackend {
   private readonly native: GrammarNative;
   private readonly shared: Shared;
@@ -132,12 +167,13 @@ export class GrammarEngine implements ConstraintBackend {
     if (engine === null) throw new Error(nativeText(native.svc_grammar_last_error()));
     this.native = native;
     this.engine = engine;
-    this.shared = { native, words: Math.ceil(vocabulary.size / 32) };
+    const words = Math.ceil(vocabulary.size / 32);
+    this.shared = { native, words, open: openMask(words, flags) };
   }
 
-  compile(constraint: Constraint, param = "response_format"): PendingGrammar {
+  compile(constraint: Constraint | AnswerConstraint, param = "response_format"): PendingGrammar {
     const { native, shared } = this;
-    const pending = native.svc_grammar_compile_begin(this.engine, cText(JSON.stringify(constraint)));
+    const pending = native.svc_grammar_compile_begin(this.engine, cText(constraintText(constraint)));
     if (pending === null) throw new Error(nativeText(native.svc_grammar_last_error()));
     return {
       take(waitMs: number): Matcher | undefined {

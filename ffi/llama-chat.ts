@@ -3,23 +3,28 @@
 import { ServiceError } from "../src/core/error.ts";
 import { modalitiesOf } from "../src/core/message.ts";
 import type { Prompt } from "../src/core/run.ts";
-import type {
-  OutputFormat,
-  ParsedMessage,
-  PendingPrompt,
-  RenderedPrompt,
-  SamplerHandle,
-} from "../src/worker/backend.ts";
-import type { MediaChunk } from "../src/worker/media-backend.ts";
+import type { TextOptions } from "../src/engine/protocol.ts";
+import type { OutputFormat, PendingPrompt, RenderedPrompt } from "../src/worker/backend.ts";
+import { answerPlanner, lacksCalls, opensReasoning, type RenderInfo } from "./answer-plan.ts";
+import { type Markup, readMarkup } from "./markup.ts";
 import type { Native } from "./library.ts";
 import type { LlamaMedia } from "./llama-media.ts";
+import { LlamaPrompt, parseAnswer, type PromptFacts } from "./llama-prompt.ts";
 import { MediaFiles } from "./media-files.ts";
-import { mustCall, renderRequest } from "./render-request.ts";
+import {
+  mustCall,
+  type NativePrompt,
+  offeredTools,
+  type PairPrompt,
+  type RenderOptions,
+  renderRequest,
+} from "./render-request.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
-import { toolRefusal } from "./tool-refusal.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
-type NativePrompt = Exclude<Prompt, { type: "tokens" }>;
+
+/** What a template has turned out to be unable to take. */
+type TemplateLimits = Pick<RenderOptions, "shortIds" | "generic" | "typed">;
 
 /** A prompt under way, with the files that were sent along. */
 interface Rendering {
@@ -32,35 +37,20 @@ interface Rendering {
 const LONG_REQUEST_BYTES = 128 * 1024;
 
 const PLAIN_FORMAT: OutputFormat = {
+  thinks: false,
   thinkingStart: "",
   thinkingStartTokens: new Int32Array(),
   thinkingEnds: [],
   startsInReasoning: false,
   toolMarkers: [],
   toolMarkerTokens: new Int32Array(),
-  toolGrammar: "none",
-  callMarker: new Int32Array(),
   stops: [],
   visibleTokens: new Set(),
   markup: [],
 };
 
-/** svc_render_info */
-interface RenderInfo {
-  readonly thinking_start: string;
-  readonly thinking_ends: readonly string[];
-  readonly generation_prompt: string;
-  readonly additional_stops: readonly string[];
-  readonly preserved_tokens: readonly string[];
-  readonly call_marker: string;
-  readonly grammar: string;
-  readonly grammar_lazy: boolean;
-  readonly grammar_triggers: readonly {
-    readonly type: number;
-    readonly value: string;
-    readonly token: number;
-  }[];
-}
+/** Longest wait for a template that is tried out, milliseconds. */
+const PROBE_WAIT_MS = 2000;
 
 /** common.h: COMMON_GRAMMAR_TRIGGER_TYPE_WORD, a trigger that is a literal string. */
 const TRIGGER_WORD = 1;
@@ -71,53 +61,15 @@ const MUTE_KEYS_MAX = 64;
 /** What Mistral's templates say of ids of tool calls that they do not like. */
 const SHORT_IDS = /\bIDs?\b.*\blength 9\b/;
 
-function toolCall(call: {
-  id?: string;
-  function: { name: string; arguments: string };
-}): ParsedMessage["toolCalls"][number] {
-  return { id: call.id ?? "", name: call.function.name, arguments: call.function.arguments };
-}
-
-/** Whether what the template wrote of the answer ends inside a reasoning block. */
-function opensReasoning({
-  thinking_start: start,
-  thinking_ends: ends,
-  generation_prompt: text,
-}: RenderInfo): boolean {
-  const opened = start === "" ? -1 : text.lastIndexOf(start);
-  return opened >= 0 && ends.every((end) => text.lastIndexOf(end) < opened);
-}
-
-/** What to begin a call with. Not a marker that names a function, which would choose among them (Qwen3-Coder's do). */
-function callMarker(
-  { call_marker: marker, preserved_tokens: tags }: RenderInfo,
-  { tools }: ChatPrompt,
-): string {
-  return tools.some(({ name }) => marker === `<function=${name}>`) ? (tags[0] ?? "") : marker;
-}
-
-/** See RenderedPrompt.parse. */
-function parseAnswer(native: Native, handle: Handle, text: string): ParsedMessage | undefined {
-  const bytes = cText(text);
-  // Not `partial`: it differs only in that what has left the format gives some message or other instead of none.
-  const result = native.svc_render_parse(handle, bytes, bytes.length - 1, 0);
-  if (result === null) return undefined;
-  const message = JSON.parse(takeText(native, result));
-  return {
-    content: typeof message.content === "string" ? message.content : "",
-    reasoning: message.reasoning_content ?? "",
-    toolCalls: (message.tool_calls ?? []).map(toolCall),
-  };
-}
-
-function hasMedia(prompt: Prompt): boolean {
+function hasMedia(prompt: NativePrompt): boolean {
   return prompt.type === "chat" && modalitiesOf(prompt.messages).length > 0;
 }
 
-function refusal(prompt: Prompt, reason: string): ServiceError {
+function refusal(prompt: NativePrompt, reason: string): ServiceError {
   if (prompt.type !== "chat") {
     const message = `The model cannot take this prompt: ${reason}`;
-    return new ServiceError("unsupported_capability", message, { param: "suffix" });
+    const param = prompt.type === "gap" ? "input_suffix" : "suffix";
+    return new ServiceError("unsupported_capability", message, { param });
   }
   const file = /^(picture|recording) (\d+): ([^]*)/.exec(reason);
   if (file !== null) {
@@ -125,53 +77,23 @@ function refusal(prompt: Prompt, reason: string): ServiceError {
     const message = `The ${kind} number ${number} of the messages cannot be used: ${what}.`;
     return new ServiceError("invalid_request", message, { param: "messages" });
   }
-  const aboutTools = toolRefusal(prompt.tools, reason);
-  if (aboutTools !== undefined) return aboutTools;
   // What the template itself says, without the piece of its source around it.
   const said = /Jinja Exception: ([^]*)/.exec(reason)?.[1] ?? reason;
   const message = `The model's chat template rejects this conversation: ${said.trim()}`;
   return new ServiceError("invalid_request", message, { param: "messages" });
 }
 
-/** What a prompt is, but for what is native. */
-type PromptFacts = Pick<RenderedPrompt, "tokens" | "media" | "format" | "plain">;
-
-/** A prompt in native hands. */
-export class LlamaPrompt implements RenderedPrompt {
-  readonly tokens: Int32Array;
-  readonly media: readonly MediaChunk[];
-  readonly format: OutputFormat;
-  readonly plain: boolean;
-  /** For native calls of this folder only. */
-  readonly handle: Handle;
-  private readonly native: Native;
-  private freed = false;
-
-  constructor(native: Native, handle: Handle, { tokens, media, format, plain }: PromptFacts) {
-    this.native = native;
-    this.handle = handle;
-    this.tokens = tokens;
-    this.media = media;
-    this.format = format;
-    this.plain = plain;
-  }
-
-  parse(text: string): ParsedMessage | undefined {
-    return parseAnswer(this.native, this.handle, text);
-  }
-
-  free(): void {
-    if (this.freed) return;
-    this.freed = true;
-    this.native.svc_render_free(this.handle);
-  }
-}
-
 export interface TemplateOptions {
   /** Token ids of the model. */
   readonly vocabulary: number;
+  /** Longest sequence, tokens. */
+  readonly contextTokens: number;
   /** Jinja text that replaces the model's own template. */
   readonly source: string | undefined;
+  /** Control tokens that the text of messages may write. */
+  readonly contentTokens?: readonly string[] | undefined;
+  /** Whether the model thinks when a request does not say: always, unless given. */
+  readonly thinkingDefault?: TextOptions["thinkingDefault"];
   /** Reads pictures and recordings, where the model takes any. */
   readonly media: LlamaMedia | undefined;
 }
@@ -182,26 +104,59 @@ export class LlamaTemplates {
   private readonly model: Handle;
   private readonly chat: Handle;
   private readonly vocabulary: number;
+  private readonly contextTokens: number;
   private readonly media: LlamaMedia | undefined;
+  private readonly thinkingDefault: "on" | "template";
   private readonly mute = new Map<string, ReadonlySet<string>>(); // tags that interrupt nothing, by what decides that
   private shortIds = false; // the template takes only ids of nine letters and digits
+  private generic = false; // the template knows no tools
+  private typed = false; // the template wants a type in every schema
+  private markup: Markup | undefined; // once a grammar names control tokens
 
   /** Throws ServiceError(model_unavailable) when it does not parse. */
-  constructor(native: Native, model: Handle, { vocabulary, source, media }: TemplateOptions) {
-    const chat = native.svc_chat_open(model, source === undefined ? null : cText(source));
+  constructor(native: Native, model: Handle, options: TemplateOptions) {
+    const { vocabulary, contextTokens, source, contentTokens = [], media } = options;
+    const template = source === undefined ? null : cText(source);
+    const chat = native.svc_chat_open(model, template, cText(JSON.stringify(contentTokens)));
     if (chat === null) {
       const reason = nativeText(native.svc_last_error());
-      throw new ServiceError("model_unavailable", `the chat template does not parse: ${reason}`);
+      const what = reason.startsWith("content_tokens") ? "" : "the chat template does not parse: ";
+      throw new ServiceError("model_unavailable", `${what}${reason}`);
     }
     this.native = native;
     this.model = model;
     this.chat = chat;
     this.vocabulary = vocabulary;
+    this.contextTokens = contextTokens;
     this.media = media;
+    this.thinkingDefault = options.thinkingDefault ?? "on";
+  }
+
+  /** Whether the template lets the model think before it answers: tried out with one short conversation. */
+  canThink(): boolean {
+    const request = { messages: [{ role: "user", content: "Hi" }], enable_thinking: true, kwargs: {} };
+    return this.probe(request)?.supports_thinking ?? false;
+  }
+
+  /** Whether the vocabulary has marks for gaps: tried out likewise. */
+  canFillGaps(): boolean {
+    return this.probe({ prompt: "a", suffix: "b" }) !== undefined;
+  }
+
+  /** What comes of a request; undefined if it cannot be rendered. */
+  private probe(request: object): RenderInfo | undefined {
+    const handle = this.native.svc_render_begin(this.chat, cText(JSON.stringify(request)), 0);
+    if (handle === null) return undefined;
+    try {
+      if (this.native.svc_render_wait(handle, PROBE_WAIT_MS) <= 0) return undefined;
+      return JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
+    } finally {
+      this.native.svc_render_free(handle);
+    }
   }
 
   /** Begins to render and tokenize. Throws ServiceError(invalid_request) for tokens that the model does not have. */
-  render(prompt: Prompt): PendingPrompt {
+  render(prompt: Prompt | PairPrompt): PendingPrompt {
     if (prompt.type === "tokens") {
       const alien = prompt.tokens.find((token) => token < 0 || token >= this.vocabulary);
       if (alien !== undefined) {
@@ -214,31 +169,51 @@ export class LlamaTemplates {
         media: [],
         format: PLAIN_FORMAT,
         plain: true,
+        plan: () => undefined,
         parse: () => undefined,
         free: () => {},
       };
       return { long: false, take: () => ready, free: () => {} };
     }
-    const rendering = this.begin(prompt, this.shortIds);
+    const { shortIds, generic, typed } = this;
+    let limits: TemplateLimits = { shortIds, generic, typed };
+    const rendering = this.begin(prompt, limits);
     let { handle } = rendering;
-    let retried = this.shortIds;
+    /** Again, with what has been learned of the template. */
+    const retry = (wantsTypes = this.typed): undefined => {
+      this.native.svc_render_free(handle);
+      limits = { shortIds: this.shortIds, generic: this.generic, typed: wantsTypes };
+      ({ handle } = this.begin(prompt, limits));
+      return undefined;
+    };
     const take = (waitMs: number): RenderedPrompt | undefined => {
       const state = this.native.svc_render_wait(handle, waitMs);
       if (state === 0) return undefined;
-      if (state > 0) return this.ready(handle, prompt, rendering.files);
+      if (state > 0) {
+        this.typed ||= limits.typed;
+        const info = prompt.type === "chat" ? this.info(handle) : undefined;
+        if (info === undefined || limits.generic || !lacksCalls(info))
+          return this.ready(handle, prompt, info, rendering.files);
+        this.generic = true;
+        return retry();
+      }
       const reason = nativeText(this.native.svc_last_error());
-      this.native.svc_render_free(handle);
-      if (retried || !SHORT_IDS.test(reason)) throw refusal(prompt, reason);
-      this.shortIds = retried = true;
-      ({ handle } = this.begin(prompt, true));
-      return undefined;
+      const wantsIds = !limits.shortIds && SHORT_IDS.test(reason);
+      const mayWantTypes = !limits.typed && prompt.type === "chat" && offeredTools(prompt).length > 0;
+      if (!wantsIds && !mayWantTypes) {
+        this.native.svc_render_free(handle);
+        throw refusal(prompt, reason);
+      }
+      this.shortIds ||= wantsIds;
+      return retry(!wantsIds);
     };
     return { long: rendering.long, take, free: () => this.native.svc_render_free(handle) };
   }
 
-  private begin(prompt: NativePrompt, shortIds: boolean): Rendering {
+  private begin(prompt: NativePrompt, limits: TemplateLimits): Rendering {
     const files = hasMedia(prompt) ? new MediaFiles() : undefined;
-    const request = cText(renderRequest(prompt, { shortIds, files }));
+    const { contextTokens, thinkingDefault } = this;
+    const request = cText(renderRequest(prompt, { ...limits, files, contextTokens, thinkingDefault }));
     const long = request.length > LONG_REQUEST_BYTES;
     const handle =
       files === undefined
@@ -257,19 +232,43 @@ export class LlamaTemplates {
     return this.native.svc_render_media_begin(this.chat, this.media.handle, request, data.length, data, size);
   }
 
-  private ready(handle: Handle, prompt: Prompt, files: MediaFiles | undefined): RenderedPrompt {
+  private info(handle: Handle): RenderInfo {
+    return JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
+  }
+
+  private ready(
+    handle: Handle,
+    prompt: NativePrompt,
+    info: RenderInfo | undefined,
+    files: MediaFiles | undefined,
+  ): RenderedPrompt {
     const tokens = this.promptTokens(handle);
-    if (prompt.type !== "chat")
+    if (prompt.type !== "chat" || info === undefined)
       return new LlamaPrompt(this.native, handle, { tokens, media: [], format: PLAIN_FORMAT, plain: true });
     const media = files === undefined ? [] : (this.media?.chunks(handle, files, tokens) ?? []);
-    const format = this.format(handle, prompt);
-    if (mustCall(prompt) && format.toolGrammar === "none") {
-      this.native.svc_render_free(handle);
-      const message =
-        "A tool call cannot be required of this model: its chat template has no format for them.";
-      throw new ServiceError("unsupported_capability", message, { param: "tool_choice" });
-    }
-    return new LlamaPrompt(this.native, handle, { tokens, media, format, plain: false });
+    const format = this.format(handle, prompt, info);
+    const { answerPrefix } = prompt;
+    if (answerPrefix !== undefined) return this.begun(handle, answerPrefix, { tokens, media, format });
+    const planner = info.calls ? answerPlanner(prompt, info, format, () => this.controlTokens()) : undefined;
+    return new LlamaPrompt(this.native, handle, { tokens, media, format, plain: false }, planner);
+  }
+
+  private controlTokens(): Markup {
+    return (this.markup ??= readMarkup(this.native, this.model));
+  }
+
+  /** A prompt whose answer has begun with a text. Reasoning that the template has opened all the same is closed before. */
+  private begun(handle: Handle, prefix: string, facts: Omit<PromptFacts, "plain">): LlamaPrompt {
+    const { tokens, media, format } = facts;
+    const closing = format.startsInReasoning ? (format.thinkingEnds[0] ?? "") : "";
+    const added = [...this.tokenize(closing), ...this.tokenizeText(prefix)];
+    return new LlamaPrompt(this.native, handle, {
+      tokens: Int32Array.from([...tokens, ...added]),
+      media,
+      format: { ...format, startsInReasoning: false },
+      plain: false,
+      written: closing,
+    });
   }
 
   private promptTokens(handle: Handle): Int32Array {
@@ -279,27 +278,24 @@ export class LlamaTemplates {
     return tokens;
   }
 
-  private format(handle: Handle, prompt: ChatPrompt): OutputFormat {
-    const info: RenderInfo = JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
+  private format(handle: Handle, prompt: ChatPrompt, info: RenderInfo): OutputFormat {
     const startsInReasoning = opensReasoning(info);
     const toolMarkers = info.grammar_triggers
       .filter(({ type }) => type === TRIGGER_WORD)
       .map(({ value }) => value);
-    if (info.grammar === "" && !startsInReasoning && this.bareCalls(handle, prompt)) toolMarkers.push("{");
+    if (!info.has_grammar && toolMarkers.length === 0 && !startsInReasoning && this.bareCalls(handle, prompt))
+      toolMarkers.push("{");
     const mute = this.muteTags(handle, prompt, info, startsInReasoning);
     const loud = info.preserved_tokens.filter((tag) => !mute.has(tag));
     const tags = [info.thinking_start, ...info.thinking_ends, ...loud, ...toolMarkers];
     return {
+      thinks: info.thinks,
       thinkingStart: info.thinking_start,
       thinkingStartTokens: this.tokenize(info.thinking_start),
       thinkingEnds: info.thinking_ends,
       startsInReasoning,
       toolMarkers,
       toolMarkerTokens: this.tokenize(toolMarkers[0] ?? ""),
-      // Triggers that are patterns must see the answer from its beginning.
-      toolGrammar:
-        info.grammar === "" ? "none" : info.grammar_lazy && toolMarkers.length > 0 ? "marker" : "start",
-      callMarker: this.tokenize(callMarker(info, prompt)),
       stops: info.additional_stops,
       visibleTokens: this.visibleTokens(info.preserved_tokens),
       markup: [...new Set(tags.filter((tag) => tag !== ""))],
@@ -346,6 +342,14 @@ export class LlamaTemplates {
     return out.slice(0, Math.max(0, n));
   }
 
+  /** Tokens of the text of a message, in which markup is text. */
+  private tokenizeText(text: string): Int32Array {
+    const bytes = cText(text);
+    const out = new Int32Array(bytes.length + 1); // some vocabularies put a space before a text
+    const n = this.native.svc_chat_tokenize(this.chat, bytes, bytes.length - 1, out, out.length);
+    return out.slice(0, Math.max(0, n));
+  }
+
   private visibleTokens(texts: readonly string[]): ReadonlySet<number> {
     const visible = new Set<number>();
     for (const text of texts) {
@@ -353,13 +357,6 @@ export class LlamaTemplates {
       if (id !== undefined && more.length === 0) visible.add(id);
     }
     return visible;
-  }
-
-  /** See Backend.constrainTools. */
-  constrainTools(sampler: SamplerHandle, prompt: RenderedPrompt, recent: Int32Array): boolean {
-    if (!(prompt instanceof LlamaPrompt)) return false;
-    const tokens = recent.length > 0 ? recent : new Int32Array(1);
-    return this.native.svc_sampler_tools(sampler, this.model, prompt.handle, recent.length, tokens) === 0;
   }
 
   /** Frees the template. Every prompt must have been freed before. */

@@ -1,8 +1,8 @@
-// The embedding context of a loaded model: separate from the one that generates, because it has no use for logits.
+// The context of a loaded model for embeddings or for scores of documents: separate from the one that generates, because it has no use for logits.
 
 import { ServiceError } from "../src/core/error.ts";
 import type { BatchColumns, PendingPrompt, SlotId } from "../src/worker/backend.ts";
-import type { EmbedBackend, Pooling } from "../src/worker/embed-backend.ts";
+import type { EmbedBackend, EmbedInput, Pooling } from "../src/worker/embed-backend.ts";
 import type { Native } from "./library.ts";
 import type { LlamaTemplates } from "./llama-chat.ts";
 import { type Handle, nativeText } from "./text.ts";
@@ -26,9 +26,14 @@ const POOLINGS: Readonly<Record<number, Pooling>> = {
   2: "cls",
   3: "last",
 };
+const RANK_POOLING = 4;
+
+/** Families whose head reads the last token of a pair, and gives probabilities (llama-graph.cpp). Others read the first one. */
+const RANKS_LAST: ReadonlySet<string> = new Set(["qwen3", "qwen3vl"]);
 
 /** What must be known of the model. */
 export interface EmbedModel {
+  readonly architecture: string;
   readonly n_embd: number;
   readonly n_ctx_train: number;
   readonly n_vocab: number;
@@ -49,20 +54,30 @@ export function canEmbed(model: EmbedModel): boolean {
   return poolingOf(model) !== undefined;
 }
 
+/** Whether the model scores documents. */
+export function canRank({ pooling, has_encoder, has_decoder }: EmbedModel): boolean {
+  return pooling === RANK_POOLING && !(has_encoder && has_decoder);
+}
+
 export class LlamaEmbedder implements EmbedBackend {
   readonly batch: number;
   readonly contextTokens: number;
   readonly slots = SLOTS;
   readonly dimensions: number;
   readonly pooling: Pooling;
+  readonly ranks: boolean;
   readonly causal: boolean;
+  private readonly scoresAreChances: boolean;
+  private readonly scoreColumn = new Float32Array(1);
   private readonly native: Native;
   private readonly context: Handle;
   private readonly templates: LlamaTemplates;
 
-  /** Throws ServiceError when the model gives no embeddings or memory is short. */
+  /** Throws ServiceError when the model gives neither embeddings nor scores, or memory is short. */
   constructor(native: Native, model: Handle, templates: LlamaTemplates, info: EmbedModel, threads: number) {
-    const pooling = poolingOf(info);
+    this.ranks = canRank(info);
+    this.scoresAreChances = RANKS_LAST.has(info.architecture);
+    const pooling = this.ranks ? (this.scoresAreChances ? "last" : "cls") : poolingOf(info);
     if (pooling === undefined) throw noEmbeddings();
     this.causal = info.causal;
     this.contextTokens = Math.min(info.n_ctx_train, info.causal ? CONTEXT_MAX : WHOLE_BATCH_MAX);
@@ -79,7 +94,7 @@ export class LlamaEmbedder implements EmbedBackend {
       f16,
       f16,
       1,
-      0,
+      this.ranks ? RANK_POOLING : 0,
       1,
       -1,
       1,
@@ -90,14 +105,19 @@ export class LlamaEmbedder implements EmbedBackend {
     this.native = native;
     this.context = context;
     this.templates = templates;
-    this.dimensions = info.n_embd;
+    this.dimensions = this.ranks ? 1 : info.n_embd;
     this.pooling = pooling;
   }
 
-  tokenize(input: string | readonly number[]): PendingPrompt {
-    return this.templates.render(
-      typeof input === "string" ? { type: "text", text: input } : { type: "tokens", tokens: input },
-    );
+  tokenize(input: EmbedInput): PendingPrompt {
+    if (typeof input === "string") return this.templates.render({ type: "text", text: input });
+    if (!("query" in input)) return this.templates.render({ type: "tokens", tokens: input });
+    const { truncate, ...pair } = input;
+    return this.templates.render({
+      type: "pair",
+      ...pair,
+      ...(truncate ? { roomTokens: this.contextTokens } : {}),
+    });
   }
 
   decode({ token, position, slot, output }: BatchColumns, n: number): boolean {
@@ -109,6 +129,12 @@ export class LlamaEmbedder implements EmbedBackend {
     throw noEmbeddings();
   }
 
+  score(slot: SlotId): number {
+    if (this.native.svc_sequence_score(this.context, slot, this.scoreColumn) !== 0) throw noScores();
+    const [score = 0] = this.scoreColumn;
+    return this.scoresAreChances ? score : 1 / (1 + Math.exp(-score));
+  }
+
   clearSlot(slot: SlotId): void {
     this.native.svc_sequence_remove(this.context, slot, 0, -1);
   }
@@ -117,6 +143,10 @@ export class LlamaEmbedder implements EmbedBackend {
   close(): void {
     this.native.svc_context_free(this.context);
   }
+}
+
+function noScores(): ServiceError {
+  return new ServiceError("unsupported_capability", "This model gives no scores.", { param: "model" });
 }
 
 function noEmbeddings(): ServiceError {

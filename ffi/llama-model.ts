@@ -1,6 +1,6 @@
 // A model file as it is loaded, and what follows from it for the context that is made for it.
 
-import { cacheCells } from "../src/core/cache-size.ts";
+import { cacheCells, type CacheType } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
 import { freeMemory } from "../src/core/free-memory.ts";
 import { readGgufHeader } from "../src/core/gguf.ts";
@@ -11,6 +11,19 @@ import type { ReuseMode } from "../src/worker/backend.ts";
 import type { Native } from "./library.ts";
 import type { EmbedModel } from "./llama-embed.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
+
+/** ggml.h: enum ggml_type */
+export const CACHE_TYPES: Readonly<Record<CacheType, number>> = {
+  f32: 0,
+  f16: 1,
+  q4_0: 2,
+  q4_1: 3,
+  q5_0: 6,
+  q5_1: 7,
+  q8_0: 8,
+  iq4_nl: 20,
+  bf16: 30,
+};
 
 /** Progress is read this often while a model loads. */
 const LOAD_POLL_MS = 20;
@@ -27,6 +40,42 @@ export interface ModelInfo extends EmbedModel {
   readonly n_swa: number;
   readonly recurrent: boolean;
   readonly hybrid: boolean;
+}
+
+/** What llama.cpp's graph of an architecture cannot do although nothing says so; each is a bug there. */
+export interface GraphLimits {
+  /** Sequences it computes rightly beside each other; absent: any number. */
+  readonly sequences?: number;
+  /** It gives logits of all rows in order, also of those for which none are wanted. */
+  readonly outputsAll?: boolean;
+  /** It computes without a cache: a pass sees nothing of the passes before it. */
+  readonly uncached?: boolean;
+}
+
+const GRAPH_LIMITS: Readonly<Record<string, GraphLimits>> = {
+  // Writes the states of several sequences behind the end of the memory, and the process ends (models/plamo2.cpp).
+  plamo2: { sequences: 1 },
+  // Take the last token of each of several prompts from a neighbour's (build_rwkv_token_shift_store in llama-graph.cpp).
+  arwkv7: { sequences: 1 },
+  rwkv6qwen2: { sequences: 1 },
+  cogvlm: { outputsAll: true },
+  "llama-embed": { uncached: true },
+  t5encoder: { uncached: true },
+};
+
+export function graphLimits({ architecture }: ModelInfo): GraphLimits {
+  return GRAPH_LIMITS[architecture] ?? {};
+}
+
+/**
+ * Below this size of its weights a token takes well under a millisecond, most of which more threads would spend waiting
+ * for each other, and the serving process for a core.
+ */
+const SMALL_MODEL_BYTES = 32 * 1024 * 1024;
+
+/** Whether one thread decodes fastest. */
+export function isSmall({ size_bytes }: ModelInfo): boolean {
+  return size_bytes < SMALL_MODEL_BYTES;
 }
 
 /** Elements that a model keeps of each token. */

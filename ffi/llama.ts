@@ -1,7 +1,6 @@
 // A loaded model and its context as the engine loop sees them. Owns every native handle it makes.
 
 import { toArrayBuffer } from "bun:ffi";
-import type { CacheType } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
 import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
@@ -24,32 +23,24 @@ import type { MediaChunk, MediaPass, PendingEncoding } from "../src/worker/media
 import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaCalibration } from "./llama-calibration.ts";
-import { LlamaPrompt, LlamaTemplates } from "./llama-chat.ts";
-import { canEmbed, LlamaEmbedder } from "./llama-embed.ts";
+import { LlamaTemplates } from "./llama-chat.ts";
+import { LlamaPrompt } from "./llama-prompt.ts";
+import { canEmbed, canRank, LlamaEmbedder } from "./llama-embed.ts";
 import { LlamaDraftModel } from "./llama-draft.ts";
 import { LlamaEncoding, LlamaMedia } from "./llama-media.ts";
-import { chooseCells, loadModel, type ModelInfo, reuseMode, slotCount } from "./llama-model.ts";
+import {
+  CACHE_TYPES,
+  chooseCells,
+  graphLimits,
+  isSmall,
+  loadModel,
+  type ModelInfo,
+  reuseMode,
+  slotCount,
+} from "./llama-model.ts";
 import { newSampler } from "./llama-sampler.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
-// ggml.h: enum ggml_type
-const CACHE_TYPES: Readonly<Record<CacheType, number>> = {
-  f32: 0,
-  f16: 1,
-  q4_0: 2,
-  q4_1: 3,
-  q5_0: 6,
-  q5_1: 7,
-  q8_0: 8,
-  iq4_nl: 20,
-  bf16: 30,
-};
-
-/**
- * Below this size of its weights a token takes well under a millisecond, most of which more threads would spend waiting
- * for each other, and the serving process for a core.
- */
-const SMALL_MODEL_BYTES = 32 * 1024 * 1024;
 /** What svc_decode and svc_decode_media return. */
 function outcomeOf(code: number): DecodeOutcome {
   if (code === 0) return "done";
@@ -93,32 +84,38 @@ export class LlamaBackend implements Backend {
   private embedding: LlamaEmbedder | undefined;
   private readonly adapters = new Map<AdapterId, Handle>();
   private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
+  private readonly everyOutput: Int8Array | undefined; // [batch], where llama.cpp ignores which are wanted
   private readonly stepsDone = new Int32Array(1);
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
 
-  private constructor(native: Native, { model, draft }: LoadedModels, path: string, options: TextOptions) {
+  private constructor(native: Native, { model, draft }: LoadedModels, path: string, asked: TextOptions) {
     this.native = native;
     this.model = model;
     this.draft = draft;
     const meta = this.metaOf(model);
+    const limits = graphLimits(meta);
+    const maxSeqs = Math.min(asked.maxSeqs, limits.sequences ?? asked.maxSeqs);
+    const options = { ...asked, maxSeqs };
     const cores = physicalCores();
-    const threads = options.threads ?? (meta.size_bytes < SMALL_MODEL_BYTES ? 1 : cores);
+    const threads = options.threads ?? (isSmall(meta) ? 1 : cores);
     const threadsBatch = options.threadsBatch ?? options.threads ?? cores;
     this.computeThreads = Math.max(threads, threadsBatch);
     this.reuse = reuseMode(meta, options);
-    this.maxSeqs = options.maxSeqs;
+    this.maxSeqs = maxSeqs;
     this.slots = slotCount(meta, options);
     const cells = chooseCells(options, meta, draft === undefined ? undefined : this.metaOf(draft));
     this.context = this.openContext(options, { cells, threads, threadsBatch, windows: meta.n_swa > 0 });
     this.calibration = new LlamaCalibration(native, this.context);
     // Some architectures never look back, whatever their file says about it.
-    this.meta = { ...meta, causal: meta.causal && native.svc_context_get(this.context, 6) === 1 };
+    const looksBack = limits.uncached !== true && native.svc_context_get(this.context, 6) === 1;
+    this.meta = { ...meta, causal: meta.causal && looksBack };
     this.cells = native.svc_context_get(this.context, 0);
     this.batch = native.svc_context_get(this.context, 1);
     this.ubatch = native.svc_context_get(this.context, 2);
     const sequenceCells = native.svc_context_get(this.context, 4);
     this.contextTokens = Math.min(options.contextTokens ?? meta.n_ctx_train, meta.n_ctx_train, sequenceCells);
+    if (limits.outputsAll === true) this.everyOutput = new Int8Array(this.batch).fill(1);
     this.vocabulary = meta.n_vocab;
     const generates = this.meta.causal && !meta.has_encoder;
     this.draftModel = generates ? this.openDraft(options) : undefined;
@@ -127,7 +124,10 @@ export class LlamaBackend implements Backend {
     this.media = this.openMedia(options, threadsBatch);
     this.templates = new LlamaTemplates(native, model, {
       vocabulary: meta.n_vocab,
+      contextTokens: this.contextTokens,
       source: options.chatTemplate,
+      contentTokens: options.contentTokens,
+      thinkingDefault: options.thinkingDefault,
       media: this.media,
     });
     this.info = {
@@ -144,6 +144,9 @@ export class LlamaBackend implements Backend {
       threads,
       generates,
       embeds: canEmbed(meta),
+      ranks: canRank(meta),
+      fillsGaps: generates && this.templates.canFillGaps(),
+      thinks: generates && this.templates.canThink(),
       modalities: this.media?.modalities ?? [],
     };
   }
@@ -217,7 +220,8 @@ export class LlamaBackend implements Backend {
 
   decode(columns: BatchColumns, n: number): DecodeOutcome {
     const { token, position, slot, output } = columns;
-    return outcomeOf(this.native.svc_decode(this.context, n, token, position, slot, output));
+    const outputs = this.everyOutput ?? output;
+    return outcomeOf(this.native.svc_decode(this.context, n, token, position, slot, outputs));
   }
 
   encode(prompt: RenderedPrompt, chunk: MediaChunk): PendingEncoding {
@@ -323,6 +327,7 @@ export class LlamaBackend implements Backend {
     return newSampler(this.native, this.model, { params, prompt, seed, choice, guessable });
   }
 
+  /** Tells a sampler tokens of the answer that it did not draw. For tests. */
   acceptForced(sampler: SamplerHandle, tokens: Int32Array): void {
     this.native.svc_sampler_accept(sampler, tokens.length, tokens, 1);
   }
@@ -355,7 +360,7 @@ export class LlamaBackend implements Backend {
     return readVocabulary(this.native, this.model);
   }
 
-  /** The model's embedding context, made at the first call. Throws ServiceError when there can be none. */
+  /** The model's context for embeddings or scores, made at the first call. Throws ServiceError when there can be none. */
   embedder(): LlamaEmbedder {
     return (this.embedding ??= new LlamaEmbedder(
       this.native,
@@ -364,10 +369,6 @@ export class LlamaBackend implements Backend {
       this.meta,
       this.info.threads,
     ));
-  }
-
-  constrainTools(sampler: SamplerHandle, prompt: RenderedPrompt, recent: Int32Array): boolean {
-    return this.templates.constrainTools(sampler, prompt, recent);
   }
 
   /** Logits of an output row of the last decode, copied: [vocabulary] f32. For tests. */

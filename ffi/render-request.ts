@@ -2,9 +2,24 @@
 // templates expect.
 
 import { createHash } from "node:crypto";
-import type { Message } from "../src/core/message.ts";
-import type { Prompt } from "../src/core/run.ts";
+import type { Message, ToolSpec } from "../src/core/message.ts";
+import type { GapPrompt, Prompt } from "../src/core/run.ts";
+import { genericMessages } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
+import { parserSchema, Schema, typed } from "./schema-shapes.ts";
+
+/** A document with the query that it is scored against; see EmbedBackend. */
+export interface PairPrompt {
+  readonly type: "pair";
+  readonly query: string;
+  readonly document: string;
+  readonly documentTokens?: number;
+  /** Tokens into which the pair must fit, at the cost of the document's end. */
+  readonly roomTokens?: number;
+}
+
+/** What native code makes tokens of. */
+export type NativePrompt = Exclude<Prompt, { type: "tokens" }> | PairPrompt;
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
@@ -12,8 +27,16 @@ type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 export interface RenderOptions {
   /** Give tool calls ids of nine letters and digits, the only kind that some templates of Mistral take. */
   readonly shortIds: boolean;
+  /** The template knows no tools: they are described, and calls are written, in the generic format. */
+  readonly generic: boolean;
+  /** The template wants a type in every schema of a tool. */
+  readonly typed: boolean;
   /** Collects the files of the messages; absent where there are none. */
   readonly files: MediaFiles | undefined;
+  /** Longest sequence of the model, tokens. */
+  readonly contextTokens: number;
+  /** Whether the model thinks when the request does not say. */
+  readonly thinkingDefault: "on" | "template";
 }
 
 /** The id in nine letters and digits, the only kind that some templates of Mistral take. */
@@ -46,36 +69,75 @@ export function mustCall({ toolChoice }: Pick<ChatPrompt, "toolChoice">): boolea
   return toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required);
 }
 
-/** The tools that the model is shown, and whether it must call one. A choice among them hides the others. */
-function templateTools({ tools, toolChoice }: ChatPrompt): Record<string, unknown> {
+/** The tools that may be called. A choice among them hides the others. */
+export function offeredTools({ tools, toolChoice }: ChatPrompt): readonly ToolSpec[] {
+  if (toolChoice.type === "none") return [];
   const named = toolChoice.type === "named" ? toolChoice.names : undefined;
-  const offered = named === undefined ? tools : tools.filter(({ name }) => named.includes(name));
-  if (offered.length === 0 || toolChoice.type === "none") return {};
-  return {
-    tools: offered.map(({ name, description, parameters }) => ({
-      type: "function",
-      function: { name, description: description ?? "", parameters },
-    })),
-    tool_choice: mustCall({ toolChoice }) ? "required" : "auto",
+  return named === undefined ? tools : tools.filter(({ name }) => named.includes(name));
+}
+
+function wireTool({ name, description }: ToolSpec, parameters: object): Record<string, unknown> {
+  return { type: "function", function: { name, description: description ?? "", parameters } };
+}
+
+/** What a template is told of tools, and what llama.cpp's parser of calls has to know of them. */
+interface TemplateTools {
+  readonly fields: Record<string, unknown>;
+  readonly kwargs: Record<string, unknown>;
+}
+
+/**
+ * llama.cpp would refuse schemas that it cannot make a grammar of. It makes none of ours: its parsers get what they need to
+ * know, and the template, which shows the model the tools, the schemas as they came.
+ */
+function templateTools(prompt: ChatPrompt, { generic, typed: isTyped }: RenderOptions): TemplateTools {
+  const offered = offeredTools(prompt);
+  if (offered.length === 0) return { fields: {}, kwargs: {} };
+  const known = offered.map((tool) => wireTool(tool, parserSchema(new Schema(tool.parameters), true)));
+  const options = {
+    tool_choice: mustCall(prompt) ? "required" : "auto",
+    parallel_tool_calls: prompt.singleCall !== true,
   };
+  if (generic) return { fields: { generic_tools: known, ...options }, kwargs: {} };
+  const tools = offered.map((tool) => wireTool(tool, isTyped ? typed(tool.parameters) : tool.parameters));
+  return { fields: { tools: known, ...options }, kwargs: { tools } };
 }
 
 /** The JSON that svc_render_begin and svc_render_media_begin take. */
-export function renderRequest(prompt: Exclude<Prompt, { type: "tokens" }>, options: RenderOptions): string {
+export function renderRequest(prompt: NativePrompt, options: RenderOptions): string {
+  if (prompt.type === "pair") return JSON.stringify(pairRequest(prompt));
+  if (prompt.type === "gap") return JSON.stringify(gapRequest(prompt, options.contextTokens));
   if (prompt.type === "text") {
     return JSON.stringify({
       prompt: prompt.text,
       ...(prompt.suffix === undefined ? {} : { suffix: prompt.suffix }),
     });
   }
-  const { effort, enabled } = prompt.thinking;
+  const { effort, enabled, unsaid } = prompt.thinking;
+  const templateDecides = unsaid === true && options.thinkingDefault === "template";
   // The effort goes in under both names that templates use; each takes the one it knows. Spec: Reasoning rules, 4.
-  const kwargs = effort === undefined ? {} : { reasoning_effort: effort, reasoning_strength: effort };
+  const efforts = effort === undefined ? {} : { reasoning_effort: effort, reasoning_strength: effort };
+  const tools = templateTools(prompt, options);
+  const messages = options.generic ? genericMessages(prompt.messages, offeredTools(prompt)) : prompt.messages;
   return JSON.stringify({
-    messages: prompt.messages.map((message) => toTemplateMessage(message, options)),
-    enable_thinking: enabled,
-    kwargs,
-    ...templateTools(prompt),
+    messages: messages.map((message) => toTemplateMessage(message, options)),
+    ...(templateDecides ? {} : { enable_thinking: enabled }),
+    kwargs: { ...efforts, ...tools.kwargs },
+    ...tools.fields,
     ...options.files?.described(),
   });
+}
+
+function pairRequest({ query, document, documentTokens, roomTokens }: PairPrompt): object {
+  return {
+    prompt: query,
+    document,
+    ...(documentTokens === undefined ? {} : { document_room: documentTokens }),
+    ...(roomTokens === undefined ? {} : { room: roomTokens }),
+  };
+}
+
+function gapRequest({ before, after, files, answerTokens }: GapPrompt, contextTokens: number): object {
+  const room = contextTokens - Math.min(Math.max(1, answerTokens), Math.floor(contextTokens / 2));
+  return { prompt: before, suffix: after, ...(files.length === 0 ? {} : { files }), room };
 }

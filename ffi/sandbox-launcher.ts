@@ -11,11 +11,13 @@ import {
   type LimitName,
   PROBE_WORD,
 } from "../src/core/launcher.ts";
+import { canMount, revealPaths } from "./sandbox-mounts.ts";
 
 const SYMBOLS = {
   syscall: { args: ["i64", "u64", "u64", "u64", "u64"], returns: "i64" },
   prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
   unshare: { args: ["i32"], returns: "i32" },
+  mount: { args: ["ptr", "ptr", "ptr", "u64", "ptr"], returns: "i32" },
   socket: { args: ["i32", "i32", "i32"], returns: "i32" },
   ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" },
   chdir: { args: ["ptr"], returns: "i32" },
@@ -95,14 +97,21 @@ class Launcher {
   private readonly kept: Uint8Array[] = [];
 
   abilities(): LauncherAbilities {
-    return { landlock: this.landlockVersion(), seccomp: this.c.prctl(PR_GET_SECCOMP, 0, 0, 0, 0) === 0 };
+    return {
+      landlock: this.landlockVersion(),
+      seccomp: this.c.prctl(PR_GET_SECCOMP, 0, 0, 0, 0) === 0,
+      mounts: process.getuid?.() === 0 && canMount(this.c),
+    };
   }
 
   /** Returns only by throwing. */
   become(policy: LauncherPolicy, command: readonly string[]): never {
     const rules = this.landlockRules(policy); // files are looked up with the rights that root still has
     if (policy.hasOwnNetwork) this.leaveNetwork();
-    if (policy.uid !== undefined) this.becomeUser(policy.uid);
+    if (policy.uid !== undefined) {
+      if (policy.files !== undefined) revealPaths(this.c, policy.files, policy.uid);
+      this.becomeUser(policy.uid);
+    }
     this.must("chdir", this.c.chdir(cText(policy.folder)));
     this.must("prctl", this.c.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
     this.must("prctl", this.c.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));

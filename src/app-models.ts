@@ -171,8 +171,9 @@ export async function textOptions(
     ...(model.format.mmproj === undefined ? {} : { mmprojPath: model.format.mmproj }),
     cacheDir,
     maxSeqs: runtime.max_seqs,
-    prefixesMax: runtime.prefix_cache_n,
-    ...speculativeOf(runtime),
+    ...(runtime.no_kv_cache
+      ? { prefixesMax: 0, recompute: true as const }
+      : { prefixesMax: runtime.prefix_cache_n, ...speculativeOf(runtime) }),
     ...(cache.context_len === undefined ? {} : { cells: cache.context_len }),
     ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
     ...(cache.memory_fraction === undefined ? {} : { cacheFraction: cache.memory_fraction }),
@@ -184,6 +185,8 @@ export async function textOptions(
     batch: runtime.batch,
     ubatch: runtime.ubatch,
     ...(template === undefined ? {} : { chatTemplate: readFileSync(template, "utf8") }),
+    contentTokens: model.content_tokens ?? [],
+    thinkingDefault: model.thinking_default ?? (settings.server.compat === "clients" ? "template" : "on"),
     gpuLayers: model.device.cpu ? 0 : (model.device.device_layers ?? -1),
     verbosity,
   };

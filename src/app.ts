@@ -7,15 +7,18 @@ import { createAgent, toolLine } from "./app-agent.ts";
 import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
 import type { Converse } from "./core/agent.ts";
-import { DRAIN_MS, FLUSH_MS } from "./core/limits.ts";
+import { HOSTED_TOOLS } from "./core/compat.ts";
+import { FLUSH_MS } from "./core/limits.ts";
 import type { McpConfig } from "./core/mcp-config.ts";
 import type { Embed } from "./core/run.ts";
+import { modelAliases } from "./core/model-alias.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import type { State } from "./core/state.ts";
 import { VERSION } from "./core/version.ts";
 import { newTuning } from "./app-measure.ts";
 import { createRequantizers, requantizing } from "./app-quantized.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
+import { aliasParts } from "./config/alias-entry.ts";
 import { modelName } from "./config/model-name.ts";
 import { openImages } from "./app-images.ts";
 import { abilitiesOf, createModels, type ModelOptions } from "./app-models.ts";
@@ -24,8 +27,9 @@ import { openStores } from "./app-stores.ts";
 import { newSystem } from "./app-system.ts";
 import type { Models } from "./engine/models.ts";
 import { accessLine, inBatches } from "./http/access-log.ts";
-import type { HttpDeps } from "./http/deps.ts";
+import type { CompatOptions, HttpDeps } from "./http/deps.ts";
 import { toErrorData } from "./http/errors.ts";
+import type { HostPolicy } from "./http/hooks/hosts.ts";
 import type { OriginPolicy } from "./http/hooks/origins.ts";
 import { createMcp } from "./http/mcp/server.ts";
 import { createHttp, type Handler, listen, type Listening } from "./http/server.ts";
@@ -67,8 +71,8 @@ function httpSettings({
 }
 
 /**
- * Which web pages may use the server. Any, as the interface has it; but where models act on this machine and nobody needs a
- * key, a page that somebody happens to look at could have them do so. The log is told where more than pages can.
+ * Which web pages may use the server. Any, as the interface has it; but where no key is needed, only pages of this machine may
+ * load, unload or change models, or use anything at all where models act here. The log is told where more than pages can.
  */
 function pagePolicy(
   { settings: { server }, log }: AppOptions,
@@ -80,10 +84,34 @@ function pagePolicy(
   if (isOpen && !LOOPBACK_HOSTS.has(server.host)) {
     log("anybody who can reach this port can have models act here: set --host 127.0.0.1, or server.api_keys");
   }
-  if (server.allowed_origins === undefined && !isOpen) return undefined;
+  if (server.allowed_origins === undefined && server.api_keys !== undefined) return undefined;
   const origins = server.allowed_origins ?? [];
   if (origins.includes("*")) return undefined;
-  return { origins, hosts: [server.host, hostname(), `${hostname()}.local`] };
+  const scope = isOpen || server.allowed_origins !== undefined ? "all" : "commands";
+  return { origins, hosts: ownNames(server.host), scope };
+}
+
+function webPolicies(
+  options: AppOptions,
+  tools: Tools,
+  mcp: McpServers | undefined,
+): Pick<HttpDeps, "originPolicy" | "hostPolicy"> {
+  const pages = pagePolicy(options, tools, mcp);
+  const hosts = hostPolicy(options.settings);
+  return {
+    ...(pages === undefined ? {} : { originPolicy: pages }),
+    ...(hosts === undefined ? {} : { hostPolicy: hosts }),
+  };
+}
+
+/** Where no key is needed, names that strangers can point here are refused: a page under one would pass for one of ours. */
+function hostPolicy({ server }: Settings): HostPolicy | undefined {
+  if (server.api_keys !== undefined) return undefined;
+  return { allowed: server.allowed_hosts ?? [], own: ownNames(server.host) };
+}
+
+function ownNames(host: string): readonly string[] {
+  return [host, hostname(), `${hostname()}.local`];
 }
 
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
@@ -96,6 +124,8 @@ export interface RunningServer {
   readonly port: number;
   /** Port of the MCP endpoint, where there is one. */
   readonly mcpPort?: number;
+  /** Port for Ollama's clients, where there is one. */
+  readonly ollamaPort?: number;
   /** What models can do here, for the operator. */
   readonly toolLine: string | undefined;
   /** Stops: no new requests, running ones finish up to a deadline, engines end. */
@@ -112,6 +142,17 @@ export async function startServer(options: AppOptions): Promise<RunningServer> {
     await Promise.all([tools.close(), mcp?.close()]);
     throw error;
   }
+}
+
+/** How requests are treated that the interface refuses, and the tools that they may ask for. */
+function compatSetting({ server, runtime }: Settings, { python, shell }: Tools): CompatOptions {
+  const switchedOn = {
+    code_execution: python !== undefined,
+    shell: shell !== undefined,
+    web_search: runtime.agent || runtime.enable_search,
+  };
+  const hosted = HOSTED_TOOLS.filter((tool) => switchedOn[tool]);
+  return { mode: server.compat, hosted: new Set(hosted) };
 }
 
 /** Models with what stands before them: adapters, and what changes their weights. */
@@ -158,7 +199,6 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const agent = createAgent({ ...surroundings, web, generate: adapters.generate, fetchFile: fetchPublic });
   const converse = adapters.steady(agent.converse);
   const { responses, background } = openResponses(stores.state, converse, log);
-  const originPolicy = pagePolicy(options, tools, mcp);
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
   const pictures = openImages(models, options, metrics?.images);
   const deps: HttpDeps = {
@@ -169,6 +209,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     background,
     ...kept,
     embed,
+    rank: (request, signal) => models.rank(request, signal),
     ...pictures,
     speak: (request, signal) => models.speak(request, signal),
     adapters,
@@ -183,23 +224,27 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     ui: !settings.server.no_ui,
     system: newSystem(options, models, () => server.port),
     ...httpSettings(options),
-    ...(originPolicy === undefined ? {} : { originPolicy }),
+    compat: compatSetting(settings, tools),
+    aliases: modelAliases((settings.aliases ?? []).map(aliasParts)),
+    ...webPolicies(options, tools, mcp),
     ...(metrics === undefined ? {} : { metrics }),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.
-  const [server, mcpServer] = listenAll(deps, settings);
-  const listening = [server, mcpServer].filter((one) => one !== undefined);
+  const { server, mcpServer, ollamaServer } = listenAll(deps, settings);
+  const listening = [server, mcpServer, ollamaServer].filter((one) => one !== undefined);
   return {
     models,
     loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
     port: server.port,
     ...(mcpServer === undefined ? {} : { mcpPort: mcpServer.port }),
+    ...(ollamaServer === undefined ? {} : { ollamaPort: ollamaServer.port }),
     toolLine: toolLine(tools, web, settings),
     close: async () => {
       stopping.abort();
       approvals.close();
       const isBusy = () => models.activeRuns() + agent.activeAnswers() > 0;
-      await drain(listening, isBusy, async () => {
+      const drainMs = settings.server.drain_timeout * 1000;
+      await drain(listening, { isBusy, drainMs }, async () => {
         await background.close();
         await Promise.all([models.stop(), tools.close(), mcp?.close()]);
       });
@@ -217,16 +262,47 @@ async function toolsOf({ settings, log }: AppOptions): Promise<Tools> {
   }
 }
 
-/** The server itself and, where it is asked for, the MCP endpoint on a port of its own. Neither listens alone. */
-function listenAll(deps: HttpDeps, { server }: Settings): readonly [Listening, Listening?] {
-  const { host, port, mcp_port: mcpPort } = server;
-  const main = listenOrSay(createHttp(deps), { host, port, flag: "--port" });
-  if (mcpPort === undefined) return [main];
+interface Listeners {
+  readonly server: Listening;
+  readonly mcpServer?: Listening;
+  readonly ollamaServer?: Listening;
+}
+
+/** The server itself and, where they are asked for, the MCP endpoint and Ollama's port. Without its MCP endpoint it does not listen. */
+function listenAll(deps: HttpDeps, { server: { host, port, mcp_port, ollama_port } }: Settings): Listeners {
+  const app = createHttp(deps);
+  const server = listenOrSay(app, { host, port, flag: "--port" });
   try {
-    return [main, listenOrSay(createMcp({ ...deps, host }), { host, port: mcpPort, flag: "--mcp-port" })];
+    return {
+      server,
+      ...(mcp_port === undefined
+        ? {}
+        : {
+            mcpServer: listenOrSay(createMcp({ ...deps, host }), {
+              host,
+              port: mcp_port,
+              flag: "--mcp-port",
+            }),
+          }),
+      ...(ollama_port === undefined ? {} : listenForOllama(app, { host, port: ollama_port }, deps.log)),
+    };
   } catch (error) {
-    void main.stop(true);
+    void server.stop(true);
     throw error;
+  }
+}
+
+/** The same application on Ollama's port. Taken, as by Ollama itself, it is only warned of: the main port has all routes too. */
+function listenForOllama(
+  app: Handler,
+  place: Omit<Place, "flag">,
+  log: (line: string) => void,
+): Pick<Listeners, "ollamaServer"> {
+  try {
+    return { ollamaServer: listenOrSay(app, { ...place, flag: "--ollama-port" }) };
+  } catch (error) {
+    log(`warning: ${reasonOf(error)} Ollama's clients can use the main port.`);
+    return {};
   }
 }
 
@@ -254,10 +330,10 @@ function listenOrSay(handler: Handler, { host, port, flag }: Place): Listening {
  */
 async function drain(
   servers: readonly Listening[],
-  isBusy: () => boolean,
+  { isBusy, drainMs }: { readonly isBusy: () => boolean; readonly drainMs: number },
   stop: () => Promise<void>,
 ): Promise<void> {
-  const deadline = performance.now() + DRAIN_MS;
+  const deadline = performance.now() + drainMs;
   while (isBusy() && performance.now() < deadline) await Bun.sleep(20);
   await stop();
   const leftMs = Math.max(FLUSH_MS, deadline - performance.now());

@@ -2,11 +2,17 @@
 // search; both need next to nothing, so it is decided here, before the rest of the program has been loaded: 10 ms instead
 // of 80.
 
+import { endWithParent } from "../ffi/parent-death.ts";
 import { launcherMain } from "../ffi/sandbox-launcher.ts";
 import { LAUNCHER_WORD } from "./core/launcher.ts";
 import { READER_WORD } from "./reader/protocol.ts";
 
-const [, , word, ...words] = process.argv;
+/** Hidden commands, each a helper process of another svc. */
+const HELPERS = ["engine", "convert-adapter", "quantize-worker", READER_WORD];
+
+const [, , word = "", ...words] = process.argv;
+
+if (HELPERS.includes(word)) endWithParent();
 
 if (word === LAUNCHER_WORD) process.exit(launcherMain(words));
 else if (word === READER_WORD) void import("./reader/main.ts").then(({ readerMain }) => readerMain());

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
-import { availableParallelism, homedir } from "node:os";
+import { availableParallelism } from "node:os";
 import { type AppOptions, type RunningServer, startServer } from "./app.ts";
 import { openChat } from "./app-chat.ts";
 import { type BenchedModel, benchModel, type MeasureOptions, tuneModel } from "./app-measure.ts";
@@ -27,6 +27,7 @@ import { unreachable } from "./core/assert.ts";
 import type { TuneProfile } from "./core/measure.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "./core/quantization.ts";
 import { StartError } from "./core/start-error.ts";
+import { cacheFolder } from "./config/cache-folder.ts";
 import { parseHubId } from "./core/hub-id.ts";
 import { TIMER_MS_MAX } from "./core/limits.ts";
 import { deleteCached, listCache } from "./hub/cache.ts";
@@ -39,11 +40,6 @@ import { quantizeMain } from "./worker/quantize.ts";
 
 function complain(line: string): void {
   console.error(line);
-}
-
-/** Where unpacked files live: the user's cache folder by the XDG rule. */
-function cacheDir(): string {
-  return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "svc");
 }
 
 /** Spec: Events. Undefined when it is not set, NaN when it is no number of milliseconds that a timer can take. */
@@ -59,7 +55,7 @@ function appOptions({ settings, mcp }: Loaded, isServer = false): AppOptions {
   return {
     settings,
     ...(mcp === undefined ? {} : { mcp }),
-    cacheDir: cacheDir(),
+    cacheDir: cacheFolder(process.env),
     verbosity: 0,
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     log: complain,
@@ -261,7 +257,7 @@ async function quantizeModel(
         output: target,
         type,
         threads: availableParallelism(),
-        cacheDir: cacheDir(),
+        cacheDir: cacheFolder(process.env),
         ...(importance === undefined ? {} : { importance }),
       },
       (done, total) => bar?.update({ doneBytes: done, totalBytes: total }),

@@ -2,14 +2,15 @@
 // root of its own, because it must be there before anything else is started: what it checks ends the start.
 
 import { homedir } from "node:os";
-import type { Settings } from "./config/settings.ts";
+import { PYTHON_BY_DEFAULT, type Settings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { ownCommand } from "./core/own-command.ts";
+import { NoPythonError } from "./exec/python/check.ts";
 import { openPython } from "./exec/python/sessions.ts";
 import { openShell } from "./exec/shell/sessions.ts";
 import type { PythonSessions, ShellSessions } from "./exec/types.ts";
 import { openSandbox } from "./sandbox/sandbox.ts";
-import type { EffectiveProtection, SandboxPolicy } from "./sandbox/types.ts";
+import type { EffectiveProtection, Sandbox, SandboxPolicy } from "./sandbox/types.ts";
 
 /** Executors; absent where they are not switched on. */
 export interface Tools {
@@ -35,14 +36,7 @@ export async function openTools(settings: Settings, warn: (line: string) => void
   const environment = processEnvironment();
   const sandbox = await openSandbox({ policy, environment, home: homedir(), ownCommand: ownCommand() });
   for (const warning of sandbox.effective.warnings) warn(warning);
-  const python = hasPython
-    ? await openPython({
-        sandbox,
-        python: runtime.code_exec_python,
-        timeoutSecs: runtime.code_exec_timeout,
-        ...(runtime.code_exec_workdir === undefined ? {} : { workdir: runtime.code_exec_workdir }),
-      })
-    : undefined;
+  const python = hasPython ? await pythonOf(runtime, sandbox, warn) : undefined;
   const shell = hasShell
     ? await openShell({
         sandbox,
@@ -57,6 +51,29 @@ export async function openTools(settings: Settings, warn: (line: string) => void
     protection: sandbox.effective,
     close: async () => void (await Promise.all([python?.close(), shell?.close()])),
   };
+}
+
+/** `agent` asks for what there is: without Python it goes on without, unless that was asked for by name. */
+async function pythonOf(
+  runtime: Settings["runtime"],
+  sandbox: Sandbox,
+  warn: (line: string) => void,
+): Promise<PythonSessions | undefined> {
+  try {
+    return await openPython({
+      sandbox,
+      python: runtime.code_exec_python,
+      searchPath: processEnvironment()["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+      warn,
+      timeoutSecs: runtime.code_exec_timeout,
+      ...(runtime.code_exec_workdir === undefined ? {} : { workdir: runtime.code_exec_workdir }),
+    });
+  } catch (error) {
+    const isByName = runtime.enable_code_execution || runtime.code_exec_python !== PYTHON_BY_DEFAULT;
+    if (isByName || !(error instanceof NoPythonError)) throw error;
+    warn(`Models cannot run Python. ${error.message}`);
+    return undefined;
+  }
 }
 
 /** What the settings ask for, their absent values decided. Tools are on. */

@@ -43,8 +43,9 @@ SVC_API void svc_grammar_close(void * engine);
 // ---- grammars --------------------------------------------------------------------------------------------------
 
 // Starts compiling on a thread of the engine, one grammar after the other. constraint: JSON, one of
-//   {type: "json_schema", schema}, {type: "regex", pattern}, {type: "lark", grammar},
-//   {type: "grammars", grammars: [{name?, jsonSchema | larkGrammar}]}.
+//   {type: "json_schema", schema, strict?}, {type: "regex", pattern}, {type: "lark", grammar},
+//   {type: "grammars", grammars: [{name?, jsonSchema | larkGrammar}]},
+//   {type: "answer", …}: the grammar of a whole answer, as src/answer.rs describes it; "type" must come first.
 // The last few grammars are kept by their text, so that a repeated one is ready at once. NULL only when the engine is
 // missing; what is wrong with the constraint, wait tells.
 SVC_API void * svc_grammar_compile_begin(void * engine, const char * constraint);
@@ -63,6 +64,10 @@ SVC_API void svc_grammar_free(void * matcher);
 // Moves on by one token. 0 ok; 1 ok and the answer is complete: only an ending token may follow; 2 rejected, nothing
 // changed; -1 the grammar ran into a limit: the matcher is of no more use.
 SVC_API int32_t svc_grammar_accept(void * matcher, int32_t token);
+// Moves on by a text, markup included, in whatever tokens. As svc_grammar_accept; 2: the matcher is of no more use.
+SVC_API int32_t svc_grammar_feed(void * matcher, const uint8_t * text, int32_t n);
+// JSON list of the places in the constraint that are not enforced. Valid as long as the matcher. NULL: failed.
+SVC_API const char * svc_grammar_unenforced(void * matcher);
 // 0 more must come, 1 the answer may end here, 2 it is complete, -1 failed.
 SVC_API int32_t svc_grammar_state(void * matcher);
 // Writes the mask for the next token into out[n_words], n_words = ceil(n_vocab / 32). Ending tokens are in it exactly

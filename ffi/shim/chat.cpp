@@ -1,9 +1,13 @@
 // Chat templates and output parsing: a doorway to llama.cpp's common library, which knows the model families.
 
+#include "generic_calls.h"
 #include "guard.h"
+#include "history.h"
 #include "media.h"
 #include "render.h"
 #include "svc_llama.h"
+#include "text_marks.h"
+#include "text_prompt.h"
 
 #include "chat.h"
 #include "common.h"
@@ -12,6 +16,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 using svc::guard;
@@ -27,7 +32,7 @@ struct rendered {
     std::shared_ptr<svc::media_prompt> media;  // none: text alone
     common_chat_params params;
     std::shared_ptr<const common_chat_parser_params> parser = std::make_shared<common_chat_parser_params>();
-    std::string call_marker;  // what begins a tool call, where one must be made
+    bool thinks = true;  // what the template was told
     svc::outcome done;
 };
 
@@ -37,7 +42,6 @@ common_chat_templates_inputs read_request(const common_json & request) {
     if (request.contains("tools")) in.tools = common_chat_tools_parse_oaicompat(request.at("tools"));
     in.tool_choice = common_chat_tool_choice_parse_oaicompat(request.value("tool_choice", "auto"));
     in.parallel_tool_calls = request.value("parallel_tool_calls", true);
-    in.enable_thinking = request.value("enable_thinking", true);
     in.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
     if (request.contains("kwargs")) {
         for (const auto & [key, value] : request.at("kwargs").items()) {
@@ -72,49 +76,100 @@ common_json triggers_json(const std::vector<common_grammar_trigger> & triggers) 
 // The model's templates, for several threads.
 class template_set {
   public:
-    template_set(const llama_model * model, const std::string & source) :
-        vocab(llama_model_get_vocab(model)), templates(common_chat_templates_init(model, source)) { }
+    // `content`: texts of tokens that text may become although they are control or user-defined tokens.
+    template_set(const llama_model * model, const std::string & source, const std::vector<std::string> & content) :
+        model(model), vocab(llama_model_get_vocab(model)), content(svc::content_tokens(vocab, content)),
+        templates(common_chat_templates_init(model, source)),
+        history([this](const svc::chat_messages & messages, bool tools) { return tried(messages, tools); }) { }
 
     void render(rendered & out) {
         const common_json request = common_json::parse(out.request);
         out.request.clear();
         if (out.media != nullptr) read_media(request, *out.media);
         if (request.contains("prompt")) {
-            out.tokens = request.contains("suffix") ? fill_in(request) : plain(request.at("prompt").get<std::string>());
+            out.tokens = svc::text_prompt(model, request);
             return;
         }
-        format(request, out);
+        svc::marked_text prompt = format(request, out);
         if (out.media == nullptr) {
-            out.tokens = common_tokenize(vocab, out.params.prompt, true, true);
+            out.tokens = svc::tokenize_marked(vocab, prompt, content, true);
         } else {
-            out.media->text = out.params.prompt;
+            out.media->prompt = std::move(prompt);
+            out.media->content = content;
             out.tokens = out.media->owner->lay_out(*out.media);
         }
     }
 
+    // Tokens of the text of a message.
+    std::vector<llama_token> text_tokens(const std::string & text) const {
+        const svc::marked_text marked{ text, { { 0, text.size() } } };
+        return text.empty() ? std::vector<llama_token>() : svc::tokenize_marked(vocab, marked, content, false);
+    }
+
   private:
+    const llama_model * model;
     const llama_vocab * vocab;
+    const std::vector<uint8_t> content;
     std::mutex mutex;  // of all below
     common_chat_templates_ptr templates;
+    std::optional<bool> unasked;  // see thinks_unasked
+    svc::history history;
     // With what each was made from, the latest first.
     std::deque<std::pair<std::string, std::shared_ptr<const common_chat_parser_params>>> recent_parsers;
 
-    // The prompt's text, and how its answer is parsed.
-    void format(const common_json & request, rendered & out) {
+    // The prompt's text; how its answer is parsed goes to `out`.
+    svc::marked_text format(const common_json & request, rendered & out) {
         common_chat_templates_inputs in = read_request(request);
+        std::vector<common_chat_rendered> texts;
+        in.rendered = &texts;
         std::lock_guard<std::mutex> lock(mutex);
+        in.messages = history.shown(std::move(in.messages), !in.tools.empty());
+        in.enable_thinking = out.thinks =
+            request.contains("enable_thinking") ? request.at("enable_thinking").get<bool>() : thinks_unasked();
         out.params = common_chat_templates_apply(templates.get(), in);
-        const bool calls = !in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
+        in.rendered = nullptr;
+        const bool generic = request.contains("generic_tools");
+        if (generic) svc::add_generic_calls(out.params, request.at("generic_tools"), in.tool_choice);
+        const bool calls = generic || (!in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE);
         out.parser = parser_for(out.params, in.reasoning_format, calls);
-        if (in.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
-            // Only the lazy form of the grammar names the marker.
-            in.tool_choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
-            for (const auto & trigger : common_chat_templates_apply(templates.get(), in).grammar_triggers) {
-                if (trigger.type != COMMON_GRAMMAR_TRIGGER_TYPE_WORD) continue;
-                out.call_marker = trigger.value;  // the first: the others begin particular tools
-                break;
+        const bool continues = in.continue_final_message != COMMON_CHAT_CONTINUATION_NONE && !in.messages.empty();
+        return svc::mark_prompt(out.params.prompt, texts, continues ? in.messages.back() : common_chat_msg());
+    }
+
+    // The prompt of a small conversation; none if the template refuses it.
+    std::optional<std::string> tried(const svc::chat_messages & messages, bool tools) const {
+        common_chat_templates_inputs in;
+        in.messages = messages;
+        if (tools) in.tools.push_back({ "get_weather", "Tells the weather", R"({"type": "object", "properties": {"city": {"type": "string"}}})" });
+        in.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
+        try {
+            return common_chat_templates_apply(templates.get(), in).prompt;
+        } catch (const std::exception &) {
+            return std::nullopt;
+        }
+    }
+
+    // Whether the template switches thinking on where nobody says anything about it.
+    bool thinks_unasked() {
+        if (!unasked.has_value()) {
+            common_chat_templates_inputs in;
+            in.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
+            in.messages.emplace_back();
+            in.messages.back().role = "user";
+            in.messages.back().content = "Hello";
+            const auto prompt = [&](bool says, bool thinks) {
+                in.says_thinking = says;
+                in.enable_thinking = thinks;
+                return common_chat_templates_apply(templates.get(), in).prompt;
+            };
+            try {
+                // What a template without a switch is told makes no difference.
+                unasked = prompt(false, true) == prompt(true, true) || prompt(false, false) != prompt(true, false);
+            } catch (const std::exception &) {
+                unasked = true;  // it does not take so simple a conversation
             }
         }
+        return *unasked;
     }
 
     // The parser of answers, made once for the requests of a conversation: with a thousand tools that takes 200 ms.
@@ -138,39 +193,14 @@ class template_set {
         return a.format == b.format && a.reasoning_format == b.reasoning_format &&
                a.generation_prompt == b.generation_prompt && a.parse_tool_calls == b.parse_tool_calls;
     }
-
-    std::vector<llama_token> plain(const std::string & text) const {
-        std::vector<llama_token> tokens = common_tokenize(vocab, text, true, false);
-        // Nothing to continue is still something for a model that knows how texts begin.
-        if (tokens.empty() && llama_vocab_bos(vocab) != LLAMA_TOKEN_NULL) tokens.push_back(llama_vocab_bos(vocab));
-        return tokens;
-    }
-
-    // Prefix, suffix, middle: the order that models with these tokens were trained on.
-    std::vector<llama_token> fill_in(const common_json & request) const {
-        const llama_token pre = llama_vocab_fim_pre(vocab), suf = llama_vocab_fim_suf(vocab), mid = llama_vocab_fim_mid(vocab);
-        if (pre == LLAMA_TOKEN_NULL || suf == LLAMA_TOKEN_NULL || mid == LLAMA_TOKEN_NULL) {
-            throw std::invalid_argument("it has no fill-in-the-middle tokens, so `suffix` cannot be used");
-        }
-        std::vector<llama_token> tokens;
-        if (llama_vocab_get_add_bos(vocab)) tokens.push_back(llama_vocab_bos(vocab));
-        auto add = [&](llama_token mark, const std::string & text) {
-            tokens.push_back(mark);
-            const auto more = common_tokenize(vocab, text, false, false);
-            tokens.insert(tokens.end(), more.begin(), more.end());
-        };
-        add(pre, request.at("prompt").get<std::string>());
-        add(suf, request.at("suffix").get<std::string>());
-        tokens.push_back(mid);
-        return tokens;
-    }
 };
 
 // Renders with the templates, on a thread of its own. Very long prompts have another, and prompts with media the projector's:
 // files take longer to read than texts.
 class chat {
   public:
-    chat(const llama_model * model, const std::string & source) : templates(std::make_shared<template_set>(model, source)) { }
+    chat(const llama_model * model, const std::string & source, const std::vector<std::string> & content) :
+        templates(std::make_shared<template_set>(model, source, content)) { }
 
     void add(const std::shared_ptr<rendered> & prompt) {
         svc::worker & text = prompt->long_text ? long_texts : texts;
@@ -181,6 +211,8 @@ class chat {
             wanted->done.take([&] { templates->render(*wanted); }, "an unknown error was raised while rendering");
         });
     }
+
+    std::vector<llama_token> tokenize(const std::string & text) const { return templates->text_tokens(text); }
 
   private:
     std::shared_ptr<template_set> templates;
@@ -194,18 +226,25 @@ rendered & need_prompt(void * handle) {
 
 }  // namespace
 
-std::shared_ptr<const common_chat_params> svc::render_params(void * handle) {
-    const auto & prompt = need<std::shared_ptr<rendered>>(handle, "rendered prompt");
-    return std::shared_ptr<const common_chat_params>(prompt, &prompt->params);
-}
-
 std::shared_ptr<svc::media_prompt> svc::render_media(void * handle) {
     return need<std::shared_ptr<rendered>>(handle, "rendered prompt")->media;
 }
 
-void * svc_chat_open(void * model, const char * source) {
+void * svc_chat_open(void * model, const char * source, const char * content_tokens) {
     return guard<void *>(nullptr, [&]() -> void * {
-        return new chat(&need<llama_model>(model, "model"), source == nullptr ? "" : source);
+        std::vector<std::string> content;
+        for (const auto & token : common_json::parse(content_tokens)) content.push_back(token.get<std::string>());
+        return new chat(&need<llama_model>(model, "model"), source == nullptr ? "" : source, content);
+    });
+}
+
+int32_t svc_chat_tokenize(void * handle, const char * text, int32_t len, int32_t * out, int32_t capacity) {
+    return guard<int32_t>(INT32_MIN, [&]() -> int32_t {
+        const auto tokens = need<chat>(handle, "chat template").tokenize(std::string(text, len));
+        const int32_t n = (int32_t) tokens.size();
+        if (n > capacity) return -n;
+        std::copy(tokens.begin(), tokens.end(), out);
+        return n;
     });
 }
 
@@ -268,9 +307,11 @@ char * svc_render_info(void * handle) {
         out["generation_prompt"] = p.generation_prompt;
         out["additional_stops"] = p.additional_stops;
         out["preserved_tokens"] = p.preserved_tokens;
-        out["grammar"] = p.grammar;
+        out["has_grammar"] = !p.grammar.empty();
         out["grammar_lazy"] = p.grammar_lazy;
-        out["call_marker"] = r.call_marker;
+        out["calls"] = r.parser->parse_tool_calls;
+        out["parser"] = r.parser->parse_tool_calls ? p.parser : "";
+        out["thinks"] = r.thinks;
         out["grammar_triggers"] = triggers_json(p.grammar_triggers);
         return svc::copy_text(out.dump_safe());
     });

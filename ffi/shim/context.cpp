@@ -44,6 +44,8 @@ void * svc_context_new(void * model, const int32_t * params, int32_t n) {
         if (c->ctx == nullptr) {
             throw std::runtime_error("the context could not be created: too little memory, or settings that do not fit the model");
         }
+        // An encoder alone sees its whole input; llama_decode would let a token see those before it only.
+        if (llama_model_has_encoder(c->model) && !llama_model_has_decoder(c->model)) llama_set_causal_attn(c->ctx, false);
         const uint32_t n_batch = llama_n_batch(c->ctx);
         c->n_seq_id.assign(n_batch, 1);
         c->seq_id.assign(n_batch, nullptr);
@@ -181,6 +183,15 @@ int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * row, float
             if (embedding == nullptr) throw std::invalid_argument("the row has no embedding");
             for (int32_t j = 0; j < n_embd; j++) sum[j] += embedding[j];
         }
+        return 0;
+    });
+}
+
+int32_t svc_sequence_score(void * context, int32_t sequence, float * score) {
+    return guard<int32_t>(-1, [&] {
+        const float * scores = llama_get_embeddings_seq(need<svc::context>(context, "context").ctx, sequence);
+        if (scores == nullptr) throw std::invalid_argument("the sequence has no score");
+        *score = scores[0];
         return 0;
     });
 }

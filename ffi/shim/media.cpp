@@ -45,7 +45,7 @@ std::string name_of(const media_item & item, int32_t index) {
 }  // namespace
 
 struct media::piece {
-    std::string text;
+    std::vector<llama_token> text;
     int32_t item = -1;
     mtmd::bitmap_ptr bitmap;
 };
@@ -124,7 +124,8 @@ std::vector<media::placed> media::tokenize(const std::vector<piece> & pieces) co
     std::vector<mtmd_input_part> parts(pieces.size());
     std::vector<const mtmd_input_part *> pointers;
     for (size_t i = 0; i < pieces.size(); i++) {
-        texts[i] = { pieces[i].text.data(), pieces[i].text.size(), false, true };
+        static const llama_token none = 0;  // NULL would say that there is a text to tokenize
+        texts[i] = { "", 0, false, true, pieces[i].text.empty() ? &none : pieces[i].text.data(), pieces[i].text.size() };
         parts[i] = { pieces[i].bitmap == nullptr ? &texts[i] : nullptr, pieces[i].bitmap.get() };
         pointers.push_back(&parts[i]);
     }
@@ -181,14 +182,18 @@ std::vector<media::placed> media::place_all(media_prompt & prompt, int32_t conte
         group.clear();
     };
     size_t from = 0;
+    const std::string & text = prompt.prompt.text;
     std::vector<bool> shown(prompt.items.size());
     const std::string begin = prompt.marker + "x";
     for (;;) {
-        const size_t at = prompt.text.find(begin, from);
-        if (at != from) group.push_back({ prompt.text.substr(from, at == std::string::npos ? at : at - from), -1, nullptr });
+        const size_t at = text.find(begin, from);
+        if (at != from) {
+            const marked_text between = prompt.prompt.part(from, at == std::string::npos ? at : at - from);
+            group.push_back({ tokenize_marked(vocab, between, prompt.content, false), -1, nullptr });
+        }
         if (at == std::string::npos) break;
-        const size_t end = prompt.text.find('x', at + begin.size());
-        const size_t index = strtoul(prompt.text.c_str() + at + begin.size(), nullptr, 10);
+        const size_t end = text.find('x', at + begin.size());
+        const size_t index = strtoul(text.c_str() + at + begin.size(), nullptr, 10);
         if (end == std::string::npos || index >= prompt.items.size() || shown[index]) {
             throw std::invalid_argument("the chat template does not show each picture and recording once");
         }

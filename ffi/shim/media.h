@@ -1,6 +1,7 @@
 // Pictures and recordings in prompts: what the shim's files share about them.
 #pragma once
 
+#include "text_marks.h"
 #include "worker.h"
 
 #include "mtmd.h"
@@ -56,7 +57,8 @@ struct media_prompt {
     const std::shared_ptr<media> owner;
     int64_t held = 0;    // pixels and samples that wait for the encoder
     std::string marker;  // where item i belongs the text has marker + "x" + i + "x"
-    std::string text;
+    marked_text prompt;
+    std::vector<uint8_t> content;  // see content_tokens
     std::vector<media_item> items;
     std::vector<media_chunk> chunks;
 };

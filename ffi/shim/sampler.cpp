@@ -4,10 +4,7 @@
 #include "draw.h"
 #include "guard.h"
 #include "model.h"
-#include "render.h"
 #include "svc_llama.h"
-#include "tool_grammar.h"
-#include "tool_trigger.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,8 +34,6 @@ struct sampler {
     svc::drawer drawer;
     float repetition = 1, frequency = 0, presence = 0;
     native_sampler dry;
-    native_sampler tools;  // grammar of tool calls, once one has begun
-    std::unique_ptr<svc::tool_trigger> trigger;       // until then, where the answer itself is searched for its beginning
     std::vector<llama_logit_bias> bias;
     std::unordered_map<int32_t, occurrence> history;  // kept only if something reads it
     std::vector<std::pair<int32_t, float>> undo;      // (token, logit as the model left it), oldest first
@@ -47,29 +42,7 @@ struct sampler {
 
     bool reads_history() const { return repetition != 1 || frequency != 0 || presence != 0 || dry != nullptr; }
 
-    // A grammar that has not taken a token must not be asked again: llama.cpp ends the process then.
-    void follow_tools(int32_t token) {
-        try {
-            llama_sampler_accept(tools.get(), token);
-        } catch (...) {
-            tools.reset();
-            throw;
-        }
-    }
-
-    void await_tools(int32_t token) {
-        try {
-            if (!trigger->push(token)) return;
-            tools.reset(trigger->grammar());
-        } catch (...) {
-            // The tokens that began the call broke the format as well: no grammar could go on from here.
-        }
-        trigger.reset();
-    }
-
     void accept(int32_t token, bool generated) {
-        if (generated && trigger != nullptr) await_tools(token);
-        else if (generated && tools != nullptr) follow_tools(token);
         if (!reads_history()) return;
         occurrence & seen = history[token];
         (generated ? seen.in_answer : seen.in_prompt)++;
@@ -113,34 +86,13 @@ void apply_bias(sampler & s, float * logits, int32_t n) {
     }
 }
 
-bool fits_tools(sampler & s, int32_t token) {
-    llama_token_data data = { token, 1, 0 };
-    llama_token_data_array array = { &data, 1, -1, false };
-    llama_sampler_apply(s.tools.get(), &array);
-    return data.logit != -std::numeric_limits<float>::infinity();
-}
-
-// Draws among what the grammar allows. Checking a whole vocabulary takes milliseconds, so a draw without it comes first
-// and is kept if the grammar agrees, as it mostly does.
-int32_t draw_tools(sampler & s, const float * logits, int32_t n) {
-    const int32_t first = s.drawer.draw(logits, n);
-    if (first < 0 || fits_tools(s, first)) return first;
-    std::vector<llama_token_data> all(n);
-    for (int32_t i = 0; i < n; i++) all[i] = { i, logits[i], 0 };
-    llama_token_data_array array = { all.data(), all.size(), -1, false };
-    llama_sampler_apply(s.tools.get(), &array);
-    s.masked.assign(n, -std::numeric_limits<float>::infinity());
-    for (size_t i = 0; i < array.size; i++) s.masked[array.data[i].id] = array.data[i].logit;
-    return s.drawer.draw(s.masked.data(), n);
-}
-
 int32_t sample_row(sampler & s, float * logits, const uint32_t * mask, int32_t n) {
     apply_bias(s, logits, n);
     apply_penalties(s, logits);
     apply_dry(s, logits);
     int32_t token;
     if (mask == nullptr) {
-        token = s.tools != nullptr ? draw_tools(s, logits, n) : s.drawer.draw(logits, n);
+        token = s.drawer.draw(logits, n);
     } else {
         s.masked.resize(n);
         svc::copy_allowed(logits, mask, n, s.masked.data());
@@ -206,17 +158,6 @@ int32_t svc_sampler_dry(void * handle, void * model, float multiplier, float bas
         s.dry.reset(llama_sampler_init_dry(llama_model_get_vocab(m), multiplier, base, allowed_length,
                                            llama_model_n_ctx_train(m), list.data(), list.size()));
         if (s.dry == nullptr) throw std::runtime_error("the DRY sampler could not be made");
-        return 0;
-    });
-}
-
-int32_t svc_sampler_tools(void * handle, void * model, void * rendered, int32_t n, const int32_t * recent) {
-    return guard<int32_t>(-1, [&] {
-        sampler & s = need<sampler>(handle, "sampler");
-        const llama_vocab * vocab = llama_model_get_vocab(&need<llama_model>(model, "model"));
-        const auto params = svc::render_params(rendered);
-        if (params->grammar_lazy && n == 0) s.trigger = std::make_unique<svc::tool_trigger>(vocab, params);
-        else s.tools.reset(svc::tool_grammar(vocab, *params, std::vector<llama_token>(recent, recent + n)));
         return 0;
     });
 }

@@ -77,6 +77,9 @@ SVC_API void svc_context_threads(void * context, int32_t n_threads, int32_t n_th
 // Ties the compute threads to a CPU each, where there are at least as many as CPUs; with fewer it does nothing. Other
 // threads that exist now stay free, so call it again when more have been started. Never fails; Linux only.
 SVC_API void svc_tie_threads(int32_t n_threads);
+// For engine processes: when native code fails, says so in a sentence on stderr and ends the process by the same signal,
+// without a core file. Replaces the runtime's own handlers; Linux only.
+SVC_API void svc_catch_crashes(void);
 // One forward pass over n <= n_batch rows, given as columns [n]: token id, position, sequence id, 1 if logits are wanted.
 //   0 done; 1 no room in the cache: memory unchanged, free cells and try a smaller batch; 2 aborted;
 //   -1 bad batch: memory unchanged; < -1 compute failed: rows may be partly in the cache, remove their sequences.
@@ -102,6 +105,9 @@ SVC_API const float * svc_logits(void * context, int32_t i);
 // Adds the embeddings of n output rows of the last decode to sum[n_embd]. The context must have been made with embeddings
 // on and pooling 0. 0, or -1: a row has none, sum may be partly filled.
 SVC_API int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * row, float * sum);
+// The first output of a ranking model's head for the sequence, as of the last decode that had tokens of it, into score[1]. The
+// context must have been made with embeddings on and the model's own pooling, which must be 4. 0, or -1: it has none.
+SVC_API int32_t svc_sequence_score(void * context, int32_t sequence, float * score);
 
 // ---- guesses of next tokens by a model -------------------------------------------------------------------------
 
@@ -190,11 +196,6 @@ SVC_API int32_t svc_sampler_bias(void * sampler, int32_t n, const int32_t * toke
 // Switches DRY on. breakers: texts, each ended by 0, the list by an empty one; may be NULL. Before any accept. 0, or -1.
 SVC_API int32_t svc_sampler_dry(void * sampler, void * model, float multiplier, float base, int32_t allowed_length,
                                 const char * breakers);
-// Constrains what follows to the tool calls that a rendered prompt allows. Where the template starts the grammar only at a
-// marker, call it when the marker has been written; recent[n] are the last tokens, with the marker among them. With n = 0 it
-// waits by itself for what begins a call. 0, or -1 when the grammar does not compile or does not take these tokens: nothing
-// is constrained then.
-SVC_API int32_t svc_sampler_tools(void * sampler, void * model, void * rendered, int32_t n, const int32_t * recent);
 // Tells the sampler tokens that it did not draw: the prompt (generated = 0), for repetition penalty and DRY, or text that
 // was put into the answer (generated = 1). 0, or -1 when a grammar does not allow them.
 SVC_API int32_t svc_sampler_accept(void * sampler, int32_t n, const int32_t * token, int32_t generated);
@@ -220,14 +221,20 @@ SVC_API int32_t svc_logprobs(void * context, int32_t row, int32_t token, int32_t
 
 // ---- chat templates and output parsing (llama.cpp's common library) --------------------------------------------
 
-// `source` overrides the model's own template and may be NULL. NULL when the template does not parse. Free it only after
+// `source` overrides the model's own template and may be NULL. content_tokens: JSON list of control or user-defined tokens
+// that the text of messages may become. NULL when the template does not parse or there is no such token. Free it only after
 // every prompt it renders.
-SVC_API void * svc_chat_open(void * model, const char * source);
+SVC_API void * svc_chat_open(void * model, const char * source, const char * content_tokens);
 SVC_API void svc_chat_free(void * chat);
+// Tokenizes `len` bytes of the text of a message, in which markup is text. Returns as svc_tokenize does.
+SVC_API int32_t svc_chat_tokenize(void * chat, const char * text, int32_t len, int32_t * out, int32_t capacity);
 // Starts rendering and tokenizing a prompt on the chat handle's own thread, one after the other, so that a long prompt or
-// a slow template never holds up a decode step. request: JSON, either {prompt: text, suffix?: text} for plain text or, for a
-// conversation in chat-completions form, {messages, tools?, tool_choice?, parallel_tool_calls?, enable_thinking,
-// kwargs?: {name: value}}. NULL only when memory is short; what is wrong with the request, wait tells.
+// a slow template never holds up a decode step. request: JSON. Plain text: {prompt: text}. A gap: {prompt: text before, suffix:
+// text after, files?: [{name, text}], room?: tokens into which it must fit}. A pair to rank: {prompt: query, document,
+// document_room?, room?: tokens likewise}. A
+// conversation in chat-completions form, {messages, tools?, tool_choice?, parallel_tool_calls?, enable_thinking?,
+// kwargs?: {name: value}}; without enable_thinking the template decides. NULL only when memory is short; what is wrong
+// with the request, wait tells.
 // long_prompt: on a second such thread, which gives way to others.
 SVC_API void * svc_render_begin(void * chat, const char * request, int32_t long_prompt);
 // The same for a conversation with n pictures and recordings, on the projector's thread, so that other prompts do not wait
@@ -242,8 +249,8 @@ SVC_API int32_t svc_render_wait(void * rendered, int32_t wait_ms);
 // May be called at any time; work that is still under way is dropped. All of the following need a ready prompt.
 SVC_API void svc_render_free(void * rendered);
 // JSON {format, thinking_start, thinking_ends, supports_thinking, generation_prompt, additional_stops, preserved_tokens,
-//  grammar, grammar_lazy, grammar_triggers:[{type, value, token}], call_marker (what begins a tool call, if one must be
-//  made and the format has a fixed beginning)}.
+//  calls (tools are offered), parser (then: llama.cpp's parser of the answer, as JSON), has_grammar, grammar_lazy,
+//  grammar_triggers:[{type, value, token}], thinks (what the template was told)}.
 SVC_API char * svc_render_info(void * rendered);
 // The prompt's text, for logs and tests.
 SVC_API char * svc_render_prompt(void * rendered);

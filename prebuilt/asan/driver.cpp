@@ -111,9 +111,7 @@ void use_rendered(void * model, void * rendered, const std::string & answer) {
     for (int32_t partial = 0; partial < 2; partial++) free(svc_render_parse(rendered, answer.data(), (int32_t) answer.size(), partial));
     const float params[] = {1, 0.9f, 0.1f, 40, 1.1f, 0.1f, 0.1f};
     void * sampler = svc_sampler_new(params, 7, 1, 2, 3);
-    svc_sampler_tools(sampler, model, rendered, 0, nullptr);
     const std::vector<int32_t> written = tokens_of(model, answer, 1);
-    svc_sampler_tools(sampler, model, rendered, (int32_t) written.size(), written.data());
     svc_sampler_accept(sampler, (int32_t) written.size(), written.data(), 1);
     svc_sampler_free(sampler);
 }

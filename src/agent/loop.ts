@@ -145,7 +145,7 @@ class Loop {
       if (made === undefined) return;
       const own = this.ownCalls(made, round);
       const clients = made.calls.filter(({ isClients }) => isClients);
-      this.turn.push(spoken(made, own.length > 0 ? own : clients));
+      this.turn.push(spoken(this.whole(made, round), own.length > 0 ? own : clients));
       for (const call of own) {
         const told = yield* this.caller.call(call, this.toolOf(call.name), round, this.signal);
         if (told === undefined) return;
@@ -162,7 +162,7 @@ class Loop {
 
   private async *pass(round: number): AsyncGenerator<AnswerEvent, PassResult | undefined> {
     const { request, session, plan } = this.task;
-    const prompt = { ...request.prompt, ...this.toolsOf(round) };
+    const prompt = { ...promptOf(request.prompt, round), ...this.toolsOf(round) };
     const messages = [...prompt.messages, ...this.turn];
     const left = this.tokensLeft();
     const events = this.deps.generate(
@@ -181,6 +181,12 @@ class Loop {
       yield next.value;
       if (next.value.type === "accepted") yield { type: "session", sessionId: session.id };
     }
+  }
+
+  /** What was said in a round, the beginning included that the request gave the answer. */
+  private whole(made: PassResult, round: number): PassResult {
+    const { answerPrefix } = this.task.request.prompt;
+    return round > 1 || answerPrefix === undefined ? made : { ...made, text: answerPrefix + made.text };
   }
 
   /** The rounds are used up: the model sees no tools and must answer with what it has. */
@@ -227,6 +233,14 @@ class Loop {
     const last = this.turn.at(-1);
     return last?.role === "assistant" && (last.toolCalls?.length ?? 0) > 0;
   }
+}
+
+/** The answer has begun in the first round alone. */
+function promptOf(prompt: ChatRequest["prompt"], round: number): ChatRequest["prompt"] {
+  if (round === 1 || prompt.answerPrefix === undefined) return prompt;
+  const { type, messages, tools, toolChoice, singleCall, thinking } = prompt;
+  const single = singleCall === undefined ? {} : { singleCall };
+  return { type, messages, tools, toolChoice, ...single, thinking };
 }
 
 /** What the model said in a pass, with calls. */

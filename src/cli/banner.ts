@@ -10,6 +10,8 @@ export interface Surroundings {
   readonly port: number;
   /** Of the MCP endpoint, where there is one. */
   readonly mcpPort?: number;
+  /** For Ollama's clients, where there is one. */
+  readonly ollamaPort?: number;
   /** What models can do on it; undefined where that is nothing. */
   readonly toolLine: string | undefined;
 }
@@ -17,7 +19,7 @@ export interface Surroundings {
 /** Lines for the terminal: where the server listens, what it serves, and how to get further. */
 export function banner(
   { server, models }: Settings,
-  { port, mcpPort, toolLine }: Surroundings,
+  { port, mcpPort, ollamaPort, toolLine }: Surroundings,
 ): readonly string[] {
   const host = server.host === "0.0.0.0" || server.host === "::" ? "localhost" : server.host;
   const lines = [
@@ -25,6 +27,7 @@ export function banner(
     ...(server.no_ui ? [] : [`  chat  http://${host}:${port}/ui`]),
     `  API   http://${host}:${port}/v1   docs  http://${host}:${port}/docs`,
     ...(mcpPort === undefined ? [] : [`  MCP   http://${host}:${mcpPort}/mcp   protocol ${MCP_VERSION}`]),
+    ...(ollamaPort === undefined ? [] : [`  Ollama's clients http://${host}:${ollamaPort}`]),
     `  model ${models.map(modelName).join(", ")}`,
     ...(toolLine === undefined ? [] : [`  tools ${toolLine}`]),
   ];

@@ -17,8 +17,8 @@ export async function readSecret(
     for await (const chunk of input) text += String(chunk);
     return text.trim() || undefined;
   }
+  input.setRawMode(true); // before the question: what is typed at once must not be echoed either
   output.write(question);
-  input.setRawMode(true);
   try {
     let line = "";
     for await (const chunk of input) {

@@ -5,6 +5,9 @@ import type { Flags } from "../config/sources.ts";
 import { header, ROWS, sectionAt, usableValues, type Row } from "../config/table.ts";
 
 export const MODEL_ID = "models[].model_id";
+/** A model's own name, and with `NAME=MODEL` another name of any model. */
+const MODEL_ALIAS = "models[].alias";
+const ALIASES = "aliases";
 
 /** Ends the help of every command that takes all settings. */
 export const FOOTER = `
@@ -41,7 +44,7 @@ function optionOf(row: Row, flag: string): Option {
   const isStated = row.defaultValue !== undefined && row.type !== "boolean";
   const fallback = isStated ? ` (default: ${String(row.defaultValue)})` : "";
   const option = new Option(spec, row.description + words + fallback).helpGroup(groupOf(row));
-  if (row.path !== MODEL_ID) return option;
+  if (row.path !== MODEL_ID && row.path !== MODEL_ALIAS) return option;
   return option.argParser<readonly string[] | undefined>((path, earlier) => [...(earlier ?? []), path]);
 }
 
@@ -78,5 +81,19 @@ export function flagsOf(command: Command): Flags {
     if (typeof value === "boolean") flags[row.path] = value !== option.negate;
     if (Array.isArray(value)) flags[row.path] = value.map(String);
   }
-  return flags;
+  return withAliases(flags);
+}
+
+/** Of what `--alias` says, pairs are aliases and the last other word is the model's own. */
+function withAliases(flags: Readonly<Record<string, string | boolean | readonly string[]>>): Flags {
+  const { [MODEL_ALIAS]: said, [ALIASES]: list, ...others } = flags;
+  if (!Array.isArray(said)) return flags;
+  const words: readonly string[] = said;
+  const own = words.findLast((word) => !word.includes("="));
+  const pairs = [...(typeof list === "string" ? [list] : []), ...words.filter((word) => word.includes("="))];
+  return {
+    ...others,
+    ...(own === undefined ? {} : { [MODEL_ALIAS]: own }),
+    ...(pairs.length === 0 ? {} : { [ALIASES]: pairs.join(",") }),
+  };
 }

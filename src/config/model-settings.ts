@@ -210,6 +210,20 @@ export const Models = entries("One entry for each model. Without any, the built-
   chat_template: optional(
     text("As in [runtime], for this model alone.", { flag: false, isPath: true, example: "chat.jinja" }),
   ),
+  content_tokens: optional(
+    list(
+      Type.String({ minLength: 1 }),
+      "Control tokens that the text of messages may write, for models that are asked in them (grounding, OCR). All others are plain text there.",
+      { minItems: 1, example: ["<|box_start|>"] },
+    ),
+  ),
+  thinking_default: optional(
+    choice(
+      ["on", "template"],
+      'Whether the model thinks when a request does not say: always, or as its chat template has it. Unset: `on`, with `compat = "clients"` `template`.',
+      { example: "template" },
+    ),
+  ),
   tokenizer: later(optional(text("Tokenizer file that replaces the one in the model.", { isPath: true }))),
   arch: later(optional(text("Architecture, where the file does not say it.", { short: "-a" }))),
   dtype: choice(

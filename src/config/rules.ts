@@ -1,6 +1,9 @@
 // The start-up rules that hold between settings. Knows settings by name and nothing of where they come from beyond the
 // origin that a problem names.
 
+import { isAbsolute } from "node:path";
+import { parseHubId } from "../core/hub-id.ts";
+import { type AliasEntry, aliasParts } from "./alias-entry.ts";
 import { type LoraEntry, loraParts } from "./lora-entry.ts";
 import { BUILTIN_VOICES, isBuiltinVoice, isImageKind } from "./model-settings.ts";
 import { formatOrigin, type Problem } from "./problem.ts";
@@ -32,6 +35,8 @@ const TEXT_KEYS = [
   "quantization.isq",
   "quantization.imatrix",
   "chat_template",
+  "content_tokens",
+  "thinking_default",
   "device.max_seq_len",
 ] as const;
 const IMAGE_KEYS = [
@@ -73,6 +78,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...sameAlias(values, entries),
     ...guesses(values),
     ...otherKind(values, entries),
+    ...modelAliases(values, entries),
   ];
 }
 
@@ -225,6 +231,37 @@ function sameAlias(values: Values, entries: readonly string[]): readonly Problem
     const fix = "Give every adapter an alias of its own.";
     return [problem(given, given.path, `two adapters have the alias "${twice}"`, fix)];
   });
+}
+
+/** Other names of models: each given once, none a model's own, each for a model that there is. */
+function modelAliases(values: Values, entries: readonly string[]): readonly Problem[] {
+  const given = values.get("aliases");
+  if (!Array.isArray(given?.value)) return [];
+  const aliases = (given.value as readonly AliasEntry[]).map(aliasParts);
+  const ids = new Set(["default", ...entries.flatMap((entry) => ownNames(values, entry))]);
+  const canHaveAdapters = entries.some(
+    (entry) =>
+      values.has(`${entry}.adapter.lora`) || values.get(`${entry}.adapter.enable_lora`)?.value === true,
+  );
+  return aliases.flatMap(({ name, model }, index) => {
+    const say = (what: string, fix: string) => [problem(given, given.path, what, fix)];
+    if (ids.has(name)) return say(`"${name}" is the name of a model`, "Give the alias another name.");
+    if (aliases.findIndex((other) => other.name === name) < index) {
+      return say(`two aliases have the name "${name}"`, "Keep one of them.");
+    }
+    if (ids.has(model) || canHaveAdapters) return [];
+    return say(
+      `the alias "${name}" is for "${model}", which is not served`,
+      `Use one of ${[...ids].join(", ")}.`,
+    );
+  });
+}
+
+/** The names under which requests may ask for an entry. */
+function ownNames(values: Values, entry: string): readonly string[] {
+  const id = values.get(`${entry}.model_id`)?.value;
+  const repo = typeof id === "string" && !isAbsolute(id) ? parseHubId(id)?.repo : undefined;
+  return [nameOf(values, entry), repo].filter((name) => name !== undefined);
 }
 
 /** Who guesses next tokens, and how. */

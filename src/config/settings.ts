@@ -4,13 +4,18 @@
 // recognised only to be refused with a reason.
 
 import { Type, type Static } from "@sinclair/typebox";
+import { COMPAT_MODES } from "../core/compat.ts";
 import { QUEUE_MAX } from "../core/limits.ts";
+import { AliasEntry } from "./alias-entry.ts";
 import { choice, integer, later, list, number, optional, section, text, toggle, tristate } from "./field.ts";
 import { Models } from "./model-settings.ts";
 
 /** The value of `search_embedding_model` that is known without an entry in [[models]], and what it stands for. */
 export const SEARCH_MODEL_NAME = "embedding-gemma";
 export const SEARCH_MODEL_ID = "ggml-org/embeddinggemma-300M-GGUF:embeddinggemma-300M-Q8_0.gguf";
+
+/** Where no other Python is named. */
+export const PYTHON_BY_DEFAULT = "python3";
 
 const Server = section("Where the server listens and how it treats requests.", {
   host: text("Address to listen on; 127.0.0.1 serves this machine only.", { default: "0.0.0.0" }),
@@ -20,6 +25,11 @@ const Server = section("Where the server listens and how it treats requests.", {
     minimum: 0,
     maximum: 65_535,
   }),
+  compat: choice(
+    COMPAT_MODES,
+    "What happens to requests that the interface refuses although widely used clients send them: `strict` refuses them, `clients` serves them in the nearest right way. See docs/clients.md.",
+    { default: "strict", example: "clients" },
+  ),
   queue_max: integer("Runs that may wait for a free sequence before new ones are answered with 429.", {
     default: QUEUE_MAX,
     minimum: 1,
@@ -36,6 +46,18 @@ const Server = section("Where the server listens and how it treats requests.", {
       minimum: 0,
       maximum: 65_535,
       example: 1235,
+    }),
+  ),
+  drain_timeout: integer("Seconds that running requests have to finish once the server is asked to stop.", {
+    default: 30,
+    minimum: 0,
+    maximum: 86_400,
+  }),
+  ollama_port: optional(
+    integer("Second port for clients that expect Ollama there; 0 picks a free one. A taken one only warns.", {
+      minimum: 0,
+      maximum: 65_535,
+      example: 11_434,
     }),
   ),
   max_tool_rounds: optional(
@@ -82,6 +104,13 @@ const Server = section("Where the server listens and how it treats requests.", {
       isFolder: true,
       example: "images",
     }),
+  ),
+  allowed_hosts: optional(
+    list(
+      Type.String({ pattern: "^(?:\\*|(?:\\*\\.)?[A-Za-z0-9_.-]+)$" }),
+      "Host names under which a server without api_keys answers, besides addresses, names of this machine and of local networks; `*.example.org`: all below it, `*`: all.",
+      { minItems: 1, example: ["svc.example.org"] },
+    ),
   ),
   allowed_origins: optional(
     list(
@@ -140,7 +169,9 @@ const Runtime = section("How models are run.", {
     "Seconds after which a model's process that neither answers nor computes is replaced; 0: never.",
     { default: 30, minimum: 0, maximum: 86_400 },
   ),
-  no_kv_cache: later(toggle("Run without a KV cache.")),
+  no_kv_cache: toggle(
+    "Compute the whole sequence anew for every token, to compare with runs that use the KV cache; very slow.",
+  ),
   jinja_explicit: later(optional(text("Jinja file used as it is.", { short: "-j", isPath: true }))),
   speculative: choice(
     ["auto", "off", "ngram", "mtp"],
@@ -188,7 +219,7 @@ const Runtime = section("How models are run.", {
     }),
   ),
   enable_code_execution: toggle("Let models run Python, where a request asks for it."),
-  code_exec_python: text("Python to run (on Windows usually `python`).", { default: "python3" }),
+  code_exec_python: text("Python to run (on Windows usually `python`).", { default: PYTHON_BY_DEFAULT }),
   code_exec_timeout: integer("Seconds one execution may take.", {
     default: 60,
     minimum: 1,
@@ -244,12 +275,15 @@ const PagedAttn = section("Size and type of the KV cache. Name at most one of th
   ),
   memory_mb: optional(integer("Size in MiB.", { flag: "--pa-memory-mb", minimum: 1, example: 4096 })),
   memory_fraction: optional(
-    number("Size as a share of the memory that is free once the weights are loaded.", {
-      flag: "--pa-memory-fraction",
-      exclusiveMinimum: 0,
-      maximum: 1,
-      example: 0.5,
-    }),
+    number(
+      "Size as a share of the memory that is free once the weights are loaded; 0: room for one sequence of max_seq_len.",
+      {
+        flag: "--pa-memory-fraction",
+        minimum: 0,
+        maximum: 1,
+        example: 0.5,
+      },
+    ),
   ),
   cache_type: choice(
     ["auto", "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"],
@@ -324,6 +358,13 @@ export const Settings = Type.Object({
   }),
   default_model_id: optional(
     text("Model of requests that name none: its name or its model_id.", { example: "chat" }),
+  ),
+  aliases: optional(
+    list(
+      AliasEntry,
+      "Other names for models, as [[aliases]] with name and model, or NAME=MODEL (also with --alias). A name may be a pattern (`claude-*`), which counts for answers of text models alone.",
+      { example: ["claude-*=default"] },
+    ),
   ),
   thinking: optional(
     tristate("Terminal chat: let the model reason first; unset: as the model does by itself.", {

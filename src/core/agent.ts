@@ -2,6 +2,7 @@
 // the model's words. A dialect translates its body into a Conversation; whoever answers it yields the events of a run
 // with agent events between them. The engine knows nothing of this.
 
+import type { HostedTool } from "./compat.ts";
 import type { ContentPart, Message, Modality } from "./message.ts";
 import type { ChatPrompt, RunEvent, RunRequest } from "./run.ts";
 
@@ -79,6 +80,8 @@ export interface AgentRequest {
   readonly permission?: Permission;
   /** Tool rounds of this request; 0 hides all server tools. Absent: the server's setting. */
   readonly maxToolRounds?: number;
+  /** Where the request asks for tools of the server, for errors: `tools[2]`. */
+  readonly fields?: Readonly<Partial<Record<HostedTool, string>>>;
   readonly python: boolean;
   readonly shell?: { readonly skills: readonly SkillReference[] };
   readonly webSearch?: WebSearch;

@@ -8,7 +8,7 @@ export type CacheType = "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_
 export interface CacheRequest {
   /** Size in cells (tokens); absent: chosen from the model and the free memory. */
   readonly cells?: number;
-  /** Size as bytes, or as a share of the free memory. */
+  /** Size as bytes, or as a share of the free memory; a share of 0: room for one sequence of the longest context. */
   readonly cacheBytes?: number;
   readonly cacheFraction?: number;
   readonly cacheType: CacheType;
@@ -59,8 +59,9 @@ export function cacheCells(request: CacheRequest, shape: CacheShape, freeBytes: 
   const bytes = cellBytes(shape, request.cacheType);
   const stepDown = (cells: number): number => Math.max(CELL_STEP, Math.floor(cells / CELL_STEP) * CELL_STEP);
   if (request.cacheBytes !== undefined) return stepDown(request.cacheBytes / bytes);
-  if (request.cacheFraction !== undefined) return stepDown((freeBytes * request.cacheFraction) / bytes);
   const context = Math.min(request.contextTokens ?? shape.trainedContext, shape.trainedContext);
+  if (request.cacheFraction === 0) return Math.max(CELL_STEP, Math.ceil(context / CELL_STEP) * CELL_STEP);
+  if (request.cacheFraction !== undefined) return stepDown((freeBytes * request.cacheFraction) / bytes);
   const wanted = Math.max(context, request.maxSeqs * Math.min(CELLS_PER_SEQUENCE, context));
   return stepDown(Math.min(wanted, (freeBytes * CACHE_SHARE) / bytes));
 }

@@ -8,8 +8,8 @@ export interface NamedGrammar {
 }
 
 export type Constraint =
-  /** JSON text that is valid against the schema. */
-  | { readonly type: "json_schema"; readonly schema: unknown }
+  /** JSON text that is valid against the schema. `strict` false: keywords that cannot be enforced are left out, not refused. */
+  | { readonly type: "json_schema"; readonly schema: unknown; readonly strict?: boolean }
   /** Text that the whole pattern matches. */
   | { readonly type: "regex"; readonly pattern: string }
   /** A grammar in llguidance's variant of Lark. */

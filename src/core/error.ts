@@ -23,6 +23,7 @@ export const ERROR_TABLE = {
   approval_not_found: [404, "not_found_error"],
   route_not_found: [404, "not_found_error"],
   method_not_allowed: [405, "invalid_request_error"],
+  host_not_allowed: [421, "permission_error"],
   request_timeout: [408, "invalid_request_error"],
   lora_runtime_unavailable: [409, "conflict_error"],
   response_not_cancellable: [409, "conflict_error"],

@@ -17,6 +17,7 @@ export type IdPrefix =
   | "call_"
   | "file-"
   | "sess_"
+  | "rerank-"
   | "appr_"
   | "req_";
 

@@ -15,7 +15,10 @@ export interface LauncherPolicy {
   readonly uid?: number;
   /** A network of its own with nothing but loopback in it, and an IPC namespace; needs root. */
   readonly hasOwnNetwork: boolean;
-  /** Files that can be reached; absent: all of them. */
+  /**
+   * Files that can be reached, by Landlock and, where `uid` may not enter a folder above them, by mounts. Absent: all that the
+   * user can reach.
+   */
   readonly files?: {
     readonly read: readonly string[];
     readonly write: readonly string[];
@@ -41,4 +44,6 @@ export interface LauncherAbilities {
   /** Version of Landlock's interface; 0: none. */
   readonly landlock: number;
   readonly seccomp: boolean;
+  /** Whether it may mount, which takes root with CAP_SYS_ADMIN. */
+  readonly mounts: boolean;
 }

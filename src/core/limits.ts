@@ -2,6 +2,8 @@
 
 /** Request body, bytes. Spec: Limits. */
 export const REQUEST_BODY_BYTES_MAX = 50 * 1024 * 1024;
+/** Bytes beyond that are read and dropped before 413 is answered: a client that still sends would lose the answer. */
+export const BODY_DRAIN_BYTES_MAX = 200 * 1024 * 1024;
 /** Time that a request body may bring nothing, milliseconds, and bytes a second that it must bring besides, on average. */
 export const BODY_STALL_MS = 120_000;
 export const BODY_BYTES_PER_SEC_MIN = 1024;
@@ -36,8 +38,15 @@ export const COMPLETION_PROMPTS_MAX = 256;
 export const COMPLETION_CHOICES_MAX = 1024;
 /** Inputs of one embeddings request. The base dialect allows 2048. */
 export const EMBED_INPUTS_MAX = 2048;
+/** Files of one infill request, and tokens kept free for an answer without a cap of its own. */
+export const INFILL_FILES_MAX = 1024;
+export const INFILL_ANSWER_TOKENS = 256;
+/** Documents of one rerank request. */
+export const RANK_DOCUMENTS_MAX = 2048;
 /** Token ids are 32-bit in the engine. */
 export const TOKEN_ID_MAX = 2 ** 31 - 1;
+/** Characters of a model's name that are matched with patterns of aliases. */
+export const ALIASED_NAME_CHARS_MAX = 512;
 /** Tools that a request may declare, and characters of a tool's name. */
 export const TOOLS_MAX = 1024;
 export const TOOL_NAME_CHARS_MAX = 256;
@@ -201,9 +210,7 @@ export const CALIBRATION_ROWS_MAX = 2 ** 40;
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */
 export const QUEUE_MAX = 1024;
-/** Time running requests get to finish after SIGINT/SIGTERM, milliseconds. */
-export const DRAIN_MS = 10_000;
-/** Time that last frames get to reach their clients after that, milliseconds. */
+/** Time that last frames get to reach their clients after a drain, milliseconds. */
 export const FLUSH_MS = 1_000;
 /** Time an engine process gets to end by itself before it is killed, milliseconds. */
 export const ENGINE_STOP_MS = 3_000;

@@ -23,6 +23,8 @@ export type ContentPart = TextPart | MediaPart;
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
+  /** Where a dialect groups its functions; part of `name` before the engine sees the call. */
+  readonly namespace?: string;
   readonly arguments: string;
 }
 

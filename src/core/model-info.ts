@@ -18,6 +18,12 @@ export interface ModelInfo {
   readonly status: ModelStatus;
   /** What it takes besides text; absent until it has been loaded once. */
   readonly modalities?: readonly Modality[];
+  /** Longest sequence, prompt and answer together, tokens; absent until it has been loaded once. */
+  readonly contextTokens?: number;
+  /** What a text model is able to; absent until it has been loaded once. */
+  readonly abilities?: TextAbilities;
+  /** Of a text model; absent until it has been loaded once. */
+  readonly weights?: ModelWeights;
   /** Public source: `owner/name` on the hub, an adapter's alias; absent for files of this machine. */
   readonly root?: string;
   /** Of an adapter: its base model, and what its alias points to now. */
@@ -31,11 +37,36 @@ export interface ModelState {
   readonly status: ModelStatus;
   /** Why it is not loaded although somebody wanted it; for the world, so without any detail of this machine. */
   readonly error?: string;
+  /** Time until it is unloaded if nobody uses it, milliseconds; absent: it stays. */
+  readonly idleLeftMs?: number;
+}
+
+export interface TextAbilities {
+  /** It continues texts. */
+  readonly generates: boolean;
+  /** It turns texts into vectors. */
+  readonly embeds: boolean;
+  /** It fills gaps in texts. */
+  readonly fillsGaps: boolean;
+  /** Its chat template lets it think before it answers. */
+  readonly thinks: boolean;
+}
+
+/** The weights of a loaded text model. */
+export interface ModelWeights {
+  readonly architecture: string;
+  /** By llama.cpp: architecture, parameters, type: `qwen3 0.6B Q4_K - Medium`. */
+  readonly description: string;
+  readonly sizeBytes: number;
 }
 
 /** Commands about a model, each given a name that requests may use. Throws ServiceError. */
 export interface ModelControl {
   status(name: string): ModelState;
+  /** Says how long it stays without requests, milliseconds; undefined: as configured, infinity: until it is unloaded. */
+  keep(name: string, idleMs: number | undefined): void;
+  /** Resolves when it is loaded; waits as a request does. */
+  ensureLoaded(name: string, signal: AbortSignal): Promise<ModelState>;
   /** Resolves when running requests have ended and the memory is free. */
   unload(name: string): Promise<ModelState>;
   /** Resolves when it is loaded anew. */

@@ -27,6 +27,8 @@ export type ReasoningEffort = "low" | "medium" | "high" | "xhigh";
 /** Thinking on, with or without a stated effort, or off. */
 export interface Thinking {
   readonly enabled: boolean;
+  /** The request does not say: a model may be set up to do as its chat template has it. */
+  readonly unsaid?: true;
   readonly effort?: ReasoningEffort;
 }
 
@@ -38,6 +40,8 @@ export interface ChatPrompt<M = Message> {
   /** At most one call an answer: it ends where a second one begins. */
   readonly singleCall?: boolean;
   readonly thinking: Thinking;
+  /** The beginning of the answer, which the model continues; it is not repeated. Thinking is off. */
+  readonly answerPrefix?: string;
 }
 
 /** What the model continues. */
@@ -45,7 +49,18 @@ export type Prompt =
   | ChatPrompt
   /** `suffix`: what comes after the gap to fill, for models with fill-in-the-middle tokens. */
   | { readonly type: "text"; readonly text: string; readonly suffix?: string }
+  | GapPrompt
   | { readonly type: "tokens"; readonly tokens: readonly number[] };
+
+/** A gap between two texts, with other files for context. What does not fit is left out, farthest from the gap first. */
+export interface GapPrompt {
+  readonly type: "gap";
+  readonly before: string;
+  readonly after: string;
+  readonly files: readonly { readonly name: string; readonly text: string }[];
+  /** Tokens of the context that stay free for the answer. */
+  readonly answerTokens: number;
+}
 
 export interface RunRequest<P = Prompt> {
   /** Model id as the client sent it; `default` when it sent none. */
@@ -59,6 +74,8 @@ export interface RunRequest<P = Prompt> {
    * computed for the sake of the cache.
    */
   readonly maxTokens?: number;
+  /** A choice ends at its first line break that comes so long after its first token, milliseconds. */
+  readonly lineDeadlineMs?: number;
   /** Emit the prompt's own text before the answer, with log probabilities where asked for. Not for chat prompts. */
   readonly echo?: boolean;
   /** Number of independent continuations. */
@@ -121,6 +138,8 @@ export type RunEvent =
       readonly promptTokens: number;
       /** Of the adapter that answers; absent: the base model does. */
       readonly adapterGeneration?: string;
+      /** Places in the request's schemas that the answer is not held to. */
+      readonly unenforced?: readonly string[];
     }
   | {
       readonly type: "text" | "reasoning";
@@ -166,6 +185,26 @@ export interface EmbedResult {
   readonly vectors: readonly (readonly number[])[];
   readonly promptTokens: number;
 }
+
+/** Documents to score by how well they answer a query. */
+export interface RankRequest {
+  readonly model: string;
+  readonly query: string;
+  readonly documents: readonly string[];
+  /** Tokens of a document that are read; absent: all. */
+  readonly documentTokens?: number;
+  /** Cut documents where a pair exceeds the context, instead of failing. */
+  readonly truncate: boolean;
+}
+
+export interface RankResult {
+  /** [documents] relevance, 0 … 1. */
+  readonly scores: readonly number[];
+  readonly promptTokens: number;
+}
+
+/** Ranks; throws ServiceError. Aborting the signal drops the work and rejects. */
+export type Rank = (request: RankRequest, signal: AbortSignal) => Promise<RankResult>;
 
 /** Embeds; throws ServiceError. Aborting the signal drops the work and rejects. */
 export type Embed = (request: EmbedRequest, signal: AbortSignal) => Promise<EmbedResult>;

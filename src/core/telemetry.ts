@@ -1,6 +1,7 @@
 // What the program tells about its own work: one record a request and one set of numbers an engine. Plain data, so that
 // whoever measures (http, worker) and whoever shows it (metrics, access log) need not know each other.
 
+import type { CompatKind } from "./compat.ts";
 import type { HistogramData } from "./histogram.ts";
 
 /** A request while it is answered. Fields become exact as it goes on; nothing of its content is in it. */
@@ -11,7 +12,7 @@ export interface ObservedRequest {
   readonly method: string;
   /** Path as it was sent, without the query. */
   readonly path: string;
-  /** Pattern of the route: `/v1/files/:id`; undefined where no route fits. */
+  /** Pattern of the route: `/v1/files/{id}`; undefined where no route fits. */
   readonly route: string | undefined;
   /** Health, metrics, docs, web interface, CORS preflight. */
   readonly housekeeping: boolean;
@@ -27,12 +28,18 @@ export interface ObservedRequest {
   readonly error: string | undefined;
   /** The client went away before the last byte. */
   readonly clientLeft: boolean;
+  /** What it was served in the nearest right way. */
+  readonly compat: ReadonlySet<CompatKind>;
+  /** Places in the request's schemas to which the answer is not held, as a header may hold them. */
+  readonly unenforced: readonly string[];
   /** From arrival to the last byte; 0 until then. */
   readonly seconds: number;
 }
 
 /** Where the numbers of HTTP requests go. */
 export interface HttpMetrics {
+  /** A route's requests in flight are shown from now on, at zero where there are none. */
+  watchRoute(method: string, path: string, model: string): void;
   /** A request has come. `finished` follows exactly once. */
   began(request: ObservedRequest): void;
   finished(request: ObservedRequest): void;

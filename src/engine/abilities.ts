@@ -7,12 +7,13 @@ import type { ModelKind } from "../core/model-info.ts";
 import type { RunRequest } from "../core/run.ts";
 import type { EngineInfo, TextInfo } from "./protocol.ts";
 
-export type Ability = "generates" | "embeds" | "draws" | "speaks";
+export type Ability = "generates" | "embeds" | "ranks" | "draws" | "speaks";
 
 /** Which kind of model is able to. */
 export const KIND_OF: Readonly<Record<Ability, ModelKind>> = {
   generates: "text",
   embeds: "text",
+  ranks: "text",
   draws: "image",
   speaks: "speech",
 };
@@ -24,8 +25,10 @@ const ROUTES: Readonly<Record<Exclude<ModelKind, "text">, string>> = {
 };
 
 const INABILITIES: Readonly<Record<Ability, string>> = {
-  generates: "only embeds texts and cannot continue them. Name another model, or use /v1/embeddings.",
+  generates:
+    "only embeds or ranks texts and cannot continue them. Name another model, or use /v1/embeddings or /v1/rerank.",
   embeds: "gives no embeddings. Name another model.",
+  ranks: "does not rank documents. Name a reranking model (a GGUF file with pooling type `rank`).",
   draws: "makes no images. Name an image model.",
   speaks: "does not speak. Name a speech model.",
 };
@@ -39,8 +42,9 @@ export function mustBeOfKind(name: string, kind: ModelKind, ability: Ability, pa
 export function mustBeAble(name: string, info: EngineInfo, ability: Ability): void {
   mustBeOfKind(name, info.kind, ability);
   if (info.kind !== "text") return;
-  const { generates, embeds } = info;
-  if (!{ generates, embeds, draws: false, speaks: false }[ability]) throw unable(name, "text", ability);
+  const { generates, embeds, ranks } = info;
+  if (!{ generates, embeds, ranks, draws: false, speaks: false }[ability])
+    throw unable(name, "text", ability);
 }
 
 /** Throws ServiceError(unsupported_capability) for pictures or recordings that a loaded text model does not take. */

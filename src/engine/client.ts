@@ -10,7 +10,7 @@ import {
   SPEECHES_MAX,
 } from "../core/limits.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
-import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { type Ability, mustBeAble, mustPerceive } from "./abilities.ts";
 import type { ResidentAdapters } from "./adapters.ts";
@@ -132,10 +132,10 @@ export class EngineClient {
     }
   }
 
-  /** Embeds texts. Throws ServiceError; rejects with the signal's reason when it is aborted. */
-  async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
+  /** Embeds texts, or scores documents: their vectors have one element. Throws ServiceError; rejects with the signal's reason when it is aborted. */
+  async embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
     await this.admit(signal);
-    this.mustBeAble("embeds");
+    this.mustBeAble("documents" in request ? "ranks" : "embeds");
     signal.throwIfAborted();
     const id = this.pending.newId();
     const answer = this.pending.embedding(id);

@@ -7,10 +7,11 @@ import { ServiceError } from "../core/error.ts";
 import { FAILED_LOAD_MS } from "../core/limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
-import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineClient } from "./client.ts";
+import { IdleTimer } from "./idle-timer.ts";
 import type { Holder, Places } from "./places.ts";
 import type { EngineEvent, EngineInfo, EngineOptions } from "./protocol.ts";
 
@@ -48,6 +49,7 @@ export class ManagedModel implements Holder {
   usedAt = 0;
   /** What its engine found on the machine, once there was one. */
   host: EngineHost | undefined;
+  known: EngineInfo | undefined; // what it turned out to be when it was last loaded
   private readonly deps: ManagedModelDeps;
   private state: State = { type: "unloaded" };
   private engine: EngineClient | undefined; // also while it is starting or ending
@@ -57,10 +59,11 @@ export class ManagedModel implements Holder {
   private waiters: Waiter[] = [];
   private ended = Promise.withResolvers<void>(); // a request has ended
   private failure: { readonly at: number } | undefined; // the last load has failed
-  private idleTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly idle: IdleTimer;
 
   constructor(deps: ManagedModelDeps) {
     this.deps = deps;
+    this.idle = new IdleTimer(deps.idleMs, (idleMs) => this.leaveIdle(idleMs));
   }
 
   get status(): ModelStatus {
@@ -127,7 +130,7 @@ export class ManagedModel implements Holder {
   }
 
   /** Embeds; see EngineClient.embed. Loads the model where it is not. */
-  async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
+  async embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
     const engine = await this.acquire(signal);
     try {
       return await engine.embed(request, signal);
@@ -210,7 +213,7 @@ export class ManagedModel implements Holder {
   async stop(): Promise<void> {
     const { state } = this;
     this.state = { type: "stopped" };
-    clearTimeout(this.idleTimer);
+    this.idle.stop();
     for (const { loaded } of this.takeWaiters()) loaded.reject(stopped());
     if (state.type === "loading") state.abort.abort(stopped());
     const engines = this.engine === undefined ? this.retiring : [this.engine, ...this.retiring];
@@ -285,7 +288,7 @@ export class ManagedModel implements Holder {
   private lease(engine: EngineClient): EngineClient {
     this.running++;
     this.leases.set(engine, (this.leases.get(engine) ?? 0) + 1);
-    clearTimeout(this.idleTimer);
+    this.idle.stop();
     return engine;
   }
 
@@ -304,18 +307,13 @@ export class ManagedModel implements Holder {
     if (this.running > 0) return;
     this.ended.resolve();
     this.ended = Promise.withResolvers();
-    this.watchIdle();
+    if (this.state.type === "loaded") this.idle.start();
   }
 
-  private watchIdle(): void {
-    const { idleMs, log } = this.deps;
-    clearTimeout(this.idleTimer);
-    if (idleMs === undefined || this.state.type !== "loaded") return;
-    this.idleTimer = setTimeout(() => {
-      if (this.state.type !== "loaded" || this.running > 0) return;
-      log(`not used for ${idleMs / 1000} s; unloading it`);
-      void this.unload();
-    }, idleMs);
+  private leaveIdle(idleMs: number): void {
+    if (this.state.type !== "loaded" || this.running > 0) return;
+    this.deps.log(`not used for ${idleMs / 1000} s; unloading it`);
+    void this.unload();
   }
 
   private startLoading(): void {
@@ -348,11 +346,12 @@ export class ManagedModel implements Holder {
   private becomeLoaded(engine: EngineClient): void {
     this.state = { type: "loaded", engine };
     this.host = engine.host;
+    this.known = engine.info;
     this.usedAt = performance.now();
     for (const { isCommand, loaded } of this.takeWaiters()) {
       loaded.resolve(isCommand ? engine : this.lease(engine));
     }
-    if (this.running === 0) this.watchIdle();
+    if (this.running === 0) this.idle.start();
   }
 
   private fail(reason: unknown): void {
@@ -365,7 +364,7 @@ export class ManagedModel implements Holder {
   }
 
   private startUnloading(engine: EngineClient): Promise<void> {
-    clearTimeout(this.idleTimer);
+    this.idle.stop();
     const done = this.unloadNow(engine);
     this.state = { type: "unloading", done };
     return done;

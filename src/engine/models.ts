@@ -6,7 +6,14 @@ import { ANY_MEDIA, type MediaRules } from "../core/media.ts";
 import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
-import type { EmbedRequest, EmbedResult, RunEvent, RunRequest } from "../core/run.ts";
+import type {
+  EmbedRequest,
+  EmbedResult,
+  RankRequest,
+  RankResult,
+  RunEvent,
+  RunRequest,
+} from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { type Ability, KIND_OF, mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
 import type { ManagedModel } from "./managed-model.ts";
@@ -39,6 +46,19 @@ export interface ModelsOptions {
 const DEFAULT_NAME = "default";
 const NOT_LOADED = "The model could not be loaded. The server's log says why.";
 
+/** What cards tell of a text model that has been loaded. */
+function textFacts(info: EngineInfo | undefined): Partial<ModelInfo> {
+  if (info?.kind !== "text") return {};
+  const { modalities, contextTokens, generates, embeds, fillsGaps, thinks } = info;
+  const { architecture, description, sizeBytes } = info;
+  return {
+    modalities,
+    contextTokens,
+    abilities: { generates, embeds, fillsGaps, thinks },
+    weights: { architecture, description, sizeBytes },
+  };
+}
+
 export class Models implements ModelControl {
   private readonly models: readonly ServedModel[]; // the default model first
   private readonly created = Math.floor(Date.now() / 1000);
@@ -59,7 +79,7 @@ export class Models implements ModelControl {
       created: this.created,
       ownedBy: "svc",
       status: model.status,
-      ...(model.info?.kind === "text" ? { modalities: model.info.modalities } : {}),
+      ...textFacts(model.known),
       ...(root === undefined ? {} : { root }),
     }));
   }
@@ -142,6 +162,12 @@ export class Models implements ModelControl {
     return this.able("embeds", request.model).model.embed(request, signal);
   }
 
+  /** Scores documents with the model that the request names; see ManagedModel.embed. */
+  async rank(request: RankRequest, signal: AbortSignal): Promise<RankResult> {
+    const { vectors, promptTokens } = await this.able("ranks", request.model).model.embed(request, signal);
+    return { scores: vectors.map(([score = 0]) => score), promptTokens };
+  }
+
   /** Draws with the image model that the request names; see ManagedModel.draw. */
   async *draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
     const seed = request.seed ?? this.options.seed;
@@ -157,7 +183,22 @@ export class Models implements ModelControl {
   status(name: string): ModelState {
     const { id, model } = this.resolve(name, "model_id");
     const { status } = model;
-    return { id, status, ...(model.hasFailed && status === "unloaded" ? { error: NOT_LOADED } : {}) };
+    const idleLeftMs = model.idle.leftMs;
+    return {
+      id,
+      status,
+      ...(model.hasFailed && status === "unloaded" ? { error: NOT_LOADED } : {}),
+      ...(idleLeftMs === undefined ? {} : { idleLeftMs }),
+    };
+  }
+
+  keep(name: string, idleMs: number | undefined): void {
+    this.resolve(name).model.idle.set(idleMs);
+  }
+
+  async ensureLoaded(name: string, signal: AbortSignal): Promise<ModelState> {
+    await this.resolve(name).model.loadedInfo(signal);
+    return this.status(name);
   }
 
   async unload(name: string): Promise<ModelState> {

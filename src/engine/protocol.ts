@@ -6,7 +6,7 @@ import type { CacheRequest } from "../core/cache-size.ts";
 import type { ErrorData } from "../core/error.ts";
 import type { Modality } from "../core/message.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
-import type { EmbedRequest, RunEvent, RunRequest } from "../core/run.ts";
+import type { EmbedRequest, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineStats } from "../core/telemetry.ts";
@@ -43,6 +43,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly mmprojPath?: string;
   /** Finished prefixes kept in the KV cache for reuse; 0 keeps and shares none. */
   readonly prefixesMax: number;
+  /** Compute the whole sequence anew for every token: nothing in the KV cache outlives the step that draws a token. */
+  readonly recompute?: true;
   /** Who guesses next tokens; absent: nobody. */
   readonly speculative?: Speculative;
   /** One pool of cells for all sequences; false gives each a fixed share. */
@@ -54,6 +56,10 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly ubatch: number;
   /** Jinja source that replaces the model's own chat template. */
   readonly chatTemplate?: string;
+  /** Control tokens that the text of messages may write; absent: none. */
+  readonly contentTokens?: readonly string[];
+  /** Whether the model thinks when a request does not say: always (also if absent), or as its template has it. */
+  readonly thinkingDefault?: "on" | "template";
   /** Layers on the GPU; -1 for all. */
   readonly gpuLayers: number;
 }
@@ -117,6 +123,12 @@ export interface TextInfo extends CommonInfo {
   readonly generates: boolean;
   /** It turns texts into vectors. Rerankers don't, nor do models with an encoder of their own. */
   readonly embeds: boolean;
+  /** It scores documents against a query. */
+  readonly ranks: boolean;
+  /** It fills gaps in texts: its vocabulary has marks for them. */
+  readonly fillsGaps: boolean;
+  /** Its chat template lets it think before it answers. */
+  readonly thinks: boolean;
   /** What it takes besides text. */
   readonly modalities: readonly Modality[];
 }
@@ -162,7 +174,7 @@ export type ToEngine =
   /** No run uses it any more. Not answered. */
   | { readonly type: "free_adapter"; readonly adapter: AdapterId }
   /** Answered by `embedded` or `embed_failed` of the same id. */
-  | { readonly type: "embed"; readonly id: RunId; readonly request: EmbedRequest }
+  | { readonly type: "embed"; readonly id: RunId; readonly request: EmbedRequest | RankRequest }
   /** Answered by events of the same id. */
   | { readonly type: "speak"; readonly id: RunId; readonly request: SpeakRequest }
   /** The reader has taken a part of a speech: another may be made. Not answered. */
@@ -184,7 +196,7 @@ export type FromEngine =
   | { readonly type: "failed"; readonly error: ErrorData }
   /** For the operator. */
   | { readonly type: "log"; readonly line: string }
-  /** Vectors as base64 of little-endian f32: JSON digits would be three times as long. */
+  /** Vectors as base64 of little-endian f32; of ranked documents they hold one score each. JSON digits would be three times as long. */
   | {
       readonly type: "embedded";
       readonly id: RunId;

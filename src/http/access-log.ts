@@ -13,12 +13,15 @@ export function accessLine(request: ObservedRequest, format: AccessLogFormat, ti
 }
 
 function textLine(request: ObservedRequest, time: Date): string {
-  const { method, status, model, bodyBytes, streamBytes, error, clientLeft, id } = request;
+  const { method, status, model, bodyBytes, streamBytes, error, compat, unenforced, clientLeft, id } =
+    request;
   const words = [time.toISOString(), method, shownPath(request), status, `${milliseconds(request)}ms`];
   if (bodyBytes !== undefined) words.push(`in=${bodyBytes}B`);
   if (streamBytes !== undefined) words.push(`out=${streamBytes}B`);
   if (model !== "none") words.push(`model=${model}`);
   if (error !== undefined) words.push(`error=${error}`);
+  if (compat.size > 0) words.push(`compat=${[...compat].join(",")}`);
+  if (unenforced.length > 0) words.push(`unenforced=${unenforced.join(",")}`);
   if (clientLeft) words.push("client_left");
   return [...words, `id=${id}`].join(" ");
 }
@@ -35,6 +38,8 @@ function jsonLine(request: ObservedRequest, time: Date): string {
     body_bytes: request.bodyBytes ?? null,
     stream_bytes: request.streamBytes ?? null,
     error: request.error ?? null,
+    compat: [...request.compat],
+    unenforced: request.unenforced,
     client_left: request.clientLeft,
     request_id: request.id,
   });

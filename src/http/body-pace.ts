@@ -2,7 +2,7 @@
 // would otherwise be held without end. Knows neither what the body is nor how much of it is wanted.
 
 import { ServiceError } from "../core/error.ts";
-import { BODY_BYTES_PER_SEC_MIN, BODY_STALL_MS } from "../core/limits.ts";
+import { BODY_BYTES_PER_SEC_MIN, BODY_DRAIN_BYTES_MAX, BODY_STALL_MS } from "../core/limits.ts";
 import { observed } from "./observe.ts";
 
 /** How slowly a body may come. */
@@ -25,7 +25,7 @@ const BODY_PACE: BodyPace = {
  * A body's pieces, at the pace that the request's observation names. What is done with a piece takes none of the client's
  * time. Throws `request_timeout` when too little has come; leaving early cancels the body.
  */
-export async function* bodyPieces(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* bodyPieces(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const { stallMs, bytesPerSec, now } = observed()?.bodyPace ?? BODY_PACE;
   const reader = body.getReader();
   let bytes = 0;
@@ -44,6 +44,31 @@ export async function* bodyPieces(body: ReadableStream<Uint8Array>): AsyncGenera
   } finally {
     reader.cancel().catch(() => undefined); // what has ended or broken off needs none
   }
+}
+
+/** The refusal of a body that is too large. */
+function bodyTooLarge(bytesMax: number): ServiceError {
+  return new ServiceError("payload_too_large", `the request body is larger than ${bytesMax} bytes`);
+}
+
+/**
+ * The pieces of a request's body, up to a size. The rest of a larger one is read and dropped first, within a bound, and then
+ * `payload_too_large` is thrown: answered earlier, a connection that is still written to would be reset, and the answer lost.
+ */
+export async function* boundedPieces(request: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
+  const declared = Number(request.headers.get("content-length") ?? 0);
+  if (declared > bytesMax + BODY_DRAIN_BYTES_MAX) throw bodyTooLarge(bytesMax);
+  let isTooLarge = declared > bytesMax;
+  let bytes = 0;
+  if (request.body !== null) {
+    for await (const piece of bodyPieces(request.body)) {
+      bytes += piece.byteLength;
+      isTooLarge ||= bytes > bytesMax;
+      if (bytes > bytesMax + BODY_DRAIN_BYTES_MAX) break;
+      if (!isTooLarge) yield piece;
+    }
+  }
+  if (isTooLarge) throw bodyTooLarge(bytesMax);
 }
 
 /** What the promise brings, or undefined where it takes longer. */

@@ -3,7 +3,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
-import { bodyPieces } from "./body-pace.ts";
+import { boundedPieces } from "./body-pace.ts";
 import { checkJsonShape } from "./json-shape.ts";
 import { observed } from "./observe.ts";
 
@@ -18,6 +18,17 @@ export async function readJsonObject(
   request: Request,
   bytesMax: number = REQUEST_BODY_BYTES_MAX,
 ): Promise<Readonly<Record<string, unknown>>> {
+  checkContentType(request.headers);
+  return readObject(request, bytesMax);
+}
+
+/** The same whatever content type the request declares. */
+export async function readObjectOfAnyType(request: Request): Promise<Readonly<Record<string, unknown>>> {
+  checkContentEncoding(request.headers);
+  return readObject(request, REQUEST_BODY_BYTES_MAX);
+}
+
+async function readObject(request: Request, bytesMax: number): Promise<Readonly<Record<string, unknown>>> {
   const { json, bytes } = await readParsed(request, bytesMax);
   if (isObject(json)) {
     observed()?.bodyRead(bytes, json);
@@ -26,11 +37,18 @@ export async function readJsonObject(
   throw new ServiceError("invalid_request", "the request body must be a JSON object");
 }
 
+/** The same where every field is optional: no body is an empty object. */
+export async function readOptionalJsonObject(request: Request): Promise<Readonly<Record<string, unknown>>> {
+  const isEmpty = request.body === null || request.headers.get("content-length") === "0";
+  return isEmpty ? {} : readJsonObject(request);
+}
+
 /** The request's JSON, whatever it is. Throws as readJsonObject does. */
 export async function readJson(
   request: Request,
   bytesMax: number = REQUEST_BODY_BYTES_MAX,
 ): Promise<unknown> {
+  checkContentType(request.headers);
   return (await readParsed(request, bytesMax)).json;
 }
 
@@ -38,7 +56,6 @@ async function readParsed(
   request: Request,
   bytesMax: number,
 ): Promise<{ readonly json: unknown; readonly bytes: number }> {
-  checkContentType(request.headers);
   const bytes = await readBytes(request, bytesMax);
   observed()?.bodyRead(bytes.byteLength);
   checkJsonShape(bytes);
@@ -54,42 +71,23 @@ function checkContentType(headers: Headers): void {
       "send the body as JSON with content-type: application/json",
     );
   }
+  checkContentEncoding(headers);
+}
+
+function checkContentEncoding(headers: Headers): void {
   const encoding = headers.get("content-encoding");
   if (encoding !== null && encoding.toLowerCase() !== "identity") {
     throw new ServiceError("unsupported_media_type", "compressed request bodies are not supported");
   }
 }
 
-/**
- * Content-Length is checked first so that an oversized upload is refused before it is read; the HTTP parser holds a
- * body to its declared length. A chunked body declares none, so all are counted as they arrive.
- */
 async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
-  const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > bytesMax) throw bodyTooLarge(bytesMax);
-  if (request.body === null) return new Uint8Array();
   try {
-    return await readCounted(request.body, bytesMax);
+    return Buffer.concat(await Array.fromAsync(boundedPieces(request, bytesMax)));
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
     throw new ServiceError("invalid_request", "the request body broke off before its end", { cause });
   }
-}
-
-async function readCounted(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of bodyPieces(body)) {
-    bytes += chunk.byteLength;
-    if (bytes > bytesMax) throw bodyTooLarge(bytesMax); // leaving the loop cancels the body
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, bytes);
-}
-
-/** The refusal of a body that is too large. */
-export function bodyTooLarge(bytesMax: number): ServiceError {
-  return new ServiceError("payload_too_large", `the request body is larger than ${bytesMax} bytes`);
 }
 
 /** The parser's own message is dropped: it quotes the body. */

@@ -2,11 +2,13 @@
 
 import type { Adapters } from "../core/adapter.ts";
 import type { AnswerApproval, Converse } from "../core/agent.ts";
+import type { Compat } from "../core/compat.ts";
 import type { Files } from "../core/files.ts";
 import type { Draw, ImageStore } from "../core/image.ts";
+import type { ModelAliases } from "../core/model-alias.ts";
 import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/model-info.ts";
 import type { Requantizing } from "../core/requantize.ts";
-import type { Embed, Generate } from "../core/run.ts";
+import type { Embed, Generate, Rank } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
 import type { Speak } from "../core/speech.ts";
 import type { Skills } from "../core/skills.ts";
@@ -16,6 +18,7 @@ import type { DoctorReport, SystemInfo } from "../core/system.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { BodyPace } from "./body-pace.ts";
 import type { LogLine } from "./errors.ts";
+import type { HostPolicy } from "./hooks/hosts.ts";
 import type { OriginPolicy } from "./hooks/origins.ts";
 
 /** Looks at the machine. */
@@ -23,6 +26,9 @@ export interface System {
   info(): Promise<SystemInfo>;
   doctor(): Promise<DoctorReport>;
 }
+
+/** How requests are treated that the interface refuses although clients send them. */
+export type CompatOptions = Pick<Compat, "mode" | "hosted">;
 
 export interface HttpDeps {
   /** Starts a run on the model that the request names. */
@@ -33,6 +39,8 @@ export interface HttpDeps {
   readonly answerApproval: AnswerApproval;
   /** Makes vectors with the model that the request names. */
   readonly embed: Embed;
+  /** Scores documents with the model that the request names. */
+  readonly rank: Rank;
   /** Draws pictures with the model that the request names. */
   readonly draw: Draw;
   /** Keeps those that are answered as files. */
@@ -76,6 +84,12 @@ export interface HttpDeps {
   readonly requestIdHeader?: boolean;
   /** Which web pages may use the server. Absent: all. */
   readonly originPolicy?: OriginPolicy;
+  /** Under which host names the server answers. Absent: all. */
+  readonly hostPolicy?: HostPolicy;
+  /** Other names of models. Absent: none. */
+  readonly aliases?: ModelAliases;
+  /** Absent: `strict`. */
+  readonly compat?: CompatOptions;
   /** Keys of which a client must send one. Absent: nobody needs one. */
   readonly apiKeys?: readonly string[];
 }

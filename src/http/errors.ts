@@ -32,6 +32,12 @@ export function toErrorData(thrown: unknown, log: LogLine): ErrorData {
 /** Paths of the dialect whose clients show an error only if `type: "error"` stands beside it. */
 const TYPED_ERRORS = /^\/v1\/messages(\/|$)/;
 
+/** Paths of Ollama's dialect, where the error is its text. */
+const TEXT_ERRORS = /^\/api\//;
+
+/** What Ollama's clients may ask for beyond what is served; each with what to do instead. */
+const OLLAMA_ABSENT = /^\/api\/(create|copy|push|pull|delete|blobs)(\/|$)/;
+
 /** The error response of a ServiceError; `path` is what was requested, where it is known. */
 export function errorResponse(
   error: ServiceError,
@@ -46,14 +52,23 @@ export function errorResponse(
   const retry = retryAfterSecs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSecs)) };
   const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
   const last = status === 408 ? { connection: "close" } : {}; // the rest of the body would be taken for a request
-  const typed = TYPED_ERRORS.test(path) ? { type: "error" } : {};
-  const body = { ...typed, ...error.toBody() };
+  const body = bodyOf(error, path);
   return Response.json(body, { status, headers: { ...retry, ...challenge, ...last, ...headers } });
+}
+
+function bodyOf(error: ServiceError, path: string): object {
+  if (TEXT_ERRORS.test(path)) return { error: error.message };
+  return { ...(TYPED_ERRORS.test(path) ? { type: "error" } : {}), ...error.toBody() };
 }
 
 /** 405 with Allow for a known path, 404 for any other. */
 export function unroutedResponse(request: Request, table: RouteTable): Response {
-  const { pathname } = new URL(request.url);
+  const pathname = observed()?.path ?? new URL(request.url).pathname; // CONNECT names no URL
+  const absent = OLLAMA_ABSENT.exec(pathname)?.[1];
+  if (absent !== undefined) {
+    const message = `svc does not ${absent === "blobs" ? "take blobs" : `${absent} models`} over HTTP; models are named when it starts: svc serve -m MODEL`;
+    return errorResponse(new ServiceError("route_not_found", message), {}, pathname);
+  }
   const allowed = table.match(pathname)?.methods.join(", ");
   if (allowed === undefined) {
     return errorResponse(

@@ -16,10 +16,14 @@ export async function uploadedFile(
   return { file: { name: nameOf(filename), mimeType: mimeTypeOf(mimeType), purpose, source }, pieces };
 }
 
+/** Clients of the messages dialect send none. */
 function purposeOf({ fields }: Form): string {
-  const purpose = fields.get("purpose")?.trim() ?? "";
+  const purpose = fields.get("purpose")?.trim() ?? "user_data";
   if (purpose !== "" && purpose.length <= FILE_PURPOSE_CHARS_MAX) return purpose;
-  throw invalid("purpose", `is required, as a text of up to ${FILE_PURPOSE_CHARS_MAX} characters: user_data`);
+  throw invalid(
+    "purpose",
+    `must be a text of up to ${FILE_PURPOSE_CHARS_MAX} characters; omit it for user_data`,
+  );
 }
 
 function fileOf({ files, fields }: Form): FormFile {

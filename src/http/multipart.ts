@@ -10,8 +10,7 @@ import {
   FORM_PARTS_MAX,
   REQUEST_BODY_BYTES_MAX,
 } from "../core/limits.ts";
-import { bodyPieces } from "./body-pace.ts";
-import { bodyTooLarge } from "./body.ts";
+import { boundedPieces } from "./body-pace.ts";
 import { observed } from "./observe.ts";
 
 /** A part with a file name, or with a type that only files have. */
@@ -49,13 +48,14 @@ export async function readForm(request: Request, options: FormOptions): Promise<
   if (!MULTIPART_TYPE.test(type)) {
     throw new ServiceError("unsupported_media_type", "send a form: content-type: multipart/form-data");
   }
-  const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > REQUEST_BODY_BYTES_MAX)
-    throw bodyTooLarge(REQUEST_BODY_BYTES_MAX);
+  const declared = Number(request.headers.get("content-length") ?? 0);
+  // Throws what says so, before the form's own faults are looked at.
+  if (declared > REQUEST_BODY_BYTES_MAX)
+    await Array.fromAsync(boundedPieces(request, REQUEST_BODY_BYTES_MAX));
   if (request.body === null) throw new ServiceError(options.code, "the form is empty");
   const reader = new FormReader({ "content-type": type }, options);
   try {
-    await reader.read(request.body);
+    await reader.read(boundedPieces(request, REQUEST_BODY_BYTES_MAX));
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
     throw new ServiceError(
@@ -93,12 +93,11 @@ class FormReader implements Form {
     this.parser.on("finish", () => this.done.resolve());
   }
 
-  async read(body: ReadableStream<Uint8Array>): Promise<void> {
+  async read(pieces: AsyncIterable<Uint8Array>): Promise<void> {
     this.done.promise.catch(() => undefined); // looked at below, perhaps only after the body broke off
     let bytes = 0;
-    for await (const chunk of bodyPieces(body)) {
+    for await (const chunk of pieces) {
       bytes += chunk.byteLength;
-      if (bytes > REQUEST_BODY_BYTES_MAX) throw bodyTooLarge(REQUEST_BODY_BYTES_MAX);
       await this.write(chunk);
       if (this.problem !== undefined) throw this.problem; // leaving the loop cancels the body
     }

@@ -4,20 +4,27 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { AnswerEvent } from "../core/agent.ts";
+import type { CompatKind } from "../core/compat.ts";
 import type { ErrorCode } from "../core/error.ts";
+import type { ModelAliases } from "../core/model-alias.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { BodyPace } from "./body-pace.ts";
 import { requestId } from "./hooks/request-id.ts";
+import { resolvedName } from "./model-name.ts";
 import { isHousekeeping, type ModelField, type PathEntry, type RouteTable } from "./route-table.ts";
 
 export interface ObserverOptions {
   readonly routes: () => RouteTable;
   /** Served models; the default one comes first. */
   readonly models: () => readonly ModelInfo[];
+  /** Other names of models; absent: none. */
+  readonly aliases?: ModelAliases | undefined;
   readonly metrics: HttpMetrics | undefined;
   /** Takes each finished request. */
   readonly accessLog: ((request: ObservedRequest) => void) | undefined;
+  /** Told of each request that is served although the interface refuses it. */
+  readonly servedAs?: (kind: CompatKind) => void;
   /** How slowly bodies may come; absent: as limits.ts says. */
   readonly bodyPace?: BodyPace | undefined;
 }
@@ -35,6 +42,14 @@ const KIND_OF_ROUTE: ReadonlyMap<string, ModelKind> = new Map([
 /** `model` of requests whose model is not known (yet), and of routes that have none. Spec: Metrics. */
 const UNKNOWN_MODEL = "unknown";
 const NO_MODEL = "none";
+
+/** Names what a request was served in the nearest right way. */
+const COMPAT_HEADER = "x-svc-compat";
+
+/** Names the places of the request's schemas to which the answer is not held. */
+const UNENFORCED_HEADER = "x-svc-unenforced";
+/** So many places are named. */
+const UNENFORCED_MAX = 20;
 
 const current = new AsyncLocalStorage<Observation>();
 
@@ -81,6 +96,8 @@ export class Observation implements ObservedRequest {
   error: string | undefined;
   clientLeft = false;
   seconds = 0;
+  readonly compat = new Set<CompatKind>();
+  readonly unenforced: string[] = [];
   readonly bodyPace: BodyPace | undefined;
   private readonly options: ObserverOptions;
   private readonly request: Request;
@@ -111,6 +128,22 @@ export class Observation implements ObservedRequest {
   bodyRead(bytes: number, json?: Readonly<Record<string, unknown>>): void {
     this.bodyBytes = bytes;
     if (this.modelField !== undefined && json !== undefined) this.model = this.label(json[this.modelField]);
+  }
+
+  /** The request is served although the interface refuses it. */
+  servedAs(kind: CompatKind): void {
+    this.compat.add(kind);
+    this.options.servedAs?.(kind);
+  }
+
+  /** The model that the request means, where its name is not the one in the body. */
+  named(model: string): void {
+    this.model = this.label(model);
+  }
+
+  /** Parts of the request's schemas are not enforced. */
+  leftOut(places: readonly string[]): void {
+    this.unenforced.push(...places.slice(0, UNENFORCED_MAX).map(headerText));
   }
 
   /** The answer is a stream; it goes on until `streamEnd`. */
@@ -157,7 +190,11 @@ export class Observation implements ObservedRequest {
   /** The handler is done; returns its answer. */
   answered(answer: unknown): unknown {
     this.isAnswered = true;
-    if (answer instanceof Response) this.status = answer.status;
+    if (answer instanceof Response) {
+      this.status = answer.status;
+      if (this.compat.size > 0) answer.headers.set(COMPAT_HEADER, [...this.compat].join(", "));
+      if (this.unenforced.length > 0) answer.headers.set(UNENFORCED_HEADER, this.unenforced.join(", "));
+    }
     if (this.streamBytes !== undefined && !this.streamEnded) {
       // Whoever writes the stream says when it ends; a client that leaves before it is read at all is seen only here.
       this.request.signal.addEventListener("abort", () => this.streamEnd(true), { once: true });
@@ -191,8 +228,10 @@ export class Observation implements ObservedRequest {
   }
 
   /** A served model's id for what a request says, so that a client's own words never become a label. */
-  private label(name: unknown): string {
+  private label(sent: unknown): string {
     const models = this.options.models();
+    // Where patterns mean nothing the request fails, and its model is as unknown as its name.
+    const name = typeof sent === "string" ? resolvedName(this.options, sent, true) : sent;
     if (name === undefined || name === null || name === "" || name === "default") {
       const kind = KIND_OF_ROUTE.get(this.route ?? "") ?? "text";
       const meant = models.find((model) => model.kind === kind) ?? models[0];
@@ -213,6 +252,11 @@ const WRITING: ReadonlySet<string> = new Set<Writing["type"]>([
 
 function isWriting(event: AnswerEvent): event is Writing {
   return WRITING.has(event.type);
+}
+
+/** A place in a schema, whose names may have any characters, as a header may hold it. */
+function headerText(place: string): string {
+  return place.slice(0, 200).replaceAll(/[^!-+\--~]/gu, (char) => encodeURIComponent(char.toWellFormed()));
 }
 
 /** Without parsing the whole: this is done for every request, and URLs that arrive here are absolute. */

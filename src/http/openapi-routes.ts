@@ -52,7 +52,7 @@ export function completeDetails(
     const detail = hooks?.detail;
     if (detail?.responses === undefined || detail.hide === true) continue;
     const codes: ErrorCode[] = [...ALWAYS];
-    if (path !== "/" && path !== "/health") codes.push(...UNLESS_OPEN);
+    if (!["/", "/health", "/ready"].includes(path)) codes.push(...UNLESS_OPEN);
     if (detail.requestBody !== undefined) codes.push(...WITH_BODY);
     if (table.match(path)?.bodyModels.has(method) === true) codes.push(...WITH_MODEL);
     const parameters = pathParameters(path, detail.parameters ?? []);

@@ -47,6 +47,11 @@ export class ApiComponents {
     return { required: true, content: { "application/json": { schema: this.ref(schema) } } };
   }
 
+  /** Request body of a JSON route that may be left out. */
+  optionalBody(schema: TSchema) {
+    return { ...this.body(schema), required: false };
+  }
+
   /** Request body of a multipart route. */
   form(schema: TSchema) {
     return { required: true, content: { "multipart/form-data": { schema: this.ref(schema) } } };
@@ -87,6 +92,18 @@ export class ApiComponents {
           "application/json": { schema: this.ref(whole) },
           "text/event-stream": { schema: this.ref(chunk) },
         },
+      },
+      default: this.error(),
+    };
+  }
+
+  /** Responses of a route that answers whole or as lines of JSON, both in one shape. */
+  lineAnswers(line: TSchema) {
+    const content = { schema: this.ref(line) };
+    return {
+      200: {
+        description: "The answer: as lines of JSON, or whole with `stream: false`.",
+        content: { "application/x-ndjson": content, "application/json": content },
       },
       default: this.error(),
     };

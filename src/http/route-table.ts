@@ -6,7 +6,7 @@ export type ModelField = "model" | "model_id";
 
 /** A path pattern with all that is known of its routes. */
 export interface PathEntry {
-  /** `/v1/files/:id`. */
+  /** As the interface writes it: `/v1/files/{id}`. */
   readonly pattern: string;
   /** Sorted; HEAD wherever there is GET. */
   readonly methods: readonly string[];
@@ -20,6 +20,8 @@ export interface PathEntry {
 export interface RouteTable {
   /** The entry of a path, undefined for an unknown one. */
   match(path: string): PathEntry | undefined;
+  /** Method and pattern of each route whose body names a model. */
+  readonly modelRoutes: readonly (readonly [string, string])[];
 }
 
 /** A route as the framework lists it; `detail` is what the OpenAPI document shows. */
@@ -33,15 +35,21 @@ interface Route {
 type Schemas = Readonly<Record<string, object>>;
 
 /** Paths at and below which nothing is about models. Spec: Metrics. */
-const HOUSEKEEPING = ["/health", "/metrics", "/docs", "/api-doc", "/ui"];
+const HOUSEKEEPING = ["/health", "/ready", "/metrics", "/docs", "/api-doc", "/ui"];
 
 /** Whether a path is for probes, metrics, documentation or the web interface. */
 export function isHousekeeping(path: string): boolean {
   return path === "/" || HOUSEKEEPING.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));
 }
 
+/** Ids of models hold slashes, so everything below is one of them. */
+export const DEEP_PATH = "/v1/models/:id";
+
+/** Routes of the dialects that this server does not have, where their last word would be read as an id. */
+const ABSENT = new Set(["/v1/responses/compact"]);
+
 interface Growing {
-  readonly pattern: string;
+  readonly path: string;
   readonly methods: Set<string>;
   readonly bodyModels: Map<string, ModelField>;
   readonly queryModels: Set<string>;
@@ -53,7 +61,7 @@ export function routeTable(routes: readonly Route[], schemas: Schemas): RouteTab
   for (const { method, path, hooks } of routes) {
     if (method === "OPTIONS" || path.includes("*")) continue;
     const entry = growing.get(path) ?? {
-      pattern: path,
+      path,
       methods: new Set(),
       bodyModels: new Map(),
       queryModels: new Set(),
@@ -65,22 +73,30 @@ export function routeTable(routes: readonly Route[], schemas: Schemas): RouteTab
     if (field !== undefined) entry.bodyModels.set(method, field);
     if (hasModelQuery(hooks?.detail)) entry.queryModels.add(method);
   }
-  const entries = [...growing.values()].map((entry) => ({
+  const entries = [...growing.values()].map(({ path, ...entry }) => ({
     ...entry,
+    path,
+    pattern: path.replaceAll(/:(\w+)/g, "{$1}"),
     methods: [...entry.methods].sort(),
-    housekeeping: isHousekeeping(entry.pattern),
+    housekeeping: isHousekeeping(path),
   }));
-  const fixed = new Map(entries.map((entry) => [entry.pattern, entry]));
+  const fixed = new Map(entries.map((entry) => [entry.path, entry]));
   const patterns = entries
-    .filter(({ pattern }) => pattern.includes(":"))
-    .map((entry) => ({ entry, segments: entry.pattern.split("/") }));
+    .filter(({ path }) => path.includes(":"))
+    .map((entry) => ({ entry, segments: entry.path.split("/"), isDeep: entry.path === DEEP_PATH }));
   return {
+    modelRoutes: entries.flatMap(({ pattern, bodyModels }) =>
+      [...bodyModels].flatMap(([method, field]) => (field === "model" ? [[method, pattern] as const] : [])),
+    ),
     match(path) {
       const plain = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+      if (ABSENT.has(plain)) return undefined;
       const found = fixed.get(plain);
       if (found !== undefined || patterns.length === 0) return found;
       const segments = plain.split("/");
-      return patterns.find((pattern) => matches(pattern.segments, segments))?.entry;
+      const isMatch = (pattern: (typeof patterns)[number]) =>
+        matches(pattern.segments, pattern.isDeep ? segments.slice(0, pattern.segments.length) : segments);
+      return patterns.find(isMatch)?.entry;
     },
   };
 }

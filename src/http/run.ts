@@ -55,6 +55,7 @@ export async function startRun<R, E extends AnswerEvent>(
   }
   const accepted: AnswerEvent = first.value;
   assert(accepted.type === "accepted", `a run began with ${accepted.type}`);
+  if (accepted.unenforced !== undefined) observed()?.leftOut(accepted.unenforced);
   return { accepted, events: resume<E>(first.value, source), abort };
 }
 
@@ -97,6 +98,18 @@ export async function countPrompt<E extends AnswerEvent>({ events, abort }: Star
   await events.return(undefined);
   assert(first.done !== true && first.value.type === "accepted", "a started run begins with accepted");
   return first.value.promptTokens;
+}
+
+/** Waits for a single answer. A client that leaves ends the work, which is then no failure of it. */
+export async function untilClientLeaves<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  client: AbortSignal,
+): Promise<T> {
+  try {
+    return await work(client);
+  } catch (thrown) {
+    throw client.aborted ? cancelled() : thrown;
+  }
 }
 
 /** Answers a client that has gone, so nobody reads it; it only keeps a cancelled run from being logged as a bug. */

@@ -4,11 +4,13 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { ServiceError } from "../core/error.ts";
 import { CONNECTION_IDLE_SECS, REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
+import { compatWarnings } from "./compat.ts";
 import type { HttpDeps } from "./deps.ts";
 import { DOCS_PATH, docsRoutes } from "./docs.ts";
 import { errorResponse, toServiceError, unroutedResponse } from "./errors.ts";
 import { apiKeyCheck } from "./hooks/api-keys.ts";
 import { corsHook } from "./hooks/cors.ts";
+import { hostCheck } from "./hooks/hosts.ts";
 import { originCheck } from "./hooks/origins.ts";
 import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
 import { afterAnswer, observed, observing } from "./observe.ts";
@@ -16,6 +18,10 @@ import { completeDetails } from "./openapi-routes.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
 import { adapterRoutes } from "./routes/adapters.ts";
 import { approvalRoutes } from "./routes/approvals.ts";
+import { infillRoutes } from "./routes/infill.ts";
+import { ollamaModelRoutes } from "./routes/ollama-models.ts";
+import { ollamaRoutes } from "./routes/ollama.ts";
+import { rerankRoutes } from "./routes/rerank.ts";
 import { type RouteTable, routeTable } from "./route-table.ts";
 import { chatRoutes } from "./routes/chat.ts";
 import { completionRoutes } from "./routes/completions.ts";
@@ -43,15 +49,17 @@ const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 
 /** The application: `app.handle(request)` answers in process, `listen` puts it on a port. */
 export function createHttp(deps: HttpDeps): AnyElysia {
-  const { models, metrics, accessLog, bodyPace } = deps;
+  const { models, aliases, metrics, accessLog, bodyPace } = deps;
+  const servedAs = compatWarnings(deps.log);
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the end, when all routes are known
   const checkKey = deps.apiKeys === undefined ? undefined : apiKeyCheck(deps.apiKeys);
+  const checkHost = deps.hostPolicy === undefined ? undefined : hostCheck(deps.hostPolicy);
   const checkOrigin = deps.originPolicy === undefined ? undefined : originCheck(deps.originPolicy);
   const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
   const app: AnyElysia = new Elysia({ handler: { standardHostname: false } })
-    .wrap(observing({ routes, models, metrics, accessLog, bodyPace }))
+    .wrap(observing({ routes, models, aliases, metrics, accessLog, bodyPace, servedAs }))
     .onError(({ code, error, request }) => {
       if (code === "NOT_FOUND") return unroutedResponse(request, routes());
       const seen = observed();
@@ -68,11 +76,12 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(corsHook())
     .onRequest(({ request }) => {
       const path = observed()?.path ?? "";
-      checkOrigin?.(request);
+      checkHost?.(request, path);
+      checkOrigin?.(request, path);
       checkKey?.(request, path);
       checkPath(path);
     })
-    .use(healthRoutes(components))
+    .use(healthRoutes(deps, components))
     .use(metricsRoutes(deps, components))
     .use(modelRoutes(deps, components))
     .use(tuneRoutes(deps, components))
@@ -82,6 +91,10 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(messagesRoutes(deps, components))
     .use(responseRoutes(deps, components))
     .use(embeddingRoutes(deps, components))
+    .use(rerankRoutes(deps, components))
+    .use(infillRoutes(deps, components))
+    .use(ollamaRoutes(deps, components))
+    .use(ollamaModelRoutes(deps, components))
     .use(imageRoutes(deps, components))
     .use(speechRoutes(deps, components))
     .use(adapterRoutes(deps, components))
@@ -95,6 +108,8 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
   if (deps.ui !== false) app.use(uiRoutes());
   completeDetails(app.routes, routes(), components);
+  for (const [method, path] of routes().modelRoutes)
+    metrics?.watchRoute(method, path, models()[0]?.id ?? "none");
   return app;
 }
 

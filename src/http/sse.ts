@@ -1,4 +1,4 @@
-// Writes server-sent events: frames in, Response out. Pull-based, so a client that reads slowly slows its own run's
+// Writes server-sent events, or lines of JSON: frames in, Response out. Pull-based, so a client that reads slowly slows its own run's
 // reading and nothing else, and at most one frame waits here. Knows no dialect and no engine.
 
 import { observed } from "./observe.ts";
@@ -12,8 +12,8 @@ export interface FrameSource {
 export interface SseOptions {
   /** Aborted when the client goes away; whoever produces the frames listens to its signal. */
   readonly abort: AbortController;
-  /** A comment is sent when nothing else was for this long, milliseconds. */
-  readonly keepAliveMs: number;
+  /** A comment is sent when nothing else was for this long, milliseconds; absent: none is, as JSON lines have none. */
+  readonly keepAliveMs?: number;
   /** A frame to send with each comment, in a dialect that has one for silence. */
   readonly idleFrame?: string;
 }
@@ -23,6 +23,15 @@ const KEEP_ALIVE_FRAME = ": keep-alive\n\n";
 
 /** Responds with the frames of a source. The source must turn its own failures into frames. */
 export function sseResponse(source: FrameSource, options: SseOptions): Response {
+  return streamResponse(source, options, "text/event-stream; charset=utf-8");
+}
+
+/** The same for frames that are lines of JSON. `abort` as in SseOptions. */
+export function ndjsonResponse(source: FrameSource, abort: AbortController): Response {
+  return streamResponse(source, { abort }, "application/x-ndjson");
+}
+
+function streamResponse(source: FrameSource, options: SseOptions, contentType: string): Response {
   const encoder = new TextEncoder();
   const keepAlive = new KeepAlive(options.keepAliveMs);
   const seen = observed();
@@ -72,7 +81,7 @@ export function sseResponse(source: FrameSource, options: SseOptions): Response 
   options.abort.signal.addEventListener("abort", () => keepAlive.stop(), { once: true });
   return new Response(body, {
     headers: {
-      "content-type": "text/event-stream; charset=utf-8",
+      "content-type": contentType,
       "cache-control": "no-cache",
       "x-accel-buffering": "no", // asks a reverse proxy to pass frames on at once
     },
@@ -84,18 +93,18 @@ export function sseResponse(source: FrameSource, options: SseOptions): Response 
  * because setting a timer anew for every token would cost more than the token.
  */
 class KeepAlive {
-  private readonly intervalMs: number;
+  private readonly intervalMs: number | undefined;
   private lastMs = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private stopped = false;
 
-  constructor(intervalMs: number) {
+  constructor(intervalMs: number | undefined) {
     this.intervalMs = intervalMs;
   }
 
   start(send: () => void): void {
     this.touch();
-    this.arm(send, this.intervalMs);
+    if (this.intervalMs !== undefined) this.arm(send, this.intervalMs, this.intervalMs);
   }
 
   touch(): void {
@@ -107,14 +116,14 @@ class KeepAlive {
     clearTimeout(this.timer);
   }
 
-  private arm(send: () => void, delayMs: number): void {
+  private arm(send: () => void, intervalMs: number, delayMs: number): void {
     if (this.stopped) return;
     this.timer = setTimeout(() => {
-      const leftMs = this.lastMs + this.intervalMs - performance.now();
-      if (leftMs > 0) return this.arm(send, leftMs);
+      const leftMs = this.lastMs + intervalMs - performance.now();
+      if (leftMs > 0) return this.arm(send, intervalMs, leftMs);
       this.touch();
       send();
-      this.arm(send, this.intervalMs);
+      this.arm(send, intervalMs, intervalMs);
     }, delayMs);
   }
 }

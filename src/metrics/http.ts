@@ -3,6 +3,7 @@
 
 import type { Registry } from "prom-client";
 import { countOf, Histogram, type HistogramData } from "../core/histogram.ts";
+import { COMPAT_KINDS, type CompatKind } from "../core/compat.ts";
 import type { ObservedRequest } from "../core/telemetry.ts";
 import { addCounter, addGauge, addHistogram, type Labeled, type Labels } from "./read-when-asked.ts";
 
@@ -64,6 +65,7 @@ export class RequestMetrics {
   private readonly firstTokens = new Series(FIRST_TOKEN_BUCKETS, true);
   private readonly nextTokens = new Series(NEXT_TOKEN_BUCKETS, true);
   private readonly speechSecs = new Map<string, number>(); // by model
+  private readonly compat = new Map<CompatKind, number>();
   private readonly inFlight = new Set<ObservedRequest>();
   private readonly everInFlight = new Map<string, Labels>();
 
@@ -86,6 +88,12 @@ export class RequestMetrics {
       labelNames: ["model"],
       read: () => Array.from(this.speechSecs, ([model, seconds]) => [{ model }, seconds]),
     });
+    addCounter(registry, {
+      name: "svc_compat_total",
+      help: "Requests served under compat = clients that the interface refuses, by what was refused.",
+      labelNames: ["kind"],
+      read: () => COMPAT_KINDS.map((kind) => [{ kind }, this.compat.get(kind) ?? 0]),
+    });
     const histograms = [
       [
         "http_request_duration_seconds",
@@ -101,6 +109,11 @@ export class RequestMetrics {
     }
   }
 
+  /** Shows a series before its first request: one that is missing looks like a server that is not scraped. */
+  watchRoute(labels: Labels): void {
+    this.everInFlight.set(Object.values(labels).join(" "), labels);
+  }
+
   began(request: ObservedRequest): void {
     if (!request.housekeeping) this.inFlight.add(request);
   }
@@ -109,6 +122,7 @@ export class RequestMetrics {
     if (request.housekeeping) return;
     this.inFlight.delete(request);
     this.durations.add(request, request.seconds);
+    for (const kind of request.compat) this.compat.set(kind, (this.compat.get(kind) ?? 0) + 1);
     if (request.bodyBytes !== undefined) this.bodies.add(request, request.bodyBytes);
   }
 

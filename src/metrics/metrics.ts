@@ -22,6 +22,10 @@ export class Metrics implements HttpMetrics {
     return this.registry.contentType;
   }
 
+  watchRoute(method: string, path: string, model: string): void {
+    this.requests.watchRoute({ method, path, model });
+  }
+
   began(request: ObservedRequest): void {
     this.requests.began(request);
   }

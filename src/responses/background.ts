@@ -105,7 +105,8 @@ export class BackgroundResponses {
   }
 
   private newJob(call: ResponsesCall, head: ResponseHead): Job {
-    const options = { head, choices: call.run.choices, clock: this.options.clock };
+    const { names, run } = call;
+    const options = { head, choices: run.choices, names, clock: this.options.clock };
     const abort = new AbortController();
     if (!call.stream) return { call, builder: new ResponseBuilder(options), abort };
     const encoder = new ResponseStream(options);

@@ -13,6 +13,9 @@ import type { Limits, Network } from "./types.ts";
 /** First version of Landlock that keeps abstract sockets and signals in. */
 export const VERSION_WITH_SCOPES = 6;
 
+/** Where the launcher does not run. */
+export const NO_ABILITIES: LauncherAbilities = { landlock: 0, seccomp: false, mounts: false };
+
 const DEVICES = ["/dev/null", "/dev/zero", "/dev/full"];
 const RANDOM = ["/dev/random", "/dev/urandom"];
 /** About the machine and the process itself. Other processes have folders of their own there, which stay closed. */
@@ -69,7 +72,7 @@ export async function launcherAbilities(ownCommand: readonly string[]): Promise<
     timeout: SANDBOX_PROBE_MS,
   });
   const text = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) return { landlock: 0, seccomp: false };
+  if ((await child.exited) !== 0) return NO_ABILITIES;
   return JSON.parse(text) as LauncherAbilities; // printed by ffi/sandbox-launcher.ts
 }
 
@@ -89,14 +92,10 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
     folder: workdir.path,
     ...(workdir.uid === undefined ? {} : { uid: workdir.uid }),
     hasOwnNetwork: options.uid === 0 && network !== "full",
-    ...(abilities.landlock === 0
-      ? {}
-      : {
-          files: {
-            read: [...job.readPaths, ...PROC_FILES, ...RANDOM],
-            write: [workdir.path, ...DEVICES],
-          },
-        }),
+    files: {
+      read: [...job.readPaths, ...PROC_FILES, ...RANDOM],
+      write: [workdir.path, ...DEVICES],
+    },
     isScoped: true,
     ...(filter === undefined || !abilities.seccomp ? {} : { filter: Buffer.from(filter).toString("base64") }),
     limits: {

@@ -3,13 +3,14 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { LauncherAbilities } from "../core/launcher.ts";
 import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MAX } from "../core/limits.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { startConfined } from "./confined-process.ts";
 import { type Confinement, unconfined } from "./confinement.ts";
 import { confinedEnvironment, type Environment } from "./environment.ts";
 import type { FolderSize } from "./folder-size.ts";
-import { launcher, launcherAbilities, scopeWords, VERSION_WITH_SCOPES } from "./launcher.ts";
+import { launcher, launcherAbilities, NO_ABILITIES, scopeWords, VERSION_WITH_SCOPES } from "./launcher.ts";
 import { sandboxExec } from "./macos.ts";
 import { readPaths } from "./read-paths.ts";
 import type { EffectiveProtection, Mechanism, Sandbox, SandboxJob, SandboxPolicy } from "./types.ts";
@@ -41,19 +42,24 @@ interface Choice {
 /** Tries mechanisms until one works. Throws, with one sentence, where the mode is `on` and something is missing. */
 export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { policy } = options;
-  const workdirs = new Workdirs(
-    policy.mode !== "off" && process.platform === "linux" && process.getuid?.() === 0,
-  );
-  const choice = await choose(options, workdirs);
+  const isLinux = policy.mode !== "off" && process.platform === "linux";
+  const abilities = isLinux ? await launcherAbilities(options.ownCommand) : NO_ABILITIES;
+  const isRoot = isLinux && process.getuid?.() === 0;
+  const workdirs = new Workdirs({ isRoot, canMount: abilities.mounts });
+  const choice = await choose(options, abilities, workdirs);
   if (policy.mode === "on") insist(choice, policy);
   return assemble(options, choice, workdirs);
 }
 
-async function choose(options: SandboxOptions, workdirs: Workdirs): Promise<Choice> {
+async function choose(
+  options: SandboxOptions,
+  abilities: LauncherAbilities,
+  workdirs: Workdirs,
+): Promise<Choice> {
   if (options.policy.mode === "off") {
     return nothing(["The sandbox is off: tools can do whatever the server's user can do."]);
   }
-  if (process.platform === "linux") return chooseOnLinux(options, workdirs);
+  if (process.platform === "linux") return chooseOnLinux(options, abilities, workdirs);
   if (process.platform !== "darwin")
     return nothing(["There is no sandbox for this system: tools run unconfined."]);
   const confinement = sandboxExec(options.policy.network);
@@ -63,10 +69,13 @@ async function choose(options: SandboxOptions, workdirs: Workdirs): Promise<Choi
   return nothing([`sandbox-exec does not work here (${failure}): tools run unconfined.`]);
 }
 
-async function chooseOnLinux(options: SandboxOptions, workdirs: Workdirs): Promise<Choice> {
+async function chooseOnLinux(
+  options: SandboxOptions,
+  abilities: LauncherAbilities,
+  workdirs: Workdirs,
+): Promise<Choice> {
   const { policy, ownCommand, mechanisms } = options;
   const { network, limits } = policy;
-  const abilities = await launcherAbilities(ownCommand);
   const warnings: string[] = [];
 
   const program = Bun.which("bwrap");

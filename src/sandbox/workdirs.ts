@@ -6,6 +6,7 @@ import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSyn
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { closedFolder } from "../core/closed-folder.ts";
 import { SANDBOX_UID_FIRST, SANDBOX_UIDS } from "../core/limits.ts";
 import { HOMES } from "./environment.ts";
 import type { Workdir } from "./types.ts";
@@ -31,18 +32,33 @@ function claim(uid: number): Claim | undefined {
   }
 }
 
+/** Temporary folders of the system, after the one that the environment names. */
+const TEMPORARY = ["/var/tmp", "/tmp"];
+
+export interface WorkdirsOptions {
+  /** Whether the server is root, so that processes must run as another user. */
+  readonly isRoot: boolean;
+  /** Whether that user can work in folders that are closed to it, because processes can be given mounts. */
+  readonly canMount: boolean;
+}
+
 export class Workdirs {
   private readonly isRoot: boolean;
+  /** Private folders are made here. */
+  private readonly parent: string;
   private readonly claims = new Map<number, Claim>();
 
-  /** `isRoot`: processes have to become somebody else. */
-  constructor(isRoot: boolean) {
+  constructor({ isRoot, canMount }: WorkdirsOptions) {
     this.isRoot = isRoot;
+    const own = tmpdir();
+    const isOpen = (folder: string): boolean =>
+      closedFolder(join(folder, "session"), SANDBOX_UID_FIRST) === undefined;
+    this.parent = isRoot && !canMount ? ([own, ...TEMPORARY].find(isOpen) ?? own) : own;
   }
 
   /** Throws when there are SANDBOX_UIDS of them already. */
   create(prefix: string): Workdir {
-    return this.take(mkdtempSync(join(tmpdir(), prefix)));
+    return this.take(mkdtempSync(join(this.parent, prefix)));
   }
 
   /** Makes a folder in a folder of the user's. One that is there already is not ours to give away or to delete. */

@@ -8,7 +8,7 @@ import type { Matcher } from "./constraint-backend.ts";
 
 /**
  * opening: the answer or, after reasoning, its content begins; the grammar holds, and ways around it are open.
- * reasoning: nothing holds until the reasoning ends. matching: the grammar holds. off: a tool call was begun instead.
+ * reasoning: nothing holds until the reasoning ends, but that the answer must not end in it. matching: the grammar holds. off: a tool call was begun instead.
  */
 type Phase = "opening" | "reasoning" | "matching" | "off";
 
@@ -30,8 +30,10 @@ export function escapesOf(format: OutputFormat, mayReason: boolean, mayCall: boo
   };
 }
 
-/** The grammar's own mask allowed the token, so this would be a mistake of ours. */
-const OUTSIDE_GRAMMAR: ErrorData = {
+export const NO_ESCAPES: Escapes = { reasoning: undefined, tools: undefined };
+
+/** The answer is not what it was held to. */
+export const OUTSIDE_GRAMMAR: ErrorData = {
   code: "engine_failed",
   message: "The answer left the grammar it was held to. Send the request again.",
 };
@@ -42,11 +44,11 @@ export class AnswerGuard {
   private phase: Phase;
   private reasoned = false;
 
-  /** `startsInReasoning`: the template has opened the reasoning itself. */
-  constructor(matcher: Matcher, escapes: Escapes, startsInReasoning: boolean) {
+  /** `phase`: where the answer begins. */
+  constructor(matcher: Matcher, escapes: Escapes, phase: Exclude<Phase, "off">) {
     this.matcher = matcher;
     this.escapes = escapes;
-    this.phase = startsInReasoning ? "reasoning" : "opening";
+    this.phase = phase;
   }
 
   /** The matcher whose mask the next draw needs; undefined if the draw is free. */
@@ -56,6 +58,7 @@ export class AnswerGuard {
 
   /** Address of the mask for the next draw, 0 if it is free. The matcher's mask must have been computed. */
   maskAddress(): bigint {
+    if (this.phase === "reasoning") return this.matcher.openMaskAddress;
     if (this.active === undefined) return 0n;
     if (this.phase === "opening") {
       const { reasoning, tools } = this.escapes;

@@ -6,7 +6,8 @@ import { ServiceError, type ErrorData } from "../core/error.ts";
 import { modalitiesOf } from "../core/message.ts";
 import type { Prompt, RunRequest } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
-import type { Backend, PendingPrompt, RenderedPrompt } from "./backend.ts";
+import type { AnswerPlan, Backend, PendingPrompt, RenderedPrompt } from "./backend.ts";
+import { MatcherSet } from "./choice.ts";
 import type { ConstraintBackend, Matcher, PendingGrammar } from "./constraint-backend.ts";
 import type { Emit } from "./run-state.ts";
 
@@ -24,6 +25,14 @@ interface Incoming extends Arrival {
   pending: PendingPrompt | undefined;
   prompt: RenderedPrompt | undefined;
   grammar: PendingGrammar | undefined;
+  matcher: Matcher | undefined;
+  calls: IncomingCalls | undefined;
+}
+
+/** The grammar of the answer's tool calls, which is known once the prompt is. */
+interface IncomingCalls {
+  readonly plan: AnswerPlan;
+  pending: PendingGrammar | undefined;
   matcher: Matcher | undefined;
 }
 
@@ -59,13 +68,16 @@ export class Arrivals {
     try {
       const { constraint, constraintParam } = request;
       const grammar =
-        constraint === undefined ? undefined : this.constraints().compile(constraint, constraintParam);
+        constraint === undefined || joinsCalls(request)
+          ? undefined
+          : this.constraints().compile(constraint, constraintParam);
       const pending = this.backend.render(request.prompt);
       const arrivedMs = this.now();
       const arrival = { id, request, adapter, arrivedMs };
       const text = pending.long ? this.longTexts : this.texts;
       const line = hasMedia(request.prompt) ? this.media : text;
-      line.queue.push({ ...arrival, pending, grammar, prompt: undefined, matcher: undefined });
+      const nothing = { prompt: undefined, matcher: undefined, calls: undefined };
+      line.queue.push({ ...arrival, pending, grammar, ...nothing });
     } catch (error) {
       this.fail(id, error);
     }
@@ -83,7 +95,7 @@ export class Arrivals {
   take(waitMs: number, accept: Accept): void {
     const fail = (id: RunId, error: unknown): void => this.fail(id, error);
     const first = this.lines.find(({ queue }) => queue.length > 0);
-    for (const line of this.lines) line.take(line === first ? waitMs : 0, accept, fail);
+    for (const line of this.lines) line.take(line === first ? waitMs : 0, accept, fail, this.constraints);
   }
 
   private fail(id: RunId, error: unknown): void {
@@ -91,7 +103,7 @@ export class Arrivals {
   }
 }
 
-type Accept = (arrival: Arrival, prompt: RenderedPrompt, matcher: Matcher | undefined) => void;
+type Accept = (arrival: Arrival, prompt: RenderedPrompt, matchers: MatcherSet) => void;
 
 /** Arrivals that do not overtake each other. */
 class Line {
@@ -111,13 +123,18 @@ class Line {
     this.queue = this.queue.filter((incoming) => incoming.id !== id);
   }
 
-  take(waitMs: number, accept: Accept, fail: (id: RunId, error: unknown) => void): void {
+  take(
+    waitMs: number,
+    accept: Accept,
+    fail: (id: RunId, error: unknown) => void,
+    constraints: () => ConstraintBackend,
+  ): void {
     for (let incoming = this.queue[0]; incoming !== undefined; incoming = this.queue[0]) {
       try {
-        const prompt = advance(incoming, waitMs);
+        const prompt = advance(incoming, waitMs, constraints);
         if (prompt === undefined) return;
         this.queue.shift();
-        accept(incoming, prompt, incoming.matcher);
+        accept(incoming, prompt, matchersOf(incoming));
       } catch (error) {
         if (this.queue[0] === incoming) this.queue.shift();
         drop(incoming);
@@ -131,27 +148,69 @@ function hasMedia(prompt: Prompt): boolean {
   return prompt.type === "chat" && modalitiesOf(prompt.messages).length > 0;
 }
 
+/** Whether the answer is either a tool call or follows a schema: both are one grammar then. */
+function joinsCalls({ constraint, prompt }: RunRequest): boolean {
+  const mayCall = prompt.type === "chat" && prompt.tools.length > 0 && prompt.toolChoice.type !== "none";
+  return mayCall && constraint?.type === "json_schema";
+}
+
 /** Takes over what has become ready; the prompt once all is there. Throws what rendering or compiling threw. */
-function advance(incoming: Incoming, waitMs: number): RenderedPrompt | undefined {
-  const { pending, grammar } = incoming;
+function advance(
+  incoming: Incoming,
+  waitMs: number,
+  constraints: () => ConstraintBackend,
+): RenderedPrompt | undefined {
+  const { pending } = incoming;
   if (pending !== undefined) {
     incoming.pending = undefined; // if it throws, nothing of it is left to free
     incoming.prompt = pending.take(waitMs);
     if (incoming.prompt === undefined) incoming.pending = pending;
+    else planAnswer(incoming, incoming.prompt, constraints);
   }
+  const { grammar } = incoming;
   if (grammar !== undefined) {
     incoming.grammar = undefined;
     incoming.matcher = grammar.take(waitMs);
     if (incoming.matcher === undefined) incoming.grammar = grammar;
   }
-  return incoming.pending === undefined && incoming.grammar === undefined ? incoming.prompt : undefined;
+  const { calls } = incoming;
+  const awaited = calls?.pending;
+  if (calls !== undefined && awaited !== undefined) {
+    calls.pending = undefined;
+    calls.matcher = awaited.take(waitMs);
+    if (calls.matcher === undefined) calls.pending = awaited;
+  }
+  const isReady =
+    incoming.pending === undefined && incoming.grammar === undefined && calls?.pending === undefined;
+  return isReady ? incoming.prompt : undefined;
 }
 
-function drop({ pending, prompt, grammar, matcher }: Incoming): void {
+/** Begins to compile what a rendered prompt's answer may be. */
+function planAnswer(incoming: Incoming, prompt: RenderedPrompt, constraints: () => ConstraintBackend): void {
+  const { request } = incoming;
+  if (request.countOnly === true) return;
+  const { constraint, constraintParam } = request;
+  const content = joinsCalls(request) && constraint?.type === "json_schema" ? constraint : undefined;
+  const plan = prompt.plan(content);
+  if (plan !== undefined) {
+    const pending = constraints().compile(plan.constraint, content === undefined ? "tools" : constraintParam);
+    incoming.calls = { plan, pending, matcher: undefined };
+  } else if (content !== undefined) {
+    incoming.grammar = constraints().compile(content, constraintParam);
+  }
+}
+
+function matchersOf({ matcher, calls }: Incoming): MatcherSet {
+  return new MatcherSet(matcher, calls?.plan, calls?.matcher);
+}
+
+function drop({ pending, prompt, grammar, matcher, calls }: Incoming): void {
   pending?.free();
   prompt?.free();
   grammar?.free();
   matcher?.free();
+  calls?.pending?.free();
+  calls?.matcher?.free();
 }
 
 /** What a caller is told of something thrown; what is no ServiceError is logged and told without detail. */

@@ -2,7 +2,9 @@
 
 import type { SamplingParams } from "../core/sampling.ts";
 import type { Prompt } from "../core/run.ts";
+import type { Constraint } from "../core/constraint.ts";
 import type { AdapterId } from "../core/adapter.ts";
+import type { AnswerConstraint } from "./constraint-backend.ts";
 import type { MediaBackend, MediaChunk } from "./media-backend.ts";
 
 /** Native sequence id: a share of the KV cache that holds one sequence's cells. 0 … slots-1. */
@@ -37,6 +39,8 @@ export interface RowLogprobs {
   readonly top: readonly { readonly token: number; readonly logprob: number }[];
 }
 
+export type JsonSchemaConstraint = Extract<Constraint, { type: "json_schema" }>;
+
 /** A message as the output parser sees it so far. */
 export interface ParsedMessage {
   readonly content: string;
@@ -46,6 +50,8 @@ export interface ParsedMessage {
 
 /** How the model marks up its answer, as far as the template tells. */
 export interface OutputFormat {
+  /** Thinking is on, as the request or the template has it. */
+  readonly thinks: boolean;
   /** Tag that opens reasoning, "" if the format has none. */
   readonly thinkingStart: string;
   readonly thinkingStartTokens: Int32Array;
@@ -56,13 +62,6 @@ export interface OutputFormat {
   readonly toolMarkers: readonly string[];
   /** Tokens of the first tool marker. */
   readonly toolMarkerTokens: Int32Array;
-  /**
-   * When the grammar of tool calls begins to hold: never (there is none), with the answer's first token, or once a tool
-   * marker has been written.
-   */
-  readonly toolGrammar: "none" | "start" | "marker";
-  /** Tokens that begin a tool call, where one must be made and the format has a fixed beginning; else empty. */
-  readonly callMarker: Int32Array;
   /** Stop strings of the format itself. */
   readonly stops: readonly string[];
   /** Control tokens that are part of the markup and must stay visible to the parser. */
@@ -84,6 +83,15 @@ export interface PendingPrompt {
   free(): void;
 }
 
+/**
+ * What an answer with tool calls is held to, and from where on: its first token; a tool marker; or the first name of a tool, in
+ * a format in which calls are bare JSON.
+ */
+export interface AnswerPlan {
+  readonly from: "start" | "marker" | "name";
+  readonly constraint: AnswerConstraint;
+}
+
 /** A rendered prompt. `free` it when the run has ended. */
 export interface RenderedPrompt {
   readonly tokens: Int32Array; // [prompt] below 0 where media stand
@@ -92,6 +100,11 @@ export interface RenderedPrompt {
   readonly format: OutputFormat;
   /** The answer has no markup at all: not a conversation, only text to continue. */
   readonly plain: boolean;
+  /**
+   * The grammar of the answer's tool calls; undefined where none can be made. `content`: the schema that an answer without
+   * calls has to follow. Throws ServiceError for a strict tool whose schema the format cannot express.
+   */
+  plan(content?: JsonSchemaConstraint): AnswerPlan | undefined;
   /** Parses everything the model wrote so far. undefined: it has left the format, whatever may still come. */
   parse(text: string): ParsedMessage | undefined;
   free(): void;
@@ -174,13 +187,6 @@ export interface Backend extends MediaBackend {
   /** A sampler for one choice. `prompt` is what repetition is counted over besides the answer. */
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle;
   freeSampler(sampler: SamplerHandle): void;
-  /** Tells a sampler tokens of the answer that it did not draw. */
-  acceptForced(sampler: SamplerHandle, tokens: Int32Array): void;
-  /**
-   * Constrains what the sampler draws to the tool calls that the prompt allows. Where the format starts them with a
-   * marker, `recent` are the last tokens, the marker among them. False if nothing could be constrained.
-   */
-  constrainTools(sampler: SamplerHandle, prompt: RenderedPrompt, recent: Int32Array): boolean;
   /** Bytes of a token; with `visible`, control tokens too. The array must not be changed. */
   tokenBytes(token: number, visible: boolean): Uint8Array;
   /** True for tokens that end the answer. */

@@ -1,12 +1,12 @@
-// Embeddings, computed in a context of their own beside the running sequences: one compute batch a step, so that neither
+// Embeddings and scores of documents, computed in a context of their own beside the running sequences: one compute batch a step, so that neither
 // holds up the other for long. A batch holds inputs of all requests, one of each in turn, so that a long list of texts
 // does not make others wait for its end.
 
 import { ServiceError } from "../core/error.ts";
-import type { EmbedRequest } from "../core/run.ts";
+import type { EmbedRequest, RankRequest } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
 import type { BatchColumns, PendingPrompt, SlotId } from "./backend.ts";
-import type { EmbedBackend } from "./embed-backend.ts";
+import type { EmbedBackend, EmbedInput } from "./embed-backend.ts";
 
 export interface EmbedOutcome {
   readonly id: RunId;
@@ -18,7 +18,7 @@ export interface EmbedOutcome {
 /** A request. */
 interface Job {
   readonly id: RunId;
-  readonly request: EmbedRequest;
+  readonly request: EmbedRequest | RankRequest;
   /** Inputs that are being tokenized, in order. */
   readonly pending: PendingPrompt[];
   /** Those that have been. */
@@ -61,11 +61,12 @@ export class Embedder {
     this.done = done;
   }
 
-  add(id: RunId, request: EmbedRequest): void {
+  /** Takes a request. Its vectors are scores, [inputs][1], if it ranks. */
+  add(id: RunId, request: EmbedRequest | RankRequest): void {
     const job: Job = { id, request, pending: [], inputs: [], begun: 0, finished: 0, vectors: [] };
     try {
       const backend = this.backend();
-      for (const input of request.inputs) job.pending.push(backend.tokenize(input));
+      for (const input of inputsOf(request)) job.pending.push(backend.tokenize(input));
       this.arriving.push(job);
     } catch (error) {
       this.fail(job, error);
@@ -118,13 +119,13 @@ export class Embedder {
 
   private fit(tokens: Int32Array, { request, inputs }: Job): Int32Array {
     const { contextTokens } = this.backend();
-    const param = request.inputs.length === 1 ? "input" : `input[${inputs.length}]`;
+    const param = fieldOf(request, inputs.length);
     if (tokens.length === 0) throw new ServiceError("invalid_request", "The input is empty.", { param });
     if (tokens.length <= contextTokens) return tokens;
     if (request.truncate) return tokens.subarray(0, contextTokens);
     throw new ServiceError(
       "context_length_exceeded",
-      `The input has ${tokens.length} tokens, but the model embeds at most ${contextTokens}. ` +
+      `The input has ${tokens.length} tokens, but the model reads at most ${contextTokens}. ` +
         "Shorten it, or set truncate_sequence to true to drop its end.",
       { param },
     );
@@ -188,7 +189,7 @@ export class Embedder {
 
   private finish({ job, index, slot, sum }: Input, backend: EmbedBackend): void {
     backend.clearSlot(slot);
-    normalize(sum);
+    if (!backend.ranks) normalize(sum);
     job.vectors[index] = sum;
     job.finished++;
     if (job.finished < job.inputs.length) return;
@@ -213,6 +214,18 @@ export class Embedder {
   }
 }
 
+function inputsOf(request: EmbedRequest | RankRequest): readonly EmbedInput[] {
+  if ("inputs" in request) return request.inputs;
+  const { documents, ...common } = request;
+  return documents.map((document) => ({ ...common, document }));
+}
+
+/** The request's field that holds an input. */
+function fieldOf(request: EmbedRequest | RankRequest, index: number): string {
+  if ("documents" in request) return `documents[${index}]`;
+  return request.inputs.length === 1 ? "input" : `input[${index}]`;
+}
+
 function newColumns(rows: number): BatchColumns {
   return {
     token: new Int32Array(rows),
@@ -227,7 +240,9 @@ function pool({ input, row, count }: Piece, backend: EmbedBackend): void {
   const isFirst = input.computed === 0;
   input.computed += count;
   const isLast = input.computed === input.tokens.length;
-  if (backend.pooling === "mean") {
+  if (backend.ranks) {
+    if (backend.pooling === "last" ? isLast : isFirst) input.sum[0] = backend.score(input.slot);
+  } else if (backend.pooling === "mean") {
     backend.addRows(
       Int32Array.from({ length: count }, (_, i) => row + i),
       input.sum,

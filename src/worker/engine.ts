@@ -11,8 +11,8 @@ import type { RunId } from "../engine/protocol.ts";
 import { type Arrival, Arrivals, toErrorData } from "./arrivals.ts";
 import { Batch } from "./batch.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
-import { beginCall, constrainTools, type EngineSequence, newGuard } from "./choice.ts";
-import type { ConstraintBackend, Matcher } from "./constraint-backend.ts";
+import { beginCalls, type EngineSequence, type MatcherSet } from "./choice.ts";
+import type { ConstraintBackend } from "./constraint-backend.ts";
 import { TokenTexts } from "./detokenize.ts";
 import { KvCache } from "./kv.ts";
 import { MediaStore } from "./media.ts";
@@ -44,6 +44,8 @@ export interface EngineDeps {
   readonly drafts?: boolean;
   /** How long a step may be made of several, nobody being heard meanwhile, milliseconds; none is by default. */
   readonly aheadMs?: number;
+  /** Give up all cells after each token, so that every token is computed from the whole sequence. */
+  readonly recompute?: boolean;
   readonly emit: Emit;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -64,8 +66,6 @@ const ENGINE_FAILED: ErrorData = {
 
 /** Guessed tokens of one step: each has a row of logits, vocabulary × 4 bytes. */
 const DRAFT_ROWS_MAX = 32;
-
-const runOf = ({ owner }: EngineSequence): RunState => owner.run;
 
 export class Engine {
   private readonly backend: Backend;
@@ -107,6 +107,7 @@ export class Engine {
       media: this.media,
       meter: this.meter,
       budget: this.budget,
+      recompute: deps.recompute ?? false,
     });
     this.arrivals = new Arrivals(backend, constraints, emit, now);
     this.logprobs = new Logprobs(backend, this.texts);
@@ -185,8 +186,8 @@ export class Engine {
   /** One step. `waitMs` is how long it may wait for a prompt or an encoding when there is nothing to compute. */
   step(waitMs: number): StepOutcome {
     const busy = this.roster.running.length > 0 || this.roster.waiting.length > 0;
-    this.arrivals.take(busy ? 0 : waitMs, (arrival, prompt, matcher) =>
-      this.accept(arrival, prompt, matcher),
+    this.arrivals.take(busy ? 0 : waitMs, (arrival, prompt, matchers) =>
+      this.accept(arrival, prompt, matchers),
     );
     this.takeEncodings(0);
     const { rows, apart } = this.roster.schedule(this.cost, this.now());
@@ -204,28 +205,27 @@ export class Engine {
     return this.arrivals.count > 0 ? "rendering" : "idle";
   }
 
-  /** Takes a rendered request in. `matcher` belongs to us only if this returns. */
-  private accept(arrival: Arrival, prompt: RenderedPrompt, matcher: Matcher | undefined): void {
+  /** Takes a rendered request in. The matchers belong to us only if this returns. */
+  private accept(arrival: Arrival, prompt: RenderedPrompt, matchers: MatcherSet): void {
     const { request } = arrival;
     checkRequest(request, this.backend.vocabulary);
     if (request.countOnly === true) {
       new RunState(arrival, prompt, 0, this.emit).finish(this.now());
-      matcher?.free();
+      matchers.free();
       return;
     }
     const { drop, cap } = planLength(prompt.tokens.length, request, this.backend.contextTokens);
-    const run = new RunState(arrival, prompt, cap, this.emit);
+    const run = new RunState(arrival, prompt, cap, this.emit, matchers.unenforced);
     const cut = cutFrom(prompt.media, drop);
     const tokens = prompt.tokens.subarray(cut);
     const media = chunksFrom(prompt.media, cut);
     const seed = request.sampling.seed ?? this.newSeed();
     try {
       for (let choice = 0; choice < request.choices; choice++) {
-        const guard = newGuard(choice === 0 ? matcher : matcher?.clone(), prompt, request);
-        this.addChoice({ run, choice, guard, tokens, media, seed });
+        const own = choice === 0 ? matchers : matchers.clone();
+        this.addChoice({ run, choice, ...own.hold(prompt), tokens, media, seed });
       }
     } catch (error) {
-      // Earlier choices own the prompt and the matcher by now, so they are not handed back.
       this.failRun(run, toErrorData(error));
     }
   }
@@ -243,9 +243,8 @@ export class Engine {
   /** Takes over encodings that are done. */
   private takeEncodings(waitMs: number): void {
     const failed = this.media.poll(waitMs);
-    if (failed.length === 0) return;
-    const runs = new Set(this.roster.waiting.filter((sequence) => failed.includes(sequence)).map(runOf));
-    for (const run of runs) this.failRun(run, ENGINE_FAILED);
+    const lost = this.roster.waiting.filter((sequence) => failed.includes(sequence));
+    for (const run of new Set(lost.map(({ owner }) => owner.run))) this.failRun(run, ENGINE_FAILED);
   }
 
   /** One pass. False: its rows could not be computed, and what else was planned no longer holds. */
@@ -374,14 +373,14 @@ export class Engine {
     const ends = this.backend.endsGeneration(token) && !ignoreEnd;
     if (ends) return this.endChoice(sequence, "stop", false, nowMs);
     if (logprobs !== undefined) output.noteLogprob(this.logprobs.at(row, token, logprobs.top));
-    const visible = run.prompt.format.visibleTokens.has(token);
-    const stopped = output.push(token, this.backend.tokenBytes(token, visible));
+    const bytes = this.backend.tokenBytes(token, run.prompt.format.visibleTokens.has(token));
+    const stopped = output.push(token, bytes);
     if (stopped) return this.endChoice(sequence, "stop", true, nowMs);
     const guardError = sequence.owner.guard?.accept(token, output.answering);
     if (guardError !== undefined) return this.failRun(run, guardError);
-    if (sequence.owner.marker.length > 0 && output.answering) beginCall(this.backend, sequence);
-    if (sequence.owner.tools && output.toolCallBegan) constrainTools(this.backend, sequence);
-    if (sequence.generated >= run.tokenCap) this.endChoice(sequence, "length", false, nowMs);
+    const callError = beginCalls(sequence);
+    if (callError !== undefined) return this.failRun(run, callError);
+    if (run.isSpent(sequence.generated, bytes, nowMs)) this.endChoice(sequence, "length", false, nowMs);
   }
 
   private endChoice(sequence: EngineSequence, reason: FinishReason, stopped: boolean, nowMs: number): void {
@@ -396,5 +395,6 @@ export class Engine {
     this.roster.release(sequence, keep);
     this.backend.freeSampler(sequence.sampler);
     sequence.owner.guard?.free();
+    sequence.owner.calls?.matcher.free();
   }
 }

@@ -40,6 +40,11 @@ export class HoldBack {
     return { free: all.slice(0, all.length - keep), match: undefined, rest: "" };
   }
 
+  /** What is held. */
+  get heldText(): string {
+    return this.held;
+  }
+
   /** Gives up what is held: the stream has ended. */
   flush(): string {
     const held = this.held;

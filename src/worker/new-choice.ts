@@ -2,7 +2,7 @@
 
 import type { AnswerGuard } from "./answer-guard.ts";
 import type { Backend } from "./backend.ts";
-import { beginCall, type Choice, type EngineSequence, mayReason } from "./choice.ts";
+import type { Choice, EngineSequence, PendingCalls } from "./choice.ts";
 import { Drafter } from "./drafter.ts";
 import type { TokenTexts } from "./detokenize.ts";
 import type { MediaChunk } from "./media-backend.ts";
@@ -15,6 +15,7 @@ export interface ChoiceStart {
   /** Its number among the run's choices. */
   readonly choice: number;
   readonly guard: AnswerGuard | undefined;
+  readonly calls: PendingCalls | undefined;
   /** The prompt, and the pictures and recordings in it. */
   readonly tokens: Int32Array;
   readonly media: readonly MediaChunk[];
@@ -32,22 +33,14 @@ export interface ChoiceTools {
 
 /** The choice as a sequence that has nothing computed yet. */
 export function newChoice(start: ChoiceStart, { backend, texts, echo, drafts }: ChoiceTools): EngineSequence {
-  const { run, choice, guard, tokens, media, seed } = start;
-  const { request, prompt, tokenCap } = run;
+  const { run, choice, guard, calls, tokens, media, seed } = start;
+  const { request } = run;
   const scores = request.echo === true && request.logprobs !== undefined;
   const output = run.newOutput(choice, texts);
   if (request.echo === true && !scores) output.echo(echo.text(tokens));
   const words = media.length === 0 ? tokens : tokens.filter((token) => token >= 0);
   const sampler = backend.newSampler(request.sampling, words, seed, choice);
-  const { toolGrammar, callMarker } = prompt.format;
-  if (toolGrammar === "start") backend.constrainTools(sampler, prompt, new Int32Array());
   const drafter = drafts && guard === undefined ? new Drafter() : undefined;
-  const owner = { run, output, guard, drafter, marker: callMarker, tools: toolGrammar === "marker" };
-  const sequence = new Sequence<Choice>(owner, tokens, sampler, {
-    adapter: run.adapter,
-    scoresPrompt: scores,
-    media,
-  });
-  if (tokenCap > 0 && !mayReason(prompt, request)) beginCall(backend, sequence);
-  return sequence;
+  const owner = { run, output, guard, drafter, calls };
+  return new Sequence<Choice>(owner, tokens, sampler, { adapter: run.adapter, scoresPrompt: scores, media });
 }

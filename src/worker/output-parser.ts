@@ -27,7 +27,7 @@ export class OutputParser {
   private raw = ""; // everything the model wrote
   private plain: Channel | undefined; // where text goes while no markup is open
   private broken = false; // the format was left for good: all that follows is text
-  private markerSeen = false;
+  private markerAt = -1; // where the first tool marker stands outside of reasoning
   private reasoningClosed = false;
   private regionStart = 0; // where in `raw` the present stretch of markup began
   private parsedTo = 0; // length of `raw` at the last look of the parser
@@ -47,10 +47,9 @@ export class OutputParser {
 
   /** True while the model reasons, as far as is known. */
   get reasoning(): boolean {
-    return (
-      this.plain === "reasoning" ||
-      (this.plain === undefined && this.contentSent === 0 && this.reasoningSent > 0)
-    );
+    if (this.plain !== undefined) return this.plain === "reasoning";
+    const over = this.reasoningClosed || this.markerAt >= 0 || this.toolCalls > 0;
+    return !over && this.contentSent === 0 && this.reasoningSent > 0;
   }
 
   /** True once the answer proper has begun: the model does not reason, or no longer. */
@@ -58,9 +57,14 @@ export class OutputParser {
     return this.contentSent > 0 || this.reasoningClosed;
   }
 
-  /** True once a tool marker stands in the text outside of reasoning. */
-  get toolCallBegan(): boolean {
-    return this.markerSeen;
+  /** The text from the first tool marker outside of reasoning on; undefined until there is one. */
+  get callText(): string | undefined {
+    return this.markerAt < 0 ? undefined : this.raw.slice(this.markerAt);
+  }
+
+  /** Everything the model wrote. */
+  get text(): string {
+    return this.raw;
   }
 
   /** Number of tool calls begun. */
@@ -211,9 +215,10 @@ export class OutputParser {
     const closed = Math.max(...thinkingEnds.map((tag) => this.raw.lastIndexOf(tag)), -1);
     if (opened && closed < 0) return;
     this.reasoningClosed = closed >= 0;
-    if (this.markerSeen) return;
+    if (this.markerAt >= 0) return;
     const from = Math.max(this.regionStart, closed);
-    this.markerSeen = toolMarkers.some((marker) => this.raw.indexOf(marker, from) >= 0);
+    const found = toolMarkers.map((marker) => this.raw.indexOf(marker, from)).filter((at) => at >= 0);
+    if (found.length > 0) this.markerAt = Math.min(...found);
   }
 
   private sendNew(message: ParsedMessage): void {

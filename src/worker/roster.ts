@@ -27,6 +27,13 @@ export interface RosterDeps {
   readonly meter: StepMeter;
   /** Tokens of a step. */
   readonly budget: number;
+  /** Whether a sequence gives up its cells after each token. */
+  readonly recompute: boolean;
+}
+
+/** One row is enough for its next token, because the cache holds the rest. */
+function isContinued({ generated, gap }: EngineSequence): boolean {
+  return generated > 0 && gap === 1;
 }
 
 export class Roster {
@@ -72,6 +79,7 @@ export class Roster {
 
   /** The rows of the next step: those of the first adapter in turn that can compute anything. */
   schedule(cost: StepCost, nowMs: number): Rows {
+    if (this.deps.recompute) this.preempt(this.slots.filter(isContinued).toReversed()); // the queue keeps its order
     encodeAhead(this.line());
     for (const adapter of this.turns.order(this.wanting(), nowMs)) {
       const rows = this.scheduleFor(adapter, cost);

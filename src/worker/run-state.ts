@@ -51,9 +51,15 @@ export class ChoiceOutput {
     return this.parser.answering;
   }
 
-  /** True once the marker of a tool call has been written. */
-  get toolCallBegan(): boolean {
-    return this.parser.toolCallBegan;
+  /** What has been written from the marker of the first tool call on; undefined until there is one. */
+  callText(): string | undefined {
+    const text = this.parser.callText;
+    return text === undefined ? undefined : text + this.stops.heldText;
+  }
+
+  /** All that has been written. */
+  answerText(): string {
+    return this.parser.text + this.stops.heldText;
   }
 
   /** Notes how likely a token was; goes out with its text. */
@@ -135,6 +141,7 @@ export class RunState {
     prompt: RenderedPrompt,
     tokenCap: number,
     emit: Emit,
+    unenforced: readonly string[] = [],
   ) {
     this.id = id;
     this.request = request;
@@ -144,7 +151,8 @@ export class RunState {
     this.arrivedMs = arrivedMs;
     this.openChoices = request.choices;
     this.emit = emit;
-    emit(id, { type: "accepted", promptTokens: prompt.tokens.length });
+    const left = unenforced.length === 0 ? {} : { unenforced };
+    emit(id, { type: "accepted", promptTokens: prompt.tokens.length, ...left });
   }
 
   newOutput(choice: number, texts: TokenTexts): ChoiceOutput {
@@ -158,9 +166,12 @@ export class RunState {
     if (reasoning) this.reasoningTokens++;
   }
 
-  /** Counts a token of the answer that was not drawn but written for the model. */
-  tokenForced(): void {
-    this.completionTokens++;
+  /** Whether a choice with so many tokens, the last of these bytes, has reached its cap, or the end of a line after its deadline. */
+  isSpent(generated: number, bytes: Uint8Array, nowMs: number): boolean {
+    if (generated >= this.tokenCap) return true;
+    const { lineDeadlineMs } = this.request;
+    if (lineDeadlineMs === undefined || nowMs - (this.prefilledMs ?? nowMs) <= lineDeadlineMs) return false;
+    return bytes.includes(LINE_BREAK);
   }
 
   /** A choice has ended; after the last one the run finishes. */
@@ -205,6 +216,9 @@ export class RunState {
     if (!this.closed) this.emit(this.id, event);
   }
 }
+
+/** ASCII, and so UTF-8. */
+const LINE_BREAK = 0x0a;
 
 /** How prompt and answer share the context. */
 export interface LengthPlan {
@@ -261,8 +275,8 @@ export function planLength(
 function tooLong(tokens: number, contextTokens: number, param: string): ServiceError {
   return new ServiceError(
     "context_length_exceeded",
-    `The prompt has ${tokens} tokens, but the model's context holds ${contextTokens} including the answer. ` +
-      'Shorten it, or let its beginning be dropped: truncate_sequence true, in Responses truncation "auto".',
+    // Agents look for these words to learn that they must compact.
+    `The prompt is too long: ${tokens} tokens > ${contextTokens}, which the model's context holds including the answer.`,
     { param },
   );
 }

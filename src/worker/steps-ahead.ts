@@ -58,7 +58,7 @@ export class StepsAhead {
 
 /** Whether a token of the sequence and the next are drawn alike, and nothing is asked about them but what they are. */
 function isPlain({ gap, generated, owner }: EngineSequence): boolean {
-  const { guard, marker, tools, run } = owner;
-  const isFree = guard === undefined && marker.length === 0 && !tools;
+  const { guard, calls, run } = owner;
+  const isFree = guard === undefined && calls === undefined;
   return isFree && gap === 1 && generated > 0 && run.request.logprobs === undefined;
 }

@@ -44,10 +44,17 @@ interface Loaded {
 async function load(options: TextOptions): Promise<Loaded> {
   const { cacheDir } = options;
   const native = openNative(unpackLibraries(cacheDir), options.verbosity);
+  native.svc_catch_crashes();
   const path = options.modelPath ?? unpackBuiltinModel(cacheDir);
   const backend = await LlamaBackend.load(native, path, options, (permille) =>
     send({ type: "loading", permille }),
   );
+  if (backend.maxSeqs < options.maxSeqs) {
+    const { architecture } = backend.info;
+    console.error(
+      `engine: max_seqs is ${backend.maxSeqs}: llama.cpp cannot run more of ${architecture} at once`,
+    );
+  }
   backend.tieThreads();
   let grammars: GrammarEngine | undefined;
   const constraints = (): GrammarEngine => {
@@ -147,13 +154,14 @@ export class TextWork implements EngineWork {
     try {
       const { backend, constraints, host } = await load(this.options);
       this.backend = backend;
-      const { prefixesMax, speculative } = this.options;
+      const { prefixesMax, speculative, recompute = false } = this.options;
       this.engine = new Engine({
         backend,
         constraints,
         prefixesMax,
         drafts: speculative?.type === "ngram",
-        aheadMs: TOGETHER_MS,
+        aheadMs: recompute ? 0 : TOGETHER_MS,
+        recompute,
         emit: (run, event) => this.outbox.add(run, event),
         now: () => performance.now(),
         newSeed,

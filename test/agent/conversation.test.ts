@@ -46,7 +46,7 @@ function setUp(events: readonly RunEvent[] = answer("Hi")) {
 
 describe("a server without tools says what it has not", () => {
   test.each<[Body, string]>([
-    [{ tools: [{ type: "code_interpreter" }] }, "tools"],
+    [{ tools: [{ type: "code_interpreter" }] }, "tools[0]"],
     [{ web_search_options: {} }, "web_search_options"],
     [{ files: [{ name: "a.csv" }] }, "files"],
   ])("%j", async (extra, param) => {

@@ -20,6 +20,10 @@ test.each<[string, Invocation]>([
     { command: "serve", configFile: "svc.toml", flags: { "models[].device.cpu": true } },
   ],
   ["serve --no-cpu", { command: "serve", flags: { "models[].device.cpu": false } }],
+  [
+    "serve --alias a=b --alias small --alias c-*=d",
+    { command: "serve", flags: { "models[].alias": "small", aliases: "a=b,c-*=d" } },
+  ],
   ["serve --no-ui", { command: "serve", flags: { "server.no_ui": true } }],
   ["serve --ui", { command: "serve", flags: { "server.no_ui": false } }],
   ["serve --paged-attn off", { command: "serve", flags: { "paged_attn.mode": "off" } }],

@@ -133,7 +133,9 @@ test("the settings of a service are settings that svc takes", () => {
   const { home, environment } = machine("checked");
   install(["--service"], environment);
   const loaded = loadSettings({ configFile: join(home, ".config/svc/svc.toml"), environment: {} });
-  expect(loaded).toMatchObject({ settings: { server: { host: "127.0.0.1", port: 1234 } } });
+  expect(loaded).toMatchObject({
+    settings: { server: { host: "127.0.0.1", port: 1234, compat: "clients" } },
+  });
 });
 
 test("without a systemd of the user the unit is there, and that is said", () => {

@@ -247,7 +247,7 @@ describe("problems", () => {
       port = 99999
       disable_metrics = false
       [runtime]
-      no_kv_cache = true
+      jinja_explicit = "x.jinja"
       [paged_attn]
       context_len = 512
       memory_mb = 5
@@ -260,7 +260,7 @@ describe("problems", () => {
     expect(problems).toEqual([
       "svc.toml: server.prot: unknown key. Did you mean port?",
       "svc.toml: server.port: 99999 is not an integer from 0 to 65535. Leave it out for the default, 1234.",
-      "svc.toml: runtime.no_kv_cache: not available in this version. Leave it out.",
+      "svc.toml: runtime.jinja_explicit: not available in this version. Leave it out.",
       'SVC_THREADS: "many" is not an integer from 1 to 1024. Change or remove it.',
       "--batch: 1 is not an integer from 32 to 65536. Leave it out for the default, 2048.",
       "svc.toml: paged_attn.memory_mb: excludes paged_attn.context_len (svc.toml). Keep one of them.",
@@ -289,7 +289,7 @@ describe("problems", () => {
     ["[server]\nport = 1.5", "1.5 is not an integer from 0 to 65535"],
     ["[server]\nport = 2026-01-01", "is not an integer"],
     ["[runtime]\nmax_seqs = 257", "257 is not an integer from 1 to 256"],
-    ["[paged_attn]\nmemory_fraction = 1.5", "1.5 is not a number above 0 and up to 1"],
+    ["[paged_attn]\nmemory_fraction = 1.5", "1.5 is not a number from 0 to 1"],
     ['[paged_attn]\ncache_type = "q8"', 'Did you mean "q8_0"?'],
     ['[sandbox]\nmode = "always"', "is not one of auto, on, off"],
     ["[sandbox]\nmax_memory_mb = 1", "is not an integer from 64"],
@@ -342,9 +342,7 @@ describe("problems", () => {
   });
 
   test("a setting that only repeats its default is fine though it does nothing yet", () => {
-    expect(load("[runtime]\nno_kv_cache = false\nprefix_cache_n = 16\n[sandbox]\nmax_procs = 64").ok).toBe(
-      true,
-    );
+    expect(load("[runtime]\nprefix_cache_n = 16\n[sandbox]\nmax_procs = 64").ok).toBe(true);
   });
 
   test("a missing file, and a model given for one", () => {

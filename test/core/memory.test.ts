@@ -52,6 +52,7 @@ describe("the cache", () => {
     ["what was asked", { cells: 777 }, 0, 777],
     ["bytes", { cacheBytes: 2_048_000 }, 0, 1024],
     ["a share", { cacheFraction: 0.5 }, 4_096_000, 1024],
+    ["a share of nothing: one sequence", { cacheFraction: 0, contextTokens: 1000 }, 4_096_000, 1024],
     ["bytes of a smaller type", { cacheBytes: 1_088_000, cacheType: "q8_0" }, 0, 1024],
   ])("%s", (_what, extra, freeBytes, cells) => {
     expect(cacheCells({ ...request, ...extra }, shape, freeBytes)).toBe(cells);

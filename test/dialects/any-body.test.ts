@@ -8,10 +8,24 @@ import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { ChatCompletionRequest } from "../../src/dialects/chat/schema.ts";
 import { parseCompletionRequest } from "../../src/dialects/completions/request.ts";
 import { CompletionRequest } from "../../src/dialects/completions/schema.ts";
+import { parseInfillRequest } from "../../src/dialects/infill/request.ts";
+import { InfillRequest } from "../../src/dialects/infill/schema.ts";
 import { parseCountRequest, parseMessagesRequest } from "../../src/dialects/messages/request.ts";
 import { MessagesRequest } from "../../src/dialects/messages/schema.ts";
 import { parseEmbeddingRequest } from "../../src/dialects/embeddings/request.ts";
 import { EmbeddingRequest } from "../../src/dialects/embeddings/schema.ts";
+import { parseOllamaEmbed, parseOllamaEmbeddings } from "../../src/dialects/ollama/embed.ts";
+import { parseOllamaShow } from "../../src/dialects/ollama/models.ts";
+import { parseOllamaChat, parseOllamaGenerate } from "../../src/dialects/ollama/request.ts";
+import {
+  OllamaChatRequest,
+  OllamaEmbeddingsRequest,
+  OllamaEmbedRequest,
+  OllamaGenerateRequest,
+  OllamaShowRequest,
+} from "../../src/dialects/ollama/schema.ts";
+import { parseRerankRequest } from "../../src/dialects/rerank/request.ts";
+import { RerankRequest } from "../../src/dialects/rerank/schema.ts";
 import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
 import { ResponsesCreateRequest } from "../../src/dialects/responses/schema.ts";
 import { chatBody, responsesBody, textBody } from "../helpers/app.ts";
@@ -35,6 +49,23 @@ const ENDPOINTS: readonly (readonly [string, Endpoint])[] = [
       schema: ResponsesCreateRequest,
       parse: (body) => parseResponsesRequest(body, NO_MEMORY),
       smallest: responsesBody(),
+    },
+  ],
+  ["ollama chat", { schema: OllamaChatRequest, parse: parseOllamaChat, smallest: {} }],
+  ["ollama generate", { schema: OllamaGenerateRequest, parse: parseOllamaGenerate, smallest: {} }],
+  ["ollama embed", { schema: OllamaEmbedRequest, parse: parseOllamaEmbed, smallest: { input: "a" } }],
+  ["ollama embeddings", { schema: OllamaEmbeddingsRequest, parse: parseOllamaEmbeddings, smallest: {} }],
+  ["ollama show", { schema: OllamaShowRequest, parse: parseOllamaShow, smallest: {} }],
+  [
+    "rerank",
+    { schema: RerankRequest, parse: parseRerankRequest, smallest: { query: "a", documents: ["b"] } },
+  ],
+  [
+    "infill",
+    {
+      schema: InfillRequest,
+      parse: parseInfillRequest,
+      smallest: { input_prefix: "a", input_suffix: "b" },
     },
   ],
   ["embeddings", { schema: EmbeddingRequest, parse: parseEmbeddingRequest, smallest: { input: "a" } }],

@@ -23,7 +23,7 @@ describe("what a body means", () => {
           messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
           tools: [],
           toolChoice: { type: "auto" },
-          thinking: { enabled: true },
+          thinking: { enabled: true, unsaid: true },
         },
         sampling: DEFAULT_SAMPLING,
         stop: [],
@@ -165,7 +165,7 @@ describe("messages", () => {
 
 describe("reasoning", () => {
   test.each<[Body, object]>([
-    [{}, { enabled: true }],
+    [{}, { enabled: true, unsaid: true }],
     [{ enable_thinking: true }, { enabled: true }],
     [{ enable_thinking: false }, { enabled: false }],
     [{ reasoning_effort: "off" }, { enabled: false }],

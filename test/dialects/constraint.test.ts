@@ -5,7 +5,10 @@ import type { Constraint } from "../../src/core/constraint.ts";
 import { GRAMMARS_MAX } from "../../src/core/limits.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { parseCompletionRequest } from "../../src/dialects/completions/request.ts";
-import { chatBody, textBody } from "../helpers/app.ts";
+import { parseMessagesRequest } from "../../src/dialects/messages/request.ts";
+import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
+import { chatBody, messagesBody, responsesBody, textBody } from "../helpers/app.ts";
+import { NO_MEMORY } from "../helpers/response-head.ts";
 import { type Body, type Rule, testRules } from "../helpers/rules.ts";
 
 const constraint = (extra: Body) => parseChatRequest(chatBody(extra)).run.constraint;
@@ -16,17 +19,39 @@ const set = (...grammars: readonly Body[]) => ({ type: "llguidance", value: { gr
 
 describe("response_format", () => {
   test("json_schema holds the answer to the schema, strict or not", () => {
-    const meaning: Constraint = { type: "json_schema", schema: SCHEMA };
+    const meaning: Constraint = { type: "json_schema", schema: SCHEMA, strict: false };
     expect(constraint({ response_format: FORMAT })).toEqual(meaning);
     for (const strict of [true, false, null]) {
       const json_schema = { ...FORMAT.json_schema, strict, description: null };
-      expect(constraint({ response_format: { type: "json_schema", json_schema } })).toEqual(meaning);
+      const expected = { ...meaning, strict: strict === true };
+      expect(constraint({ response_format: { type: "json_schema", json_schema } })).toEqual(expected);
     }
   });
 
   test("text is no constraint", () => {
     expect(constraint({ response_format: { type: "text" } })).toBeUndefined();
     expect(constraint({ response_format: null, grammar: null })).toBeUndefined();
+  });
+});
+
+describe("the caps of a grammar set", () => {
+  const first = { lark_grammar: "start: /a+/", max_tokens: 7 };
+  const sets = (more: Body = {}) => ({ type: "llguidance", value: { grammars: [first], ...more } });
+  const cap = (extra: Body) => parseChatRequest(chatBody(extra)).run.maxTokens;
+
+  test("are caps of the answer; the smallest counts", () => {
+    expect(cap({ grammar: sets() })).toBe(7);
+    expect(cap({ grammar: sets({ max_tokens: 5 }) })).toBe(5);
+    expect(cap({ grammar: sets({ max_tokens: 9 }), max_tokens: 3 })).toBe(3);
+    expect(cap({ grammar: { ...sets(), value: JSON.stringify(sets().value) } })).toBe(7);
+    expect(cap({ grammar: { type: "lark", value: "start: /a+/" } })).toBeUndefined();
+  });
+
+  test("count in every dialect", () => {
+    const body = { grammar: sets() };
+    expect(parseMessagesRequest(messagesBody(body)).run.maxTokens).toBe(7);
+    expect(parseResponsesRequest(responsesBody(body), NO_MEMORY).run.maxTokens).toBe(7);
+    expect(parseCompletionRequest(textBody({ ...body, max_tokens: 9 })).runs[0]?.maxTokens).toBe(7);
   });
 });
 
@@ -127,12 +152,12 @@ const RULES: readonly Rule[] = [
   [grammar(set(...Array(GRAMMARS_MAX + 1).fill({ lark_grammar: "x" }))), "invalid_request", IN_SET],
   [grammar(set({ name: "a" })), "invalid_request", `${IN_SET}[0]`, "exactly one"],
   [grammar(set({ json_schema: {}, lark_grammar: "x" })), "invalid_request", `${IN_SET}[0]`, "exactly one"],
-  [grammar(set({ lark_grammar: "x", max_tokens: 5 })), "unsupported_value", `${IN_SET}[0].max_tokens`],
   [
-    grammar({ type: "llguidance", value: { grammars: [{ lark_grammar: "x" }], max_tokens: 5 } }),
+    grammar(set({ lark_grammar: "start: @a" }, { name: "a", lark_grammar: "x", max_tokens: 5 })),
     "unsupported_value",
-    "grammar.value.max_tokens",
+    `${IN_SET}[1].max_tokens`,
   ],
+  [grammar(set({ lark_grammar: "x", max_tokens: 0 })), "invalid_request", `${IN_SET}[0].max_tokens`],
   [
     grammar(set({ name: "a", lark_grammar: "x" }, { name: "a", lark_grammar: "y" })),
     "invalid_request",

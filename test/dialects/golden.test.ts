@@ -13,7 +13,7 @@ const WRITE = process.env["SVC_WRITE_GOLDEN"] === "1";
 const CASES = DIALECTS.flatMap((dialect) =>
   Object.entries<Script>(SCRIPTS)
     .filter(([, { needs }]) => canTell(dialect, needs))
-    .map(([name, asked]) => ({ file: `${dialect.name}-${name}.sse`, dialect, asked })),
+    .map(([name, asked]) => ({ file: `${dialect.name}-${name}.${dialect.framing}`, dialect, asked })),
 );
 
 test.each(CASES)("$file", ({ file, dialect, asked }) => {

@@ -25,7 +25,7 @@ test("a smallest body", () => {
       choices: 1,
       stop: [],
       truncate: false,
-      prompt: { tools: [], toolChoice: { type: "auto" }, thinking: { enabled: true } },
+      prompt: { tools: [], toolChoice: { type: "auto" }, thinking: { enabled: true, unsaid: true } },
     },
     agent: { python: false, files: [], interactive: false },
   });
@@ -291,7 +291,7 @@ describe("thinking", () => {
 
 test("the form of the answer", () => {
   const schema = { type: "object" };
-  const constraint = { type: "json_schema", schema } as const;
+  const constraint = { type: "json_schema", schema, strict: false } as const;
   expect(run({ output_config: { format: { type: "json_schema", schema } } })).toMatchObject({
     constraint,
     constraintParam: "output_config.format",
@@ -337,7 +337,7 @@ test("a count asks for the same prompt and for nothing after it", () => {
   expect(counted.countOnly).toBe(true);
   expect(run(body)).not.toHaveProperty("countOnly");
   const ended = [...user("a"), { role: "assistant", content: "b" }];
-  expect(parseCountRequest({ messages: ended }).run.prompt.messages).toHaveLength(2);
+  expect(parseCountRequest({ messages: ended }).run.prompt).toMatchObject({ answerPrefix: "b" });
 });
 
 describe("refused", () => {
@@ -383,11 +383,27 @@ describe("refused", () => {
     ],
     [body({ messages: [{ role: "system", content: [image] }] }), "invalid_request", at, "system"],
     [body({ system: [image] }), "unsupported_value", "system[0].type", "text"],
+    [body({ messages: [{ role: "assistant", content: "{" }] }), "invalid_request", "messages[0]", "user"],
     [
-      body({ messages: [...user("a"), { role: "assistant", content: "{" }] }),
-      "unsupported_capability",
-      "messages[1].role",
-      "user",
+      body({
+        messages: [
+          ...user("a"),
+          { role: "assistant", content: [{ type: "tool_use", id: "c", name: "f", input: {} }] },
+        ],
+      }),
+      "invalid_request",
+      "messages[1]",
+      "results of its calls",
+    ],
+    [
+      body({
+        messages: [...user("a"), { role: "assistant", content: "{" }],
+        tools: [{ name: "f" }],
+        tool_choice: { type: "any" },
+      }),
+      "contradictory_fields",
+      "tool_choice",
+      "begun",
     ],
     [body({ max_tokens: -1 }), "invalid_request", "max_tokens", "at least 0"],
     [body({ temperature: 3 }), "invalid_request", "temperature", "at most 2"],

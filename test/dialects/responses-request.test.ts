@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { SEARCH_DOMAINS_MAX } from "../../src/core/limits.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { parseResponsesRequest, type ResponseMemory } from "../../src/dialects/responses/request.ts";
+import { ToolNames } from "../../src/dialects/responses/tool-names.ts";
 import { responsesBody } from "../helpers/app.ts";
 import { NO_MEMORY } from "../helpers/response-head.ts";
 import { type Body, refusalOf, type Rule, testRules } from "../helpers/rules.ts";
@@ -23,7 +24,7 @@ describe("a body becomes a run", () => {
           messages: [{ role: "user", content: said("Hello") }],
           tools: [],
           toolChoice: { type: "auto" },
-          thinking: { enabled: true },
+          thinking: { enabled: true, unsaid: true },
         },
         sampling: DEFAULT_SAMPLING,
         stop: [],
@@ -34,6 +35,7 @@ describe("a body becomes a run", () => {
       stream: false,
       background: false,
       store: true,
+      names: expect.any(ToolNames),
       echo: expect.any(Object),
       input: [{ type: "message", role: "user", content: "Hello" }],
       messages: [{ role: "user", content: said("Hello") }],
@@ -99,7 +101,7 @@ describe("a body becomes a run", () => {
     const schema = { type: "object" };
     const flat = { type: "json_schema", name: "a", schema };
     const nested = { type: "json_schema", json_schema: { name: "a", schema } };
-    const constraint = { type: "json_schema", schema } as const;
+    const constraint = { type: "json_schema", schema, strict: false } as const;
     expect(call({ text: { format: flat } }).run).toMatchObject({
       constraint,
       constraintParam: "text.format",
@@ -282,6 +284,7 @@ describe("tools", () => {
       tool_choice: "required",
     });
     expect(agent).toEqual({
+      fields: { web_search: "tools[0]", code_execution: "tools[1]", shell: "tools[2]" },
       python: true,
       shell: {
         skills: [

@@ -2,10 +2,8 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { fileServer, type Server, startServer } from "../helpers/binary.ts";
+import { describeWith } from "../helpers/programs.ts";
 import { parseSse } from "../helpers/sse.ts";
-
-const SHELL = Bun.which("sh") ?? "";
-const PYTHON = Bun.which("python3") ?? "";
 
 /** The toy understands few wordings; these it does. */
 const COMPUTE = "Use python to compute 17*23.";
@@ -28,7 +26,7 @@ function post(server: Server, path: string, body: object): Promise<Response> {
 
 const CHAT = "/v1/chat/completions";
 
-describe.skipIf(PYTHON === "")("Python", () => {
+describeWith("python3")("Python", () => {
   const server = fileServer(["--enable-code-execution"]);
 
   test("runs, and the answer holds what it printed: chat", async () => {
@@ -126,7 +124,7 @@ describe.skipIf(PYTHON === "")("Python", () => {
   });
 });
 
-describe.skipIf(SHELL === "")("a shell that asks", () => {
+describeWith("sh")("a shell that asks", () => {
   const server = fileServer(["--enable-shell", "--agent-permission", "ask"]);
 
   /** A streamed request whose approval is answered as soon as it is asked for. */
@@ -234,5 +232,5 @@ test("a server without tools says so", async () => {
   const server = await startServer();
   const response = await post(server, CHAT, chat(COMPUTE, INTERPRETER));
   expect(response.status).toBe(400);
-  expect(await response.json()).toMatchObject({ error: { code: "capability_disabled", param: "tools" } });
+  expect(await response.json()).toMatchObject({ error: { code: "capability_disabled", param: "tools[0]" } });
 });

@@ -71,6 +71,22 @@ test("kill -9 of the engine while streams run, three times in a row", async () =
   expect(server.stderr()).toContain("svc-tiny: the engine process ended unexpectedly (signal SIGKILL)");
 });
 
+test.each(["SIGABRT", "SIGSEGV"] as const)(
+  "native code that fails (%s) is reported in our words",
+  async (signal) => {
+    const server = await startServer();
+    await completeText(server.url, ask(CAPITAL));
+    process.kill(server.enginePid(), signal);
+    await until("the death is noticed", () => server.stderr().includes("ended unexpectedly"));
+    expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+    const said = server.stderr();
+    expect(said).toContain(`svc engine: native code failed (${signal}`);
+    expect(said).toContain(`svc-tiny: the engine process ended unexpectedly (signal ${signal})`);
+    expect(said).not.toContain("Bun");
+    expect(said).not.toContain("core dumped");
+  },
+);
+
 test("a body that the engine was working on becomes a 500", async () => {
   const server = await startServer();
   await completeText(server.url, ask(CAPITAL));

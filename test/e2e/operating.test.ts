@@ -16,9 +16,13 @@ const CHAT = "/v1/chat/completions";
 test("metrics follow the engine through work, a client that leaves, and a crash", async () => {
   const server = await startServer();
   const scrape = async () => (await fetch(`${server.url}/metrics`)).text();
-  const reaches = (name: string, wanted: (value: number) => boolean) =>
+  const reaches = (
+    name: string,
+    wanted: (value: number) => boolean,
+    labels: Readonly<Record<string, string>> = {},
+  ) =>
     until(name, async () => {
-      const value = valueOf(await scrape(), name) ?? -1;
+      const value = valueOf(await scrape(), name, labels) ?? -1;
       return wanted(value) ? value : undefined;
     });
 
@@ -31,7 +35,7 @@ test("metrics follow the engine through work, a client that leaves, and a crash"
   expect(await reaches("svc_kv_cells_used", (value) => value > 0)).toBeLessThan(1000);
   stream.abort();
   await reaches("svc_running_sequences", (value) => value === 0);
-  await reaches("http_requests_in_flight", (value) => value === 0);
+  await reaches("http_requests_in_flight", (value) => value === 0, { method: "POST", path: CHAT });
 
   const tokens = await reaches("svc_decode_tokens_total", (value) => value > 3);
   process.kill(server.enginePid(), "SIGKILL");

@@ -38,3 +38,24 @@ test("without tools any page may use it", async () => {
   const server = await startServer();
   expect(await fromPage(server, "https://app.example")).toBe(415);
 });
+
+test("without a key a name that strangers can point here is refused, and one that the operator names is not", async () => {
+  const asked = async (server: Server, host: string): Promise<readonly unknown[]> => {
+    const response = await fetch(`${server.url}/v1/models`, { headers: { host } });
+    const body = (await response.json()) as { error?: { code: string } };
+    return [response.status, body.error?.code];
+  };
+  const server = await startServer(["--allowed-hosts", "svc.example.org"]);
+  expect(await asked(server, "evil.example:1234")).toEqual([421, "host_not_allowed"]);
+  for (const host of ["svc.example.org", "localhost:1234", "192.168.1.5", "svc", "nas.local"]) {
+    expect(await asked(server, host)).toEqual([200, undefined]);
+  }
+  const { status } = await fetch(`${server.url}/health`, { headers: { host: "evil.example" } });
+  expect(status).toBe(200);
+  const unload = await fetch(`${server.url}/v1/models/unload`, {
+    method: "POST",
+    headers: { "content-type": "application/json", origin: "https://evil.example" },
+    body: JSON.stringify({ model_id: "default" }),
+  });
+  expect(unload.status).toBe(403);
+});

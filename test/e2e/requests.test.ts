@@ -123,7 +123,7 @@ describe("other routes", () => {
     });
   });
 
-  test.each(["svc", "x", "a.b:80"])("a host that is called %p is served like any other", async (host) => {
+  test.each(["svc", "x", "a.local:80"])("a host that is called %p is served like any other", async (host) => {
     const models = await fetch(`${server().url}/v1/models`, { headers: { host } });
     expect(models.status).toBe(200);
     const answer = await postChat(server().url, ask(CAPITAL), {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { BODY_STALL_MS, DRAIN_MS, ENGINE_STOP_MS } from "../../src/core/limits.ts";
+import { BODY_STALL_MS, ENGINE_STOP_MS } from "../../src/core/limits.ts";
 import { startServer } from "../helpers/binary.ts";
 import {
   ask,
@@ -17,6 +17,9 @@ import { isAlive } from "../helpers/processes.ts";
 import { until, within } from "../helpers/until.ts";
 
 const SKIP = process.env["SVC_SLOW_TESTS"] !== "1";
+
+/** Seconds that running requests have when these servers stop. */
+const DRAIN_SECS = 2;
 
 describe("slow (SVC_SLOW_TESTS=1 runs these)", () => {
   // The HTTP framework's own idle limit is 30 s.
@@ -51,14 +54,16 @@ describe("slow (SVC_SLOW_TESTS=1 runs these)", () => {
   test.skipIf(SKIP)(
     "a stop with an engine that hangs: its stream ends with an error, the engine is killed, 0",
     async () => {
-      const server = await startServer();
+      const server = await startServer(["--drain-timeout", String(DRAIN_SECS)]);
       await server.says("Ready.");
       const stream = await openStream(server.url, ask(ENDLESS));
       await stream.readTo(FIRST_TEXT);
       const engine = server.enginePid();
       server.pauseEngine();
       server.kill("SIGTERM");
-      expect(await within(DRAIN_MS + ENGINE_STOP_MS + 5_000, "the server ends", server.exited)).toBe(0);
+      expect(await within(DRAIN_SECS * 1000 + ENGINE_STOP_MS + 5_000, "the server ends", server.exited)).toBe(
+        0,
+      );
       expect(isAlive(engine)).toBe(false);
       const { errors } = await stream.finish();
       expect(errors).toHaveLength(1);
@@ -92,12 +97,12 @@ describe("slow (SVC_SLOW_TESTS=1 runs these)", () => {
   test.skipIf(SKIP)(
     "a stop with an endless stream: it ends with an error after the deadline",
     async () => {
-      const server = await startServer();
+      const server = await startServer(["--drain-timeout", String(DRAIN_SECS)]);
       await server.says("Ready.");
       const stream = await openStream(server.url, ask(ENDLESS));
       await stream.readTo(FIRST_TEXT);
       server.kill("SIGTERM");
-      const answer = await within(DRAIN_MS + 5_000, "the stream ends", stream.finish());
+      const answer = await within(DRAIN_SECS * 1000 + 5_000, "the stream ends", stream.finish());
       expect(answer.errors).toHaveLength(1);
       expect(await within(5_000, "the server ends", server.exited)).toBe(0);
     },

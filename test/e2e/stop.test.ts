@@ -64,6 +64,42 @@ describe.each(["SIGTERM", "SIGINT"] as const)("%s", (signal) => {
   });
 });
 
+test("readiness falls first, liveness stays; after drain_timeout the stream gets its error", async () => {
+  const server = await startServer(["--drain-timeout", "1"]);
+  const status = async (path: string): Promise<number> => (await fetch(`${server.url}${path}`)).status;
+  await server.says("Ready.");
+  expect([await status("/ready"), await status("/health")]).toEqual([200, 200]);
+  const stream = await openStream(server.url, ask(ENDLESS));
+  await stream.readTo(FIRST_TEXT);
+  server.kill("SIGTERM");
+  await server.says("Stopping");
+  const ready = await fetch(`${server.url}/ready`);
+  expect([ready.status, await ready.json()]).toMatchObject([503, { error: { code: "shutting_down" } }]);
+  expect(await status("/health")).toBe(200);
+  const { errors } = await stream.finish();
+  expect(errors).toHaveLength(1);
+  expect(await exitCode(server, 5_000)).toBe(0);
+});
+
+test("a server whose model is loading is alive and not ready", async () => {
+  const server = await startServer();
+  const engines = await until("an engine is there", () => {
+    const pids = server.enginePids();
+    return pids.length > 0 && pids;
+  });
+  for (const pid of engines) process.kill(pid, "SIGSTOP");
+  const loading = await fetch(`${server.url}/ready`);
+  const health = await fetch(`${server.url}/health`);
+  const isLoaded = server.stderr().includes("Ready.");
+  if (!isLoaded) {
+    expect([loading.status, health.status]).toEqual([503, 200]);
+    expect(await loading.json()).toMatchObject({ error: { code: "model_unavailable" } });
+  }
+  for (const pid of engines) process.kill(pid, "SIGCONT");
+  await server.says("Ready.");
+  expect((await fetch(`${server.url}/ready`)).status).toBe(200);
+});
+
 test("Ctrl-C, which a terminal sends to engines as well, lets the stream finish", async () => {
   const { server, stream, engine, resume } = await halted(COUNT_100, true);
   process.kill(-server.pid, "SIGINT"); // the whole process group
@@ -81,4 +117,21 @@ test("a signal while the model is still loading ends it with 0", async () => {
   server.kill("SIGTERM");
   expect(await exitCode(server, 5_000)).toBe(0);
   expect(engines.filter(isAlive)).toEqual([]);
+});
+
+test("SIGKILL ends the engine too, even one that is halted and hears nothing", async () => {
+  const { server, engine } = await halted(ENDLESS);
+  server.kill("SIGKILL");
+  await until("the engine ends", () => !isAlive(engine), 5_000);
+});
+
+test("SIGKILL ends an engine that is halted while it loads", async () => {
+  const server = await startServer();
+  const engines = await until("an engine is there", () => {
+    const pids = server.enginePids();
+    return pids.length > 0 && pids;
+  });
+  for (const pid of engines) process.kill(pid, "SIGSTOP");
+  server.kill("SIGKILL");
+  await until("the engine ends", () => !engines.some(isAlive), 5_000);
 });

@@ -2,7 +2,9 @@
 
 import { expect, test } from "bun:test";
 import {
+  chmodSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -105,6 +107,34 @@ test("a cache folder that cannot be made: one line with the reason, 1", async ()
   const { exit, err } = await runBinary(["serve", "--port", "0"], { cache });
   expect(exit).toBe(1);
   expect(err.split("\n").filter((line) => line.startsWith("svc: "))).toHaveLength(1);
+});
+
+test("a home that cannot be written to: what is unpacked lies in the temporary folder", async () => {
+  const TMPDIR = newFolder();
+  const env = { HOME: "/dev/null", XDG_CACHE_HOME: "", TMPDIR };
+  const server = await startServer([], { env });
+  expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+  const own = join(TMPDIR, `svc-cache-${process.getuid?.()}`);
+  expect(statSync(own).mode & 0o077).toBe(0);
+  expect(filesIn(own)).not.toEqual([]);
+});
+
+test("a temporary cache that another user could write to is refused", async () => {
+  const TMPDIR = newFolder();
+  const prepared = join(TMPDIR, `svc-cache-${process.getuid?.()}`);
+  mkdirSync(prepared);
+  chmodSync(prepared, 0o777);
+  const env = { HOME: "/dev/null", XDG_CACHE_HOME: "", TMPDIR };
+  const { exit, err } = await runBinary(["serve", "--port", "0"], { env });
+  expect(exit).toBe(1);
+  expect(err).toContain("must be a folder that only its owner, the user running svc, can write to");
+});
+
+test("without a KV cache, and with the smallest: the same answer", async () => {
+  for (const args of [["--no-kv-cache"], ["--pa-memory-fraction", "0"]]) {
+    const server = await startServer(args);
+    expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+  }
 });
 
 const CPUS = allowedCpus();

@@ -1,9 +1,14 @@
 // What the server says when the tools that it was asked for cannot run.
 
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { newFolder, runBinary } from "../helpers/binary.ts";
+import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
+import { completeText } from "../helpers/chat-client.ts";
+import { describeWith } from "../helpers/programs.ts";
+
+const GREEDY = { model: "default", temperature: 0, max_tokens: 200 };
+const user = (content: string) => [{ role: "user", content }];
 
 const folder = newFolder();
 const file = join(folder, "file");
@@ -31,4 +36,45 @@ test("a cap that no tool call could keep to is raised, and said", async () => {
   const flags = ["--enable-shell", "--sb-max-cpu-secs", "5", "--shell-path", "/bin/false"];
   const { err } = await runBinary(["serve", "--host", "127.0.0.1", "--port", "0", ...flags]);
   expect(err).toContain("sandbox.max_cpu_secs is raised to 600");
+});
+
+describe("Python", () => {
+  /** A search path with one interpreter, which does not run. */
+  function brokenPath(): string {
+    const folder = newFolder();
+    writeFileSync(join(folder, "python3"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    return folder;
+  }
+
+  test("--agent goes on without one, and says so", async () => {
+    const server = await startServer(["--agent"], { env: { PATH: brokenPath() } });
+    expect(server.stderr()).toMatch(
+      /Models cannot run Python\. runtime\.code_exec_python = "python3": \S+ does not answer as Python does/,
+    );
+    const asked = { ...GREEDY, enable_shell: true, messages: user("Run this command: echo hello") };
+    expect(await completeText(server.url, asked)).toBe("The result is: hello");
+  });
+
+  test.each(["--enable-code-execution", "--agent --code-exec-python python9"])(
+    "%s asks for one by name, so the start fails without",
+    async (args) => {
+      const { exit, err } = await runBinary(["serve", "--port", "0", ...args.split(" ")], {
+        env: { PATH: brokenPath() },
+      });
+      expect(exit).toBe(1);
+      expect(err).toContain("Name another one, or switch code execution off.");
+    },
+  );
+
+  describeWith("python3")("with a broken one first in the search path", () => {
+    test("the next one runs the cells, which the log says", async () => {
+      const folder = brokenPath();
+      const env = { PATH: `${folder}:${process.env["PATH"]}` };
+      const server = await startServer(["--agent"], { env });
+      expect(server.stderr()).toContain(`${folder}/python3 does not answer as Python does: cells run with /`);
+      const tools = [{ type: "code_interpreter" }];
+      const asked = { ...GREEDY, tools, messages: user("Use python to compute 17*23.") };
+      expect(await completeText(server.url, asked)).toBe("The result is: 391");
+    });
+  });
 });

@@ -329,7 +329,7 @@ const PYTHON = Bun.which("python3");
 if (PYTHON === null) console.warn("SKIPPED: tools in the web interface: there is no python3");
 
 describeInBrowser("the web interface of a server with tools", () => {
-  const server = fileServer(["--enable-code-execution", "--enable-shell"]);
+  const server = fileServer([...(PYTHON === null ? [] : ["--enable-code-execution"]), "--enable-shell"]);
 
   /** Lets the model use a tool, in the way that is chosen. */
   async function allow(page: Page, tool: string, permission: string): Promise<void> {

@@ -2,8 +2,7 @@
 
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { openPython } from "../../src/exec/python/sessions.ts";
+import { dirname, join } from "node:path";
 import type { PythonCall, PythonResult, PythonSessions } from "../../src/exec/types.ts";
 import {
   cell,
@@ -328,8 +327,7 @@ describe("sessions end", () => {
 
 describe("start-up", () => {
   const failure = async (name: string): Promise<string> => {
-    const opened = openPython({ sandbox: await sandboxWith(), python: name, timeoutSecs: TIMEOUT_SECS });
-    return opened.then(
+    return pythonWith({ python: name }).then(
       () => "it started",
       (error: Error) => error.message,
     );
@@ -357,5 +355,22 @@ describe("start-up", () => {
     symlinkSync(PYTHON, join(folder, "bin/python"));
     const linked = await pythonWith({ python: join(folder, "bin/python") });
     expect((await linked.run(cell("2 + 2"), NEVER)).result?.repr).toBe("4");
+  });
+
+  pythonTest("an interpreter that does not run gives way to the next of the search path", async () => {
+    const folder = tempDir();
+    const broken = join(folder, "python3");
+    writeFileSync(broken, "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    const warnings: string[] = [];
+    const found = await pythonWith({
+      python: "python3",
+      searchPath: `${folder}:${dirname(PYTHON)}`,
+      warn: (line) => warnings.push(line),
+    });
+    expect((await found.run(cell("2 + 2"), NEVER)).result?.repr).toBe("4");
+    expect(warnings).toEqual([
+      expect.stringMatching(/^.*python3 does not answer as Python does: cells run with /),
+    ]);
+    expect(warnings[0]).toStartWith(broken);
   });
 });

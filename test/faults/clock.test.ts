@@ -23,6 +23,8 @@ const DATES: Readonly<Record<string, string>> = {
   "files/store.ts": "`created_at` of files",
   "http/answer.ts": "`created` of answers",
   "http/routes/images.ts": "`created` of pictures",
+  "http/routes/ollama-models.ts": "`expires_at` of loaded models",
+  "http/routes/ollama.ts": "`created_at` of answers",
   "http/routes/responses.ts": "`created_at` of responses",
   "hub/lock.ts": "age of a lock file, which another process has stamped",
   "images/folder.ts": "age of pictures that are kept, over restarts",

@@ -1,16 +1,14 @@
 // Processes of tools that are killed or hang while models use them: the answer says so and goes on, the next call works.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileServer, newFolder, type Server, startServer } from "../helpers/binary.ts";
 import { expectServes, randomOf, seedOfRun } from "../helpers/faults.ts";
 import { demoProcess } from "../helpers/mcp.ts";
 import { descendantsOf, isAlive, wordsOf } from "../helpers/processes.ts";
+import { describeWith } from "../helpers/programs.ts";
 import { until, within } from "../helpers/until.ts";
-
-const PYTHON = Bun.which("python3") ?? "";
-const SHELL = Bun.which("sh") ?? "";
 
 const GREEDY = { temperature: 0, max_tokens: 200, enable_thinking: false };
 const ask = (content: string, extra: object) => ({
@@ -34,7 +32,7 @@ async function chat(server: Server, body: object) {
 const running = (server: Server, words: string): readonly number[] =>
   descendantsOf(server.pid).filter((pid) => wordsOf(pid).join(" ").includes(words));
 
-describe.skipIf(PYTHON === "")("Python", () => {
+describeWith("python3")("Python", () => {
   const server = fileServer(["--enable-code-execution"]);
   const session = { tools: [{ type: "code_interpreter" }], session_id: "hit" };
   const SLEEP = ask("Run this python code: import time\ntime.sleep(60)", session);
@@ -62,7 +60,7 @@ describe.skipIf(PYTHON === "")("Python", () => {
   });
 });
 
-describe.skipIf(SHELL === "")("the shell", () => {
+describeWith("sh")("the shell", () => {
   test("kill -9 of everything that a call has started: the model is told, the next call works", async () => {
     const server = await startServer(["--enable-shell"]);
     const shell = { enable_shell: true, session_id: "hit" };

@@ -9,7 +9,7 @@ import {
   unpackLibraries,
   unpackSpeech,
 } from "../../ffi/embedded.ts";
-import { privateDir } from "../../ffi/extract.ts";
+import { privateFolder } from "../../src/core/private-folder.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 describe("unpacked libraries", () => {
@@ -50,7 +50,7 @@ describe("unpacked libraries", () => {
   test("a folder that others can write to is refused", () => {
     const open = tempDir();
     chmodSync(open, 0o777);
-    expect(() => privateDir(open)).toThrow("only its owner");
+    expect(() => privateFolder(open)).toThrow("only its owner");
   });
 
   test("the built-in model comes out as it went in", () => {

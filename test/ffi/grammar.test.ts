@@ -207,7 +207,7 @@ describe("Lark grammars and sets", () => {
     });
     for (const text of answers(inline({ type: "integer", minimum: 3, maximum: 5 }), 5))
       expect(text).toMatch(/^<[345]>$/);
-    expect(refusal(() => compile(engine, inline({ not: {} }))).message).toContain("`not`");
+    expect(refusal(() => compile(engine, inline({ not: { pattern: "a" } }))).message).toContain("`not`");
   });
 
   test("grammars of a set refer to each other", () => {

@@ -25,17 +25,12 @@ function render(parameters: Schema): void {
   for (;;) {
     const rendered = pending.take(1000);
     if (rendered === undefined) continue;
-    expect(rendered.format.toolGrammar).not.toBe("none");
     rendered.free();
     return;
   }
 }
 
 const argument = (schema: unknown): Schema => ({ type: "object", properties: { v: schema } });
-
-test("as they are, some would", () => {
-  expect(() => render(argument(true))).toThrow("schema");
-});
 
 test.each(Object.entries(REFUSED_SCHEMAS))("%s", (_name, [schema]) => {
   const { parameters } = parametersOf(argument(schema));

@@ -26,7 +26,7 @@ for (const [variant, flag] of Object.entries(VARIANTS))
   test.skipIf(!flags.has(flag))(
     variant,
     async () => {
-      const child = Bun.spawn([process.execPath, "test", ...TESTS], {
+      const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", ...TESTS], {
         env: { ...process.env, SVC_TEST_CPU: variant },
         stdout: "ignore",
         stderr: "pipe",
@@ -34,5 +34,5 @@ for (const [variant, flag] of Object.entries(VARIANTS))
       const [output, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
       expect({ code, output: code === 0 ? "" : output }).toEqual({ code: 0, output: "" });
     },
-    120_000,
+    300_000,
   );

@@ -44,7 +44,7 @@ describe("nothing thrown gets out", () => {
     expect(
       shim.svc_decode(null, 1, new Int32Array(1), new Int32Array(1), new Int32Array(1), new Int8Array(1)),
     ).toBe(-2);
-    expect(shim.svc_chat_open(null, null)).toBeNull();
+    expect(shim.svc_chat_open(null, null, cText("[]"))).toBeNull();
     expect(shim.svc_render_begin(null, cText("{}"), 0)).toBeNull();
     expect(shim.svc_sampler_new(null, 0, 0, 0, 0)).toBeNull();
   });

@@ -6,7 +6,7 @@ import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { Prompt } from "../../src/core/run.ts";
 import { chatRequest, run, runAll } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";
-import { GAP_TOKENS, tinyFillsGaps } from "../helpers/tiny-models.ts";
+import { FILE_TOKENS, GAP_TOKENS, tinyFillsGaps, tinyKnowsFiles } from "../helpers/tiny-models.ts";
 
 let open: LlamaBackend | undefined;
 afterEach(() => {
@@ -71,6 +71,86 @@ describe("a model with marks for gaps", () => {
     const other = run(backend, { ...asked, prompt: { ...GAP, suffix: "something else altogether" } });
     expect(other.text).not.toBe(text);
   });
+});
+
+const FILES = [
+  { name: "a.py", text: "one = 1\n" },
+  { name: "b.py", text: "two = 2\n" },
+];
+const AMONG_FILES = {
+  type: "gap",
+  before: GAP.text,
+  after: GAP.suffix,
+  files: FILES,
+  answerTokens: 16,
+} as const;
+
+describe("a gap among other files", () => {
+  const textOf = (backend: LlamaBackend, tokens: readonly number[]): string =>
+    Buffer.concat(tokens.map((token) => backend.tokenBytes(token, true))).toString();
+
+  test("follows them, each under its name, in the form of repositories", async () => {
+    const backend = await load(tinyKnowsFiles());
+    const tokens = tokensOf(backend, AMONG_FILES);
+    const { repository, file } = FILE_TOKENS;
+    const word = (token: number): string => textOf(backend, [token]);
+    const names = [word(file), word(file), word(file)];
+    expect(tokens[0]).toBe(repository);
+    expect(tokens.filter((token) => token === file)).toHaveLength(FILES.length + 1);
+    const gap = tokensOf(backend, { type: "text", text: GAP.text, suffix: GAP.suffix });
+    expect(tokens.slice(-gap.length)).toEqual(gap);
+    expect(textOf(backend, tokens.slice(1, -gap.length))).toBe(
+      `project\n${names[0]}a.py\none = 1\n${names[1]}b.py\ntwo = 2\n${names[2]}current\n`,
+    );
+  });
+
+  test("follows them under headings where the model knows no files", async () => {
+    const backend = await load(tinyFillsGaps());
+    const tokens = tokensOf(backend, AMONG_FILES);
+    const head = textOf(backend, tokens.slice(0, tokens.indexOf(prefix)));
+    expect(head).toBe("\n\n# a.py\none = 1\n\n\n# b.py\ntwo = 2\n\n\n# current\n");
+  });
+
+  test("fits into the context: what is next to the gap stays", async () => {
+    const backend = await load(tinyKnowsFiles());
+    const near = "near = 3\n";
+    const huge = Array.from({ length: backend.contextTokens }, (_, i) => `x${i} = ${i}\n`).join("");
+    const prompt = {
+      ...AMONG_FILES,
+      before: huge + near,
+      after: near + huge,
+      files: [{ name: "c.py", text: huge + near }],
+    };
+    const tokens = tokensOf(backend, prompt);
+    expect(tokens.length).toBeLessThanOrEqual(backend.contextTokens - prompt.answerTokens);
+    expect(tokens.length).toBeGreaterThan(backend.contextTokens / 2);
+    const [before = "", rest = ""] = textOf(backend, tokens.slice(tokens.indexOf(prefix) + 1, -1)).split(
+      textOf(backend, [suffix]),
+    );
+    expect(before).toEndWith(near);
+    expect(rest).toStartWith(near);
+    expect(textOf(backend, tokens.slice(0, tokens.indexOf(prefix)))).toContain(near);
+  });
+
+  test("begins alike for many keystrokes, also where its beginning is left out", async () => {
+    const backend = await load(tinyKnowsFiles());
+    const lines = Array.from({ length: backend.contextTokens }, (_, i) => `x${i} = ${i}\n`).join("");
+    const beginnings = ["y", "y ", "y =", "y = ", "y = 4"].map((typed) =>
+      tokensOf(backend, { ...AMONG_FILES, before: lines + typed }).slice(0, backend.contextTokens / 4),
+    );
+    for (const beginning of beginnings) expect(beginning).toEqual(beginnings[0] ?? []);
+  });
+});
+
+test("an answer ends with its line once its time is over, and not before", async () => {
+  const backend = await load();
+  const prompt = { type: "text", text: "Count from 1 to 20, one a line:\n1\n2\n3\n" } as const;
+  const asked = chatRequest("", { prompt, maxTokens: 40, ignoreEnd: true });
+  const whole = run(backend, asked);
+  const late = run(backend, { ...asked, lineDeadlineMs: 0 });
+  expect(whole.text.slice(0, -1)).toContain("\n");
+  expect(late).toEqual({ ...whole, text: whole.text.slice(0, whole.text.indexOf("\n") + 1) });
+  expect(run(backend, { ...asked, lineDeadlineMs: 600_000 })).toEqual(whole);
 });
 
 test("a model without refuses, naming the field", async () => {

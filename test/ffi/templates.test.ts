@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LlamaTemplates } from "../../ffi/llama-chat.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { takeText } from "../../ffi/text.ts";
-import { ServiceError } from "../../src/core/error.ts";
 import type { Message, ToolSpec } from "../../src/core/message.ts";
 import type { Prompt, Thinking, ToolChoice } from "../../src/core/run.ts";
-import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import type { RenderedPrompt } from "../../src/worker/backend.ts";
 import type { OutputDelta } from "../../src/worker/output-parser.ts";
 import { type Ability, FAMILIES, type Family } from "../helpers/families.ts";
 import { native, tinyBackend } from "../helpers/native.ts";
+import type { GrammarEngine } from "../../ffi/grammar.ts";
+import { compile, grammarEngine } from "../helpers/grammar.ts";
 import { comparable, type ParsedAnswer, parseInPieces } from "../helpers/parse-output.ts";
 import { chatTemplates } from "../helpers/templates.ts";
 import type { Turn } from "../helpers/written.ts";
@@ -75,14 +75,17 @@ interface Rendered extends RenderedPrompt {
 }
 
 let backend: LlamaBackend;
+let grammars: GrammarEngine;
 const opened = new Map<string, LlamaTemplates>();
 const prompts: RenderedPrompt[] = [];
 beforeAll(async () => {
   backend = await tinyBackend({ cells: 512 });
+  grammars = grammarEngine(backend.tokens());
 });
 afterAll(() => {
   for (const prompt of prompts) prompt.free();
   for (const template of opened.values()) template.close();
+  grammars.close();
   backend.close();
 });
 
@@ -95,6 +98,7 @@ function open(name: string): LlamaTemplates {
     vocabulary: backend.vocabulary,
     source,
     media: undefined,
+    contextTokens: 4096,
   });
   opened.set(name, template);
   return template;
@@ -184,30 +188,16 @@ const CODE =
   '<a href="x">HTML</a>:\n\n```json\n{"a": [1, {"b": 2}]}\n```\n\n```js\nif (a > b) { f(); }\n```\n';
 const LONG = (PROSE.repeat(3) + CODE).repeat(115).slice(0, 20_000);
 
-/** Tokens of markup and text, control tokens included. */
-function tokenize(text: string): Int32Array {
-  const bytes = Buffer.from(text);
-  const out = new Int32Array(bytes.length + 1);
-  const n = native().svc_tokenize(backend.modelHandle, bytes, bytes.length, out, out.length, 0, 1);
-  return out.slice(0, n);
-}
-
 /** Whether the grammar of the tools takes an answer, put in force where the engine does it. */
-function grammarTakes(name: string, prompt: RenderedPrompt, raw: string): boolean {
-  const sampler = backend.newSampler(DEFAULT_SAMPLING, new Int32Array(), 1, 0);
-  try {
-    const tokens = tokenize(raw);
-    const [marker = ""] = prompt.format.toolMarkers;
-    const free =
-      prompt.format.toolGrammar === "marker" ? tokenize(raw.slice(0, raw.indexOf(marker))).length : 0;
-    const begun = prompt.format.toolGrammar === "marker" ? tokenize(marker).length : 0;
-    const recent = tokens.slice(free, free + begun);
-    if (!open(name).constrainTools(sampler, prompt, recent)) throw new Error("the grammar does not compile");
-    const rest = tokens.slice(free + begun);
-    return native().svc_sampler_accept(sampler, rest.length, rest, 1) === 0;
-  } finally {
-    backend.freeSampler(sampler);
-  }
+function grammarTakes(prompt: RenderedPrompt, raw: string): boolean {
+  const plan = prompt.plan();
+  if (plan === undefined) throw new Error("no calls can be made");
+  const matcher = compile(grammars, plan.constraint);
+  const [marker = ""] = prompt.format.toolMarkers;
+  const text = plan.from === "start" ? raw : raw.slice(raw.indexOf(marker));
+  const taken = matcher.feed(text) !== "rejected";
+  matcher.free();
+  return taken;
 }
 
 function describeFamily(family: Family): void {
@@ -323,26 +313,20 @@ function describeFamily(family: Family): void {
 
     const grammarLimit = limits.required ?? limits.call ?? limits["grammar under auto"];
     test(titled("the grammar takes calls and no others", grammarLimit), () => {
-      if (limits.required !== undefined) {
-        const refused = (): unknown => withTools({ toolChoice: { type: "required" } });
-        expect(refused).toThrow(ServiceError);
-        expect(refused).toThrow("cannot be required");
-        return;
-      }
       const turns: Turn[] = [{ calls: [PARIS] }, { calls: [NASTY] }];
       if (limits.parallel === undefined) turns.push({ calls: [PARIS, NASTY] });
       for (const choice of ["auto", "required"] as const) {
         const prompt = withTools({ toolChoice: { type: choice } });
-        if (prompt.format.toolGrammar === "none") continue;
+        if (prompt.plan()?.from === "name") continue;
         for (const turn of turns) {
           const raw = written(prompt, turn);
           const taken = limits.call === undefined;
-          expect([choice, raw, grammarTakes(template, prompt, raw)]).toEqual([choice, raw, taken]);
+          expect([choice, raw, grammarTakes(prompt, raw)]).toEqual([choice, raw, taken]);
           if (taken) expect(comparable(parseAll(family, prompt, raw))).toMatchObject(turn);
         }
         const alien = written(prompt, { calls: [{ name: "get_money", args: {} }] });
         const blind = choice === "auto" && limits["grammar under auto"] !== undefined;
-        expect(grammarTakes(template, prompt, alien)).toBe(blind);
+        expect(grammarTakes(prompt, alien)).toBe(blind);
       }
     });
   });
@@ -361,34 +345,30 @@ if (templates.type === "missing") {
     const { startsInReasoning, thinkingEnds } = prompt.format;
     const raw = (startsInReasoning ? (thinkingEnds[0] ?? "") : "") + turn.text;
     expectNothingLost(turn, raw, parseAll({ lateIds: false }, prompt, raw));
-    try {
-      const required = render(name, { tools: TOOLS, toolChoice: { type: "required" } });
-      expect(grammarTakes(name, required, "")).toBe(true);
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      expect(error.code).toBe("unsupported_capability");
-    }
-  });
-
-  test("what begins a call that must be made names no function, so that the model chooses", () => {
-    for (const { template } of FAMILIES.filter(({ limits }) => limits.required === undefined)) {
-      const { format } = render(template, { tools: TOOLS, toolChoice: { type: "required" } });
-      expect(format.toolGrammar).toBe("start");
-      const marker = Buffer.concat([...format.callMarker].map((token) => backend.tokenBytes(token, true)));
-      for (const { name } of TOOLS) expect(String(marker)).not.toContain(name);
-    }
+    const required = render(name, { tools: TOOLS, toolChoice: { type: "required" } });
+    expect(grammarTakes(required, "")).toBe(true);
   });
 
   test("a conversation that a template rejects comes back with the template's own words", () => {
-    const call = { name: "get_weather", arguments: "{}" };
-    const toolCalls = [
-      { ...call, id: "a" },
-      { ...call, id: "b" },
-    ];
-    const messages = [...QUESTION, says("assistant", "", { toolCalls })];
-    const reject = (): unknown => render("meta-llama-Llama-3.1-8B-Instruct", { messages });
-    expect(reject).toThrow(
-      /^The model's chat template rejects this conversation: [^\n]*single tool-calls[^\n]*$/,
+    const template = new LlamaTemplates(native(), backend.modelHandle, {
+      vocabulary: backend.vocabulary,
+      contextTokens: backend.contextTokens,
+      source: "{{ raise_exception('Only single questions, please!') }}",
+      media: undefined,
+    });
+    const pending = template.render({
+      type: "chat",
+      messages: QUESTION,
+      tools: [],
+      toolChoice: { type: "auto" },
+      thinking: { enabled: true },
+    });
+    const take = (): void => {
+      while (pending.take(5000) === undefined);
+    };
+    expect(take).toThrow(
+      /^The model's chat template rejects this conversation: [^\n]*single questions[^\n]*$/,
     );
+    template.close();
   });
 }

@@ -5,9 +5,8 @@ import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { RunRequest, ToolChoice } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import { chatRequest, run } from "../helpers/engine-run.ts";
+import { chatRequest, eventsOf, run } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";
-import { refusal } from "../helpers/refusal.ts";
 
 let backend: LlamaBackend;
 beforeAll(async () => {
@@ -47,42 +46,43 @@ function withTools(
   };
 }
 
-describe("a schema to which calls cannot be held is refused", () => {
-  const said = (tools: readonly ToolSpec[]): Promise<unknown> => {
-    const { prompt } = withTools("Hello", { type: "auto" });
-    if (prompt.type !== "chat") throw new Error("a chat request has a chat prompt");
-    return refusal(() => {
-      const pending = backend.render({ ...prompt, tools });
-      while (pending.take(100) === undefined);
-    });
-  };
-  const tool = (name: string, properties: object): ToolSpec => ({
+describe("schemas that cannot be enforced, or mean nothing", () => {
+  const tool = (name: string, properties: object, strict: boolean): ToolSpec => ({
     name,
     parameters: { type: "object", properties },
-    strict: false,
+    strict,
   });
+  const ask = (tools: readonly ToolSpec[]): { error: unknown; unenforced: readonly string[] | undefined } => {
+    const request = withTools("Hello", { type: "auto" }, false, { maxTokens: 1 });
+    const prompt = { ...request.prompt, tools } as RunRequest["prompt"];
+    const events = eventsOf(backend, { ...request, prompt });
+    const accepted = events.find((event) => event.type === "accepted");
+    return { error: events.find((event) => event.type === "error")?.error, unenforced: accepted?.unenforced };
+  };
 
   test.each([
-    [{ odd: true }, "at #/properties/odd: schema must be an object"],
-    [{ odd: { type: "strange" } }, "at #/properties/odd: unrecognized type strange"],
-    [{ odd: { enum: [] } }, "at #/properties/odd: enum must be a non-empty array"],
-  ])("%j, by the tool's name where it can be told", async (properties, problem) => {
-    const message = `has a schema of its arguments to which calls cannot be held ${problem}; change that schema`;
-    const odd = tool("odd", properties);
-    const error = { code: "invalid_request", param: "tools" };
-    for (const tools of [[odd], [WEATHER, odd, TIME]]) {
-      expect(await said(tools)).toMatchObject({ ...error, message: `The tool "odd" ${message}` });
-    }
-    expect(await said([tool("other", { odd: {} }), odd])).toMatchObject({
-      ...error,
-      message: `A tool ${message}`,
-    });
+    [{ odd: true }, undefined],
+    [{ odd: { type: "array", prefixItems: [{ type: "string" }], items: false } }, undefined],
+    [
+      { odd: { type: "array", items: { type: "integer" }, uniqueItems: true } },
+      "/properties/odd/uniqueItems",
+    ],
+    [{ odd: { type: "strange" } }, "/properties/odd/type"],
+    [{ odd: { enum: [] } }, "/properties/odd/enum"],
+    [{ odd: { type: "string", pattern: "^(a$" } }, ""],
+  ])("%j costs nothing but the guarantee", (properties, place) => {
+    const { error, unenforced } = ask([WEATHER, tool("odd", properties, false), TIME]);
+    expect(error).toBeUndefined();
+    expect(unenforced).toEqual(place === undefined ? undefined : [`tools.odd${place}`]);
   });
 
-  test("a pattern", async () => {
-    const message =
-      'The tool "odd" has a schema of its arguments to which calls cannot be held: Invalid pattern ^(a$: unbalanced parentheses; change that schema';
-    expect(await said([tool("odd", { a: { type: "string", pattern: "^(a$" } })])).toMatchObject({ message });
+  test("a strict tool is refused, with the keyword and its place", () => {
+    const items = { type: "array", items: { type: "integer" }, uniqueItems: true };
+    expect(ask([WEATHER, tool("odd", { odd: items }, true)]).error).toMatchObject({
+      code: "invalid_request",
+      param: "tools",
+      message: expect.stringMatching(/tools\.odd.*`uniqueItems` cannot be enforced.*\/properties\/odd/),
+    });
   });
 });
 

@@ -11,7 +11,8 @@ const SPELLED_FOR_AJV: Readonly<Record<string, unknown>> = {
 
 /** Compiles a schema of test/helpers/schemas.ts. The result says what is wrong with a value, "" if nothing. */
 export function validator(name: string, schema: unknown): (value: unknown) => string {
-  const options = { strict: false, allErrors: true };
+  // Without it, 8850.14 is no multiple of 0.01.
+  const options = { strict: false, allErrors: true, multipleOfPrecision: 9 };
   const ajv = JSON.stringify(schema).includes("draft-07") ? new Ajv(options) : new Ajv2020(options);
   addFormats(ajv);
   const validate = ajv.compile((SPELLED_FOR_AJV[name] ?? schema) as object);

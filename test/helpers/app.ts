@@ -10,7 +10,7 @@ import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model
 import type { Adapters } from "../../src/core/adapter.ts";
 import type { Draw, ImageStore } from "../../src/core/image.ts";
 import type { Requantizing } from "../../src/core/requantize.ts";
-import type { Embed, Generate } from "../../src/core/run.ts";
+import type { Embed, Generate, Rank } from "../../src/core/run.ts";
 import type { Speak } from "../../src/core/speech.ts";
 import { type MediaRules, NO_MEDIA } from "../../src/core/media.ts";
 import type { State } from "../../src/core/state.ts";
@@ -43,6 +43,12 @@ export interface TestApp {
 const countingEmbed: Embed = async ({ inputs }) => ({
   vectors: inputs.map((input, index) => [index, input.length]),
   promptTokens: inputs.reduce((sum, input) => sum + input.length, 0),
+});
+
+/** Scores by length: the longest document is the most relevant. */
+const lengthRank: Rank = async ({ documents }) => ({
+  scores: documents.map(({ length }) => length / (length + 1)),
+  promptTokens: documents.reduce((sum, { length }) => sum + length, 0),
 });
 
 /** One second of silence for each text. */
@@ -81,6 +87,8 @@ function obedientModel(): ModelControl {
   };
   return {
     status: state,
+    keep: () => undefined,
+    ensureLoaded: (name) => become(name, "loaded"),
     unload: (name) => become(name, "unloaded"),
     reload: (name) => become(name, "loaded"),
   };
@@ -175,6 +183,7 @@ export function testDeps(generate: Generate, { media = NO_MEDIA, ...deps }: Test
       clock: () => Math.floor(Date.now() / 1000),
     }),
     embed: countingEmbed,
+    rank: lengthRank,
     draw: instantDraw,
     imageFiles: imageShelf(),
     speak: silentSpeak,

@@ -64,6 +64,7 @@ function spawnBinary(args: readonly string[], options: SpawnOptions = {}) {
       // A decode step of the built-in model is too small to be shared out: with two threads it waits a hundred times
       // for the other one, which on a busy machine is each time a turn of the system's scheduler.
       SVC_THREADS: "1",
+      SVC_DRAIN_TIMEOUT: "10", // less than STOP_MS
       ...options.env,
     },
     stdin: options.stdin ?? "ignore",

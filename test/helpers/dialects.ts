@@ -11,15 +11,26 @@ import { ChatStream } from "../../src/dialects/chat/stream.ts";
 import { completionBody, CompletionFold } from "../../src/dialects/completions/response.ts";
 import type { CompletionChunkResponse, CompletionResponse } from "../../src/dialects/completions/schema.ts";
 import { CompletionStream } from "../../src/dialects/completions/stream.ts";
+import { InfillFold } from "../../src/dialects/infill/response.ts";
+import type { InfillResponse } from "../../src/dialects/infill/schema.ts";
+import { InfillStream } from "../../src/dialects/infill/stream.ts";
 import type { MessagesResponse } from "../../src/dialects/messages/answer.ts";
 import { MessagesFold } from "../../src/dialects/messages/response.ts";
 import { MessagesStream } from "../../src/dialects/messages/stream.ts";
 import type { ResponseResource } from "../../src/dialects/responses/resource.ts";
 import { ResponseFold } from "../../src/dialects/responses/response.ts";
+import type {
+  OllamaChatResponse,
+  OllamaGenerateResponse,
+  OllamaShape,
+} from "../../src/dialects/ollama/answer.ts";
+import { OllamaFold } from "../../src/dialects/ollama/response.ts";
+import { OllamaStream } from "../../src/dialects/ollama/stream.ts";
 import { ResponseStream } from "../../src/dialects/responses/stream.ts";
 import { isAgentEvent } from "../../src/dialects/shared/agent-events.ts";
 import { foldChunks } from "./fold-chunks.ts";
 import { foldCompletionChunks } from "./fold-completions.ts";
+import { foldLines, parseLines } from "./fold-lines.ts";
 import { foldMessages } from "./fold-messages.ts";
 import { responseHead } from "./response-head.ts";
 import type { Needs } from "./scripts.ts";
@@ -39,11 +50,21 @@ export interface Said {
   readonly reasoning?: string | undefined;
   readonly calls: readonly { readonly id: string; readonly name: string; readonly args: string }[];
   readonly isCut: boolean;
-  readonly tokens: { readonly prompt: number; readonly cached: number; readonly completion: number };
+  /** `cached` is undefined where the dialect does not tell it. */
+  readonly tokens: {
+    readonly prompt: number;
+    readonly cached?: number | undefined;
+    readonly completion: number;
+  };
 }
+
+/** In place of a code, where a dialect's errors are texts. */
+export const TEXT_ALONE = "text";
 
 export interface Dialect {
   readonly name: string;
+  /** How its streams are framed: server-sent events, or lines of JSON. */
+  readonly framing: "sse" | "ndjson";
   readonly has: readonly Needs[];
   /** Whether reasoning is told apart from text. */
   readonly showsReasoning: boolean;
@@ -56,8 +77,13 @@ export interface Dialect {
   said(body: unknown): Said;
   /** Whether a frame ends the stream. */
   isEnd(frame: SseEvent): boolean;
-  /** Code of the error in a stream that failed. */
+  /** Code of the error in a stream that failed; TEXT_ALONE where errors have none. */
   failure(frames: readonly SseEvent[]): string | undefined;
+}
+
+/** The frames of a dialect's stream. */
+export function framesOf({ framing }: Dialect, stream: string): readonly SseEvent[] {
+  return framing === "sse" ? parseSse(stream).events : parseLines(stream);
 }
 
 const META = { id: "chatcmpl-1", created: 1_700_000_000, model: 'a "model"', fingerprint: "svc-test" };
@@ -81,6 +107,7 @@ function inBandError(all: readonly SseEvent[]): string | undefined {
 
 const chat: Dialect = {
   name: "chat",
+  framing: "sse",
   has: ["tools", "agent", "choices"],
   showsReasoning: true,
   stream: (asked) =>
@@ -154,6 +181,7 @@ const isRunEvent = (event: AnswerEvent): event is RunEvent => !isAgentEvent(even
 
 const completions: Dialect = {
   name: "completions",
+  framing: "sse",
   has: ["choices"],
   showsReasoning: false,
   stream(asked) {
@@ -196,6 +224,7 @@ const TERMINAL = new Set(["response.completed", "response.incomplete", "response
 
 const responses: Dialect = {
   name: "responses",
+  framing: "sse",
   has: ["tools", "agent", "choices"],
   showsReasoning: true,
   stream: (asked) => frames(new ResponseStream({ ...responseHead(), choices: asked.choices ?? 1 }), asked),
@@ -241,6 +270,7 @@ const VIEW = { countsCached: true, omitsThinking: false };
 
 const messages: Dialect = {
   name: "messages",
+  framing: "sse",
   has: ["tools", "agent"],
   showsReasoning: true,
   stream: (asked) => frames(new MessagesStream(META, VIEW), asked),
@@ -273,7 +303,85 @@ const messages: Dialect = {
   failure: inBandError,
 };
 
-export const DIALECTS: readonly Dialect[] = [chat, completions, responses, messages];
+const infill: Dialect = {
+  name: "infill",
+  framing: "sse",
+  has: [],
+  showsReasoning: false,
+  stream: (asked) => {
+    const stream = new InfillStream(META.model, { indent: 0 });
+    return asked.events
+      .filter(isRunEvent)
+      .map((event) => stream.encode(event))
+      .join("");
+  },
+  body(asked) {
+    const fold = new InfillFold({ indent: 0 });
+    for (const event of asked.events.filter(isRunEvent)) fold.add(event);
+    return fold.body(META.model);
+  },
+  folded(stream) {
+    const chunks = chunksOf(stream) as readonly InfillResponse[];
+    return { ...chunks.at(-1), content: chunks.map(({ content }) => content).join("") };
+  },
+  said(body) {
+    const { content, stop_type, tokens_evaluated, tokens_predicted, timings } = body as InfillResponse;
+    return {
+      text: content,
+      calls: [],
+      isCut: stop_type === "limit",
+      tokens: { prompt: tokens_evaluated, cached: timings.cache_n, completion: tokens_predicted },
+    };
+  },
+  isEnd: ({ data }) => JSON.parse(data).stop !== false,
+  failure: inBandError,
+};
+
+const OLLAMA_META = { model: META.model, created: META.created, loadSecs: 0.5 };
+
+function ollama(shape: OllamaShape): Dialect {
+  return {
+    name: `ollama-${shape}`,
+    framing: "ndjson",
+    has: shape === "chat" ? ["tools"] : [],
+    showsReasoning: true,
+    stream: (asked) => frames(new OllamaStream(OLLAMA_META, shape), asked),
+    body({ events }) {
+      const fold = new OllamaFold(shape);
+      for (const event of events) fold.add(event);
+      return fold.body(OLLAMA_META);
+    },
+    folded: foldLines,
+    said(body) {
+      const { message, response, thinking, done_reason, prompt_eval_count, eval_count } = body as Partial<
+        OllamaChatResponse & OllamaGenerateResponse
+      >;
+      return {
+        text: message?.content ?? response ?? "",
+        reasoning: message?.thinking ?? thinking,
+        calls: (message?.tool_calls ?? []).map(({ id, function: { name, arguments: args } }) => ({
+          id,
+          name,
+          args: JSON.stringify(args),
+        })),
+        isCut: done_reason === "length",
+        tokens: { prompt: prompt_eval_count ?? 0, completion: eval_count ?? 0 },
+      };
+    },
+    isEnd: ({ data }) => JSON.parse(data).done !== false,
+    failure: (all) => (all.some(({ data }) => "error" in JSON.parse(data)) ? TEXT_ALONE : undefined),
+  };
+}
+
+export const DIALECTS: readonly Dialect[] = [
+  chat,
+  completions,
+  responses,
+  messages,
+  infill,
+  ollama("chat"),
+  ollama("generate"),
+];
 
 /** Whether a dialect has all that a run needs. */
 export function canTell({ has }: Dialect, needs: readonly Needs[]): boolean {

@@ -119,6 +119,22 @@ export class EngineTalk {
   }
 }
 
+/** All events of one request. */
+export function eventsOf(backend: LlamaBackend, request: RunRequest): readonly RunEvent[] {
+  const events: RunEvent[] = [];
+  const engine = new Engine({
+    backend,
+    constraints: () => engines.get(backend) ?? newEngine(backend),
+    prefixesMax: 0,
+    emit: (_run, event) => events.push(event),
+    now: () => performance.now(),
+    newSeed: () => 1,
+  });
+  engine.add(0, request);
+  while (engine.step(5) !== "idle");
+  return events;
+}
+
 /**
  * Runs all requests together, each through the adapter of the same place (the base model where there is none); the
  * answers' choices in order, or the error a run ended with.

@@ -29,14 +29,13 @@ export const EOG = 256;
 const LONG_RENDER_STEPS = 100;
 
 const NO_MARKUP: OutputFormat = {
+  thinks: true,
   thinkingStart: "",
   thinkingStartTokens: new Int32Array(),
   thinkingEnds: [],
   startsInReasoning: false,
   toolMarkers: [],
   toolMarkerTokens: new Int32Array(),
-  toolGrammar: "none",
-  callMarker: new Int32Array(),
   stops: [],
   visibleTokens: new Set(),
   markup: [],
@@ -176,7 +175,7 @@ export class FakeBackend implements Backend {
   }
 
   render(prompt: Prompt): PendingPrompt {
-    if (prompt.type === "text")
+    if (prompt.type === "text" || prompt.type === "gap")
       throw new ServiceError("invalid_request", "the fake backend takes token prompts and conversations");
     const { tokens, media } =
       prompt.type === "tokens" ? { tokens: prompt.tokens, media: [] } : fakeTokens(prompt.messages);
@@ -193,6 +192,7 @@ export class FakeBackend implements Backend {
           media,
           format: NO_MARKUP,
           plain: true,
+          plan: () => undefined,
           parse: () => undefined,
           free: () => void this.openPrompts--,
         };
@@ -365,12 +365,6 @@ export class FakeBackend implements Backend {
 
   freeSampler(): void {
     this.openSamplers--;
-  }
-
-  acceptForced(): void {}
-
-  constrainTools(): boolean {
-    return false;
   }
 
   tokenBytes(token: number): Uint8Array {

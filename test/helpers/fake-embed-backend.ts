@@ -3,13 +3,15 @@
 // context would.
 
 import type { BatchColumns, PendingPrompt, SlotId } from "../../src/worker/backend.ts";
-import type { EmbedBackend, Pooling } from "../../src/worker/embed-backend.ts";
+import type { EmbedBackend, EmbedInput, Pooling } from "../../src/worker/embed-backend.ts";
 
 export interface FakeEmbedOptions {
   readonly batch?: number;
   readonly slots?: number;
   readonly contextTokens?: number;
   readonly pooling?: Pooling;
+  /** It scores: by what the slot holds after a decode; see expectedScore. */
+  readonly ranks?: boolean;
   readonly causal?: boolean;
   /** Looks that it takes until a text is tokenized. */
   readonly looks?: number;
@@ -43,12 +45,23 @@ export function expectedVector(tokens: readonly number[], pooling: Pooling): Flo
   return Float32Array.from(sum, (value) => value / Math.hypot(...sum));
 }
 
+/** The score of a sequence of tokens. */
+export function expectedScore(tokens: readonly number[]): number {
+  return (tokenVectors(tokens).at(-1)?.[2] ?? 0) / 1009;
+}
+
+function tokensOfInput(input: EmbedInput): readonly number[] {
+  if (typeof input === "string") return codesOf(input);
+  return "query" in input ? codesOf(input.query + input.document) : input;
+}
+
 export class FakeEmbedBackend implements EmbedBackend {
   readonly batch: number;
   readonly contextTokens: number;
   readonly slots: number;
-  readonly dimensions = DIMENSIONS;
+  readonly dimensions: number;
   readonly pooling: Pooling;
+  readonly ranks: boolean;
   readonly causal: boolean;
   /** Rows of each decode so far, and the slots that they were in. */
   readonly decodes: { readonly rows: number; readonly slots: number }[] = [];
@@ -63,6 +76,8 @@ export class FakeEmbedBackend implements EmbedBackend {
     this.contextTokens = options.contextTokens ?? 64;
     this.slots = options.slots ?? 4;
     this.pooling = options.pooling ?? "mean";
+    this.ranks = options.ranks ?? false;
+    this.dimensions = this.ranks ? 1 : DIMENSIONS;
     this.causal = options.causal ?? true;
     this.options = options;
   }
@@ -72,8 +87,8 @@ export class FakeEmbedBackend implements EmbedBackend {
     return this.held.size;
   }
 
-  tokenize(input: string | readonly number[]): PendingPrompt {
-    const tokens = Int32Array.from(typeof input === "string" ? codesOf(input) : input);
+  tokenize(input: EmbedInput): PendingPrompt {
+    const tokens = Int32Array.from(tokensOfInput(input));
     let looks = this.options.looks ?? 0;
     let open = true;
     this.openPrompts++;
@@ -113,6 +128,10 @@ export class FakeEmbedBackend implements EmbedBackend {
       if (vector === undefined) throw new Error(`row ${row} is none of the ${this.rows.length} of the batch`);
       for (let i = 0; i < DIMENSIONS; i++) sum[i] = (sum[i] ?? 0) + (vector[i] ?? 0);
     }
+  }
+
+  score(slot: SlotId): number {
+    return expectedScore(this.held.get(slot) ?? []);
   }
 
   clearSlot(slot: SlotId): void {

@@ -60,6 +60,12 @@ function answerTo({ prompt, constraint, echo }: RunRequest): string {
     if (last === undefined) return "";
     return last.role === "tool" ? `The tool says ${messageText(last)}` : `You said ${messageText(last)}`;
   }
-  const text = prompt.type === "text" ? prompt.text : prompt.tokens.join(" ");
+  const text = plainText(prompt);
   return `${echo === true ? text : ""} and so on`;
+}
+
+/** What a prompt that is no conversation continues. */
+function plainText(prompt: Exclude<RunRequest["prompt"], { type: "chat" }>): string {
+  if (prompt.type === "tokens") return prompt.tokens.join(" ");
+  return prompt.type === "gap" ? prompt.before : prompt.text;
 }

@@ -14,7 +14,6 @@ import {
   gemma4,
   glm,
   gptOss,
-  granite3,
   hermes,
   kimi,
   lfm2,
@@ -30,7 +29,6 @@ import {
   tagged,
   THINK,
   TIGHT,
-  untaught,
   type Write,
 } from "./written.ts";
 
@@ -74,12 +72,6 @@ const SWITCHES = { reasons: true, switches: true };
 
 type Limits = Family["limits"];
 
-const NO_TOOLS: Limits = {
-  "tools shown": "the template knows no tools: they are left out of the prompt",
-  history: "the template knows no calls",
-  call: "there is no format",
-  required: "there is no format",
-};
 /** llama.cpp only warns of it. */
 const UNSHOWN: Limits = {
   "tools shown": "the template writes and reads calls, but leaves the tools themselves to the system message",
@@ -136,8 +128,8 @@ export const FAMILIES: readonly Family[] = [
   family(
     "DeepSeek R1 distill (Llama)",
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B",
-    tagged(THINK, deepseekR1),
-    { ...THINKS, limits: NO_TOOLS },
+    tagged(THINK, hermes),
+    THINKS,
   ),
   family(
     "DeepSeek R1 distill (Qwen)",
@@ -157,7 +149,7 @@ export const FAMILIES: readonly Family[] = [
     ...SWITCHES,
     limits: MARKER_ENDS_REASONING,
   }),
-  family("Gemma 2", "google-gemma-2-2b-it", tagged(undefined, untaught), { limits: NO_TOOLS }),
+  family("Gemma 2", "google-gemma-2-2b-it", tagged(undefined, hermes)),
   family(
     "Gemma 4",
     "google-gemma-4-31B-it",
@@ -166,14 +158,7 @@ export const FAMILIES: readonly Family[] = [
   ),
   family("GLM 4.6", "GLM-4.6", tagged({ open: "\n<think>", close: "</think>\n" }, glm("\n")), SWITCHES),
   family("GLM 4.7", "GLM-4.7-Flash", tagged(TIGHT, glm(""), ""), SWITCHES),
-  family("Granite 3.3", "ibm-granite-granite-3.3-2B-Instruct", tagged(TIGHT, granite3), {
-    ...THINKS,
-    limits: {
-      history: "the template leaves earlier calls out",
-      call: "llama.cpp finds no format, since the template never writes a call: it arrives as text",
-      required: "llama.cpp finds no format",
-    },
-  }),
+  family("Granite 3.3", "ibm-granite-granite-3.3-2B-Instruct", tagged(TIGHT, hermes), THINKS),
   family("Granite 4.0", "ibm-granite-granite-4.0", tagged(undefined, hermes)),
   family("Granite 4.1", "ibm-granite-granite-4.1", tagged(undefined, hermes)),
   family("Kimi K2", "moonshotai-Kimi-K2", tagged(TIGHT, kimi, ""), {
@@ -200,7 +185,7 @@ export const FAMILIES: readonly Family[] = [
       "text before call": "llama.cpp's parser takes either text or calls: the call arrives as text",
     },
   }),
-  family("Phi 3.5", "microsoft-Phi-3.5-mini-instruct", tagged(undefined, untaught), { limits: NO_TOOLS }),
+  family("Phi 3.5", "microsoft-Phi-3.5-mini-instruct", tagged(undefined, hermes)),
   family("MiniMax M1", "MiniMax-M1", tagged(undefined, minimaxM1), {
     limits: {
       parallel: "llama.cpp wants a comma where the template has a line break: the second arrives as text",
@@ -227,7 +212,7 @@ export const FAMILIES: readonly Family[] = [
     limits: { history: "the template leaves earlier calls out" },
   }),
   family("LFM2.5", "LFM2.5-8B-A1B", tagged(TIGHT, lfm2, ""), THINKS),
-  family("SmolLM3", "HuggingFaceTB-SmolLM3-3B", tagged(THINK, untaught), { ...SWITCHES, limits: NO_TOOLS }),
+  family("SmolLM3", "HuggingFaceTB-SmolLM3-3B", tagged(THINK, hermes), SWITCHES),
   family(
     "Seed-OSS",
     "ByteDance-Seed-OSS",
@@ -240,7 +225,6 @@ export const FAMILIES: readonly Family[] = [
     limits: {
       "text before call": "llama.cpp forgets the >>> between them: the call arrives as text",
       parallel: "llama.cpp forgets the >>> between them: the second arrives as text",
-      "grammar under auto": "llama.cpp starts it at a >>>, but the first stands in the prompt already",
     },
   }),
 ];

@@ -5,7 +5,7 @@ import { type GrammarNative, type Native, openGrammar } from "../../ffi/library.
 import { cText, nativeText } from "../../ffi/text.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
 import { ServiceError } from "../../src/core/error.ts";
-import type { ConstraintBackend, Matcher } from "../../src/worker/constraint-backend.ts";
+import type { AnswerConstraint, ConstraintBackend, Matcher } from "../../src/worker/constraint-backend.ts";
 import { grammarDir, native, TINY_PATH } from "./native.ts";
 
 let opened: GrammarNative | undefined;
@@ -38,7 +38,7 @@ export function tinyVocabulary(): TestVocabulary {
 }
 
 /** Compiles and waits. Throws what `take` throws. */
-export function compile(backend: ConstraintBackend, constraint: Constraint): Matcher {
+export function compile(backend: ConstraintBackend, constraint: Constraint | AnswerConstraint): Matcher {
   const pending = backend.compile(constraint);
   for (let waited = 0; waited < 60; waited++) {
     const matcher = pending.take(1000);

@@ -18,6 +18,18 @@ export function pooledByLlama(
   tokens: Int32Array,
   pooling: keyof typeof POOLING,
 ): Float32Array {
+  const values = rawByLlama(backend, tokens, pooling, backend.embedder().dimensions);
+  const length = Math.hypot(...values);
+  return values.map((value) => value / length);
+}
+
+/** The same as the model gives it. */
+export function rawByLlama(
+  backend: LlamaBackend,
+  tokens: Int32Array,
+  pooling: keyof typeof POOLING,
+  dimensions: number,
+): Float32Array {
   const shim = native();
   const sizes = [BATCH, BATCH, BATCH, 1, 1, 1, F16, F16];
   const params = Int32Array.from([...sizes, 1, POOLING[pooling], 1, -1, 1, 0]);
@@ -34,10 +46,7 @@ export function pooledByLlama(
     const inner = read.ptr(context, CONTEXT_OFFSET);
     const vector = llama.llama_get_embeddings_seq(inner, 0);
     if (vector === null) throw new Error("llama.cpp has pooled nothing");
-    const { dimensions } = backend.embedder();
-    const values = new Float32Array(toArrayBuffer(vector, 0, dimensions * 4).slice(0));
-    const length = Math.hypot(...values);
-    return values.map((value) => value / length);
+    return new Float32Array(toArrayBuffer(vector, 0, dimensions * 4).slice(0));
   } finally {
     shim.svc_context_free(context);
   }

@@ -13,6 +13,7 @@ export interface Operation {
   readonly pattern: string;
   /** Media types of the request body; empty where there is none. */
   readonly bodyTypes: readonly string[];
+  readonly needsBody: boolean;
   /** Of a JSON body: its schema, an example, and the judgement of ajv. */
   readonly json?: JsonBody;
 }
@@ -35,6 +36,7 @@ interface Document {
 
 interface DocumentedOperation {
   readonly requestBody?: {
+    readonly required?: boolean;
     readonly content: Readonly<Record<string, { readonly schema?: { readonly $ref?: string } }>>;
   };
 }
@@ -49,10 +51,16 @@ export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).f
   Object.entries(methods).map(([method, { requestBody }]) => {
     const content = requestBody?.content ?? {};
     const name = content["application/json"]?.schema?.$ref?.split("/").at(-1);
-    const common = { method: method.toUpperCase(), pattern, bodyTypes: Object.keys(content) };
+    const needsBody = requestBody?.required === true;
+    const common = { method: method.toUpperCase(), pattern, bodyTypes: Object.keys(content), needsBody };
     return name === undefined ? common : { ...common, json: jsonBody(name) };
   }),
 );
+
+/** Whether a path is of Ollama's dialect: its errors are texts, and it takes bodies of any declared type. */
+export function isOllama(path: string): boolean {
+  return path.startsWith("/api/");
+}
 
 /** Those that take JSON. */
 export const JSON_OPERATIONS = OPERATIONS.flatMap((one) =>

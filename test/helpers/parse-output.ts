@@ -26,6 +26,7 @@ export function parseInPieces(prompt: RenderedPrompt, raw: string, size: number)
     media: [],
     format: prompt.format,
     plain: false,
+    plan: () => undefined,
     parse: (text: string): ParsedMessage | undefined => {
       charsRead += text.length;
       return prompt.parse(text);

@@ -1,7 +1,6 @@
 // Executors over a real sandbox for one test file.
 
 import { afterAll, test } from "bun:test";
-import { existsSync } from "node:fs";
 import { ownCommand } from "../../src/core/own-command.ts";
 import { openPython, type PythonOptions } from "../../src/exec/python/sessions.ts";
 import { openShell, type ShellOptions } from "../../src/exec/shell/sessions.ts";
@@ -11,7 +10,9 @@ import type { Sandbox, SandboxPolicy } from "../../src/sandbox/types.ts";
 import { tempDir } from "./tmp.ts";
 
 export const PYTHON = "/usr/bin/python3";
-export const HAS_PYTHON = existsSync(PYTHON);
+export const HAS_PYTHON = Bun.which(PYTHON) !== null;
+
+const SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 const POLICY: SandboxPolicy = {
   mode: "auto",
@@ -41,7 +42,7 @@ export function sandboxWith(
 ): Promise<Sandbox> {
   return openSandbox({
     policy: { ...POLICY, ...policy },
-    environment: { PATH: "/usr/local/bin:/usr/bin:/bin" },
+    environment: { PATH: SEARCH_PATH },
     home: tempDir(),
     ownCommand: ownCommand(),
     ...options,
@@ -50,7 +51,14 @@ export function sandboxWith(
 
 export async function pythonWith(options: Partial<PythonOptions> = {}): Promise<PythonSessions> {
   const sandbox = options.sandbox ?? (await sandboxWith());
-  const python = await openPython({ sandbox, python: PYTHON, timeoutSecs: TIMEOUT_SECS, ...options });
+  const python = await openPython({
+    sandbox,
+    python: PYTHON,
+    searchPath: SEARCH_PATH,
+    warn: () => {},
+    timeoutSecs: TIMEOUT_SECS,
+    ...options,
+  });
   opened.push(python);
   return python;
 }

@@ -348,4 +348,61 @@ export const SCHEMAS: Readonly<Record<string, unknown>> = {
       },
     },
   },
+  "not a value": { type: "integer", not: { const: 3 }, minimum: 0, maximum: 5 },
+  "not one of listed values": { enum: ["a", "b", "c"], not: { enum: ["a", "c"] } },
+  "not a word": { type: "string", maxLength: 4, not: { const: "no" } },
+  "not a type": { not: { type: ["object", "array", "number"] } },
+  "not with a member": {
+    type: "object",
+    properties: { a: {}, b: {} },
+    not: { required: ["a"] },
+    additionalProperties: false,
+  },
+  "a member that depends on another": {
+    type: "object",
+    properties: { card: { type: "integer" }, address: { type: "boolean" } },
+    dependentRequired: { card: ["address"] },
+    additionalProperties: false,
+  },
+  "a schema that depends on a member": {
+    type: "object",
+    properties: { a: { type: "boolean" }, b: { type: "boolean" } },
+    dependencies: { a: { properties: { b: { const: true } }, required: ["b"] } },
+    additionalProperties: false,
+  },
+  "if, then and else": {
+    type: "object",
+    properties: {
+      kind: { enum: ["circle", "square"] },
+      radius: { type: "integer" },
+      side: { type: "integer" },
+    },
+    required: ["kind"],
+    if: { properties: { kind: { const: "circle" } }, required: ["kind"] },
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: { required: ["radius"] },
+    else: { required: ["side"] },
+    additionalProperties: false,
+  },
+  "one of two that overlap": {
+    oneOf: [
+      { type: "integer", minimum: 0, maximum: 10 },
+      { type: "integer", minimum: 5, maximum: 20 },
+    ],
+  },
+  "contains an item": {
+    type: "array",
+    items: { type: "integer", maximum: 9 },
+    contains: { minimum: 5 },
+    maxItems: 4,
+  },
+  "unique listed items": { type: "array", items: { enum: ["a", "b", "c"] }, uniqueItems: true, minItems: 1 },
+  "unevaluated members of allOf": {
+    type: "object",
+    allOf: [
+      { properties: { a: { type: "integer" } } },
+      { properties: { b: { type: "null" } }, required: ["b"] },
+    ],
+    unevaluatedProperties: false,
+  },
 };

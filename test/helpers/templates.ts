@@ -1,5 +1,5 @@
-// Real chat templates of many model families, from the llama.cpp source that prebuilt/build.sh compiles. They are other
-// people's work and not part of this repository: the first use unpacks them into node_modules/.cache.
+// Real chat templates of many model families, and vocabularies, from the llama.cpp source that prebuilt/build.sh compiles.
+// They are other people's work and not part of this repository: the first use unpacks them into node_modules/.cache.
 
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +9,11 @@ const SOURCE = join(ROOT, "prebuilt/source");
 const PACKAGE = join(SOURCE, "node_modules/node-llama-cpp");
 const CACHE = join(ROOT, "node_modules/.cache/svc-templates");
 const FOLDER = "models/templates";
+/** Vocabularies without weights, by their kind. */
+const VOCABULARIES = {
+  bpe: "models/ggml-vocab-qwen2.gguf",
+  spm: "models/ggml-vocab-llama-spm.gguf",
+} as const;
 /** Downloading the package takes a while; a network that does not answer must not hold up the tests for ever. */
 const COMMAND_MS_MAX = 180_000;
 
@@ -20,8 +25,7 @@ export type Templates =
 /** The templates; unpacked, and if need be downloaded, the first time. */
 export function chatTemplates(): Templates {
   try {
-    const dir = join(CACHE, pinnedVersion());
-    if (!existsSync(dir)) unpack(dir);
+    const dir = join(unpacked(), FOLDER);
     const files = readdirSync(dir).filter((name) => name.endsWith(".jinja"));
     const read = (name: string): string => readFileSync(join(dir, name), "utf8");
     return {
@@ -31,6 +35,21 @@ export function chatTemplates(): Templates {
   } catch (error) {
     return { type: "missing", reason: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** The kinds of vocabularies there are. */
+export type VocabularyKind = keyof typeof VOCABULARIES;
+
+/** A GGUF file with a real vocabulary and nothing else. Throws where chatTemplates finds nothing. */
+export function vocabularyFile(kind: VocabularyKind): string {
+  return join(unpacked(), VOCABULARIES[kind]);
+}
+
+/** Where the files lie; they are unpacked, and if need be downloaded, the first time. */
+function unpacked(): string {
+  const dir = join(CACHE, `${pinnedVersion()}-models`);
+  if (!existsSync(dir)) unpack(dir);
+  return dir;
 }
 
 function pinnedVersion(): string {
@@ -54,7 +73,7 @@ function run(cwd: string, ...command: string[]): void {
     throw new Error(`${command.slice(0, 2).join(" ")} failed: ${String(stderr).trim().slice(-300)}`);
 }
 
-/** Puts the templates into `dir`, which appears only when it is complete. */
+/** Puts the files into `dir`, which appears only when it is complete. */
 function unpack(dir: string): void {
   if (installedVersion() !== pinnedVersion()) {
     // As in prebuilt/build.sh, which says why.
@@ -65,8 +84,10 @@ function unpack(dir: string): void {
   const work = mkdtempSync(join(CACHE, "unpack-"));
   try {
     run(work, "git", "clone", "--quiet", "--bare", join(PACKAGE, "llama/gitRelease.bundle"), "llama.git");
-    run(work, "git", "--git-dir=llama.git", "--work-tree=.", "checkout", "--quiet", "HEAD", "--", FOLDER);
-    if (!existsSync(dir)) renameSync(join(work, FOLDER), dir);
+    const files = [FOLDER, ...Object.values(VOCABULARIES)];
+    run(work, "git", "--git-dir=llama.git", "--work-tree=.", "checkout", "--quiet", "HEAD", "--", ...files);
+    rmSync(join(work, "llama.git"), { recursive: true });
+    if (!existsSync(dir)) renameSync(work, dir);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

@@ -73,6 +73,17 @@ export function tinyPooled(pooling: keyof typeof POOLING): string {
 /** Control tokens of the built-in model that tinyFillsGaps declares to mark a gap: <think>, </think>, <tool_call>. */
 export const GAP_TOKENS = { prefix: 3, suffix: 4, middle: 5 } as const;
 
+/** Control tokens that tinyKnowsFiles declares to begin a repository and a file: <|user|> and its like follow the gap's. */
+export const FILE_TOKENS = { repository: 6, file: 7 } as const;
+
+/** The built-in model as one that fills gaps and knows other files. */
+export function tinyKnowsFiles(): string {
+  return tinyFillsGaps([
+    u32Field("tokenizer.ggml.fim_rep_token_id", FILE_TOKENS.repository),
+    u32Field("tokenizer.ggml.fim_sep_token_id", FILE_TOKENS.file),
+  ]);
+}
+
 /** The built-in model as one that fills gaps. */
 export function tinyFillsGaps(extra: readonly Field[] = []): string {
   return tinyWith("tiny-gaps", [
@@ -135,8 +146,40 @@ export function tinyBert(pooling: keyof typeof POOLING): string {
     ),
   ];
   const path = join(tempDir(), `bert-${pooling}.gguf`);
-  writeGguf(path, fields, bertTensors());
+  const head = pooling === "rank" ? rankHead().flatMap(({ tensors }) => tensors) : [];
+  writeGguf(path, fields, [...bertTensors(), ...head]);
   return path;
+}
+
+/** Ids of the tokens that mark texts. */
+export const BERT_MARKS = { begin: 2, end: 3 } as const;
+
+/** A layer of the head, with the values of its tensors. */
+interface HeadLayer {
+  /** [outputs][inputs] */
+  readonly weight: readonly (readonly number[])[];
+  readonly bias: readonly number[];
+  readonly tensors: readonly Tensor[];
+}
+
+/** The head of the BERT that ranks: a dense layer, of whose result the tangent is taken, and one that gives the score. */
+export function rankHead(): readonly [dense: HeadLayer, output: HeadLayer] {
+  const uniform = uniformSource(11);
+  const layer = (name: string, outputs: number): HeadLayer => {
+    const row = (): number[] => Array.from({ length: BERT.embd }, () => Math.fround(uniform() - 0.5));
+    const weight = Array.from({ length: outputs }, row);
+    const bias = Array.from({ length: outputs }, () => Math.fround(uniform() - 0.5));
+    const flat = weight.flat();
+    return {
+      weight,
+      bias,
+      tensors: [
+        f32Tensor(`${name}.weight`, (index) => flat[index] ?? 0, BERT.embd, outputs),
+        f32Tensor(`${name}.bias`, (index) => bias[index] ?? 0, outputs),
+      ],
+    };
+  };
+  return [layer("cls", BERT.embd), layer("cls.output", 1)];
 }
 
 function bertTensors(): Tensor[] {

@@ -74,7 +74,8 @@ export class World {
       prefixesMax = 4,
       drafts = false,
       aheadMs = 0,
-    }: Pick<Partial<EngineDeps>, "prefixesMax" | "drafts" | "aheadMs"> = {},
+      recompute = false,
+    }: Pick<Partial<EngineDeps>, "prefixesMax" | "drafts" | "aheadMs" | "recompute"> = {},
   ) {
     this.backend = new FakeBackend(options);
     this.engine = new Engine({
@@ -83,6 +84,7 @@ export class World {
       prefixesMax,
       drafts,
       aheadMs,
+      recompute,
       emit: (run, event) => this.witness(run).take(event),
       now: () => (this.clock += 0.5 + 0.1 * (this.backend.draftModel?.takeTries() ?? 0)),
       newSeed: () => 1,

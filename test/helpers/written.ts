@@ -55,9 +55,6 @@ export function tagged(thinking: Thinking | undefined, calls: Calls, gap = "\n")
   };
 }
 
-/** For models that were never taught to call: what they might make of it. */
-export const untaught: Calls = (calls) => spaced(calls);
-
 export const hermes: Calls = (calls) =>
   calls.map(({ name, args }) => `<tool_call>\n${spaced({ name, arguments: args })}\n</tool_call>`).join("\n");
 
@@ -224,9 +221,6 @@ export const lfm2: Calls = (calls) => {
   });
   return `<|tool_call_start|>[${each.join(", ")}]<|tool_call_end|>`;
 };
-
-export const granite3: Calls = (calls) =>
-  `<|tool_call|>${spaced(calls.map(({ name, args }) => ({ name, arguments: args })))}`;
 
 export const seed: Calls = (calls) =>
   calls

@@ -29,6 +29,8 @@ const SAMPLE: ObservedRequest = {
   streamBytes: 34,
   status: 200,
   error: undefined,
+  compat: new Set(),
+  unenforced: [],
   clientLeft: false,
   seconds: 0.1234567,
 };
@@ -38,6 +40,8 @@ test("a line of text", () => {
     `2026-01-02T03:04:05.678Z POST ${CHAT} 200 123.457ms in=12B out=34B model=tiny id=req_1`,
   );
   const plain = { ...SAMPLE, model: "none", bodyBytes: undefined, streamBytes: undefined };
+  const served = { ...SAMPLE, compat: new Set(["json_object", "hosted_tool"] as const) };
+  expect(accessLine(served, "text", TIME)).toEndWith(" model=tiny compat=json_object,hosted_tool id=req_1");
   const failed = { ...plain, status: 503, error: "queue_full", clientLeft: true };
   expect(accessLine(failed, "text", TIME)).toEndWith(" 503 123.457ms error=queue_full client_left id=req_1");
 });
@@ -54,6 +58,8 @@ test("a line of JSON", () => {
     body_bytes: 12,
     stream_bytes: 34,
     error: null,
+    compat: [],
+    unenforced: [],
     client_left: false,
     request_id: "req_1",
   });

@@ -2,13 +2,14 @@
 
 import { describe, expect, test } from "bun:test";
 import { chatBody, testApp } from "../helpers/app.ts";
+import { isOllama } from "../helpers/operations.ts";
 import { answer, playing } from "../helpers/run-events.ts";
 
 const KEYS = ["first-key", "second key with blanks"];
 const locked = () => testApp(playing(answer("Hi")).generate, { apiKeys: KEYS });
 
 describe("with keys set", () => {
-  const isOpen = (path: string): boolean => ["/", "/health", "/ui", "/ui/:file"].includes(path);
+  const isOpen = (path: string): boolean => ["/", "/health", "/ready", "/ui", "/ui/:file"].includes(path);
   const routes = locked()
     .app.routes.filter(({ path }) => !isOpen(path) && !path.includes("*"))
     .map(({ method, path }) => [method, path] as const);
@@ -21,6 +22,7 @@ describe("with keys set", () => {
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
     expect(response.headers.has("x-request-id")).toBe(true);
     const { error } = await response.json();
+    if (isOllama(path)) return expect(error).toContain("an API key is needed");
     expect(error).toMatchObject({ code: "invalid_api_key", type: "authentication_error" });
     expect(error.message).not.toContain("first");
   });
@@ -29,7 +31,7 @@ describe("with keys set", () => {
     expect((await locked().request("/nope")).status).toBe(401);
   });
 
-  test.each(["/health", "/", "/ui/"])("%s needs none", async (path) => {
+  test.each(["/health", "/ready", "/", "/ui/"])("%s needs none", async (path) => {
     expect((await locked().request(path)).status).toBe(200);
   });
 

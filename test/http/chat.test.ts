@@ -63,7 +63,7 @@ test.each([
     expect(response.status).toBe(status);
     expect(response.headers.get("content-type")).toStartWith("application/json");
     expect(response.headers.has("retry-after")).toBe(status === 429 || status === 503);
-    expect(await response.json()).toEqual({ error: { code, message: "why", type, param: "model" } });
+    expect(await response.json()).toMatchObject({ error: { code, type, param: "model" } });
   }
 });
 

@@ -12,7 +12,7 @@ const PATH = "/v1/completions";
 
 /** What a run continues, as text. */
 function promptText({ prompt }: RunRequest): string {
-  if (prompt.type === "chat") throw new Error("not a completion");
+  if (prompt.type === "chat" || prompt.type === "gap") throw new Error("not a completion");
   return prompt.type === "text" ? prompt.text : prompt.tokens.join(" ");
 }
 

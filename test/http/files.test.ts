@@ -171,10 +171,15 @@ describe("what kind of file it is", () => {
   });
 });
 
+test("an upload without a purpose is user data", async () => {
+  const { upload } = storeApp();
+  const response = await upload({ file: csv() });
+  expect([response.status, (await response.json()).purpose]).toEqual([200, "user_data"]);
+});
+
 describe("an upload is refused", () => {
   const file = csv();
   test.each<[string, Readonly<Record<string, string | File>>, string]>([
-    ["without a purpose", { file }, "purpose"],
     ["with a blank purpose", { file, purpose: " " }, "purpose"],
     ["with an endless purpose", { file, purpose: "x".repeat(65) }, "purpose"],
     ["without a file", { purpose: "user_data" }, "file"],

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Conversation, Converse } from "../../src/core/agent.ts";
 import type { RunEvent } from "../../src/core/run.ts";
-import { messagesBody, testApp } from "../helpers/app.ts";
+import { chatBody, messagesBody, responsesBody, testApp } from "../helpers/app.ts";
 import { foldMessages } from "../helpers/fold-messages.ts";
 import { ACCEPTED, answer, byHand, end, FINISH, playing, text } from "../helpers/run-events.ts";
 import { parseSse } from "../helpers/sse.ts";
@@ -82,8 +82,20 @@ describe("errors", () => {
     ] as const) {
       const response = await testApp(generate).post(path, body);
       expect(response.status).toBe(status);
-      expect(await response.json()).toEqual({ type: "error", error: { code, message: "why", type } });
+      expect(await response.json()).toMatchObject({ type: "error", error: { code, type } });
     }
+  });
+
+  test("a prompt that is too long is told so that agents compact it, without fields of others", async () => {
+    const message = "The prompt is too long: 9000 tokens > 4096, which the model's context holds.";
+    const error: RunEvent = { type: "error", error: { code: "context_length_exceeded", message } };
+    const { generate } = playing([error]);
+    const told = async (path: string, body: unknown) =>
+      (await (await testApp(generate).post(path, body)).json()).error.message;
+    expect(await told(MESSAGES, messagesBody())).toMatch(/prompt is too long: 9000 tokens > 4096.*Compact/);
+    expect(await told(MESSAGES, messagesBody())).not.toContain("truncat");
+    expect(await told("/v1/chat/completions", chatBody())).toContain("truncate_sequence: true");
+    expect(await told("/v1/responses", responsesBody())).toContain('truncation: "auto"');
   });
 
   test("after accepted are an event of the stream, its last", async () => {

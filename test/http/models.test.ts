@@ -70,6 +70,8 @@ describe("commands", () => {
     const { post } = testApp(undefined, {
       control: {
         status: () => ({ id: "tiny", status: "unloaded", error: "it could not be loaded" }),
+        keep: () => undefined,
+        ensureLoaded: async () => ({ id: "tiny", status: "loaded" }),
         unload: async () => ({ id: "tiny", status: "unloaded" }),
         reload: () => Promise.reject(new ServiceError("model_unavailable", "no", { retryAfterSecs: 5 })),
       },

@@ -9,7 +9,8 @@ const HERE = "localhost:1234";
 const POLICY = {
   origins: ["https://app.example", "http://other.example:8080"],
   hosts: ["0.0.0.0", "box", "box.local"],
-};
+  scope: "all",
+} as const;
 
 const limited = testApp(playing(answer("Hi")).generate, { originPolicy: POLICY });
 const statusOf = async (origin: string, host: string): Promise<number> => {
@@ -65,4 +66,33 @@ describe("a refusal", () => {
 test("without a policy every page may, as the interface has it", async () => {
   const headers = { "content-type": "application/json", origin: "https://evil.example" };
   expect((await testApp().post(CHAT, chatBody(), { headers })).status).toBe(200);
+});
+
+describe("where only commands are guarded", () => {
+  const app = testApp(playing(answer("Hi")).generate, { originPolicy: { ...POLICY, scope: "commands" } });
+  const statusFrom = async (path: string, origin: string): Promise<number> => {
+    const headers = { "content-type": "application/json", origin, host: HERE };
+    return (await app.post(path, { model_id: "tiny" }, { headers })).status;
+  };
+
+  test.each([
+    "/v1/models/unload",
+    "/v1/models/reload",
+    "/v1/models/tune",
+    "/v1/load_lora_adapter",
+    "/v1/unload_lora_adapter",
+    "/re_isq",
+    "/calibration/start",
+    "/calibration/apply",
+    "/api/chat",
+    "/api/generate/",
+  ])("%s refuses foreign pages, and takes those of this machine", async (path) => {
+    expect(await statusFrom(path, "https://evil.example")).toBe(403);
+    expect(await statusFrom(path, "http://localhost:3000")).not.toBe(403);
+  });
+
+  test.each([CHAT, "/v1/messages", "/v1/files", "/v1/models/status", "/calibration/status"])(
+    "%s takes all, as the interface has it",
+    async (path) => expect(await statusFrom(path, "https://evil.example")).not.toBe(403),
+  );
 });

@@ -2,7 +2,6 @@
 // that runs as root and with one that runs as an ordinary user. What the mechanisms do not contain is in docs/sandbox.md.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { EscapeReport } from "../helpers/escape-run.ts";
 
@@ -11,7 +10,7 @@ const RUN_MS = 240_000;
 const NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 const isRoot = process.getuid?.() === 0;
-const canBeTried = process.platform === "linux" && existsSync("/usr/bin/python3");
+const canBeTried = process.platform === "linux" && Bun.which("/usr/bin/python3") !== null;
 /** With root's rights alone, another user cannot even read the sources. */
 const isReadable = isRoot && Bun.which("setpriv") !== null && readableByAll(SCRIPT);
 

@@ -3,10 +3,12 @@
 import { expect, test } from "bun:test";
 import { Workdirs } from "../../src/sandbox/workdirs.ts";
 
+const AS_ROOT = { isRoot: true, canMount: true };
+
 test.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)(
   "two servers on one machine never give the same user to two sessions, and one that was given back is free again",
   async () => {
-    const servers = [new Workdirs(true), new Workdirs(true)] as const;
+    const servers = [new Workdirs(AS_ROOT), new Workdirs(AS_ROOT)] as const;
     const dirs = Array.from({ length: 8 }, (_, i) => servers[i % 2 === 0 ? 0 : 1].create("svc-test-"));
     const users = dirs.map(({ uid }) => uid);
     expect(new Set(users).size).toBe(dirs.length);

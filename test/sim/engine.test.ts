@@ -17,6 +17,24 @@ function endsInOrder(world: World, runs: number): number[] {
   return order;
 }
 
+describe("without what was computed before", () => {
+  test("every token is computed from the whole sequence, and says what it would say with the cache", () => {
+    const world = new World(OPTIONS, { prefixesMax: 0, recompute: true });
+    const prompts = [5, 40, 90].map((length) => Array.from({ length }, (_, i) => (7 * i + length) % 256));
+    let rows = 0;
+    prompts.forEach((prompt, id) => world.add(id, request(prompt, { maxTokens: 12 })));
+    world.drain();
+    prompts.forEach((prompt, id) => {
+      const { text, reason } = expectedText(world.backend, prompt, 12);
+      expect(world.witness(id)).toMatchObject({ text, ended: { type: "finish" } });
+      const drawn = text.length + (reason === "stop" ? 1 : 0);
+      for (let n = 0; n < drawn; n++) rows += prompt.length + n;
+    });
+    expect(world.engine.stats().prefillTokens).toBe(rows);
+    world.expectEmpty();
+  });
+});
+
 describe("seeded traffic", () => {
   const modes = ["prefix", "own", "whole"] as const;
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {

@@ -103,7 +103,7 @@ async function responses({ url, random }: Situation): Promise<readonly Seen[]> {
   const { id, usage } = JSON.parse(await textOf(await post(url, path, body)));
   await textOf(await fetch(`${url}${path}/${id}`));
   await textOf(await fetch(`${url}${path}/${id}`, { method: "DELETE" }));
-  const item = `${path}/:response_id`;
+  const item = `${path}/{response_id}`;
   return [
     { path, status: 200, tokens: usage.output_tokens },
     { path: item, status: 200 },
@@ -138,8 +138,8 @@ async function files({ url, random }: Situation): Promise<readonly Seen[]> {
   await textOf(await fetch(`${url}${path}/${id}`, { method: "DELETE" }));
   return [
     { path, status: 200 },
-    { path: `${path}/:id/content`, status: 200 },
-    { path: `${path}/:id`, status: 200 },
+    { path: `${path}/{id}/content`, status: 200 },
+    { path: `${path}/{id}`, status: 200 },
   ];
 }
 

@@ -8,6 +8,7 @@ import { Embedder, type EmbedOutcome } from "../../src/worker/embedder.ts";
 import {
   codesOf,
   expectedVector,
+  expectedScore,
   FakeEmbedBackend,
   type FakeEmbedOptions,
 } from "../helpers/fake-embed-backend.ts";
@@ -275,4 +276,14 @@ test("whatever arrives together, every vector is that of its input alone", () =>
       expect([backend.usedSlots, backend.openPrompts]).toEqual([0, 0]);
     }),
   );
+});
+
+test("scores of documents are those of each pair alone, when all of it was read", () => {
+  const documents = ["a cat", "bread", "dogs and cats"];
+  const { backend, embedder, vectors, run } = bench({ ranks: true, pooling: "last", batch: 8 });
+  embedder.add(1, { model: "default", query: "cat:", documents, truncate: false });
+  run();
+  const scores = vectors(1).map((vector) => [...vector]);
+  expect(scores).toEqual(documents.map((one) => [Math.fround(expectedScore(codesOf(`cat:${one}`)))]));
+  expect(backend.usedSlots).toBe(0);
 });

@@ -7,14 +7,13 @@ import { type OutputDelta, OutputParser } from "../../src/worker/output-parser.t
 import { foldDeltas, type ParsedAnswer } from "../helpers/parse-output.ts";
 
 const FORMAT: OutputFormat = {
+  thinks: true,
   thinkingStart: "<think>",
   thinkingStartTokens: new Int32Array(),
   thinkingEnds: ["</think>"],
   startsInReasoning: false,
   toolMarkers: ["<tool_call>"],
   toolMarkerTokens: new Int32Array(),
-  toolGrammar: "marker",
-  callMarker: new Int32Array(),
   stops: [],
   visibleTokens: new Set(),
   markup: ["<think>", "</think>", "<tool_call>", "</tool_call>"],
@@ -33,6 +32,8 @@ class ToyPrompt implements RenderedPrompt {
   constructor(format: OutputFormat = FORMAT) {
     this.format = format;
   }
+
+  plan(): undefined {}
 
   parse(text: string): ParsedMessage | undefined {
     this.charsRead += text.length;
@@ -135,9 +136,10 @@ describe("OutputParser", () => {
     const parser = new OutputParser(new ToyPrompt(), () => "call_x");
     const seen = Array.from("One two <tool_call>", (char) => {
       parser.push(char);
-      return parser.toolCallBegan;
+      return parser.callText;
     });
-    expect(seen.indexOf(true)).toBe(seen.length - 1);
+    expect(seen.findIndex((text) => text !== undefined)).toBe(seen.length - 1);
+    expect(seen.at(-1)).toBe("<tool_call>");
   });
 
   test("reasoning and text stream as they come, not at the end", () => {

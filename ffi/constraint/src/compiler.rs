@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::cache::{Cache, Template};
 use crate::constraint;
 use crate::guard::{contain, Reason};
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, Start};
 use crate::vocabulary::{Lookup, Vocabulary};
 
 /// llguidance's compilers recurse along properties and references. Memory that is not touched costs nothing.
@@ -148,8 +148,10 @@ impl Work {
 }
 
 fn compile(text: &str, lookup: Arc<Lookup>, lanes: usize) -> Result<Template, Reason> {
-    let grammar = constraint::read(text)?;
-    let json = grammar.json;
-    let parser = lookup.parser(grammar)?;
-    Ok(Template::new(Matcher::new(parser, lookup, json)?, lanes))
+    let matcher = constraint::build(text, |grammar| {
+        let start =
+            Start { json: grammar.json, prefix: grammar.prefix.clone(), unenforced: grammar.unenforced.clone() };
+        Matcher::new(lookup.parser(grammar)?, lookup.clone(), start)
+    })?;
+    Ok(Template::new(matcher, lanes))
 }

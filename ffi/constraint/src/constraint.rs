@@ -5,11 +5,15 @@ use llguidance::regex_to_lark;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::answer::Answer;
 use crate::guard::Reason;
-use crate::schema;
+use crate::schema::{self, Mode};
 
 /// Longest constraint, bytes of its JSON text.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
+/// Of the grammar of an answer, which is ours: the schemas of a request's tools together.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+const ANSWER_START: &str = r#"{"type":"answer","#;
 /// Longest Lark grammar, bytes. Its compiler recurses along rules: this keeps it within a quarter of its stack.
 const LARK_BYTES_MAX: usize = 64 * 1024;
 /// Brackets that may be open at once in a regular expression or Lark grammar: their parsers recurse.
@@ -19,10 +23,22 @@ const DEPTH_MAX: usize = 200;
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Constraint {
-    JsonSchema { schema: Value },
-    Regex { pattern: String },
-    Lark { grammar: String },
-    Grammars { grammars: Vec<NamedGrammar> },
+    JsonSchema {
+        schema: Value,
+        /// Absent: whatever cannot be enforced is refused.
+        #[serde(default = "always")]
+        strict: bool,
+    },
+    Answer(Answer),
+    Regex {
+        pattern: String,
+    },
+    Lark {
+        grammar: String,
+    },
+    Grammars {
+        grammars: Vec<NamedGrammar>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -33,23 +49,96 @@ struct NamedGrammar {
     lark_grammar: Option<String>,
 }
 
+fn always() -> bool {
+    true
+}
+
 /// A grammar ready for llguidance.
 pub struct Grammar {
     pub top: TopLevelGrammar,
     /// The whole answer is JSON: its numbers are kept within a double.
     pub json: bool,
+    /// Parts of the answer are JSON, whose rows are cheap.
+    pub large: bool,
     /// Names of members are given by patterns, which may leave no name.
     pub names_by_pattern: bool,
+    /// What the answer begins with, which stands in the prompt already.
+    pub prefix: String,
+    /// What is not enforced: places in the request.
+    pub unenforced: Vec<String>,
 }
 
-/// Reads and prepares a constraint. The reason says what cannot be expressed.
-pub fn read(text: &str) -> Result<Grammar, Reason> {
-    if text.len() > TEXT_BYTES_MAX {
-        return Err(format!("the constraint is longer than {TEXT_BYTES_MAX} bytes"));
+/// Reads a constraint and compiles it; `compile` may be asked several times, since what llguidance refuses may be left out
+/// where a schema is not strict. The reason says what cannot be expressed.
+pub fn build<T>(text: &str, compile: impl Fn(Grammar) -> Result<T, Reason>) -> Result<T, Reason> {
+    let max = if text.starts_with(ANSWER_START) { ANSWER_BYTES_MAX } else { TEXT_BYTES_MAX };
+    if text.len() > max {
+        return Err(format!("the constraint is longer than {max} bytes"));
     }
     let constraint = serde_json::from_str(text).map_err(|error| format!("the constraint cannot be read: {error}"))?;
+    match constraint {
+        Constraint::Answer(answer) => answer.build(&compile),
+        Constraint::JsonSchema { schema, strict: true } => build_schema(&schema, Mode::Strict, text, &compile),
+        Constraint::JsonSchema { schema, strict: false } => build_schema(&schema, Mode::Lenient, text, &compile),
+        constraint => compile(read(constraint, text)?),
+    }
+}
+
+/// A schema, of which everything is enforced that can be.
+fn build_schema<T>(
+    schema: &Value,
+    mode: Mode,
+    text: &str,
+    compile: &impl Fn(Grammar) -> Result<T, Reason>,
+) -> Result<T, Reason> {
+    // Equivalents may leave no value where several of them meet; what is said without them is then the better reason.
+    let tries: &[(bool, bool)] = match mode {
+        Mode::Strict => &[(false, true), (false, false)],
+        _ => &[(false, true), (true, true), (true, false)],
+    };
+    let mut last = Reason::new();
+    for &options in tries {
+        match build_one(schema, mode, options, text, compile) {
+            Ok(done) => return Ok(done),
+            Err(reason) => last = reason,
+        }
+    }
+    Err(last)
+}
+
+fn build_one<T>(
+    schema: &Value,
+    mode: Mode,
+    (coerce_one_of, equivalents): (bool, bool),
+    text: &str,
+    compile: &impl Fn(Grammar) -> Result<T, Reason>,
+) -> Result<T, Reason> {
+    let prepared = schema::prepare_part(&schema::Request {
+        schema,
+        pointers: &[String::new()],
+        types: &[],
+        mode,
+        plain_numbers: false,
+        coerce_one_of,
+        equivalents,
+    })?;
+    compile(Grammar {
+        top: TopLevelGrammar::from_json_schema(prepared.schema),
+        json: true,
+        large: true,
+        names_by_pattern: names_by_pattern(text),
+        prefix: String::new(),
+        unenforced: prepared.unenforced,
+    })
+}
+
+fn names_by_pattern(text: &str) -> bool {
+    text.contains("patternProperties") || text.contains("propertyNames")
+}
+
+fn read(constraint: Constraint, text: &str) -> Result<Grammar, Reason> {
     let (top, json) = match constraint {
-        Constraint::JsonSchema { schema } => (TopLevelGrammar::from_json_schema(schema::prepare(&schema)?), true),
+        Constraint::Answer(_) | Constraint::JsonSchema { .. } => return Err("this grammar is built, not read".into()),
         Constraint::Regex { pattern } => {
             check_depth(&pattern)?;
             // Plain \d, \w and \s: nobody who writes \d waits for the digits of other scripts.
@@ -61,8 +150,8 @@ pub fn read(text: &str) -> Result<Grammar, Reason> {
             (TopLevelGrammar { grammars, max_tokens: None }, false)
         }
     };
-    let names_by_pattern = text.contains("patternProperties") || text.contains("propertyNames");
-    Ok(Grammar { top, json, names_by_pattern })
+    let unenforced = Vec::new();
+    Ok(Grammar { top, json, large: json, names_by_pattern: names_by_pattern(text), prefix: String::new(), unenforced })
 }
 
 fn named(grammar: NamedGrammar) -> Result<GrammarWithLexer, Reason> {

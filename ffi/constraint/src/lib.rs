@@ -3,6 +3,7 @@
 // What a pointer must point to is the header's to say.
 #![allow(clippy::missing_safety_doc)]
 
+mod answer;
 mod cache;
 mod compiler;
 mod constraint;
@@ -14,7 +15,7 @@ mod schema;
 mod vocabulary;
 
 use std::cell::UnsafeCell;
-use std::ffi::{c_char, CStr};
+use std::ffi::{c_char, CStr, CString};
 use std::sync::Arc;
 
 use compiler::{Compiler, Pending};
@@ -41,6 +42,8 @@ pub struct Handle {
     /// Part of a batch: another thread is using the matcher.
     busy: bool,
     matcher: UnsafeCell<Matcher>,
+    /// JSON text of what is not enforced, once asked for.
+    unenforced: Option<CString>,
 }
 
 unsafe fn need<'a, T>(handle: *mut T, what: &str) -> Result<&'a mut T, Reason> {
@@ -57,7 +60,7 @@ unsafe fn idle<'a>(handle: *mut Handle) -> Result<&'a mut Matcher, Reason> {
 }
 
 fn handle(matcher: Matcher) -> *mut Handle {
-    boxed(Handle { busy: false, matcher: UnsafeCell::new(matcher) })
+    boxed(Handle { busy: false, matcher: UnsafeCell::new(matcher), unenforced: None })
 }
 
 unsafe fn column<'a, T>(data: *const T, count: i32) -> Result<&'a [T], Reason> {
@@ -188,6 +191,27 @@ pub unsafe extern "C" fn svc_grammar_accept(matcher: *mut Handle, token: i32) ->
             Accepted::Complete => 1,
             Accepted::Rejected => 2,
         })
+    })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn svc_grammar_feed(matcher: *mut Handle, text: *const u8, n: i32) -> i32 {
+    guard(-1, || {
+        Ok(match idle(matcher)?.feed(column(text, n)?)? {
+            Accepted::Ok => 0,
+            Accepted::Complete => 1,
+            Accepted::Rejected => 2,
+        })
+    })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn svc_grammar_unenforced(matcher: *mut Handle) -> *const c_char {
+    guard(std::ptr::null(), || {
+        let json = serde_json::to_string(idle(matcher)?.unenforced()).map_err(|error| error.to_string())?;
+        let handle = need(matcher, "matcher")?;
+        let text = handle.unenforced.insert(CString::new(json).map_err(|error| error.to_string())?);
+        Ok(text.as_ptr())
     })
 }
 

@@ -38,6 +38,15 @@ pub enum Accepted {
     Rejected,
 }
 
+/// How an answer begins.
+pub struct Start {
+    pub json: bool,
+    /// What stands in the prompt of it already.
+    pub prefix: String,
+    /// What is not enforced: places in the request.
+    pub unenforced: Vec<String>,
+}
+
 #[derive(Clone)]
 pub struct Matcher {
     parser: TokenParser,
@@ -46,15 +55,20 @@ pub struct Matcher {
     state: State,
     /// Set when the grammar ran into a limit, which spoils the lexer that its copies share.
     spoiled: Arc<AtomicBool>,
+    unenforced: Arc<Vec<String>>,
 }
 
 impl Matcher {
     /// At the beginning of an answer.
-    pub fn new(mut parser: TokenParser, lookup: Arc<Lookup>, json: bool) -> Result<Self, Reason> {
+    pub fn new(mut parser: TokenParser, lookup: Arc<Lookup>, start: Start) -> Result<Self, Reason> {
         parser.start_without_prompt();
-        let numbers = json.then(NumberGuard::new);
-        let mut matcher = Self { parser, lookup, numbers, state: State::Open, spoiled: Arc::default() };
+        let numbers = start.json.then(NumberGuard::new);
+        let unenforced = Arc::new(start.unenforced);
+        let mut matcher = Self { parser, lookup, numbers, state: State::Open, spoiled: Arc::default(), unenforced };
         matcher.attempt(Self::settle)?;
+        if matcher.feed(start.prefix.as_bytes())? == Accepted::Rejected {
+            return Err("the grammar does not begin like the answer".into());
+        }
         // What fails at its first step is refused while there is still somebody to tell. It also warms the lexer up.
         let words = matcher.words();
         matcher.mask(&mut vec![0; words])?;
@@ -112,6 +126,23 @@ impl Matcher {
             return Ok(if ending { Accepted::Complete } else { Accepted::Rejected });
         }
         self.attempt(|matcher| matcher.advance(token, ending))
+    }
+
+    /// Moves on by a text, markup included, in whatever tokens. Rejected: it may have moved on by a part of it.
+    pub fn feed(&mut self, text: &[u8]) -> Result<Accepted, Reason> {
+        let mut last = Accepted::Ok;
+        for token in self.lookup.clone().tokens(text) {
+            last = self.accept(token)?;
+            if last == Accepted::Rejected {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    /// What is not enforced: places in the request.
+    pub fn unenforced(&self) -> &[String] {
+        &self.unenforced
     }
 
     fn advance(&mut self, token: u32, ending: bool) -> Result<Accepted, Reason> {

@@ -1,5 +1,6 @@
 //! A model's vocabulary as llguidance wants it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use llguidance::api::{GrammarInit, ParserLimits};
@@ -33,12 +34,12 @@ const JSON_STEP_ITEMS_MAX: usize = 500_000;
 const LEXER_STATES_MAX: usize = 50_000;
 const GRAMMAR_SYMBOLS_MAX: usize = 200_000;
 
-fn limits(json: bool) -> ParserLimits {
+fn limits(large: bool) -> ParserLimits {
     ParserLimits {
         initial_lexer_fuel: INITIAL_LEXER_FUEL,
         step_lexer_fuel: STEP_LEXER_FUEL,
-        step_max_items: if json { JSON_STEP_ITEMS_MAX } else { STEP_ITEMS_MAX },
-        max_items_in_row: if json { JSON_ROW_ITEMS_MAX } else { ROW_ITEMS_MAX },
+        step_max_items: if large { JSON_STEP_ITEMS_MAX } else { STEP_ITEMS_MAX },
+        max_items_in_row: if large { JSON_ROW_ITEMS_MAX } else { ROW_ITEMS_MAX },
         max_lexer_states: LEXER_STATES_MAX,
         max_grammar_size: GRAMMAR_SYMBOLS_MAX,
         verbose_errors: false,
@@ -110,11 +111,24 @@ fn has_dead_terminal(parser: &TokenParser) -> Result<bool, Reason> {
     }))
 }
 
+fn controls(words: &[Vec<u8>]) -> HashMap<u8, Vec<(Vec<u8>, u32)>> {
+    let mut all: HashMap<u8, Vec<(Vec<u8>, u32)>> = HashMap::new();
+    for (token, word) in words.iter().enumerate() {
+        if let [TokTrie::SPECIAL_TOKEN_MARKER, first, ..] = word[..] {
+            all.entry(first).or_default().push((word[1..].to_vec(), token as u32));
+        }
+    }
+    all.values_mut().for_each(|list| list.sort_by_key(|(text, _)| std::cmp::Reverse(text.len())));
+    all
+}
+
 /// The lookup structures of a vocabulary, built once.
 pub struct Lookup {
     factory: ParserFactory,
     pub env: TokEnv,
     pub numbers: NumberTokens,
+    /// Control tokens by the first byte of their text, the longest first.
+    controls: HashMap<u8, Vec<(Vec<u8>, u32)>>,
 }
 
 impl Lookup {
@@ -128,7 +142,28 @@ impl Lookup {
         let slices = &SlicedBiasComputer::json_slices()[1..];
         let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), slices).map_err(tidy)?;
         factory.quiet();
-        Ok(Self { factory, env, numbers })
+        Ok(Self { factory, env, numbers, controls: controls(&vocabulary.words) })
+    }
+
+    /// A text in tokens: control tokens where their text stands, else the longest that fit.
+    pub fn tokens(&self, text: &[u8]) -> Vec<u32> {
+        let mut tokens = Vec::new();
+        let mut plain = 0;
+        let mut at = 0;
+        while at < text.len() {
+            let known = self.controls.get(&text[at]).into_iter().flatten();
+            match known.clone().find(|(control, _)| text[at..].starts_with(control)) {
+                None => at += 1,
+                Some((control, token)) => {
+                    tokens.extend(self.env.tok_trie().greedy_tokenize(&text[plain..at]));
+                    tokens.push(*token);
+                    at += control.len();
+                    plain = at;
+                }
+            }
+        }
+        tokens.extend(self.env.tok_trie().greedy_tokenize(&text[plain..]));
+        tokens
     }
 
     /// Compiles a grammar.
@@ -136,7 +171,8 @@ impl Lookup {
         let init = GrammarInit::Serialized(grammar.top);
         let quiet = Logger::new(0, 0);
         let none = InferenceCapabilities::default();
-        let parser = self.factory.create_parser_from_init_ext(init, quiet, none, limits(grammar.json)).map_err(tidy)?;
+        let parser =
+            self.factory.create_parser_from_init_ext(init, quiet, none, limits(grammar.large)).map_err(tidy)?;
         if grammar.names_by_pattern && has_dead_terminal(&parser)? {
             return Err("`patternProperties` has a pattern that leaves no name besides the declared ones".into());
         }

@@ -3,16 +3,19 @@
 
 import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
+import { type Compat, STRICT } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolCall as CoreToolCall } from "../../core/message.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { agentOf, refuseForeignContainers } from "../shared/agent.ts";
 import { checker, isPresent } from "../shared/check.ts";
-import { constraintOf } from "../shared/constraint.ts";
+import { type Begun, refuseBesides, withAnswerPrefix } from "../shared/answer-prefix.ts";
+import { isLeftOut } from "../shared/compat.ts";
+import { besideTools, cappedByGrammar, constraintOf } from "../shared/constraint.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { maxTokensOf, samplingOf, stopOf } from "../shared/sampling.ts";
-import { toolUseOf } from "../shared/tools.ts";
+import { sentTools, toolUseOf } from "../shared/tools.ts";
 import { webSearchOptionsOf } from "../shared/web-search.ts";
 import { logprobsOf } from "./logprobs.ts";
 import { ChatCompletionRequest, type Message, type UserContent } from "./schema.ts";
@@ -28,24 +31,27 @@ export interface ChatCall extends Conversation {
 const checkBody = checker(ChatCompletionRequest);
 
 /** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
-export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatCall {
-  refuseUnsupported(json);
+export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat: Compat = STRICT): ChatCall {
+  refuseUnsupported(json, compat);
   refuseForeignContainers(json["tools"]);
   const body = checkBody(json);
   const stream = body.stream ?? false;
-  const agent = chatAgentOf(body, stream);
-  const { tools, choice } = toolUseOf(body);
-  const maxTokens = maxTokensOf(body);
+  const agent = chatAgentOf(body, stream, compat);
+  const { tools, choice } = toolUseOf(sentTools(body.tools), body.tool_choice);
+  const maxTokens = cappedByGrammar(maxTokensOf(body), body);
   const logprobs = logprobsOf(body);
-  const constrained = constraintOf(body);
+  const constrained = besideTools(constraintOf(body), choice);
+  const begun = begunOf(body);
+  refuseBesides(begun, constrained, choice);
+  const thinking = thinkingOf(body, { param: "reasoning_effort", compat });
   const run: Conversation["run"] = {
     model: body.model ?? "default",
     prompt: {
       type: "chat",
-      messages: messagesOf(body.messages),
+      ...begun,
       tools,
       toolChoice: choice,
-      thinking: thinkingOf(body),
+      thinking: begun.answerPrefix === undefined ? thinking : { enabled: false },
     },
     sampling: samplingOf(body),
     stop: stopOf(body.stop),
@@ -59,12 +65,26 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>): ChatC
   return { run, agent, stream, includeUsage: stream && body.stream_options?.include_usage === true };
 }
 
+/** The conversation; where the body says so, its last message begins the answer. */
+function begunOf(body: ChatCompletionRequest): Begun {
+  const messages = messagesOf(body.messages);
+  if (body.continue_final_message !== true) return { messages };
+  if (messages.at(-1)?.role === "assistant") return withAnswerPrefix(messages, messages.length - 1);
+  const param = "continue_final_message";
+  throw new ServiceError("invalid_request", `${param} needs an assistant message at the end of messages`, {
+    param,
+  });
+}
+
 /** What the body lets the server do by itself. */
-function chatAgentOf(body: ChatCompletionRequest, stream: boolean): AgentRequest {
-  const webSearch = webSearchOptionsOf(body.web_search_options);
+function chatAgentOf(body: ChatCompletionRequest, stream: boolean, compat: Compat): AgentRequest {
+  const webSearch = webSearchOptionsOf(body.web_search_options, compat);
+  const python = (body.tools ?? []).findIndex((tool) => tool.type === "code_interpreter");
+  const hasPython = python >= 0 && !isLeftOut(compat, "code_execution");
   return {
     ...agentOf(body, stream),
-    python: (body.tools ?? []).some((tool) => tool.type === "code_interpreter"),
+    python: hasPython,
+    ...(hasPython ? { fields: { code_execution: `tools[${python}]` } } : {}),
     ...(body.enable_shell === true ? { shell: { skills: [] } } : {}),
     ...(webSearch === undefined ? {} : { webSearch }),
   };

@@ -158,6 +158,12 @@ export const ChatCompletionRequest = Type.Object(
     messages: Type.Union([Type.Array(Message, { minItems: 1, maxItems: MESSAGES_MAX }), Type.String()], {
       description: "The conversation so far; a string is one user message.",
     }),
+    continue_final_message: orNull(
+      Type.Boolean({
+        description:
+          "The last message is the beginning of the answer, which goes on from there without repeating it.",
+      }),
+    ),
     ...maxTokensProperties,
     ...samplingProperties,
     ...stopProperties,

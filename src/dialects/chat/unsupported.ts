@@ -2,8 +2,10 @@
 // by name, never silently ignored; a value that changes nothing (0, [], null …) passes. A feature that arrives
 // takes its row out of here and gets a field in schema.ts.
 
+import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import { isRecord, shown } from "../shared/check.ts";
+import { refuseJsonObject } from "../shared/constraint.ts";
 import { refuseVideo } from "../shared/media.ts";
 
 interface Refusal {
@@ -25,23 +27,15 @@ const REFUSALS: readonly Refusal[] = [
 ];
 
 /** Throws a ServiceError for the first thing in a body that this build cannot honour. Runs before the schema check. */
-export function refuseUnsupported(body: Readonly<Record<string, unknown>>): void {
+export function refuseUnsupported(body: Readonly<Record<string, unknown>>, compat: Compat): void {
   for (const { field, harmless, fix } of REFUSALS) {
     const given = body[field];
     if (given === undefined || given === null || harmless(given)) continue;
     const message = `${field} is not supported with the value ${shown(given)}; ${fix}`;
     throw new ServiceError("unsupported_capability", message, { param: field });
   }
-  refuseJsonObject(body["response_format"]);
+  refuseJsonObject(body["response_format"], "response_format", compat);
   if (Array.isArray(body["messages"])) body["messages"].forEach(refuseMessage);
-}
-
-/** The one format of the base dialect that is left out on purpose, so its message says what to send instead. */
-function refuseJsonObject(format: unknown): void {
-  if (!isRecord(format) || format["type"] !== "json_object") return;
-  const message =
-    'response_format.type "json_object" is not accepted; send "json_schema" with the schema of the answer';
-  throw new ServiceError("unsupported_value", message, { param: "response_format.type" });
 }
 
 function refuseMessage(message: unknown, index: number): void {

@@ -6,7 +6,7 @@ import { COMPLETION_CHOICES_MAX } from "../../core/limits.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { checker } from "../shared/check.ts";
-import { constraintOf } from "../shared/constraint.ts";
+import { cappedByGrammar, constraintOf } from "../shared/constraint.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { CompletionRequest } from "./schema.ts";
 
@@ -45,11 +45,12 @@ export function parseCompletionRequest(json: Readonly<Record<string, unknown>>):
   const echo = body.echo ?? false;
   const top = body.logprobs ?? (choices > n ? 0 : undefined);
   const constrained = constraintOf(body);
+  const cap = maxTokensOf(body);
   const run: Omit<RunRequest, "prompt"> = {
     model: body.model ?? "default",
     sampling: samplingOf(body),
     stop: stopOf(body.stop),
-    maxTokens: maxTokensOf(body),
+    maxTokens: cappedByGrammar(cap, body) ?? cap,
     ...(echo ? { echo } : {}),
     choices,
     ...(top === undefined ? {} : { logprobs: { top } }),

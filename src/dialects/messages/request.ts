@@ -2,9 +2,18 @@
 // it calls. Pure: knows neither HTTP nor the engine.
 
 import type { Conversation } from "../../core/agent.ts";
+import { type Compat, STRICT } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import { checker, isPresent } from "../shared/check.ts";
-import { type Constrained, constraintOf, schemaConstraint } from "../shared/constraint.ts";
+import {
+  besideTools,
+  cappedByGrammar,
+  type Constrained,
+  constraintOf,
+  refuseJsonObject,
+  schemaConstraint,
+} from "../shared/constraint.ts";
+import { refuseBesides, withAnswerPrefix } from "../shared/answer-prefix.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import type { ContentBlock } from "./blocks.ts";
 import { conversationOf } from "./content.ts";
@@ -31,53 +40,55 @@ type Json = Readonly<Record<string, unknown>>;
 const checkBody = checker(MessagesRequest);
 
 /** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
-export function parseMessagesRequest(json: Json): MessagesCall {
-  const body = checkBody(json);
-  refusePrefill(body);
+export function parseMessagesRequest(json: Json, compat: Compat = STRICT): MessagesCall {
+  const body = checkedBody(json, compat);
   const stream = body.stream ?? false;
   const view = {
     countsCached: marksCache(body),
     omitsThinking: body.thinking?.display === "omitted",
   };
-  return { ...messagesConversation(body, stream), stream, view };
+  return { ...messagesConversation(body, stream, compat), stream, view };
 }
 
 /** Reads the body of a request that is only to be counted: its run ends before anything is computed. */
-export function parseCountRequest(json: Json): Conversation {
-  const body = checkBody(json);
-  const { run, agent } = messagesConversation(body, body.stream ?? false);
+export function parseCountRequest(json: Json, compat: Compat = STRICT): Conversation {
+  const body = checkedBody(json, compat);
+  const { run, agent } = messagesConversation(body, body.stream ?? false, compat);
   return { run: { ...run, countOnly: true }, agent };
 }
 
-function messagesConversation(body: MessagesRequest, stream: boolean): Conversation {
-  const { tools, choice, agent } = toolUseOf(body, stream);
-  const constrained = messagesConstraint(body);
+function checkedBody(json: Json, compat: Compat): MessagesRequest {
+  refuseJsonObject(json["response_format"], "response_format", compat);
+  return checkBody(json);
+}
+
+function messagesConversation(body: MessagesRequest, stream: boolean, compat: Compat): Conversation {
+  const { tools, choice, agent } = toolUseOf(body, stream, compat);
+  const constrained = besideTools(messagesConstraint(body), choice);
+  const begun = withAnswerPrefix(conversationOf(body.system, body.messages), body.messages.length - 1);
+  refuseBesides(begun, constrained, choice);
+  const maxTokens = cappedByGrammar(
+    isPresent(body.max_tokens) ? capTokens(body.max_tokens) : undefined,
+    body,
+  );
   const run: Conversation["run"] = {
     model: body.model ?? "default",
     prompt: {
       type: "chat",
-      messages: conversationOf(body.system, body.messages),
+      ...begun,
       tools,
       toolChoice: choice,
       ...(body.tool_choice?.disable_parallel_tool_use === true ? { singleCall: true } : {}),
-      thinking: thinkingOf(body),
+      thinking: begun.answerPrefix === undefined ? thinkingOf(body, compat) : { enabled: false },
     },
     sampling: samplingOf(body),
     stop: stopOf(body.stop_sequences),
-    ...(isPresent(body.max_tokens) ? { maxTokens: capTokens(body.max_tokens) } : {}),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
     choices: 1,
     ...constrained,
     truncate: body.truncate_sequence ?? false,
   };
   return { run, agent };
-}
-
-/** No template lets the model go on in the middle of a message, so the answer would not be what was asked for. */
-function refusePrefill({ messages }: MessagesRequest): void {
-  if (messages.at(-1)?.role !== "assistant") return;
-  const param = `messages[${messages.length - 1}].role`;
-  const message = `${param} "assistant" asks to go on with an answer that has begun, which is not supported; end messages with the user's`;
-  throw new ServiceError("unsupported_capability", message, { param });
 }
 
 function messagesConstraint(body: MessagesRequest): Constrained {

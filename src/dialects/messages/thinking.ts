@@ -1,6 +1,7 @@
 // Whether and how much the model thinks before it answers. Four fields have a say; those that speak must agree.
 
 import { type Static, Type } from "@sinclair/typebox";
+import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Thinking } from "../../core/run.ts";
 import { isPresent, orNull, shown } from "../shared/check.ts";
@@ -68,27 +69,44 @@ interface Switch {
  * What the fields say together. An effort in `output_config` is about the whole answer, so it may stand beside thinking
  * that is off. Throws `contradictory_fields` where two disagree, `unsupported_value` for an unknown effort.
  */
-export function thinkingOf(body: ThinkingFields): Thinking {
-  const effort = statedEffort(body);
-  const [first, ...others] = switchesOf(body);
+export function thinkingOf(body: ThinkingFields, compat: Compat): Thinking {
+  const efforts = effortsOf(body, compat);
+  const effort = statedEffort(body, efforts);
+  const [first, ...others] = switchesOf(body, efforts);
   const other = others.find(({ enabled }) => enabled !== first?.enabled);
   if (first !== undefined && other !== undefined) {
     const message = `${first.param} ${shown(first.value)} contradicts ${other.param} ${shown(other.value)}; send only one of them`;
     throw new ServiceError("contradictory_fields", message, { param: first.param });
   }
+  if (first === undefined && effort === undefined) return { enabled: true, unsaid: true };
   const enabled = first?.enabled ?? true;
   return !enabled || effort === undefined || effort === "off" ? { enabled } : { enabled, effort };
 }
 
-function switchesOf({
-  thinking,
-  reasoning_effort,
-  enable_thinking,
-  output_config,
-}: ThinkingFields): Switch[] {
+type Effort = ReturnType<typeof effortOf>;
+
+/** The efforts of `reasoning_effort` and of `output_config`. */
+interface Efforts {
+  readonly effort: Effort;
+  readonly wanted: Effort;
+}
+
+function effortsOf({ reasoning_effort, output_config }: ThinkingFields, compat: Compat): Efforts {
+  const text = output_config?.effort;
+  // The vendor's scale goes one step further than ours.
+  const wanted = text?.trim().toLowerCase() === "max" ? "xhigh" : text;
+  return {
+    effort: effortOf(reasoning_effort, { param: "reasoning_effort", compat }),
+    wanted: effortOf(wanted, { param: "output_config.effort", compat }),
+  };
+}
+
+function switchesOf(
+  { thinking, reasoning_effort, enable_thinking, output_config }: ThinkingFields,
+  { effort, wanted }: Efforts,
+): Switch[] {
   const type = thinking?.type;
-  const effort = effortOf(reasoning_effort);
-  const off = wantedEffort(output_config) === "off";
+  const off = wanted === "off";
   return [
     ...(type === undefined ? [] : [{ param: "thinking.type", value: type, enabled: type !== "disabled" }]),
     ...(effort === undefined
@@ -101,18 +119,11 @@ function switchesOf({
   ];
 }
 
-type Effort = ReturnType<typeof effortOf>;
-
-function statedEffort({ reasoning_effort, output_config }: ThinkingFields): Effort {
-  const effort = effortOf(reasoning_effort);
-  const wanted = wantedEffort(output_config);
+function statedEffort(
+  { reasoning_effort, output_config }: ThinkingFields,
+  { effort, wanted }: Efforts,
+): Effort {
   if (effort === undefined || wanted === undefined || effort === wanted) return effort ?? wanted;
   const message = `output_config.effort ${shown(output_config?.effort)} contradicts reasoning_effort ${shown(reasoning_effort)}; send only one of them`;
   throw new ServiceError("contradictory_fields", message, { param: "output_config.effort" });
-}
-
-/** The vendor's scale goes one step further than ours. */
-function wantedEffort(config: ThinkingFields["output_config"]): Effort {
-  const text = config?.effort;
-  return effortOf(text?.trim().toLowerCase() === "max" ? "xhigh" : text, "output_config.effort");
 }

@@ -1,12 +1,14 @@
 // The tools of a body and the choice among them: those that the client runs, and those that the server runs itself.
 
 import type { AgentRequest, SkillReference as CoreSkill, WebSearch } from "../../core/agent.ts";
+import type { Compat } from "../../core/compat.ts";
 import { unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolSpec } from "../../core/message.ts";
 import type { ToolChoice } from "../../core/run.ts";
 import { agentOf } from "../shared/agent.ts";
 import { isPresent, shown } from "../shared/check.ts";
+import { isLeftOut, serveOrRefuse } from "../shared/compat.ts";
 import { objectSchema } from "../shared/tools.ts";
 import { placeOf, webSearchOf, webSearchOptionsOf } from "../shared/web-search.ts";
 import type { MessagesRequest, SkillReference, Tool } from "./schema.ts";
@@ -21,18 +23,21 @@ export interface ToolUse {
 interface SentTool {
   readonly tool: Tool;
   readonly path: string;
+  readonly kind: Kind;
 }
 
 /**
  * What a checked body lets the model call and the server do. `tool_choice` `none` hides everything. Throws for tools of
  * unknown types, duplicate names, a choice that no tool answers, and a second web search.
  */
-export function toolUseOf(body: MessagesRequest, interactive: boolean): ToolUse {
-  const sent = (body.tools ?? []).map((tool, index) => ({ tool, path: `tools[${index}]` }));
-  const custom = sent.filter(({ tool, path }) => kindOf(tool, path) === "custom");
+export function toolUseOf(body: MessagesRequest, interactive: boolean, compat: Compat): ToolUse {
+  const sent = (body.tools ?? [])
+    .map((tool, index) => kinded(tool, `tools[${index}]`, compat))
+    .filter((one) => one !== undefined);
+  const custom = sent.filter(({ kind }) => kind === "custom");
   refuseDuplicates(custom);
   const tools = custom.map(toolSpec);
-  const agent = { ...agentOf(body, interactive), ...hostedOf(body, sent) };
+  const agent = { ...agentOf(body, interactive), ...hostedOf(body, sent, compat) };
   const choice = choiceOf(body, tools);
   if (body.tool_choice?.type !== "none") return { tools, choice, agent };
   return { tools: [], choice, agent: { ...agentOf(body, interactive), maxToolRounds: 0 } };
@@ -40,16 +45,25 @@ export function toolUseOf(body: MessagesRequest, interactive: boolean): ToolUse 
 
 type Kind = "custom" | "web_search" | "code_execution";
 
-/** Hosted tools carry a date in their type, which makes no difference here. */
-function kindOf({ type, name, input_schema }: Tool, path: string): Kind {
+/** The tool and its kind; undefined for one that the mode leaves out. */
+function kinded(tool: Tool, path: string, compat: Compat): SentTool | undefined {
+  const kind = kindOf(tool);
+  if (kind === undefined) {
+    const param = `${path}.type`;
+    const message = `${param} must be "custom", "web_search_…" or "code_execution_…"; got ${shown(tool.type)}`;
+    serveOrRefuse(compat, "hosted_tool", new ServiceError("unsupported_value", message, { param }));
+    return undefined;
+  }
+  return kind !== "custom" && isLeftOut(compat, kind) ? undefined : { tool, path, kind };
+}
+
+/** Hosted tools carry a date in their type, which makes no difference here. Undefined for an unknown type. */
+function kindOf({ type, name, input_schema }: Tool): Kind | undefined {
   if (!isPresent(type)) {
     return name === "code_execution" && !isPresent(input_schema) ? "code_execution" : "custom";
   }
   if (type === "custom") return "custom";
-  const hosted = (["web_search", "code_execution"] as const).find((kind) => type.startsWith(`${kind}_`));
-  if (hosted !== undefined) return hosted;
-  const message = `${path}.type must be "custom", "web_search_…" or "code_execution_…"; got ${shown(type)}`;
-  throw new ServiceError("unsupported_value", message, { param: `${path}.type` });
+  return (["web_search", "code_execution"] as const).find((kind) => type.startsWith(`${kind}_`));
 }
 
 function toolSpec({ tool, path }: SentTool): ToolSpec {
@@ -79,13 +93,21 @@ function refuseDuplicates(custom: readonly SentTool[]): void {
 function hostedOf(
   body: MessagesRequest,
   sent: readonly SentTool[],
-): Pick<AgentRequest, "python" | "webSearch" | "shell"> {
-  const webSearch = searchOf(body, sent);
+  compat: Compat,
+): Pick<AgentRequest, "python" | "webSearch" | "shell" | "fields"> {
+  const webSearch = searchOf(body, sent, compat);
   refuseContainer(body);
   const skills = body.container?.skills ?? [];
-  const named = sent.some(({ tool, path }) => kindOf(tool, path) === "code_execution");
+  const pathOf = (kind: Kind) => sent.find((one) => one.kind === kind)?.path;
+  const python = pathOf("code_execution");
+  const search = pathOf("web_search");
+  const fields = {
+    ...(python === undefined ? {} : { code_execution: python }),
+    ...(search === undefined ? {} : { web_search: search }),
+  };
   return {
-    python: named || body.enable_code_execution === true,
+    ...(Object.keys(fields).length === 0 ? {} : { fields }),
+    python: python !== undefined || body.enable_code_execution === true,
     ...(webSearch === undefined ? {} : { webSearch }),
     ...(skills.length === 0 ? {} : { shell: { skills: skills.map(skillOf) } }),
   };
@@ -104,25 +126,28 @@ function refuseContainer({ container }: MessagesRequest): void {
   );
 }
 
-function searchOf(body: MessagesRequest, sent: readonly SentTool[]): WebSearch | undefined {
-  const [first, second] = sent.filter(({ tool, path }) => kindOf(tool, path) === "web_search");
-  const options = webSearchOptionsOf(body.web_search_options);
+function searchOf(body: MessagesRequest, sent: readonly SentTool[], compat: Compat): WebSearch | undefined {
+  const [first, second] = sent.filter(({ kind }) => kind === "web_search");
+  const options = webSearchOptionsOf(body.web_search_options, compat);
   const other = options === undefined ? second?.path : "web_search_options";
   if (first === undefined) return options;
-  if (other === undefined) return hostedSearch(first);
+  if (other === undefined) return hostedSearch(first, compat);
   const message = `${other} and ${first.path} both set up the web search; send one of them`;
   throw new ServiceError("contradictory_fields", message, { param: other });
 }
 
-function hostedSearch({ tool, path }: SentTool): WebSearch {
+function hostedSearch({ tool, path }: SentTool, compat: Compat): WebSearch | undefined {
   const { allowed_domains, blocked_domains, max_uses, user_location } = tool;
   const filters = { allowed_domains: allowed_domains ?? null, blocked_domains: blocked_domains ?? null };
   const location = placeOf(user_location ?? {});
-  return {
-    ...webSearchOf({ filters }, path),
-    ...(location === undefined ? {} : { location }),
-    ...(isPresent(max_uses) ? { usesMax: max_uses } : {}),
-  };
+  const search = webSearchOf({ filters }, path, compat);
+  return (
+    search && {
+      ...search,
+      ...(location === undefined ? {} : { location }),
+      ...(isPresent(max_uses) ? { usesMax: max_uses } : {}),
+    }
+  );
 }
 
 /** Digits of a version that are exact as a number. */

@@ -30,10 +30,13 @@ import {
 } from "./resource.ts";
 import { isShellCalling, isShellComplete, shellCallItem, shellOutputItem } from "./shell.ts";
 import { type BuildListener, Telling } from "./telling.ts";
+import type { ToolNames } from "./tool-names.ts";
 
 export interface BuilderOptions {
   readonly head: ResponseHead;
   readonly choices: number;
+  /** The functions behind the names that the model uses. Absent: the names themselves. */
+  readonly names?: Pick<ToolNames, "qualified">;
   /** The time, Unix seconds. */
   readonly clock: () => number;
   readonly listener?: BuildListener;
@@ -193,8 +196,8 @@ export class ResponseBuilder {
   }
 
   private startCall(event: Extract<RunEvent, { type: "tool_call_start" }>): void {
-    const { id: callId, name } = event;
-    const draft: CallDraft = { ...this.next("fc", event.choice), kind: "call", callId, name };
+    const called = this.options.names?.qualified(event.name) ?? { name: event.name };
+    const draft: CallDraft = { ...this.next("fc", event.choice), kind: "call", callId: event.id, ...called };
     this.choice(event.choice).calls[event.index] = this.open(draft);
   }
 

@@ -41,6 +41,7 @@ export interface CallDraft extends TextDraft {
   readonly kind: "call";
   readonly callId: string;
   readonly name: string;
+  readonly namespace?: string;
 }
 
 interface ShellDraft extends Draft {
@@ -84,8 +85,10 @@ export function itemOf(draft: ItemDraft, withContent = true): OutputItem {
       return { type: "reasoning", id, status, summary: [], content };
     }
     case "call": {
-      const { callId, name } = draft;
-      return { type: "function_call", id, status, call_id: callId, name, arguments: textOf(draft) };
+      const { callId, name, namespace } = draft;
+      const grouped = namespace === undefined ? {} : { namespace };
+      const args = textOf(draft);
+      return { type: "function_call", id, status, call_id: callId, name, ...grouped, arguments: args };
     }
     case "shell":
       return { ...draft.item, status };

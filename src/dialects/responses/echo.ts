@@ -2,6 +2,7 @@
 
 import type { Conversation } from "../../core/agent.ts";
 import type { Thinking } from "../../core/run.ts";
+import { isPresent } from "../shared/check.ts";
 import type { ResponseEcho } from "./resource.ts";
 import type { ResponsesCreateRequest } from "./schema.ts";
 import type { HostedTool } from "./tools.ts";
@@ -12,15 +13,15 @@ export function echoOf(body: ResponsesCreateRequest, run: Conversation["run"]): 
     instructions: body.instructions ?? null,
     previous_response_id: body.previous_response_id ?? null,
     max_output_tokens: run.maxTokens ?? null,
-    max_tool_calls: null,
-    parallel_tool_calls: true,
+    max_tool_calls: body.max_tool_calls ?? null,
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
     temperature: run.sampling.temperature,
     top_p: run.sampling.topP,
     presence_penalty: run.sampling.presencePenalty,
     frequency_penalty: run.sampling.frequencyPenalty,
     top_logprobs: run.logprobs?.top ?? 0,
     tool_choice: body.tool_choice ?? "auto",
-    tools: (body.tools ?? []).map(toolEcho),
+    tools: (body.tools ?? []).filter((tool) => !isEmpty(tool)).map(toolEcho),
     text: { format: formatEcho(body) },
     reasoning: { effort: effortEcho(run.prompt.thinking), summary: body.reasoning?.summary ?? null },
     truncation: body.truncation ?? "disabled",
@@ -32,6 +33,11 @@ export function echoOf(body: ResponsesCreateRequest, run: Conversation["run"]): 
     safety_identifier: body.safety_identifier ?? null,
     prompt_cache_key: body.prompt_cache_key ?? null,
   };
+}
+
+/** Stands for a tool that was left out. */
+function isEmpty(tool: HostedTool): boolean {
+  return tool.type === "namespace" && !isPresent(tool.tools);
 }
 
 /** Clients of this dialect know functions in their flat form alone, with all fields. */
@@ -55,6 +61,7 @@ function effortEcho({ enabled, effort }: Thinking): string | null {
 function formatEcho({ text, response_format: format }: ResponsesCreateRequest): Record<string, unknown> {
   const flat = text?.format;
   if (flat?.type === "json_schema") return { description: null, strict: false, ...flat };
-  if (format?.type !== "json_schema") return { type: "text" };
+  const isAnyObject = flat?.type === "json_object" || format?.type === "json_object";
+  if (format?.type !== "json_schema") return { type: isAnyObject ? "json_object" : "text" };
   return { type: "json_schema", description: null, strict: false, ...format.json_schema };
 }

@@ -92,6 +92,7 @@ const FunctionCall = Type.Object(
     id,
     call_id: CallId,
     name: Type.String({ minLength: 1 }),
+    namespace: orNull(Type.String({ description: "The namespace that declares the function." })),
     arguments: Type.String({ description: "JSON text." }),
   },
   { $id: "InputFunctionCall", description: "A call that the model made earlier.", ...OPEN },

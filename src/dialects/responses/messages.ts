@@ -46,7 +46,12 @@ class ItemReader {
         this.reasoning = reasoningText(item);
         return;
       case "function_call":
-        return this.addCall({ id: item.call_id, name: item.name, arguments: item.arguments || "{}" });
+        return this.addCall({
+          id: item.call_id,
+          name: item.name,
+          ...(isPresent(item.namespace) ? { namespace: item.namespace } : {}),
+          arguments: item.arguments || "{}",
+        });
       case "shell_call": {
         const { commands } = item.action;
         return this.addCall({ id: item.call_id, name: SHELL_TOOL, arguments: JSON.stringify({ commands }) });

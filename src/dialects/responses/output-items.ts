@@ -77,6 +77,7 @@ const FunctionCallItem = Type.Object(
     ...identity,
     call_id: Type.String({ description: "What the answering `function_call_output` names." }),
     name: Type.String(),
+    namespace: Type.Optional(Type.String({ description: "The namespace that declares the function." })),
     arguments: Type.String({ description: "JSON text." }),
   },
   { $id: "FunctionCallItem", description: "A call that the model wants made." },

@@ -1,21 +1,37 @@
 // Body → Conversation. Pure: what was stored is asked for through a ResponseMemory.
 
 import type { AgentRequest, Conversation, InputMessage } from "../../core/agent.ts";
+import { type Compat, STRICT } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { refuseForeignContainers, requestedFilesOf } from "../shared/agent.ts";
 import { checker, isPresent, shown } from "../shared/check.ts";
-import { type Constrained, constraintOf, schemaConstraint } from "../shared/constraint.ts";
+import {
+  type Constrained,
+  besideTools,
+  cappedByGrammar,
+  constraintOf,
+  jsonObjectConstraint,
+  schemaConstraint,
+} from "../shared/constraint.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
-import { toolUseOf } from "../shared/tools.ts";
+import { type QualifiedName, toolUseOf } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
 import { type InputItem, refuseVideos, type SentItem, withItemTypes } from "./input-items.ts";
 import { messagesOf } from "./messages.ts";
 import type { ResponseEcho } from "./resource.ts";
 import { ResponsesCreateRequest } from "./schema.ts";
-import { hostedToolsOf, refuseForeignShells, refuseHostedChoice } from "./tools.ts";
+import { calledFunctions, ToolNames } from "./tool-names.ts";
+import {
+  type DeclaredFunction,
+  declaredFunctions,
+  hostedToolsOf,
+  refuseForeignShells,
+  refuseHostedChoice,
+  withoutForeignTools,
+} from "./tools.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
 /** What a stored response hands to the one that continues it. */
@@ -38,6 +54,8 @@ export interface ResponsesCall extends Conversation {
   readonly stream: boolean;
   readonly background: boolean;
   readonly store: boolean;
+  /** The functions of this request by the names that the model sees. */
+  readonly names: ToolNames;
   /** What the resource repeats. */
   readonly echo: ResponseEcho;
   /** What this request brought, references resolved. */
@@ -52,28 +70,36 @@ const checkBody = checker(ResponsesCreateRequest);
 export function parseResponsesRequest(
   json: Readonly<Record<string, unknown>>,
   memory: ResponseMemory,
+  compat: Compat = STRICT,
 ): ResponsesCall {
-  const body = checkedBody(json);
+  const body = checkedBody(json, compat);
   const store = body.store ?? true;
   const background = body.background ?? false;
   if (background && !store) {
     const message = "background: true needs store: true, because its answer is fetched later";
     throw new ServiceError("contradictory_fields", message, { param: "background" });
   }
-  const hosted = hostedToolsOf(body.tools ?? []);
-  const run = runOf(body);
+  const hosted = hostedToolsOf(body.tools ?? [], compat);
+  const functions = declaredFunctions(body.tools ?? []);
   const past = isPresent(body.previous_response_id) ? memory.past(body.previous_response_id) : undefined;
   const input = inputItems(body.input, memory);
   const messages = [...(past?.messages ?? []), ...messagesOf(input)];
+  const names = new ToolNames([...functions.map(({ qualified }) => qualified), ...calledFunctions(messages)]);
+  const run = runOf(body, functions, names, compat);
   const agent: AgentRequest = {
     ...hosted,
+    ...(isPresent(body.max_tool_calls) ? { maxToolRounds: body.max_tool_calls } : {}),
     ...(past?.sessionId === undefined ? {} : { sessionId: past.sessionId }),
     files: requestedFilesOf(body.files),
     interactive: body.stream === true && !background, // nobody reads along with a background response for certain
   };
   return {
-    run: { ...run, prompt: { ...run.prompt, messages: withInstructions(messages, body.instructions) } },
+    run: {
+      ...run,
+      prompt: { ...run.prompt, messages: withInstructions(names.flatten(messages), body.instructions) },
+    },
     agent,
+    names,
     stream: body.stream ?? false,
     background,
     store,
@@ -83,23 +109,29 @@ export function parseResponsesRequest(
   };
 }
 
-function checkedBody(json: Readonly<Record<string, unknown>>): ResponsesCreateRequest {
-  refuseUnsupported(json);
+function checkedBody(json: Readonly<Record<string, unknown>>, compat: Compat): ResponsesCreateRequest {
+  refuseUnsupported(json, compat);
   refuseForeignContainers(json["tools"]);
   refuseForeignShells(json["tools"]);
   refuseHostedChoice(json["tool_choice"]);
   const input = withItemTypes(json["input"]);
   refuseVideos(input);
-  const body = checkBody({ ...json, input });
-  return body;
+  return checkBody({ ...json, input, tools: withoutForeignTools(json["tools"], compat) });
 }
 
 /** Everything but the messages. */
-function runOf(body: ResponsesCreateRequest): Conversation["run"] {
-  const { tools, choice } = toolUseOf(body);
-  const maxTokens = maxOutputTokens(body);
+function runOf(
+  body: ResponsesCreateRequest,
+  functions: readonly DeclaredFunction[],
+  names: ToolNames,
+  compat: Compat,
+): Conversation["run"] {
+  const modelName = (qualified: QualifiedName) => names.flat(qualified);
+  const sent = functions.map(({ tool, path, qualified }) => ({ tool, path, name: modelName(qualified) }));
+  const { tools, choice } = toolUseOf(sent, body.tool_choice, modelName);
+  const maxTokens = cappedByGrammar(maxOutputTokens(body), body);
   const logprobs = logprobsOf(body);
-  const constrained = responseConstraint(body);
+  const constrained = besideTools(responseConstraint(body), choice);
   return {
     model: body.model ?? "default",
     prompt: {
@@ -107,7 +139,11 @@ function runOf(body: ResponsesCreateRequest): Conversation["run"] {
       messages: [],
       tools,
       toolChoice: choice,
-      thinking: thinkingOf({ reasoning_effort: body.reasoning?.effort ?? null }, "reasoning.effort"),
+      ...(body.parallel_tool_calls === false ? { singleCall: true } : {}),
+      thinking: thinkingOf(
+        { reasoning_effort: body.reasoning?.effort ?? null },
+        { param: "reasoning.effort", compat },
+      ),
     },
     sampling: samplingOf(body),
     stop: stopOf(body.stop),
@@ -170,8 +206,13 @@ function logprobsOf(body: ResponsesCreateRequest): RunRequest["logprobs"] {
 function responseConstraint(body: ResponsesCreateRequest): Constrained {
   const constrained = constraintOf(body);
   const format = body.text?.format;
-  if (format?.type !== "json_schema") return constrained;
-  if (constrained.constraint === undefined) return schemaConstraint(format.schema, "text.format");
+  if (!isPresent(format) || format.type === "text") return constrained;
+  if (constrained.constraint === undefined) {
+    const isAny = format.type === "json_object";
+    return isAny
+      ? jsonObjectConstraint("text.format")
+      : schemaConstraint(format.schema, "text.format", format.strict === true);
+  }
   const other = isPresent(body.grammar) ? "grammar" : "response_format";
   const message = `${other} contradicts text.format: each says what the answer must look like; send one of them`;
   throw new ServiceError("contradictory_fields", message, { param: other });

@@ -62,8 +62,8 @@ const echoProperties = {
   instructions: orNull(Type.String()),
   previous_response_id: orNull(Type.String()),
   max_output_tokens: orNull(Type.Integer()),
-  max_tool_calls: Type.Null(),
-  parallel_tool_calls: Type.Literal(true),
+  max_tool_calls: orNull(Type.Integer()),
+  parallel_tool_calls: Type.Boolean(),
   temperature: Type.Number(),
   top_p: Type.Number(),
   presence_penalty: Type.Number(),
@@ -143,4 +143,10 @@ export function errorBody(error: ErrorData): ResponseError {
 export const DeletedResponse = Type.Object(
   { id: Type.String(), object: Type.Literal("response"), deleted: Type.Literal(true) },
   { $id: "DeletedResponse" },
+);
+
+/** Tokens that a request would bring. */
+export const InputTokens = Type.Object(
+  { object: Type.Literal("response.input_tokens"), input_tokens: Type.Integer({ minimum: 0 }) },
+  { $id: "ResponseInputTokens" },
 );

@@ -6,7 +6,7 @@ import { TOP_LOGPROBS_MAX } from "../../core/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
 import { requestedFilesProperties } from "../shared/agent.ts";
 import { orNull } from "../shared/check.ts";
-import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
+import { grammarProperties, JsonObjectFormat, responseFormatProperties } from "../shared/constraint.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import {
   choicesProperties,
@@ -28,10 +28,11 @@ const TextFormat = Type.Union(
         type: Type.Literal("json_schema"),
         name: Type.String({ minLength: 1, description: "For the client's own use." }),
         schema: jsonObject("The JSON Schema that the answer must satisfy."),
-        strict: orNull(Type.Boolean({ description: "Without effect: every schema is enforced." })),
+        strict: orNull(Type.Boolean({ description: "Refuse keywords that cannot be enforced." })),
       },
       OPEN,
     ),
+    JsonObjectFormat,
   ],
   { $id: "TextFormat", description: "Plain text, or JSON that satisfies a schema." },
 );
@@ -91,8 +92,17 @@ export const ResponsesCreateRequest = Type.Object(
     ...choicesProperties,
     ...toolsProperties,
     ...toolChoiceProperties,
-    parallel_tool_calls: orNull(Type.Boolean({ description: "`false` is refused." })),
-    max_tool_calls: orNull(Type.Integer({ description: "Refused: the server's own setting caps rounds." })),
+    parallel_tool_calls: orNull(
+      Type.Boolean({
+        description: "`false`, at most one call an answer, needs a server with `--compat clients`.",
+      }),
+    ),
+    max_tool_calls: orNull(
+      Type.Integer({
+        minimum: 0,
+        description: "Cap on rounds of the server's tools; needs a server with `--compat clients`.",
+      }),
+    ),
     text: orNull(TextConfig),
     ...responseFormatProperties,
     ...grammarProperties,

@@ -2,11 +2,21 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { AgentRequest, SkillReference, WebSearch } from "../../core/agent.ts";
+import { unreachable } from "../../core/assert.ts";
+import type { Compat, HostedTool as HostedToolName } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
-import { TOOLS_MAX } from "../../core/limits.ts";
+import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import { CodeInterpreterTool } from "../shared/agent.ts";
 import { isPresent, isRecord, orNull, shown } from "../shared/check.ts";
-import { FUNCTION_TOOLS } from "../shared/tools.ts";
+import { isLeftOut, serveOrRefuse } from "../shared/compat.ts";
+import {
+  FlatTool,
+  FUNCTION_TOOLS,
+  functionOf,
+  isFunction,
+  type QualifiedName,
+  type WireTool,
+} from "../shared/tools.ts";
 import { placeOf, placeProperties, webSearchOf, webSearchProperties } from "../shared/web-search.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -46,32 +56,143 @@ const ShellTool = Type.Object(
   { $id: "HostedShellTool", description: "Lets the model run commands on the server.", ...OPEN },
 );
 
-const HostedTool = Type.Union([...FUNCTION_TOOLS, WebSearchTool, CodeInterpreterTool, ShellTool], {
-  $id: "HostedTool",
-  description: "A function that the model may call, or a tool that the server runs.",
-});
+const NamespaceTool = Type.Object(
+  {
+    type: Type.Literal("namespace"),
+    name: Type.String({ minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
+    description: orNull(Type.String({ description: "What its functions have in common." })),
+    tools: orNull(
+      Type.Array(FlatTool, { maxItems: TOOLS_MAX, description: "What is no function is left out." }),
+    ),
+  },
+  {
+    $id: "HostedNamespaceTool",
+    description: "Functions under a common name, which their calls repeat.",
+    ...OPEN,
+  },
+);
+
+const HostedTool = Type.Union(
+  [...FUNCTION_TOOLS, NamespaceTool, WebSearchTool, CodeInterpreterTool, ShellTool],
+  { $id: "HostedTool", description: "A function that the model may call, or a tool that the server runs." },
+);
 export type HostedTool = Static<typeof HostedTool>;
 
 export const toolsProperties = { tools: orNull(Type.Array(HostedTool, { maxItems: TOOLS_MAX })) };
 
+/** A function as it is declared. */
+export interface DeclaredFunction {
+  readonly tool: WireTool;
+  readonly path: string;
+  readonly qualified: QualifiedName;
+}
+
+/** The functions of a checked body, those in namespaces included. Throws `invalid_request` for too many. */
+export function declaredFunctions(tools: readonly HostedTool[]): readonly DeclaredFunction[] {
+  const functions = tools.flatMap((tool, index) => functionsOf(tool, `tools[${index}]`));
+  if (functions.length <= TOOLS_MAX) return functions;
+  const message = `tools has ${functions.length} functions, those in namespaces included; at most ${TOOLS_MAX} are allowed`;
+  throw new ServiceError("invalid_request", message, { param: "tools" });
+}
+
+function functionsOf(tool: HostedTool, path: string): readonly DeclaredFunction[] {
+  if (isFunction(tool)) return [{ tool, path, qualified: { name: functionOf(tool).name } }];
+  if (tool.type !== "namespace") return [];
+  const { name: namespace, description } = tool;
+  return (tool.tools ?? []).map((child, index) => ({
+    // Models know no namespaces, so what is said of one stands with its first function.
+    tool: index === 0 && isPresent(description) ? described(child, description) : child,
+    path: `${path}.tools[${index}]`,
+    qualified: { name: child.name, namespace },
+  }));
+}
+
+function described(tool: Static<typeof FlatTool>, text: string): Static<typeof FlatTool> {
+  return { ...tool, description: isPresent(tool.description) ? `${text}\n\n${tool.description}` : text };
+}
+
 /** What the hosted tools of a checked body let the server do. */
 export function hostedToolsOf(
   tools: readonly HostedTool[],
-): Pick<AgentRequest, "python" | "shell" | "webSearch"> {
-  const searches = tools.flatMap((tool, index) =>
-    isWebSearch(tool) ? [searchOf(tool, `tools[${index}]`)] : [],
-  );
+  compat: Compat,
+): Pick<AgentRequest, "python" | "shell" | "webSearch" | "fields"> {
+  const fields: Partial<Record<HostedToolName, string>> = {};
+  const searches: (WebSearch | undefined)[] = [];
+  const shells: (readonly SkillReference[])[] = [];
+  for (const [index, tool] of tools.entries()) {
+    const name = hostedName(tool);
+    if (name === undefined || isLeftOut(compat, name)) continue;
+    const path = `tools[${index}]`;
+    fields[name] ??= path;
+    if (isWebSearch(tool)) searches.push(searchOf(tool, path, compat));
+    if (tool.type === "shell") shells.push(skillsOf(tool, index));
+  }
   if (searches.length > 1) {
     const message = "tools has more than one web search; send one";
     throw new ServiceError("contradictory_fields", message, { param: "tools" });
   }
   const [webSearch] = searches;
-  const shells = tools.flatMap((tool, index) => (tool.type === "shell" ? [skillsOf(tool, index)] : []));
   return {
-    python: tools.some(({ type }) => type === "code_interpreter"),
+    ...(Object.keys(fields).length === 0 ? {} : { fields }),
+    python: fields.code_execution !== undefined,
     ...(shells.length === 0 ? {} : { shell: { skills: shells.flat() } }),
     ...(webSearch === undefined ? {} : { webSearch }),
   };
+}
+
+function hostedName(tool: HostedTool): HostedToolName | undefined {
+  switch (tool.type) {
+    case "function":
+    case "namespace":
+      return undefined;
+    case "code_interpreter":
+      return "code_execution";
+    case "shell":
+      return "shell";
+    case "web_search":
+    case "web_search_preview":
+      return "web_search";
+    default:
+      return unreachable(tool);
+  }
+}
+
+/** Types of the base dialect that exist in its vendor's cloud or in its clients alone. */
+const FOREIGN_TYPES = new Set<unknown>([
+  "apply_patch",
+  "computer",
+  "computer_use_preview",
+  "custom",
+  "file_search",
+  "image_generation",
+  "local_shell",
+  "mcp",
+  "programmatic_tool_calling",
+  "tool_search",
+  "web_search_2025_08_26",
+  "web_search_preview_2025_03_11",
+]);
+
+/**
+ * The tools of a body without those of foreign types, for the schema check; refuses them where the mode does not leave
+ * them out. An empty namespace stands in the place of one, so that later fields keep their names. Within a namespace the
+ * interface accepts anything, so what is no function is left out in both modes.
+ */
+export function withoutForeignTools(tools: unknown, compat: Compat): unknown {
+  if (!Array.isArray(tools)) return tools;
+  return tools.map((tool: unknown, index) => {
+    if (isForeign(tool, `tools[${index}]`, compat)) return { type: "namespace", name: "left_out" };
+    if (!isRecord(tool) || tool["type"] !== "namespace" || !Array.isArray(tool["tools"])) return tool;
+    const children: readonly unknown[] = tool["tools"];
+    return { ...tool, tools: children.filter((child) => isRecord(child) && child["type"] === "function") };
+  });
+}
+
+function isForeign(tool: unknown, path: string, compat: Compat): boolean {
+  if (!isRecord(tool) || !FOREIGN_TYPES.has(tool["type"])) return false;
+  const problem = `must be "function", "namespace", "web_search", "web_search_preview", "code_interpreter" or "shell"; got ${shown(tool["type"])}`;
+  serveOrRefuse(compat, "hosted_tool", unsupported(`${path}.type`, problem));
+  return true;
 }
 
 type WebSearchTool = Static<typeof WebSearchTool>;
@@ -80,13 +201,14 @@ function isWebSearch(tool: HostedTool): tool is WebSearchTool {
   return tool.type === "web_search" || tool.type === "web_search_preview";
 }
 
-function searchOf(tool: WebSearchTool, path: string): WebSearch {
+function searchOf(tool: WebSearchTool, path: string, compat: Compat): WebSearch | undefined {
   const isPreview = tool.type === "web_search_preview";
   if (isPreview) refuseOfPreview(tool, path);
   const location = placeOf(tool.user_location ?? {});
   // The preview's `external_web_access` is ignored. Spec: Responses, Restrictions.
   const options = isPreview ? { ...tool, external_web_access: null } : tool;
-  return { ...webSearchOf(options, path), ...(location === undefined ? {} : { location }) };
+  const search = webSearchOf(options, path, compat);
+  return search && { ...search, ...(location === undefined ? {} : { location }) };
 }
 
 function refuseOfPreview(tool: WebSearchTool, path: string): void {

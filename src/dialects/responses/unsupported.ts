@@ -1,8 +1,11 @@
 // Fields and values of this dialect that the interface refuses, or that would change the answer and that this build does
 // not act on. Runs before the schema check.
 
+import type { Compat, CompatKind } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import { isPresent, isRecord } from "../shared/check.ts";
+import { serveOrRefuse } from "../shared/compat.ts";
+import { refuseJsonObject } from "../shared/constraint.ts";
 
 interface Refusal {
   readonly field: string;
@@ -11,6 +14,8 @@ interface Refusal {
   readonly harmless?: (value: unknown) => boolean;
   /** What to do instead. */
   readonly fix: string;
+  /** Under the mode `clients` it is served, and reported as this. */
+  readonly served?: CompatKind;
 }
 
 const REFUSALS: readonly Refusal[] = [
@@ -20,11 +25,13 @@ const REFUSALS: readonly Refusal[] = [
     // What is no boolean is the schema's to explain.
     harmless: (value) => value !== false,
     fix: "must be true or omitted",
+    served: "parallel_tool_calls",
   },
   {
     field: "max_tool_calls",
     code: "unsupported_value",
     fix: "is not supported; the server's max_tool_rounds setting caps rounds",
+    served: "max_tool_calls",
   },
   {
     field: "conversation",
@@ -39,19 +46,14 @@ const REFUSALS: readonly Refusal[] = [
 ];
 
 /** Throws a ServiceError for the first thing in a body that cannot be honoured. */
-export function refuseUnsupported(body: Readonly<Record<string, unknown>>): void {
-  for (const { field, code, harmless, fix } of REFUSALS) {
+export function refuseUnsupported(body: Readonly<Record<string, unknown>>, compat: Compat): void {
+  for (const { field, code, harmless, fix, served } of REFUSALS) {
     const given = body[field];
     if (!isPresent(given) || harmless?.(given) === true) continue;
-    throw new ServiceError(code, `${field} ${fix}`, { param: field });
+    const refusal = new ServiceError(code, `${field} ${fix}`, { param: field });
+    if (served === undefined) throw refusal;
+    serveOrRefuse(compat, served, refusal);
   }
-  refuseJsonObject(body["response_format"], "response_format");
-  if (isRecord(body["text"])) refuseJsonObject(body["text"]["format"], "text.format");
-}
-
-function refuseJsonObject(format: unknown, path: string): void {
-  if (!isRecord(format) || format["type"] !== "json_object") return;
-  const param = `${path}.type`;
-  const message = `${param} "json_object" is not accepted; send "json_schema" with the schema of the answer`;
-  throw new ServiceError("unsupported_value", message, { param });
+  refuseJsonObject(body["response_format"], "response_format", compat);
+  if (isRecord(body["text"])) refuseJsonObject(body["text"]["format"], "text.format", compat);
 }

@@ -3,11 +3,14 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { unreachable } from "../../core/assert.ts";
+import type { Compat } from "../../core/compat.ts";
 import type { Constraint, NamedGrammar } from "../../core/constraint.ts";
 import { ServiceError } from "../../core/error.ts";
 import { GRAMMARS_MAX } from "../../core/limits.ts";
-import type { RunRequest } from "../../core/run.ts";
-import { checker, isRecord, orNull } from "./check.ts";
+import type { RunRequest, ToolChoice } from "../../core/run.ts";
+import { checker, isPresent, isRecord, orNull } from "./check.ts";
+import { serveOrRefuse } from "./compat.ts";
+import { capTokens } from "./sampling.ts";
 import { jsonObject } from "./json-object.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -17,15 +20,32 @@ const JsonSchemaResponseFormat = Type.Object(
     name: Type.String({ minLength: 1, description: "For the client's own use." }),
     description: orNull(Type.String()),
     schema: jsonObject("The JSON Schema that the answer must satisfy."),
-    strict: orNull(Type.Boolean({ description: "Without effect: every schema is enforced." })),
+    strict: orNull(
+      Type.Boolean({
+        description:
+          "With true, a keyword that cannot be enforced is an error; else it is left out and named in the header `x-svc-unenforced`.",
+      }),
+    ),
   },
   { $id: "JsonSchemaResponseFormat", ...OPEN },
 );
+
+/** Any JSON object; refused by `refuseJsonObject` under the strict mode. */
+export const JsonObjectFormat = Type.Object(
+  { type: Type.Literal("json_object") },
+  {
+    $id: "JsonObjectFormat",
+    description: "Any JSON object; needs a server with `--compat clients`.",
+    ...OPEN,
+  },
+);
+const ANY_OBJECT = { type: "object" };
 
 const ResponseFormat = Type.Union(
   [
     Type.Object({ type: Type.Literal("text") }, OPEN),
     Type.Object({ type: Type.Literal("json_schema"), json_schema: JsonSchemaResponseFormat }, OPEN),
+    JsonObjectFormat,
   ],
   { $id: "ResponseFormat", description: "Plain text, or JSON that satisfies a schema." },
 );
@@ -35,7 +55,12 @@ const GrammarOfSet = Type.Object(
     name: orNull(Type.String({ minLength: 1, description: "What other grammars of the set call it." })),
     json_schema: orNull(jsonObject("A JSON Schema.")),
     lark_grammar: orNull(Type.String({ minLength: 1, description: "A Lark grammar." })),
-    max_tokens: orNull(Type.Integer({ description: "Not supported; omit it." })),
+    max_tokens: orNull(
+      Type.Integer({
+        minimum: 1,
+        description: "Caps the whole answer; supported for the first grammar alone.",
+      }),
+    ),
   },
   { $id: "GrammarOfSet", description: "Exactly one of `json_schema` and `lark_grammar` is given.", ...OPEN },
 );
@@ -43,7 +68,7 @@ const GrammarOfSet = Type.Object(
 const GrammarSet = Type.Object(
   {
     grammars: Type.Array(GrammarOfSet, { minItems: 1, maxItems: GRAMMARS_MAX }),
-    max_tokens: orNull(Type.Integer({ description: "Not supported; omit it." })),
+    max_tokens: orNull(Type.Integer({ minimum: 1, description: "Caps the whole answer." })),
   },
   {
     $id: "GrammarSet",
@@ -88,20 +113,52 @@ export type Constrained = Pick<RunRequest, "constraint" | "constraintParam">;
  */
 export function constraintOf(body: Static<typeof ConstraintFields>): Constrained {
   const format = body.response_format ?? undefined;
-  const schema = format?.type === "json_schema" ? format.json_schema.schema : undefined;
+  const schema = formatSchema(format);
   const grammar = body.grammar ?? undefined;
-  if (grammar === undefined) return schema === undefined ? {} : schemaConstraint(schema, "response_format");
+  if (grammar === undefined)
+    return schema === undefined ? {} : schemaConstraint(schema, "response_format", isStrict(format));
   if (schema === undefined) return { constraint: grammarConstraint(grammar), constraintParam: "grammar" };
   throw new ServiceError(
     "contradictory_fields",
-    'grammar contradicts response_format "json_schema": each says what the answer must look like; send one of them',
+    `grammar contradicts response_format "${format?.type}": each says what the answer must look like; send one of them`,
     { param: "grammar" },
   );
 }
 
+function isStrict(format: Static<typeof ResponseFormat> | undefined): boolean {
+  return format?.type === "json_schema" && format.json_schema.strict === true;
+}
+
+function formatSchema(format: Static<typeof ResponseFormat> | undefined): unknown {
+  if (format?.type === "json_object") return ANY_OBJECT;
+  return format?.type === "json_schema" ? format.json_schema.schema : undefined;
+}
+
+/** The constraint of a format that asks for any JSON object; `param` is the field that holds it. */
+export function jsonObjectConstraint(param: string): Constrained {
+  return schemaConstraint(ANY_OBJECT, param);
+}
+
+/** Refuses a format of type `json_object` in the field `path`, unless the mode serves it. Runs before the schema check. */
+export function refuseJsonObject(format: unknown, path: string, compat: Compat): void {
+  if (!isRecord(format) || format["type"] !== "json_object") return;
+  const param = `${path}.type`;
+  const message = `${param} "json_object" is not accepted; send "json_schema" with the schema of the answer`;
+  serveOrRefuse(compat, "json_object", new ServiceError("unsupported_value", message, { param }));
+}
+
+/**
+ * The constraint beside a choice among tools. A call that must be made wins over the format of an answer, as clients that
+ * send both mean it; a grammar beside it is left for the engine to refuse.
+ */
+export function besideTools(constrained: Constrained, choice: ToolChoice): Constrained {
+  const isForced = choice.type === "required" || (choice.type === "named" && choice.required);
+  return isForced && constrained.constraintParam !== "grammar" ? {} : constrained;
+}
+
 /** Of a schema that stands in the field `param`. */
-export function schemaConstraint(schema: unknown, param: string): Constrained {
-  return { constraint: { type: "json_schema", schema }, constraintParam: param };
+export function schemaConstraint(schema: unknown, param: string, strict = false): Constrained {
+  return { constraint: { type: "json_schema", schema, strict }, constraintParam: param };
 }
 
 const checkGrammarSet = checker(GrammarSet, "grammar.value");
@@ -139,11 +196,10 @@ function parsed(json: string): unknown {
 }
 
 function grammarsOf(set: GrammarSet): readonly NamedGrammar[] {
-  refuseTokenCap(set.max_tokens, "grammar.value.max_tokens");
   const names = new Set<string>();
   return set.grammars.map((grammar, index) => {
     const path = `grammar.value.grammars[${index}]`;
-    refuseTokenCap(grammar.max_tokens, `${path}.max_tokens`);
+    if (index > 0) refuseTokenCap(grammar.max_tokens, `${path}.max_tokens`);
     const jsonSchema = grammar.json_schema ?? undefined;
     const larkGrammar = grammar.lark_grammar ?? undefined;
     if ((jsonSchema === undefined) === (larkGrammar === undefined)) {
@@ -164,9 +220,23 @@ function grammarsOf(set: GrammarSet): readonly NamedGrammar[] {
   });
 }
 
-/** A cap within a grammar would have to count tokens in the middle of an answer, which constraints cannot do. */
+/**
+ * The smallest cap on the answer's tokens among those of the body and of its grammar set. The first grammar of a set is the
+ * whole answer.
+ */
+export function cappedByGrammar(
+  maxTokens: number | undefined,
+  { grammar }: Static<typeof ConstraintFields>,
+): number | undefined {
+  if (grammar?.type !== "llguidance") return maxTokens;
+  const set = checkGrammarSet(objectOf(grammar.value));
+  const caps = [maxTokens, set.max_tokens, set.grammars[0]?.max_tokens].filter(isPresent);
+  return caps.length === 0 ? undefined : capTokens(Math.min(...caps));
+}
+
+/** A part that is cut by a count of tokens is no part of its grammar any more: half a JSON object, say. */
 function refuseTokenCap(cap: number | null | undefined, param: string): void {
   if (cap === null || cap === undefined) return;
-  const message = `${param} is not supported; cap the whole answer with max_tokens`;
+  const message = `${param} is not supported within an answer; cap the whole answer, by max_tokens or the first grammar's`;
   throw new ServiceError("unsupported_value", message, { param });
 }

@@ -1,10 +1,24 @@
 // The rules of `reasoning_effort` and `enable_thinking`. Spec: chat completions, Reasoning rules.
 
+import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ReasoningEffort, Thinking } from "../../core/run.ts";
 import { isPresent, shown } from "./check.ts";
+import { serveOrRefuse } from "./compat.ts";
 
 const EFFORTS: readonly ReasoningEffort[] = ["low", "medium", "high", "xhigh"];
+
+/** Steps of other vendors' scales, and the nearest of ours. */
+const NEAREST: ReadonlyMap<string, ReasoningEffort> = new Map([
+  ["minimal", "low"],
+  ["max", "xhigh"],
+]);
+
+/** Where an effort stands in the body, and the mode of the request. */
+export interface EffortField {
+  readonly param: string;
+  readonly compat: Compat;
+}
 
 export interface ReasoningFields {
   readonly reasoning_effort?: string | null;
@@ -12,13 +26,15 @@ export interface ReasoningFields {
 }
 
 /**
- * Thinking is on unless it is switched off; a stated effort switches it on. `param` is where the effort stands in the
- * body. Throws `unsupported_value` for an unknown effort and `contradictory_fields` when the two fields disagree.
+ * Thinking is on unless it is switched off; a stated effort switches it on. Throws `unsupported_value` for an unknown
+ * effort and `contradictory_fields` when the two fields disagree.
  */
-export function thinkingOf(fields: ReasoningFields, param = "reasoning_effort"): Thinking {
+export function thinkingOf(fields: ReasoningFields, field: EffortField): Thinking {
+  const { param } = field;
   const toggle = fields.enable_thinking ?? undefined;
-  const effort = effortOf(fields.reasoning_effort, param);
-  if (effort === undefined) return { enabled: toggle ?? true };
+  const effort = effortOf(fields.reasoning_effort, field);
+  if (effort === undefined)
+    return toggle === undefined ? { enabled: true, unsaid: true } : { enabled: toggle };
   const enabled = effort !== "off";
   if (toggle !== undefined && toggle !== enabled) {
     throw new ServiceError(
@@ -30,19 +46,20 @@ export function thinkingOf(fields: ReasoningFields, param = "reasoning_effort"):
   return effort === "off" ? { enabled } : { enabled, effort };
 }
 
-/** What an effort's name means, `off` included; `param` is where it stands in the body. Throws `unsupported_value`. */
+/** What an effort's name means, `off` included. Throws `unsupported_value`. */
 export function effortOf(
   text: string | null | undefined,
-  param = "reasoning_effort",
+  { param, compat }: EffortField,
 ): ReasoningEffort | "off" | undefined {
   if (!isPresent(text)) return undefined;
   const word = text.trim().toLowerCase();
   if (word === "off" || word === "none") return "off";
   const effort = EFFORTS.find((known) => known === word);
   if (effort !== undefined) return effort;
-  throw new ServiceError(
-    "unsupported_value",
-    `${param} must be one of "off", "none", "low", "medium", "high", "xhigh"; got ${shown(text)}`,
-    { param },
-  );
+  const message = `${param} must be one of "off", "none", "low", "medium", "high", "xhigh"; got ${shown(text)}`;
+  const refusal = new ServiceError("unsupported_value", message, { param });
+  const nearest = NEAREST.get(word);
+  if (nearest === undefined) throw refusal;
+  serveOrRefuse(compat, "reasoning_effort", refusal);
+  return nearest;
 }

@@ -27,7 +27,7 @@ const FUNCTION = Type.Literal("function");
 const NOT_NESTED = Type.Optional(Type.Null());
 
 const Tool = Type.Object({ type: FUNCTION, function: FunctionTool }, { $id: "Tool", ...OPEN });
-const FlatTool = Type.Object(
+export const FlatTool = Type.Object(
   { type: FUNCTION, ...functionProperties, function: NOT_NESTED },
   { $id: "FlatTool", description: "The same without nesting.", ...OPEN },
 );
@@ -38,7 +38,12 @@ const NestedName = Type.Object(
   { $id: "NestedFunctionToolChoice", ...OPEN },
 );
 const FlatName = Type.Object(
-  { type: FUNCTION, name: Name, function: NOT_NESTED },
+  {
+    type: FUNCTION,
+    name: Name,
+    namespace: orNull(Type.String({ description: "Responses: the namespace that declares it." })),
+    function: NOT_NESTED,
+  },
   { $id: "NamedFunctionToolChoice", ...OPEN },
 );
 
@@ -80,65 +85,85 @@ type ToolChoice = Static<typeof ToolChoice>;
 /** The forms of a function tool. */
 export const FUNCTION_TOOLS = [Tool, FlatTool] as const;
 const FunctionToolForm = Type.Union([...FUNCTION_TOOLS]);
-type WireTool = Static<typeof FunctionToolForm>;
+export type WireTool = Static<typeof FunctionToolForm>;
 
 /** Properties to spread into a dialect's request schema; the dialect adds `tools`. */
 export const toolChoiceProperties = { tool_choice: orNull(ToolChoice) };
 
-/** The fields read here. Tools of other types run on the server; the dialect reads them. */
-interface ToolFields {
-  readonly tools?: readonly (WireTool | { readonly type: HostedToolType })[] | null;
-  readonly tool_choice?: ToolChoice | null;
+/** A function tool of a body. */
+export interface SentTool {
+  readonly tool: WireTool;
+  /** Where it stands in the body: `tools[3]`. */
+  readonly path: string;
+  /** The name that the model sees. */
+  readonly name: string;
 }
 
-/** Types of tools that the server runs. */
-export type HostedToolType = "code_interpreter" | "shell" | "web_search" | "web_search_preview";
+/** A function as a body names it. */
+export interface QualifiedName {
+  readonly name: string;
+  readonly namespace?: string | null | undefined;
+}
+
+/** The name that the model sees for a function as a body names it. */
+export type ModelName = (qualified: QualifiedName) => string;
 
 export interface ToolUse {
   readonly tools: readonly ToolSpec[];
   readonly choice: CoreToolChoice;
 }
 
+/** The function tools of a checked body whose names are as the model sees them. */
+export function sentTools(
+  tools: readonly (WireTool | { readonly type: string })[] | null | undefined,
+): readonly SentTool[] {
+  return (tools ?? []).flatMap((tool, index) =>
+    isFunction(tool) ? [{ tool, path: `tools[${index}]`, name: functionOf(tool).name }] : [],
+  );
+}
+
+export function isFunction(tool: WireTool | { readonly type: string }): tool is WireTool {
+  return tool.type === "function";
+}
+
+/** The properties of a function, nested or not. */
+export function functionOf(tool: WireTool) {
+  return tool.function ?? tool;
+}
+
 /**
- * The function tools of a checked body and the choice among them. Tools that may not be called are left out.
+ * The specifications of function tools and the choice among them. Tools that may not be called are left out.
  * `required` may mean tools of the server, which nothing in a body tells of. Throws `invalid_request` for duplicate names,
  * parameters that are no object's, and a choice that names no declared tool.
  */
-export function toolUseOf(body: ToolFields): ToolUse {
-  const sent = (body.tools ?? []).map((tool, index) => ({ tool, index })).filter(isFunction);
+export function toolUseOf(
+  sent: readonly SentTool[],
+  wanted: ToolChoice | null | undefined,
+  modelName: ModelName = ({ name }) => name,
+): ToolUse {
   refuseDuplicates(sent);
   const tools = sent.map(toolSpec);
-  const choice = body.tool_choice ?? "auto";
+  const choice = wanted ?? "auto";
   if (choice === "none") return { tools: [], choice: { type: "none" } };
   if (choice === "auto") return { tools, choice: { type: "auto" } }; // be it among the server's tools alone
   if (choice === "required") return { tools, choice: { type: "required" } };
-  if (tools.length > 0) return { tools, choice: named(choice, tools) };
+  if (tools.length > 0) return { tools, choice: named(choice, tools, modelName) };
   throw invalid("tool_choice naming a tool needs at least one tool in tools", "tool_choice");
 }
 
-/** A tool and where it stands in the body. */
-interface SentTool {
-  readonly tool: WireTool;
-  readonly index: number;
-}
-
-function isFunction(sent: { readonly tool: { readonly type: string } }): sent is SentTool {
-  return sent.tool.type === "function";
-}
-
-function toolSpec({ tool, index }: SentTool): ToolSpec {
-  const { name, description, parameters, strict } = tool.function ?? tool;
+function toolSpec(sent: SentTool): ToolSpec {
+  const { description, parameters, strict } = functionOf(sent.tool);
   return {
-    name,
+    name: sent.name,
     ...(isPresent(description) ? { description } : {}),
-    parameters: objectSchema(parameters ?? {}, `${pathOf(tool, index)}.parameters`),
+    parameters: objectSchema(parameters ?? {}, `${functionPath(sent)}.parameters`),
     strict: strict ?? false,
   };
 }
 
 /** Where the properties of a function stand in the body. */
-function pathOf(tool: WireTool, index: number): string {
-  return isPresent(tool.function) ? `tools[${index}].function` : `tools[${index}]`;
+function functionPath({ tool, path }: SentTool): string {
+  return isPresent(tool.function) ? `${path}.function` : path;
 }
 
 /**
@@ -161,23 +186,29 @@ export function objectSchema(
 
 function refuseDuplicates(tools: readonly SentTool[]): void {
   const seen = new Set<string>();
-  for (const { tool, index } of tools) {
-    const { name } = tool.function ?? tool;
-    const param = `${pathOf(tool, index)}.name`;
-    if (seen.has(name)) throw invalid(`${param} ${shown(name)} is the name of an earlier tool`, param);
-    seen.add(name);
+  for (const sent of tools) {
+    const param = `${functionPath(sent)}.name`;
+    if (seen.has(sent.name)) {
+      throw invalid(`${param} ${shown(functionOf(sent.tool).name)} is the name of an earlier tool`, param);
+    }
+    seen.add(sent.name);
   }
 }
 
 /** A choice in object form: which tools, and where in the body their names stand. */
-function named(choice: Exclude<ToolChoice, string>, tools: readonly ToolSpec[]): CoreToolChoice {
+function named(
+  choice: Exclude<ToolChoice, string>,
+  tools: readonly ToolSpec[],
+  modelName: ModelName,
+): CoreToolChoice {
+  const declaredName = (one: NamedTool, path: string) => declared(one, path, { tools, modelName });
   switch (choice.type) {
     case "function":
-      return { type: "named", names: [declared(choice, "tool_choice", tools)], required: true };
+      return { type: "named", names: [declaredName(choice, "tool_choice")], required: true };
     case "allowed_tools": {
       const { mode, tools: allowed } = choice.allowed_tools ?? choice;
       const path = isPresent(choice.allowed_tools) ? "tool_choice.allowed_tools.tools" : "tool_choice.tools";
-      const names = allowed.map((one, index) => declared(one, `${path}[${index}]`, tools));
+      const names = allowed.map((one, index) => declaredName(one, `${path}[${index}]`));
       return { type: "named", names: [...new Set(names)], required: mode === "required" };
     }
     default:
@@ -187,10 +218,17 @@ function named(choice: Exclude<ToolChoice, string>, tools: readonly ToolSpec[]):
 
 type NamedTool = Static<typeof AllowedToolChoice>;
 
+interface Declared {
+  readonly tools: readonly ToolSpec[];
+  readonly modelName: ModelName;
+}
+
 /** The name that a choice gives, if a tool has it. */
-function declared(choice: NamedTool, path: string, tools: readonly ToolSpec[]): string {
-  const { name } = choice.function ?? choice;
-  if (tools.some((tool) => tool.name === name)) return name;
+function declared(choice: NamedTool, path: string, { tools, modelName }: Declared): string {
+  const qualified: QualifiedName = choice.function ?? choice;
+  const { name } = qualified;
+  const seen = modelName(qualified);
+  if (tools.some((tool) => tool.name === seen)) return seen;
   const param = isPresent(choice.function) ? `${path}.function.name` : `${path}.name`;
   throw invalid(`${param} ${shown(name)} is not the name of a tool in tools`, param);
 }

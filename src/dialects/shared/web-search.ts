@@ -2,9 +2,11 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { UserLocation, WebSearch } from "../../core/agent.ts";
+import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import { SEARCH_DOMAINS_MAX } from "../../core/limits.ts";
 import { isPresent, orNull } from "./check.ts";
+import { serveOrRefuse } from "./compat.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -72,12 +74,20 @@ const PlaceFields = Type.Object(placeProperties);
 
 /**
  * The search that checked options allow; `path` is where they stand in the body. Throws `unsupported_value` for image
- * search and for a search without the web.
+ * search and for a search without the web; undefined where the mode leaves the latter out.
  */
-export function webSearchOf(options: Static<typeof SearchFields>, path: string): WebSearch {
+export function webSearchOf(
+  options: Static<typeof SearchFields>,
+  path: string,
+  compat: Compat,
+): WebSearch | undefined {
   refuse(options.search_content_types?.includes("image") === true, `${path}.search_content_types`, "image");
   refuse(isPresent(options.image_settings), `${path}.image_settings`, "a value");
-  refuse(options.external_web_access === false, `${path}.external_web_access`, "false");
+  if (options.external_web_access === false) {
+    const param = `${path}.external_web_access`;
+    serveOrRefuse(compat, "external_web_access", refusal(param, "false"));
+    return undefined;
+  }
   return {
     contextSize: options.search_context_size ?? "medium",
     unlimitedBudget: options.return_token_budget === "unlimited",
@@ -87,18 +97,24 @@ export function webSearchOf(options: Static<typeof SearchFields>, path: string):
 }
 
 function refuse(isAsked: boolean, param: string, value: string): void {
-  if (!isAsked) return;
-  throw new ServiceError("unsupported_value", `${param} does not accept ${value}; omit it`, { param });
+  if (isAsked) throw refusal(param, value);
+}
+
+function refusal(param: string, value: string): ServiceError {
+  return new ServiceError("unsupported_value", `${param} does not accept ${value}; omit it`, { param });
 }
 
 /** `web_search_options` of a checked body. */
 export function webSearchOptionsOf(
   options: Static<typeof WebSearchOptions> | null | undefined,
+  compat: Compat,
 ): WebSearch | undefined {
   if (!isPresent(options)) return undefined;
+  const search = webSearchOf(options, "web_search_options", compat);
+  if (search === undefined) return undefined;
   const location = placeOf(options.user_location?.approximate ?? {});
   return {
-    ...webSearchOf(options, "web_search_options"),
+    ...search,
     ...(location === undefined ? {} : { location }),
     ...(isPresent(options.search_description) ? { searchDescription: options.search_description } : {}),
     ...(isPresent(options.extract_description) ? { extractDescription: options.extract_description } : {}),

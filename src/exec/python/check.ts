@@ -1,7 +1,7 @@
 // Finds the interpreter and makes sure that it runs where cells will run.
 
-import { dirname } from "node:path";
-import { Type } from "@sinclair/typebox";
+import { delimiter, dirname } from "node:path";
+import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { EXEC_PROBE_MS } from "../../core/limits.ts";
 import type { Sandbox, Workdir } from "../../sandbox/types.ts";
@@ -14,6 +14,9 @@ import json, site, sys
 print(json.dumps({"path": sys.executable, "prefixes": [sys.prefix, sys.base_prefix, site.getusersitepackages()]}))`;
 
 const Where = Type.Object({ path: Type.String({ minLength: 1 }), prefixes: Type.Array(Type.String()) });
+
+/** Interpreters that are tried before none is found. */
+const PYTHONS_MAX = 8;
 
 const WHAT = `
 import importlib.metadata, json, platform
@@ -29,45 +32,77 @@ export interface CheckedPython {
   readonly packages: readonly string[];
 }
 
-/** Throws when there is no such program, or it does not run. Gives the folder back if it is a private one. */
+/** No Python runs in the sandbox. The message names the setting and says why. */
+export class NoPythonError extends Error {}
+
+export interface PythonCheck {
+  readonly sandbox: Sandbox;
+  /** Name or path of the interpreter. */
+  readonly python: string;
+  /** Folders in which a name is looked up, as in PATH. */
+  readonly searchPath: string;
+  /** Receives one sentence where a later interpreter of the search path is used because earlier ones do not run. */
+  readonly warn: (line: string) => void;
+}
+
+/**
+ * The first interpreter of that name which runs in the sandbox: a private one may be out of reach there. Throws
+ * NoPythonError where none does. Gives the folder back if it is a private one.
+ */
 export async function checkPython(
-  { sandbox, python }: { readonly sandbox: Sandbox; readonly python: string },
+  { sandbox, python, searchPath, warn }: PythonCheck,
   workdir: Workdir,
 ): Promise<CheckedPython> {
+  const failures: string[] = [];
   try {
-    const found = Bun.which(python);
-    if (found === null) throw unusable(python, "there is no such program");
-    const where = await located(python, found);
-    const program = { path: where.path, readPaths: [dirname(where.path), ...where.prefixes] };
-    const run = sandbox.spawn({ argv: [program.path, "-c", WHAT], workdir, readPaths: program.readPaths });
-    const { ending, stdout, stderr } = await runToEnd(run, EXEC_PROBE_MS);
-    const what = parse(stdout);
-    if (!Value.Check(What, what)) {
-      const reason = stderr.trim().split("\n").at(-1) || `it ended with ${ending.signal ?? ending.code}`;
-      throw unusable(python, `${program.path} does not run in the sandbox (${reason})`);
+    for (const found of candidates(python, searchPath)) {
+      const checked = await tryOut(sandbox, found, workdir);
+      if (typeof checked !== "string") {
+        if (failures.length > 0) warn(`${failures.join("; ")}: cells run with ${checked.program.path}.`);
+        return checked;
+      }
+      failures.push(checked);
     }
-    return { program, version: `Python ${what.version}`, packages: what.packages };
   } finally {
     await sandbox.removeWorkdir(workdir);
   }
+  const why = failures.join("; ") || "there is no such program";
+  throw new NoPythonError(
+    `runtime.code_exec_python = "${python}": ${why}. Name another one, or switch code execution off.`,
+  );
+}
+
+/** A path names one program; a name, every program of that name in the search path. */
+function candidates(python: string, searchPath: string): readonly string[] {
+  const folders = python.includes("/") ? [""] : searchPath.split(delimiter);
+  const found = folders.flatMap((folder) => Bun.which(python, { PATH: folder }) ?? []);
+  return [...new Set(found)].slice(0, PYTHONS_MAX);
+}
+
+/** An interpreter that works, or one sentence without its full stop that says why it does not. */
+async function tryOut(sandbox: Sandbox, found: string, workdir: Workdir): Promise<CheckedPython | string> {
+  const where = await located(found);
+  if (where === undefined) return `${found} does not answer as Python does`;
+  const program = { path: where.path, readPaths: [dirname(where.path), ...where.prefixes] };
+  const run = sandbox.spawn({ argv: [program.path, "-c", WHAT], workdir, readPaths: program.readPaths });
+  const { ending, stdout, stderr } = await runToEnd(run, EXEC_PROBE_MS);
+  const what = parse(stdout);
+  if (Value.Check(What, what)) {
+    return { program, version: `Python ${what.version}`, packages: what.packages };
+  }
+  const reason = stderr.trim().split("\n").at(-1) || `it ended with ${ending.signal ?? ending.code}`;
+  return `${program.path} does not run in the sandbox (${reason})`;
 }
 
 /** Asks the program, outside the sandbox, where its files are. */
-async function located(python: string, found: string) {
+async function located(found: string): Promise<Static<typeof Where> | undefined> {
   const child = Bun.spawn([found, "-c", WHERE], {
     cwd: "/",
     stdio: ["ignore", "pipe", "ignore"],
     timeout: EXEC_PROBE_MS,
   });
   const where = parse(await new Response(child.stdout).text());
-  if (!Value.Check(Where, where)) throw unusable(python, `${found} does not answer as Python does`);
-  return where;
-}
-
-function unusable(python: string, what: string): Error {
-  return new Error(
-    `runtime.code_exec_python = "${python}": ${what}. Name another one, or switch code execution off.`,
-  );
+  return Value.Check(Where, where) ? where : undefined;
 }
 
 function parse(text: string): unknown {

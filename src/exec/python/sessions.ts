@@ -1,16 +1,13 @@
 // Python for many sessions.
 
-import type { Sandbox, Workdir } from "../../sandbox/types.ts";
+import type { Workdir } from "../../sandbox/types.ts";
 import { SessionMap } from "../session-map.ts";
 import { usableFolder } from "../usable-folder.ts";
 import type { PythonFacts, PythonSessions } from "../types.ts";
-import { checkPython } from "./check.ts";
+import { checkPython, type PythonCheck } from "./check.ts";
 import { PythonSession } from "./session.ts";
 
-export interface PythonOptions {
-  readonly sandbox: Sandbox;
-  /** Name or path of the interpreter. */
-  readonly python: string;
+export interface PythonOptions extends PythonCheck {
   readonly timeoutSecs: number;
   /** The one folder of all sessions; absent: a fresh one for each. */
   readonly workdir?: string;
@@ -18,7 +15,7 @@ export interface PythonOptions {
   readonly idleMs?: number;
 }
 
-/** Checks that Python runs in the sandbox. Throws, with one sentence that names the setting, when it does not. */
+/** Checks that Python runs in the sandbox. Throws one sentence that names the setting; NoPythonError where none runs. */
 export async function openPython(options: PythonOptions): Promise<PythonSessions> {
   const { sandbox, timeoutSecs, workdir: shared } = options;
   const common =

@@ -3,12 +3,14 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { ServiceError } from "../../core/error.ts";
 
+const PROBES: ReadonlySet<string> = new Set(["/", "/health", "/ready"]);
+
 /**
  * Open to everybody: probes have no key, a browser's preflight cannot bring one, and the web interface is where a person
  * enters one.
  */
 function isOpen({ method }: Request, path: string): boolean {
-  return method === "OPTIONS" || path === "/health" || path === "/" || /^\/ui(?:\/|$)/.test(path);
+  return method === "OPTIONS" || PROBES.has(path) || /^\/ui(?:\/|$)/.test(path);
 }
 
 /** Makes the check: it throws `invalid_api_key` for a request without one of the keys. */

@@ -10,15 +10,26 @@ export interface OriginPolicy {
   readonly origins: readonly string[];
   /** Names of this machine that nobody else can give out. */
   readonly hosts: readonly string[];
+  /** What is guarded: everything, or only what changes models for all, and what Ollama itself keeps pages from. */
+  readonly scope: "all" | "commands";
 }
+
+/** Loads, unloads, measures and changes models and adapters; Ollama's routes do so by `keep_alive`. */
+const COMMANDS =
+  /^\/(?:v1\/models\/(?:unload|reload|tune)|v1\/(?:un)?load_lora_adapter|re_isq|calibration\/(?:start|apply)|api\/.*)\/?$/;
 
 const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /** Makes the check: it throws `origin_not_allowed` for a request of another page. */
-export function originCheck({ origins, hosts }: OriginPolicy): (request: Request) => void {
+export function originCheck({
+  origins,
+  hosts,
+  scope,
+}: OriginPolicy): (request: Request, path: string) => void {
   const allowed = new Set(origins.map((origin) => origin.toLowerCase().replace(/\/$/, "")));
   const own = new Set(hosts.map((host) => host.toLowerCase()));
-  return ({ headers }) => {
+  return ({ headers }, path) => {
+    if (scope === "commands" && !COMMANDS.test(path)) return;
     const origin = headers.get("origin");
     if (origin === null || allowed.has(origin.toLowerCase())) return;
     if (URL.canParse(origin) && isHere(new URL(origin), own, headers.get("host"))) return;

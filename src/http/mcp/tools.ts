@@ -5,6 +5,7 @@ import { parseChatRequest } from "../../dialects/chat/request.ts";
 import { ChatFold } from "../../dialects/chat/response.ts";
 import type { ChatCompletionResponseMessage } from "../../dialects/chat/schema.ts";
 import { answerMeta } from "../answer.ts";
+import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { foldRun, refuseWhileDraining, startRun } from "../run.ts";
 
@@ -57,7 +58,7 @@ export const OFFERED_TOOLS: readonly OfferedTool[] = [CHAT];
 /** Nobody reads events here, so that an action which needs an approval is denied. */
 async function chat(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<string> {
   refuseWhileDraining(deps);
-  const { run, agent, stream } = parseChatRequest(args);
+  const { run, agent, stream } = parseChatRequest(args, requestCompat(deps));
   if (stream) {
     const message = "stream must be false or absent: an MCP tool answers as a whole";
     throw new ServiceError("unsupported_value", message, { param: "stream" });

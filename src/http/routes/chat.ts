@@ -9,10 +9,12 @@ import {
   ChatCompletionRequest,
   ChatCompletionResponse,
 } from "../../dialects/chat/schema.ts";
+import { CHAT_WORDS, inWords } from "../../dialects/shared/words.ts";
 import { ChatStream } from "../../dialects/chat/stream.ts";
 import { answerMeta } from "../answer.ts";
-import { readJsonObject } from "../body.ts";
+import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
+import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
 import { sseResponse } from "../sse.ts";
@@ -33,8 +35,11 @@ export function chatRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerChat(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const { run, agent, stream, includeUsage } = parseChatRequest(await readJsonObject(request));
-  const started = await startRun(deps.converse, { run, agent }, request.signal);
+  const { run, agent, stream, includeUsage } = parseChatRequest(
+    await readGeneration(deps, request),
+    requestCompat(deps),
+  );
+  const started = await inWords(CHAT_WORDS, startRun(deps.converse, { run, agent }, request.signal));
   const meta = answerMeta(deps, run.model, "chatcmpl-", started.accepted);
   if (stream) {
     const encoder = new ChatStream(meta, { choices: run.choices, includeUsage });

@@ -11,9 +11,10 @@ import {
 } from "../../dialects/completions/schema.ts";
 import { CompletionStream } from "../../dialects/completions/stream.ts";
 import { answerMeta } from "../answer.ts";
-import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
+import { CHAT_WORDS, inWords } from "../../dialects/shared/words.ts";
 import { foldRuns, mergeRuns, startRuns } from "../merge.ts";
+import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { framesOf, refuseWhileDraining } from "../run.ts";
 import { sseResponse } from "../sse.ts";
@@ -34,8 +35,8 @@ export function completionRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerCompletion(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const { runs, layout, stream, includeUsage } = parseCompletionRequest(await readJsonObject(request));
-  const started = await startRuns(deps.generate, runs, request.signal);
+  const { runs, layout, stream, includeUsage } = parseCompletionRequest(await readGeneration(deps, request));
+  const started = await inWords(CHAT_WORDS, startRuns(deps.generate, runs, request.signal));
   const meta = answerMeta(deps, runs[0]?.model ?? "default", "cmpl-", started.runs[0]?.accepted);
   if (stream) {
     const encoder = new CompletionStream(meta, { layout, includeUsage });

@@ -7,6 +7,7 @@ import type { Files, StoredFile } from "../../core/files.ts";
 import { SourceMeta } from "../../dialects/shared/agent-events.ts";
 import { fileContent } from "../file-content.ts";
 import { uploadedFile } from "../file-upload.ts";
+import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
@@ -39,7 +40,9 @@ const ContainerFileMetadata = Type.Object(
 const FileUpload = Type.Object(
   {
     file: Type.String({ format: "binary" }),
-    purpose: Type.String({ description: "`user_data` for files that requests attach." }),
+    purpose: Type.Optional(
+      Type.String({ description: "`user_data`, which is the default, for files that requests attach." }),
+    ),
   },
   { $id: "FileUpload" },
 );
@@ -64,14 +67,22 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("The stored file.", FileMetadata),
       },
     })
-    .get("/v1/files", () => Response.json(deps.files.list().map((file) => metadata(deps.files, file))), {
-      detail: {
-        operationId: "list_files",
-        tags,
-        summary: "List the stored files, oldest first",
-        responses: components.answers("The files.", Type.Array(FileMetadata)),
+    .get(
+      "/v1/files",
+      () =>
+        listOf(
+          deps,
+          deps.files.list().map((file) => metadata(deps.files, file)),
+        ),
+      {
+        detail: {
+          operationId: "list_files",
+          tags,
+          summary: "List the stored files, oldest first; with `--compat clients` as an object with `data`",
+          responses: components.answers("The files.", Type.Array(FileMetadata)),
+        },
       },
-    })
+    )
     .get("/v1/files/:id", ({ params }) => Response.json(metadata(deps.files, known(deps.files, params.id))), {
       detail: {
         operationId: "get_file",
@@ -98,13 +109,27 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
     });
 }
 
+/** A bare array, as the interface has it, or a page with all files, which official clients take. */
+function listOf(deps: HttpDeps, data: readonly { readonly id: string }[]): Response {
+  const compat = requestCompat(deps);
+  if (compat.mode === "strict") return Response.json(data);
+  compat.note("file_list");
+  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+  return Response.json({ object: "list", data, has_more: false, ...ends });
+}
+
 /** The same files under the name of any container. */
-export function containerRoutes({ files }: HttpDeps, components: ApiComponents) {
+export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
+  const { files } = deps;
   const base = "/v1/containers/:container_id/files";
   return new Elysia()
     .get(
       base,
-      ({ params }) => Response.json(files.list().map((file) => containerFile(file, params.container_id))),
+      ({ params }) =>
+        listOf(
+          deps,
+          files.list().map((file) => containerFile(file, params.container_id)),
+        ),
       {
         detail: {
           operationId: "list_container_files",

@@ -1,19 +1,73 @@
-// GET /health and / : the server is up. Says nothing about models, so it answers before any is loaded.
+// GET /health and /: the process is alive. GET /ready: it takes work.
 
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { ServiceError } from "../../core/error.ts";
+import type { HttpDeps } from "../deps.ts";
+import { errorResponse } from "../errors.ts";
 import type { ApiComponents } from "../openapi.ts";
+import { refuseWhileDraining } from "../run.ts";
 
 const HealthResponse = Type.Object({ status: Type.Literal("ok") }, { $id: "HealthResponse" });
 
-/** Health routes. */
-export function healthRoutes(components: ApiComponents) {
+/** An id that no session has: looking it up asks the state. */
+const PROBE_SESSION = "svc-readiness-probe";
+
+/** Health and readiness routes. */
+export function healthRoutes(deps: HttpDeps, components: ApiComponents) {
   const detail = {
     tags: ["Health"],
-    summary: "Whether the server is up",
-    responses: components.answers("The server is up.", HealthResponse),
+    summary: "Whether the server is alive",
+    responses: components.answers("The server is alive.", HealthResponse),
   };
   return new Elysia()
     .get("/health", () => Response.json({ status: "ok" }), { detail: { ...detail, operationId: "health" } })
-    .get("/", () => Response.json({ status: "ok" }), { detail: { ...detail, operationId: "root" } });
+    .get("/", () => Response.json({ status: "ok" }), { detail: { ...detail, operationId: "root" } })
+    .get("/ready", () => ready(deps), {
+      detail: {
+        tags: ["Health"],
+        operationId: "ready",
+        summary:
+          "Whether the server takes work: its default model is loaded, it is not stopping, its state answers",
+        responses: {
+          ...components.answers("It takes work.", HealthResponse),
+          503: components.error("It does not: `model_unavailable`, `shutting_down`, `storage_unavailable`."),
+        },
+      },
+    });
+}
+
+function ready(deps: HttpDeps): Response {
+  try {
+    refuseWhileDraining(deps);
+    checkModel(deps);
+    checkState(deps);
+    return Response.json({ status: "ok" });
+  } catch (error) {
+    if (error instanceof ServiceError) return errorResponse(error);
+    throw error;
+  }
+}
+
+/** A model that was unloaded takes work: the next request loads it. One that is loading, or could not be loaded, does not. */
+function checkModel({ models, control }: HttpDeps): void {
+  const [first] = models();
+  if (first === undefined) return;
+  const { id, status, error } = control.status(first.id);
+  if (status === "reloading") throw unavailable(`the model "${id}" is loading`);
+  if (error !== undefined)
+    throw unavailable(`the model "${id}" could not be loaded; the server's log says why`);
+}
+
+function unavailable(message: string): ServiceError {
+  return new ServiceError("model_unavailable", message);
+}
+
+function checkState({ sessions }: HttpDeps): void {
+  try {
+    sessions.get(PROBE_SESSION);
+  } catch (cause) {
+    if (cause instanceof ServiceError && cause.code !== "storage_unavailable") return; // it answered
+    throw new ServiceError("storage_unavailable", "the server's state does not answer", { cause });
+  }
 }

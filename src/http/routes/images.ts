@@ -7,8 +7,8 @@ import type { ImageRequest } from "../../core/image.ts";
 import { parseImageRequest } from "../../dialects/images/request.ts";
 import { imageBody, type SentImage } from "../../dialects/images/response.ts";
 import { ImageGenerationRequest, ImageGenerationResponse } from "../../dialects/images/schema.ts";
-import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
+import { readModelRequest } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { cancelled, refuseWhileDraining } from "../run.ts";
 
@@ -44,7 +44,7 @@ export function imageRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerImages(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const call = parseImageRequest(await readJsonObject(request));
+  const call = parseImageRequest(await readModelRequest(deps, request));
   const images: SentImage[] = [];
   for await (const png of drawn(deps, call.request, request.signal)) {
     images.push(call.asFiles ? await asFile(deps, png) : { type: "inline", png });

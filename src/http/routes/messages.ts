@@ -11,10 +11,12 @@ import {
 import { parseCountRequest, parseMessagesRequest } from "../../dialects/messages/request.ts";
 import { MessagesFold } from "../../dialects/messages/response.ts";
 import { MessagesRequest } from "../../dialects/messages/schema.ts";
+import { inWords, MESSAGES_WORDS } from "../../dialects/shared/words.ts";
 import { MessagesStream, PING_FRAME } from "../../dialects/messages/stream.ts";
 import { answerMeta } from "../answer.ts";
-import { readJsonObject } from "../body.ts";
+import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
+import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { countPrompt, foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
 import { sseResponse } from "../sse.ts";
@@ -46,8 +48,11 @@ export function messagesRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerMessages(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const { run, agent, stream, view } = parseMessagesRequest(await readJsonObject(request));
-  const started = await startRun(deps.converse, { run, agent }, request.signal);
+  const { run, agent, stream, view } = parseMessagesRequest(
+    await readGeneration(deps, request),
+    requestCompat(deps),
+  );
+  const started = await inWords(MESSAGES_WORDS, startRun(deps.converse, { run, agent }, request.signal));
   const meta = answerMeta(deps, run.model, "msg_");
   if (stream) {
     const encoder = new MessagesStream(meta, view);
@@ -64,8 +69,8 @@ async function answerMessages(deps: HttpDeps, request: Request): Promise<Respons
 
 async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const conversation = parseCountRequest(await readJsonObject(request));
-  const started = await startRun(deps.converse, conversation, request.signal);
+  const conversation = parseCountRequest(await readGeneration(deps, request), requestCompat(deps));
+  const started = await inWords(MESSAGES_WORDS, startRun(deps.converse, conversation, request.signal));
   const body: CountTokensResponse = { input_tokens: await countPrompt(started) };
   return Response.json(body);
 }

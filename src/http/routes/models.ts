@@ -1,13 +1,20 @@
 // GET /v1/models: one card a served model. POST /v1/models/status, /unload, /reload: their life.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import type { ModelInfo, ModelState } from "../../core/model-info.ts";
-import { checker, orNull } from "../../dialects/shared/check.ts";
+import { Elysia, NotFoundError } from "elysia";
+import { ServiceError } from "../../core/error.ts";
+import type { Modality } from "../../core/message.ts";
+import type { ModelInfo, ModelState, TextAbilities } from "../../core/model-info.ts";
+import { checker, orNull, shown } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
+import { DEEP_PATH } from "../route-table.ts";
 import { refuseWhileDraining } from "../run.ts";
+
+const MODELS_PATH = "/v1/models/";
+/** What a POST to this path does; a GET of it is a wrong method. */
+const OPERATIONS = new Set(["status", "unload", "reload", "tune"]);
 
 const ModelStatus = Type.Union(
   [Type.Literal("loaded"), Type.Literal("unloaded"), Type.Literal("reloading")],
@@ -23,6 +30,18 @@ const ModelKind = Type.Union([Type.Literal("text"), Type.Literal("image"), Type.
   description: "What it makes, and so which endpoints it is for.",
 });
 
+const can = (description: string) => Type.Boolean({ description });
+const ModelCapabilities = Type.Object(
+  {
+    tools: can("Calls functions."),
+    vision: can("Takes pictures."),
+    audio: can("Takes recordings."),
+    reasoning: can("Can think before it answers."),
+    embeddings: can("Turns texts into vectors."),
+  },
+  { $id: "ModelCapabilities", description: "Of a text model; absent until it has been loaded once." },
+);
+
 const ModelObject = Type.Object(
   {
     id: Type.String({ description: "What to send as `model`." }),
@@ -36,6 +55,13 @@ const ModelObject = Type.Object(
         description: "What it takes besides text; absent until it has been loaded once.",
       }),
     ),
+    context_length: Type.Optional(
+      Type.Integer({
+        description: "Longest prompt with its answer, tokens; absent until it has been loaded once.",
+      }),
+    ),
+    max_model_len: Type.Optional(Type.Integer({ description: "The same, under the name that vLLM uses." })),
+    capabilities: Type.Optional(ModelCapabilities),
     root: Type.Optional(
       Type.String({ description: "Public source: a repository of the hub, an adapter's alias." }),
     ),
@@ -118,6 +144,16 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("The models; the default one comes first.", ModelObjects),
       },
     })
+    .get(DEEP_PATH, ({ request }) => findModel(deps, request), {
+      detail: {
+        operationId: "get_model",
+        tags: ["Model cards"],
+        summary:
+          "Fetch the card of a model, an adapter or an alias; slashes of the id may be sent as they are",
+        responses: components.answers("The card.", ModelObject),
+      },
+    })
+    .get(`${MODELS_PATH}*`, ({ request }) => findModel(deps, request), { detail: { hide: true } })
     .post(
       "/v1/models/status",
       async ({ request }) => stateAnswer(control.status(await modelId(request))),
@@ -142,6 +178,25 @@ async function modelId(request: Request): Promise<string> {
   return checkOperation(await readJsonObject(request)).model_id;
 }
 
+/**
+ * The card that a path names. An id that holds escapes comes as it is, or escaped once more. A path that other methods
+ * have is no model's.
+ */
+function findModel(deps: HttpDeps, request: Request): Response {
+  const raw = new URL(request.url).pathname.slice(MODELS_PATH.length);
+  const ids = [raw, decodeURIComponent(raw)];
+  const models = modelCards(deps);
+  const named = (name: string) =>
+    models.find(({ id }) => id === name) ?? models.find(({ root }) => root === name);
+  const found = ids.map(named).find((card) => card !== undefined);
+  const alias = ids.map((id) => deps.aliases?.exact(id)).find((name) => name !== undefined);
+  const card = found ?? (alias === "default" ? models[0] : named(alias ?? ""));
+  if (card !== undefined) return Response.json(card);
+  if (OPERATIONS.has(raw)) throw new NotFoundError();
+  const message = `there is no model ${shown(ids[1])}; GET /v1/models lists those there are`;
+  throw new ServiceError("model_not_found", message, { param: "id" });
+}
+
 /** Tools belong to the server, so every card tells the same of them. */
 function modelCards({ models, toolCounts }: HttpDeps): readonly ModelObject[] {
   const counts = toolCounts?.();
@@ -156,8 +211,23 @@ function modelCards({ models, toolCounts }: HttpDeps): readonly ModelObject[] {
   return models().map((model) => ({ ...modelCard(model), ...tools }));
 }
 
+/** Any model that continues conversations is given a format for calls. */
+function capabilitiesOf(
+  { generates, embeds, thinks }: TextAbilities,
+  modalities: readonly Modality[],
+): Static<typeof ModelCapabilities> {
+  return {
+    tools: generates,
+    vision: modalities.includes("image"),
+    audio: modalities.includes("audio"),
+    reasoning: thinks,
+    embeddings: embeds,
+  };
+}
+
 function modelCard(model: ModelInfo): ModelObject {
   const { id, kind, created, ownedBy, status, modalities, root, parent, adapterGeneration } = model;
+  const { contextTokens, abilities } = model;
   return {
     id,
     object: "model",
@@ -166,6 +236,8 @@ function modelCard(model: ModelInfo): ModelObject {
     kind,
     status,
     ...(modalities === undefined ? {} : { modalities: [...modalities] }),
+    ...(contextTokens === undefined ? {} : { context_length: contextTokens, max_model_len: contextTokens }),
+    ...(abilities === undefined ? {} : { capabilities: capabilitiesOf(abilities, modalities ?? []) }),
     ...(root === undefined ? {} : { root }),
     ...(parent === undefined ? {} : { parent }),
     ...(adapterGeneration === undefined ? {} : { adapter_generation: adapterGeneration }),

@@ -1,23 +1,29 @@
 // POST /v1/responses and what is done with stored responses. Every step is someone else's function.
 
-import { Elysia } from "elysia";
+import { Elysia, NotFoundError } from "elysia";
 import type { AnswerEvent } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
 import { KEEP_ALIVE_MS } from "../../core/limits.ts";
-import { inOwnWords } from "../../dialects/responses/errors.ts";
 import { ResponsesStreamEvent } from "../../dialects/responses/events.ts";
 import { parseResponsesRequest, type ResponsesCall } from "../../dialects/responses/request.ts";
-import { DeletedResponse, type ResponseHead, ResponseResource } from "../../dialects/responses/resource.ts";
+import {
+  DeletedResponse,
+  InputTokens,
+  type ResponseHead,
+  ResponseResource,
+} from "../../dialects/responses/resource.ts";
 import { ResponseFold } from "../../dialects/responses/response.ts";
 import { ResponsesCreateRequest } from "../../dialects/responses/schema.ts";
+import { inWords, RESPONSES_WORDS } from "../../dialects/shared/words.ts";
 import { ResponseStream } from "../../dialects/responses/stream.ts";
 import { answerMeta } from "../answer.ts";
-import { readJsonObject } from "../body.ts";
+import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toErrorData } from "../errors.ts";
 import { InputItemList, listInputItems } from "../input-items.ts";
+import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { foldRun, framesOf, refuseWhileDraining, type StartedRun, startRun } from "../run.ts";
+import { countPrompt, foldRun, framesOf, refuseWhileDraining, type StartedRun, startRun } from "../run.ts";
 import { sseResponse } from "../sse.ts";
 
 const ONE = "/v1/responses/:response_id";
@@ -40,7 +46,17 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.generationAnswers(ResponseResource, ResponsesStreamEvent),
       },
     })
-    .get(ONE, ({ params, request }) => fetchResponse(deps, params.response_id, request), {
+    .post("/v1/responses/input_tokens", ({ request }) => countTokens(deps, request), {
+      parse: "none",
+      detail: {
+        operationId: "count_response_input_tokens",
+        tags: ["Counting"],
+        summary: "Count the tokens of a request for a response",
+        requestBody: components.body(ResponsesCreateRequest),
+        responses: components.answers("The count.", InputTokens),
+      },
+    })
+    .get(ONE, ({ params, request }) => fetchResponse(deps, idOf(params), request), {
       detail: {
         operationId: "get_response",
         tags,
@@ -49,7 +65,7 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.generationAnswers(ResponseResource, ResponsesStreamEvent),
       },
     })
-    .delete(ONE, ({ params }) => deleteResponse(deps, params.response_id), {
+    .delete(ONE, ({ params }) => deleteResponse(deps, idOf(params)), {
       detail: {
         operationId: "delete_response",
         tags,
@@ -84,12 +100,23 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
     });
 }
 
+/** The id in a path; a word that only a POST takes is none, and its other methods are wrong ones. */
+function idOf({ response_id: id }: { readonly response_id: string }): string {
+  if (id === "input_tokens") throw new NotFoundError();
+  return id;
+}
+
 async function createResponse(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const call = parseResponsesRequest(await readJsonObject(request), deps.responses);
+  const call = parseResponsesRequest(
+    await readGeneration(deps, request),
+    deps.responses,
+    requestCompat(deps),
+  );
   if (call.background) return startBackground(deps, call);
   const started = await accepted(deps, call, request.signal);
-  const options = { head: headOf(deps, call), choices: call.run.choices, clock: unixSeconds };
+  const { names } = call;
+  const options = { head: headOf(deps, call), choices: call.run.choices, names, clock: unixSeconds };
   if (call.stream) return streamed(deps, call, started, new ResponseStream(options));
   const fold = new ResponseFold(options);
   await foldRun(started, fold);
@@ -97,12 +124,18 @@ async function createResponse(deps: HttpDeps, request: Request): Promise<Respons
   return Response.json(fold.body());
 }
 
-async function accepted(deps: HttpDeps, call: ResponsesCall, client: AbortSignal) {
-  try {
-    return await startRun(deps.converse, { run: call.run, agent: call.agent }, client);
-  } catch (refused) {
-    throw refused instanceof ServiceError ? inOwnWords(refused) : refused;
-  }
+async function accepted(deps: HttpDeps, { run, agent }: ResponsesCall, client: AbortSignal) {
+  return inWords(RESPONSES_WORDS, startRun(deps.converse, { run, agent }, client));
+}
+
+/** Counts what a request for a response would cost. */
+async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const body = await readGeneration(deps, request);
+  const call = parseResponsesRequest(body, deps.responses, requestCompat(deps));
+  const counted = { ...call, run: { ...call.run, countOnly: true } };
+  const tokens = await countPrompt(await accepted(deps, counted, request.signal));
+  return Response.json({ object: "response.input_tokens", input_tokens: tokens });
 }
 
 function headOf(deps: HttpDeps, call: ResponsesCall): ResponseHead {

@@ -4,8 +4,8 @@ import { Elysia } from "elysia";
 import { parseSpeechRequest } from "../../dialects/speech/request.ts";
 import { SpeechGenerationRequest } from "../../dialects/speech/schema.ts";
 import { audioResponse } from "../audio.ts";
-import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
+import { readModelRequest } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 
@@ -25,7 +25,7 @@ export function speechRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerSpeech(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const { request: speech, format } = parseSpeechRequest(await readJsonObject(request));
+  const { request: speech, format } = parseSpeechRequest(await readModelRequest(deps, request));
   const abort = new AbortController();
   if (request.signal.aborted) abort.abort();
   else request.signal.addEventListener("abort", () => abort.abort(), { once: true });

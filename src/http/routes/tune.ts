@@ -5,7 +5,7 @@ import { Elysia } from "elysia";
 import { ServiceError } from "../../core/error.ts";
 import { TUNE_PROFILES } from "../../core/measure.ts";
 import { checker, isPresent, orNull } from "../../dialects/shared/check.ts";
-import { readJsonObject } from "../body.ts";
+import { readOptionalJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
@@ -96,7 +96,7 @@ export function tuneRoutes(deps: HttpDeps, components: ApiComponents) {
     "/v1/models/tune",
     async ({ request }) => {
       refuseWhileDraining(deps);
-      const body = checkTune(await readJsonObject(request));
+      const body = checkTune(await readOptionalJsonObject(request));
       refuseFixed(body);
       return Response.json(
         await deps.tune(body.model_id ?? "default", body.profile ?? "balanced", request.signal),
@@ -108,7 +108,7 @@ export function tuneRoutes(deps: HttpDeps, components: ApiComponents) {
         operationId: "tune_model",
         tags: ["Models"],
         summary: "Measure a few settings with a model, in an engine of its own, and recommend the best",
-        requestBody: components.body(TuneModelRequest),
+        requestBody: components.optionalBody(TuneModelRequest),
         responses: {
           ...components.answers("What was measured and what follows. Takes minutes.", TuneModelResponse),
           409: components.error("`tuning_conflict`"),

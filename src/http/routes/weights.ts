@@ -15,7 +15,7 @@ import {
   parseCalibrationStart,
   parseReIsq,
 } from "../../dialects/weights/wire.ts";
-import { readJsonObject } from "../body.ts";
+import { readJsonObject, readOptionalJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
 
@@ -70,7 +70,7 @@ function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents
     .post(
       "/calibration/start",
       async ({ request }) => {
-        const { model, rows } = parseCalibrationStart(await readJsonObject(request));
+        const { model, rows } = parseCalibrationStart(await readOptionalJsonObject(request));
         return answer(requantizing.startCalibration(model, rows));
       },
       {
@@ -79,7 +79,7 @@ function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents
           operationId: "start_calibration",
           tags: TAGS,
           summary: "Collect importance statistics from what is answered",
-          requestBody: components.body(CalibrationStartRequest),
+          requestBody: components.optionalBody(CalibrationStartRequest),
           responses,
         },
       },
@@ -87,7 +87,7 @@ function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents
     .post(
       "/calibration/apply",
       async ({ request }) => {
-        const { model, saveAs } = parseCalibrationApply(await readJsonObject(request));
+        const { model, saveAs } = parseCalibrationApply(await readOptionalJsonObject(request));
         return answer(requantizing.applyCalibration(model, saveAs));
       },
       {
@@ -96,7 +96,7 @@ function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents
           operationId: "apply_calibration",
           tags: TAGS,
           summary: "Requantize with the collected statistics",
-          requestBody: components.body(CalibrationApplyRequest),
+          requestBody: components.optionalBody(CalibrationApplyRequest),
           responses,
         },
       },

@@ -5,10 +5,12 @@
 //! are read in another dialect. So the schema is written anew from the keywords known here, each with one meaning
 //! whatever the draft; one that cannot be enforced is refused by name, unknown words are annotations and go.
 
+mod equivalents;
 mod formats;
 mod pattern;
 mod references;
 mod size;
+pub mod text;
 mod values;
 
 use std::collections::HashMap;
@@ -75,8 +77,58 @@ const REFUSED: [&str; 18] = [
 
 type Object = Map<String, Value>;
 
-/// The schema for llguidance, references gathered in `$defs`. The reason names the keyword and where it stands.
+/// What happens to a keyword that cannot be enforced.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Mode {
+    /// The schema is refused.
+    Strict,
+    /// It is left out and noted; a malformed schema is refused.
+    Lenient,
+    /// As `Lenient`, and malformed keywords are left out likewise.
+    Tolerant,
+}
+
+/// A part of a schema, and how it is enforced.
+pub struct Request<'a> {
+    pub schema: &'a Value,
+    /// JSON pointers of the parts that all have to hold; `""` is the whole.
+    pub pointers: &'a [String],
+    /// Types to which values are limited besides; empty: no limit.
+    pub types: &'a [String],
+    pub mode: Mode,
+    /// Numbers are written without an exponent, since nothing else keeps them within a double.
+    pub plain_numbers: bool,
+    /// Alternatives of a `oneOf` that may overlap are treated as those of an `anyOf`, and noted.
+    pub coerce_one_of: bool,
+    /// Keywords that llguidance lacks are said in others, which may leave no value where several of them meet.
+    pub equivalents: bool,
+}
+
+/// A schema for llguidance.
+pub struct Prepared {
+    pub schema: Value,
+    /// JSON pointers of keywords that were left out.
+    pub unenforced: Vec<String>,
+}
+
+/// The schema for llguidance; the reason names the keyword that cannot be enforced and where it stands.
 pub fn prepare(schema: &Value) -> Result<Value, Reason> {
+    let pointers = [String::new()];
+    let request = Request {
+        schema,
+        pointers: &pointers,
+        types: &[],
+        mode: Mode::Strict,
+        plain_numbers: false,
+        coerce_one_of: false,
+        equivalents: true,
+    };
+    prepare_part(&request).map(|prepared| prepared.schema)
+}
+
+/// The schema for llguidance, references gathered in `$defs`.
+pub fn prepare_part(request: &Request) -> Result<Prepared, Reason> {
+    let schema = request.schema;
     let mut writer = Writer {
         references: References::new(schema),
         names: HashMap::new(),
@@ -84,8 +136,21 @@ pub fn prepare(schema: &Value) -> Result<Value, Reason> {
         copying: Vec::new(),
         count: 0,
         patterns: 0,
+        mode: request.mode,
+        plain_numbers: request.plain_numbers,
+        equivalents: request.equivalents,
+        unenforced: Vec::new(),
     };
-    let mut root = match writer.schema(schema, "")? {
+    let mut parts = Vec::new();
+    for pointer in request.pointers {
+        let part = schema.pointer(pointer).ok_or("a part of the schema is missing")?;
+        parts.push(writer.schema(part, pointer)?);
+    }
+    if !request.types.is_empty() {
+        parts.push(json!({ "type": request.types }));
+    }
+    let whole = if parts.len() == 1 { parts.swap_remove(0) } else { json!({ "allOf": parts }) };
+    let mut root = match whole {
         Value::Object(map) => map,
         Value::Bool(true) => Object::new(),
         _ => return Err("the schema is false: nothing is valid against it".into()),
@@ -103,9 +168,34 @@ pub fn prepare(schema: &Value) -> Result<Value, Reason> {
     size::check(&root)?;
     root["x-guidance"] = json!({
         "whitespace_flexible": true, "whitespace_pattern": WHITESPACE, "json_allowed_escapes": ESCAPES,
-        "lenient": false, "coerce_one_of": false,
+        "lenient": false, "coerce_one_of": request.coerce_one_of,
     });
-    Ok(root)
+    let mut unenforced = writer.unenforced;
+    if request.coerce_one_of {
+        unenforced.extend(find_keyword(schema, "oneOf", String::new()));
+    }
+    unenforced.sort();
+    unenforced.dedup();
+    Ok(Prepared { schema: root, unenforced })
+}
+
+/// JSON pointers of a keyword, wherever it stands.
+fn find_keyword(value: &Value, keyword: &str, at: String) -> Vec<String> {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .flat_map(|(key, part)| {
+                let here = join(&at, key);
+                let found = (key == keyword && part.is_array()).then(|| here.clone());
+                found.into_iter().chain(find_keyword(part, keyword, here)).collect::<Vec<_>>()
+            })
+            .collect(),
+        Value::Array(items) => {
+            let parts = items.iter().enumerate();
+            parts.flat_map(|(index, part)| find_keyword(part, keyword, format!("{at}/{index}"))).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 struct Writer<'a> {
@@ -118,9 +208,29 @@ struct Writer<'a> {
     copying: Vec<String>,
     count: usize,
     patterns: usize,
+    mode: Mode,
+    plain_numbers: bool,
+    equivalents: bool,
+    /// JSON pointers of keywords that were left out.
+    unenforced: Vec<String>,
 }
 
 impl<'a> Writer<'a> {
+    /// What becomes of a keyword that cannot be used: an error, or a note.
+    fn leave_out(&mut self, reason: Reason, at: &str, key: &str) -> Result<(), Reason> {
+        let malformed = reason.contains(" must ") || reason.contains("finds nothing");
+        let allowed = match self.mode {
+            Mode::Strict => false,
+            Mode::Lenient => !malformed,
+            Mode::Tolerant => true,
+        };
+        if !allowed {
+            return Err(explain(reason, at));
+        }
+        self.unenforced.push(join(at, key));
+        Ok(())
+    }
+
     fn schema(&mut self, schema: &Value, at: &str) -> Result<Value, Reason> {
         self.count += 1;
         if self.count > SCHEMAS_MAX {
@@ -129,17 +239,37 @@ impl<'a> Writer<'a> {
         match schema {
             Value::Bool(_) => Ok(schema.clone()),
             Value::Object(map) => self.object(map, at).map(Value::Object),
+            _ if self.mode == Mode::Tolerant => {
+                self.unenforced.push(at.to_string());
+                Ok(json!(true))
+            }
             _ => Err(format!("a schema must be an object or a boolean{}", place(at))),
         }
     }
 
     fn object(&mut self, map: &Object, at: &str) -> Result<Object, Reason> {
-        let rewritten = values::names_as_properties(map).map_err(|reason| reason + &place(at))?;
+        let equivalent = if self.equivalents { equivalents::rewrite(map) } else { None };
+        let map = equivalent.as_ref().unwrap_or(map);
+        let rewritten = match values::names_as_properties(map) {
+            Ok(rewritten) => rewritten,
+            Err(reason) => {
+                self.leave_out(reason, at, "propertyNames")?;
+                let mut rest = map.clone();
+                rest.shift_remove("propertyNames");
+                Some(rest)
+            }
+        };
         let map = rewritten.as_ref().unwrap_or(map);
         let mut out = Object::new();
         let mut applied = Object::new();
         for (key, value) in map {
-            let written = self.keyword(map, key, value, at).map_err(|reason| explain(reason, at))?;
+            let written = match self.keyword(map, key, value, at) {
+                Ok(written) => written,
+                Err(reason) => {
+                    self.leave_out(reason, at, key)?;
+                    continue;
+                }
+            };
             let target = match key.as_str() {
                 "allOf" | "anyOf" | "oneOf" | "enum" | "const" | "$ref" => &mut applied,
                 _ => &mut out,
@@ -148,13 +278,26 @@ impl<'a> Writer<'a> {
                 target.insert(key.into(), value);
             }
         }
-        let strict = values::bounds(map).and_then(|bounds| {
-            out.extend(bounds);
-            values::check_counts(&out)?;
-            values::nullable(map, &mut out);
-            values::format(map)
-        });
-        if let Some(format) = strict.map_err(|reason| explain(reason, at))? {
+        match values::bounds(map) {
+            Ok(bounds) => out.extend(bounds),
+            Err(reason) => self.leave_out(reason, at, values::bound_named(map))?,
+        }
+        if let Err(reason) = values::check_counts(&out) {
+            self.leave_out(reason, at, "minProperties")?;
+            out.shift_remove("minProperties");
+        }
+        values::nullable(map, &mut out);
+        if self.plain_numbers {
+            values::write_plainly(&mut out);
+        }
+        let format = match values::format(map) {
+            Ok(format) => format,
+            Err(reason) => {
+                self.leave_out(reason, at, "format")?;
+                None
+            }
+        };
+        if let Some(format) = format {
             let all = applied.entry("allOf").or_insert_with(|| json!([]));
             if let Value::Array(all) = all {
                 all.push(format);

@@ -10,6 +10,8 @@ type Object = Map<String, Value>;
 const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 /// Whole numbers up to here are doubles of their own: 2^53 - 1.
 const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+/// Largest number that is written without an exponent: 15 digits.
+const PLAIN_MAX: i64 = 999_999_999_999_999;
 /// Smaller numbers would need an exponent, which bounded numbers are written without.
 const SMALLEST: f64 = 1e-9;
 
@@ -102,6 +104,26 @@ pub fn bounds(map: &Object) -> Result<Object, Reason> {
         out.entry("maximum").or_insert_with(|| as_json(largest));
     }
     Ok(out)
+}
+
+/// The bound that is to blame where `bounds` fails.
+pub fn bound_named(map: &Object) -> &'static str {
+    const BOUNDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+    BOUNDS.into_iter().find(|key| number(map, key).is_err()).unwrap_or("multipleOf")
+}
+
+/// Bounds numbers that have none: bounded ones are written without an exponent, so that all are doubles.
+pub fn write_plainly(out: &mut Object) {
+    let is_number = |kind: &Value| kind == "number";
+    let numbers = match out.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(is_number),
+        Some(kind) => is_number(kind),
+        None => false,
+    };
+    if numbers {
+        out.entry("minimum").or_insert_with(|| json!(-PLAIN_MAX));
+        out.entry("maximum").or_insert_with(|| json!(PLAIN_MAX));
+    }
 }
 
 /// The least that a number of 15 digits can differ from this one.

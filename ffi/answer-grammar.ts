@@ -1,0 +1,354 @@
+// The grammar of an answer with tool calls, for any model family: llama.cpp's description of the family's format (peg.ts), in
+// which the arguments of calls are replaced by what the tools' schemas allow. The schemas themselves become grammars in
+// ffi/constraint, which also knows which keywords can be enforced.
+//
+// Arguments come in the order in which a schema declares them, required ones always, others or not, unknown ones never.
+
+import type { ToolSpec } from "../src/core/message.ts";
+import type { AnswerConstraint, AnswerPart, AnswerSource } from "../src/worker/constraint-backend.ts";
+import { argumentsOf } from "./argument-grammar.ts";
+import type { Arguments, ArgumentWriter } from "./argument-writer.ts";
+import { LarkWriter, NOTHING } from "./lark.ts";
+import type { Markup } from "./markup.ts";
+import {
+  choice,
+  demand,
+  EMPTY,
+  endsTight,
+  has,
+  literalText,
+  partsOf,
+  type Piece,
+  readPeg,
+  sequence,
+  tagged,
+  triggers,
+  without,
+  withoutCalls,
+} from "./peg.ts";
+import { closed, Schema } from "./schema-shapes.ts";
+
+/** What the answer to a prompt may be. */
+export interface AnswerRules {
+  readonly tools: readonly ToolSpec[];
+  /** A call must be made. */
+  readonly required: boolean;
+  /** At most one call. */
+  readonly single: boolean;
+  /** The answer may begin with reasoning. */
+  readonly reasons: boolean;
+  /** The schema that content has to follow; absent: any content. */
+  readonly content?: AnswerSource;
+}
+
+/** What a grammar is made from, beside the rules. */
+export interface AnswerFormat {
+  /** JSON of llama.cpp's parser. */
+  readonly peg: string;
+  /** What the template wrote of the answer. */
+  readonly prefix: string;
+  readonly markup: Markup;
+}
+
+const SPACE: Piece = { kind: "space" };
+
+/** Schemas of values that are no arguments, such as ids. */
+const VALUES: Readonly<Record<string, string>> = {
+  "json-number": '{"type":"integer","minimum":0,"maximum":999999}',
+  "json-string": '{"type":"string","minLength":1,"maxLength":64}',
+};
+
+/** Longest text of the markup of a call that is free, such as an id. */
+const FREE_MARKUP_MAX = 64;
+
+/** The grammar of whole answers. */
+export function answerGrammar(format: AnswerFormat, rules: AnswerRules): AnswerConstraint {
+  const root = readPeg(format.peg);
+  const held = rules.reasons ? root : without(root, "reasoning", SPACE);
+  const calls = (): Piece => noText(demand(held, "tool-name", rules.single));
+  const content = (): Piece => demand(withoutCalls(held), "content", true);
+  const pieces = rules.required ? [calls()] : rules.content === undefined ? [held] : [content(), calls()];
+  return written(format, rules, pieces, format.prefix);
+}
+
+/** The grammar of calls alone, from the marker on that begins the first. */
+export function callGrammar(format: AnswerFormat, rules: AnswerRules): AnswerConstraint {
+  const found = triggers(readPeg(format.peg)).filter((piece) => has(piece, "tool-name"));
+  const pieces = found.map((piece) => demand(piece, "tool-name", rules.single));
+  return written(format, rules, pieces, "");
+}
+
+/** Whether the format has calls at all. */
+export function hasCalls(peg: string): boolean {
+  return peg.includes('"tool-name"');
+}
+
+/** Calls without text beside them. */
+function noText(piece: Piece): Piece {
+  if (!has(piece, "content")) return piece;
+  switch (piece.kind) {
+    case "choice": {
+      const bare = piece.items.some((item) => has(item, "tool-name") && !has(item, "content"));
+      const calls = piece.items.filter(
+        (item) => !has(item, "content") || (has(item, "tool-name") && !(bare && announcesText(item))),
+      );
+      return choice((calls.length > 0 ? calls : piece.items).map(noText));
+    }
+    case "sequence":
+      return sequence(piece.items.map(noText));
+    case "rule":
+      return { ...piece, item: noText(piece.item) };
+    case "tag":
+      return piece.tag === "content" ? SPACE : { ...piece, item: noText(piece.item) };
+    case "characters":
+    case "literal":
+    case "repeat":
+    case "space":
+    case "tight":
+    case "until":
+    case "value":
+    default:
+      return without(piece, "content", SPACE);
+  }
+}
+
+/** Whether text of the answer stands behind markup of its own, which is not left out with it. */
+function announcesText(piece: Piece): boolean {
+  if (piece.kind !== "sequence") return false;
+  const at = piece.items.findIndex((item) => item.kind === "tag" && item.tag === "content");
+  return at > 0 && piece.items[at - 1]?.kind === "literal";
+}
+
+function written(
+  format: AnswerFormat,
+  rules: AnswerRules,
+  pieces: readonly Piece[],
+  prefix: string,
+): AnswerConstraint {
+  const builder = new Builder(format.markup, rules);
+  const starts = pieces.map((piece) => builder.body(piece));
+  return {
+    type: "answer",
+    grammar: builder.lark.text(starts.map((start) => `(${start})`).join(" | ")),
+    parts: builder.parts,
+    sources: builder.sources,
+    prefix,
+    unenforced: [...builder.unenforced].sort(),
+  };
+}
+
+class Builder implements ArgumentWriter {
+  readonly lark: LarkWriter;
+  readonly parts: AnswerPart[] = [];
+  readonly sources: AnswerSource[];
+  readonly unenforced = new Set<string>();
+  private readonly tools = new Map<string, Arguments>();
+  private readonly partRules = new Map<string, string>();
+  private readonly single: boolean;
+  private readonly content: number | undefined;
+  private readonly bodies = new Map<Piece, string>(); // of rules outside of tools
+
+  constructor(markup: Markup, { tools, single, content }: AnswerRules) {
+    this.lark = new LarkWriter(markup);
+    this.single = single;
+    this.sources = tools.map(({ name, parameters, strict }) => ({
+      schema: closed(parameters),
+      strict,
+      at: `tools.${name}`,
+    }));
+    tools.forEach(({ name }, source) => {
+      const schema = this.sources[source]?.schema ?? {};
+      this.tools.set(name, { source, schema: new Schema(schema) });
+    });
+    this.content = content === undefined ? undefined : this.sources.push(content) - 1;
+  }
+
+  /** The rule of a value. Equal ones are one. */
+  part(part: Omit<AnswerPart, "rule">): string {
+    const key = JSON.stringify(part);
+    const known = this.partRules.get(key);
+    if (known !== undefined) return known;
+    const rule = this.lark.newName();
+    this.partRules.set(key, rule);
+    this.parts.push({ rule, ...part });
+    return rule;
+  }
+
+  leaveOut(source: number, pointers: readonly string[]): void {
+    for (const pointer of pointers) this.unenforced.add(`${this.sources[source]?.at ?? ""}${pointer}`);
+  }
+
+  body(piece: Piece): string {
+    const tool = this.toolOf(piece);
+    if (tool !== undefined) return this.call(piece, tool);
+    switch (piece.kind) {
+      case "sequence":
+        return this.sequence(piece.items);
+      case "choice":
+        return this.lark.any([...new Set(piece.items.map((item) => this.body(item)))]);
+      case "repeat":
+        return this.repeat(piece);
+      case "rule": {
+        const known = this.bodies.get(piece);
+        if (known !== undefined) return known;
+        const body = this.lark.rule(this.body(piece.item));
+        this.bodies.set(piece, body);
+        return body;
+      }
+      case "tag":
+        return piece.tag === "content" && this.content !== undefined
+          ? this.json(this.content)
+          : this.body(piece.item);
+      case "characters":
+      case "literal":
+      case "space":
+      case "tight":
+      case "until":
+      case "value":
+      default:
+        return this.leaf(piece);
+    }
+  }
+
+  private json(source: number): string {
+    return this.part({ source, pointers: [""] });
+  }
+
+  private leaf(piece: Piece): string {
+    switch (piece.kind) {
+      case "literal":
+        return this.lark.literal(piece.text);
+      case "until":
+        return this.lark.textUntil("", piece.delimiters);
+      case "characters": {
+        const most = piece.max < 0 ? FREE_MARKUP_MAX : piece.max;
+        return this.lark.rule(`/${piece.pattern.replaceAll("/", "\\/")}{${piece.min},${most}}/`);
+      }
+      case "space":
+        return this.lark.space();
+      case "value":
+        return this.lark.rule(`%json ${VALUES[piece.rule] ?? "{}"}`);
+      case "choice":
+      case "repeat":
+      case "rule":
+      case "sequence":
+      case "tag":
+      case "tight":
+      default:
+        return NOTHING;
+    }
+  }
+
+  private repeat({ item, min, max }: Extract<Piece, { kind: "repeat" }>): string {
+    const body = this.body(item);
+    if (body === NOTHING) return NOTHING;
+    const most = this.single && has(item, "tool-name") ? 1 : max;
+    const name = this.lark.rule(body);
+    if (min === 1 && most === 1) return name;
+    if (most < 0) return min === 0 ? `${name}*` : min === 1 ? `${name}+` : `${name}{${min},}`;
+    return min === 0 && most === 1 ? `${name}?` : `${name}{${min},${most}}`;
+  }
+
+  /** Text goes together with the tag that ends it: a lexer that has begun a text does not see a tag by itself. */
+  sequence(items: readonly Piece[]): string {
+    const bodies: string[] = [];
+    let rest: readonly Piece[] = items.flatMap(flat);
+    while (rest.length > 0) {
+      const [piece = EMPTY, ...after] = rest;
+      const more = endsTight(piece) ? afterSpace(after) : after;
+      rest = more;
+      if (piece.kind !== "until") {
+        bodies.push(this.body(piece));
+        continue;
+      }
+      const end = endOf(piece.delimiters, more);
+      if (end === undefined) {
+        bodies.push(this.lark.textUntil("", piece.delimiters));
+        continue;
+      }
+      const others = piece.delimiters.filter((delimiter) => delimiter !== end.close);
+      bodies.push(this.lark.textUntil(end.close, others));
+      rest = end.rest;
+    }
+    const said = bodies.filter((body) => body !== NOTHING);
+    return said.length === 0 ? NOTHING : said.join(" ");
+  }
+
+  /** The one tool that a piece is about, if it holds all of its call. */
+  private toolOf(piece: Piece): Arguments | undefined {
+    if (piece.kind !== "rule" && !(piece.kind === "tag" && piece.tag === "tool")) return undefined;
+    const names = new Set(tagged(piece, "tool-name").map(literalText));
+    const [name = ""] = names;
+    const isCall =
+      piece.kind === "tag" || piece.name.endsWith(`tool-${name.replaceAll(/[^A-Za-z0-9-]+/g, "-")}`);
+    return names.size === 1 && isCall ? this.tools.get(name) : undefined;
+  }
+
+  private call(piece: Piece, tool: Arguments): string {
+    const [inner = EMPTY] = piece.kind === "rule" || piece.kind === "tag" ? [piece.item] : [];
+    return this.lark.rule(argumentsOf(this, inner, tool));
+  }
+}
+
+/** Sequences, rules and tags that only say what something means, taken apart. */
+function flat(piece: Piece): readonly Piece[] {
+  if (piece.kind === "sequence") return piece.items.flatMap(flat);
+  if (piece.kind === "rule" && !has(piece, "tool-name")) return flat(piece.item);
+  const wraps = piece.kind === "tag" && !["content", "tool", "tool-args", "tool-arg"].includes(piece.tag);
+  return wraps && piece.tag !== "tool-arg-value" && piece.tag !== "tool-arg-string-value"
+    ? flat(piece.item)
+    : [piece];
+}
+
+function afterSpace(pieces: readonly Piece[]): readonly Piece[] {
+  const first = pieces.findIndex(({ kind }) => kind !== "space");
+  return first < 0 ? [] : pieces.slice(first);
+}
+
+/** Which delimiter of a text the pieces after it begin with, and what then remains of them. */
+function endOf(
+  delimiters: readonly string[],
+  after: readonly Piece[],
+): { readonly close: string; readonly rest: readonly Piece[] } | undefined {
+  for (const close of delimiters) {
+    const rest = strip(after, close);
+    if (rest !== undefined) return { close, rest };
+  }
+  return undefined;
+}
+
+/** What remains of pieces once a text has been taken from their beginning; undefined where they need not begin with it. */
+function strip(pieces: readonly Piece[], text: string): readonly Piece[] | undefined {
+  if (text === "") return pieces;
+  const [first, ...more] = pieces;
+  if (first === undefined) return undefined;
+  switch (first.kind) {
+    case "literal": {
+      if (first.text.startsWith(text)) {
+        const rest = first.text.slice(text.length);
+        return rest === "" ? more : [{ kind: "literal", text: rest }, ...more];
+      }
+      return text.startsWith(first.text) ? strip(more, text.slice(first.text.length)) : undefined;
+    }
+    case "space":
+      return strip(more, text);
+    case "sequence":
+    case "tag":
+    case "rule":
+      return strip([...partsOf(first), ...more], text);
+    case "repeat":
+      return strip([first.item, ...more], text) ?? (first.min === 0 ? strip(more, text) : undefined);
+    case "choice":
+      for (const item of first.items) {
+        const rest = strip([item, ...more], text);
+        if (rest !== undefined) return rest;
+      }
+      return undefined;
+    case "characters":
+    case "tight":
+    case "until":
+    case "value":
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,89 @@
+// What the answer to a rendered prompt is held to, and from where on. See answer-grammar.ts.
+
+import { ServiceError } from "../src/core/error.ts";
+import type { Prompt } from "../src/core/run.ts";
+import type { AnswerPlan, JsonSchemaConstraint, OutputFormat } from "../src/worker/backend.ts";
+import type { AnswerConstraint, AnswerSource } from "../src/worker/constraint-backend.ts";
+import { answerGrammar, callGrammar, hasCalls } from "./answer-grammar.ts";
+import type { Markup } from "./markup.ts";
+import { mustCall, offeredTools } from "./render-request.ts";
+
+type ChatPrompt = Extract<Prompt, { type: "chat" }>;
+
+/** svc_render_info */
+export interface RenderInfo {
+  readonly thinking_start: string;
+  readonly thinking_ends: readonly string[];
+  readonly supports_thinking: boolean;
+  readonly generation_prompt: string;
+  readonly additional_stops: readonly string[];
+  readonly preserved_tokens: readonly string[];
+  /** What the template was told. */
+  readonly thinks: boolean;
+  /** Calls are offered, and this is how llama.cpp reads the answer then. */
+  readonly calls: boolean;
+  readonly parser: string;
+  readonly has_grammar: boolean;
+  readonly grammar_triggers: readonly {
+    readonly type: number;
+    readonly value: string;
+    readonly token: number;
+  }[];
+}
+
+/** Whether what the template wrote of the answer ends inside a reasoning block. */
+export function opensReasoning({
+  thinking_start: start,
+  thinking_ends: ends,
+  generation_prompt: text,
+}: RenderInfo): boolean {
+  const opened = start === "" ? -1 : text.lastIndexOf(start);
+  return opened >= 0 && ends.every((end) => text.lastIndexOf(end) < opened);
+}
+
+/** See RenderedPrompt.plan. */
+export type AnswerPlanner = (content: JsonSchemaConstraint | undefined) => AnswerPlan | undefined;
+
+/** Whether tools are offered and the template has no format for calls. */
+export function lacksCalls({ calls, parser }: RenderInfo): boolean {
+  return calls && !hasCalls(parser);
+}
+
+function contentSource({ schema, strict }: JsonSchemaConstraint): AnswerSource {
+  const isObject = typeof schema === "object" && schema !== null && !Array.isArray(schema);
+  const whole = isObject ? (schema as AnswerSource["schema"]) : { allOf: [schema] };
+  return { schema: whole, strict: strict !== false, at: "response_format" };
+}
+
+/** Refuses what a strict tool demands and the format cannot say. */
+function checked(constraint: AnswerConstraint): AnswerConstraint {
+  const { sources, unenforced } = constraint;
+  const strict = sources.filter((source) => source.strict).map(({ at }) => at);
+  const place = unenforced.find((one) => strict.some((at) => one === at || one.startsWith(`${at}/`)));
+  if (place === undefined) return constraint;
+  const message = `${place} cannot be enforced in the form in which this model writes tool calls; leave it out, or leave out strict`;
+  throw new ServiceError("invalid_request", message, { param: "tools" });
+}
+
+/** The planner of a prompt that offers tools. */
+export function answerPlanner(
+  prompt: ChatPrompt,
+  info: RenderInfo,
+  { toolMarkers }: OutputFormat,
+  markup: () => Markup,
+): AnswerPlanner {
+  const { parser: peg, generation_prompt: prefix, thinking_start: thinking } = info;
+  const reasons = info.thinks || (thinking !== "" && prefix.includes(thinking.trim()));
+  const rules = { tools: offeredTools(prompt), single: prompt.singleCall === true, reasons };
+  const required = mustCall(prompt);
+  const marked = info.grammar_triggers.length > 0 && toolMarkers.length > 0;
+  return (content) => {
+    const format = { peg, prefix, markup: markup() };
+    if (required || content !== undefined || (info.has_grammar && !marked)) {
+      const held = content === undefined ? {} : { content: contentSource(content) };
+      return { from: "start", constraint: checked(answerGrammar(format, { ...rules, required, ...held })) };
+    }
+    const constraint = checked(callGrammar(format, { ...rules, required: true }));
+    return { from: marked ? "marker" : "name", constraint };
+  };
+}

@@ -1,0 +1,74 @@
+// Tools for models whose chat template knows none: they are described in the system message, calls and results are text of
+// ordinary messages. ffi/shim/generic_calls.cpp reads such calls; docs/tools.md describes the format.
+
+import type { ContentPart, Message, ToolSpec } from "../src/core/message.ts";
+
+const OPENING =
+  "You may call functions. They are described here, one a line, with the JSON Schema of their arguments:";
+
+/** Whether a prompt describes its tools in the generic format. */
+export const isGeneric = (prompt: string): boolean => prompt.includes(OPENING);
+
+const text = (words: string): ContentPart => ({ type: "text", text: words });
+
+function instructions(tools: readonly ToolSpec[]): string {
+  const lines = tools.map(({ name, description, parameters }) =>
+    JSON.stringify({ name, description: description ?? "", parameters }),
+  );
+  return [
+    OPENING,
+    "<tools>",
+    ...lines,
+    "</tools>",
+    "To call one, answer with nothing but its name and its arguments as JSON, like this:",
+    "<tool_call>",
+    '{"name": "function name", "arguments": {"argument": "value"}}',
+    "</tool_call>",
+    "The result comes in the next message between <tool_response> and </tool_response>.",
+  ].join("\n");
+}
+
+/** A message in words that a template without tools has. */
+function plain(message: Message): Message {
+  if (message.role === "tool") {
+    return {
+      role: "user",
+      content: [text("<tool_response>\n"), ...message.content, text("\n</tool_response>")],
+    };
+  }
+  const calls = message.toolCalls ?? [];
+  if (calls.length === 0) return message;
+  const written = calls.map(
+    ({ name, arguments: args }) =>
+      `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": ${args === "" ? "{}" : args}}\n</tool_call>`,
+  );
+  const said = message.content.length === 0 ? [] : [...message.content, text("\n")];
+  const { toolCalls: _, ...rest } = message;
+  return { ...rest, content: [...said, text(written.join("\n"))] };
+}
+
+/** The messages with the tools in their system message, which is added where there is none. */
+export function genericMessages(
+  messages: readonly Message[],
+  tools: readonly ToolSpec[],
+): readonly Message[] {
+  const all = joined(messages.map(plain));
+  if (tools.length === 0) return all;
+  const [first, ...rest] = all;
+  const told = text(instructions(tools));
+  if (first?.role !== "system" && first?.role !== "developer")
+    return [{ role: "system", content: [told] }, ...all];
+  return [{ ...first, content: [...first.content, text("\n\n"), told] }, ...rest];
+}
+
+/** Results that follow each other, or a user's words, are one message: many templates take turns. */
+function joined(messages: readonly Message[]): readonly Message[] {
+  const out: Message[] = [];
+  for (const message of messages) {
+    const before = out.at(-1);
+    if (before?.role === "user" && message.role === "user")
+      out[out.length - 1] = { ...before, content: [...before.content, text("\n"), ...message.content] };
+    else out.push(message);
+  }
+  return out;
+}

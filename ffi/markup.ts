@@ -1,0 +1,26 @@
+// A model's tokens that a grammar has to name by their ids, since no text matches them.
+
+import { readVocabulary } from "./grammar.ts";
+import type { Native } from "./library.ts";
+import type { Handle } from "./text.ts";
+
+export interface Markup {
+  /** Ids of control tokens by their text. */
+  readonly controls: ReadonlyMap<string, number>;
+  /** Tokens that end the answer: the sampler's to allow, never part of a grammar. */
+  readonly endings: ReadonlySet<number>;
+}
+
+/** Reads a loaded model's control tokens. */
+export function readMarkup(native: Native, model: Handle): Markup {
+  const vocabulary = readVocabulary(native, model);
+  const controls = new Map<string, number>();
+  const endings = new Set<number>();
+  vocabulary.flags.forEach((flag, token) => {
+    if (flag === 0) return;
+    const text = Buffer.from(vocabulary.bytes(token)).toString();
+    if (text !== "" && !controls.has(text)) controls.set(text, token);
+    if ((flag & 1) !== 0) endings.add(token);
+  });
+  return { controls, endings };
+}

@@ -1,0 +1,398 @@
+// What the members of an object look like under a JSON schema: which there are, which are required, where their schemas
+// stand. For formats that write each argument apart, and for llama.cpp's parsers, which need no more than this of a schema.
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** JSON types; an integer is a number. */
+export type JsonType = "null" | "boolean" | "number" | "string" | "array" | "object";
+const TYPES: readonly JsonType[] = ["null", "boolean", "number", "string", "array", "object"];
+
+/** One way in which a value may satisfy a schema: all parts of the schema that hold then, by JSON pointer. */
+export interface Shape {
+  readonly pointers: readonly string[];
+  /** Name → parts of the schema that hold for the member; in the order in which they are declared. */
+  readonly members: ReadonlyMap<string, readonly string[]>;
+  readonly required: ReadonlySet<string>;
+}
+
+/** Ways that are told apart; of more, the alternatives are left out of account. */
+const SHAPES_MAX = 16;
+/** References and alternatives within each other. */
+const DEPTH_MAX = 12;
+
+/** Keywords about an object as a whole which shapes do not express. */
+const WHOLE = [
+  "not",
+  "if",
+  "dependentSchemas",
+  "dependencies",
+  "propertyNames",
+  "patternProperties",
+] as const;
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function unescape(word: string): string {
+  return word.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+/** The pointer of a member. */
+export function below(pointer: string, ...words: readonly (string | number)[]): string {
+  return words.reduce<string>(
+    (at, word) => `${at}/${String(word).replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    pointer,
+  );
+}
+
+/** A JSON schema with its parts. */
+export class Schema {
+  readonly root: Json;
+
+  constructor(root: Json) {
+    this.root = root;
+  }
+
+  /** The part at a pointer; undefined if there is none. */
+  at(pointer: string): unknown {
+    let here: unknown = this.root;
+    for (const word of pointer.split("/").slice(1).map(unescape)) {
+      if (typeof here !== "object" || here === null || !Object.hasOwn(here, word)) return undefined;
+      here = Reflect.get(here, word);
+    }
+    return here;
+  }
+
+  private target(node: Json): string | undefined {
+    const reference = node["$ref"];
+    if (typeof reference !== "string" || !/^#(\/|$)/.test(reference)) return undefined;
+    const pointer = decodeURIComponent(reference.slice(1));
+    return this.at(pointer) === undefined ? undefined : pointer;
+  }
+
+  /** Ways in which values may satisfy all of some parts. */
+  private ways(pointers: readonly string[], depth = 0): readonly (readonly string[])[] {
+    let all: (readonly string[])[] = [[]];
+    for (const pointer of pointers) {
+      const ways = this.waysOf(pointer, depth);
+      if (all.length * ways.length > SHAPES_MAX) return [pointers];
+      all = all.flatMap((before) => ways.map((way) => [...before, ...way]));
+    }
+    return all.map((way) => [...new Set(way)]);
+  }
+
+  private waysOf(pointer: string, depth: number): readonly (readonly string[])[] {
+    const node = this.at(pointer);
+    if (!isObject(node) || depth > DEPTH_MAX) return [[pointer]];
+    const target = this.target(node);
+    const both = [
+      ...(target === undefined ? [] : [target]),
+      ...list(node["allOf"]).map((_, i) => below(pointer, "allOf", i)),
+    ];
+    let ways = this.ways(both, depth + 1).map((way) => [pointer, ...way]);
+    for (const keyword of ["anyOf", "oneOf"]) {
+      const options = list(node[keyword]).map((_, i) => below(pointer, keyword, i));
+      if (options.length === 0) continue;
+      const more = options.flatMap((option) => this.waysOf(option, depth + 1));
+      if (ways.length * more.length > SHAPES_MAX) continue;
+      ways = ways.flatMap((before) => more.map((way) => [...before, ...way]));
+    }
+    return ways;
+  }
+
+  /** The shapes of values that satisfy all of some parts. */
+  shapes(pointers: readonly string[]): readonly Shape[] {
+    return this.ways(pointers).flatMap((way) => this.withDependents(this.shape(way)));
+  }
+
+  /** Members that all shapes require: those that llama.cpp's parsers want first. */
+  alwaysRequired(pointers: readonly string[]): ReadonlySet<string> {
+    const [first, ...others] = this.shapes(pointers);
+    return new Set(
+      [...(first?.required ?? [])].filter((name) => others.every(({ required }) => required.has(name))),
+    );
+  }
+
+  /** The shapes with the members first that all of them require. */
+  orderedShapes(pointers: readonly string[]): readonly Shape[] {
+    const always = this.alwaysRequired(pointers);
+    return this.shapes(pointers).map((shape) => {
+      const members = [...shape.members];
+      const isFirst = ([name]: readonly [string, unknown]): boolean => always.has(name);
+      return {
+        ...shape,
+        members: new Map([...members.filter(isFirst), ...members.filter((one) => !isFirst(one))]),
+      };
+    });
+  }
+
+  private shape(pointers: readonly string[]): Shape {
+    const members = new Map<string, readonly string[]>();
+    const required = new Set<string>();
+    for (const pointer of pointers) {
+      const node = this.at(pointer);
+      if (!isObject(node)) continue;
+      for (const name of Object.keys(isObject(node["properties"]) ? node["properties"] : {}))
+        members.set(name, [...(members.get(name) ?? []), below(pointer, "properties", name)]);
+      for (const name of list(node["required"])) if (typeof name === "string") required.add(name);
+    }
+    for (const name of required) if (!members.has(name)) members.set(name, []);
+    for (const [name, parts] of members)
+      if (parts.some((part) => this.at(part) === false)) members.delete(name);
+    return { pointers, members, required };
+  }
+
+  /** A shape for each choice that `dependentRequired` leaves. */
+  private withDependents(shape: Shape): readonly Shape[] {
+    let shapes: readonly Shape[] = [shape];
+    for (const pointer of shape.pointers) {
+      const node = this.at(pointer);
+      const rules = isObject(node) && isObject(node["dependentRequired"]) ? node["dependentRequired"] : {};
+      for (const [name, others] of Object.entries(rules)) {
+        if (!shape.members.has(name) || shapes.length * 2 > SHAPES_MAX) continue;
+        const names = list(others).filter((other) => typeof other === "string");
+        shapes = shapes.flatMap((one) => {
+          const members = new Map(one.members);
+          for (const other of names) if (!members.has(other)) members.set(other, []);
+          const has = { ...one, members, required: new Set([...one.required, name, ...names]) };
+          if (one.required.has(name)) return [has];
+          const lacks = new Map(one.members);
+          lacks.delete(name);
+          return [has, { ...one, members: lacks }];
+        });
+      }
+    }
+    return shapes;
+  }
+
+  /** Types of values that satisfy all of some parts. */
+  types(pointers: readonly string[]): ReadonlySet<JsonType> {
+    const found = new Set<JsonType>();
+    for (const way of this.ways(pointers)) {
+      const allowed = way.map((pointer) => typesOf(this.at(pointer)));
+      for (const type of TYPES) if (allowed.every((types) => types.has(type))) found.add(type);
+    }
+    return found;
+  }
+
+  /** Whether any string satisfies all of some parts. */
+  isAnyText(pointers: readonly string[]): boolean {
+    return this.ways(pointers).some((way) => way.every((pointer) => allowsAnyText(this.at(pointer))));
+  }
+
+  /** Parts of a schema that hold for the items of an array in all ways. */
+  items(pointers: readonly string[]): readonly string[] {
+    const [first = []] = this.ways(pointers);
+    return first.flatMap((pointer) => {
+      const node = this.at(pointer);
+      return isObject(node) && isObject(node["items"]) ? [below(pointer, "items")] : [];
+    });
+  }
+
+  /** Pointers of keywords about whole objects which their shapes do not express. */
+  beyondShapes(pointers: readonly string[]): readonly string[] {
+    return this.ways(pointers).flatMap((way) => {
+      const { required } = this.shape(way);
+      return way.flatMap((pointer) => {
+        const node = this.at(pointer);
+        if (!isObject(node)) return [];
+        const found: string[] = WHOLE.filter((keyword) => node[keyword] !== undefined);
+        const least = node["minProperties"];
+        if (typeof least === "number" && least > required.size) found.push("minProperties");
+        if (typeof node["maxProperties"] === "number") found.push("maxProperties");
+        if (Array.isArray(node["oneOf"]) && !this.areExclusive(pointer)) found.push("oneOf");
+        return found.map((keyword) => below(pointer, keyword));
+      });
+    });
+  }
+
+  /** Whether no two alternatives of a `oneOf` can hold: a member that all of them require differs. */
+  private areExclusive(pointer: string): boolean {
+    const node = this.at(pointer);
+    const options = list(isObject(node) ? node["oneOf"] : []).map((_, i) => below(pointer, "oneOf", i));
+    if (options.length < 2) return true;
+    const shapes = options.map((option) => this.shapes([option])[0]);
+    const names = [...(shapes[0]?.required ?? [])];
+    return names.some((name) => {
+      const seen = new Set<string>();
+      return shapes.every((shape) => {
+        const values = this.values(shape?.members.get(name) ?? []);
+        if (shape?.required.has(name) !== true || values === undefined) return false;
+        return values.every((value) => !seen.has(value) && seen.add(value));
+      });
+    });
+  }
+
+  private values(pointers: readonly string[]): readonly string[] | undefined {
+    for (const pointer of pointers) {
+      const node = this.at(pointer);
+      if (!isObject(node)) continue;
+      if (Object.hasOwn(node, "const")) return [JSON.stringify(node["const"])];
+      if (Array.isArray(node["enum"])) return node["enum"].map((value) => JSON.stringify(value));
+    }
+    return undefined;
+  }
+}
+
+/** Keywords that say something about strings, or may do so by another schema. */
+const OF_TEXT = [
+  "const",
+  "enum",
+  "pattern",
+  "format",
+  "minLength",
+  "maxLength",
+  "not",
+  "if",
+  "$dynamicRef",
+] as const;
+
+function allowsAnyText(node: unknown): boolean {
+  if (!isObject(node)) return node !== false;
+  return typesOf(node).has("string") && OF_TEXT.every((keyword) => node[keyword] === undefined);
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function typeOf(value: unknown): JsonType {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  const type = typeof value;
+  return type === "boolean" || type === "number" || type === "string" ? type : "object";
+}
+
+function typesOf(node: unknown): ReadonlySet<JsonType> {
+  if (node === false) return new Set();
+  if (!isObject(node)) return new Set(TYPES);
+  let types = new Set<JsonType>(TYPES);
+  if (node["type"] !== undefined) {
+    const named = Array.isArray(node["type"]) ? node["type"] : [node["type"]];
+    const known = new Set(named.map((name) => (name === "integer" ? "number" : name)));
+    types = new Set(TYPES.filter((type) => known.has(type)));
+    if (node["nullable"] === true) types.add("null");
+  }
+  const values = Object.hasOwn(node, "const") ? [node["const"]] : node["enum"];
+  if (!Array.isArray(values)) return types;
+  const kinds = new Set(values.map(typeOf));
+  return new Set([...types].filter((type) => kinds.has(type)));
+}
+
+/**
+ * The schema without what llama.cpp's parsers do not ask for: names of members and types. `nested`: those of members as well,
+ * for a format that writes them apart.
+ */
+export function parserSchema(
+  schema: Schema,
+  nested: boolean,
+  pointers: readonly string[] = [""],
+  depth = 0,
+): Json {
+  const types = schema.types(pointers);
+  const type = [...types];
+  const shapes =
+    types.has("object") && (depth === 0 || nested) && depth < DEPTH_MAX ? schema.shapes(pointers) : [];
+  const members = new Map<string, string[]>();
+  for (const shape of shapes)
+    for (const [name, parts] of shape.members) members.set(name, [...(members.get(name) ?? []), ...parts]);
+  if (depth === 0 || (type.length === 1 && members.size > 0)) {
+    const properties = [...members.keys()].map((name) => {
+      const own = shapes.flatMap((shape) => (shape.members.has(name) ? [shape.members.get(name) ?? []] : []));
+      return [name, parserMember(schema, nested, own, depth + 1)] as const;
+    });
+    const required = [...schema.alwaysRequired(pointers)];
+    return { type: "object", properties: Object.fromEntries(properties), required };
+  }
+  if (nested && type.length === 1 && type[0] === "array") {
+    const items = schema.items(pointers);
+    return { type: "array", items: items.length === 0 ? {} : parserSchema(schema, nested, items, depth + 1) };
+  }
+  return ofTypes(types);
+}
+
+/** A member that has several schemas, in one shape or another. */
+function parserMember(
+  schema: Schema,
+  nested: boolean,
+  ways: readonly (readonly string[])[],
+  depth: number,
+): Json {
+  const [first = []] = ways;
+  if (ways.length === 1) return parserSchema(schema, nested, first, depth);
+  const types = new Set(ways.flatMap((way) => [...schema.types(way)]));
+  return ofTypes(types);
+}
+
+/** Values of some types. One that is no string is named for all that are none: some parsers know single types only. */
+function ofTypes(types: ReadonlySet<JsonType>): Json {
+  if (types.size === TYPES.length || types.size === 0) return {};
+  const [only] = types;
+  if (types.size === 1) return { type: only };
+  const scalar = (["number", "boolean", "null"] as const).find((type) => types.has(type));
+  return { type: types.has("string") || scalar === undefined ? [...types] : scalar };
+}
+
+/** The schema with a type wherever it has none, which some templates ask for before they show it. */
+export function typed(schema: Json): Json {
+  const whole = new Schema(schema);
+  const write = (value: unknown, pointer: string, isSchema: boolean): unknown => {
+    if (isSchema && typeof value === "boolean") return {};
+    if (Array.isArray(value)) return value.map((one, i) => write(one, below(pointer, i), isSchema));
+    if (!isObject(value)) return value;
+    const parts = Object.entries(value).map(([key, part]) => {
+      const named = isSchema && (key === "properties" || key === "$defs" || key === "definitions");
+      const holds = isSchema && ["items", "anyOf", "oneOf", "allOf", "additionalProperties"].includes(key);
+      const keeps = key === "additionalProperties" && typeof part === "boolean";
+      const inner = named ? members(part, below(pointer, key)) : write(part, below(pointer, key), holds);
+      return [key, keeps ? part : inner] as const;
+    });
+    const out: Record<string, unknown> = Object.fromEntries(parts);
+    const [first = "string"] = isSchema && out["type"] === undefined ? whole.types([pointer]) : [];
+    if (isSchema && out["type"] === undefined) out["type"] = first === "null" ? "string" : first;
+    if (isSchema && Array.isArray(out["type"]))
+      out["type"] = out["type"].find((one) => one !== "null") ?? "string";
+    return out;
+  };
+  const members = (value: unknown, pointer: string): unknown =>
+    isObject(value)
+      ? Object.fromEntries(
+          Object.entries(value).map(([name, one]) => [name, write(one, below(pointer, name), true)]),
+        )
+      : value;
+  return write(schema, "", true) as Json;
+}
+
+/**
+ * The schema with objects closed to names that it does not declare, where it says nothing about them: a model that is held
+ * to a schema should not invent arguments. Left open where parts of the schema add members to each other's.
+ */
+export function closed(schema: Json): Json {
+  const text = JSON.stringify(schema);
+  const combined = /"(?:allOf|\$ref|dependentSchemas|dependencies|if|unevaluatedProperties)":/.test(text);
+  return combined ? schema : (close(schema) as Json);
+}
+
+function close(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(close);
+  if (!isObject(value)) return value;
+  const out: Record<string, unknown> = {};
+  for (const [key, part] of Object.entries(value)) {
+    const literal = key === "enum" || key === "const" || key === "default" || key === "examples";
+    const members = key === "properties" && isObject(part);
+    if (members) out[key] = Object.fromEntries(Object.entries(part).map(([name, one]) => [name, close(one)]));
+    else out[key] = literal || key === "anyOf" || key === "oneOf" || key === "not" ? part : close(part);
+  }
+  const open = [
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "anyOf",
+    "oneOf",
+    "minProperties",
+  ];
+  const declares = isObject(value["properties"]) && Object.keys(value["properties"]).length > 0;
+  if (declares && open.every((key) => !Object.hasOwn(value, key))) out["additionalProperties"] = false;
+  return out;
+}

@@ -1,0 +1,33 @@
+// What the server does with requests that the interface refuses although widely used clients send them: refuses them, as
+// the interface has it (`strict`), or serves them in the nearest right way (`clients`). Spec: decisions, Second wave.
+
+export const COMPAT_MODES = ["strict", "clients"] as const;
+export type CompatMode = (typeof COMPAT_MODES)[number];
+
+/** Everything that `clients` serves and `strict` refuses; label of `svc_compat_total`, words of `x-svc-compat`. */
+export const COMPAT_KINDS = [
+  "json_object",
+  "parallel_tool_calls",
+  "max_tool_calls",
+  "external_web_access",
+  "hosted_tool",
+  "reasoning_effort",
+  "file_list",
+] as const;
+export type CompatKind = (typeof COMPAT_KINDS)[number];
+
+/** Tools that a server can run for a request. */
+export const HOSTED_TOOLS = ["code_execution", "shell", "web_search"] as const;
+export type HostedTool = (typeof HOSTED_TOOLS)[number];
+
+/** The mode as one request meets it. */
+export interface Compat {
+  readonly mode: CompatMode;
+  /** Tools that are switched on. */
+  readonly hosted: ReadonlySet<HostedTool>;
+  /** Reports that the request was served in the nearest right way. */
+  note(kind: CompatKind): void;
+}
+
+/** The interface to the letter. */
+export const STRICT: Compat = { mode: "strict", hosted: new Set(), note: () => undefined };

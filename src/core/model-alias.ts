@@ -1,0 +1,55 @@
+// Other names for models, by settings: exact ones and patterns (`claude-*`). Pure.
+
+import { ALIASED_NAME_CHARS_MAX } from "./limits.ts";
+
+export interface ModelAlias {
+  /** A name, or a pattern: `*` stands for any characters, `?` for one. */
+  readonly name: string;
+  /** What requests would send instead. */
+  readonly model: string;
+}
+
+/** What a name stands for. */
+export interface ModelAliases {
+  /** The model of the alias of exactly this name; undefined where there is none. */
+  exact(name: string): string | undefined;
+  /** The same; where there is none, the model of the longest pattern that fits. */
+  fitting(name: string): string | undefined;
+}
+
+/** Whether an alias is a pattern. */
+function isPattern(name: string): boolean {
+  return /[*?]/.test(name);
+}
+
+/** Aliases by name. Of patterns of one length the first counts. */
+export function modelAliases(aliases: readonly ModelAlias[]): ModelAliases {
+  const exactOnes = new Map(
+    aliases.filter(({ name }) => !isPattern(name)).map((one) => [one.name, one.model]),
+  );
+  const patterns = aliases
+    .filter(({ name }) => isPattern(name))
+    .map(({ name, model }) => ({
+      literals: name.replaceAll("*", "").length,
+      expression: expressionOf(name),
+      model,
+    }))
+    .sort((a, b) => b.literals - a.literals);
+  const exact = (name: string) => exactOnes.get(name);
+  return {
+    exact,
+    fitting: (name) => {
+      const found = exact(name);
+      if (found !== undefined || name.length > ALIASED_NAME_CHARS_MAX) return found;
+      return patterns.find(({ expression }) => expression.test(name))?.model;
+    },
+  };
+}
+
+function expressionOf(pattern: string): RegExp {
+  const parts = pattern.split(/([*?])/).map((part) => {
+    if (part === "*") return ".*";
+    return part === "?" ? "." : RegExp.escape(part);
+  });
+  return new RegExp(`^${parts.join("")}$`, "su");
+}

@@ -1,0 +1,64 @@
+// An infill body → a RunRequest. Pure.
+
+import { INFILL_ANSWER_TOKENS } from "../../core/limits.ts";
+import type { RunRequest } from "../../core/run.ts";
+import { checker, isPresent } from "../shared/check.ts";
+import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
+import { InfillRequest } from "./schema.ts";
+
+/** How the answer is presented. */
+export interface InfillLayout {
+  /** Least indentation of the answer's lines but the first, spaces and tabs; 0: any. */
+  readonly indent: number;
+  /** Paths of the fields to answer with; undefined: all. */
+  readonly fields?: readonly string[];
+}
+
+export interface InfillCall {
+  readonly run: RunRequest;
+  readonly layout: InfillLayout;
+  readonly stream: boolean;
+}
+
+/** Sampling where a request says nothing: that of llama.cpp's server, for which the plugins are tuned. */
+const SAMPLING = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05 } as const;
+
+const checkBody = checker(InfillRequest);
+
+/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+export function parseInfillRequest(json: Readonly<Record<string, unknown>>): InfillCall {
+  const body = checkBody(json);
+  const cap = isPresent(body.n_predict) && body.n_predict >= 0 ? capTokens(body.n_predict) : undefined;
+  const lineDeadlineMs = body.t_max_predict_ms ?? 0;
+  return {
+    run: {
+      model: body.model ?? "default",
+      prompt: {
+        type: "gap",
+        before: body.input_prefix + (body.prompt ?? ""),
+        after: body.input_suffix,
+        files: (body.input_extra ?? []).map(({ filename, text }) => ({ name: filename ?? "file", text })),
+        answerTokens: cap ?? INFILL_ANSWER_TOKENS,
+      },
+      sampling: samplingOf({
+        ...body,
+        temperature: body.temperature ?? SAMPLING.temperature,
+        top_k: body.top_k ?? SAMPLING.top_k,
+        top_p: body.top_p ?? SAMPLING.top_p,
+        min_p: body.min_p ?? SAMPLING.min_p,
+        seed: isPresent(body.seed) && body.seed >= 0 ? body.seed : null, // -1 means any
+        repetition_penalty: body.repetition_penalty ?? body.repeat_penalty ?? null,
+      }),
+      stop: stopOf(body.stop),
+      ...(cap === undefined ? {} : { maxTokens: cap }),
+      ...(lineDeadlineMs > 0 ? { lineDeadlineMs } : {}),
+      choices: 1,
+      truncate: false, // what does not fit has been left out
+    },
+    layout: {
+      indent: body.n_indent ?? 0,
+      ...(isPresent(body.response_fields) ? { fields: body.response_fields } : {}),
+    },
+    stream: body.stream ?? false,
+  };
+}

@@ -1,0 +1,72 @@
+// Embed and embeddings bodies → an EmbedRequest, and vectors → bodies. Pure.
+
+import type { EmbedRequest, EmbedResult } from "../../core/run.ts";
+import { checker, isPresent } from "../shared/check.ts";
+import { nanosecondsOf, type OllamaEmbedResponse } from "./answer.ts";
+import { type KeepAlive, keepAliveOf } from "./keep-alive.ts";
+import { OllamaEmbeddingsRequest, OllamaEmbedRequest } from "./schema.ts";
+
+export interface OllamaEmbedCall {
+  /** Without inputs, the model is only loaded. */
+  readonly request: EmbedRequest;
+  /** Numbers of each vector; undefined: all. */
+  readonly dimensions: number | undefined;
+  readonly keepAlive: KeepAlive;
+}
+
+const checkEmbed = checker(OllamaEmbedRequest);
+const checkEmbeddings = checker(OllamaEmbeddingsRequest);
+
+/** Reads the body of /api/embed; throws a ServiceError naming the field at fault and what would be accepted. */
+export function parseOllamaEmbed(json: Readonly<Record<string, unknown>>): OllamaEmbedCall {
+  const body = checkEmbed(json);
+  const texts = typeof body.input === "string" ? [body.input] : body.input;
+  return {
+    request: {
+      model: body.model ?? "default",
+      inputs: texts.filter((text) => text !== ""),
+      truncate: body.truncate ?? true,
+    },
+    dimensions: body.dimensions ?? undefined,
+    keepAlive: keepAliveOf(body.keep_alive),
+  };
+}
+
+/** Reads the body of /api/embeddings, the older form; throws likewise. */
+export function parseOllamaEmbeddings(json: Readonly<Record<string, unknown>>): OllamaEmbedCall {
+  const body = checkEmbeddings(json);
+  const inputs = isPresent(body.prompt) && body.prompt !== "" ? [body.prompt] : [];
+  return {
+    request: { model: body.model ?? "default", inputs, truncate: true },
+    dimensions: undefined,
+    keepAlive: keepAliveOf(body.keep_alive),
+  };
+}
+
+/** The vectors as asked for: their first numbers, at length 1 again. */
+export function shortened(
+  { vectors }: Pick<EmbedResult, "vectors">,
+  dimensions: number | undefined,
+): number[][] {
+  return vectors.map((vector) => {
+    if (dimensions === undefined || dimensions >= vector.length) return [...vector];
+    const head = vector.slice(0, dimensions);
+    const length = Math.hypot(...head);
+    return length > 0 ? head.map((value) => value / length) : head;
+  });
+}
+
+/** The body of /api/embed. Times are seconds. */
+export function embedBody(
+  result: EmbedResult,
+  { request, dimensions }: OllamaEmbedCall,
+  { totalSecs, loadSecs }: { readonly totalSecs: number; readonly loadSecs: number },
+): OllamaEmbedResponse {
+  return {
+    model: request.model,
+    embeddings: shortened(result, dimensions),
+    total_duration: nanosecondsOf(totalSecs),
+    load_duration: nanosecondsOf(loadSecs),
+    prompt_eval_count: result.promptTokens,
+  };
+}

@@ -1,0 +1,184 @@
+// What is told of models: the bodies of /api/tags, /api/show and /api/ps.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { rfc3339 } from "../../core/time.ts";
+import { textDigest } from "../../core/digest.ts";
+import type { ModelInfo } from "../../core/model-info.ts";
+import { checker } from "../shared/check.ts";
+import { OllamaShowRequest } from "./schema.ts";
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+const OllamaDetails = Type.Object(
+  {
+    parent_model: Type.String({ description: "Of an adapter: its base model." }),
+    format: Type.String(),
+    family: Type.String({ description: "Architecture; empty until the model has been loaded." }),
+    families: Type.Array(Type.String()),
+    parameter_size: Type.String({ description: "As `0.6B`; empty until then." }),
+    quantization_level: Type.String({ description: "As `Q4_K_M`; empty until then." }),
+  },
+  { $id: "OllamaDetails" },
+);
+type OllamaDetails = Static<typeof OllamaDetails>;
+
+const cardProperties = {
+  name: Type.String({ description: "What to send as `model`." }),
+  model: Type.String(),
+  size: count("Bytes of the weights; 0 until the model has been loaded."),
+  digest: Type.String({ description: "SHA-256 of the name: it tells models apart, and is none of a file." }),
+  details: OllamaDetails,
+};
+
+const OllamaModel = Type.Object(
+  { ...cardProperties, modified_at: Type.String({ description: "ISO 8601." }) },
+  { $id: "OllamaModel" },
+);
+
+export const OllamaTagsResponse = Type.Object(
+  { models: Type.Array(OllamaModel) },
+  { $id: "OllamaTagsResponse", description: "The served text models, the default one first." },
+);
+type OllamaTagsResponse = Static<typeof OllamaTagsResponse>;
+
+const OllamaRunningModel = Type.Object(
+  {
+    ...cardProperties,
+    expires_at: Type.String({ description: "When it is unloaded if nobody uses it; ISO 8601." }),
+    size_vram: count("Always 0: weights are in main memory."),
+    context_length: count("Longest sequence, tokens."),
+  },
+  { $id: "OllamaRunningModel" },
+);
+
+export const OllamaPsResponse = Type.Object(
+  { models: Type.Array(OllamaRunningModel) },
+  { $id: "OllamaPsResponse", description: "The loaded text models." },
+);
+type OllamaPsResponse = Static<typeof OllamaPsResponse>;
+
+const CAPABILITIES = ["completion", "tools", "thinking", "vision", "audio", "insert", "embedding"] as const;
+type Capability = (typeof CAPABILITIES)[number];
+const Capability = Type.Union(CAPABILITIES.map((name) => Type.Literal(name)));
+
+export const OllamaShowResponse = Type.Object(
+  {
+    details: OllamaDetails,
+    model_info: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
+      description: "`general.architecture`, and `{architecture}.context_length`: that of this server.",
+    }),
+    capabilities: Type.Array(Capability, { description: "What it can do; empty until it has been loaded." }),
+    parameters: Type.String({ description: "Options of the model, a line each: `num_ctx`." }),
+    template: Type.String({ description: "Always empty." }),
+    modified_at: Type.String({ description: "ISO 8601." }),
+  },
+  { $id: "OllamaShowResponse" },
+);
+type OllamaShowResponse = Static<typeof OllamaShowResponse>;
+
+export const OllamaVersionResponse = Type.Object(
+  { version: Type.String({ description: "That of svc." }) },
+  { $id: "OllamaVersionResponse" },
+);
+
+const checkShow = checker(OllamaShowRequest);
+
+/** The model that a body of /api/show names. Throws ServiceError. */
+export function parseOllamaShow(json: Readonly<Record<string, unknown>>): string {
+  const { model, name } = checkShow(json);
+  return model ?? name ?? "default";
+}
+
+/** The body of /api/tags. */
+export function tagsBody(models: readonly ModelInfo[]): OllamaTagsResponse {
+  return {
+    models: models.map((model) => ({ ...cardOf(model), modified_at: isoOf(model.created * 1000) })),
+  };
+}
+
+/** A loaded model, and when it is unloaded if nobody uses it, Unix milliseconds; infinity: never. */
+export interface RunningModel {
+  readonly model: ModelInfo;
+  readonly expiresMs: number;
+}
+
+/** The body of /api/ps. */
+export function psBody(running: readonly RunningModel[]): OllamaPsResponse {
+  return {
+    models: running.map(({ model, expiresMs }) => ({
+      ...cardOf(model),
+      expires_at: isoOf(Math.min(expiresMs, FAR_MS)),
+      size_vram: 0,
+      context_length: model.contextTokens ?? 0,
+    })),
+  };
+}
+
+/** The body of /api/show. */
+export function showBody(model: ModelInfo): OllamaShowResponse {
+  const { contextTokens, weights } = model;
+  const architecture = weights?.architecture;
+  return {
+    details: detailsOf(model),
+    model_info: {
+      ...(architecture === undefined ? {} : { "general.architecture": architecture }),
+      ...(contextTokens === undefined
+        ? {}
+        : { [`${architecture ?? "model"}.context_length`]: contextTokens }),
+    },
+    capabilities: capabilitiesOf(model),
+    parameters: contextTokens === undefined ? "" : `num_ctx ${contextTokens}`,
+    template: "",
+    modified_at: isoOf(model.created * 1000),
+  };
+}
+
+/** Shown for a model that stays: no date is later in the four digits that clients parse. */
+const FAR_MS = Date.UTC(9999, 11, 31);
+
+function isoOf(ms: number): string {
+  return rfc3339(ms / 1000);
+}
+
+function cardOf(model: ModelInfo) {
+  const { id, weights } = model;
+  return {
+    name: id,
+    model: id,
+    size: weights?.sizeBytes ?? 0,
+    digest: textDigest(id),
+    details: detailsOf(model),
+  };
+}
+
+function detailsOf({ parent, weights }: ModelInfo): OllamaDetails {
+  const family = weights?.architecture ?? "";
+  return {
+    parent_model: parent ?? "",
+    format: "gguf",
+    family,
+    families: family === "" ? [] : [family],
+    ...sizesOf(weights?.description ?? ""),
+  };
+}
+
+/** llama.cpp describes a model as `qwen3 0.6B Q4_K - Medium`. */
+function sizesOf(description: string): Pick<OllamaDetails, "parameter_size" | "quantization_level"> {
+  const [, size = "", type = ""] = /(\S+[BMKT]) (\S.*)$/.exec(description) ?? [];
+  return { parameter_size: size, quantization_level: type.replace(/ - ([SML]).*$/, "_$1") };
+}
+
+function capabilitiesOf({ abilities, modalities = [] }: ModelInfo): Capability[] {
+  if (abilities === undefined) return [];
+  const { generates, embeds, fillsGaps, thinks } = abilities;
+  const able: Readonly<Record<Capability, boolean>> = {
+    completion: generates,
+    tools: generates, // any model that continues conversations is given a format for calls
+    thinking: thinks,
+    vision: modalities.includes("image"),
+    audio: modalities.includes("audio"),
+    insert: fillsGaps,
+    embedding: embeds,
+  };
+  return CAPABILITIES.filter((name) => able[name]);
+}

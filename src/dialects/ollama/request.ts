@@ -1,0 +1,216 @@
+// Chat and generate bodies → conversations and runs. Pure: knows neither HTTP nor the engine.
+
+import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
+import { type Compat, STRICT } from "../../core/compat.ts";
+import { ServiceError } from "../../core/error.ts";
+import type { ToolCall } from "../../core/message.ts";
+import type { RunRequest, Thinking } from "../../core/run.ts";
+import { checker, isPresent, shown } from "../shared/check.ts";
+import { type Constrained, schemaConstraint } from "../shared/constraint.ts";
+import { namedMedia } from "../shared/media.ts";
+import { thinkingOf } from "../shared/reasoning.ts";
+import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
+import { sentTools, toolUseOf } from "../shared/tools.ts";
+import { type KeepAlive, keepAliveOf } from "./keep-alive.ts";
+import {
+  OllamaChatRequest,
+  OllamaGenerateRequest,
+  type OllamaMessage,
+  type OllamaOptions,
+} from "./schema.ts";
+
+/** What a body asks for. */
+export type OllamaWork =
+  | { readonly type: "converse"; readonly conversation: Conversation }
+  /** The prompt is continued as it is. */
+  | { readonly type: "continue"; readonly run: RunRequest }
+  /** Nothing is generated: the model is loaded, or unloaded. */
+  | { readonly type: "load" };
+
+export interface OllamaCall {
+  /** As the client named it. */
+  readonly model: string;
+  readonly work: OllamaWork;
+  readonly stream: boolean;
+  readonly keepAlive: KeepAlive;
+}
+
+/** Where an option is absent, Ollama's own default. */
+const DEFAULTS = { temperature: 0.8, top_k: 40, top_p: 0.9 } as const;
+
+const checkChat = checker(OllamaChatRequest);
+const checkGenerate = checker(OllamaGenerateRequest);
+
+/** Reads the body of /api/chat; throws a ServiceError naming the field at fault and what would be accepted. */
+export function parseOllamaChat(
+  json: Readonly<Record<string, unknown>>,
+  compat: Compat = STRICT,
+): OllamaCall {
+  const body = checkChat(json);
+  const messages = messagesOf(body.messages ?? []);
+  const run = generationOf(body); // also where nothing is generated: what is wrong in it is said
+  const { tools, choice } = toolUseOf(sentTools(body.tools), undefined);
+  const prompt = {
+    type: "chat",
+    messages,
+    tools,
+    toolChoice: choice,
+    thinking: thinkOf(body, compat),
+  } as const;
+  const conversation = { run: { ...run, prompt }, agent: NO_AGENT };
+  return callOf(body, messages.length === 0 ? { type: "load" } : { type: "converse", conversation });
+}
+
+/** Reads the body of /api/generate; throws likewise. */
+export function parseOllamaGenerate(
+  json: Readonly<Record<string, unknown>>,
+  compat: Compat = STRICT,
+): OllamaCall {
+  const body = checkGenerate(json);
+  refuseForeign(body);
+  const run = generationOf(body);
+  const text = body.prompt ?? "";
+  const after = body.suffix ?? "";
+  if (text === "" && after === "") return callOf(body, { type: "load" });
+  if (after !== "" || body.raw === true) {
+    const prompt = { type: "text", text, ...(after === "" ? {} : { suffix: after }) } as const;
+    return callOf(body, { type: "continue", run: { ...run, prompt } });
+  }
+  const system: readonly InputMessage[] = isPresent(body.system)
+    ? [{ role: "system", content: [{ type: "text", text: body.system }] }]
+    : [];
+  const user: InputMessage = { role: "user", content: contentOf(text, body.images, "images") };
+  const prompt = {
+    type: "chat",
+    messages: [...system, user],
+    tools: [],
+    toolChoice: { type: "auto" },
+    thinking: thinkOf(body, compat),
+  } as const;
+  return callOf(body, { type: "converse", conversation: { run: { ...run, prompt }, agent: NO_AGENT } });
+}
+
+type Body = Pick<OllamaGenerateRequest, "model" | "stream" | "keep_alive">;
+
+function callOf({ model, stream, keep_alive: field }: Body, work: OllamaWork): OllamaCall {
+  return { model: model ?? "default", work, stream: stream ?? true, keepAlive: keepAliveOf(field) };
+}
+
+/** What the server may do by itself: what it does in every conversation. */
+const NO_AGENT: AgentRequest = { python: false, files: [], interactive: false };
+
+type Generation = Pick<OllamaGenerateRequest, "model" | "options" | "format" | "logprobs" | "top_logprobs">;
+
+function generationOf(body: Generation): Omit<RunRequest, "prompt"> {
+  const options: OllamaOptions = body.options ?? {};
+  const cap = options.num_predict ?? 0;
+  const logprobs = logprobsOf(body);
+  return {
+    model: body.model ?? "default",
+    sampling: samplingOf({
+      temperature: options.temperature ?? DEFAULTS.temperature,
+      top_k: options.top_k ?? DEFAULTS.top_k,
+      top_p: options.top_p ?? DEFAULTS.top_p,
+      min_p: options.min_p ?? null,
+      repetition_penalty: options.repeat_penalty ?? null,
+      presence_penalty: options.presence_penalty ?? null,
+      frequency_penalty: options.frequency_penalty ?? null,
+      seed: isPresent(options.seed) && options.seed >= 0 ? options.seed : null,
+    }),
+    stop: stopOf(options.stop),
+    ...(cap > 0 ? { maxTokens: capTokens(cap) } : {}),
+    choices: 1,
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...formatOf(body.format),
+    truncate: true, // Ollama drops the beginning of what exceeds the context
+  };
+}
+
+function logprobsOf({ logprobs, top_logprobs: top }: Generation): RunRequest["logprobs"] {
+  if (logprobs === true) return { top: top ?? 0 };
+  if ((top ?? 0) === 0) return undefined;
+  throw new ServiceError("contradictory_fields", "top_logprobs needs logprobs: true", {
+    param: "top_logprobs",
+  });
+}
+
+function formatOf(format: OllamaGenerateRequest["format"]): Constrained {
+  if (!isPresent(format) || format === "") return {};
+  if (typeof format === "object") return schemaConstraint(format, "format");
+  if (format === "json") return schemaConstraint({ type: "object" }, "format");
+  const message = `format must be "json" or a JSON Schema; got ${shown(format)}`;
+  throw new ServiceError("unsupported_value", message, { param: "format" });
+}
+
+function thinkOf({ think }: Pick<OllamaGenerateRequest, "think">, compat: Compat): Thinking {
+  const field = { param: "think", compat };
+  if (typeof think === "boolean") return thinkingOf({ enable_thinking: think }, field);
+  return thinkingOf({ reasoning_effort: think ?? null }, field);
+}
+
+function refuseForeign({ template, context }: OllamaGenerateRequest): void {
+  const instead = {
+    template: [isPresent(template) && template !== "", "send raw: true with a formatted prompt"],
+    context: [Array.isArray(context) && context.length > 0, "send the conversation to /api/chat"],
+  } as const;
+  for (const [field, [isSent, fix]] of Object.entries(instead)) {
+    if (!isSent) continue;
+    throw new ServiceError("unsupported_value", `${field} is not supported; ${fix}`, { param: field });
+  }
+}
+
+function contentOf(
+  text: string | null | undefined,
+  images: readonly string[] | null | undefined,
+  path: string,
+): readonly InputPart[] {
+  const parts: InputPart[] = (images ?? []).map((data, index) =>
+    namedMedia("image", { type: "inline", data }, `${path}[${index}]`),
+  );
+  if (isPresent(text) && text !== "") parts.push({ type: "text", text });
+  return parts;
+}
+
+/** A call that no result has answered yet. */
+interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Results name their call by its id, by its tool, or by nothing: then they come in the order of the calls. */
+function messagesOf(messages: readonly OllamaMessage[]): readonly InputMessage[] {
+  let open: OpenCall[] = [];
+  return messages.map((message, index) => {
+    const base = {
+      role: message.role,
+      content: contentOf(message.content, message.images, `messages[${index}].images`),
+    };
+    if (message.role === "tool") {
+      const answered = open.find((call) => answers(message, call)) ?? open[0];
+      open = open.filter((call) => call !== answered);
+      const id = message.tool_call_id ?? answered?.id;
+      const name = message.tool_name ?? answered?.name;
+      return { ...base, ...(isPresent(id) ? { toolCallId: id } : {}), ...(isPresent(name) ? { name } : {}) };
+    }
+    if (message.role !== "assistant") return base;
+    const toolCalls = callsOf(message, index);
+    open = [...toolCalls];
+    return {
+      ...base,
+      ...(isPresent(message.thinking) ? { reasoning: message.thinking } : {}),
+      ...(toolCalls.length > 0 ? { toolCalls } : {}),
+    };
+  });
+}
+
+function answers({ tool_call_id: id, tool_name: name }: OllamaMessage, call: OpenCall): boolean {
+  return isPresent(id) ? call.id === id : call.name === name;
+}
+
+function callsOf({ tool_calls: calls }: OllamaMessage, messageIndex: number): readonly ToolCall[] {
+  return (calls ?? []).map((call, index) => ({
+    id: call.id ?? `call_${messageIndex}_${index}`,
+    name: call.function.name,
+    arguments: JSON.stringify(call.function.arguments),
+  }));
+}

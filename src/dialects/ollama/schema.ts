@@ -1,0 +1,198 @@
+// The Ollama wire: bodies of requests. Unknown fields and options are accepted without effect, as Ollama does.
+
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { EMBED_INPUTS_MAX, MESSAGES_MAX, TOOLS_MAX, TOP_LOGPROBS_MAX } from "../../core/limits.ts";
+import { orNull } from "../shared/check.ts";
+import { jsonObject } from "../shared/json-object.ts";
+import { samplingProperties, StopTokens } from "../shared/sampling.ts";
+import { FUNCTION_TOOLS } from "../shared/tools.ts";
+
+const OPEN = { additionalProperties: true } as const;
+
+const model = orNull(
+  Type.String({ description: "Model id, also with `:latest`; `default` or absent takes the default model." }),
+);
+
+/** Options with an effect. Those that say how a model is loaded, such as `num_ctx`, have none. */
+const OllamaOptions = Type.Object(
+  {
+    num_predict: orNull(Type.Integer({ description: "Most tokens to generate; below 1: no cap." })),
+    temperature: samplingProperties.temperature,
+    top_k: samplingProperties.top_k,
+    top_p: samplingProperties.top_p,
+    min_p: samplingProperties.min_p,
+    seed: orNull(Type.Integer({ description: "Makes the answer repeatable; below 0: any." })),
+    stop: orNull(StopTokens),
+    repeat_penalty: samplingProperties.repetition_penalty,
+    presence_penalty: samplingProperties.presence_penalty,
+    frequency_penalty: samplingProperties.frequency_penalty,
+    num_ctx: Type.Optional(Type.Unknown({ description: "Accepted, without effect: see `max_seq_len`." })),
+  },
+  { $id: "OllamaOptions", description: "How tokens are drawn, and when to stop.", ...OPEN },
+);
+export type OllamaOptions = Static<typeof OllamaOptions>;
+
+/** How long a model stays loaded once its last request has ended. */
+const keepAlive = orNull(
+  Type.Union([Type.Number(), Type.String()], {
+    description:
+      'How long the model stays loaded afterwards: seconds, or a duration such as "5m"; 0 unloads it, below 0 keeps it. Default: the server\'s idle_timeout.',
+  }),
+);
+
+const common = { model, options: orNull(OllamaOptions), keep_alive: keepAlive };
+
+const generationProperties = {
+  ...common,
+  stream: orNull(
+    Type.Boolean({ description: "Send the answer as JSON lines while it is made. Default true." }),
+  ),
+  format: orNull(
+    Type.Union([Type.String(), jsonObject("The JSON Schema that the answer must satisfy.")], {
+      description: '`"json"` for any JSON object, or a JSON Schema.',
+    }),
+  ),
+  think: orNull(
+    Type.Union([Type.Boolean(), Type.String()], {
+      description: 'Whether to think first, or how much: "low", "medium", "high". Default: yes.',
+    }),
+  ),
+  logprobs: orNull(Type.Boolean({ description: "Report how likely each token of the answer was." })),
+  top_logprobs: orNull(
+    Type.Integer({
+      minimum: 0,
+      maximum: TOP_LOGPROBS_MAX,
+      description: "Report so many alternatives a token too. Needs `logprobs`.",
+    }),
+  ),
+};
+
+const Images = orNull(
+  Type.Array(Type.String({ minLength: 1 }), { description: "Pictures (PNG, JPEG, GIF, BMP) as base64." }),
+);
+
+const OllamaToolCall = Type.Object(
+  {
+    id: orNull(Type.String()),
+    function: Type.Object(
+      { name: Type.String({ minLength: 1 }), arguments: jsonObject("The arguments.") },
+      OPEN,
+    ),
+  },
+  { $id: "OllamaToolCall", description: "A call that the assistant made earlier.", ...OPEN },
+);
+
+const OllamaMessage = Type.Object(
+  {
+    role: Type.Union([
+      Type.Literal("system"),
+      Type.Literal("user"),
+      Type.Literal("assistant"),
+      Type.Literal("tool"),
+    ]),
+    content: orNull(Type.String()),
+    thinking: orNull(Type.String({ description: "The reasoning that preceded the content." })),
+    images: Images,
+    tool_calls: orNull(Type.Array(OllamaToolCall)),
+    tool_name: orNull(Type.String({ description: "Of a tool's result: the tool." })),
+    tool_call_id: orNull(Type.String({ description: "Of a tool's result: the call, where calls have ids." })),
+  },
+  { $id: "OllamaMessage", ...OPEN },
+);
+export type OllamaMessage = Static<typeof OllamaMessage>;
+
+export const OllamaChatRequest = Type.Object(
+  {
+    ...generationProperties,
+    messages: orNull(
+      Type.Array(OllamaMessage, {
+        maxItems: MESSAGES_MAX,
+        description: "The conversation so far; none loads the model, or unloads it with `keep_alive` 0.",
+      }),
+    ),
+    tools: orNull(
+      Type.Array(Type.Union([...FUNCTION_TOOLS]), {
+        maxItems: TOOLS_MAX,
+        description: "Functions that the model may call.",
+      }),
+    ),
+  },
+  {
+    $id: "OllamaChatRequest",
+    description: "Body of an Ollama chat request.",
+    ...OPEN,
+    examples: [
+      {
+        model: "default",
+        messages: [{ role: "user", content: "What is the capital of France?" }],
+        stream: false,
+      },
+    ],
+  },
+);
+export type OllamaChatRequest = Static<typeof OllamaChatRequest>;
+
+export const OllamaGenerateRequest = Type.Object(
+  {
+    ...generationProperties,
+    prompt: orNull(
+      Type.String({
+        description: "What to answer; none loads the model, or unloads it with `keep_alive` 0.",
+      }),
+    ),
+    suffix: orNull(Type.String({ description: "Text after the gap to fill, for models that can." })),
+    system: orNull(Type.String({ description: "Instructions." })),
+    images: Images,
+    raw: orNull(Type.Boolean({ description: "Continue the prompt as it is, without a chat template." })),
+    template: orNull(
+      Type.String({ description: "Not supported; send `raw: true` with a formatted prompt." }),
+    ),
+    context: Type.Optional(
+      Type.Unknown({ description: "Not supported; send the conversation to /api/chat." }),
+    ),
+  },
+  {
+    $id: "OllamaGenerateRequest",
+    description: "Body of an Ollama generate request.",
+    ...OPEN,
+    examples: [{ model: "default", prompt: "What is the capital of France?", stream: false }],
+  },
+);
+export type OllamaGenerateRequest = Static<typeof OllamaGenerateRequest>;
+
+const inputs = <T extends TSchema>(input: T) => Type.Array(input, { maxItems: EMBED_INPUTS_MAX });
+
+export const OllamaEmbedRequest = Type.Object(
+  {
+    ...common,
+    input: Type.Union([Type.String(), inputs(Type.String({ minLength: 1 }))], {
+      description: "A text, or an array of texts; none only loads the model.",
+    }),
+    truncate: orNull(Type.Boolean({ description: "Cut inputs that exceed the context. Default true." })),
+    dimensions: orNull(
+      Type.Integer({ minimum: 1, description: "Numbers of each vector: its first ones, at length 1 again." }),
+    ),
+  },
+  {
+    $id: "OllamaEmbedRequest",
+    description: "Body of an Ollama embed request.",
+    ...OPEN,
+    examples: [{ model: "default", input: ["A first text.", "A second one."] }],
+  },
+);
+export type OllamaEmbedRequest = Static<typeof OllamaEmbedRequest>;
+
+export const OllamaEmbeddingsRequest = Type.Object(
+  { ...common, prompt: orNull(Type.String({ description: "A text; none only loads the model." })) },
+  {
+    $id: "OllamaEmbeddingsRequest",
+    description: "Body of an Ollama embeddings request: the older form, with one text.",
+    ...OPEN,
+    examples: [{ model: "default", prompt: "A text." }],
+  },
+);
+
+export const OllamaShowRequest = Type.Object(
+  { model, name: orNull(Type.String({ description: "Older name of `model`." })) },
+  { $id: "OllamaShowRequest", description: "Names a model.", ...OPEN, examples: [{ model: "default" }] },
+);

@@ -1,0 +1,82 @@
+// RunEvents → lines of JSON. Guarantees: exactly one end, which has `done: true` or is an error. Calls are told whole.
+//
+// A line is made for every token of every stream, so its constant text is built once and only what is new is serialised.
+
+import type { AnswerEvent } from "../../core/agent.ts";
+import { unreachable } from "../../core/assert.ts";
+import type { FinishReason, TokenLogprob } from "../../core/run.ts";
+import { isAgentEvent } from "../shared/agent-events.ts";
+import type { StreamEncoder } from "../shared/frame.ts";
+import { tokenLogprob } from "../shared/logprobs.ts";
+import { endingOf, headOf, type OllamaMeta, type OllamaShape } from "./answer.ts";
+import { OpenCall } from "./calls.ts";
+
+export class OllamaStream implements StreamEncoder<AnswerEvent> {
+  private readonly meta: OllamaMeta;
+  private readonly shape: OllamaShape;
+  /** A line up to what is new, open. */
+  private readonly head: string;
+  private call: OpenCall | undefined;
+  private reason: FinishReason = "stop";
+  private ended = false;
+
+  constructor(meta: OllamaMeta, shape: OllamaShape) {
+    this.meta = meta;
+    this.shape = shape;
+    this.head = JSON.stringify(headOf(meta)).slice(0, -1);
+  }
+
+  /** Lines for one event; "" when it has none and for anything after the end. */
+  encode(event: AnswerEvent): string {
+    if (this.ended || isAgentEvent(event)) return "";
+    switch (event.type) {
+      case "accepted":
+        return "";
+      case "text":
+        return this.flush() + this.line(this.content(event.text, ""), event.logprobs);
+      case "reasoning":
+        return this.flush() + this.line(this.content("", `,"thinking":${JSON.stringify(event.text)}`));
+      case "tool_call_start": {
+        const before = this.flush();
+        this.call = new OpenCall(event);
+        return before;
+      }
+      case "tool_call_args":
+        this.call?.add(event);
+        return "";
+      case "choice_end":
+        this.reason = event.reason;
+        return this.flush();
+      case "finish": {
+        this.ended = true;
+        const ending = JSON.stringify(endingOf(this.meta, this.reason, event)).slice(1);
+        return `${this.flush()}${this.head},${this.content("", "")},${ending}\n`;
+      }
+      case "error":
+        this.ended = true;
+        return `${this.flush()}${JSON.stringify({ error: event.error.message })}\n`;
+      default:
+        return unreachable(event);
+    }
+  }
+
+  /** The call that has been open until now. */
+  private flush(): string {
+    if (this.call === undefined) return "";
+    const calls = JSON.stringify([this.call.body()]);
+    this.call = undefined;
+    return this.line(this.content("", `,"tool_calls":${calls}`));
+  }
+
+  /** The field of the text, with fields beside it. */
+  private content(text: string, beside: string): string {
+    const quoted = JSON.stringify(text);
+    if (this.shape === "generate") return `"response":${quoted}${beside}`;
+    return `"message":{"role":"assistant","content":${quoted}${beside}}`;
+  }
+
+  private line(content: string, tokens?: readonly TokenLogprob[]): string {
+    const logprobs = tokens === undefined ? "" : `,"logprobs":${JSON.stringify(tokens.map(tokenLogprob))}`;
+    return `${this.head},${content}${logprobs},"done":false}\n`;
+  }
+}

@@ -1,0 +1,33 @@
+// A rerank body → a RankRequest. Pure.
+
+import type { RankRequest } from "../../core/run.ts";
+import { checker, isPresent } from "../shared/check.ts";
+import { RerankRequest } from "./schema.ts";
+
+/** What a body asks for: the scores, and how they are presented. */
+export interface RerankCall {
+  readonly request: RankRequest;
+  /** Most results. */
+  readonly top: number;
+  /** Results repeat their document. */
+  readonly withDocuments: boolean;
+}
+
+const checkBody = checker(RerankRequest);
+
+/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+export function parseRerankRequest(json: Readonly<Record<string, unknown>>): RerankCall {
+  const body = checkBody(json);
+  const documents = body.documents.map((one) => (typeof one === "string" ? one : one.text));
+  return {
+    request: {
+      model: body.model ?? "default",
+      query: body.query,
+      documents,
+      ...(isPresent(body.max_tokens_per_doc) ? { documentTokens: body.max_tokens_per_doc } : {}),
+      truncate: body.truncate_sequence ?? false,
+    },
+    top: body.top_n ?? documents.length,
+    withDocuments: body.return_documents ?? false,
+  };
+}

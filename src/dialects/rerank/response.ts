@@ -1,0 +1,22 @@
+// Scores → the response body.
+
+import type { RankResult } from "../../core/run.ts";
+import type { RerankCall } from "./request.ts";
+import type { RerankResponse } from "./schema.ts";
+
+/** The body: the best documents, most relevant first; of equal ones the earlier first. `model` is the answering model's id. */
+export function rerankBody(
+  { scores, promptTokens }: RankResult,
+  { request, top, withDocuments }: RerankCall,
+  { id, model }: { readonly id: string; readonly model: string },
+): RerankResponse {
+  const results = scores
+    .map((relevance_score, index) => ({ index, relevance_score }))
+    .sort((a, b) => b.relevance_score - a.relevance_score || a.index - b.index)
+    .slice(0, top)
+    .map((result) =>
+      withDocuments ? { ...result, document: { text: request.documents[result.index] ?? "" } } : result,
+    );
+  const usage = { prompt_tokens: promptTokens, total_tokens: promptTokens };
+  return { id, object: "list", model, results, usage };
+}

@@ -1,0 +1,69 @@
+// The rerank wire, as Cohere's and Jina's clients speak it: request and response.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { RANK_DOCUMENTS_MAX } from "../../core/limits.ts";
+import { orNull } from "../shared/check.ts";
+import { truncateProperties } from "../shared/sampling.ts";
+
+const text = Type.String({ minLength: 1 });
+
+const RerankDocument = Type.Union([text, Type.Object({ text }, { additionalProperties: true })], {
+  $id: "RerankDocument",
+  description: "A text, or an object with the text in `text`.",
+});
+
+export const RerankRequest = Type.Object(
+  {
+    model: orNull(
+      Type.String({ description: "Reranking model; `default` or absent takes the default model." }),
+    ),
+    query: Type.String({ minLength: 1, description: "What the documents are compared with." }),
+    documents: Type.Array(RerankDocument, { minItems: 1, maxItems: RANK_DOCUMENTS_MAX }),
+    top_n: orNull(Type.Integer({ minimum: 1, description: "Most results. Default: one a document." })),
+    return_documents: orNull(
+      Type.Boolean({ description: "Repeat the documents' texts in the results. Default false." }),
+    ),
+    max_tokens_per_doc: orNull(
+      Type.Integer({ minimum: 1, description: "Tokens of a document that are read. Default: all." }),
+    ),
+    ...truncateProperties,
+  },
+  {
+    $id: "RerankRequest",
+    description: "Body of a rerank request.",
+    additionalProperties: true,
+    examples: [
+      {
+        model: "default",
+        query: "What is the capital of France?",
+        documents: ["Paris is the capital of France.", "Bread is baked."],
+        top_n: 1,
+      },
+    ],
+  },
+);
+export type RerankRequest = Static<typeof RerankRequest>;
+
+const RerankResult = Type.Object(
+  {
+    index: Type.Integer({ minimum: 0, description: "Which document of the request this is." }),
+    relevance_score: Type.Number({ minimum: 0, maximum: 1, description: "1 is most relevant." }),
+    document: Type.Optional(Type.Object({ text: Type.String() })),
+  },
+  { $id: "RerankResult" },
+);
+
+export const RerankResponse = Type.Object(
+  {
+    id: Type.String({ description: "Unique name of this answer." }),
+    object: Type.Literal("list"),
+    model: Type.String({ description: "Id of the model that answered." }),
+    results: Type.Array(RerankResult, { description: "Most relevant first." }),
+    usage: Type.Object(
+      { prompt_tokens: Type.Integer({ minimum: 0 }), total_tokens: Type.Integer({ minimum: 0 }) },
+      { $id: "RerankUsage" },
+    ),
+  },
+  { $id: "RerankResponse", description: "Documents by relevance." },
+);
+export type RerankResponse = Static<typeof RerankResponse>;

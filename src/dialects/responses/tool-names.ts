@@ -1,0 +1,108 @@
+// The names of one request's functions as the model sees them. This dialect groups functions in namespaces, models know flat
+// names; this table is the only way from one to the other, in both directions. A name depends on nothing but its function,
+// unless two collide, so it stays the same from turn to turn and prefixes stay cached. See docs/decisions/076.
+
+import type { InputMessage } from "../../core/agent.ts";
+import type { ToolCall } from "../../core/message.ts";
+import type { QualifiedName } from "../shared/tools.ts";
+
+/** What models and their templates take for a name. */
+const FLAT_CHARS_MAX = 64;
+const FOREIGN_CHARS = /[^A-Za-z0-9_-]/g;
+
+/** A function inside a namespace. */
+interface Grouped {
+  readonly name: string;
+  readonly namespace: string;
+}
+
+export class ToolNames {
+  /** Flat names by key; functions outside of namespaces keep their names and are not listed. */
+  private readonly flatNames = new Map<string, string>();
+  private readonly grouped = new Map<string, Grouped>();
+
+  /** `functions`: those that the request declares and those that its history calls. */
+  constructor(functions: readonly QualifiedName[]) {
+    const taken = new Set(functions.flatMap((one) => (isGrouped(one) ? [] : [one.name])));
+    const distinct = new Map(functions.filter(isGrouped).map((one) => [keyOf(one), one]));
+    const wanted = Map.groupBy(distinct.values(), legibleName);
+    for (const [name, claimants] of wanted) {
+      const isFree = claimants.length === 1 && !taken.has(name);
+      for (const one of claimants) this.enter(one, isFree ? name : hashedName(one), taken);
+    }
+  }
+
+  /** The name that the model sees. */
+  flat(qualified: QualifiedName): string {
+    if (!isGrouped(qualified)) return qualified.name;
+    return this.flatNames.get(keyOf(qualified)) ?? legibleName(qualified);
+  }
+
+  /** The function that the model means; a name that is in no namespace stands for itself. */
+  qualified(flat: string): { readonly name: string; readonly namespace?: string } {
+    return this.grouped.get(flat) ?? { name: flat };
+  }
+
+  /** A conversation with the names that the model sees. */
+  flatten(messages: readonly InputMessage[]): readonly InputMessage[] {
+    const byCall = new Map<string, string>();
+    return messages.map((message) => {
+      if (message.toolCalls !== undefined) {
+        const toolCalls = message.toolCalls.map((call) => this.flatCall(call));
+        for (const { id, name } of toolCalls) byCall.set(id, name);
+        return { ...message, toolCalls };
+      }
+      const name = message.role === "tool" ? byCall.get(message.toolCallId ?? "") : undefined;
+      return name === undefined ? message : { ...message, name };
+    });
+  }
+
+  private flatCall({ id, name, namespace, arguments: args }: ToolCall): ToolCall {
+    return { id, name: this.flat({ name, namespace }), arguments: args };
+  }
+
+  private enter(one: Grouped, name: string, taken: Set<string>): void {
+    let free = name;
+    for (let count = 2; taken.has(free); count++) free = `${name.slice(0, FLAT_CHARS_MAX - 5)}_${count}`;
+    taken.add(free);
+    this.flatNames.set(keyOf(one), free);
+    this.grouped.set(free, one);
+  }
+}
+
+/** The functions that a conversation calls. */
+export function calledFunctions(messages: readonly InputMessage[]): readonly QualifiedName[] {
+  return messages.flatMap(({ toolCalls }) => toolCalls ?? []);
+}
+
+function isGrouped(one: QualifiedName): one is Grouped {
+  return typeof one.namespace === "string" && one.namespace !== "";
+}
+
+function keyOf({ namespace, name }: Grouped): string {
+  return JSON.stringify([namespace, name]);
+}
+
+/** `crm__find_customer`, with a hash at its end where it would be too long. */
+function legibleName(one: Grouped): string {
+  const name = wholeName(one);
+  return name.length > FLAT_CHARS_MAX ? hashedName(one) : name;
+}
+
+function hashedName(one: Grouped): string {
+  const suffix = `_${hash(keyOf(one))}`;
+  return wholeName(one).slice(0, FLAT_CHARS_MAX - suffix.length) + suffix;
+}
+
+function wholeName({ namespace, name }: Grouped): string {
+  return `${namespace}__${name}`.replace(FOREIGN_CHARS, "_");
+}
+
+/** FNV-1a over UTF-16 units, 32 bits, base 36. Source of the constants: draft-eastlake-fnv, section 5. */
+function hash(text: string): string {
+  let state = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) {
+    state = Math.imul(state ^ text.charCodeAt(index), 0x01000193);
+  }
+  return (state >>> 0).toString(36);
+}

@@ -1,0 +1,22 @@
+// The compat mode as a request meets it: what it was served is counted, logged and sent back in a header (observe.ts).
+
+import { type Compat, type CompatKind, STRICT } from "../core/compat.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { LogLine } from "./errors.ts";
+import { observed } from "./observe.ts";
+
+/** Warns of each kind once: clients repeat themselves with every request. */
+export function compatWarnings(log: LogLine): (kind: CompatKind) => void {
+  const warned = new Set<CompatKind>();
+  return (kind) => {
+    if (warned.has(kind)) return;
+    warned.add(kind);
+    log(`warning: compat = clients: requests are served that the interface refuses (${kind}); told once`);
+  };
+}
+
+/** The mode for the request that is being handled. */
+export function requestCompat({ compat }: HttpDeps): Compat {
+  if (compat === undefined) return STRICT;
+  return { ...compat, note: (kind) => observed()?.servedAs(kind) };
+}

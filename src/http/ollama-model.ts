@@ -1,0 +1,52 @@
+// The model that a request of Ollama's dialect names. Its clients add `:latest` to names without a tag.
+
+import { ServiceError } from "../core/error.ts";
+import type { ModelInfo } from "../core/model-info.ts";
+import { shown } from "../dialects/shared/check.ts";
+import { readObjectOfAnyType } from "./body.ts";
+import type { HttpDeps } from "./deps.ts";
+import { isServed, resolvedName } from "./model-name.ts";
+import { observed } from "./observe.ts";
+
+const LATEST = /:latest$/;
+
+/**
+ * The body of a request, with the name under which its model is served; patterns of aliases are for texts alone. As Ollama does, it takes any content type: the
+ * command lines that people copy send none of JSON.
+ */
+export async function readOllama(
+  deps: HttpDeps,
+  request: Request,
+  withPatterns: boolean,
+): Promise<Readonly<Record<string, unknown>>> {
+  const body = await readObjectOfAnyType(request);
+  const { model } = body;
+  if (typeof model !== "string") return body;
+  const name = servedName(deps, model, withPatterns);
+  observed()?.named(name);
+  return { ...body, model: name };
+}
+
+/** The card of the model that a name means. Throws ServiceError(model_not_found). */
+export function modelOf(deps: HttpDeps, name: string): ModelInfo {
+  const served = servedName(deps, name, false);
+  const models = deps.models();
+  const found = models.find(({ id, root }) => id === served || root === served);
+  const first = served === "default" ? models.find(({ kind }) => kind === "text") : undefined;
+  const model = found ?? first;
+  if (model !== undefined) return model;
+  const message = `model ${shown(name)} not found; GET /api/tags lists those there are`;
+  throw new ServiceError("model_not_found", message, { param: "model" });
+}
+
+/** Id of the model that is loaded for a name: of an adapter its base model. */
+export function baseOf(deps: HttpDeps, name: string): Pick<ModelInfo, "id" | "status"> {
+  const { id, parent, status } = modelOf(deps, name);
+  return { id: parent ?? id, status };
+}
+
+function servedName(deps: HttpDeps, name: string, withPatterns: boolean): string {
+  const resolved = resolvedName(deps, name, withPatterns);
+  if (resolved !== name || isServed(deps.models(), name)) return resolved;
+  return resolvedName(deps, name.replace(LATEST, ""), withPatterns);
+}

@@ -1,0 +1,42 @@
+// POST /infill: body → run → body or stream. Every step is someone else's function.
+
+import { Elysia } from "elysia";
+import { KEEP_ALIVE_MS } from "../../core/limits.ts";
+import { parseInfillRequest } from "../../dialects/infill/request.ts";
+import { InfillFold } from "../../dialects/infill/response.ts";
+import { InfillChunk, InfillRequest, InfillResponse } from "../../dialects/infill/schema.ts";
+import { InfillStream } from "../../dialects/infill/stream.ts";
+import { answeringModel } from "../answer.ts";
+import { readGeneration } from "../model-body.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+import { foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
+import { sseResponse } from "../sse.ts";
+
+/** Infill routes. */
+export function infillRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia().post("/infill", ({ request }) => answerInfill(deps, request), {
+    parse: "none", // body.ts reads it
+    detail: {
+      operationId: "create_infill",
+      tags: ["Editor plugins"],
+      summary: "Fill a gap in a text",
+      requestBody: components.body(InfillRequest),
+      responses: components.generationAnswers(InfillResponse, InfillChunk),
+    },
+  });
+}
+
+async function answerInfill(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const { run, layout, stream } = parseInfillRequest(await readGeneration(deps, request));
+  const started = await startRun(deps.generate, run, request.signal);
+  const model = answeringModel(deps, run.model);
+  if (stream) {
+    const frames = framesOf(started, new InfillStream(model, layout), deps.log);
+    return sseResponse(frames, { abort: started.abort, keepAliveMs: deps.keepAliveMs ?? KEEP_ALIVE_MS });
+  }
+  const fold = new InfillFold(layout);
+  await foldRun(started, fold);
+  return Response.json(fold.body(model));
+}

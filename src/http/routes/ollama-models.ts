@@ -1,0 +1,72 @@
+// What Ollama's clients ask about models and the server: /api/tags, /api/show, /api/ps, /api/version.
+
+import { Elysia } from "elysia";
+import { VERSION } from "../../core/version.ts";
+import {
+  OllamaPsResponse,
+  OllamaShowResponse,
+  OllamaTagsResponse,
+  OllamaVersionResponse,
+  parseOllamaShow,
+  psBody,
+  showBody,
+  tagsBody,
+} from "../../dialects/ollama/models.ts";
+import { OllamaShowRequest } from "../../dialects/ollama/schema.ts";
+import type { HttpDeps } from "../deps.ts";
+import { modelOf, readOllama } from "../ollama-model.ts";
+import type { ApiComponents } from "../openapi.ts";
+
+const TAGS = ["Ollama"];
+
+/** Routes about models of Ollama's dialect. */
+export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
+  const textModels = () => deps.models().filter(({ kind }) => kind === "text");
+  const running = () =>
+    textModels()
+      .filter(({ status, parent }) => status === "loaded" && parent === undefined)
+      .map((model) => ({
+        model,
+        expiresMs: Date.now() + (deps.control.status(model.id).idleLeftMs ?? Infinity),
+      }));
+  return new Elysia()
+    .get("/api/tags", () => Response.json(tagsBody(textModels())), {
+      detail: {
+        operationId: "ollama_tags",
+        tags: TAGS,
+        summary: "List the served text models",
+        responses: components.answers("The models; the default one comes first.", OllamaTagsResponse),
+      },
+    })
+    .post("/api/show", async ({ request }) => Response.json(await shown(deps, request)), {
+      parse: "none", // body.ts reads it
+      detail: {
+        operationId: "ollama_show",
+        tags: TAGS,
+        summary: "Describe a model",
+        requestBody: components.body(OllamaShowRequest),
+        responses: components.answers("What is known of it.", OllamaShowResponse),
+      },
+    })
+    .get("/api/ps", () => Response.json(psBody(running())), {
+      detail: {
+        operationId: "ollama_ps",
+        tags: TAGS,
+        summary: "List the loaded text models",
+        responses: components.answers("The models.", OllamaPsResponse),
+      },
+    })
+    .get("/api/version", () => Response.json({ version: VERSION }), {
+      detail: {
+        operationId: "ollama_version",
+        tags: TAGS,
+        summary: "Version of the server",
+        responses: components.answers("The version.", OllamaVersionResponse),
+      },
+    });
+}
+
+async function shown(deps: HttpDeps, request: Request) {
+  const name = parseOllamaShow(await readOllama(deps, request, true));
+  return showBody(modelOf(deps, name));
+}

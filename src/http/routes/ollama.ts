@@ -1,0 +1,169 @@
+// Ollama's dialect under /api: body → conversation or run → body or lines of JSON. Every step is someone else's function.
+
+import { Elysia } from "elysia";
+import {
+  loadedBody,
+  OllamaChatResponse,
+  OllamaEmbeddingsResponse,
+  OllamaEmbedResponse,
+  OllamaGenerateResponse,
+  type OllamaMeta,
+  type OllamaShape,
+} from "../../dialects/ollama/answer.ts";
+import {
+  embedBody,
+  type OllamaEmbedCall,
+  parseOllamaEmbed,
+  parseOllamaEmbeddings,
+  shortened,
+} from "../../dialects/ollama/embed.ts";
+import type { KeepAlive } from "../../dialects/ollama/keep-alive.ts";
+import { type OllamaCall, parseOllamaChat, parseOllamaGenerate } from "../../dialects/ollama/request.ts";
+import { OllamaFold } from "../../dialects/ollama/response.ts";
+import {
+  OllamaChatRequest,
+  OllamaEmbeddingsRequest,
+  OllamaEmbedRequest,
+  OllamaGenerateRequest,
+} from "../../dialects/ollama/schema.ts";
+import { OllamaStream } from "../../dialects/ollama/stream.ts";
+import type { EmbedResult } from "../../core/run.ts";
+import { requestCompat } from "../compat.ts";
+import type { HttpDeps } from "../deps.ts";
+import { baseOf, readOllama } from "../ollama-model.ts";
+import type { ApiComponents } from "../openapi.ts";
+import { foldRun, framesOf, refuseWhileDraining, startRun, untilClientLeaves } from "../run.ts";
+import { ndjsonResponse } from "../sse.ts";
+
+const TAGS = ["Ollama"];
+
+/** Generation and embedding routes of Ollama's dialect. */
+export function ollamaRoutes(deps: HttpDeps, components: ApiComponents) {
+  const parse = "none" as const; // body.ts reads it
+  return new Elysia()
+    .post("/api/chat", ({ request }) => answer(deps, request, "chat"), {
+      parse,
+      detail: {
+        operationId: "ollama_chat",
+        tags: TAGS,
+        summary: "Continue a conversation, in Ollama's dialect",
+        requestBody: components.body(OllamaChatRequest),
+        responses: components.lineAnswers(OllamaChatResponse),
+      },
+    })
+    .post("/api/generate", ({ request }) => answer(deps, request, "generate"), {
+      parse,
+      detail: {
+        operationId: "ollama_generate",
+        tags: TAGS,
+        summary: "Answer a prompt, in Ollama's dialect",
+        requestBody: components.body(OllamaGenerateRequest),
+        responses: components.lineAnswers(OllamaGenerateResponse),
+      },
+    })
+    .post("/api/embed", ({ request }) => embed(deps, request), {
+      parse,
+      detail: {
+        operationId: "ollama_embed",
+        tags: TAGS,
+        summary: "Turn texts into vectors, in Ollama's dialect",
+        requestBody: components.body(OllamaEmbedRequest),
+        responses: components.answers("One vector an input.", OllamaEmbedResponse),
+      },
+    })
+    .post("/api/embeddings", ({ request }) => embedOne(deps, request), {
+      parse,
+      detail: {
+        operationId: "ollama_embeddings",
+        tags: TAGS,
+        summary: "Turn one text into a vector, in Ollama's older form",
+        requestBody: components.body(OllamaEmbeddingsRequest),
+        responses: components.answers("The vector.", OllamaEmbeddingsResponse),
+      },
+    });
+}
+
+async function answer(deps: HttpDeps, request: Request, shape: OllamaShape): Promise<Response> {
+  refuseWhileDraining(deps);
+  const body = await readOllama(deps, request, true);
+  const compat = requestCompat(deps);
+  const call = shape === "chat" ? parseOllamaChat(body, compat) : parseOllamaGenerate(body, compat);
+  if (call.work.type === "load") return loadOrUnload(deps, call, shape, request.signal);
+  const { id, status } = baseOf(deps, call.model);
+  const startMs = performance.now();
+  const started = await startWork(deps, call.work, request.signal);
+  deps.control.keep(id, call.keepAlive); // now that it is held, it cannot leave before the answer
+  const meta = metaOf(call.model, status === "loaded" ? 0 : secsSince(startMs));
+  if (call.stream) {
+    return ndjsonResponse(framesOf(started, new OllamaStream(meta, shape), deps.log), started.abort);
+  }
+  const fold = new OllamaFold(shape);
+  await foldRun(started, fold);
+  return Response.json(fold.body(meta));
+}
+
+function startWork(deps: HttpDeps, work: Exclude<OllamaCall["work"], { type: "load" }>, client: AbortSignal) {
+  if (work.type === "converse") return startRun(deps.converse, work.conversation, client);
+  return startRun(deps.generate, work.run, client);
+}
+
+async function loadOrUnload(
+  deps: HttpDeps,
+  { model, keepAlive, stream }: OllamaCall,
+  shape: OllamaShape,
+  client: AbortSignal,
+): Promise<Response> {
+  const { id } = baseOf(deps, model);
+  const leaves = keepAlive === 0;
+  if (leaves) await deps.control.unload(id);
+  else await load(deps, id, keepAlive, client);
+  const body = JSON.stringify(loadedBody(metaOf(model, 0), shape, leaves ? "unload" : "load"));
+  if (!stream) return new Response(body, { headers: { "content-type": "application/json" } });
+  return new Response(`${body}\n`, { headers: { "content-type": "application/x-ndjson" } });
+}
+
+async function load(deps: HttpDeps, id: string, keepAlive: KeepAlive, client: AbortSignal): Promise<void> {
+  await untilClientLeaves((signal) => deps.control.ensureLoaded(id, signal), client);
+  deps.control.keep(id, keepAlive);
+}
+
+function secsSince(startMs: number): number {
+  return (performance.now() - startMs) / 1000;
+}
+
+function metaOf(model: string, loadSecs: number): OllamaMeta {
+  return { model, created: Math.floor(Date.now() / 1000), loadSecs };
+}
+
+interface Embedded {
+  readonly result: EmbedResult;
+  readonly totalSecs: number;
+  readonly loadSecs: number;
+}
+
+async function embedded(deps: HttpDeps, call: OllamaEmbedCall, client: AbortSignal): Promise<Embedded> {
+  const { request, keepAlive } = call;
+  const { id } = baseOf(deps, request.model);
+  const startMs = performance.now();
+  await untilClientLeaves((signal) => deps.control.ensureLoaded(id, signal), client);
+  const loadSecs = secsSince(startMs);
+  const none: EmbedResult = { vectors: [], promptTokens: 0 };
+  const isEmpty = request.inputs.length === 0;
+  const result = isEmpty ? none : await untilClientLeaves((signal) => deps.embed(request, signal), client);
+  deps.control.keep(id, keepAlive);
+  return { result, loadSecs, totalSecs: secsSince(startMs) };
+}
+
+async function embed(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const call = parseOllamaEmbed(await readOllama(deps, request, false));
+  const { result, ...secs } = await embedded(deps, call, request.signal);
+  return Response.json(embedBody(result, call, secs));
+}
+
+async function embedOne(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const call = parseOllamaEmbeddings(await readOllama(deps, request, false));
+  const { result } = await embedded(deps, call, request.signal);
+  return Response.json({ embedding: shortened(result, undefined)[0] ?? [] });
+}

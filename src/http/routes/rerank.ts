@@ -1,0 +1,36 @@
+// POST /v1/rerank: body → scores → body.
+
+import { Elysia } from "elysia";
+import { assert } from "../../core/assert.ts";
+import { newId } from "../../core/id.ts";
+import { parseRerankRequest } from "../../dialects/rerank/request.ts";
+import { rerankBody } from "../../dialects/rerank/response.ts";
+import { RerankRequest, RerankResponse } from "../../dialects/rerank/schema.ts";
+import { answeringModel } from "../answer.ts";
+import { readModelRequest } from "../model-body.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { ApiComponents } from "../openapi.ts";
+import { refuseWhileDraining, untilClientLeaves } from "../run.ts";
+
+/** Rerank routes. */
+export function rerankRoutes(deps: HttpDeps, components: ApiComponents) {
+  return new Elysia().post("/v1/rerank", ({ request }) => answerRerank(deps, request), {
+    parse: "none", // body.ts reads it
+    detail: {
+      operationId: "create_rerank",
+      tags: ["Reranking"],
+      summary: "Order documents by relevance to a query",
+      requestBody: components.body(RerankRequest),
+      responses: components.answers("The documents, most relevant first.", RerankResponse),
+    },
+  });
+}
+
+async function answerRerank(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const call = parseRerankRequest(await readModelRequest(deps, request));
+  const result = await untilClientLeaves((signal) => deps.rank(call.request, signal), request.signal);
+  assert(result.scores.length === call.request.documents.length, "there is one score a document");
+  const model = answeringModel(deps, call.request.model);
+  return Response.json(rerankBody(result, call, { id: newId("rerank-"), model }));
+}

@@ -1,0 +1,66 @@
+// Other names for models: from files and flags, and what aborts the start.
+
+import { describe, expect, test } from "bun:test";
+import { modelAliases } from "../../src/core/model-alias.ts";
+import { loadSettings } from "../../src/config/resolve.ts";
+import { aliasParts } from "../../src/config/alias-entry.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+const folder = tempDir();
+
+async function load(toml: string) {
+  const file = `${folder}/svc.toml`;
+  await Bun.write(file, toml);
+  return loadSettings({ configFile: file, environment: {} });
+}
+
+const MODEL = '[[models]]\nmodel_id = "svc-tiny"\nalias = "tiny"\n';
+
+test("tables and pairs say the same", async () => {
+  const loaded = await load(`${MODEL}[[aliases]]\nname = "gpt-4o"\nmodel = "tiny"\n`);
+  const pairs = await load(`aliases = ["gpt-4o=tiny"]\n${MODEL}`);
+  for (const one of [loaded, pairs]) {
+    if (!one.ok) throw new Error(JSON.stringify(one.problems));
+    expect(one.settings.aliases?.map(aliasParts)).toEqual([{ name: "gpt-4o", model: "tiny" }]);
+  }
+});
+
+test.each([
+  ['["tiny=default"]', '"tiny" is the name of a model'],
+  ['["default=tiny"]', '"default" is the name of a model'],
+  ['["a=tiny", "a=default"]', 'two aliases have the name "a"'],
+  ['["a=nope"]', "which is not served"],
+])("%s aborts the start", async (aliases, what) => {
+  const loaded = await load(`aliases = ${aliases}\n${MODEL}`);
+  if (loaded.ok) throw new Error("it was accepted");
+  expect(loaded.problems.map((problem) => problem.what).join()).toContain(what);
+});
+
+describe("patterns", () => {
+  const { exact, fitting } = modelAliases([
+    { name: "claude-*", model: "big" },
+    { name: "claude-haiku*", model: "small" },
+    { name: "claude-haiku-4", model: "exact" },
+    { name: "gpt-?", model: "one" },
+    { name: "a.b*", model: "dot" },
+  ]);
+
+  test("the longest that fits counts, an exact name before it", () => {
+    expect(["claude-x", "claude-haiku-9", "claude-haiku-4", "gpt-5", "a.bc"].map(fitting)).toEqual([
+      "big",
+      "small",
+      "exact",
+      "one",
+      "dot",
+    ]);
+  });
+
+  test("fit whole names, sign by sign", () => {
+    expect(["xclaude-", "gpt-55", "axbc", "claude"].map(fitting)).toEqual(Array(4).fill(undefined));
+    expect(exact("claude-x")).toBeUndefined();
+  });
+
+  test("are not tried on endless names", () => {
+    expect(fitting(`claude-${"x".repeat(1_000_000)}`)).toBeUndefined();
+  });
+});

@@ -1,0 +1,323 @@
+// The compat mode: `strict` refuses what the interface refuses and names the setting, `clients` serves it in the nearest
+// right way and says so in a header, a counter and the log.
+
+import { describe, expect, test } from "bun:test";
+import { HOSTED_TOOLS, type HostedTool } from "../../src/core/compat.ts";
+import type { RunRequest } from "../../src/core/run.ts";
+import { Metrics } from "../../src/metrics/metrics.ts";
+import { chatBody, messagesBody, responsesBody, testApp } from "../helpers/app.ts";
+import { answer, playing } from "../helpers/run-events.ts";
+
+const CHAT = "/v1/chat/completions";
+const MESSAGES = "/v1/messages";
+const RESPONSES = "/v1/responses";
+
+const JSON_OBJECT = { type: "json_object" };
+const ANY_OBJECT = { type: "json_schema", schema: { type: "object" } };
+
+interface Case {
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly kind: string;
+  readonly param: string;
+  /** What the engine is asked for under `clients`. */
+  readonly run: Readonly<Record<string, unknown>>;
+}
+
+const CASES: readonly Case[] = [
+  {
+    path: CHAT,
+    body: chatBody({ response_format: JSON_OBJECT }),
+    kind: "json_object",
+    param: "response_format.type",
+    run: { constraint: ANY_OBJECT, constraintParam: "response_format" },
+  },
+  {
+    path: MESSAGES,
+    body: messagesBody({ response_format: JSON_OBJECT }),
+    kind: "json_object",
+    param: "response_format.type",
+    run: { constraint: ANY_OBJECT },
+  },
+  {
+    path: RESPONSES,
+    body: responsesBody({ response_format: JSON_OBJECT }),
+    kind: "json_object",
+    param: "response_format.type",
+    run: { constraint: ANY_OBJECT },
+  },
+  {
+    path: RESPONSES,
+    body: responsesBody({ text: { format: JSON_OBJECT } }),
+    kind: "json_object",
+    param: "text.format.type",
+    run: { constraint: ANY_OBJECT, constraintParam: "text.format" },
+  },
+  {
+    path: RESPONSES,
+    body: responsesBody({ parallel_tool_calls: false }),
+    kind: "parallel_tool_calls",
+    param: "parallel_tool_calls",
+    run: { prompt: { singleCall: true } },
+  },
+  {
+    path: RESPONSES,
+    body: responsesBody({ max_tool_calls: 3 }),
+    kind: "max_tool_calls",
+    param: "max_tool_calls",
+    run: {},
+  },
+  {
+    path: RESPONSES,
+    body: responsesBody({ tools: [{ type: "web_search", external_web_access: false }] }),
+    kind: "external_web_access",
+    param: "tools[0].external_web_access",
+    run: { prompt: { tools: [] } },
+  },
+  {
+    path: CHAT,
+    body: chatBody({ web_search_options: { external_web_access: false } }),
+    kind: "external_web_access",
+    param: "web_search_options.external_web_access",
+    run: { prompt: { tools: [] } },
+  },
+  {
+    path: RESPONSES,
+    body: responsesBody({ tools: [{ type: "image_generation" }, { type: "function", name: "f" }] }),
+    kind: "hosted_tool",
+    param: "tools[0].type",
+    run: { prompt: { tools: [{ name: "f" }] } },
+  },
+  {
+    path: MESSAGES,
+    body: messagesBody({
+      tools: [
+        { type: "bash_20250124", name: "bash" },
+        { name: "f", input_schema: {} },
+      ],
+    }),
+    kind: "hosted_tool",
+    param: "tools[0].type",
+    run: { prompt: { tools: [{ name: "f" }] } },
+  },
+  {
+    path: CHAT,
+    body: chatBody({ reasoning_effort: "minimal" }),
+    kind: "reasoning_effort",
+    param: "reasoning_effort",
+    run: { prompt: { thinking: { enabled: true, effort: "low" } } },
+  },
+  {
+    path: RESPONSES,
+    body: responsesBody({ reasoning: { effort: "Max" } }),
+    kind: "reasoning_effort",
+    param: "reasoning.effort",
+    run: { prompt: { thinking: { enabled: true, effort: "xhigh" } } },
+  },
+  {
+    path: MESSAGES,
+    body: messagesBody({ reasoning_effort: "max" }),
+    kind: "reasoning_effort",
+    param: "reasoning_effort",
+    run: { prompt: { thinking: { enabled: true, effort: "xhigh" } } },
+  },
+];
+
+function app(mode: "strict" | "clients", hosted: readonly HostedTool[] = HOSTED_TOOLS) {
+  const metrics = new Metrics();
+  const runs: RunRequest[] = [];
+  const { generate } = playing(answer("{}"));
+  const served = testApp(
+    (request, signal) => {
+      runs.push(request);
+      return generate(request, signal);
+    },
+    { metrics, compat: { mode, hosted: new Set(hosted) } },
+  );
+  return { ...served, metrics, runs };
+}
+
+describe.each(CASES)("$path: $kind in $param", ({ path, body, kind, param, run }) => {
+  test("strict refuses and names the setting", async () => {
+    const { post, runs } = app("strict");
+    const response = await post(path, body);
+    expect(response.status).toBe(400);
+    expect(response.headers.get("x-svc-compat")).toBeNull();
+    const { error } = await response.json();
+    expect(error).toMatchObject({ code: "unsupported_value", param });
+    expect(error.message).toContain("--compat clients");
+    expect(runs).toEqual([]);
+  });
+
+  test("clients serves, counts and logs", async () => {
+    const { post, runs, metrics, logged } = app("clients");
+    const response = await post(path, body);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-svc-compat")).toBe(kind);
+    await response.text();
+    expect(runs[0]).toMatchObject(run);
+    await (await post(path, body)).text();
+    expect(await metrics.text()).toContain(`svc_compat_total{kind="${kind}"} 2`);
+    expect(logged.filter((line) => line.includes(kind))).toHaveLength(1);
+  });
+});
+
+test("streams carry the header too", async () => {
+  const { post } = app("clients");
+  const response = await post(CHAT, chatBody({ stream: true, response_format: JSON_OBJECT }));
+  expect(response.headers.get("x-svc-compat")).toBe("json_object");
+  await response.text();
+});
+
+test("what the interface accepts is not reported", async () => {
+  const { post } = app("clients");
+  const response = await post(CHAT, chatBody({ parallel_tool_calls: false, reasoning_effort: "low" }));
+  expect(response.headers.get("x-svc-compat")).toBeNull();
+});
+
+test("a response repeats what it was asked for", async () => {
+  const { post } = app("clients");
+  const body = { parallel_tool_calls: false, max_tool_calls: 2, text: { format: JSON_OBJECT } };
+  const response = await post(RESPONSES, responsesBody(body));
+  expect(await response.json()).toMatchObject(body);
+});
+
+/** Tools of the server as clients list them, whether the server has them or not. */
+const LISTED: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+  [CHAT, chatBody({ tools: [{ type: "code_interpreter", container: { type: "auto" } }] })],
+  [MESSAGES, messagesBody({ tools: [{ type: "web_search_20250305", name: "web_search" }] })],
+  [MESSAGES, messagesBody({ tools: [{ type: "code_execution_20250522", name: "code_execution" }] })],
+  [RESPONSES, responsesBody({ tools: [{ type: "web_search" }] })],
+  [RESPONSES, responsesBody({ tools: [{ type: "code_interpreter", container: { type: "auto" } }] })],
+  [RESPONSES, responsesBody({ tools: [{ type: "shell" }] })],
+];
+
+describe.each(LISTED)("%s with a tool that the server lacks: %j", (path, body) => {
+  test("strict refuses and names the setting", async () => {
+    const { error } = await (await app("strict", []).post(path, body)).json();
+    expect(error).toMatchObject({ code: "capability_disabled", param: "tools[0]" });
+    expect(error.message).toContain("--compat clients");
+  });
+
+  test("clients leaves it out", async () => {
+    const { post, runs } = app("clients", []);
+    const response = await post(path, body);
+    expect([response.status, response.headers.get("x-svc-compat")]).toEqual([200, "hosted_tool"]);
+    expect(runs[0]?.prompt).toMatchObject({ tools: [] });
+  });
+
+  test("clients refuses it where a call is demanded", async () => {
+    const choice = path === MESSAGES ? { type: "any" } : "required";
+    const response = await app("clients", []).post(path, { ...body, tool_choice: choice });
+    expect((await response.json()).error).toMatchObject({ code: "invalid_request", param: "tool_choice" });
+  });
+});
+
+test("fields keep their names where a tool was left out", async () => {
+  const tools = [{ type: "custom", name: "apply_patch" }, { type: "function" }];
+  const response = await app("clients").post(RESPONSES, responsesBody({ tools }));
+  expect((await response.json()).error.param).toBe("tools[1].function");
+});
+
+test("a response does not repeat what was left out", async () => {
+  const fn = { type: "function", name: "f" };
+  const response = await app("clients").post(RESPONSES, responsesBody({ tools: [{ type: "mcp" }, fn] }));
+  expect((await response.json()).tools).toMatchObject([fn]);
+});
+
+describe("file lists", () => {
+  const list = async (mode: "strict" | "clients") => {
+    const { request } = app(mode);
+    const form = new FormData();
+    form.append("file", new File(["a"], "a.txt"));
+    const { id } = await (await request("/v1/files", { method: "POST", body: form })).json();
+    const answers = ["/v1/files", "/v1/containers/c/files"].map(async (path) => {
+      const response = await request(path);
+      return { body: await response.json(), served: response.headers.get("x-svc-compat") };
+    });
+    return { id, answers: await Promise.all(answers) };
+  };
+
+  test("are bare arrays", async () => {
+    const { id, answers } = await list("strict");
+    for (const { body, served } of answers) {
+      expect(body).toMatchObject([{ id }]);
+      expect(served).toBeNull();
+    }
+  });
+
+  test("are pages for clients", async () => {
+    const { id, answers } = await list("clients");
+    for (const { body, served } of answers) {
+      expect(body).toMatchObject({
+        object: "list",
+        data: [{ id }],
+        has_more: false,
+        first_id: id,
+        last_id: id,
+      });
+      expect(served).toBe("file_list");
+    }
+  });
+});
+
+/** Formats of an answer beside a call that must be made. */
+const FORCED = [
+  [
+    CHAT,
+    chatBody({ response_format: { type: "json_schema", json_schema: { name: "a", schema: {} } } }),
+    "required",
+  ],
+  [
+    RESPONSES,
+    responsesBody({ text: { format: { type: "json_schema", name: "a", schema: {} } } }),
+    "required",
+  ],
+  [
+    MESSAGES,
+    messagesBody({ output_config: { format: { type: "json_schema", schema: {} } } }),
+    { type: "any" },
+  ],
+] as const;
+
+test.each(FORCED)(
+  "%s: a call that must be made wins over the format of an answer",
+  async (path, body, choice) => {
+    const { post, runs } = app("strict");
+    const tools = path === MESSAGES ? [{ name: "f" }] : [{ type: "function", function: { name: "f" } }];
+    const forced = await post(path, { ...body, tools, tool_choice: choice });
+    expect(forced.status).toBe(200);
+    await post(path, { ...body, tools });
+    expect(runs.map(({ constraint }) => constraint === undefined)).toEqual([true, false]);
+  },
+);
+
+test("a grammar beside a call that must be made stays, for the engine to refuse", async () => {
+  const { post, runs } = app("strict");
+  const grammar = { type: "regex", value: "a" };
+  const tools = [{ type: "function", function: { name: "f" } }];
+  await post(CHAT, chatBody({ grammar, tools, tool_choice: "required" }));
+  expect(runs[0]?.constraint).toEqual({ type: "regex", pattern: "a" });
+});
+
+describe("counting in Responses", () => {
+  test("answers with the tokens and computes nothing", async () => {
+    const { post, runs } = app("strict");
+    const response = await post(`${RESPONSES}/input_tokens`, responsesBody());
+    expect(await response.json()).toEqual({ object: "response.input_tokens", input_tokens: 12 });
+    expect(runs[0]?.countOnly).toBe(true);
+  });
+
+  test("compaction does not exist", async () => {
+    const response = await app("strict").post(`${RESPONSES}/compact`, responsesBody());
+    expect([response.status, (await response.json()).error.code]).toEqual([404, "route_not_found"]);
+  });
+});
+
+test.each(["/v1/models/tune", "/calibration/start", "/calibration/apply"])(
+  "POST %s takes no body at all",
+  async (path) => {
+    const response = await app("strict").request(path, { method: "POST" });
+    expect((await response.json()).error?.code).not.toBe("invalid_json");
+  },
+);

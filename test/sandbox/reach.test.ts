@@ -1,0 +1,89 @@
+// The launcher of a server run by root: what lies below folders that its sessions' users may not enter.
+
+import { describe, expect } from "bun:test";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runToEnd } from "../../src/exec/run-to-end.ts";
+import { Workdirs } from "../../src/sandbox/workdirs.ts";
+import { newFolder, runShell } from "../helpers/binary.ts";
+import { sandboxWith, testIf, TIMEOUT_SECS } from "../helpers/real-executors.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+const IS_ROOT = process.platform === "linux" && process.getuid?.() === 0;
+const rootTest = testIf(IS_ROOT, "folders closed to sessions: the tests do not run as root on Linux");
+/** setpriv takes away the right to mount, as containers do. */
+const unprivileged = testIf(
+  IS_ROOT && Bun.which("setpriv") !== null,
+  "root without mounts: needs root and setpriv",
+);
+const LAUNCHER = { mechanisms: ["launcher"] } as const;
+
+/** A folder closed to all but root, with a toolchain, a session's parent and a file that is nobody's business. */
+function closedHome(): string {
+  const home = tempDir();
+  chmodSync(home, 0o700);
+  mkdirSync(join(home, "tools/bin"), { recursive: true });
+  writeFileSync(join(home, "tools/bin/tool"), "#!/bin/sh\necho works\n", { mode: 0o755 });
+  writeFileSync(join(home, "secret"), "secret", { mode: 0o644 });
+  mkdirSync(join(home, "shells"));
+  return home;
+}
+
+describe("a closed folder", () => {
+  rootTest("shows the working directory and toolchains, and nothing else", async () => {
+    const home = closedHome();
+    const mountsBefore = readFileSync("/proc/self/mounts", "utf8");
+    const sandbox = await sandboxWith({}, LAUNCHER);
+    const workdir = sandbox.newWorkdirIn(join(home, "shells"), "one");
+    const script = `
+      echo x > "$0/file" && cat "$0/file"
+      "$1/tools/bin/tool"
+      cat "$1/secret" 2>/dev/null || echo no secret
+      (: > "$1/tools/bin/new") 2>/dev/null || echo read only
+      (: > "$1/new") 2>/dev/null || echo no new file
+      mkdir "$1/shells/two" 2>/dev/null || echo no new folder
+      pwd`;
+    const readPaths = [join(home, "tools")];
+    const argv = ["/bin/sh", "-c", script, workdir.path, home];
+    const run = sandbox.spawn({ argv, workdir, readPaths });
+    const { stdout, stderr } = await runToEnd(run, TIMEOUT_SECS * 1000);
+    expect(stderr).toBe("");
+    expect(stdout.trim().split("\n")).toEqual([
+      "x",
+      "works",
+      "no secret",
+      "read only",
+      "no new file",
+      "no new folder",
+      workdir.path,
+    ]);
+    await sandbox.removeWorkdir(workdir);
+    expect(readFileSync("/proc/self/mounts", "utf8")).toBe(mountsBefore);
+  });
+
+  rootTest("is passed over for private folders where nothing can be mounted", async () => {
+    const before = process.env["TMPDIR"];
+    process.env["TMPDIR"] = closedHome();
+    try {
+      for (const canMount of [true, false]) {
+        const workdirs = new Workdirs({ isRoot: true, canMount });
+        const workdir = workdirs.create("svc-test-");
+        expect(workdir.path.startsWith(tmpdir())).toBe(canMount);
+        await workdirs.remove(workdir);
+      }
+    } finally {
+      if (before === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = before;
+    }
+  });
+
+  unprivileged("ends the start where it is named for sessions and nothing can be mounted", async () => {
+    const shells = join(closedHome(), "shells");
+    const options = `--port 0 --enable-shell --shell-workdir ${shells}`;
+    const line = `PATH=/usr/bin:/bin exec setpriv --bounding-set=-sys_admin "$0" serve ${options}`;
+    const { exit, err } = await runShell(line, { cwd: newFolder() });
+    expect(exit).toBe(1);
+    expect(err).toContain("and this server may not mount. Use a folder that every user can reach");
+  });
+});

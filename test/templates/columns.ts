@@ -1,0 +1,113 @@
+// Columns of the table of chat templates in docs/templates.md. Further ones are rows of COLUMNS.
+
+import { ServiceError } from "../../src/core/error.ts";
+import { renderIndependently } from "../helpers/independent-renderer.ts";
+import type { Asked, TemplateBench } from "../helpers/template-bench.ts";
+import { HARD_CASES, PLAIN_CASES, says, SIMPLE, type TemplateCase } from "../helpers/template-cases.ts";
+import { EDGE, isBeyondRenderer } from "./explained.ts";
+
+/** What cells are made from. */
+export interface TableContext {
+  readonly bench: TemplateBench;
+  /** The same templates, left to decide whether to think. */
+  undecided(): TemplateBench;
+  readonly sources: ReadonlyMap<string, string>;
+}
+
+export interface Column {
+  readonly title: string;
+  /** What its cells say, for the reader of the table. */
+  readonly meaning: string;
+  cell(context: TableContext, template: string): string;
+}
+
+/** Tokens that tell no turn from another. */
+const NO_TURNS: ReadonlySet<string> = new Set([EDGE.bos, "<s>", "</s>", "<think>"]);
+
+/** Whether the markup of a template is tokens of its models, as far as its looks tell. */
+export function hasTokenMarkup(bench: TemplateBench, template: string): boolean {
+  const words = bench.markup(bench.render(template, SIMPLE).tokens);
+  return words.some((word) => !NO_TURNS.has(word));
+}
+
+type Outcome = "as is" | "normalized" | "partly" | "refused";
+
+export const isComplete = (text: string, { words }: TemplateCase): boolean =>
+  words.every((word) => text.includes(word));
+
+/** What becomes of a conversation. */
+function outcome({ bench, sources }: TableContext, template: string, asked: TemplateCase): Outcome {
+  const other = renderIndependently(sources.get(template) ?? "", asked, EDGE);
+  const cannot = "refusal" in other && isBeyondRenderer(other.refusal);
+  try {
+    const { text } = bench.render(template, asked);
+    if (!isComplete(text, asked)) return "partly";
+    return cannot || ("text" in other && isComplete(other.text, asked)) ? "as is" : "normalized";
+  } catch (error) {
+    if (error instanceof ServiceError) return "refused";
+    throw error;
+  }
+}
+
+function historyColumn(title: string, cases: readonly string[], meaning: string): Column {
+  const chosen = [...PLAIN_CASES, ...HARD_CASES].filter(({ name }) => cases.includes(name));
+  return {
+    title,
+    meaning,
+    cell: (context, template) =>
+      [...new Set(chosen.map((asked) => outcome(context, template, asked)))].toSorted().join(", "),
+  };
+}
+
+const QUESTION: Asked = { messages: [says("user", "Hello")] };
+
+export const COLUMNS: readonly Column[] = [
+  {
+    title: "Text",
+    meaning:
+      "`protected`: content cannot become markup. `plain`: the markup is plain text, which anyone can write.",
+    cell: ({ bench }, template) => (hasTokenMarkup(bench, template) ? "protected" : "plain"),
+  },
+  {
+    title: "Prompts",
+    meaning:
+      "How many of the conversations that templates are made for are rendered as an independent renderer does (npm `@huggingface/jinja`). The others it cannot render, or they are normalized here, or named in `test/templates/explained.ts`.",
+    cell: ({ bench, sources }, template) => {
+      const same = PLAIN_CASES.filter((asked) => {
+        const other = renderIndependently(sources.get(template) ?? "", asked, EDGE);
+        return "text" in other && other.text === bench.render(template, asked).text;
+      });
+      return `${same.length}/${PLAIN_CASES.length}`;
+    },
+  },
+  historyColumn("Calls", ["tool result", "after a tool result"], "Earlier calls and their results."),
+  historyColumn(
+    "Parallel calls",
+    ["parallel results", "results in another order"],
+    "Two calls in one message, and their results.",
+  ),
+  historyColumn("Reasoning", ["reasoning history"], "An earlier answer with reasoning keeps its text."),
+  historyColumn(
+    "Roles in a row",
+    ["two questions in a row", "two answers in a row", "the assistant begins"],
+    "Messages of one role in a row, or the assistant first.",
+  ),
+  historyColumn(
+    "System",
+    ["system", "two system messages", "a system message later", "a system message alone"],
+    "System messages, several, late or alone.",
+  ),
+  {
+    title: "Thinking unasked",
+    meaning: "What the template does when it is not told: `on`, `off`, or `–` without a switch.",
+    cell: ({ bench, undecided }, template) => {
+      const [on, off] = [true, false].map(
+        (enabled) => bench.render(template, { ...QUESTION, thinking: { enabled } }).text,
+      );
+      if (on === off) return "–";
+      return undecided().render(template, { ...QUESTION, thinking: { enabled: true, unsaid: true } }).thinks
+        ? "on"
+        : "off";
+    },
+  },
+];

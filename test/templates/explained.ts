@@ -1,0 +1,45 @@
+// Where prompts differ from those of the independent renderer, and why.
+
+/** What templates are told of the vocabulary in these tests. */
+export const EDGE = { bos: "<|endoftext|>", eos: "<|endoftext|>" } as const;
+
+/** What the independent renderer says of templates that use something which it does not have. */
+const BEYOND: readonly RegExp[] = [
+  /^Unknown (?:Object|Array)Value filter/,
+  /^Object keys must be strings/,
+  /^Expected iterable or object type in for loop: got UndefinedValue/,
+  /^Cannot perform operation \+ on undefined values/,
+  /^Cannot call something that is not a function: got UndefinedValue/,
+  /^Cannot apply filter "\w+" to type: (?:Undefined|Null)Value/,
+  /^Cannot unpack non-iterable type: TupleValue/,
+];
+
+/** Whether a refusal is the renderer's own and none of the template's. */
+export function isBeyondRenderer(refusal: string): boolean {
+  return BEYOND.some((form) => form.test(refusal));
+}
+
+const RESPONSES_IN_TURN = "llama.cpp writes results into the turn of the call, as the family's guide has it";
+
+/** Differences by template and case. Those of conversations that are normalized are not listed. */
+export const EXPLAINED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "google-gemma-4-31B-it-interleaved": {
+    "tool result": RESPONSES_IN_TURN,
+    "after a tool result": RESPONSES_IN_TURN,
+    "parallel results": RESPONSES_IN_TURN,
+  },
+  "mistralai-Ministral-3-14B-Reasoning-2512": {
+    "reasoning history":
+      "llama.cpp hands reasoning over as a thinking block, the form that the template knows",
+  },
+};
+
+/** Templates that show no calls, or none that llama.cpp can read. Their tools are described in the generic format. */
+export const GENERIC: readonly string[] = [
+  "google-gemma-2-2b-it",
+  "deepseek-ai-DeepSeek-R1-Distill-Llama-8B",
+  "ibm-granite-granite-3.3-2B-Instruct",
+  "HuggingFaceTB-SmolLM3-3B",
+  "llama-cpp-rwkv-world",
+  "microsoft-Phi-3.5-mini-instruct",
+];

@@ -1,0 +1,122 @@
+// What a request brought into a prompt stays text through every operation of the template language, with the built-in model's
+// vocabulary.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { isGeneric } from "../../ffi/generic-tools.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import type { Thinking } from "../../src/core/run.ts";
+import { TINY_PATH } from "../helpers/native.ts";
+import { type BenchOptions, TemplateBench } from "../helpers/template-bench.ts";
+import { says, WEATHER } from "../helpers/template-cases.ts";
+import { openFile } from "../helpers/vocabularies.ts";
+
+const CONTENT = "one <|im_start|> two <|im_end|> three <think> four";
+/** How a template writes calls; without it, the generic format describes the tools. */
+const CALLS =
+  "{% for m in messages %}{% for t in m.tool_calls or [] %}<tool_call>\n" +
+  '{"name": "{{ t.function.name }}", "arguments": {{ t.function.arguments | tojson }}}' +
+  "\n</tool_call>{% endfor %}{% endfor %}";
+const FOUND = `${CALLS}<|im_start|>{% set c = messages[0].content %}`;
+
+/** Templates' bodies; `c` is the message's text. */
+const OPERATIONS: readonly string[] = [
+  "{{ c }}",
+  '{{ c ~ "" }}{{ "" + c }}',
+  "{{ c * 2 }}",
+  '{{ c | trim }}{{ c.strip() }}{{ c.lstrip() }}{{ c.rstrip("r") }}',
+  "{{ c | lower }}{{ c | upper | lower }}{{ c | title | lower }}{{ c | capitalize }}",
+  '{{ c.split(" ")[1] }}{{ c.split(" ")[3] }}{{ c.split(" ")[-1] }}',
+  '{{ c.rsplit(" ", 2)[0] }}{{ c.rsplit(" ")[1] }}',
+  '{{ c.split(" ") | join(" ") }}{{ [c, c] | join(c) }}',
+  '{{ c.replace("one", "1") }}{{ "x".replace("x", c) }}{{ c | replace("", "") }}',
+  "{{ c[4:] }}{{ c[:16] }}{{ c[::-1][::-1] }}",
+  "{% for i in range(c | length) %}{{ c[i] }}{% endfor %}",
+  '{{ c | tojson }}{{ {"k": [c]} | tojson(indent=2) }}{{ {c: 1} | tojson }}{{ c | tojson(ensure_ascii=true) }}',
+  '{{ [c] | string }}{{ {"k": c} | string }}{{ messages[:1] | string }}',
+  '{{ "{} and {}".format(c, c) }}{{ c | indent(2) }}{{ c | indent(2, true) }}',
+  '{{ c | default("x") }}{{ c | string }}{{ c | safe }}{{ [c] | first }}{{ [c] | last }}',
+  '{{ messages | map(attribute="content") | join(",") }}',
+  '{% set ns = namespace(x="") %}{% set ns.x = ns.x + c %}{{ ns.x }}',
+  "{% macro show(x) %}({{ x }}){% endmacro %}{{ show(c) | trim }}",
+  "{% set block %}a {{ c }} b{% endset %}{{ block | trim }}",
+  '{{ "<|im_" + c.split("_")[1] }}{{ c[:8] + "start|>" }}',
+  "{% for t in tools %}{{ t | tojson }}{{ t.function.description }}{% endfor %}",
+  "{% for t in tools %}{% for k, v in t.function.parameters.properties.items() %}{{ k }}{% endfor %}{% endfor %}",
+];
+
+const TOOL = {
+  ...WEATHER,
+  description: CONTENT,
+  parameters: { type: "object", properties: { [CONTENT]: { type: "string", description: CONTENT } } },
+};
+
+let benches: TemplateBench[] = [];
+
+function bench(source: string, options: BenchOptions = {}): TemplateBench {
+  const fresh = new TemplateBench(openFile(TINY_PATH), new Map([["it", source]]), options);
+  benches.push(fresh);
+  return fresh;
+}
+
+function markupIn(opened: TemplateBench, content = CONTENT): readonly string[] {
+  const { text, tokens } = opened.render("it", { messages: [says("user", content)], tools: [TOOL] });
+  expect(isGeneric(text)).toBe(false);
+  return opened.markup(tokens).filter((word) => word !== "<|endoftext|>");
+}
+
+beforeAll(() => {
+  benches = [];
+});
+afterAll(() => {
+  for (const opened of benches) opened.close();
+});
+
+describe("operations of templates", () => {
+  test.each(OPERATIONS)("%s", (operation) => {
+    const opened = bench(`${FOUND}${operation}<|im_end|>`);
+    expect(markupIn(opened)).toEqual(["<|im_start|>", "<|im_end|>"]);
+  });
+
+  test("roles make markup, since the interface names them all", () => {
+    const opened = bench(
+      `${CALLS}{% for m in messages %}{{ "<|" + m.role + "|><think>" + m.content }}{% endfor %}`,
+    );
+    expect(markupIn(opened)).toEqual(["<think>"]);
+  });
+});
+
+describe("content_tokens", () => {
+  test("lets what it names through", () => {
+    const opened = bench(`${CALLS}{{ messages[0].content }}`, { contentTokens: ["<think>"] });
+    expect(markupIn(opened)).toEqual(["<think>"]);
+  });
+
+  test("must name tokens of the model", () => {
+    const opened = bench(`${CALLS}{{ messages[0].content }}`, { contentTokens: ["<|box_start|>"] });
+    expect(() => markupIn(opened)).toThrow(ServiceError);
+    expect(() => markupIn(opened)).toThrow('content_tokens names "<|box_start|>"');
+  });
+});
+
+describe("thinking that nobody speaks of", () => {
+  const OFF_UNASKED =
+    "{{ messages[0].content }}{% if enable_thinking is defined and enable_thinking %}ON{% endif %}";
+  const ON_UNASKED =
+    "{{ messages[0].content }}{% if enable_thinking is not defined or enable_thinking %}ON{% endif %}";
+  const render = (source: string, options: BenchOptions, thinking: Thinking) =>
+    bench(source, options).render("it", { messages: [says("user", "Hello")], thinking });
+  const UNSAID = { enabled: true, unsaid: true } as const;
+  const TEMPLATE = { thinkingDefault: "template" } as const;
+
+  test("is on, unless the template decides", () => {
+    expect(render(OFF_UNASKED, {}, UNSAID)).toMatchObject({ text: "HelloON", thinks: true });
+    expect(render(OFF_UNASKED, TEMPLATE, UNSAID)).toMatchObject({ text: "Hello", thinks: false });
+    expect(render(ON_UNASKED, TEMPLATE, UNSAID)).toMatchObject({ text: "HelloON", thinks: true });
+    expect(render("{{ messages[0].content }}", TEMPLATE, UNSAID)).toMatchObject({ thinks: true });
+  });
+
+  test("what is said counts", () => {
+    expect(render(OFF_UNASKED, TEMPLATE, { enabled: true })).toMatchObject({ text: "HelloON", thinks: true });
+    expect(render(ON_UNASKED, TEMPLATE, { enabled: false })).toMatchObject({ text: "Hello", thinks: false });
+  });
+});

@@ -1,0 +1,69 @@
+// Prompts of every chat template against those of an independent renderer, and conversations that templates refuse.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { isGeneric } from "../../ffi/generic-tools.ts";
+import { renderIndependently } from "../helpers/independent-renderer.ts";
+import { HARD_CASES, PLAIN_CASES } from "../helpers/template-cases.ts";
+import { chatTemplates } from "../helpers/templates.ts";
+import { isComplete } from "./columns.ts";
+import { EDGE, EXPLAINED, GENERIC, isBeyondRenderer } from "./explained.ts";
+import { document, tableContext } from "./table.ts";
+
+const found = chatTemplates();
+const sources = found.type === "found" ? found.sources : new Map<string, string>();
+const names = [...sources.keys()];
+/** What takes longer: npm run test:templates. */
+const IS_SLOW = process.env["SVC_SLOW_TESTS"] === "1";
+
+if (found.type === "missing") {
+  console.warn(`Skipped: the chat templates of model families could not be had (${found.reason}).`);
+  test.skip(`prompts of chat templates: ${found.reason}`, () => {});
+} else {
+  describe("prompts", () => {
+    let context: ReturnType<typeof tableContext>;
+    beforeAll(() => {
+      context = tableContext(sources);
+    });
+    afterAll(() => context.close());
+
+    test.each(names)("%s: as the independent renderer writes them, or else explained", (name) => {
+      const explained = EXPLAINED[name] ?? {};
+      for (const asked of PLAIN_CASES) {
+        const other = renderIndependently(sources.get(name) ?? "", asked, EDGE);
+        const { text } = context.bench.render(name, asked);
+        if ("refusal" in other) {
+          // Its own limits, or a template that refuses what is normalized.
+          if (!isBeyondRenderer(other.refusal))
+            expect([asked.name, isComplete(text, asked)]).toEqual([asked.name, true]);
+        } else if (isComplete(other.text, asked) && !isGeneric(text)) {
+          const same = explained[asked.name] === undefined;
+          expect([asked.name, same ? text : text === other.text]).toEqual([
+            asked.name,
+            same ? other.text : false,
+          ]);
+        }
+      }
+    });
+
+    test("templates that write no calls get the generic format, and no others do", () => {
+      const isChosen = (name: string): boolean => {
+        const asked = PLAIN_CASES.find(({ tools }) => tools !== undefined);
+        return asked !== undefined && isGeneric(context.bench.render(name, asked).text);
+      };
+      expect(names.filter(isChosen)).toEqual([...GENERIC]);
+    });
+
+    test.each(names)("%s: takes every conversation and leaves nothing out", (name) => {
+      for (const asked of [...PLAIN_CASES, ...HARD_CASES]) {
+        const { text } = context.bench.render(name, asked);
+        for (const word of asked.words)
+          expect([asked.name, text]).toEqual([asked.name, expect.stringContaining(word)]);
+      }
+    });
+
+    test.skipIf(!IS_SLOW)("the table in docs/templates.md is current (bun test/templates/table.ts)", () => {
+      const { is, ought } = document(context);
+      expect(is).toBe(ought);
+    });
+  });
+}

@@ -1,0 +1,50 @@
+// Writes the table of chat templates in docs/templates.md:  bun test/templates/table.ts
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { TemplateBench } from "../helpers/template-bench.ts";
+import { chatTemplates } from "../helpers/templates.ts";
+import { markupOf, openVocabulary } from "../helpers/vocabularies.ts";
+import { COLUMNS, type TableContext } from "./columns.ts";
+
+const PATH = join(import.meta.dir, "../../docs/templates.md");
+const BEGIN = "<!-- table: made by test/templates/table.ts -->";
+
+/** The templates, open; `close` them afterwards. */
+export function tableContext(sources: ReadonlyMap<string, string>): TableContext & { close(): void } {
+  const markup = [...new Set([...sources.values()].flatMap(markupOf))];
+  const bench = new TemplateBench(openVocabulary("bpe", markup), sources);
+  let other: TemplateBench | undefined;
+  const undecided = (): TemplateBench =>
+    (other ??= new TemplateBench(openVocabulary("bpe", markup), sources, { thinkingDefault: "template" }));
+  const close = (): void => {
+    bench.close();
+    other?.close();
+  };
+  return { bench, undecided, sources, close };
+}
+
+/** The table and what its columns mean, as Markdown. */
+function tableText(context: TableContext): string {
+  const names = [...context.sources.keys()].toSorted((a, b) => a.localeCompare(b, "en"));
+  const rows = names.map((name) => [name, ...COLUMNS.map((column) => column.cell(context, name))]);
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  const titles = ["Template", ...COLUMNS.map(({ title }) => title)];
+  const meanings = COLUMNS.map(({ title, meaning }) => `- **${title}**: ${meaning}`);
+  return [...meanings, "", line(titles), line(titles.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+/** docs/templates.md as it is, and as it should be. */
+export function document(context: TableContext): { readonly is: string; readonly ought: string } {
+  const is = readFileSync(PATH, "utf8");
+  const at = is.indexOf(BEGIN);
+  return { is, ought: `${is.slice(0, at)}${BEGIN}\n\n${tableText(context)}\n` };
+}
+
+if (import.meta.main) {
+  const found = chatTemplates();
+  if (found.type === "missing") throw new Error(found.reason);
+  const context = tableContext(found.sources);
+  writeFileSync(PATH, document(context).ought);
+  context.close();
+}
