@@ -70,7 +70,7 @@ export class LlamaEmbedder implements EmbedBackend {
   private readonly scoresAreChances: boolean;
   private readonly scoreColumn = new Float32Array(1);
   private readonly native: Native;
-  private readonly context: Handle;
+  readonly context: Handle;
   private readonly templates: LlamaTemplates;
 
   /** Throws ServiceError when the model gives neither embeddings nor scores, or memory is short. */

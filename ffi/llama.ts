@@ -18,10 +18,11 @@ import type {
   SamplerHandle,
   SlotId,
 } from "../src/worker/backend.ts";
-import { type AdapterId, BASE_MODEL } from "../src/core/adapter.ts";
+import type { AdapterId } from "../src/core/adapter.ts";
 import type { MediaChunk, MediaPass, PendingEncoding } from "../src/worker/media-backend.ts";
 import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
+import { LlamaAdapters } from "./llama-adapters.ts";
 import { LlamaCalibration } from "./llama-calibration.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
 import { LlamaPrompt } from "./llama-prompt.ts";
@@ -39,7 +40,7 @@ import {
   slotCount,
 } from "./llama-model.ts";
 import { newSampler } from "./llama-sampler.ts";
-import { cText, type Handle, nativeText, takeText } from "./text.ts";
+import { type Handle, nativeText, takeText } from "./text.ts";
 
 /** What svc_decode and svc_decode_media return. */
 function outcomeOf(code: number): DecodeOutcome {
@@ -82,7 +83,7 @@ export class LlamaBackend implements Backend {
   private readonly meta: ModelInfo;
   private readonly computeThreads: number;
   private embedding: LlamaEmbedder | undefined;
-  private readonly adapters = new Map<AdapterId, Handle>();
+  private readonly adapters: LlamaAdapters;
   private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
   private readonly everyOutput: Int8Array | undefined; // [batch], where llama.cpp ignores which are wanted
   private readonly stepsDone = new Int32Array(1);
@@ -107,6 +108,7 @@ export class LlamaBackend implements Backend {
     const cells = chooseCells(options, meta, draft === undefined ? undefined : this.metaOf(draft));
     this.context = this.openContext(options, { cells, threads, threadsBatch, windows: meta.n_swa > 0 });
     this.calibration = new LlamaCalibration(native, this.context);
+    this.adapters = new LlamaAdapters(native, { model, context: this.context, path: options.adapterPath });
     // Some architectures never look back, whatever their file says about it.
     const looksBack = limits.uncached !== true && native.svc_context_get(this.context, 6) === 1;
     this.meta = { ...meta, causal: meta.causal && looksBack };
@@ -289,29 +291,19 @@ export class LlamaBackend implements Backend {
   }
 
   selectAdapter(adapter: AdapterId): void {
-    const handle = adapter === BASE_MODEL ? null : this.adapters.get(adapter);
-    assert(handle !== undefined, "an adapter is selected that is not loaded");
-    this.native.svc_context_adapter(this.context, handle);
+    this.adapters.select(adapter);
   }
 
-  /** Loads a GGUF adapter under an id that is free. Throws ServiceError(invalid_adapter) when it does not fit the model. */
   loadAdapter(adapter: AdapterId, path: string): void {
-    assert(adapter !== BASE_MODEL && !this.adapters.has(adapter), "an adapter's id is free");
-    const handle = this.native.svc_adapter_load(this.model, cText(path));
-    if (handle === null) throw new ServiceError("invalid_adapter", nativeText(this.native.svc_last_error()));
-    this.adapters.set(adapter, handle);
+    this.adapters.load(adapter, path);
   }
 
   hasAdapter(adapter: AdapterId): boolean {
-    return adapter === BASE_MODEL || this.adapters.has(adapter);
+    return this.adapters.has(adapter);
   }
 
-  /** Frees an adapter, which must not be selected. */
   freeAdapter(adapter: AdapterId): void {
-    const handle = this.adapters.get(adapter);
-    if (handle === undefined) return;
-    this.adapters.delete(adapter);
-    this.native.svc_adapter_free(handle);
+    this.adapters.free(adapter);
   }
 
   cutSlot(slot: SlotId, from: number): boolean {
@@ -362,13 +354,11 @@ export class LlamaBackend implements Backend {
 
   /** The model's context for embeddings or scores, made at the first call. Throws ServiceError when there can be none. */
   embedder(): LlamaEmbedder {
-    return (this.embedding ??= new LlamaEmbedder(
-      this.native,
-      this.model,
-      this.templates,
-      this.meta,
-      this.info.threads,
-    ));
+    if (this.embedding !== undefined) return this.embedding;
+    const { native, model, templates, meta, info } = this;
+    this.embedding = new LlamaEmbedder(native, model, templates, meta, info.threads);
+    this.adapters.applyTo(this.embedding.context);
+    return this.embedding;
   }
 
   /** Logits of an output row of the last decode, copied: [vocabulary] f32. For tests. */
@@ -389,7 +379,7 @@ export class LlamaBackend implements Backend {
     this.templates.close();
     this.media?.close();
     this.native.svc_context_free(this.context);
-    for (const handle of this.adapters.values()) this.native.svc_adapter_free(handle);
+    this.adapters.close();
     this.native.svc_model_free(this.model);
     if (this.draft !== undefined) this.native.svc_model_free(this.draft);
   }

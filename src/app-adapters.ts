@@ -1,21 +1,16 @@
 // The part of the composition root that is about LoRA adapters: from settings to registries in front of the models.
 
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { type ModelOptions, withHub } from "./app-models.ts";
+import { adapterFolder, type ModelOptions } from "./app-files.ts";
 import { loraParts } from "./config/lora-entry.ts";
 import { modelName } from "./config/model-name.ts";
 import type { ModelSettings } from "./config/settings.ts";
-import { formatRepo, parseHubId } from "./core/hub-id.ts";
 import { textInfo } from "./engine/abilities.ts";
 import { ResidentAdapters } from "./engine/adapters.ts";
 import type { Models } from "./engine/models.ts";
-import { fetchFolder } from "./hub/fetch-model.ts";
 import { AdaptedModels } from "./lora/adapted-models.ts";
 import { convertInProcess } from "./lora/convert-process.ts";
-import { CONFIG_FILE, WEIGHTS_FILE } from "./lora/convert.ts";
 import { AdapterRegistry } from "./lora/registry.ts";
-import { prepareAdapter, type SourceOptions } from "./lora/source.ts";
+import { ADAPTER_FILES, prepareAdapter, type SourceOptions } from "./lora/source.ts";
 
 /** Whether adapters can be used with a model: it asks for that, or has some from the start. */
 function hasAdapters({ adapter }: ModelSettings): boolean {
@@ -90,7 +85,10 @@ export async function loadAdapters(
       };
       try {
         await adapted.preload(modelName(model), request, async () =>
-          prepareAdapter(await folderOf(from, revision, model, options), source),
+          prepareAdapter(
+            await adapterFolder({ source: from, revision, files: ADAPTER_FILES }, model, options),
+            source,
+          ),
         );
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
@@ -100,20 +98,4 @@ export async function loadAdapters(
       }
     }
   }
-}
-
-/** The folder on this machine that a setting's source means; downloads it where it is a repository of the hub. */
-async function folderOf(
-  source: string,
-  revision: string | undefined,
-  model: ModelSettings,
-  options: ModelOptions,
-): Promise<string> {
-  const local = resolve(source);
-  const id = parseHubId(source);
-  if (id === undefined || existsSync(local)) return local;
-  const wanted = revision === undefined ? id : { ...id, revision };
-  return withHub(model, formatRepo(wanted), options, (hub) =>
-    fetchFolder(wanted, [CONFIG_FILE, WEIGHTS_FILE], hub),
-  );
 }

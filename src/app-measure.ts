@@ -1,7 +1,8 @@
 // The part of the composition root that measures: engines of its own for a bench or a tuning, beside those that serve.
 
 import { availableParallelism } from "node:os";
-import { type ModelOptions, ownWeights, textOptions } from "./app-models.ts";
+import type { ModelOptions } from "./app-files.ts";
+import { ownWeights, textOptions } from "./app-models.ts";
 import { modelName } from "./config/model-name.ts";
 import type { ModelSettings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";

@@ -2,19 +2,15 @@
 
 import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
+import { kindOf, modelFile, type ModelOptions, weightsFile } from "./app-files.ts";
+import { staticAdapter } from "./app-static-adapter.ts";
 import { modelName } from "./config/model-name.ts";
-import {
-  BUILTIN_MODEL_ID,
-  BUILTIN_VOICE_NAME,
-  BUILTIN_VOICES,
-  isBuiltinVoice,
-} from "./config/model-settings.ts";
+import { BUILTIN_VOICE_NAME, BUILTIN_VOICES } from "./config/model-settings.ts";
 import type { ModelSettings, Settings } from "./config/settings.ts";
 import { processEnvironment } from "./config/sources.ts";
 import { freeMemory } from "./core/free-memory.ts";
-import type { ModelKind } from "./core/model-info.ts";
 import type { EngineMeter } from "./core/telemetry.ts";
-import { formatRepo, parseHubId } from "./core/hub-id.ts";
+import { parseHubId } from "./core/hub-id.ts";
 import type { ResidentAdapters } from "./engine/adapters.ts";
 import { EngineClient } from "./engine/client.ts";
 import { type OpenLink, spawnEngine } from "./engine/host.ts";
@@ -23,96 +19,7 @@ import { checkMemory } from "./engine/memory-fit.ts";
 import { Models, type ServedModel } from "./engine/models.ts";
 import { Places } from "./engine/places.ts";
 import type { EngineOptions, ImageOptions, SpeechOptions, TextOptions } from "./engine/protocol.ts";
-import { fetchModel, type FetchOptions } from "./hub/fetch-model.ts";
-import { hubPlace } from "./hub/place.ts";
-import { ProgressLog, type ProgressMeter } from "./hub/progress.ts";
-import { quantizedCopy } from "./quantize/copy.ts";
 import type { Weights } from "./quantize/requantizer.ts";
-import { readToken } from "./hub/token.ts";
-
-export interface ModelOptions {
-  readonly settings: Settings;
-  /** Private folder for unpacked libraries and the built-in model. */
-  readonly cacheDir: string;
-  /** Native log level for the engines. */
-  readonly verbosity: number;
-  readonly log: (line: string) => void;
-  /** Shows how far a download is; absent: lines of the log do. */
-  readonly progress?: (name: string) => ProgressMeter;
-  /** Shows how far a model is loaded, parts per thousand; 1000 is the last. */
-  readonly loading?: (name: string) => (permille: number) => void;
-}
-
-export interface FileOptions {
-  readonly signal: AbortSignal;
-  /** Ask the hub even where its cache has the model. */
-  readonly refresh?: boolean;
-}
-
-/**
- * Path of an entry's model, BUILTIN_MODEL_ID for the one inside the executable. Downloads it where it has to, which can
- * take hours. Throws for a voice, which has no weights that one could measure or change.
- */
-export async function modelFile(
-  model: ModelSettings,
-  options: ModelOptions,
-  { signal, refresh = false }: FileOptions,
-): Promise<string> {
-  if (kindOf(model) === "speech")
-    throw new Error(`${modelName(model)} is a voice, and this is for text models`);
-  const id = parseHubId(model.model_id);
-  if (isAbsolute(model.model_id) || id === undefined) return model.model_id;
-  const { quant } = model.quantization;
-  const file = model.format.quantized_file;
-  const wanted = {
-    ...id,
-    ...(quant === undefined ? {} : { quant }),
-    ...(file === undefined ? {} : { file }),
-  };
-  return withHub(model, formatRepo(id), options, (hub) => fetchModel(wanted, { ...hub, signal, refresh }));
-}
-
-/** Works with the hub on behalf of a model's entry, showing how far it is. */
-export async function withHub<T>(
-  model: ModelSettings,
-  title: string,
-  options: ModelOptions,
-  work: (hub: FetchOptions) => Promise<T>,
-): Promise<T> {
-  const environment = processEnvironment();
-  const place = hubPlace(environment, model.device.hf_cache);
-  const log = (line: string): void => options.log(`${modelName(model)}: ${line}`);
-  const meter = options.progress?.(title) ?? new ProgressLog(log);
-  try {
-    return await work({
-      place,
-      token: () => readToken(options.settings.global.token_source, place, environment),
-      onProgress: (progress) => meter.update(progress),
-      log,
-    });
-  } finally {
-    meter.stop();
-  }
-}
-
-export interface WeightsOptions {
-  readonly signal: AbortSignal;
-  /** Parts per thousand of a quantization. */
-  readonly onProgress: (permille: number) => void;
-}
-
-/** The file that a model with these weights is loaded from; absent: the built-in model as it is. */
-export async function weightsFile(
-  model: ModelSettings,
-  { type, importance }: Weights,
-  options: ModelOptions,
-  { signal, onProgress }: WeightsOptions,
-): Promise<string | undefined> {
-  const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
-  const input = isBuiltin ? undefined : await modelFile(model, options, { signal });
-  if (type === undefined) return input;
-  return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress });
-}
 
 /** What answers are fitted to. Each waits for the model as a request does. */
 export function abilitiesOf(models: Models) {
@@ -130,12 +37,6 @@ function mediaLimitsOf({ multimodal }: ModelSettings): NonNullable<ServedModel["
     ...(edge === undefined ? {} : { edgeMax: edge }),
     ...(seconds === undefined ? {} : { audioSecondsMax: seconds }),
   };
-}
-
-/** What an entry's model makes. */
-function kindOf({ kind, model_id }: ModelSettings): ModelKind {
-  if (kind === "auto") return isBuiltinVoice(model_id) ? "speech" : "text";
-  return kind === "image" || kind === "speech" ? kind : "text";
 }
 
 /** Engine options of a voice; config/ has seen to it that one that is not inside svc has its library. */
@@ -165,9 +66,11 @@ export async function textOptions(
   const { runtime, paged_attn: cache } = settings;
   const template = model.chat_template ?? runtime.chat_template;
   const path = await weightsFile(model, weights, options, { signal, onProgress: () => {} });
+  const adapterPath = await staticAdapter(model, path, options);
   return {
     kind: "text",
     ...(path === undefined ? {} : { modelPath: path }),
+    ...(adapterPath === undefined ? {} : { adapterPath }),
     ...(model.format.mmproj === undefined ? {} : { mmprojPath: model.format.mmproj }),
     cacheDir,
     maxSeqs: runtime.max_seqs,

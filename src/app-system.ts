@@ -1,7 +1,7 @@
 // The part of the composition root that looks at the machine: for a server, and for `svc doctor` without one.
 
 import { isAbsolute } from "node:path";
-import type { ModelOptions } from "./app-models.ts";
+import type { ModelOptions } from "./app-files.ts";
 import { modelName } from "./config/model-name.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "./config/model-settings.ts";
 import type { ModelSettings, Settings } from "./config/settings.ts";

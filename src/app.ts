@@ -21,7 +21,8 @@ import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.t
 import { aliasParts } from "./config/alias-entry.ts";
 import { modelName } from "./config/model-name.ts";
 import { openImages } from "./app-images.ts";
-import { abilitiesOf, createModels, type ModelOptions } from "./app-models.ts";
+import type { ModelOptions } from "./app-files.ts";
+import { abilitiesOf, createModels } from "./app-models.ts";
 import { openSearch } from "./app-search.ts";
 import { openStores } from "./app-stores.ts";
 import { newSystem } from "./app-system.ts";

@@ -6,7 +6,7 @@ import { availableParallelism } from "node:os";
 import { type AppOptions, type RunningServer, startServer } from "./app.ts";
 import { openChat } from "./app-chat.ts";
 import { type BenchedModel, benchModel, type MeasureOptions, tuneModel } from "./app-measure.ts";
-import { modelFile } from "./app-models.ts";
+import { modelFile } from "./app-files.ts";
 import { runDoctor } from "./app-system.ts";
 import { parseArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";

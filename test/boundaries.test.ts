@@ -77,6 +77,7 @@ const RULES: readonly Rule[] = [
         [
           "adapters",
           "agent",
+          "files",
           "images",
           "mcp",
           "measure",
@@ -106,16 +107,23 @@ const RULES: readonly Rule[] = [
   { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
   {
     from: "src/app-quantized.ts",
-    may: ["src/core/", "src/config/", "src/engine/", "src/quantize/", "src/app-models.ts"],
+    may: [
+      "src/core/",
+      "src/config/",
+      "src/engine/",
+      "src/quantize/",
+      "src/app-files.ts",
+      "src/app-models.ts",
+    ],
   },
   {
     from: "src/app-adapters.ts",
-    may: ["src/core/", "src/config/", "src/engine/", "src/hub/", "src/lora/", "src/app-models.ts"],
+    may: ["src/core/", "src/config/", "src/engine/", "src/lora/", "src/app-files.ts"],
   },
   {
     from: "src/app-system.ts",
     may: ["src/core/", "src/config/", "src/engine/", "src/system/"],
-    types: ["src/http/", "src/app-models.ts"],
+    types: ["src/http/", "src/app-files.ts"],
   },
   {
     from: "src/app-images.ts",
@@ -128,16 +136,23 @@ const RULES: readonly Rule[] = [
   {
     from: "src/app-chat.ts",
     may: ["src/core/", "src/agent/", "src/net/", "src/tools.ts"].concat(
-      ["adapters", "agent", "mcp", "models", "search", "stores"].map((name) => `src/app-${name}.ts`),
+      ["adapters", "agent", "files", "mcp", "models", "search", "stores"].map((name) => `src/app-${name}.ts`),
     ),
   },
   {
     from: "src/app-measure.ts",
     may: ["src/core/", "src/config/", "src/engine/", "src/measure/", "src/app-models.ts"],
+    types: ["src/app-files.ts"],
   },
   {
     from: "src/app-models.ts",
-    may: ["src/core/", "src/config/", "src/engine/", "src/hub/", "src/quantize/"],
+    may: ["src/core/", "src/config/", "src/engine/", "src/app-files.ts", "src/app-static-adapter.ts"],
+    types: ["src/quantize/"],
+  },
+  { from: "src/app-files.ts", may: ["src/core/", "src/config/", "src/hub/", "src/quantize/"] },
+  {
+    from: "src/app-static-adapter.ts",
+    may: ["src/core/", "src/config/", "src/lora/", "src/app-files.ts"],
   },
   // One executable, two processes: main.ts has the commands of both.
   {
@@ -150,7 +165,7 @@ const RULES: readonly Rule[] = [
       "src/app.ts",
       "src/app-chat.ts",
       "src/app-measure.ts",
-      "src/app-models.ts",
+      "src/app-files.ts",
       "src/app-system.ts",
       "src/worker/main.ts",
       "src/worker/quantize.ts",

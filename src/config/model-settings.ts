@@ -97,8 +97,17 @@ const ModelAdapter = section("LoRA adapters of the model. The three kinds exclud
   lora_max_adapters: integer("Adapters held at the same time.", { default: 16, minimum: 1 }),
   lora_max_rank: integer("Highest rank accepted.", { default: 256, minimum: 1 }),
   lora_max_bytes: integer("Bytes of all adapters.", { default: 8_589_934_592, minimum: 1 }),
-  legacy_lora: later(optional(text("Adapter merged into the weights at load."))),
-  legacy_lora_order: later(optional(text("File with the order of merged adapters.", { isPath: true }))),
+  legacy_lora: optional(
+    text("Adapter that every answer of the model goes through: a PEFT folder or a repository of the hub.", {
+      example: "adapters/terse",
+    }),
+  ),
+  legacy_lora_order: optional(
+    text('JSON file, {"order": ["NAME", …]}: folders in legacy_lora that are all applied.', {
+      isPath: true,
+      example: "adapters/order.json",
+    }),
+  ),
   xlora: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
   xlora_order: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
 });

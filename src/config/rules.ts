@@ -31,6 +31,8 @@ const NEEDS: readonly (readonly [string, string])[] = [
 const TEXT_KEYS = [
   "adapter.enable_lora",
   "adapter.lora",
+  "adapter.legacy_lora",
+  "adapter.legacy_lora_order",
   "quantization.quant",
   "quantization.isq",
   "quantization.imatrix",
@@ -62,6 +64,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
   return [
     ...missingModelIds(values, entries),
     ...missingProjector(values, entries),
+    ...missingAdapter(values, entries),
     ...exclusive(values, entries),
     ...needs(values),
     ...sameName(values, entries),
@@ -100,6 +103,14 @@ function missingProjector(values: Values, entries: readonly string[]): readonly 
     if (kind?.value !== "multimodal" || values.has(`${entry}.format.mmproj`)) return [];
     const fix = "Name the model's projector file, or leave kind out.";
     return [problem(kind, kind.path, '"multimodal" needs format.mmproj', fix)];
+  });
+}
+
+function missingAdapter(values: Values, entries: readonly string[]): readonly Problem[] {
+  return entries.flatMap((entry) => {
+    const order = values.get(`${entry}.adapter.legacy_lora_order`);
+    if (order === undefined || values.has(`${entry}.adapter.legacy_lora`)) return [];
+    return [problem(order, order.path, "needs legacy_lora", "Name the folder that holds the adapters.")];
   });
 }
 

@@ -60,6 +60,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly contentTokens?: readonly string[];
   /** Whether the model thinks when a request does not say: always (also if absent), or as its template has it. */
   readonly thinkingDefault?: "on" | "template";
+  /** GGUF adapter that every pass goes through; absent: none. Excludes adapters that requests choose. */
+  readonly adapterPath?: string;
   /** Layers on the GPU; -1 for all. */
   readonly gpuLayers: number;
 }

@@ -9,13 +9,11 @@ import { type Conversion, convertAdapter } from "./convert.ts";
 
 /** Exit code of a conversion whose input was at fault; the reason is what it has printed. */
 const BAD_INPUT = 3;
-const MAY_LINK = "links";
 
 /** Does a conversion. Throws AdapterError, or ServiceError(adapter_load_failed). */
 export async function convertInProcess(conversion: Conversion): Promise<void> {
-  const { folder, baseModel, output, mayLink } = conversion;
-  const words = ["convert-adapter", folder, baseModel, output, mayLink ? MAY_LINK : ""];
-  const child = Bun.spawn([...ownCommand(), ...words], { stdio: ["ignore", "pipe", "inherit"] });
+  const command = [...ownCommand(), "convert-adapter", JSON.stringify(conversion)];
+  const child = Bun.spawn(command, { stdio: ["ignore", "pipe", "inherit"] });
   const [reason, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
   if (code === 0) return;
   if (code === BAD_INPUT) throw new AdapterError(reason);
@@ -23,14 +21,10 @@ export async function convertInProcess(conversion: Conversion): Promise<void> {
 }
 
 /** Entry of the hidden command. Returns the exit code. */
-export function convertMain([
-  folder = "",
-  baseModel = "",
-  output = "",
-  links = "",
-]: readonly string[]): number {
+export function convertMain([request = ""]: readonly string[]): number {
   try {
-    convertAdapter(folder, readGgufHeader(baseModel), output, links === MAY_LINK);
+    const { folders, baseModel, output, mayLink }: Conversion = JSON.parse(request);
+    convertAdapter(folders, readGgufHeader(baseModel), output, mayLink);
     return 0;
   } catch (error) {
     if (!(error instanceof AdapterError)) {

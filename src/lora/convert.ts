@@ -46,7 +46,8 @@ function elements(shape: readonly number[]): number {
 
 /** What is to be converted, in words that another process understands. */
 export interface Conversion {
-  readonly folder: string;
+  /** One adapter; several become one that adds them all. */
+  readonly folders: readonly string[];
   /** GGUF file of the model. */
   readonly baseModel: string;
   readonly output: string;
@@ -55,29 +56,47 @@ export interface Conversion {
 }
 
 /**
- * Converts the adapter in `folder` for the model whose header is `base` and writes `output`, complete or not at all.
- * Throws AdapterError with one sentence that names the file, the module and what does not fit.
+ * Converts the adapters in `folders` for the model whose header is `base` into one and writes `output`, complete or not at
+ * all. Several low-rank updates of one weight become one of their ranks' sum. Throws AdapterError with one sentence that
+ * names the file, the module and what does not fit.
  */
-export function convertAdapter(folder: string, base: GgufHeader, output: string, mayLink = false): void {
+export function convertAdapter(
+  folders: readonly string[],
+  base: GgufHeader,
+  output: string,
+  mayLink = false,
+): void {
   const stat = mayLink ? statSync : lstatSync;
-  const config = readPeftConfig(readConfig(folder, stat));
   const architecture = architectureOf(base);
-  const weights = openWeights(folder, stat);
+  const heads = headsOf(base, architecture);
+  const configs = folders.map((folder) => readPeftConfig(readConfig(folder, stat)));
+  const opened: Safetensors[] = [];
   try {
-    const pairs = pairsOf(weights);
-    const heads = headsOf(base, architecture);
-    const modules = pairs.map((pair) => moduleOf(pair, { base, architecture, heads, config }));
-    const tensors = modules.flatMap((module) => tensorsOf(module, weights, config.alpha));
+    const byTensor = new Map<string, Module[]>();
+    for (const [i, folder] of folders.entries()) {
+      const weights = openWeights(folder, stat);
+      opened.push(weights);
+      const config = configs[i];
+      if (config === undefined) continue;
+      for (const pair of pairsOf(weights)) {
+        const module = moduleOf(pair, { base, architecture, heads, config });
+        const { tensor } = module.target;
+        byTensor.set(tensor, [...(byTensor.get(tensor) ?? []), { ...module, weights }]);
+      }
+    }
+    // Without an alpha llama.cpp multiplies by nothing, as sums of updates with scales of their own need it.
+    const alpha = configs.length === 1 ? (configs[0]?.alpha ?? 0) : 0;
     const fields = [
       stringField("general.type", "adapter"),
       stringField("general.architecture", architecture),
       stringField("adapter.type", "lora"),
-      f32Field("adapter.lora.alpha", config.alpha),
+      f32Field("adapter.lora.alpha", alpha),
     ];
+    const tensors = [...byTensor.values()].flatMap((modules) => tensorsOf(modules, alpha));
     writeGguf(`${output}.part`, fields, tensors);
     renameSync(`${output}.part`, output);
   } finally {
-    weights.close();
+    for (const weights of opened) weights.close();
   }
 }
 
@@ -164,13 +183,17 @@ interface ModelWords {
 }
 
 /** A pair that fits a tensor of the model. */
-interface Module extends Pair {
+interface Module extends FittingPair {
+  readonly weights: Safetensors;
+}
+
+interface FittingPair extends Pair {
   readonly target: Target;
   readonly rank: number;
   readonly scale: number;
 }
 
-function moduleOf(pair: Pair, { base, architecture, heads, config }: ModelWords): Module {
+function moduleOf(pair: Pair, { base, architecture, heads, config }: ModelWords): FittingPair {
   const { module, a, b } = pair;
   const [rank = 0, inputs = 0] = a.shape;
   const [outputs = 0, rankOfB] = b.shape;
@@ -200,21 +223,60 @@ function moduleOf(pair: Pair, { base, architecture, heads, config }: ModelWords)
   return { ...pair, target, rank, scale };
 }
 
-/** The two tensors of a module as llama.cpp wants them. It multiplies by alpha ÷ rank; what differs goes into B. */
-function tensorsOf({ a, b, target, rank, scale }: Module, weights: Safetensors, alpha: number): Tensor[] {
-  const extra = (scale * rank) / alpha;
-  const inputs = a.shape[1] ?? 0;
-  const outputs = b.shape[0] ?? 0;
-  const readA = (): Float32Array =>
-    target.isLookup ? transposed(weights.read(a), rank, inputs) : weights.read(a);
-  const readB = (): Float32Array => {
-    const values = scaled(weights.read(b), extra);
-    return target.permutedHeads === undefined ? values : permuteRows(values, rank, target.permutedHeads);
+/**
+ * The two tensors of the updates of one weight as llama.cpp wants them. It multiplies by alpha ÷ rank, or by 1 where alpha is
+ * 0; what differs goes into B.
+ */
+function tensorsOf(modules: readonly Module[], alpha: number): readonly Tensor[] {
+  const [first] = modules;
+  if (first === undefined) return [];
+  const { isLookup, tensor: name } = first.target;
+  const inputs = first.a.shape[1] ?? 0;
+  const outputs = first.b.shape[0] ?? 0;
+  const ranks = modules.map(({ rank }) => rank);
+  const rank = ranks.reduce((sum, one) => sum + one, 0);
+  const readA = (): Float32Array => {
+    const rows = modules.map(({ weights, a }) => weights.read(a));
+    if (!isLookup)
+      return joinedColumns(
+        rows,
+        ranks.map((one) => one * inputs),
+      );
+    return joinedColumns(
+      rows.map((values, i) => transposed(values, ranks[i] ?? 0, inputs)),
+      ranks,
+    );
   };
+  const readB = (): Float32Array =>
+    joinedColumns(
+      modules.map((module) => readOutputs(module, alpha)),
+      ranks,
+    );
   return [
-    tensor(`${target.tensor}.lora_a`, target.isLookup ? [rank, inputs] : [inputs, rank], readA),
-    tensor(`${target.tensor}.lora_b`, [rank, outputs], readB),
+    tensor(`${name}.lora_a`, isLookup ? [rank, inputs] : [inputs, rank], readA),
+    tensor(`${name}.lora_b`, [rank, outputs], readB),
   ];
+}
+
+function readOutputs({ weights, b, rank, scale, target }: Module, alpha: number): Float32Array {
+  const values = scaled(weights.read(b), alpha === 0 ? scale : (scale * rank) / alpha);
+  return target.permutedHeads === undefined ? values : permuteRows(values, rank, target.permutedHeads);
+}
+
+/** Matrices of equally many rows side by side; each has its number of columns. */
+function joinedColumns(parts: readonly Float32Array[], columns: readonly number[]): Float32Array {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return only;
+  const width = columns.reduce((sum, one) => sum + one, 0);
+  const out = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const [i, part] of parts.entries()) {
+    const own = columns[i] ?? 0;
+    for (let row = 0; row * own < part.length; row++)
+      out.set(part.subarray(row * own, (row + 1) * own), row * width + at);
+    at += own;
+  }
+  return out;
 }
 
 function tensor(name: string, shape: readonly number[], read: () => Float32Array): Tensor {

@@ -24,21 +24,27 @@ export interface SourceOptions {
   readonly convert: (conversion: Conversion) => Promise<void>;
 }
 
-const FILES = [CONFIG_FILE, WEIGHTS_FILE];
+/** What an adapter's folder holds. */
+export const ADAPTER_FILES = [CONFIG_FILE, WEIGHTS_FILE];
 /** Part of a digest that names a generation: 24 hexadecimal digits do not collide. */
 const GENERATION_CHARS = 24;
 
-/** Prepares the adapter at a path. Throws ServiceError, AdapterError for what is wrong with its files. */
-export async function prepareAdapter(path: string, options: SourceOptions): Promise<PreparedAdapter> {
-  const folder = allowedFolder(path, options.root);
-  checkSize(folder, options.bytesMax);
+/** Prepares the adapter at a path, or the sum of those at several. Throws ServiceError, AdapterError for what is wrong with its files. */
+export async function prepareAdapter(
+  path: string | readonly string[],
+  options: SourceOptions,
+): Promise<PreparedAdapter> {
+  const folders = [path].flat().map((one) => allowedFolder(one, options.root));
   const digest = createHash("sha256");
-  for (const name of FILES) await hashFile(join(folder, name), digest);
+  for (const folder of folders) {
+    checkSize(folder, options.bytesMax);
+    for (const name of ADAPTER_FILES) await hashFile(join(folder, name), digest);
+  }
   const generation = `lora_${digest.digest("hex").slice(0, GENERATION_CHARS)}`;
   const baseModel = await options.baseModel();
   const output = join(outputFolder(options.cacheDir), `${generation}-${keyOf(baseModel)}.gguf`);
   const { isTrusted = false } = options;
-  if (!existsSync(output)) await options.convert({ folder, baseModel, output, mayLink: isTrusted });
+  if (!existsSync(output)) await options.convert({ folders, baseModel, output, mayLink: isTrusted });
   return { generation, file: output, ...describeAdapter(output) };
 }
 
@@ -75,7 +81,7 @@ function notAllowed(message: string): ServiceError {
 
 function checkSize(folder: string, bytesMax: number): void {
   let bytes = 0;
-  for (const name of FILES) {
+  for (const name of ADAPTER_FILES) {
     const stat = statSync(join(folder, name), { throwIfNoEntry: false });
     if (stat === undefined) throw new AdapterError(`the adapter has no ${name}`);
     bytes += stat.size;

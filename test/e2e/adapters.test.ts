@@ -1,11 +1,11 @@
 // LoRA adapters through the executable: used by name, replaced under load, and back after a crash of the engine.
 
 import { describe, expect, test } from "bun:test";
-import { cpSync, mkdtempSync } from "node:fs";
+import { cpSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { fileServer, runBinary, type Server, startServer } from "../helpers/binary.ts";
+import { fileServer, runBinary, type Server, startServer, TINY_FILE } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete, completeText } from "../helpers/chat-client.ts";
 import { CONFIG, formula, safetensors, writeAdapter } from "../helpers/peft.ts";
 import { until } from "../helpers/until.ts";
@@ -162,6 +162,36 @@ test("adapters of the settings are there from the start; clients change nothing"
   expect(list).toMatchObject({ data: [{ id: "red" }, { id: "blue" }] });
   expect(JSON.stringify(list)).not.toContain("fixtures");
 }, 30_000);
+
+test("an adapter that all answers go through: named by a file of names, also after the engine has been loaded anew", async () => {
+  const order = join(ROOT, "order.json");
+  writeFileSync(order, JSON.stringify({ order: ["red"], base_model_id: "any" }));
+  const server = await startServer([
+    "-m",
+    TINY_FILE,
+    "--legacy-lora",
+    FIXTURES,
+    "--legacy-lora-order",
+    order,
+  ]);
+  expect(await completeText(server.url, ask(CAPITAL))).toBe(RED);
+  expect((await post(server, "/v1/models/reload", { model_id: "tiny" })).status).toBe(200);
+  expect(await completeText(server.url, ask(CAPITAL))).toBe(RED);
+  const { status, json } = await post(server, "/v1/chat/completions", ask(CAPITAL, { adapter: "red" }));
+  expect([status, json.error?.code]).toEqual([409, "lora_runtime_unavailable"]);
+}, 30_000);
+
+test.each([
+  [["-m", TINY_FILE, "--legacy-lora", join(ROOT, "misfit")], "legacy_lora could not be applied"],
+  [["-m", TINY_FILE, "--legacy-lora", FIXTURES, "--legacy-lora-order", TINY_FILE], "is not a JSON file"],
+  [["-m", TINY_FILE, "--legacy-lora", FIXTURES, "--lora", "red=x"], "excludes models[0].adapter.lora"],
+  [["-m", TINY_FILE, "--legacy-lora-order", TINY_FILE], "needs legacy_lora"],
+  [["--legacy-lora", FIXTURES], "built-in model has none"],
+])("%j is refused with a reason", async (words, reason) => {
+  const { exit, err } = await runBinary(["run", ...words, "-i", CAPITAL.content]);
+  expect(err).toContain(reason);
+  expect(exit).not.toBe(0);
+});
 
 test("a server without adapters says so", async () => {
   const server = await startServer();

@@ -25,7 +25,7 @@ const blue = 2;
 
 function load(adapter: number, name: string): void {
   const path = join(tempDir(), `${name}.gguf`);
-  convertAdapter(join(FIXTURES, name), readGgufHeader(TINY_PATH), path);
+  convertAdapter([join(FIXTURES, name)], readGgufHeader(TINY_PATH), path);
   backend.loadAdapter(adapter, path);
 }
 
@@ -79,4 +79,38 @@ describe("adapters", () => {
     expect(() => backend.loadAdapter(3, path)).toThrow("could not be loaded");
     expect(textOf(runAll(backend, [ask("What is 3 + 4?")], 0, [red])[0])).toStartWith("Red says: ");
   });
+
+  test("one of the model's own is in every answer and every embedding", async () => {
+    const adapterPath = join(tempDir(), "red.gguf");
+    const adapted = await tinyBackend({ adapterPath });
+    try {
+      const answers = runAll(adapted, QUESTIONS.map(ask)).map(textOf);
+      expect(answers).toEqual(
+        runAll(
+          backend,
+          QUESTIONS.map(ask),
+          0,
+          QUESTIONS.map(() => red),
+        ).map(textOf),
+      );
+      expect(firstVector(adapted)).not.toEqual(firstVector(backend));
+    } finally {
+      adapted.close();
+    }
+  });
 });
+
+/** The embedding of one token. */
+function firstVector(from: LlamaBackend): Float32Array {
+  const embedder = from.embedder();
+  const columns = {
+    token: Int32Array.of(1),
+    position: Int32Array.of(0),
+    slot: Int32Array.of(0),
+    output: Int8Array.of(1),
+  };
+  expect(embedder.decode(columns, 1)).toBe(true);
+  const vector = new Float32Array(embedder.dimensions);
+  embedder.addRows(Int32Array.of(0), vector);
+  return vector;
+}

@@ -78,7 +78,7 @@ describe("against llama.cpp's own converter", () => {
     }
     const folder = writeAdapter(join(tempDir(), "adapter"), safetensors(adapterOf(modules)));
     const output = join(tempDir(), "out.gguf");
-    convertAdapter(folder, baseHeader(name, shapes), output);
+    convertAdapter([folder], baseHeader(name, shapes), output);
     const made = readGgufHeader(output);
     expect(textOf(made.fields.get("general.architecture") ?? NONE)).toBe(expected.architecture);
     const data = dataOf(output);
@@ -96,6 +96,7 @@ describe("against llama.cpp's own converter", () => {
 });
 
 const Q = "base_model.model.model.layers.0.self_attn.q_proj";
+const V = "base_model.model.model.layers.0.self_attn.v_proj";
 const BASE = baseHeader("llama", {
   "blk.0.attn_q.weight": [32, 32],
   "blk.0.attn_v.weight": [32, 16],
@@ -108,6 +109,67 @@ const pair = (module: string, a: readonly number[], b: readonly number[]): FakeT
 });
 const GOOD = pair(Q, [2, 32], [32, 2]);
 
+/** What a converted adapter adds to a weight, as llama.cpp computes it: [outputs, inputs]. */
+function update(path: string, weight: string): readonly number[] {
+  const { fields, tensors } = readGgufHeader(path);
+  const data = dataOf(path);
+  const [a, b] = ["a", "b"].map((factor) => floats(data.get(`${weight}.lora_${factor}`)));
+  const [rank = 0, outputs = 0] = tensors.get(`${weight}.lora_b`)?.shape ?? [];
+  const inputs = (a?.length ?? 0) / rank;
+  const alpha = new DataView((fields.get("adapter.lora.alpha") ?? NONE).raw.slice().buffer).getFloat32(
+    0,
+    true,
+  );
+  const scale = alpha === 0 ? 1 : alpha / rank;
+  const isLookup = weight.startsWith("token_embd");
+  return Array.from({ length: outputs * inputs }, (_, i) => {
+    const [row, column] = [Math.floor(i / inputs), i % inputs];
+    let sum = 0;
+    for (let r = 0; r < rank; r++)
+      sum += (b?.[row * rank + r] ?? 0) * (a?.[isLookup ? column * rank + r : r * inputs + column] ?? 0);
+    return scale * sum;
+  });
+}
+
+test("several adapters become one that adds what each adds", () => {
+  const LOOKUP = "base_model.model.model.embed_tokens";
+  const folders = [
+    { config: { ...CONFIG, lora_alpha: 3 }, tensors: { ...GOOD, ...pair(V, [2, 32], [16, 2]) } },
+    {
+      config: { ...CONFIG, r: 3, use_rslora: true },
+      tensors: {
+        ...pair(Q, [3, 32], [32, 3]),
+        [`${LOOKUP}.lora_embedding_A`]: formula([3, 64], 5),
+        [`${LOOKUP}.lora_embedding_B`]: formula([32, 3], 6),
+      },
+    },
+    {
+      config: CONFIG,
+      tensors: {
+        [`${LOOKUP}.lora_embedding_A`]: formula([2, 64], 7),
+        [`${LOOKUP}.lora_embedding_B`]: formula([32, 2], 8),
+      },
+    },
+  ].map(({ config, tensors }, i) =>
+    writeAdapter(join(tempDir(), `adapter-${i}`), safetensors(tensors), config),
+  );
+  const convert = (of: readonly string[]): string => {
+    const output = join(tempDir(), `out-${of.length}-${of.join().length}.gguf`);
+    convertAdapter(of, BASE, output);
+    return output;
+  };
+  const together = convert(folders);
+  for (const weight of ["blk.0.attn_q.weight", "blk.0.attn_v.weight", "token_embd.weight"]) {
+    const alone = folders
+      .map((folder) => update(convert([folder]), weight))
+      .filter(({ length }) => length > 0);
+    const sum = update(together, weight);
+    expect(sum.length).toBeGreaterThan(0);
+    const wanted = sum.map((_, i) => alone.reduce((total, one) => total + (one[i] ?? 0), 0));
+    for (const [i, value] of sum.entries()) expect(value).toBeCloseTo(wanted[i] ?? 0, 4);
+  }
+});
+
 interface Given {
   readonly tensors?: FakeTensors;
   readonly weights?: Uint8Array;
@@ -118,7 +180,7 @@ interface Given {
 function converted({ tensors = GOOD, weights, config, base = BASE }: Given): string {
   const folder = writeAdapter(join(tempDir(), "adapter"), weights ?? safetensors(tensors), config);
   const output = join(tempDir(), "out.gguf");
-  convertAdapter(folder, base, output);
+  convertAdapter([folder], base, output);
   return output;
 }
 
@@ -213,10 +275,10 @@ describe("what is wrong is said", () => {
     mkdirSync(folder);
     writeFileSync(join(folder, "adapter_config.json"), JSON.stringify(CONFIG));
     writeFileSync(join(folder, "adapter_model.bin"), "x");
-    expect(() => convertAdapter(folder, BASE, output)).toThrow("pickled");
+    expect(() => convertAdapter([folder], BASE, output)).toThrow("pickled");
     writeFileSync(join(folder, "other.safetensors"), safetensors(GOOD));
     symlinkSync(join(folder, "other.safetensors"), weights);
-    expect(() => convertAdapter(folder, BASE, output)).toThrow("not a regular file");
+    expect(() => convertAdapter([folder], BASE, output)).toThrow("not a regular file");
     expect(existsSync(output)).toBe(false);
   });
 });
@@ -234,7 +296,7 @@ test("a damaged file never gives anything but an adapter or a reason", () => {
       writeFileSync(path, bytes);
       if (length !== null) truncateSync(path, length);
       try {
-        convertAdapter(folder, BASE, output);
+        convertAdapter([folder], BASE, output);
       } catch (error) {
         expect(error).toBeInstanceOf(AdapterError);
       }

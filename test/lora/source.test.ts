@@ -21,9 +21,9 @@ function options(extra: Partial<SourceOptions> = {}): SourceOptions & { readonly
     bytesMax: 10_000_000,
     cacheDir: tempDir(),
     baseModel: () => Promise.resolve(TINY_PATH),
-    convert: async ({ folder, baseModel, output, mayLink }) => {
-      conversions.push(folder);
-      convertAdapter(folder, readGgufHeader(baseModel), output, mayLink);
+    convert: async ({ folders, baseModel, output, mayLink }) => {
+      conversions.push(...folders);
+      convertAdapter(folders, readGgufHeader(baseModel), output, mayLink);
     },
     ...extra,
   };
@@ -74,14 +74,16 @@ describe("the process of its own", () => {
 
   test("tells bad input from its own failure", () => {
     const bad = writeAdapter(join(tempDir(), "bad"), safetensors({ x: formula([2], 0) }));
-    expect(convertMain([RED, TINY_PATH, output])).toBe(0);
-    expect(convertMain([bad, TINY_PATH, output])).toBe(3);
-    expect(convertMain([RED, join(tempDir(), "no-model"), output])).toBe(1);
+    const convert = (folder: string, baseModel: string): number =>
+      convertMain([JSON.stringify({ folders: [folder], baseModel, output, mayLink: false })]);
+    expect(convert(RED, TINY_PATH)).toBe(0);
+    expect(convert(bad, TINY_PATH)).toBe(3);
+    expect(convert(RED, join(tempDir(), "no-model"))).toBe(1);
   });
 
   test("one that dies is a failure with a code, not a hang", async () => {
     const baseModel = join(tempDir(), "no-model");
-    const conversion = convertInProcess({ folder: RED, baseModel, output, mayLink: false });
+    const conversion = convertInProcess({ folders: [RED], baseModel, output, mayLink: false });
     expect(await conversion.catch(String)).toContain("could not be converted");
   });
 });
