@@ -23,16 +23,16 @@ let backend: LlamaBackend;
 const red = 1;
 const blue = 2;
 
-function load(adapter: number, name: string): void {
+function converted(name: string): string {
   const path = join(tempDir(), `${name}.gguf`);
   convertAdapter([join(FIXTURES, name)], readGgufHeader(TINY_PATH), path);
-  backend.loadAdapter(adapter, path);
+  return path;
 }
 
 beforeAll(async () => {
   backend = await tinyBackend();
-  load(red, "red");
-  load(blue, "blue");
+  backend.loadAdapter(red, converted("red"));
+  backend.loadAdapter(blue, converted("blue"));
 });
 afterAll(() => backend.close());
 
@@ -81,8 +81,7 @@ describe("adapters", () => {
   });
 
   test("one of the model's own is in every answer and every embedding", async () => {
-    const adapterPath = join(tempDir(), "red.gguf");
-    const adapted = await tinyBackend({ adapterPath });
+    const adapted = await tinyBackend({ adapterPath: converted("red") });
     try {
       const answers = runAll(adapted, QUESTIONS.map(ask)).map(textOf);
       expect(answers).toEqual(
