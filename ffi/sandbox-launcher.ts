@@ -5,6 +5,7 @@
 import { dlopen, ptr } from "bun:ffi";
 import { openSync, statSync } from "node:fs";
 import {
+  GUARD_CHANNEL,
   LAUNCHER_FAILED,
   type LauncherAbilities,
   type LauncherPolicy,
@@ -14,7 +15,7 @@ import {
 import { canMount, revealPaths } from "./sandbox-mounts.ts";
 
 const SYMBOLS = {
-  syscall: { args: ["i64", "u64", "u64", "u64", "u64"], returns: "i64" },
+  syscall: { args: ["i64", "u64", "u64", "u64", "u64", "u64", "u64"], returns: "i64" },
   prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
   unshare: { args: ["i32"], returns: "i32" },
   mount: { args: ["ptr", "ptr", "ptr", "u64", "ptr"], returns: "i32" },
@@ -23,14 +24,16 @@ const SYMBOLS = {
   chdir: { args: ["ptr"], returns: "i32" },
   fcntl: { args: ["i32", "i32", "i32"], returns: "i32" },
   signal: { args: ["i32", "u64"], returns: "u64" },
+  read: { args: ["i32", "ptr", "u64"], returns: "i64" },
+  write: { args: ["i32", "ptr", "u64"], returns: "i64" },
   prlimit: { args: ["i32", "i32", "ptr", "ptr"], returns: "i32" },
   execv: { args: ["u64", "u64"], returns: "i32" },
 } as const;
 
 /** Numbers of system calls that are not called by name: C's own would change all threads, and Bun's do not expect it. */
 const CALLS = {
-  x64: { setgroups: 116, setresuid: 117, setresgid: 119 },
-  arm64: { setgroups: 159, setresuid: 147, setresgid: 149 },
+  x64: { setgroups: 116, setresuid: 117, setresgid: 119, seccomp: 317, readMemory: 310 },
+  arm64: { setgroups: 159, setresuid: 147, setresgid: 149, seccomp: 277, readMemory: 270 },
 } as const;
 const LANDLOCK_CREATE = 444;
 const LANDLOCK_ADD = 445;
@@ -44,6 +47,14 @@ const PR_GET_SECCOMP = 21;
 const PR_SET_SECCOMP = 22;
 const PR_SET_NO_NEW_PRIVS = 38;
 const SECCOMP_MODE_FILTER = 2;
+const SECCOMP_INSTALL = 1;
+const SECCOMP_IS_AVAILABLE = 2;
+const SECCOMP_ASKS = 0x7fc0_0000; // SECCOMP_RET_USER_NOTIF
+const NEW_LISTENER = 1 << 3;
+/** A signal that does not kill ends no call that a guard has begun, so none is made twice. Linux 5.19. */
+const ONLY_KILLABLE = 1 << 5;
+const PIDFD_OPEN = 434;
+const PIDFD_GETFD = 438;
 const SIGKILL = 9;
 const SIGPIPE = 13;
 const SIG_DFL = 0;
@@ -100,6 +111,7 @@ class Launcher {
     return {
       landlock: this.landlockVersion(),
       seccomp: this.c.prctl(PR_GET_SECCOMP, 0, 0, 0, 0) === 0,
+      guards: this.canGuard(),
       mounts: process.getuid?.() === 0 && canMount(this.c),
     };
   }
@@ -127,10 +139,38 @@ class Launcher {
     this.c.signal(SIGPIPE, SIG_DFL); // Bun ignores it, and a program would inherit that
     for (const [name, [soft, hard]] of Object.entries(policy.limits))
       this.limit(name as LimitName, soft, hard);
+    if (policy.guarded !== undefined) this.handOver(Buffer.from(policy.guarded, "base64"));
     if (filter !== undefined)
       this.must("seccomp", this.c.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0));
     this.c.execv(path, argv);
     throw new Error(`${program} cannot be run`);
+  }
+
+  /** Everything a guard needs of the kernel, tried on this process itself. */
+  private canGuard(): boolean {
+    const calls = process.arch === "arm64" ? CALLS.arm64 : CALLS.x64;
+    const action = Buffer.alloc(4);
+    action.writeUInt32LE(SECCOMP_ASKS);
+    if (this.call(calls.seccomp, SECCOMP_IS_AVAILABLE, 0, this.address(action)) !== 0) return false;
+    const own = this.call(PIDFD_OPEN, process.pid, 0);
+    if (own < 0 || this.call(PIDFD_GETFD, own, 1, 0) < 0) return false;
+    const part = this.address(words(BigInt(this.address(action)), 4n));
+    return Number(this.c.syscall(calls.readMemory, process.pid, part, 1, part, 1, 0)) === 4;
+  }
+
+  /** Installs the filter of guarded calls and waits until the guard above has taken its listener. */
+  private handOver(program: Uint8Array): void {
+    const { seccomp } = process.arch === "arm64" ? CALLS.arm64 : CALLS.x64;
+    const filter = this.filter(program);
+    const install = (flags: number): number => this.call(seccomp, SECCOMP_INSTALL, flags, filter);
+    const newest = install(NEW_LISTENER | ONLY_KILLABLE);
+    const listener = newest >= 0 ? newest : install(NEW_LISTENER);
+    this.must("seccomp", listener);
+    const told = Buffer.alloc(4);
+    told.writeInt32LE(listener);
+    this.must("write", Number(this.c.write(GUARD_CHANNEL, told, 4)));
+    if (Number(this.c.read(GUARD_CHANNEL, told, 1)) !== 1)
+      throw new Error("the network guard does not answer");
   }
 
   private landlockVersion(): number {
@@ -210,7 +250,7 @@ class Launcher {
   }
 
   private call(number: number, a = 0, b = 0, c = 0, d = 0): number {
-    return Number(this.c.syscall(number, a, b, c, d));
+    return Number(this.c.syscall(number, a, b, c, d, 0, 0));
   }
 
   private must(what: string, result: number): void {

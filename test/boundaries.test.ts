@@ -183,6 +183,7 @@ const RULES: readonly Rule[] = [
       "src/reader/protocol.ts",
       "src/reader/main.ts",
       "src/main.ts",
+      "ffi/network-guard.ts",
       "ffi/parent-death.ts",
       "ffi/sandbox-launcher.ts",
     ],

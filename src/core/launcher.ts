@@ -5,8 +5,22 @@
 export const LAUNCHER_WORD = "sandbox";
 /** In place of a policy: print LauncherAbilities as JSON. */
 export const PROBE_WORD = "probe";
+/** In place of it: start the rest of the words below a network guard, whose policy comes first (ffi/network-guard.ts). */
+export const GUARD_WORD = "sandbox-guard";
+/** Descriptor by which the launcher hands the listener of its filter to the guard. */
+export const GUARD_CHANNEL = 100;
 /** Exit code when the policy cannot be applied; the reason is on standard error. */
 export const LAUNCHER_FAILED = 125;
+
+/** What a guard is told. */
+export interface GuardPolicy {
+  /** Which of the machine's listening sockets can be reached: those of guards with the same one. */
+  readonly session: string;
+  /** Whether the command may connect UNIX sockets of its file system, and abstract ones of its session. */
+  readonly allowsUnixSockets: boolean;
+  /** File descriptors that the command gets besides 0, 1 and 2. */
+  readonly keep: readonly number[];
+}
 
 export interface LauncherPolicy {
   /** Working directory of the program. */
@@ -27,6 +41,8 @@ export interface LauncherPolicy {
   readonly isScoped: boolean;
   /** The system call filter, base64. */
   readonly filter?: string;
+  /** The filter of calls that a guard above makes in the program's place, base64; its listener goes through GUARD_CHANNEL. */
+  readonly guarded?: string;
   /** Soft and hard limits by name. A lower hard limit that is there already stays. */
   readonly limits: Partial<Record<LimitName, readonly [soft: number, hard: number]>>;
   /** File descriptors that the program gets besides 0, 1 and 2. */
@@ -44,6 +60,8 @@ export interface LauncherAbilities {
   /** Version of Landlock's interface; 0: none. */
   readonly landlock: number;
   readonly seccomp: boolean;
+  /** Whether calls can be made in another process's place, so that a guard can watch over the network. */
+  readonly guards: boolean;
   /** Whether it may mount, which takes root with CAP_SYS_ADMIN. */
   readonly mounts: boolean;
 }

@@ -6,9 +6,9 @@ import { lstatSync, mkdtempSync, openSync, readlinkSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX } from "../core/limits.ts";
-import { type Assignment, type Confinement, FD } from "./confinement.ts";
+import { type Assignment, belowGuard, type Confinement, FD } from "./confinement.ts";
 import { HOMES } from "./environment.ts";
-import { tasksOf, treeOf } from "./processes.ts";
+import { type ProcessInfo, tasksOf, treeOf } from "./processes.ts";
 import { seccompFilter } from "./seccomp.ts";
 import type { Limits, Network, Workdir } from "./types.ts";
 
@@ -24,16 +24,23 @@ export interface BubblewrapOptions {
    * start a command where it does not, given the file descriptors that the command needs.
    */
   readonly scope?: (keep: readonly number[]) => readonly string[];
+  /** Words that start a command below a network guard. Absent without one. */
+  readonly guard?: (job: Assignment) => readonly string[];
 }
 
 export function bubblewrap(options: BubblewrapOptions): Confinement {
+  /** bubblewrap itself: what was started, or its child where that is a guard. */
+  const outerOf = (root: number, all: readonly ProcessInfo[]): number | undefined =>
+    options.guard === undefined ? root : belowGuard(root, all);
   const filter = seccompFilter({ network: options.network, sharesUser: false, allowsUnixSockets: true });
   const kept = filter === undefined ? undefined : keepFile(filter);
   return {
     mechanism: "bubblewrap",
     network: options.network,
+    reachesMachine: options.network === "full" && options.guard === undefined,
     command: (job) => ({
       words: [
+        ...(options.guard?.(job) ?? []),
         ...(options.scope?.(Object.values(FD)) ?? []),
         ...commandWords(options, job, kept !== undefined),
       ],
@@ -42,13 +49,14 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
       ...(kept === undefined ? {} : { filter: openSync(`/proc/self/fd/${kept}`, "r") }),
     }),
     // Whoever loses its parent gets the namespace's first process, which is ours.
-    members: (root) => (all) => treeOf(root, all),
+    members: (root) => (all) => treeOf(outerOf(root, all) ?? root, all),
     // bubblewrap → the namespace's first process → the program, and later whoever lost its parent.
     program: (root, members) => {
-      const first = members.find(({ parent }) => parent === root);
+      const first = members.find(({ parent }) => parent === (outerOf(root, members) ?? root));
       const inner = members.filter(({ parent }) => parent === first?.pid);
       return inner.sort((a, b) => a.startedAt - b.startedAt || a.pid - b.pid)[0]?.pid;
     },
+    wrappers: (root, members) => [root, outerOf(root, members) ?? root],
   };
 }
 

@@ -81,10 +81,10 @@ class Confined implements ConfinedProcess {
 
   private killAll(): void {
     const all = this.members(processes());
-    const inner = all.filter(({ pid }) => pid !== this.child.pid);
-    // bubblewrap ends by itself once the rest is gone, and has then seen how.
-    const isAlone = this.start.confinement.mechanism !== "bubblewrap" || inner.length === 0;
-    for (const { pid } of isAlone ? all : inner) signal(pid, "SIGKILL");
+    const { pid: root } = this.child;
+    const wrappers = root === undefined ? [] : this.start.confinement.wrappers(root, all);
+    const inner = all.filter(({ pid }) => !wrappers.includes(pid));
+    for (const { pid } of inner.length === 0 ? all : inner) signal(pid, "SIGKILL");
   }
 
   private async untilAllIsOver(): Promise<Ending> {

@@ -38,10 +38,14 @@ export interface Confinement {
   members(root: number, job: SandboxJob): (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
   /** The program itself among them. */
   program(root: number, members: readonly ProcessInfo[]): number | undefined;
+  /** Those among them that end by themselves with the rest, and then tell how it ended. */
+  wrappers(root: number, members: readonly ProcessInfo[]): readonly number[];
+  /** Whether services of this machine can be reached. */
+  readonly reachesMachine: boolean;
 }
 
 /** The command becomes the program, and its processes are told by their session, or by their user where that is their own. */
-export const oneProcess: Pick<Confinement, "members" | "program"> = {
+export const oneProcess: Pick<Confinement, "members" | "program" | "wrappers"> = {
   members: (root, { workdir }) => {
     const { uid } = workdir;
     const isOwn = ({ pid, session }: ProcessInfo): boolean =>
@@ -49,11 +53,29 @@ export const oneProcess: Pick<Confinement, "members" | "program"> = {
     return (all) => [...new Set([...treeOf(root, all), ...all.filter(isOwn)])];
   },
   program: (root) => root,
+  wrappers: () => [],
+};
+
+/** The command that a guard has started: its own first process. */
+export function belowGuard(root: number, members: readonly ProcessInfo[]): number | undefined {
+  const below = members.filter(({ parent }) => parent === root);
+  return below.sort((a, b) => a.startedAt - b.startedAt || a.pid - b.pid)[0]?.pid;
+}
+
+/** A guard and the one process that it has started, which becomes the program. */
+export const guardedProcess: Pick<Confinement, "members" | "program" | "wrappers"> = {
+  members: (root, job) => {
+    const members = oneProcess.members(root, job);
+    return (all) => members(all).filter(({ pid }) => pid !== root);
+  },
+  program: belowGuard,
+  wrappers: () => [],
 };
 
 export const unconfined: Confinement = {
   mechanism: "none",
   network: "full",
+  reachesMachine: true,
   command: ({ argv, workdir }) => ({
     words: ["/bin/sh", "-c", 'cd "$0" && exec "$@"', workdir.path, ...argv],
   }),

@@ -2,19 +2,29 @@
 // missing or may not make namespaces. The program sees the machine's processes, and without root it runs as the server's
 // own user; docs/sandbox.md lists what that leaves open.
 
-import { LAUNCHER_WORD, type LauncherAbilities, type LauncherPolicy, PROBE_WORD } from "../core/launcher.ts";
+import {
+  GUARD_WORD,
+  type GuardPolicy,
+  LAUNCHER_WORD,
+  type LauncherAbilities,
+  type LauncherPolicy,
+  PROBE_WORD,
+} from "../core/launcher.ts";
 import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX, SANDBOX_PROBE_MS } from "../core/limits.ts";
 import type { Assignment, Confinement } from "./confinement.ts";
-import { oneProcess } from "./confinement.ts";
+import { guardedProcess, oneProcess } from "./confinement.ts";
 import { tasksOf } from "./processes.ts";
-import { seccompFilter } from "./seccomp.ts";
+import { guardedCallsFilter, seccompFilter } from "./seccomp.ts";
 import type { Limits, Network } from "./types.ts";
 
 /** First version of Landlock that keeps abstract sockets and signals in. */
 export const VERSION_WITH_SCOPES = 6;
 
+/** Threads of a guard and of the launcher below it, which an ordinary user's processes are counted with. */
+const GUARD_TASKS = 16;
+
 /** Where the launcher does not run. */
-export const NO_ABILITIES: LauncherAbilities = { landlock: 0, seccomp: false, mounts: false };
+export const NO_ABILITIES: LauncherAbilities = { landlock: 0, seccomp: false, guards: false, mounts: false };
 
 const DEVICES = ["/dev/null", "/dev/zero", "/dev/full"];
 const RANDOM = ["/dev/random", "/dev/urandom"];
@@ -40,27 +50,57 @@ export interface LauncherOptions {
   readonly limits: Limits;
   /** The server's user; 0 can give processes a network of their own. */
   readonly uid: number;
+  /** Whether a guard keeps processes with network `full` from this machine. */
+  readonly isGuarded: boolean;
 }
 
 export function launcher(options: LauncherOptions): Confinement {
   const network = possibleNetwork(options);
-  const { limits } = options;
+  const { limits, ownCommand } = options;
+  const isGuarded = network === "full" && options.isGuarded;
   return {
     mechanism: "launcher",
     network,
+    reachesMachine: network === "full" && !isGuarded,
     command: (job) => {
-      const policy = JSON.stringify(policyOf({ ...options, network }, job));
+      const policy = JSON.stringify(policyOf({ ...options, network, isGuarded }, job));
       const kib = String(limits.memoryMb * 1024);
       const memory = ["/bin/sh", "-c", 'ulimit -d "$1" && shift && exec "$@"', "sh", kib];
-      return { words: [...options.ownCommand, LAUNCHER_WORD, policy, ...memory, ...job.argv] };
+      const keep = job.conversation === true ? [3] : [];
+      const guard = isGuarded ? guardWords(ownCommand, job, { keep, allowsUnixSockets: false }) : [];
+      return { words: [...guard, ...ownCommand, LAUNCHER_WORD, policy, ...memory, ...job.argv] };
     },
-    ...oneProcess,
+    ...(isGuarded ? guardedProcess : oneProcess),
   };
 }
 
-/** Words that start a command with abstract sockets out of its reach. It gets the file descriptors in `keep` too. */
-export function scopeWords(ownCommand: readonly string[], keep: readonly number[]): readonly string[] {
-  const policy: LauncherPolicy = { folder: "/", hasOwnNetwork: false, isScoped: true, limits: {}, keep };
+/** Words that start a command below a network guard. */
+export function guardWords(
+  ownCommand: readonly string[],
+  { session, workdir }: Assignment,
+  rest: Omit<GuardPolicy, "session">,
+): readonly string[] {
+  const policy: GuardPolicy = { session: session ?? workdir.path, ...rest };
+  return [...ownCommand, GUARD_WORD, JSON.stringify(policy)];
+}
+
+/**
+ * Words that start a command with abstract sockets out of its reach, and below a guard with its calls. It gets the file
+ * descriptors in `keep` too.
+ */
+export function scopeWords(
+  ownCommand: readonly string[],
+  keep: readonly number[],
+  isGuarded: boolean,
+): readonly string[] {
+  const policy: LauncherPolicy = {
+    folder: "/",
+    hasOwnNetwork: false,
+    isScoped: true,
+    limits: {},
+    keep,
+    ...guardedCalls(isGuarded),
+  };
   return [...ownCommand, LAUNCHER_WORD, JSON.stringify(policy)];
 }
 
@@ -74,6 +114,12 @@ export async function launcherAbilities(ownCommand: readonly string[]): Promise<
   const text = await new Response(child.stdout).text();
   if ((await child.exited) !== 0) return NO_ABILITIES;
   return JSON.parse(text) as LauncherAbilities; // printed by ffi/sandbox-launcher.ts
+}
+
+/** The part of a policy that hands calls to a guard. */
+function guardedCalls(isGuarded: boolean): Pick<LauncherPolicy, "guarded"> {
+  const filter = isGuarded ? guardedCallsFilter() : undefined;
+  return filter === undefined ? {} : { guarded: Buffer.from(filter).toString("base64") };
 }
 
 function possibleNetwork({ network, uid, abilities }: LauncherOptions): Network {
@@ -97,12 +143,13 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
       write: [workdir.path, ...DEVICES],
     },
     isScoped: true,
+    ...guardedCalls(options.isGuarded),
     ...(filter === undefined || !abilities.seccomp ? {} : { filter: Buffer.from(filter).toString("base64") }),
     limits: {
       cpu: [limits.cpuSecs, limits.cpuSecs + 2],
       fsize: both(SANDBOX_FILE_BYTES_MAX),
       core: both(0),
-      nproc: both(limits.procs + tasks),
+      nproc: both(limits.procs + tasks + (options.isGuarded && workdir.uid === undefined ? GUARD_TASKS : 0)),
       nofile: both(SANDBOX_OPEN_FILES_MAX),
     },
     keep: job.conversation === true ? [3] : [],

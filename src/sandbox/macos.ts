@@ -36,6 +36,7 @@ export function sandboxExec(network: Network): Confinement {
   return {
     mechanism: "sandbox-exec",
     network,
+    reachesMachine: network === "full",
     command: (job) => {
       const confined = [PROGRAM, "-p", profileText(job, network)];
       const start = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', job.workdir.path];

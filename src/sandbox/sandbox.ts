@@ -7,10 +7,17 @@ import type { LauncherAbilities } from "../core/launcher.ts";
 import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MAX } from "../core/limits.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { startConfined } from "./confined-process.ts";
-import { type Confinement, unconfined } from "./confinement.ts";
+import { type Assignment, type Confinement, FD, unconfined } from "./confinement.ts";
 import { confinedEnvironment, type Environment } from "./environment.ts";
 import type { FolderSize } from "./folder-size.ts";
-import { launcher, launcherAbilities, NO_ABILITIES, scopeWords, VERSION_WITH_SCOPES } from "./launcher.ts";
+import {
+  guardWords,
+  launcher,
+  launcherAbilities,
+  NO_ABILITIES,
+  scopeWords,
+  VERSION_WITH_SCOPES,
+} from "./launcher.ts";
 import { sandboxExec } from "./macos.ts";
 import { readPaths } from "./read-paths.ts";
 import type { EffectiveProtection, Mechanism, Sandbox, SandboxJob, SandboxPolicy } from "./types.ts";
@@ -74,36 +81,90 @@ async function chooseOnLinux(
   abilities: LauncherAbilities,
   workdirs: Workdirs,
 ): Promise<Choice> {
-  const { policy, ownCommand, mechanisms } = options;
-  const { network, limits } = policy;
+  const { policy, mechanisms } = options;
   const warnings: string[] = [];
+  const isGuardable = policy.network === "full" && abilities.guards;
+  const isWanted = (mechanism: Mechanism): boolean => mechanisms?.includes(mechanism) ?? true;
+  const working = async (candidates: readonly Choice[]): Promise<Choice | string> => {
+    let failure = "";
+    for (const choice of candidates) {
+      const found = await trial(options, choice, workdirs);
+      if (found === undefined) return withReach(choice);
+      failure = found;
+    }
+    return failure;
+  };
 
   const program = Bun.which("bwrap");
-  const isWanted = (mechanism: Mechanism): boolean => mechanisms?.includes(mechanism) ?? true;
   if (isWanted("bubblewrap") && program !== null) {
-    const isScoped = network === "full" && abilities.landlock >= VERSION_WITH_SCOPES;
-    const scope = (keep: readonly number[]): readonly string[] => scopeWords(ownCommand, keep);
-    const confinement = bubblewrap({ program, network, limits, ...(isScoped ? { scope } : {}) });
-    const choice: Choice = { confinement, filesystem: "workdir", hasLimits: true, warnings };
-    const failure = await trial(options, choice, workdirs);
-    if (failure === undefined) return choice;
-    warnings.push(`bubblewrap does not work here (${failure}); the built-in launcher protects less.`);
+    const found = await working(
+      (isGuardable ? [true, false] : [false]).map((isGuarded) => ({
+        confinement: bubblewrapHere(program, options, abilities, isGuarded),
+        filesystem: "workdir",
+        hasLimits: true,
+        warnings,
+      })),
+    );
+    if (typeof found === "object") return found;
+    warnings.push(`bubblewrap does not work here (${found}); the built-in launcher protects less.`);
   } else if (isWanted("bubblewrap")) {
     warnings.push("bubblewrap is not installed; the built-in launcher protects less.");
   }
+  const found = await working(
+    (isGuardable ? [true, false] : [false]).map((isGuarded) =>
+      launcherHere(options, abilities, isGuarded, warnings),
+    ),
+  );
+  if (typeof found === "object") return found;
+  return nothing([...warnings, `The launcher does not work here (${found}): tools run unconfined.`]);
+}
 
-  const confinement = launcher({ ownCommand, abilities, network, limits, uid: process.getuid?.() ?? 0 });
+function bubblewrapHere(
+  program: string,
+  { policy, ownCommand }: SandboxOptions,
+  abilities: LauncherAbilities,
+  isGuarded: boolean,
+): Confinement {
+  const { network, limits } = policy;
+  const isScoped = network === "full" && abilities.landlock >= VERSION_WITH_SCOPES;
+  const scope = (keep: readonly number[]): readonly string[] => scopeWords(ownCommand, keep, isGuarded);
+  const guard = (job: Assignment): readonly string[] =>
+    guardWords(ownCommand, job, { keep: Object.values(FD), allowsUnixSockets: true });
+  return bubblewrap({
+    program,
+    network,
+    limits,
+    ...(isScoped || isGuarded ? { scope } : {}),
+    ...(isGuarded ? { guard } : {}),
+  });
+}
+
+function launcherHere(
+  { policy, ownCommand }: SandboxOptions,
+  abilities: LauncherAbilities,
+  isGuarded: boolean,
+  before: readonly string[],
+): Choice {
+  const { network, limits } = policy;
+  const uid = process.getuid?.() ?? 0;
+  const confinement = launcher({ ownCommand, abilities, network, limits, uid, isGuarded });
   const filesystem = abilities.landlock === 0 ? "open" : "workdir";
+  const warnings = [...before];
   if (filesystem === "open")
     warnings.push("This kernel has no Landlock: tools can reach all files of their user.");
   if (!abilities.seccomp) warnings.push("This kernel has no seccomp: system calls are not filtered.");
   if (confinement.network !== network) {
     warnings.push(`Network "${network}" cannot be enforced here: tools have "${confinement.network}".`);
   }
-  const choice: Choice = { confinement, filesystem, hasLimits: true, warnings };
-  const failure = await trial(options, choice, workdirs);
-  if (failure === undefined) return choice;
-  return nothing([...warnings, `The launcher does not work here (${failure}): tools run unconfined.`]);
+  return { confinement, filesystem, hasLimits: true, warnings };
+}
+
+/** Says so where tools can reach this machine's services. */
+function withReach(choice: Choice): Choice {
+  if (!choice.confinement.reachesMachine) return choice;
+  const warning =
+    'Network "full" includes this machine here: tools can reach its services, this server among them.';
+  return { ...choice, warnings: [...choice.warnings, warning] };
 }
 
 function nothing(warnings: readonly string[]): Choice {
@@ -114,6 +175,7 @@ function insist({ confinement, filesystem, hasLimits, warnings }: Choice, policy
   const isComplete =
     filesystem === "workdir" &&
     confinement.network === policy.network &&
+    (!confinement.reachesMachine || confinement.mechanism === "sandbox-exec") &&
     (hasLimits || confinement.mechanism === "sandbox-exec");
   if (isComplete) return;
   throw new Error(`sandbox.mode is "on", but tools cannot be confined as asked: ${warnings.join(" ")}`);
@@ -190,6 +252,7 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
       mechanism: confinement.mechanism,
       filesystem,
       network: confinement.network === "full" && policy.network !== "full" ? "open" : confinement.network,
+      reachesMachine: confinement.reachesMachine,
       ...(choice.hasLimits ? { limits } : {}),
       warnings,
     },

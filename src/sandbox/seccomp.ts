@@ -18,9 +18,11 @@ const LOAD = 0x20;
 const JUMP_EQUAL = 0x15;
 const JUMP_GREATER_EQUAL = 0x35;
 const JUMP_ANY_BIT = 0x45;
+const AND = 0x54;
 const RETURN = 0x06;
 const ALLOW = 0x7fff_0000;
 const FAIL = 0x0005_0000;
+const ASK_GUARD = 0x7fc0_0000;
 const KILL_PROCESS = 0x8000_0000;
 
 // Offsets in struct seccomp_data. An argument's lower half comes first, as both processors are little-endian, and is all
@@ -31,6 +33,7 @@ const argument = (index: number): number => 16 + 8 * index;
 
 const EPERM = 1;
 const ENOSYS = 38;
+const EPROTONOSUPPORT = 93;
 const EAFNOSUPPORT = 97;
 
 /** Flags of clone(2) that make a namespace: user, pid, net, ipc, uts, mount, cgroup. */
@@ -136,6 +139,7 @@ const ONLY_SELF_BY_KIND: Readonly<Record<string, readonly [Numbers, kind: number
 
 const CLONE: Numbers = [56, 220];
 const SOCKET: Numbers = [41, 198];
+const SOCKETPAIR: Numbers = [53, 199];
 const SETSID: Numbers = [112, 157];
 
 const FAMILY = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
@@ -145,6 +149,18 @@ const ARCHITECTURES: Readonly<Record<string, readonly [audit: number, column: 0 
   x64: [0xc000_003e, 0],
   arm64: [0xc000_00b7, 1],
 };
+
+/** Calls that may name a destination. */
+const CONNECT: Numbers = [42, 203];
+const SENDTO: Numbers = [44, 206];
+const SENDMSG: Numbers = [46, 211];
+const SENDMMSG: Numbers = [307, 269];
+const SETSOCKOPT: Numbers = [54, 208];
+
+/** Socket options that set a packet's way: IP_OPTIONS, IPV6_2292RTHDR and IPV6_RTHDR, by level. */
+const ROUTING_OPTIONS: Readonly<Record<number, readonly number[]>> = { 0: [4], 41: [5, 57] };
+/** Protocols of internet sockets: default, TCP, UDP, ICMP for both. Others name destinations in ways of their own. */
+const PROTOCOLS = [0, 6, 17, 1, 58];
 
 /** One instruction: code, jumps where true and false, operand. */
 type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, operand: number];
@@ -174,9 +190,74 @@ export function seccompFilter(
     ]),
     ...(options.sharesUser ? [...failing(SHARED_MEMORY, column, EPERM), ...onlySelf(column)] : []),
     ...onCall(SOCKET[column], socketRules(options)),
+    ...(options.allowsUnixSockets ? [] : onCall(SOCKETPAIR[column], pairRules())),
     [RETURN, 0, 0, ALLOW],
   ];
   return encode(program);
+}
+
+/**
+ * The filter of a process below a network guard, besides its other one: calls that name a destination are made by the
+ * guard. Undefined for a processor without numbers here.
+ */
+export function guardedCallsFilter(architecture: string = process.arch): Uint8Array | undefined {
+  const known = ARCHITECTURES[architecture];
+  if (known === undefined) return undefined;
+  const [audit, column] = known;
+  const ask: Instruction = [RETURN, 0, 0, ASK_GUARD];
+  const refuse: Instruction = [RETURN, 0, 0, FAIL | EPERM];
+  return encode([
+    [LOAD, 0, 0, ARCHITECTURE],
+    [JUMP_EQUAL, 1, 0, audit],
+    [RETURN, 0, 0, KILL_PROCESS],
+    [LOAD, 0, 0, NUMBER],
+    ...[CONNECT, SENDMSG, SENDMMSG].flatMap((numbers) => onCall(numbers[column], [ask])),
+    ...onCall(SENDTO[column], [
+      // Without an address it is a call to the other end that the socket has already.
+      [LOAD, 0, 0, argument(4)],
+      [JUMP_EQUAL, 0, 2, 0],
+      [LOAD, 0, 0, argument(4) + 4],
+      [JUMP_EQUAL, 1, 0, 0],
+      ask,
+    ]),
+    ...onCall(SETSOCKOPT[column], routingOptions(refuse)),
+    ...onCall(SOCKET[column], guardedSocketRules()),
+    [RETURN, 0, 0, ALLOW],
+  ]);
+}
+
+function routingOptions(refuse: Instruction): readonly Instruction[] {
+  return Object.entries(ROUTING_OPTIONS).flatMap(([level, options]) => {
+    const rules = options.flatMap((option): Instruction[] => [[JUMP_EQUAL, 0, 1, option], refuse]);
+    return [
+      [LOAD, 0, 0, argument(1)],
+      [JUMP_EQUAL, 0, rules.length + 1, Number(level)],
+      [LOAD, 0, 0, argument(2)],
+      ...rules,
+    ] satisfies Instruction[];
+  });
+}
+
+/** Protocols that the guard knows, and of netlink that of routes alone. */
+function guardedSocketRules(): readonly Instruction[] {
+  const refusal: Instruction = [RETURN, 0, 0, FAIL | EPROTONOSUPPORT];
+  const protocols = PROTOCOLS.map((protocol, index): Instruction => [
+    JUMP_EQUAL,
+    PROTOCOLS.length - index + 3,
+    0,
+    protocol,
+  ]);
+  return [
+    [LOAD, 0, 0, argument(0)],
+    [JUMP_EQUAL, protocols.length + 6, 0, FAMILY.unix],
+    [JUMP_EQUAL, protocols.length + 2, 0, FAMILY.netlink],
+    [LOAD, 0, 0, argument(2)],
+    ...protocols,
+    refusal,
+    [LOAD, 0, 0, argument(2)],
+    [JUMP_EQUAL, 1, 0, 0],
+    refusal,
+  ];
 }
 
 function failing(calls: Readonly<Record<string, Numbers>>, column: 0 | 1, error: number): Instruction[] {
@@ -220,6 +301,16 @@ function socketRules({ network, allowsUnixSockets }: FilterOptions): readonly In
     // Each comparison jumps over those that follow it and over the refusal.
     ...families.map((family, index): Instruction => [JUMP_EQUAL, families.length - index, 0, family]),
     refusal,
+  ];
+}
+
+/** One end of a pair of datagram sockets can be connected elsewhere. Flags lie above the type's four bits. */
+function pairRules(): readonly Instruction[] {
+  return [
+    [LOAD, 0, 0, argument(1)],
+    [AND, 0, 0, 0xf],
+    [JUMP_EQUAL, 0, 1, 2],
+    [RETURN, 0, 0, FAIL | EPERM],
   ];
 }
 

@@ -33,6 +33,8 @@ export interface EffectiveProtection {
   readonly filesystem: "workdir" | "open";
   /** Network that tools really have. `open` is `full` that nobody asked for. */
   readonly network: Network | "open";
+  /** Whether tools can reach services of this machine, such as this server's own port. */
+  readonly reachesMachine: boolean;
   /** Caps that hold; absent where none do. */
   readonly limits?: Limits;
   /** Sentences about what was asked for and is missing. */
@@ -58,6 +60,8 @@ export interface SandboxJob {
   readonly env?: Readonly<Record<string, string>>;
   /** Folders and files that can be read besides those of the profile. */
   readonly readPaths?: readonly string[];
+  /** Conversation that it belongs to: its processes share one loopback. Absent: a loopback of its own. */
+  readonly session?: string;
   /** Pipes for standard input and for file descriptor 3; otherwise the one is empty and the other closed. */
   readonly conversation?: boolean;
 }

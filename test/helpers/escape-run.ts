@@ -14,7 +14,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { ownCommand } from "../../src/core/own-command.ts";
 import { runToEnd } from "../../src/exec/run-to-end.ts";
@@ -78,7 +78,14 @@ const HARMLESS = [
   "open_a_netlink_socket",
   "open_a_udp_socket",
   "put_memory_where_it_is_not_counted",
+  "open_a_socket_of_many_paths",
+  "reach_a_datagram_socket_by_one_of_a_pair",
+  "reach_a_datagram_socket_in_the_file_system",
+  "reach_a_server_by_a_mapped_loopback_address",
+  "reach_a_server_by_another_loopback_address",
+  "reach_a_server_by_the_address_of_all",
   "reach_a_server_of_the_machine",
+  "reach_a_socket_by_a_link",
   "reach_a_socket_in_the_file_system",
   "reach_an_abstract_socket",
   "read_a_file_outside",
@@ -89,6 +96,11 @@ const HARMLESS = [
   "read_the_environment_of_the_server",
   "read_through_a_link",
   "signal_the_server",
+  "tell_a_server_by_a_connected_datagram_socket",
+  "tell_a_server_by_a_datagram",
+  "tell_a_server_by_a_message",
+  "tell_a_server_by_an_address_without_a_family",
+  "tell_a_server_by_many_messages",
   "take_a_file_that_the_server_has_open",
   "write_a_file_outside",
   "write_through_a_link",
@@ -167,7 +179,10 @@ async function main(mechanism: Mechanism): Promise<EscapeReport> {
   });
   try {
     const facts: unknown = JSON.parse(await firstLine(victim.stdout));
-    const common = { ...(facts as object), outside, abstract, victim: victim.pid, home };
+    const addresses = Object.values(networkInterfaces()).flatMap((all) =>
+      (all ?? []).flatMap(({ address, internal, scopeid }) => (internal || scopeid ? [] : [address])),
+    );
+    const common = { ...(facts as object), addresses, outside, abstract, victim: victim.pid, home };
     const runs = [];
     for (const network of NETWORKS) runs.push(await attemptAll(mechanism, network, common));
     const isConfined = runs.every(

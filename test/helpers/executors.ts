@@ -14,6 +14,7 @@ import type { EffectiveProtection } from "../../src/sandbox/types.ts";
 
 export const CONFINED: EffectiveProtection = {
   mechanism: "launcher",
+  reachesMachine: false,
   filesystem: "workdir",
   network: "none",
   warnings: [],

@@ -296,9 +296,287 @@ def X(x64, arm64):
 # --- network
 
 
-@attempt("none", "loopback")
+@attempt("none", "loopback", "full")
 def reach_a_server_of_the_machine():
     socket.create_connection(("127.0.0.1", FACTS["port"]), 2)
+
+
+def reach(address, port=None):
+    """Connects a TCP socket to a server of the machine."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    link = socket.socket(family, socket.SOCK_STREAM)
+    link.settimeout(3)
+    link.connect((address, port or FACTS["port"]))
+
+
+def tell(address, how=None):
+    """Sends a datagram to a server of the machine."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    link = socket.socket(family, socket.SOCK_DGRAM)
+    if how is None:
+        link.sendto(b"x", (address, FACTS["udpPort"]))
+    else:
+        how(link, (address, FACTS["udpPort"]))
+
+
+def lan_address(family):
+    found = [address for address in FACTS["addresses"] if (":" in address) == (family == 6)]
+    contained(not found, "the machine has no such address")
+    return found[0]
+
+
+@attempt("loopback", "full")
+def reach_a_server_by_its_address_in_the_network():
+    reach(lan_address(4))
+
+
+@attempt("loopback", "full")
+def reach_a_server_by_its_newer_address_in_the_network():
+    reach(lan_address(6))
+
+
+@attempt("loopback", "full")
+def reach_a_server_by_the_address_of_all():
+    reach("0.0.0.0")
+
+
+@attempt("loopback", "full")
+def reach_a_server_by_the_newer_address_of_all():
+    reach("::")
+
+
+@attempt("loopback", "full")
+def reach_a_server_by_the_newer_loopback():
+    reach("::1")
+
+
+@attempt("loopback", "full")
+def reach_a_server_by_another_loopback_address():
+    reach("127.9.8.7")
+
+
+@attempt("loopback", "full")
+def reach_a_server_by_a_mapped_loopback_address():
+    reach("::ffff:127.0.0.1")
+
+
+@attempt("loopback", "full")
+def reach_a_server_by_a_mapped_address_in_the_network():
+    reach(f"::ffff:{lan_address(4)}")
+
+
+@attempt("loopback", "full")
+def reach_a_server_by_a_mapped_address_of_all():
+    reach("::ffff:0.0.0.0")
+
+
+@attempt("loopback", "full")
+def reach_a_server_by_the_name_of_the_machine():
+    try:
+        addresses = socket.getaddrinfo(socket.gethostname(), FACTS["port"], type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise OSError(0, str(error)) from error
+    for *_, address in addresses:
+        reach(address[0])
+
+
+@attempt("loopback", "full")
+def reach_the_metadata_of_a_cloud():
+    reach("169.254.169.254", 80)
+
+
+@attempt("full")
+def tell_a_server_by_a_datagram():
+    tell("127.0.0.1")
+
+
+@attempt("full")
+def tell_a_server_by_a_datagram_to_its_address():
+    tell(lan_address(4))
+
+
+@attempt("full")
+def tell_a_server_by_a_newer_datagram():
+    tell("::1")
+
+
+@attempt("full")
+def tell_a_server_by_a_mapped_datagram():
+    tell("::ffff:127.0.0.1")
+
+
+@attempt("full")
+def tell_a_server_by_a_connected_datagram_socket():
+    tell("127.0.0.1", lambda link, address: (link.connect(address), link.send(b"x")))
+
+
+@attempt("full")
+def tell_a_server_by_a_message():
+    tell("127.0.0.1", lambda link, address: link.sendmsg([b"x"], [], 0, address))
+
+
+def address_of(port, family=socket.AF_INET, host="127.0.0.1"):
+    return struct.pack("=H", family) + struct.pack("!H", port) + socket.inet_aton(host) + b"\0" * 8
+
+
+@attempt("full")
+def tell_a_server_by_many_messages():
+    part = id_of(struct.pack("QQ", id_of(b"x"), 1))
+    name = id_of(address_of(FACTS["udpPort"]))
+    header = struct.pack("QIxxxxQQQQIxxxx", name, 16, part, 1, 0, 0, 0) + struct.pack("Ixxxx", 0)
+    link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    contained(call(X(307, 269), link.fileno(), id_of(header), 1, 0) != 1, "nothing was sent")
+
+
+@attempt("full")
+def tell_a_server_by_an_address_without_a_family():
+    link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    call(X(44, 206), link.fileno(), id_of(b"x"), 1, 0, id_of(address_of(FACTS["udpPort"], socket.AF_UNSPEC)), 16)
+
+
+@attempt("full")
+def tell_all_of_the_network():
+    def send(link, address):
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        link.sendto(b"x", address)
+
+    tell("255.255.255.255", send)
+
+
+@attempt("full")
+def tell_a_group_that_servers_listen_to():
+    tell("224.0.0.251", lambda link, address: link.sendto(b"x", (address[0], 5353)))
+
+
+@attempt("full")
+def send_with_the_first_packet():
+    link = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    link.sendto(b"x", 0x20000000, ("127.0.0.1", FACTS["port"]))  # MSG_FASTOPEN
+
+
+@attempt("full")
+def send_a_message_with_the_first_packet():
+    link = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    link.sendmsg([b"x"], [], 0x20000000, ("127.0.0.1", FACTS["port"]))
+
+
+@attempt("full")
+def connect_with_the_first_write():
+    link = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    link.setsockopt(socket.IPPROTO_TCP, 30, 1)  # TCP_FASTOPEN_CONNECT
+    link.connect(("127.0.0.1", FACTS["port"]))
+
+
+@attempt("full")
+def take_a_way_of_ones_own():
+    link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    route = bytes([131, 7, 4]) + socket.inet_aton("127.0.0.1") + b"\0"
+    link.setsockopt(socket.IPPROTO_IP, 4, route)
+
+
+@attempt("full")
+def take_a_way_of_ones_own_for_a_message():
+    link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    route = bytes([131, 7, 4]) + socket.inet_aton("127.0.0.1") + b"\0"
+    link.sendmsg([b"x"], [(socket.IPPROTO_IP, 7, route)], 0, ("192.0.2.1", 9))
+
+
+@attempt("full")
+def open_a_socket_of_many_addresses():
+    socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)  # SCTP
+
+
+@attempt("full")
+def open_a_socket_of_many_paths():
+    socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)  # MPTCP
+
+
+@attempt("full")
+def ask_the_kernel_about_the_sockets_of_others():
+    socket.socket(16, socket.SOCK_RAW, 4)  # NETLINK_SOCK_DIAG
+
+
+@attempt("full")
+def share_the_port_of_a_server():
+    link = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    link.bind(("127.0.0.1", FACTS["port"]))
+    link.listen()
+    reach("127.0.0.1")
+
+
+def race(swap, tries=150):
+    """Connects to a server of one's own while another thread does `swap` over and over; true once it was the machine's."""
+    import threading
+
+    own = socket.create_server(("127.0.0.1", 0), backlog=1000)
+    address = ctypes.create_string_buffer(address_of(own.getsockname()[1]), 16)
+    links = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(2)]
+    over = threading.Event()
+
+    def keep_swapping():
+        while not over.is_set():
+            swap(address, links, own)
+
+    thread = threading.Thread(target=keep_swapping, daemon=True)
+    thread.start()
+    reached = False
+    for _ in range(tries):
+        link = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        os.dup2(link.fileno(), links[0].fileno())
+        try:
+            call(X(42, 203), links[0].fileno(), ctypes.addressof(address), 16)
+            reached = reached or links[0].getpeername()[1] == FACTS["port"]
+        except OSError:
+            pass
+        link.close()
+    over.set()
+    thread.join()
+    return reached
+
+
+@attempt("full")
+def change_an_address_while_it_is_judged():
+    def swap(address, links, own):
+        address[2:4] = struct.pack("!H", FACTS["port"])
+        address[2:4] = struct.pack("!H", own.getsockname()[1])
+
+    contained(not race(swap, 40), "the address that was judged is the one that was used")
+
+
+@attempt("full")
+def end_an_association_and_begin_another_one():
+    own = socket.create_server(("127.0.0.1", 0))
+    link = socket.create_connection(own.getsockname())
+    call(X(42, 203), link.fileno(), id_of(b"\0" * 16), 16)
+    link.connect(("127.0.0.1", FACTS["port"]))
+
+
+@attempt("none", "loopback", "full")
+def reach_a_datagram_socket_in_the_file_system():
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    link.sendto(b"x", f"{OUTSIDE}/datagram")
+
+
+@attempt("none", "loopback", "full")
+def reach_a_datagram_socket_by_one_of_a_pair():
+    one, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    one.connect(f"{OUTSIDE}/datagram")
+
+
+@attempt("none", "loopback", "full")
+def reach_a_socket_by_a_link():
+    os.symlink(f"{OUTSIDE}/socket", "link-to-a-socket")
+    try:
+        socket.socket(socket.AF_UNIX).connect("link-to-a-socket")
+    finally:
+        os.unlink("link-to-a-socket")
+
+
+@attempt("full")
+def pass_a_descriptor_that_is_not_ones_own():
+    one, _ = socket.socketpair()
+    socket.send_fds(one, [b"x"], [100])
 
 
 @attempt("none")
