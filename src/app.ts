@@ -20,6 +20,7 @@ import { createRequantizers, requantizing } from "./app-quantized.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
 import { aliasParts } from "./config/alias-entry.ts";
 import { modelName } from "./config/model-name.ts";
+import { newEdge, watchConnections } from "./app-edge.ts";
 import { openImages } from "./app-images.ts";
 import type { ModelOptions } from "./app-files.ts";
 import { abilitiesOf, createModels } from "./app-models.ts";
@@ -53,11 +54,11 @@ function httpSettings({
   settings,
   log,
   keepAliveMs,
-}: AppOptions): Pick<HttpDeps, "accessLog" | "apiKeys" | "keepAliveMs" | "requestIdHeader"> {
+}: AppOptions): Pick<HttpDeps, "accessLog" | "keepAliveMs" | "requestIdHeader" | "ui"> {
   const { server } = settings;
   const common = {
     requestIdHeader: !server.disable_request_id_header,
-    ...(server.api_keys === undefined ? {} : { apiKeys: server.api_keys }),
+    ui: !server.no_ui,
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
   };
   if (server.disable_access_log) return common;
@@ -190,16 +191,16 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const stopping = new AbortController();
   const { models, adapters, ...weights } = servedModels(options, metrics);
   const stores = openStores(options);
-  const { files, sessions, skills } = stores;
   const approvals = new Approvals();
   const embed: Embed = (request, signal) => models.embed(request, signal);
   const fetchPublic = publicFetch();
   const web = openSearch({ settings, embed, fetchPublic, log });
+  const { state, files, sessions, skills } = stores;
   const kept = { files, sessions, skills };
   const surroundings = { settings, tools, mcp, ...kept, approvals, log, ...abilitiesOf(models) };
   const agent = createAgent({ ...surroundings, web, generate: adapters.generate, fetchFile: fetchPublic });
   const converse = adapters.steady(agent.converse);
-  const { responses, background } = openResponses(stores.state, converse, log);
+  const { responses, background } = openResponses(state, converse, log);
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
   const pictures = openImages(models, options, metrics?.images);
   const deps: HttpDeps = {
@@ -222,9 +223,9 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     draining: () => stopping.signal.aborted,
     log,
     ...(toolCounts === undefined ? {} : { toolCounts }),
-    ui: !settings.server.no_ui,
     system: newSystem(options, models, () => server.port),
     ...httpSettings(options),
+    ...newEdge(settings, () => adapters.cards()),
     compat: compatSetting(settings, tools),
     aliases: modelAliases((settings.aliases ?? []).map(aliasParts)),
     ...webPolicies(options, tools, mcp),
@@ -233,6 +234,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   // Ports come first: if one is taken, no model has been loaded in vain.
   const { server, mcpServer, ollamaServer } = listenAll(deps, settings);
   const listening = [server, mcpServer, ollamaServer].filter((one) => one !== undefined);
+  const unwatch = watchConnections(listening, metrics, log);
   return {
     models,
     loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
@@ -244,11 +246,11 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
       stopping.abort();
       approvals.close();
       const isBusy = () => models.activeRuns() + agent.activeAnswers() > 0;
-      const drainMs = settings.server.drain_timeout * 1000;
-      await drain(listening, { isBusy, drainMs }, async () => {
+      await drain(listening, { isBusy, drainMs: settings.server.drain_timeout * 1000 }, async () => {
         await background.close();
         await Promise.all([models.stop(), tools.close(), mcp?.close()]);
       });
+      unwatch();
       stores.close();
       pictures.imageFiles.close();
     },

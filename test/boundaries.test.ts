@@ -77,6 +77,7 @@ const RULES: readonly Rule[] = [
         [
           "adapters",
           "agent",
+          "edge",
           "files",
           "images",
           "mcp",
@@ -101,6 +102,11 @@ const RULES: readonly Rule[] = [
       "src/skills/text.ts",
     ],
     types: ["src/mcp/servers.ts", "src/search/types.ts", "src/tools.ts"],
+  },
+  {
+    from: "src/app-edge.ts",
+    may: ["src/core/", "src/config/", "src/http/", "src/net/", "ffi/listen-backlog.ts"],
+    types: ["src/metrics/"],
   },
   { from: "src/app-mcp.ts", may: ["src/core/", "src/config/", "src/mcp/"] },
   { from: "src/app-search.ts", may: ["src/core/", "src/config/", "src/search/"], types: ["src/net/"] },

@@ -35,6 +35,19 @@ const Server = section("Where the server listens and how it treats requests.", {
     minimum: 1,
     maximum: 1_000_000,
   }),
+  max_connections: optional(
+    integer(
+      "Open connections beyond which requests are answered with 503 and their connections closed; unset: nine tenths of the open files that the system allows.",
+      { minimum: 1, example: 4096 },
+    ),
+  ),
+  trusted_proxies: optional(
+    list(
+      Type.String({ pattern: "^[0-9A-Fa-f.:]+(?:/\\d{1,3})?$" }),
+      "Addresses, or ranges like 10.0.0.0/8, of reverse proxies whose X-Forwarded-For says which client a request comes from; the request queue is fair between clients.",
+      { minItems: 1, example: ["127.0.0.1"] },
+    ),
+  ),
   state: text("Where files, sessions and stored responses are kept; `sqlite:FILE` survives a restart.", {
     default: "memory",
     pathAfter: "sqlite:",

@@ -33,6 +33,7 @@ export const ERROR_TABLE = {
   unsupported_media_type: [415, "invalid_request_error"],
   file_failed: [422, "invalid_request_error"],
   queue_full: [429, "rate_limit_error"],
+  too_many_connections: [503, "server_error"],
   engine_failed: [500, "server_error"],
   internal_error: [500, "server_error"],
   model_unavailable: [503, "server_error"],

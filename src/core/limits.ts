@@ -210,6 +210,17 @@ export const CALIBRATION_ROWS_MAX = 2 ** 40;
 export const MESSAGES_MAX = 16_384;
 /** Runs that may wait for a sequence in one engine before new ones get 429. */
 export const QUEUE_MAX = 1024;
+/**
+ * Requests sent to an engine beyond those that it can work on, as a share of them: enough to replace at once what ends in one
+ * step, and few, because those it has are no longer put in a fair order.
+ */
+export const ENGINE_AHEAD = 0.5;
+/** Time between two looks at how many connections the kernel has dropped, milliseconds. */
+export const DROPS_CHECK_MS = 5_000;
+/** Requests that begin in one turn of the event loop; the next turn takes in what has arrived meanwhile. */
+export const BEGINNINGS_AT_ONCE = 16;
+/** Time after which a request whose body is still on its way no longer keeps others out, milliseconds. */
+export const SLOW_ARRIVAL_MS = 1_000;
 /** Time that last frames get to reach their clients after a drain, milliseconds. */
 export const FLUSH_MS = 1_000;
 /** Time an engine process gets to end by itself before it is killed, milliseconds. */

@@ -4,6 +4,7 @@
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import {
+  ENGINE_AHEAD,
   ENGINE_LOAD_DEATHS_MAX,
   ENGINE_RESTART_MS,
   ENGINE_RESTART_MS_MAX,
@@ -19,6 +20,7 @@ import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
 import { Pending } from "./pending.ts";
+import { RequestQueue } from "./request-queue.ts";
 import { activityOf, EngineWatch } from "./watch.ts";
 import type {
   CalibrationCommand,
@@ -66,7 +68,7 @@ export class EngineClient {
   private readonly pending = new Pending();
   /** Sends what is no request; nothing happens while there is no process. */
   private readonly command = (message: ToEngine): void => this.link?.send(message);
-  private arriving = 0; // requests that wait for the engine to be loaded
+  private readonly queue: RequestQueue;
   private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
   private lastError: ErrorData | undefined;
   private restarting = false; // the process was ready and is ending, and requests wait for the next one
@@ -78,17 +80,17 @@ export class EngineClient {
 
   constructor(deps: EngineClientDeps) {
     this.deps = deps;
+    const most = atOnce(deps.options);
+    this.queue = new RequestQueue({
+      places: most + deps.queueMax,
+      atOnce: most + Math.ceil(most * ENGINE_AHEAD),
+    });
     this.open();
   }
 
   /** Process id of the engine, while there is one. */
   get pid(): number | undefined {
     return this.link?.pid;
-  }
-
-  /** Runs under way or waiting, for a sequence or for the engine to be there. */
-  get activeRuns(): number {
-    return this.pending.requests + this.arriving;
   }
 
   /** Waits until the model is loaded. Throws ServiceError(model_unavailable) with the reason when it can't be. */
@@ -110,6 +112,7 @@ export class EngineClient {
       () => this.mustTake(request),
       (id) => ({ type: "run", id, request, ...by }),
       signal,
+      request.countOnly !== true, // which needs no sequence
     );
   }
 
@@ -134,22 +137,23 @@ export class EngineClient {
 
   /** Embeds texts, or scores documents: their vectors have one element. Throws ServiceError; rejects with the signal's reason when it is aborted. */
   async embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
-    await this.admit(signal);
-    this.mustBeAble("documents" in request ? "ranks" : "embeds");
-    signal.throwIfAborted();
+    const leave = await this.admit(signal);
     const id = this.pending.newId();
     const answer = this.pending.embedding(id);
     const abort = (): void => {
       this.link?.send({ type: "abort", id });
       answer.reject(signal.reason);
     };
-    signal.addEventListener("abort", abort, { once: true });
     try {
+      this.mustBeAble("documents" in request ? "ranks" : "embeds");
+      signal.throwIfAborted();
+      signal.addEventListener("abort", abort, { once: true });
       this.link?.send({ type: "embed", id, request });
       return await answer.promise;
     } finally {
       signal.removeEventListener("abort", abort);
       this.pending.forget(id);
+      leave();
     }
   }
 
@@ -188,19 +192,22 @@ export class EngineClient {
     check: () => void,
     messageOf: (id: RunId) => ToEngine,
     signal: AbortSignal,
+    needsTurn = true,
   ): AsyncGenerator<E | Extract<EngineEvent, { type: "error" }>> {
+    let leave: (() => void) | undefined;
     try {
-      await this.admit(signal);
+      leave = await this.admit(signal, needsTurn);
       check();
     } catch (error) {
+      leave?.();
       if (signal.aborted) return;
       if (!(error instanceof ServiceError)) throw error;
       yield { type: "error", error: error.toData() };
       return;
     }
-    if (signal.aborted) return; // between the two, nobody listened
+    if (signal.aborted) return leave(); // between the two, nobody listened
     const id = this.pending.newId();
-    const queue = this.pending.events<E>(id);
+    const queue = this.pending.events<E>(id, leave); // with its last event, not when a slow reader has read it
     const abort = (): void => {
       this.pending.forget(id);
       this.link?.send({ type: "abort", id });
@@ -216,23 +223,23 @@ export class EngineClient {
     }
   }
 
-  private async admit(signal: AbortSignal): Promise<void> {
-    const full = atOnce(this.deps.options) + this.deps.queueMax;
-    if (this.activeRuns >= full) {
-      throw new ServiceError(
-        "queue_full",
-        `${this.activeRuns} requests are already waiting for this model. Try again soon.`,
-        {
-          retryAfterSecs: 1,
-        },
-      );
+  /** A request's place and turn with an engine that is there; see RequestQueue.enter. */
+  private async admit(signal: AbortSignal, needsTurn = true): Promise<() => void> {
+    const leave = await this.queue.enter(signal, needsTurn);
+    try {
+      if (this.state !== "ready") await this.untilReady(signal);
+      return leave;
+    } catch (error) {
+      leave();
+      throw error;
     }
-    if (this.state === "ready") return;
+  }
+
+  private async untilReady(signal: AbortSignal): Promise<void> {
     if (this.isGivenUp && performance.now() - this.startedAt > ENGINE_RESTART_MS_MAX) this.reopen();
     const aborted = Promise.withResolvers<void>();
     const onAbort = (): void => aborted.reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    this.arriving++;
     try {
       await Promise.race([this.ready(), aborted.promise]);
     } catch (error) {
@@ -240,7 +247,6 @@ export class EngineClient {
       // Why it does not load concerns the operator, who has it in the log; it may name files of the server.
       throw unavailable("The model could not be loaded. The server's log says why; it is tried again.");
     } finally {
-      this.arriving--;
       signal.removeEventListener("abort", onAbort);
     }
   }
@@ -338,7 +344,7 @@ export class EngineClient {
         this.pending.answer(message);
         break;
       case "stats":
-        this.deps.meter?.report(message.stats);
+        this.deps.meter?.report({ ...message.stats, waiting: message.stats.waiting + this.queue.waiting });
         break;
       case "events":
         message.events.forEach((event, i) => this.pending.deliver(message.runs[i] ?? 0, event));

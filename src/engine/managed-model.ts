@@ -3,7 +3,9 @@
 // when its requests have ended. At most one engine process of a model exists at any time, but while another takes over.
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
+import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
+import { FairShare } from "../core/fair-share.ts";
 import { FAILED_LOAD_MS } from "../core/limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
@@ -57,12 +59,14 @@ export class ManagedModel implements Holder {
   private readonly retiring = new Set<EngineClient>(); // replaced, and ended with their last request
   private running = 0;
   private waiters: Waiter[] = [];
+  private readonly share: FairShare; // places of requests that wait
   private ended = Promise.withResolvers<void>(); // a request has ended
   private failure: { readonly at: number } | undefined; // the last load has failed
   readonly idle: IdleTimer;
 
   constructor(deps: ManagedModelDeps) {
     this.deps = deps;
+    this.share = new FairShare(() => deps.queueMax);
     this.idle = new IdleTimer(deps.idleMs, (idleMs) => this.leaveIdle(idleMs));
   }
 
@@ -246,9 +250,9 @@ export class ManagedModel implements Holder {
   private async acquire(signal: AbortSignal): Promise<EngineClient> {
     signal.throwIfAborted();
     if (this.state.type === "loaded") return this.lease(this.state.engine);
-    const waiting = this.waiters.filter(({ isCommand }) => !isCommand).length;
-    if (waiting >= this.deps.queueMax) {
-      const message = `${waiting} requests are already waiting for this model to be loaded. Try again soon.`;
+    const client = currentCaller()?.client ?? "";
+    if (!this.share.take(client)) {
+      const message = `${this.share.taken} requests are already waiting for this model to be loaded. Try again soon.`;
       throw new ServiceError("queue_full", message, { retryAfterSecs: 1 });
     }
     const waiter = this.enqueue(false);
@@ -263,6 +267,7 @@ export class ManagedModel implements Holder {
       return await waiter.loaded.promise;
     } finally {
       signal.removeEventListener("abort", abort);
+      this.share.release(client);
     }
   }
 

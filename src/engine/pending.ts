@@ -5,25 +5,26 @@ import { EventQueue } from "../core/queue.ts";
 import type { EmbedResult } from "../core/run.ts";
 import type { CalibrationCounts, EngineEvent, FromEngine, RunId } from "./protocol.ts";
 
+interface Run {
+  readonly queue: EventQueue<EngineEvent>;
+  /** Nothing more comes from the engine. */
+  readonly ended: () => void;
+}
+
 export class Pending {
-  private readonly runs = new Map<RunId, EventQueue<EngineEvent>>();
+  private readonly runs = new Map<RunId, Run>();
   private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
   private readonly calibrations = new Map<RunId, PromiseWithResolvers<CalibrationCounts>>();
   private next: RunId = 1;
-
-  /** Runs and embeddings under way. */
-  get requests(): number {
-    return this.runs.size + this.embeddings.size;
-  }
 
   newId(): RunId {
     return this.next++;
   }
 
-  /** Expects the events of a run, `E`, until its last one or `forget`. */
-  events<E extends EngineEvent>(id: RunId): EventQueue<E> {
+  /** Expects the events of a run, `E`, until its last one or `forget`; then calls `ended`. */
+  events<E extends EngineEvent>(id: RunId, ended: () => void): EventQueue<E> {
     const queue = new EventQueue<E>();
-    this.runs.set(id, queue); // the engine answers each message in its own words
+    this.runs.set(id, { queue, ended }); // the engine answers each message in its own words
     return queue;
   }
 
@@ -46,18 +47,18 @@ export class Pending {
 
   /** Whatever comes for this id from now on is for nobody. */
   forget(id: RunId): void {
-    this.runs.delete(id);
+    this.endRun(id);
     this.embeddings.delete(id);
     this.calibrations.delete(id);
   }
 
   /** Hands an event to its run, and ends the run with its last one. */
   deliver(id: RunId, event: EngineEvent): void {
-    const queue = this.runs.get(id);
+    const queue = this.runs.get(id)?.queue;
     if (queue === undefined) return; // aborted meanwhile
     queue.push(event);
     if (!isEnd(event)) return;
-    this.runs.delete(id);
+    this.endRun(id);
     queue.close();
   }
 
@@ -81,6 +82,12 @@ export class Pending {
       case "calibration_failed":
         return this.calibrations.get(id)?.reject(ServiceError.fromData(message.error));
     }
+  }
+
+  private endRun(id: RunId): void {
+    const run = this.runs.get(id);
+    this.runs.delete(id);
+    run?.ended();
   }
 
   /** Ends everything with an error. */

@@ -16,6 +16,8 @@ import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
 import type { DoctorReport, SystemInfo } from "../core/system.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
+import type { Admission } from "./admission.ts";
+import type { ApiKeys } from "./api-keys.ts";
 import type { BodyPace } from "./body-pace.ts";
 import type { LogLine } from "./errors.ts";
 import type { HostPolicy } from "./hooks/hosts.ts";
@@ -91,5 +93,7 @@ export interface HttpDeps {
   /** Absent: `strict`. */
   readonly compat?: CompatOptions;
   /** Keys of which a client must send one. Absent: nobody needs one. */
-  readonly apiKeys?: readonly string[];
+  readonly apiKeys?: ApiKeys;
+  /** Decides which requests are let in. Absent: all. */
+  readonly admission?: Admission;
 }

@@ -2,6 +2,8 @@
 // with their stack and reach the client as `internal_error` without detail.
 
 import { ERROR_TABLE, type ErrorData, ServiceError } from "../core/error.ts";
+import type { ObservedRequest } from "../core/telemetry.ts";
+import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
 import { observed } from "./observe.ts";
 import type { RouteTable } from "./route-table.ts";
 
@@ -54,6 +56,16 @@ export function errorResponse(
   const last = status === 408 ? { connection: "close" } : {}; // the rest of the body would be taken for a request
   const body = bodyOf(error, path);
   return Response.json(body, { status, headers: { ...retry, ...challenge, ...last, ...headers } });
+}
+
+/** The answer to a request that is not let in. Pages of any origin may read it; the connection of one too many is closed. */
+export function refusedResponse(refusal: ServiceError, seen: ObservedRequest, withId: boolean): Response {
+  const headers = {
+    "access-control-allow-origin": "*",
+    ...(withId ? { [REQUEST_ID_HEADER]: seen.id, "access-control-expose-headers": REQUEST_ID_HEADER } : {}),
+    ...(refusal.code === "too_many_connections" ? { connection: "close" } : {}),
+  };
+  return errorResponse(refusal, headers, seen.path);
 }
 
 function bodyOf(error: ServiceError, path: string): object {

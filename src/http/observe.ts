@@ -3,12 +3,14 @@
 // a prompt.
 
 import { AsyncLocalStorage } from "node:async_hooks";
+import { asCaller, type Place } from "../core/caller.ts";
 import type { AnswerEvent } from "../core/agent.ts";
 import type { CompatKind } from "../core/compat.ts";
-import type { ErrorCode } from "../core/error.ts";
+import type { ErrorCode, ServiceError } from "../core/error.ts";
 import type { ModelAliases } from "../core/model-alias.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
+import type { Admission, Arrived } from "./admission.ts";
 import type { BodyPace } from "./body-pace.ts";
 import { requestId } from "./hooks/request-id.ts";
 import { resolvedName } from "./model-name.ts";
@@ -20,13 +22,17 @@ export interface ObserverOptions {
   readonly models: () => readonly ModelInfo[];
   /** Other names of models; absent: none. */
   readonly aliases?: ModelAliases | undefined;
-  readonly metrics: HttpMetrics | undefined;
+  readonly metrics?: HttpMetrics | undefined;
   /** Takes each finished request. */
-  readonly accessLog: ((request: ObservedRequest) => void) | undefined;
+  readonly accessLog?: ((request: ObservedRequest) => void) | undefined;
   /** Told of each request that is served although the interface refuses it. */
   readonly servedAs?: (kind: CompatKind) => void;
   /** How slowly bodies may come; absent: as limits.ts says. */
   readonly bodyPace?: BodyPace | undefined;
+  /** Decides which requests are let in; absent: all. */
+  readonly admission?: Admission | undefined;
+  /** The answer to one that is not. */
+  readonly refused?: (refusal: ServiceError, seen: ObservedRequest) => Response;
 }
 
 type Handle = (request: Request, ...rest: unknown[]) => unknown;
@@ -37,6 +43,13 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIO
 const KIND_OF_ROUTE: ReadonlyMap<string, ModelKind> = new Map([
   ["/v1/images/generations", "image"],
   ["/v1/audio/speech", "speech"],
+]);
+
+/** Routes that name a model and run none. */
+const WITHOUT_RUN: ReadonlySet<string> = new Set([
+  "/v1/load_lora_adapter",
+  "/v1/unload_lora_adapter",
+  "/api/show",
 ]);
 
 /** `model` of requests whose model is not known (yet), and of routes that have none. Spec: Metrics. */
@@ -58,11 +71,19 @@ export function observed(): Observation | undefined {
   return current.getStore();
 }
 
-const afterAnswers = new WeakMap<Request, () => void>();
+/** The connection that a request came on. */
+export interface Connection {
+  /** Address of its other end. */
+  readonly peer: () => string;
+  /** Told once the whole answer has been made, just before the end of it is written. */
+  readonly answered: () => void;
+}
 
-/** Does something once the whole answer to an observed request has been made, just before the end of it is written. */
-export function afterAnswer(request: Request, action: () => void): void {
-  afterAnswers.set(request, action);
+const connections = new WeakMap<Request, Connection>();
+
+/** Notes the connection of a request that is about to be handled. */
+export function cameOn(request: Request, connection: Connection): void {
+  connections.set(request, connection);
 }
 
 /** Wraps the application's handler, so that every request is observed, also those that no route fits. */
@@ -70,7 +91,7 @@ export function observing(options: ObserverOptions): (handle: Handle) => Handle 
   return (handle) =>
     (request, ...rest) => {
       const seen = new Observation(request, options);
-      const answer = current.run(seen, () => handle(request, ...rest));
+      const answer = seen.begin(() => current.run(seen, () => handle(request, ...rest)));
       if (!(answer instanceof Promise)) return seen.answered(answer);
       return answer.then(
         (response: unknown) => seen.answered(response),
@@ -102,6 +123,7 @@ export class Observation implements ObservedRequest {
   private readonly options: ObserverOptions;
   private readonly request: Request;
   private readonly modelField: ModelField | undefined;
+  private place: Place | undefined;
   private readonly startMs = performance.now();
   private lastTokenMs: number[] | undefined; // [choices], once there is a token
   private isAnswered = false;
@@ -122,6 +144,31 @@ export class Observation implements ObservedRequest {
     this.modelField = entry?.bodyModels.get(method);
     this.model = this.firstModel(entry);
     options.metrics?.began(this);
+  }
+
+  /** Has the request handled, if it is let in, on behalf of its caller. */
+  begin(handle: () => unknown): unknown {
+    const { admission, refused } = this.options;
+    if (admission === undefined) return handle();
+    const { caller, refusal, turn } = admission.admit(this.arrived());
+    if (refusal !== undefined) {
+      this.error = refusal.code;
+      return refused?.(refusal, this);
+    }
+    this.place = caller.place;
+    if (turn === undefined) return asCaller(caller, handle);
+    return turn.then(() => asCaller(caller, handle));
+  }
+
+  private arrived(): Arrived {
+    const { request, housekeeping, route = "", modelField } = this;
+    const runs = modelField === "model" && !WITHOUT_RUN.has(route);
+    return {
+      headers: request.headers,
+      peer: () => connections.get(request)?.peer() ?? "",
+      housekeeping,
+      kind: runs ? (KIND_OF_ROUTE.get(route) ?? "text") : undefined,
+    };
   }
 
   /** A JSON body was read; undefined when it could not be parsed. */
@@ -215,7 +262,8 @@ export class Observation implements ObservedRequest {
     const isOpen = this.streamBytes !== undefined && !this.streamEnded;
     if (!this.isAnswered || isOpen || this.isFinished) return;
     this.isFinished = true;
-    afterAnswers.get(this.request)?.();
+    this.place?.release();
+    connections.get(this.request)?.answered();
     this.seconds = (performance.now() - this.startMs) / 1000;
     this.options.metrics?.finished(this);
     this.options.accessLog?.(this);

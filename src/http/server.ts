@@ -7,13 +7,13 @@ import { CONNECTION_IDLE_SECS, REQUEST_BODY_BYTES_MAX } from "../core/limits.ts"
 import { compatWarnings } from "./compat.ts";
 import type { HttpDeps } from "./deps.ts";
 import { DOCS_PATH, docsRoutes } from "./docs.ts";
-import { errorResponse, toServiceError, unroutedResponse } from "./errors.ts";
+import { errorResponse, refusedResponse, toServiceError, unroutedResponse } from "./errors.ts";
 import { apiKeyCheck } from "./hooks/api-keys.ts";
 import { corsHook } from "./hooks/cors.ts";
 import { hostCheck } from "./hooks/hosts.ts";
 import { originCheck } from "./hooks/origins.ts";
 import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
-import { afterAnswer, observed, observing } from "./observe.ts";
+import { cameOn, observed, observing } from "./observe.ts";
 import { completeDetails } from "./openapi-routes.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
 import { adapterRoutes } from "./routes/adapters.ts";
@@ -49,7 +49,7 @@ const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 
 /** The application: `app.handle(request)` answers in process, `listen` puts it on a port. */
 export function createHttp(deps: HttpDeps): AnyElysia {
-  const { models, aliases, metrics, accessLog, bodyPace } = deps;
+  const { models, metrics } = deps;
   const servedAs = compatWarnings(deps.log);
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the end, when all routes are known
@@ -59,7 +59,14 @@ export function createHttp(deps: HttpDeps): AnyElysia {
   const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
   const app: AnyElysia = new Elysia({ handler: { standardHostname: false } })
-    .wrap(observing({ routes, models, aliases, metrics, accessLog, bodyPace, servedAs }))
+    .wrap(
+      observing({
+        ...deps,
+        routes,
+        servedAs,
+        refused: (refusal, seen) => refusedResponse(refusal, seen, deps.requestIdHeader !== false),
+      }),
+    )
     .onError(({ code, error, request }) => {
       if (code === "NOT_FOUND") return unroutedResponse(request, routes());
       const seen = observed();
@@ -152,7 +159,10 @@ export function listen(app: Handler, options: ListenOptions): Listening {
     port: options.port,
     fetch: (request, connections) => {
       connections.timeout(request, 0); // a long answer that is not streamed sends nothing for minutes
-      afterAnswer(request, () => connections.timeout(request, idleSecs)); // or it would be kept without end
+      cameOn(request, {
+        peer: () => connections.requestIP(request)?.address ?? "",
+        answered: () => connections.timeout(request, idleSecs), // or it would be kept without end
+      });
       return app.fetch(request);
     },
     idleTimeout: idleSecs,

@@ -65,6 +65,15 @@ export class Metrics implements HttpMetrics {
     });
   }
 
+  /** Shows how many connection attempts the kernel has dropped: `read` gives those since the start. */
+  watchDroppedConnections(read: () => number): void {
+    addCounter(this.registry, {
+      name: "svc_connections_dropped_total",
+      help: "Connection attempts that the kernel dropped because a listen backlog was full, of all programs that share its counters.",
+      read: single(read),
+    });
+  }
+
   text(): Promise<string> {
     return this.registry.metrics();
   }

@@ -2,7 +2,7 @@
 // thing it writes is an empty file in the cache folder, which it removes.
 
 import { createServer } from "node:net";
-import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
 import { checkGguf } from "./gguf-check.ts";
@@ -40,6 +40,8 @@ const GIB = 2 ** 30;
 const DISK_BYTES_MIN = 0.2 * GIB;
 const DISK_BYTES_FEW = 2 * GIB;
 const MEMORY_BYTES_FEW = 0.5 * GIB;
+/** What Linux has by default since 5.4; before, it was 128. */
+const BACKLOG_MIN = 4096;
 /** The year this was written: a clock before it is wrong. */
 const YEAR_MIN = 2025;
 
@@ -55,6 +57,7 @@ export async function examine(deps: DoctorDeps): Promise<DoctorReport> {
     ...cacheChecks(deps.cacheDir),
     ...deps.models.map((model) => modelCheck(model, memory)),
     await portCheck(deps),
+    ...backlogCheck(),
     clockCheck(deps.now()),
     sandboxCheck(await probeSandbox(host)),
   ];
@@ -179,6 +182,20 @@ export async function portCheck({
   if (reason !== "EADDRINUSE")
     return fail("port", `${place} cannot be had (${reason})`, "Choose another with --host and --port.");
   return warn("port", `${place} is in use`, "Unless that is svc itself, choose another port with --port.");
+}
+
+/** Connections that the kernel holds while the server is busy. None where the system does not say. */
+export function backlogCheck(read = (path: string) => readFileSync(path, "utf8")): readonly DoctorCheck[] {
+  let somaxconn: number;
+  try {
+    somaxconn = Number(read("/proc/sys/net/core/somaxconn"));
+  } catch {
+    return [];
+  }
+  const detail = `the kernel holds up to ${somaxconn} connections until they are accepted`;
+  if (somaxconn >= BACKLOG_MIN) return [pass("backlog", detail)];
+  const fix = `Bursts of more clients are dropped: sysctl -w net.core.somaxconn=${BACKLOG_MIN}`;
+  return [warn("backlog", detail, fix)];
 }
 
 /** A split model is as sound as the worst of its files. */

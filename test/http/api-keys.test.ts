@@ -1,12 +1,13 @@
 // The optional check of API keys.
 
 import { describe, expect, test } from "bun:test";
+import { ApiKeys } from "../../src/http/api-keys.ts";
 import { chatBody, testApp } from "../helpers/app.ts";
 import { isOllama } from "../helpers/operations.ts";
 import { answer, playing } from "../helpers/run-events.ts";
 
 const KEYS = ["first-key", "second key with blanks"];
-const locked = () => testApp(playing(answer("Hi")).generate, { apiKeys: KEYS });
+const locked = () => testApp(playing(answer("Hi")).generate, { apiKeys: new ApiKeys(KEYS) });
 
 describe("with keys set", () => {
   const isOpen = (path: string): boolean => ["/", "/health", "/ready", "/ui", "/ui/:file"].includes(path);

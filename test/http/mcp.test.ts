@@ -2,6 +2,7 @@
 
 import { expect, onTestFinished, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { ApiKeys } from "../../src/http/api-keys.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { createMcp } from "../../src/http/mcp/server.ts";
 import { listen } from "../../src/http/server.ts";
@@ -275,7 +276,7 @@ test.each([
 });
 
 test("where keys are demanded, this port demands them too", async () => {
-  const { send, request } = testMcp(undefined, { apiKeys: ["k1"] });
+  const { send, request } = testMcp(undefined, { apiKeys: new ApiKeys(["k1"]) });
   const refused = await send(PING, { authorization: "Bearer wrong" });
   expect(refused.status).toBe(401);
   expect((await refused.json()).error.code).toBe("invalid_api_key");

@@ -1,6 +1,7 @@
 // What is Ollama's dialect's own over HTTP: lines, errors as texts, names with `:latest`, loading and unloading.
 
 import { describe, expect, test } from "bun:test";
+import { ApiKeys } from "../../src/http/api-keys.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { modelAliases } from "../../src/core/model-alias.ts";
 import type { ModelControl, ModelInfo } from "../../src/core/model-info.ts";
@@ -87,7 +88,7 @@ describe("errors are texts", () => {
   });
 
   test("also of keys and of models that cannot be loaded", async () => {
-    const keyed = await testApp(undefined, { apiKeys: ["k"] }).post("/api/chat", CHAT);
+    const keyed = await testApp(undefined, { apiKeys: new ApiKeys(["k"]) }).post("/api/chat", CHAT);
     expect([keyed.status, await keyed.json()]).toEqual([401, { error: expect.any(String) }]);
     const failing = playing([{ type: "error", error: { code: "queue_full", message: "try later" } }]);
     const full = await testApp(failing.generate).post("/api/chat", CHAT);

@@ -1,6 +1,7 @@
 // How the web interface is sent: what is found where, and what the page may do.
 
 import { describe, expect, test } from "bun:test";
+import { ApiKeys } from "../../src/http/api-keys.ts";
 import { testApp } from "../helpers/app.ts";
 
 const app = testApp();
@@ -80,7 +81,7 @@ test("no_ui takes it away", async () => {
 });
 
 test("it is open where keys are demanded, and nothing else is", async () => {
-  const locked = testApp(undefined, { apiKeys: ["secret"] });
+  const locked = testApp(undefined, { apiKeys: new ApiKeys(["secret"]) });
   expect((await locked.request("/ui/")).status).toBe(200);
   expect((await locked.request("/uix")).status).toBe(401);
   expect((await locked.request("/v1/models")).status).toBe(401);

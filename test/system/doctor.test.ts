@@ -1,13 +1,14 @@
 // The doctor's checks, each with what is right and what is wrong.
 
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { DoctorReport, type EngineHost, SystemInfo } from "../../src/core/system.ts";
 import { doctorTable } from "../../src/cli/doctor-table.ts";
 import {
   acceleratorCheck,
+  backlogCheck,
   cacheChecks,
   clockCheck,
   cpuCheck,
@@ -57,11 +58,27 @@ test("a sound machine: every check passes, and the report is of its schema", asy
     "disk",
     "model tiny",
     "port",
+    ...(existsSync("/proc/sys/net/core/somaxconn") ? ["backlog"] : []),
     "clock",
     "sandbox",
   ]);
   expect(report.checks.filter(({ status }) => status === "fail")).toEqual([]);
   expect(report.ok).toBe(true);
+});
+
+test("a small somaxconn is a warning that names it; a system without one is not asked", () => {
+  expect(backlogCheck(() => "128\n")).toMatchObject([
+    {
+      status: "warn",
+      detail: expect.stringContaining("128"),
+      fix: expect.stringContaining("net.core.somaxconn"),
+    },
+  ]);
+  expect(backlogCheck(() => "4096\n")).toMatchObject([{ status: "pass" }]);
+  const absent = (): never => {
+    throw new Error("ENOENT");
+  };
+  expect(backlogCheck(absent)).toEqual([]);
 });
 
 test("an engine that does not start is a failure, and the rest is still checked", async () => {

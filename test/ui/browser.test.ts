@@ -1,6 +1,7 @@
 // The web interface in a browser, with a server that says what a test wants: tools, approvals, hostile text, failures.
 
 import { describe, expect, test } from "bun:test";
+import { ApiKeys } from "../../src/http/api-keys.ts";
 import type { AnswerEvent } from "../../src/core/agent.ts";
 import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
 import { ACCEPTED, answer, end, FINISH, text } from "../helpers/run-events.ts";
@@ -302,7 +303,7 @@ describeInBrowser("the web interface with a scripted server", () => {
 });
 
 describeInBrowser("a server that demands keys", () => {
-  const ui = scriptedUi({ apiKeys: ["secret"] });
+  const ui = scriptedUi({ apiKeys: new ApiKeys(["secret"]) });
 
   test(
     "is asked with the key that a person gives",

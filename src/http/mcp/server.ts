@@ -6,7 +6,7 @@ import { ServiceError } from "../../core/error.ts";
 import { MCP_VERSION, VERSION } from "../../core/version.ts";
 import { readJson } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
-import { errorResponse, toServiceError } from "../errors.ts";
+import { errorResponse, refusedResponse, toServiceError } from "../errors.ts";
 import { apiKeyCheck } from "../hooks/api-keys.ts";
 import { observing } from "../observe.ts";
 import { routeTable } from "../route-table.ts";
@@ -27,10 +27,14 @@ export interface McpDeps extends HttpDeps {
 
 /** Answers MCP clients. Keys, metrics and the access log hold here as on the main port. */
 export function createMcp(deps: McpDeps): Handler {
-  const { models, metrics, accessLog, bodyPace, apiKeys } = deps;
+  const { apiKeys } = deps;
   const table = routeTable([{ method: "POST", path: PATH }], {});
   const checkKey = apiKeys === undefined ? () => {} : apiKeyCheck(apiKeys);
-  const observe = observing({ routes: () => table, models, metrics, accessLog, bodyPace });
+  const observe = observing({
+    ...deps,
+    routes: () => table,
+    refused: (refusal, seen) => refusedResponse(refusal, seen, false),
+  });
   const handle = observe((request) => answer(deps, request, checkKey));
   // An observed handler returns what the handler does.
   return { fetch: (request) => handle(request) as Promise<Response> };

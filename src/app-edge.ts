@@ -1,0 +1,71 @@
+// The part of the composition root that is about who reaches the server: keys, clients, connections.
+
+import type { Settings } from "./config/settings.ts";
+import { DROPS_CHECK_MS, SPEECHES_MAX } from "./core/limits.ts";
+import type { ModelInfo, ModelKind } from "./core/model-info.ts";
+import { StartError } from "./core/start-error.ts";
+import { raiseBacklog } from "../ffi/listen-backlog.ts";
+import { Admission } from "./http/admission.ts";
+import { ApiKeys } from "./http/api-keys.ts";
+import type { Metrics } from "./metrics/metrics.ts";
+import { clientAddresses, isAddressRange } from "./net/client-address.ts";
+import { crowdCheck, droppedConnections } from "./net/connections.ts";
+
+/** What decides who is let in. */
+export interface Edge {
+  readonly admission: Admission;
+  /** Absent: no key is needed. */
+  readonly apiKeys?: ApiKeys;
+}
+
+/** `models`: those that are served. Throws StartError. */
+export function newEdge({ server, runtime }: Settings, models: () => readonly ModelInfo[]): Edge {
+  const proxies = server.trusted_proxies ?? [];
+  const unusable = proxies.find((text) => !isAddressRange(text));
+  if (unusable !== undefined) {
+    throw new StartError(
+      `server.trusted_proxies: ${unusable} is not an address, nor a range like 10.0.0.0/8`,
+    );
+  }
+  const keys = server.api_keys === undefined ? undefined : new ApiKeys(server.api_keys);
+  const atOnce: Readonly<Record<ModelKind, number>> = {
+    text: runtime.max_seqs,
+    image: 1,
+    speech: SPEECHES_MAX,
+  };
+  const served = (kind: ModelKind): number =>
+    models().filter((model) => model.kind === kind && model.parent === undefined).length;
+  const admission = new Admission({
+    ...(keys === undefined ? {} : { keys }),
+    addressOf: clientAddresses(proxies),
+    placesOf: (kind) => Math.max(1, served(kind)) * (atOnce[kind] + server.queue_max),
+    isCrowded: crowdCheck(server.max_connections),
+  });
+  return { admission, ...(keys === undefined ? {} : { apiKeys: keys }) };
+}
+
+/**
+ * Has the kernel hold more connections for the ports, and counts those that it drops nonetheless. Returns how to end that.
+ */
+export function watchConnections(
+  listening: readonly { readonly port: number }[],
+  metrics: Metrics | undefined,
+  log: (line: string) => void,
+): () => void {
+  for (const { port } of listening) raiseBacklog(port);
+  const before = droppedConnections();
+  if (before === undefined) return () => undefined; // the system does not tell
+  const dropped = (): number => Math.max(0, (droppedConnections() ?? before) - before);
+  metrics?.watchDroppedConnections(dropped);
+  let told = 0;
+  const timer = setInterval(() => {
+    const count = dropped();
+    if (count > told) log(droppedLine(count - told));
+    told = count;
+  }, DROPS_CHECK_MS);
+  return () => clearInterval(timer);
+}
+
+function droppedLine(count: number): string {
+  return `the kernel dropped ${count} connection attempts: a listen backlog on this machine was full. Clients try again after a second; raise net.core.somaxconn if it is small (svc doctor says so)`;
+}

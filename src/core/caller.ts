@@ -1,0 +1,48 @@
+// Who the request at hand comes from, for code far below the HTTP layer: the request queue shares places among clients,
+// stores show records to their owner. Knows neither HTTP nor keys.
+
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/** Who a request comes from. */
+export interface Caller {
+  /** Shares the request queue with others as one: a key, else an address. */
+  readonly client: string;
+  /** Whose records it makes and sees. Absent: no keys are needed here, and everybody sees all. */
+  readonly owner?: string;
+  /** The place that the request took when it arrived. */
+  readonly place?: Place;
+}
+
+/** A place in the bounded number of requests that a server works on. */
+export interface Place {
+  /** A run of the request has entered a request queue. */
+  enteredQueue(): void;
+  /** A run of the request, or all of it, has ended: others may have the place. Idempotent. */
+  release(): void;
+}
+
+const callers = new AsyncLocalStorage<Caller>();
+
+/** The caller of the request at hand; undefined outside of one. */
+export function currentCaller(): Caller | undefined {
+  return callers.getStore();
+}
+
+/** Does something on behalf of a caller; what it starts is on their behalf, too. */
+export function asCaller<T>(caller: Caller, work: () => T): T {
+  return callers.run(caller, work);
+}
+
+/**
+ * The same source, each of whose steps is taken on behalf of the present caller, whoever asks for it: the pull of a
+ * stream does not come from the request's handler.
+ */
+export function boundToCaller<E>(source: AsyncIterator<E>): AsyncIterator<E> {
+  const caller = currentCaller();
+  if (caller === undefined) return source;
+  return {
+    next: () => asCaller(caller, () => source.next()),
+    return: async (value?: unknown) =>
+      (await asCaller(caller, () => source.return?.(value))) ?? { done: true, value: undefined },
+  };
+}

@@ -1,0 +1,43 @@
+// Places of a bounded queue, shared among clients: one client alone may take all, but cannot keep others out.
+
+/** So many times as full as it should be, a queue takes no one: clients are cheap to invent. */
+const FULLEST = 2;
+
+export class FairShare {
+  private readonly full: () => number;
+  private readonly held = new Map<string, number>();
+  private count = 0;
+
+  /** `full`: places that there are. */
+  constructor(full: () => number) {
+    this.full = full;
+  }
+
+  /** Places taken. */
+  get taken(): number {
+    return this.count;
+  }
+
+  /**
+   * Takes a place; false when there is none for this client. While all are taken, a client may still have one that holds
+   * less than its share of them, so that a few more than `full` may be taken.
+   */
+  take(client: string): boolean {
+    const full = this.full();
+    const own = this.held.get(client) ?? 0;
+    const clients = this.held.size + (own === 0 ? 1 : 0);
+    const isShort = own < full / clients && this.count < full * FULLEST;
+    if (this.count >= full && !(clients > 1 && isShort)) return false;
+    this.held.set(client, own + 1);
+    this.count++;
+    return true;
+  }
+
+  /** Gives a place back. */
+  release(client: string): void {
+    const left = (this.held.get(client) ?? 0) - 1;
+    if (left > 0) this.held.set(client, left);
+    else this.held.delete(client);
+    this.count--;
+  }
+}

@@ -1,0 +1,121 @@
+// The request queue of one engine: a bounded number of requests has a place, some of them are with the engine, the others wait
+// here. Each time one ends, the next client in turn has its oldest request sent, so that a light client beside a greedy one
+// waits for one round at most. Knows no engine.
+
+import { currentCaller } from "../core/caller.ts";
+import { ServiceError } from "../core/error.ts";
+import { FairShare } from "../core/fair-share.ts";
+
+export interface QueueBounds {
+  /** Requests that have a place: with the engine or waiting. */
+  readonly places: number;
+  /** Requests that are with the engine at the same time. */
+  readonly atOnce: number;
+}
+
+/** A request that waits for its turn. */
+interface Waiter {
+  readonly client: string;
+  readonly go: () => void;
+}
+
+export class RequestQueue {
+  private readonly atOnce: number;
+  private readonly places: FairShare;
+  private running = 0;
+  /** By client, in order of their turns: the first is served next and then goes to the end. */
+  private readonly lines = new Map<string, Waiter[]>();
+  private count = 0;
+
+  constructor({ places, atOnce }: QueueBounds) {
+    this.places = new FairShare(() => places);
+    this.atOnce = atOnce;
+  }
+
+  /** Requests that wait for their turn. */
+  get waiting(): number {
+    return this.count;
+  }
+
+  /**
+   * Takes a place for a request of the present caller and waits for its turn, unless it needs none. What is returned gives
+   * both back; only the first call counts. Rejects with `queue_full`, or the signal's reason.
+   */
+  async enter(signal: AbortSignal, needsTurn: boolean): Promise<() => void> {
+    const caller = currentCaller();
+    const client = caller?.client ?? "";
+    if (!this.places.take(client)) throw queueFull(this.places.taken);
+    caller?.place?.enteredQueue();
+    let hasTurn = false;
+    let hasLeft = false;
+    const leave = (): void => {
+      if (hasLeft) return;
+      hasLeft = true;
+      this.places.release(client);
+      if (hasTurn) this.next();
+      caller?.place?.release();
+    };
+    try {
+      if (needsTurn) await this.turn(client, signal);
+      hasTurn = needsTurn;
+      return leave;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  private async turn(client: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.running < this.atOnce) {
+      this.running++;
+      return;
+    }
+    const turn = Promise.withResolvers<void>();
+    const waiter: Waiter = { client, go: turn.resolve };
+    const line = this.lines.get(client);
+    if (line === undefined) this.lines.set(client, [waiter]);
+    else line.push(waiter);
+    this.count++;
+    const abort = (): void => {
+      if (this.remove(waiter)) turn.reject(signal.reason);
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      await turn.promise;
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  /** A request has ended; the next one in turn begins. */
+  private next(): void {
+    const first = this.lines.entries().next();
+    if (first.done === true) {
+      this.running--;
+      return;
+    }
+    const [client, line] = first.value;
+    const waiter = line.shift();
+    this.lines.delete(client);
+    if (line.length > 0) this.lines.set(client, line); // at the end now
+    this.count--;
+    waiter?.go();
+  }
+
+  /** False: it has its turn already. */
+  private remove(waiter: Waiter): boolean {
+    const line = this.lines.get(waiter.client);
+    const index = line?.indexOf(waiter) ?? -1;
+    if (line === undefined || index < 0) return false;
+    line.splice(index, 1);
+    if (line.length === 0) this.lines.delete(waiter.client);
+    this.count--;
+    return true;
+  }
+}
+
+function queueFull(taken: number): ServiceError {
+  const message = `${taken} requests are already waiting for this model. Try again soon.`;
+  return new ServiceError("queue_full", message, { retryAfterSecs: 1 });
+}
