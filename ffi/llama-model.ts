@@ -4,10 +4,8 @@ import { cacheCells, type CacheType } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
 import { freeMemory } from "../src/core/free-memory.ts";
 import { readGgufHeader } from "../src/core/gguf.ts";
-import { SLOTS_MAX } from "../src/core/limits.ts";
 import { modelProblem } from "../src/core/model-problem.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
-import type { ReuseMode } from "../src/worker/backend.ts";
 import type { Native } from "./library.ts";
 import type { EmbedModel } from "./llama-embed.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
@@ -42,7 +40,7 @@ export interface ModelInfo extends EmbedModel {
   readonly hybrid: boolean;
 }
 
-/** What llama.cpp's graph of an architecture cannot do although nothing says so; each is a bug there. */
+/** What sets an architecture's graph in llama.cpp apart although nothing says so; most of it is a bug there. */
 export interface GraphLimits {
   /** Sequences it computes rightly beside each other; absent: any number. */
   readonly sequences?: number;
@@ -50,6 +48,10 @@ export interface GraphLimits {
   readonly outputsAll?: boolean;
   /** It computes without a cache: a pass sees nothing of the passes before it. */
   readonly uncached?: boolean;
+  /** Positions leave a layer's window all at once, where the next one begins. */
+  readonly windowsInBlocks?: boolean;
+  /** What its layers keep beside windows cannot be cut. */
+  readonly windowsFixed?: boolean;
 }
 
 const GRAPH_LIMITS: Readonly<Record<string, GraphLimits>> = {
@@ -58,6 +60,8 @@ const GRAPH_LIMITS: Readonly<Record<string, GraphLimits>> = {
   // Take the last token of each of several prompts from a neighbour's (build_rwkv_token_shift_store in llama-graph.cpp).
   arwkv7: { sequences: 1 },
   rwkv6qwen2: { sequences: 1 },
+  llama4: { windowsInBlocks: true },
+  deepseek4: { windowsFixed: true },
   cogvlm: { outputsAll: true },
   "llama-embed": { uncached: true },
   t5encoder: { uncached: true },
@@ -79,7 +83,7 @@ export function isSmall({ size_bytes }: ModelInfo): boolean {
 }
 
 /** Elements that a model keeps of each token. */
-function cellElements({ n_layer, n_head_kv, head_dim_k, head_dim_v }: ModelInfo): number {
+export function cellElements({ n_layer, n_head_kv, head_dim_k, head_dim_v }: ModelInfo): number {
   return n_layer * n_head_kv * (head_dim_k + head_dim_v);
 }
 
@@ -87,19 +91,6 @@ function cellElements({ n_layer, n_head_kv, head_dim_k, head_dim_v }: ModelInfo)
 export function chooseCells(options: TextOptions, info: ModelInfo, draft?: ModelInfo): number {
   const elements = cellElements(info) + (draft === undefined ? 0 : cellElements(draft));
   return cacheCells(options, { elements, trainedContext: info.n_ctx_train }, freeMemory());
-}
-
-/** What the model's memory lets us do with cached prefixes. */
-export function reuseMode(info: ModelInfo, options: TextOptions): ReuseMode {
-  // A recurrent state has no positions to cut at; a sliding window has already dropped the older ones.
-  if (info.recurrent || info.hybrid || info.n_swa > 0) return "whole";
-  return options.unified ? "prefix" : "own"; // between separate streams nothing is shared
-}
-
-/** Native sequences: those that run and the kept prefixes, where that costs no memory. */
-export function slotCount(info: ModelInfo, { maxSeqs, prefixesMax, unified }: TextOptions): number {
-  const dear = info.recurrent || info.hybrid || !unified; // each sequence has memory of its own
-  return dear ? maxSeqs : Math.min(SLOTS_MAX, maxSeqs + prefixesMax);
 }
 
 /** A GGUF file to load. */

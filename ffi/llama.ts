@@ -1,7 +1,6 @@
 // A loaded model and its context as the engine loop sees them. Owns every native handle it makes.
 
 import { toArrayBuffer } from "bun:ffi";
-import { ServiceError } from "../src/core/error.ts";
 import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
 import { physicalCores } from "../src/core/physical-cores.ts";
@@ -29,16 +28,10 @@ import { LlamaPrompt } from "./llama-prompt.ts";
 import { canEmbed, canRank, LlamaEmbedder } from "./llama-embed.ts";
 import { LlamaDraftModel } from "./llama-draft.ts";
 import { LlamaEncoding, LlamaMedia } from "./llama-media.ts";
-import {
-  CACHE_TYPES,
-  chooseCells,
-  graphLimits,
-  isSmall,
-  loadModel,
-  type ModelInfo,
-  reuseMode,
-  slotCount,
-} from "./llama-model.ts";
+import { type ContextPlan, openContext, planContext } from "./llama-context.ts";
+import { graphLimits, isSmall, loadModel, type ModelInfo } from "./llama-model.ts";
+import { LlamaStates } from "./llama-states.ts";
+import { WindowGuards } from "./llama-windows.ts";
 import { newSampler } from "./llama-sampler.ts";
 import { type Handle, nativeText, takeText } from "./text.ts";
 
@@ -54,14 +47,6 @@ interface LoadedModels {
   readonly draft: Handle | undefined;
 }
 
-interface ContextSizes {
-  readonly cells: number;
-  readonly threads: number;
-  readonly threadsBatch: number;
-  /** Some layers see only the latest tokens. */
-  readonly windows: boolean;
-}
-
 export class LlamaBackend implements Backend {
   readonly batch: number;
   readonly ubatch: number;
@@ -69,6 +54,7 @@ export class LlamaBackend implements Backend {
   readonly slots: number;
   readonly cells: number;
   readonly reuse: ReuseMode;
+  readonly states: LlamaStates | undefined;
   readonly contextTokens: number;
   readonly vocabulary: number;
   readonly info: TextInfo;
@@ -78,6 +64,7 @@ export class LlamaBackend implements Backend {
   private readonly model: Handle;
   private readonly draft: Handle | undefined;
   private readonly context: Handle;
+  private readonly guards: WindowGuards | undefined;
   private readonly media: LlamaMedia | undefined;
   private readonly templates: LlamaTemplates;
   private readonly meta: ModelInfo;
@@ -102,11 +89,13 @@ export class LlamaBackend implements Backend {
     const threads = options.threads ?? (isSmall(meta) ? 1 : cores);
     const threadsBatch = options.threadsBatch ?? options.threads ?? cores;
     this.computeThreads = Math.max(threads, threadsBatch);
-    this.reuse = reuseMode(meta, options);
     this.maxSeqs = maxSeqs;
-    this.slots = slotCount(meta, options);
-    const cells = chooseCells(options, meta, draft === undefined ? undefined : this.metaOf(draft));
-    this.context = this.openContext(options, { cells, threads, threadsBatch, windows: meta.n_swa > 0 });
+    const plan = planContext(meta, limits, options, draft === undefined ? undefined : this.metaOf(draft));
+    this.reuse = plan.reuse;
+    this.slots = plan.slots;
+    this.context = openContext(native, model, options, plan, { threads, threadsBatch });
+    this.states = this.newStates(plan);
+    this.guards = this.newGuards(plan, meta.n_swa, limits.windowsInBlocks === true);
     this.calibration = new LlamaCalibration(native, this.context);
     this.adapters = new LlamaAdapters(native, { model, context: this.context, path: options.adapterPath });
     // Some architectures never look back, whatever their file says about it.
@@ -189,25 +178,26 @@ export class LlamaBackend implements Backend {
     return LlamaDraftModel.open(this.native, this.context, this.draft ?? null, sizes);
   }
 
-  private openContext(options: TextOptions, { cells, threads, threadsBatch, windows }: ContextSizes): Handle {
-    const type = CACHE_TYPES[options.cacheType];
-    const { ubatch, speculative } = options;
-    const guessed = speculative?.type === "mtp" ? speculative.most : 0; // must be possible to take back
-    const fullWindows = guessed > 0 && windows ? 1 : 0;
-    const batch = Math.max(options.batch, options.maxSeqs); // every sequence must be able to take part in a step
-    const unified = options.unified ? 1 : 0;
-    const sizes = [cells, batch, ubatch, this.slots, threads, threadsBatch, type, type];
-    const switches = [0, -1, unified, -1, 1, fullWindows]; // embeddings, pooling, unified, flash attention, offload, full SWA
-    const params = Int32Array.from([...sizes, ...switches, guessed]);
-    const context = this.native.svc_context_new(this.model, params, params.length);
-    if (context === null) {
-      const reason = nativeText(this.native.svc_last_error());
-      throw new ServiceError(
-        "model_unavailable",
-        `${reason} (asked for ${cells} cells of ${options.cacheType})`,
-      );
-    }
-    return context;
+  private newStates({ states, sequences }: ContextPlan): LlamaStates | undefined {
+    if (states === undefined) return undefined;
+    const { native, context } = this;
+    const scratch = states === "alone" ? undefined : sequences - 1;
+    const isMarkup = (token: number): boolean => ((this.flags[token] ?? 0) & 2) !== 0; // control tokens
+    return new LlamaStates({
+      native,
+      context,
+      scratch,
+      isMarkup,
+      cut: (slot, from) => this.cutSlot(slot, from),
+    });
+  }
+
+  private newGuards(plan: ContextPlan, window: number, inBlocks: boolean): WindowGuards | undefined {
+    const { native, context, states } = this;
+    const { slots, fullWindows, sequences } = plan;
+    if (!fullWindows || sequences < 2 * slots) return undefined;
+    const strip = states === undefined ? undefined : (guard: number): void => states.strip(guard);
+    return new WindowGuards({ native, context, slots, window, inBlocks, strip });
   }
 
   private openMedia({ mmprojPath, gpuLayers }: TextOptions, threads: number): LlamaMedia | undefined {
@@ -223,7 +213,9 @@ export class LlamaBackend implements Backend {
   decode(columns: BatchColumns, n: number): DecodeOutcome {
     const { token, position, slot, output } = columns;
     const outputs = this.everyOutput ?? output;
-    return outcomeOf(this.native.svc_decode(this.context, n, token, position, slot, outputs));
+    const outcome = outcomeOf(this.native.svc_decode(this.context, n, token, position, slot, outputs));
+    if (outcome === "done") this.guards?.computed(columns, n);
+    return outcome;
   }
 
   encode(prompt: RenderedPrompt, chunk: MediaChunk): PendingEncoding {
@@ -241,9 +233,10 @@ export class LlamaBackend implements Backend {
     );
     const { context } = this;
     const args = [from, count, position, slot] as const;
-    return outcomeOf(
-      this.native.svc_decode_media(context, prompt.handle, chunk.index, encoding.handle, ...args),
-    );
+    const code = this.native.svc_decode_media(context, prompt.handle, chunk.index, encoding.handle, ...args);
+    if (code === 0 && from + count === chunk.tokens)
+      this.guards?.computedTo(slot, position + chunk.positions);
+    return outcomeOf(code);
   }
 
   sample(
@@ -257,13 +250,14 @@ export class LlamaBackend implements Backend {
   }
 
   decodeSteps(
-    { token, position, slot }: BatchColumns,
+    columns: BatchColumns,
     n: number,
     samplers: BigUint64Array,
     steps: number,
     tokens: Int32Array,
   ): number | "full" | "failed" {
     const { context, native, stepsDone } = this;
+    const { token, position, slot } = columns;
     const code = native.svc_decode_steps(
       context,
       n,
@@ -271,12 +265,14 @@ export class LlamaBackend implements Backend {
       position,
       slot,
       samplers,
-      steps,
+      Math.min(steps, this.guards?.stepsMax ?? steps),
       tokens,
       stepsDone,
     );
     const outcome = outcomeOf(code);
-    return outcome === "done" ? (stepsDone[0] ?? 0) : outcome;
+    if (outcome !== "done") return outcome;
+    this.guards?.computed(columns, n, stepsDone[0]);
+    return stepsDone[0] ?? 0;
   }
 
   logprobs(row: number, token: number, top: number): RowLogprobs {
@@ -307,11 +303,13 @@ export class LlamaBackend implements Backend {
   }
 
   cutSlot(slot: SlotId, from: number): boolean {
+    this.guards?.cut(slot, from);
     return this.native.svc_sequence_remove(this.context, slot, from, -1) === 1;
   }
 
   shareSlot(source: SlotId, target: SlotId, length: number): void {
     this.native.svc_sequence_copy(this.context, source, target, 0, length);
+    this.guards?.shared(source, target, length);
   }
 
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle {

@@ -76,7 +76,11 @@ export async function textOptions(
     maxSeqs: runtime.max_seqs,
     ...(runtime.no_kv_cache
       ? { prefixesMax: 0, recompute: true as const }
-      : { prefixesMax: runtime.prefix_cache_n, ...speculativeOf(runtime) }),
+      : {
+          prefixesMax: runtime.prefix_cache_n,
+          checkpointBytes: runtime.checkpoint_mb * 1024 * 1024,
+          ...speculativeOf(runtime),
+        }),
     ...(cache.context_len === undefined ? {} : { cells: cache.context_len }),
     ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
     ...(cache.memory_fraction === undefined ? {} : { cacheFraction: cache.memory_fraction }),

@@ -178,6 +178,10 @@ const Runtime = section("How models are run.", {
       maximum: 256,
     },
   ),
+  checkpoint_mb: integer(
+    "Memory for saved states of models whose memory cannot be cut (recurrent and hybrid ones), in MiB, at most a quarter of what is free: conversations and users go on from them; 0 saves none.",
+    { default: 1024, minimum: 0, maximum: 1_048_576 },
+  ),
   hang_timeout: integer(
     "Seconds after which a model's process that neither answers nor computes is replaced; 0: never.",
     { default: 30, minimum: 0, maximum: 86_400 },

@@ -310,6 +310,8 @@ export const HISTORY_LINE_CHARS_MAX = 16_384;
 export const TYPED_AHEAD_MAX = 256;
 /** Files that the terminal chat keeps of those that tools have made. */
 export const CHAT_FILES_MAX = 256;
+/** Checkpoints of a model's state: each lookup compares with all of them. */
+export const CHECKPOINTS_MAX = 128;
 /** llama.cpp: LLAMA_MAX_SEQ. */
 export const SLOTS_MAX = 256;
 /** Time after which a tuning measures nothing more, milliseconds; what has begun is finished. */

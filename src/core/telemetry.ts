@@ -86,6 +86,10 @@ export interface EngineStats {
   readonly prefixQueries: number;
   readonly prefixHits: number;
   readonly prefixTokens: number;
+  /** Saved states of memory that cannot be cut, their bytes, and how often one was restored. */
+  readonly checkpoints: number;
+  readonly checkpointBytes: number;
+  readonly checkpointsRestored: number;
   /** Sequences that gave up their cells to others. */
   readonly preemptions: number;
   /** Tokens that were guessed, and those of them that were right. */

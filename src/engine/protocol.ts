@@ -43,6 +43,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly mmprojPath?: string;
   /** Finished prefixes kept in the KV cache for reuse; 0 keeps and shares none. */
   readonly prefixesMax: number;
+  /** Memory for checkpoints of states that cannot be cut, bytes; absent: none are saved. */
+  readonly checkpointBytes?: number;
   /** Compute the whole sequence anew for every token: nothing in the KV cache outlives the step that draws a token. */
   readonly recompute?: true;
   /** Who guesses next tokens; absent: nobody. */

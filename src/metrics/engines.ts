@@ -28,6 +28,11 @@ const COUNTERS: readonly (readonly [NumberField, name: string, help: string])[] 
   ["prefixQueries", "svc_prefix_cache_queries_total", "Sequences that were looked up in the prefix cache."],
   ["prefixHits", "svc_prefix_cache_hits_total", "Sequences that found a prefix there."],
   ["prefixTokens", "svc_prefix_cache_tokens_total", "Prompt tokens that were reused instead of computed."],
+  [
+    "checkpointsRestored",
+    "svc_checkpoints_restored_total",
+    "Checkpoints from which sequences went on, in models whose memory cannot be cut.",
+  ],
   ["draftTokens", "svc_draft_tokens_total", "Tokens that speculative decoding has guessed."],
   ["draftHits", "svc_draft_hits_total", "Those of them that were right, each a step saved."],
   ["preemptions", "svc_preemptions_total", "Sequences that gave up their cells to others and start over."],
@@ -39,6 +44,8 @@ const GAUGES: readonly (readonly [NumberField, name: string, help: string])[] = 
   ["cells", "svc_kv_cells", "Cells (tokens) of the KV caches."],
   ["cellsRunning", "svc_kv_cells_used", "Cells that running sequences hold."],
   ["cellsKept", "svc_kv_cells_kept", "Cells kept for reuse that nobody needs at present."],
+  ["checkpoints", "svc_checkpoints", "Checkpoints held, in models whose memory cannot be cut."],
+  ["checkpointBytes", "svc_checkpoint_bytes", "Memory of the checkpoints."],
   ["residentBytes", "svc_engine_resident_memory_bytes", "Resident memory of the engine processes."],
 ];
 
@@ -143,6 +150,9 @@ function summed(all: readonly EngineStats[]): EngineStats {
     prefixQueries: add("prefixQueries"),
     prefixHits: add("prefixHits"),
     prefixTokens: add("prefixTokens"),
+    checkpoints: 0,
+    checkpointBytes: 0,
+    checkpointsRestored: add("checkpointsRestored"),
     preemptions: add("preemptions"),
     draftTokens: add("draftTokens"),
     draftHits: add("draftHits"),

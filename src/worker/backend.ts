@@ -134,6 +134,21 @@ export interface DraftModel {
   follow(on: boolean): void;
 }
 
+/** States of memory that cannot be cut, where `reuse` is "whole". */
+export interface StateBackend {
+  /** A state is all there is of a sequence; else the cells before it are needed, too. */
+  readonly alone: boolean;
+  /** Copies the state at the end of a slot; undefined when that fails. */
+  save(slot: SlotId): Uint8Array | undefined;
+  /**
+   * Gives a slot a state that was saved at a position up to which it has the cells, be they its own or shared; what it has
+   * beyond is dropped. False: the slot must be cleared.
+   */
+  restore(slot: SlotId, state: Uint8Array, position: number): boolean;
+  /** Whether a token is markup, as stands between messages. */
+  isMarkup(token: number): boolean;
+}
+
 export interface Backend extends MediaBackend {
   /** Tokens of one forward pass at most. */
   readonly batch: number;
@@ -145,6 +160,8 @@ export interface Backend extends MediaBackend {
   readonly slots: number;
   readonly cells: number;
   readonly reuse: ReuseMode;
+  /** Lets sequences share what cannot be cut. */
+  readonly states?: StateBackend | undefined;
   readonly contextTokens: number;
   /** Number of token ids. */
   readonly vocabulary: number;

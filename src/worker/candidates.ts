@@ -37,10 +37,12 @@ export function findCandidates(search: CandidateSearch): readonly Candidate<Engi
     if (candidates.length >= most) break;
     const alien = sequence.adapter !== adapter;
     if (alien && sequence.media.length === 0) break;
-    const { shared, sharedPinned, wait } = kv.match(sequence, running, ahead);
+    const { shared, sharedPinned, wait, parting } = kv.match(sequence, running, ahead);
+    parting?.from.haltAt(parting.at);
     const encoded = wait || media.has(sequence, shared);
     if (alien && encoded) break;
     if (alien || wait || !encoded) continue;
+    kv.prepare(sequence, shared, running);
     candidates.push({ sequence, shared, sharedPinned });
     ahead.push(sequence);
   }

@@ -23,14 +23,8 @@ import { StepMeter } from "./step-meter.ts";
 import { Logprobs } from "./logprobs.ts";
 import { PromptEcho } from "./prompt-echo.ts";
 import { checkRequest, type Emit, planLength, RunState } from "./run-state.ts";
-import {
-  draftPrice,
-  measured,
-  measuredDraft,
-  type PlannedRows,
-  type StepCost,
-  UNKNOWN_COST,
-} from "./scheduler.ts";
+import { draftPrice, measured, measuredDraft, type PlannedRows } from "./scheduler.ts";
+import { type StepCost, UNKNOWN_COST } from "./scheduler.ts";
 import { Roster } from "./roster.ts";
 import { StepsAhead } from "./steps-ahead.ts";
 
@@ -40,6 +34,8 @@ export interface EngineDeps {
   readonly constraints: () => ConstraintBackend;
   /** Finished prefixes kept for reuse; 0 keeps none. */
   readonly prefixesMax: number;
+  /** Room for checkpoints, bytes; none by default. */
+  readonly checkpointBytes?: number;
   /** Guess next tokens from what stands in the sequence already; a backend with a model that guesses uses that. */
   readonly drafts?: boolean;
   /** How long a step may be made of several, nobody being heard meanwhile, milliseconds; none is by default. */
@@ -89,7 +85,7 @@ export class Engine {
   private cost: StepCost = UNKNOWN_COST;
 
   constructor(deps: EngineDeps) {
-    const { backend, constraints, prefixesMax, drafts = false, aheadMs = 0, emit, now, newSeed } = deps;
+    const { backend, constraints, drafts = false, aheadMs = 0, emit, now, newSeed } = deps;
     this.backend = backend;
     this.constraints = constraints;
     this.now = now;
@@ -99,7 +95,7 @@ export class Engine {
     this.ahead = new StepsAhead(backend, aheadMs);
     this.budget = Math.min(backend.batch, Math.max(backend.ubatch, backend.maxSeqs));
     this.batch = new Batch(this.budget, backend.maxSeqs);
-    this.kv = new KvCache(backend, prefixesMax);
+    this.kv = new KvCache(backend, deps.prefixesMax, deps.checkpointBytes);
     this.media = new MediaStore(backend, ENCODINGS_BYTES_MAX, now);
     this.roster = new Roster({
       backend,
@@ -178,6 +174,7 @@ export class Engine {
       cells: this.backend.cells,
       cellsRunning: this.backend.cells - this.kv.availableCells,
       cellsKept: this.kv.keptCells,
+      ...this.kv.checkpointed(),
       ...this.meter.counted(),
       ...this.media.counted(),
     };

@@ -3,15 +3,16 @@
 //
 // Prefixes are found by comparing tokens slot by slot. There are at most a few dozen slots and a comparison ends at the
 // first difference, so that a search costs microseconds and needs no index to keep true (docs/decisions/013).
+//
+// Memory that cannot be cut is shared where its state was saved: at checkpoints (state-sharing.ts, docs/decisions/084).
 
 import type { AdapterId } from "../core/adapter.ts";
 import { assert } from "../core/assert.ts";
 import type { Backend, SlotId } from "./backend.ts";
 import { CellBook } from "./cells.ts";
+import { type Checkpoint, type CheckpointCounts, NO_CHECKPOINTS } from "./checkpoints.ts";
 import type { Sequence } from "./sequence.ts";
-
-/** Prefixes shorter than this are not worth keeping, or waiting for. */
-const PREFIX_TOKENS_MIN = 16;
+import { type Holder, type Parting, PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
 
 /**
  * Every kept cell lies in the span that attention walks for every token, also of others: 3,700 of them were measured to
@@ -29,13 +30,21 @@ export interface Match {
   readonly sharedPinned: number;
   /** A sequence is just computing more of this prefix: better to wait for it than to compute it twice. */
   readonly wait: boolean;
+  /** The state to restore; undefined where cells are all there is to share. */
+  readonly checkpoint?: Checkpoint;
+  /** Who computes the prefix that is waited for, and where its state must be saved. */
+  readonly parting?: Parting;
+}
+
+/** The sequences around one that looks for a prefix. */
+interface Around {
+  readonly running: readonly Sequence[];
+  readonly ahead: readonly Sequence[];
 }
 
 /** A finished sequence's tokens, kept in their slot. */
-interface Kept {
-  readonly slot: SlotId;
+interface Kept extends Holder {
   readonly adapter: AdapterId;
-  readonly tokens: Int32Array;
 }
 
 const NOTHING: Match = { source: undefined, shared: 0, sharedPinned: 0, wait: false };
@@ -46,10 +55,14 @@ export class KvCache {
   private readonly keptMax: number;
   private readonly freeSlots: SlotId[];
   private kept: Kept[] = []; // least recently used first
+  private readonly sharing: StateSharing | undefined;
 
-  /** `keptMax`: finished prefixes to keep; 0 keeps none and shares nothing. */
-  constructor(backend: Backend, keptMax: number) {
+  /** `keptMax`: finished prefixes to keep; 0 keeps none and shares nothing. `checkpointBytes`: room for saved states. */
+  constructor(backend: Backend, keptMax: number, checkpointBytes = 0) {
     this.backend = backend;
+    const { states } = backend;
+    const saves = states !== undefined && keptMax > 0 && checkpointBytes > 0;
+    this.sharing = saves ? new StateSharing(states, checkpointBytes) : undefined;
     this.book = new CellBook(backend.cells, backend.slots);
     this.keptMax = Math.min(keptMax, backend.slots);
     // Highest first, so that pop() hands out slot 0 first.
@@ -81,6 +94,11 @@ export class KvCache {
     return this.freeSlots.length + this.kept.length;
   }
 
+  /** Checkpoints held, their bytes, and how many were restored. */
+  checkpointed(): CheckpointCounts {
+    return this.sharing?.checkpoints.counted() ?? NO_CHECKPOINTS;
+  }
+
   /** Cells that would become available if this running sequence gave up. */
   exclusiveCells(sequence: Sequence): number {
     return sequence.slot === undefined ? 0 : this.book.exclusive(sequence.slot);
@@ -105,6 +123,7 @@ export class KvCache {
       const common = shareable(sequence.commonPrefix(tokens));
       if (this.backend.reuse !== "whole" || common === tokens.length) consider(slot, common);
     }
+    if (this.sharing !== undefined) return this.matchState(this.sharing, sequence, { running, ahead }, best);
     if (this.backend.reuse !== "prefix") return best;
     let promised = 0;
     for (const other of [...running, ...ahead]) {
@@ -121,15 +140,80 @@ export class KvCache {
    * An admission just before may have used up what was found then, so it is looked for again.
    */
   admit(sequence: Sequence, running: readonly Sequence[], sharedMax: number): void {
-    const { source, shared } = this.match(sequence, running, []);
+    const { source, shared, checkpoint } = this.match(sequence, running, []);
     const length = Math.min(shared, sharedMax);
-    const slot =
-      source === undefined || length === 0
-        ? this.takeFreeSlot()
-        : this.takePrefix(source, length, sequence.positionOf(length));
+    const slot = this.takeSlot(source, length, sequence.positionOf(length), checkpoint);
     this.book.setPinned(slot, true);
     sequence.slot = slot;
     sequence.computed = this.book.length(slot);
+  }
+
+  /** Prepares the admission of a sequence that will share so many tokens: it may have to halt on its way. */
+  prepare(sequence: Sequence, shared: number, running: readonly Sequence[]): void {
+    this.sharing?.planHalts(sequence, shared, this.holders(sequence, running));
+  }
+
+  private takeSlot(
+    source: SlotId | undefined,
+    length: number,
+    positions: number,
+    checkpoint: Checkpoint | undefined,
+  ): SlotId {
+    if (checkpoint !== undefined && checkpoint.tokens.length === length)
+      return this.restore(checkpoint, source, positions);
+    if (checkpoint !== undefined || source === undefined || length === 0) return this.takeFreeSlot();
+    return this.takePrefix(source, length, positions);
+  }
+
+  /** The longest checkpoint whose cells are there, if it is longer than what was found; or the promise of one. */
+  private matchState(sharing: StateSharing, sequence: Sequence, around: Around, best: Match): Match {
+    const holders = this.holders(sequence, around.running);
+    const restorable = sharing.restorable(sequence, holders);
+    let found = best;
+    if (restorable !== undefined && restorable.checkpoint.tokens.length > best.shared) {
+      const { source, checkpoint } = restorable;
+      const shared = checkpoint.tokens.length;
+      const sharedPinned = source === undefined ? 0 : this.book.pinnedWithin(source, shared);
+      found = { source, shared, sharedPinned, wait: false, checkpoint };
+    }
+    const parting = sharing.parting(sequence, [...around.running, ...around.ahead]);
+    if (parting === undefined || parting.at - found.shared < PREFIX_TOKENS_MIN) return found;
+    return { ...found, wait: true, parting };
+  }
+
+  /** What slots hold that a sequence could share. */
+  private holders({ adapter }: Sequence, running: readonly Sequence[]): readonly Holder[] {
+    const held: Holder[] = this.kept.filter((kept) => kept.adapter === adapter);
+    for (const other of running)
+      if (other.adapter === adapter && other.slot !== undefined)
+        held.push({ slot: other.slot, tokens: other.firstTokens(other.computed) });
+    return held;
+  }
+
+  /** A slot with a restored state and the cells before it, of which `source` has them; undefined: a state is all there is. */
+  private restore(checkpoint: Checkpoint, source: SlotId | undefined, positions: number): SlotId {
+    const { length } = checkpoint.tokens;
+    const kept = this.kept.find(({ slot }) => slot === source);
+    let target: SlotId;
+    if (source === undefined) {
+      target = this.takeFreeSlot();
+      this.makeRoom(length);
+      this.book.append(target, length);
+    } else if (kept !== undefined && this.freeSlots.length === 0 && this.kept.length === 1) {
+      this.kept = [];
+      target = source;
+      this.book.truncate(target, length);
+    } else {
+      if (kept !== undefined) this.kept = [...this.kept.filter((other) => other !== kept), kept];
+      target = this.takeFreeSlot();
+      this.backend.shareSlot(source, target, positions);
+      this.book.share(source, target, length);
+    }
+    if (this.sharing?.restore(target, checkpoint, positions) !== true) {
+      this.backend.cutSlot(target, 0);
+      this.book.truncate(target, 0);
+    }
+    return target;
   }
 
   /** Makes sure that `count` cells are free, dropping kept prefixes. Running sequences must leave as many. */
@@ -142,6 +226,7 @@ export class KvCache {
     assert(sequence.slot !== undefined, "only a sequence with a slot computes");
     this.book.append(sequence.slot, count);
     sequence.computed += count;
+    this.sharing?.passed(sequence);
   }
 
   /** Notes that `count` tokens are in the cache after those computed of a sequence, of which it does not know yet. */
@@ -189,10 +274,12 @@ export class KvCache {
   /** Forgets the kept prefixes of an adapter that is going away. */
   dropAdapter(adapter: AdapterId): void {
     for (const kept of this.kept.filter((one) => one.adapter === adapter)) this.drop(kept);
+    this.sharing?.checkpoints.dropAdapter(adapter);
   }
 
-  /** Forgets all kept prefixes. */
+  /** Forgets all kept prefixes and checkpoints. */
   dropAll(): void {
+    this.sharing?.checkpoints.dropAll();
     while (this.kept.length > 0) this.dropOldest();
   }
 

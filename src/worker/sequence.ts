@@ -8,6 +8,8 @@ import { FREE_ROWS, type RowLimits } from "./scheduler.ts";
 
 /** Room that a token buffer grows by at least. */
 const GROWTH = 256;
+/** Places at which a sequence halts, at most: each costs a pass that ends there. */
+const HALTS_MAX = 8;
 /** Rows of a step whose logits are all kept. */
 const SCORED_ROWS: RowLimits = { ...FREE_ROWS, most: 32 };
 
@@ -39,6 +41,12 @@ export class Sequence<Owner = unknown> {
   computed = 0;
   /** Tokens guessed to follow the known ones, computed with them in this step. */
   draft = NO_DRAFT;
+  /** Tokens computed when its state was last saved, or when it was admitted. */
+  savedAt = 0;
+  /** Token counts at which a pass ends, so that the state there can be saved: planned, and asked for by others. */
+  private planned: readonly number[] = [];
+  private asked: readonly number[] = [];
+  private halts: readonly number[] = []; // both, ascending
   private buffer: Int32Array; // [≥ known]
   private count: number;
 
@@ -79,6 +87,37 @@ export class Sequence<Owner = unknown> {
    * bytes; and text and media go apart.
    */
   rowsFrom(token: number): RowLimits {
+    const limits = this.freeRowsFrom(token);
+    const halt = this.halts.find((at) => at > token);
+    return halt === undefined || limits.apart
+      ? limits
+      : { ...limits, most: Math.min(limits.most, halt - token) };
+  }
+
+  /** Ends passes where so many tokens are computed, instead of where it was planned before. */
+  planHalts(counts: readonly number[]): void {
+    this.planned = counts;
+    this.halts = [...this.planned, ...this.asked].toSorted((a, b) => a - b);
+  }
+
+  /** Ends a pass where `count` tokens are computed, for others. */
+  haltAt(count: number): void {
+    if (count <= this.computed || this.halts.includes(count)) return;
+    this.asked = [...this.asked.slice(1 - HALTS_MAX), count];
+    this.planHalts(this.planned);
+  }
+
+  /** The last place in [from, to] at which it is still going to halt. */
+  haltWithin(from: number, to: number): number | undefined {
+    return this.halts.findLast((at) => at >= from && at <= to && at > this.computed);
+  }
+
+  /** Whether it halts where it is now. */
+  get halted(): boolean {
+    return this.halts.includes(this.computed);
+  }
+
+  private freeRowsFrom(token: number): RowLimits {
     if (this.scoresPrompt && token < this.promptTokens) return SCORED_ROWS;
     if (this.media.length === 0) return FREE_ROWS;
     const chunk = chunkAt(this.media, token);

@@ -10,6 +10,7 @@ import { LlamaBackend } from "../../ffi/llama.ts";
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { unreachable } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
+import { freeMemory } from "../core/free-memory.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { CalibrationCommand, RunId, TextOptions, ToEngine } from "../engine/protocol.ts";
 import { toErrorData } from "./arrivals.ts";
@@ -30,6 +31,9 @@ const TOGETHER_MS = 1;
  * wait for it, so one for every CPU costs least; more than these have nothing to do.
  */
 const MASK_THREADS = Math.min(4, availableParallelism());
+
+/** Share of the free memory that checkpoints may take. */
+const CHECKPOINTS_SHARE = 0.25;
 
 /** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
 const RENDER_WAIT_MS = 1;
@@ -154,11 +158,12 @@ export class TextWork implements EngineWork {
     try {
       const { backend, constraints, host } = await load(this.options);
       this.backend = backend;
-      const { prefixesMax, speculative, recompute = false } = this.options;
+      const { prefixesMax, checkpointBytes = 0, speculative, recompute = false } = this.options;
       this.engine = new Engine({
         backend,
         constraints,
         prefixesMax,
+        checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
         drafts: speculative?.type === "ngram",
         aheadMs: recompute ? 0 : TOGETHER_MS,
         recompute,

@@ -18,6 +18,7 @@ import type {
   RowLogprobs,
   SamplerHandle,
   SlotId,
+  StateBackend,
 } from "../../src/worker/backend.ts";
 import type { Encoding, MediaChunk, MediaPass, PendingEncoding } from "../../src/worker/media-backend.ts";
 import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
@@ -46,6 +47,8 @@ export interface FakeOptions {
   /** Native sequences; more than maxSeqs leaves room for kept prefixes. */
   readonly slots: number;
   readonly reuse?: ReuseMode;
+  /** States can be saved, which are all there is of a sequence, or go with the cells before them. */
+  readonly states?: "alone" | "with cells";
   readonly cells: number;
   readonly batch: number;
   readonly ubatch: number;
@@ -127,6 +130,9 @@ export class FakeBackend implements Backend {
   readonly contextTokens: number;
   readonly vocabulary = 257;
   readonly draftModel: FakeDraftModel | undefined;
+  readonly states: StateBackend | undefined;
+  /** Slots with cells of another one, but without its state. */
+  private readonly stateless = new Set<number>();
   steps = 0;
   computedTokens = 0;
   openPrompts = 0;
@@ -152,7 +158,8 @@ export class FakeBackend implements Backend {
     this.batch = options.batch;
     this.ubatch = options.ubatch;
     this.contextTokens = options.contextTokens;
-    const { draft } = options;
+    const { draft, states } = options;
+    if (states !== undefined) this.states = this.newStates(states === "alone");
     this.draftModel = draft === undefined ? undefined : new FakeDraftModel(draft, (ask) => this.after(ask));
   }
 
@@ -277,10 +284,29 @@ export class FakeBackend implements Backend {
     return steps;
   }
 
+  /** States that know what they are the end of. Tokens that 16 divides are markup. */
+  private newStates(alone: boolean): StateBackend {
+    return {
+      alone,
+      save: (slot) => Buffer.from(JSON.stringify(this.held.get(slot) ?? [])),
+      restore: (slot, state, position) => {
+        const saved: Cell[] = JSON.parse(Buffer.from(state).toString());
+        if ((saved.at(-1)?.next ?? 0) !== position) throw new Error("a state of another position");
+        const cells = alone ? saved : upTo(this.held.get(slot) ?? [], position);
+        if (JSON.stringify(cells) !== JSON.stringify(saved)) throw new Error("a state of other cells");
+        this.held.set(slot, cells);
+        this.stateless.delete(slot);
+        return true;
+      },
+      isMarkup: (token) => token % 16 === 0,
+    };
+  }
+
   private checkNext(slot: number, cells: readonly Cell[], at: number): void {
     const next = cells.at(-1)?.next ?? 0;
     if (at !== next) throw new Error(`slot ${slot}: position ${at} where ${next} follows`);
     const { adapter } = this;
+    if (this.stateless.has(slot)) throw new Error(`slot ${slot} has no state`);
     const alien = cells.find((cell) => cell.adapter !== adapter);
     if (alien !== undefined)
       throw new Error(`slot ${slot} of adapter ${alien.adapter} in a pass of adapter ${adapter}`);
@@ -337,13 +363,16 @@ export class FakeBackend implements Backend {
     const cells = this.held.get(slot) ?? [];
     const cut = (cells.at(-1)?.next ?? 0) - from;
     if (from > 0 && this.reuse === "whole" && cut > (this.draftModel?.most ?? 0)) return false;
-    if (from === 0) this.held.delete(slot);
-    else this.held.set(slot, upTo(cells, from));
+    if (from === 0) {
+      this.held.delete(slot);
+      this.stateless.delete(slot);
+    } else this.held.set(slot, upTo(cells, from));
     return true;
   }
 
   shareSlot(source: SlotId, target: SlotId, length: number): void {
-    if (this.reuse !== "prefix") throw new Error("this cache shares nothing");
+    if (this.reuse !== "prefix" && this.states?.alone !== false) throw new Error("this cache shares nothing");
+    if (this.reuse === "whole") this.stateless.add(target);
     if (this.held.has(target)) throw new Error(`slot ${target} is not empty`);
     const cells = this.held.get(source) ?? [];
     const next = cells.at(-1)?.next ?? 0;

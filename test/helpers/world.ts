@@ -75,7 +75,8 @@ export class World {
       drafts = false,
       aheadMs = 0,
       recompute = false,
-    }: Pick<Partial<EngineDeps>, "prefixesMax" | "drafts" | "aheadMs" | "recompute"> = {},
+      checkpointBytes = 1 << 20,
+    }: Pick<Partial<EngineDeps>, "prefixesMax" | "drafts" | "aheadMs" | "recompute" | "checkpointBytes"> = {},
   ) {
     this.backend = new FakeBackend(options);
     this.engine = new Engine({
@@ -85,6 +86,7 @@ export class World {
       drafts,
       aheadMs,
       recompute,
+      checkpointBytes,
       emit: (run, event) => this.witness(run).take(event),
       now: () => (this.clock += 0.5 + 0.1 * (this.backend.draftModel?.takeTries() ?? 0)),
       newSeed: () => 1,

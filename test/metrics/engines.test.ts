@@ -20,6 +20,9 @@ function stats(steps: number, gauges: Partial<EngineStats> = {}): EngineStats {
     cells: 512,
     cellsRunning: 9,
     cellsKept: 3,
+    checkpoints: 2,
+    checkpointBytes: 4096,
+    checkpointsRestored: 6,
     residentBytes: 1000,
     embedTokens: 2,
     mediaEncoded: 3,
@@ -41,7 +44,12 @@ test("engines add up, and what ended processes counted stays counted", async () 
   expect(await read("svc_running_sequences")).toBe(7);
   expect(await read("svc_kv_cells")).toBe(1024);
 
+  expect(await read("svc_checkpoints")).toBe(4);
+  expect(await read("svc_checkpoint_bytes")).toBe(8192);
+
   first.ended(true);
+  expect(await read("svc_checkpoints_restored_total")).toBe(12);
+  expect(await read("svc_checkpoints")).toBe(2);
   expect(await read("svc_decode_tokens_total")).toBe(25);
   expect(await read("svc_running_sequences")).toBe(5);
   expect(await read("svc_engine_restarts_total")).toBe(1);

@@ -22,6 +22,7 @@ const CELLS = 2048;
 /** More than the longest answer needs, and less than those that are admitted need at their ends. */
 const FEW_CELLS = 256;
 const SEQUENCES = 8;
+const CHECKPOINT_BYTES = 1 << 28;
 
 function request(tokens: readonly number[], maxTokens: number): RunRequest {
   return {
@@ -50,6 +51,7 @@ class Talk {
       backend,
       constraints: noConstraints,
       prefixesMax,
+      checkpointBytes: CHECKPOINT_BYTES,
       drafts,
       emit: (run, event) => this.take(run, event),
       now: () => this.clock++,
