@@ -18,6 +18,7 @@ const SYMBOLS = {
   syscall: { args: ["i64", "u64", "u64", "u64", "u64", "u64", "u64"], returns: "i64" },
   prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
   unshare: { args: ["i32"], returns: "i32" },
+  setns: { args: ["i32", "i32"], returns: "i32" },
   mount: { args: ["ptr", "ptr", "ptr", "u64", "ptr"], returns: "i32" },
   socket: { args: ["i32", "i32", "i32"], returns: "i32" },
   ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" },
@@ -58,7 +59,8 @@ const PIDFD_GETFD = 438;
 const SIGKILL = 9;
 const SIGPIPE = 13;
 const SIG_DFL = 0;
-const NEW_NETWORK_AND_IPC = 0x4000_0000 | 0x0800_0000;
+const NEW_NETWORK = 0x4000_0000;
+const NEW_IPC = 0x0800_0000;
 const SET_INTERFACE_FLAGS = 0x8914;
 const UP_AND_RUNNING = 0x41;
 const OPEN_AS_PLACE = 0o10_000_000; // O_PATH
@@ -119,7 +121,8 @@ class Launcher {
   /** Returns only by throwing. */
   become(policy: LauncherPolicy, command: readonly string[]): never {
     const rules = this.landlockRules(policy); // files are looked up with the rights that root still has
-    if (policy.hasOwnNetwork) this.leaveNetwork();
+    if (policy.networkOf !== undefined) this.joinNetwork(policy.networkOf);
+    else if (policy.hasOwnNetwork) this.leaveNetwork();
     if (policy.uid !== undefined) {
       if (policy.files !== undefined) revealPaths(this.c, policy.files, policy.uid);
       this.becomeUser(policy.uid);
@@ -210,13 +213,18 @@ class Launcher {
   }
 
   private leaveNetwork(): void {
-    this.must("unshare", this.c.unshare(NEW_NETWORK_AND_IPC));
+    this.must("unshare", this.c.unshare(NEW_NETWORK | NEW_IPC));
     const request = Buffer.alloc(40); // struct ifreq: name in 16 bytes, flags
     request.write("lo");
     request.writeUInt16LE(UP_AND_RUNNING, 16);
     const socket = this.c.socket(2, 2, 0); // AF_INET, SOCK_DGRAM
     this.must("socket", socket);
     this.must("ioctl", this.c.ioctl(socket, SET_INTERFACE_FLAGS, request));
+  }
+
+  private joinNetwork(pid: number): void {
+    this.must("setns", this.c.setns(openSync(`/proc/${pid}/ns/net`, "r"), NEW_NETWORK));
+    this.must("unshare", this.c.unshare(NEW_IPC));
   }
 
   private becomeUser(uid: number): void {

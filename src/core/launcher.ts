@@ -29,6 +29,8 @@ export interface LauncherPolicy {
   readonly uid?: number;
   /** A network of its own with nothing but loopback in it, and an IPC namespace; needs root. */
   readonly hasOwnNetwork: boolean;
+  /** A process whose network it joins instead; needs root. */
+  readonly networkOf?: number;
   /**
    * Files that can be reached, by Landlock and, where `uid` may not enter a folder above them, by mounts. Absent: all that the
    * user can reach.

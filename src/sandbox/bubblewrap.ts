@@ -24,6 +24,13 @@ export interface BubblewrapOptions {
    * start a command where it does not, given the file descriptors that the command needs.
    */
   readonly scope?: (keep: readonly number[]) => readonly string[];
+  /** How a network is shared by calls with network `loopback`. */
+  readonly shared?: {
+    /** Words that start a process which holds one. */
+    readonly holder: readonly string[];
+    /** Words that start a command in the network of that process. */
+    readonly join: (holder: number, keep: readonly number[]) => readonly string[];
+  };
   /** Words that start a command below a network guard. Absent without one. */
   readonly guard?: (job: Assignment) => readonly string[];
 }
@@ -37,10 +44,14 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
   return {
     mechanism: "bubblewrap",
     network: options.network,
+    ...(options.shared === undefined ? {} : { holder: options.shared.holder }),
     reachesMachine: options.network === "full" && options.guard === undefined,
     command: (job) => ({
       words: [
         ...(options.guard?.(job) ?? []),
+        ...(job.network?.holder === undefined
+          ? []
+          : (options.shared?.join(job.network.holder, Object.values(FD)) ?? [])),
         ...(options.scope?.(Object.values(FD)) ?? []),
         ...commandWords(options, job, kept !== undefined),
       ],
@@ -70,7 +81,7 @@ function commandWords(
   const parts: readonly (readonly string[])[] = [
     [program, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ["--die-with-parent", "--new-session", "--hostname", "sandbox"],
-    network === "full" ? [] : ["--unshare-net"],
+    network === "full" || job.network?.holder !== undefined ? [] : ["--unshare-net"],
     uid === undefined ? ["--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL"] : [],
     ["--proc", "/proc", "--dev", "/dev"],
     ["--bind", join(path, HOMES.temp), "/tmp", "--bind", join(path, HOMES.shared), "/dev/shm"],

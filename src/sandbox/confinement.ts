@@ -33,6 +33,8 @@ export interface Confinement {
   readonly mechanism: Mechanism;
   /** Network that processes have. */
   readonly network: Network;
+  /** Words that start a process which holds a network of its own for many calls. Absent where there is none to share. */
+  readonly holder?: readonly string[];
   command(job: Assignment): Command;
   /** Which processes belong to the job whose command has the id `root`. */
   members(root: number, job: SandboxJob): (all: readonly ProcessInfo[]) => readonly ProcessInfo[];

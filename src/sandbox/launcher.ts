@@ -15,6 +15,7 @@ import type { Assignment, Confinement } from "./confinement.ts";
 import { guardedProcess, oneProcess } from "./confinement.ts";
 import { tasksOf } from "./processes.ts";
 import { guardedCallsFilter, seccompFilter } from "./seccomp.ts";
+import { HOLD } from "./session-networks.ts";
 import type { Limits, Network } from "./types.ts";
 
 /** First version of Landlock that keeps abstract sockets and signals in. */
@@ -62,6 +63,7 @@ export function launcher(options: LauncherOptions): Confinement {
     mechanism: "launcher",
     network,
     reachesMachine: network === "full" && !isGuarded,
+    ...(options.uid === 0 && network === "loopback" ? { holder: holderWords(ownCommand) } : {}),
     command: (job) => {
       const policy = JSON.stringify(policyOf({ ...options, network, isGuarded }, job));
       const kib = String(limits.memoryMb * 1024);
@@ -77,11 +79,34 @@ export function launcher(options: LauncherOptions): Confinement {
 /** Words that start a command below a network guard. */
 export function guardWords(
   ownCommand: readonly string[],
-  { session, workdir }: Assignment,
+  { network, workdir }: Assignment,
   rest: Omit<GuardPolicy, "session">,
 ): readonly string[] {
-  const policy: GuardPolicy = { session: session ?? workdir.path, ...rest };
+  const policy: GuardPolicy = { session: network?.token ?? workdir.path, ...rest };
   return [...ownCommand, GUARD_WORD, JSON.stringify(policy)];
+}
+
+/** Words that start a process in a network of its own, as root. */
+export function holderWords(ownCommand: readonly string[]): readonly string[] {
+  const policy: LauncherPolicy = { folder: "/", hasOwnNetwork: true, isScoped: false, limits: {}, keep: [] };
+  return [...ownCommand, LAUNCHER_WORD, JSON.stringify(policy), ...HOLD];
+}
+
+/** Words that start a command in the network of another process, as root. It gets the file descriptors in `keep` too. */
+export function joinWords(
+  ownCommand: readonly string[],
+  keep: readonly number[],
+  networkOf: number,
+): readonly string[] {
+  const policy: LauncherPolicy = {
+    folder: "/",
+    hasOwnNetwork: false,
+    networkOf,
+    isScoped: false,
+    limits: {},
+    keep,
+  };
+  return [...ownCommand, LAUNCHER_WORD, JSON.stringify(policy)];
 }
 
 /**
@@ -138,6 +163,7 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
     folder: workdir.path,
     ...(workdir.uid === undefined ? {} : { uid: workdir.uid }),
     hasOwnNetwork: options.uid === 0 && network !== "full",
+    ...(options.uid === 0 && job.network?.holder !== undefined ? { networkOf: job.network.holder } : {}),
     files: {
       read: [...job.readPaths, ...PROC_FILES, ...RANDOM],
       write: [workdir.path, ...DEVICES],

@@ -5,13 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LauncherAbilities } from "../core/launcher.ts";
 import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MAX } from "../core/limits.ts";
-import { bubblewrap } from "./bubblewrap.ts";
+import { bubblewrap, type BubblewrapOptions } from "./bubblewrap.ts";
 import { startConfined } from "./confined-process.ts";
 import { type Assignment, type Confinement, FD, unconfined } from "./confinement.ts";
 import { confinedEnvironment, type Environment } from "./environment.ts";
 import type { FolderSize } from "./folder-size.ts";
 import {
   guardWords,
+  holderWords,
+  joinWords,
   launcher,
   launcherAbilities,
   NO_ABILITIES,
@@ -20,6 +22,7 @@ import {
 } from "./launcher.ts";
 import { sandboxExec } from "./macos.ts";
 import { readPaths } from "./read-paths.ts";
+import { HOLD, SessionNetworks } from "./session-networks.ts";
 import type { EffectiveProtection, Mechanism, Sandbox, SandboxJob, SandboxPolicy } from "./types.ts";
 import { Watch } from "./watch.ts";
 import { Workdirs } from "./workdirs.ts";
@@ -136,7 +139,34 @@ function bubblewrapHere(
     limits,
     ...(isScoped || isGuarded ? { scope } : {}),
     ...(isGuarded ? { guard } : {}),
+    ...(network === "loopback" ? { shared: sharedNetwork(program, ownCommand) } : {}),
   });
+}
+
+/** Root enters a network as it is; an ordinary user by the user namespace that it belongs to. */
+function sharedNetwork(
+  program: string,
+  ownCommand: readonly string[],
+): NonNullable<BubblewrapOptions["shared"]> {
+  if (process.getuid?.() === 0) {
+    return {
+      holder: holderWords(ownCommand),
+      join: (holder, keep) => joinWords(ownCommand, keep, holder),
+    };
+  }
+  return {
+    holder: [
+      program,
+      "--unshare-user",
+      "--unshare-net",
+      "--die-with-parent",
+      "--dev-bind",
+      "/",
+      "/",
+      ...HOLD,
+    ],
+    join: (holder) => ["nsenter", `--target=${holder}`, "--user", "--net", "--preserve-credentials", "--"],
+  };
 }
 
 function launcherHere(
@@ -232,6 +262,7 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
   const { profile, limits } = policy;
   const disk = options.disk ?? { bytes: WORKDIR_BYTES_MAX, entries: WORKDIR_ENTRIES_MAX };
   const watch = choice.hasLimits ? new Watch({ ...limits, disk }) : undefined;
+  const networks = new SessionNetworks(confinement.holder);
   const known = new Map<string, readonly string[]>();
   const readable = (extra: readonly string[]): readonly string[] => {
     const key = extra.join("\0");
@@ -259,6 +290,7 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
     newWorkdir: (prefix) => workdirs.create(prefix),
     newWorkdirIn: (parent, name) => workdirs.createIn(parent, name),
     openWorkdir: (path) => workdirs.open(path),
+    joinNetwork: (session) => networks.join(session),
     removeWorkdir: (workdir) => workdirs.remove(workdir),
     spawn: (job) =>
       startConfined({

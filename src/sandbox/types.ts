@@ -51,6 +51,16 @@ export interface Workdir {
   readonly isPrivate: boolean;
 }
 
+/** What the calls of one conversation share of the network. */
+export interface SharedNetwork {
+  /** Tells its development servers from others. Cannot be guessed. */
+  readonly token: string;
+  /** A process in the network namespace that they share. Absent: each call has its own, or none. */
+  readonly holder?: number;
+  /** To be called once by each who has joined. */
+  leave(): void;
+}
+
 /** What to run. */
 export interface SandboxJob {
   /** The program by its absolute path, and its arguments. */
@@ -60,8 +70,8 @@ export interface SandboxJob {
   readonly env?: Readonly<Record<string, string>>;
   /** Folders and files that can be read besides those of the profile. */
   readonly readPaths?: readonly string[];
-  /** Conversation that it belongs to: its processes share one loopback. Absent: a loopback of its own. */
-  readonly session?: string;
+  /** What it shares with other calls of its conversation. Absent: nothing. */
+  readonly network?: SharedNetwork;
   /** Pipes for standard input and for file descriptor 3; otherwise the one is empty and the other closed. */
   readonly conversation?: boolean;
 }
@@ -102,6 +112,8 @@ export interface Sandbox {
   newWorkdirIn(parent: string, name: string): Workdir;
   /** A folder that the settings name; it is made where it is not there. Throws when processes could not work in it. */
   openWorkdir(path: string): Workdir;
+  /** Joins the network of a conversation, which is made where nobody has joined it yet. */
+  joinNetwork(session: string): Promise<SharedNetwork>;
   /** Deletes a private folder, whose processes have ended, and lets its uid be used again. */
   removeWorkdir(workdir: Workdir): Promise<void>;
   /** Throws when the process cannot be started. */

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { PYTHON_INTERRUPT_MS, PYTHON_OUTPUT_BYTES_MAX, PYTHON_OUTPUT_MS } from "../../core/limits.ts";
-import type { ConfinedProcess, Ending, Sandbox, Workdir } from "../../sandbox/types.ts";
+import type { ConfinedProcess, Ending, Sandbox, SandboxJob } from "../../sandbox/types.ts";
 import { Output } from "../output.ts";
 import script from "./interpreter.py" with { type: "text" };
 import { Replies, type Reply } from "./reply.ts";
@@ -25,6 +25,9 @@ interface Ended {
   readonly ending: Ending;
 }
 
+/** Where it runs. */
+export type Place = Pick<SandboxJob, "workdir" | "network">;
+
 export class Interpreter {
   private readonly process: ConfinedProcess;
   private readonly replies = new Replies();
@@ -34,10 +37,11 @@ export class Interpreter {
   private requests = 0;
   private hasEnded = false;
 
-  constructor(sandbox: Sandbox, { path, readPaths }: PythonProgram, workdir: Workdir) {
+  constructor(sandbox: Sandbox, { path, readPaths }: PythonProgram, place: Place) {
+    const { workdir } = place;
     this.process = sandbox.spawn({
       argv: [path, "-c", script, workdir.path],
-      workdir,
+      ...place,
       readPaths,
       env: { MPLBACKEND: "Agg" },
       conversation: true,

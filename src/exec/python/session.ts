@@ -2,7 +2,7 @@
 // when the last one has died.
 
 import { ServiceError } from "../../core/error.ts";
-import type { Sandbox, Workdir } from "../../sandbox/types.ts";
+import type { Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
 import { endingText } from "../ending.ts";
 import { Mounts } from "../mount.ts";
 import { produced, snapshot } from "../produced.ts";
@@ -15,6 +15,8 @@ export interface PythonSessionOptions {
   readonly program: PythonProgram;
   readonly workdir: Workdir;
   readonly timeoutSecs: number;
+  /** Its conversation. */
+  readonly sessionId: string;
 }
 
 /** What a result says besides files and output. */
@@ -25,6 +27,7 @@ export class PythonSession implements Owned {
   private readonly options: PythonSessionOptions;
   private readonly mounts: Mounts;
   private interpreter: Interpreter | undefined;
+  private network: SharedNetwork | undefined;
   private isStopped = false;
 
   constructor(options: PythonSessionOptions) {
@@ -37,7 +40,8 @@ export class PythonSession implements Owned {
     await this.mounts.mountInputs(call.inputs);
     const before = await snapshot(workdir.path);
     const startedAt = performance.now();
-    const interpreter = this.running();
+    this.network ??= await this.options.sandbox.joinNetwork(this.options.sessionId);
+    const interpreter = this.running(this.network);
     const outcome = await interpreter.run(call.code, timeoutSecs * 1000, signal);
     const executionMs = performance.now() - startedAt;
     const files: readonly ProducedFile[] = await produced(workdir.path, before, call.outputs);
@@ -63,14 +67,15 @@ export class PythonSession implements Owned {
 
   async close(): Promise<void> {
     await this.interpreter?.kill();
+    this.network?.leave();
     await this.options.sandbox.removeWorkdir(this.options.workdir);
   }
 
-  private running(): Interpreter {
+  private running(network: SharedNetwork): Interpreter {
     if (this.isStopped) throw new ServiceError("shutting_down", "the session's tools are being ended");
     if (this.interpreter?.isAlive === true) return this.interpreter;
     const { sandbox, program, workdir } = this.options;
-    this.interpreter = new Interpreter(sandbox, program, workdir);
+    this.interpreter = new Interpreter(sandbox, program, { workdir, network });
     return this.interpreter;
   }
 

@@ -26,7 +26,7 @@ export async function openPython(options: PythonOptions): Promise<PythonSessions
   const { program, version, packages } = await checkPython(options, newWorkdir());
   const facts: PythonFacts = { version, timeoutSecs, packages };
   const sessions = new SessionMap(
-    () => new PythonSession({ sandbox, program, workdir: newWorkdir(), timeoutSecs }),
+    (sessionId) => new PythonSession({ sandbox, program, workdir: newWorkdir(), timeoutSecs, sessionId }),
     options.idleMs,
   );
   return {

@@ -2,7 +2,7 @@
 
 import { ServiceError } from "../../core/error.ts";
 import { SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX } from "../../core/limits.ts";
-import type { ConfinedProcess, Sandbox, Workdir } from "../../sandbox/types.ts";
+import type { ConfinedProcess, Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
 import { endingText } from "../ending.ts";
 import { Mounts } from "../mount.ts";
 import { produced, readAll, snapshot } from "../produced.ts";
@@ -16,6 +16,8 @@ export interface ShellSessionOptions {
   readonly shell: string;
   readonly timeoutMs: number;
   readonly workdir: Workdir;
+  /** Its conversation. */
+  readonly sessionId: string;
 }
 
 /** UTF-8 takes at most so many bytes for a UTF-16 unit. */
@@ -25,6 +27,7 @@ export class ShellSession implements Owned {
   private readonly options: ShellSessionOptions;
   private readonly mounts: Mounts;
   private process: ConfinedProcess | undefined;
+  private network: SharedNetwork | undefined;
   private isStopped = false;
 
   constructor(options: ShellSessionOptions) {
@@ -33,12 +36,13 @@ export class ShellSession implements Owned {
   }
 
   async run(call: ShellCall, signal: AbortSignal): Promise<ShellResult> {
-    const { sandbox, shell, workdir } = this.options;
+    const { sandbox, shell, workdir, sessionId } = this.options;
     await this.mount(call);
+    const network = (this.network ??= await sandbox.joinNetwork(sessionId));
     const before = await snapshot(workdir.path);
     if (this.isStopped) throw new ServiceError("shutting_down", "the session's tools are being ended");
     const startedAt = performance.now();
-    this.process = sandbox.spawn({ argv: [shell, "-c", call.commands.join("\n")], workdir });
+    this.process = sandbox.spawn({ argv: [shell, "-c", call.commands.join("\n")], workdir, network });
     const chars = Math.min(call.maxOutputLength ?? SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX);
     const timeoutMs = Math.min(call.timeoutMs ?? this.options.timeoutMs, this.options.timeoutMs);
     const run = await runToEnd(this.process, timeoutMs, { signal, bytesMax: chars * BYTES_PER_CHAR });
@@ -73,6 +77,7 @@ export class ShellSession implements Owned {
 
   async close(): Promise<void> {
     await this.process?.ended;
+    this.network?.leave();
     await this.options.sandbox.removeWorkdir(this.options.workdir);
   }
 

@@ -32,7 +32,13 @@ export async function openShell(options: ShellOptions): Promise<ShellSessions> {
   const shell = await checkShell(options, workdir);
   const sessions = new SessionMap(
     (sessionId) =>
-      new ShellSession({ sandbox, shell, timeoutMs: timeoutSecs * 1000, workdir: newWorkdir(sessionId) }),
+      new ShellSession({
+        sandbox,
+        shell,
+        timeoutMs: timeoutSecs * 1000,
+        workdir: newWorkdir(sessionId),
+        sessionId,
+      }),
     options.idleMs,
   );
   return {

@@ -1,0 +1,74 @@
+// What the calls of one conversation share of the network: a token by which the network guard knows its own servers and,
+// with network `loopback`, a network namespace, which lives as long as a process that holds it. Joined by each executor of
+// the conversation, gone with the last one.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { SANDBOX_PROBE_MS } from "../core/limits.ts";
+import type { SharedNetwork } from "./types.ts";
+
+/** The network of one conversation. */
+interface Shared {
+  members: number;
+  readonly holder: Promise<Holder | undefined>;
+}
+
+interface Holder {
+  /** In the network; the child may be a process above it. */
+  readonly pid: number;
+  readonly child: ChildProcess;
+}
+
+export class SessionNetworks {
+  /** Words that run HOLD in a network of its own. Absent: none is held. */
+  private readonly holderWords: readonly string[] | undefined;
+  /** Tokens are in sight of other users, in the command line of the guard: names of conversations must not be. */
+  private readonly salt = randomBytes(16);
+  private readonly networks = new Map<string, Shared>();
+
+  constructor(holderWords: readonly string[] | undefined) {
+    this.holderWords = holderWords;
+  }
+
+  /** Where no process can hold a network, each call has one of its own. */
+  async join(session: string): Promise<SharedNetwork> {
+    const shared = this.networks.get(session) ?? { members: 0, holder: this.startHolder() };
+    this.networks.set(session, shared);
+    shared.members++;
+    const token = createHash("sha256").update(this.salt).update(session).digest("base64url").slice(0, 22);
+    const holder = await shared.holder;
+    let isMember = true;
+    return {
+      token,
+      ...(holder === undefined ? {} : { holder: holder.pid }),
+      leave: () => {
+        if (!isMember) return;
+        isMember = false;
+        if (--shared.members > 0) return;
+        this.networks.delete(session);
+        holder?.child.kill("SIGKILL");
+      },
+    };
+  }
+
+  private startHolder(): Promise<Holder | undefined> {
+    const [program, ...args] = this.holderWords ?? [];
+    if (program === undefined) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      // It reads from a pipe of ours until the server is gone, however that ends.
+      const child = spawn(program, args, { cwd: "/", stdio: ["pipe", "pipe", "ignore"] });
+      const timer = setTimeout(() => child.kill("SIGKILL"), SANDBOX_PROBE_MS);
+      const settle = (holder: Holder | undefined): void => {
+        clearTimeout(timer);
+        resolve(holder);
+      };
+      child.stdin.on("error", () => {});
+      child.stdout.once("data", (line: Buffer) => settle({ pid: Number(String(line)), child }));
+      child.once("error", () => settle(undefined));
+      child.once("exit", () => settle(undefined));
+    });
+  }
+}
+
+/** What a holder runs: it tells its process id, then waits for the end of its input. */
+export const HOLD: readonly string[] = ["/bin/sh", "-c", "echo $$; read -r nothing"];
