@@ -3,12 +3,18 @@
 // SVC_SLOW_TESTS=1 takes all architectures; `npm run test:zoo` compares them with unpatched llama.cpp.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
+import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
+import { readGgufHeader } from "../../src/core/gguf.ts";
+import { f32Field, stringField, writeGguf } from "../../src/core/gguf-write.ts";
 import type { RunEvent, TokenLogprob } from "../../src/core/run.ts";
 import { Engine } from "../../src/worker/engine.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
 import { tinyBackend } from "../helpers/native.ts";
+import { tempDir } from "../helpers/tmp.ts";
+import { f32Tensor } from "../helpers/tiny-tensors.ts";
 import { random, request } from "../helpers/world.ts";
 
 const FAST = ["qwen35", "mamba2", "lfm2", "gemma3"];
@@ -30,8 +36,33 @@ const RUNS = process.env.SVC_SLOW_TESTS === "1" ? 120 : 24;
 const TOLERANCE = 0.02;
 const ANSWER_TOKENS = 8;
 
+const ADAPTER: AdapterId = 1;
+
+/** An adapter for a model's first matrix that leads back into the stream between layers. */
+function adapterFor(model: string, architecture: string): string {
+  const { tensors } = readGgufHeader(model);
+  const base = [...tensors.values()].find(({ name }) =>
+    /(attn_output|ssm_out|ffn_down|time_mix_output)\.weight$/.test(name),
+  );
+  const [inputs = 0, outputs = 0] = base?.shape ?? [];
+  const path = join(tempDir(), "adapter.gguf");
+  const fields = [
+    stringField("general.type", "adapter"),
+    stringField("general.architecture", architecture),
+    stringField("adapter.type", "lora"),
+    f32Field("adapter.lora.alpha", 4),
+  ];
+  const fill = (i: number): number => (((i * 7) % 61) - 30) / 120;
+  writeGguf(path, fields, [
+    f32Tensor(`${base?.name}.lora_a`, fill, inputs, 2),
+    f32Tensor(`${base?.name}.lora_b`, fill, 2, outputs),
+  ]);
+  return path;
+}
+
 interface Answered {
   readonly prompt: readonly number[];
+  readonly adapter: AdapterId;
   readonly tokens: TokenLogprob[];
   cached: number;
 }
@@ -61,10 +92,10 @@ class Talk {
     if (event.type === "finish") answered.cached = event.usage.cachedTokens;
   }
 
-  add(prompt: readonly number[], maxTokens = ANSWER_TOKENS): void {
-    const id = this.runs.push({ prompt, tokens: [], cached: 0 }) - 1;
+  add(prompt: readonly number[], maxTokens = ANSWER_TOKENS, adapter = BASE_MODEL): void {
+    const id = this.runs.push({ prompt, adapter, tokens: [], cached: 0 }) - 1;
     const { sampling, ...rest } = request(prompt, { maxTokens, ignoreEnd: true, logprobs: { top: 0 } });
-    this.engine.add(id, { ...rest, sampling: { ...sampling, temperature: 0 } });
+    this.engine.add(id, { ...rest, sampling: { ...sampling, temperature: 0 } }, adapter);
   }
 
   drain(): void {
@@ -93,14 +124,16 @@ describe.each(NAMES)("%s", (name) => {
 
   beforeAll(async () => {
     const sizes = { maxSeqs: 4, prefixesMax: 6, cells: 768, ubatch: 64, batch: 64, threads: 1 };
-    backend = await tinyBackend(sizes, architectureModel(name));
+    const path = architectureModel(name);
+    backend = await tinyBackend(sizes, path);
+    backend.loadAdapter(ADAPTER, adapterFor(path, backend.info.architecture));
   });
   afterAll(() => backend.close());
 
   function cold(runs: readonly Answered[]): readonly Answered[] {
     const talk = new Talk(backend, 0);
-    for (const { prompt, tokens } of runs) {
-      talk.add(prompt, tokens.length);
+    for (const { prompt, tokens, adapter } of runs) {
+      talk.add(prompt, tokens.length, adapter);
       talk.drain();
     }
     return talk.runs;
@@ -132,7 +165,7 @@ describe.each(NAMES)("%s", (name) => {
     expectSame(talk.runs, cold(talk.runs));
   });
 
-  test("random turns, edits and users, with preemptions, say what they say from nothing", () => {
+  test("random turns, edits, users and adapters, with preemptions, say what they say from nothing", () => {
     const chance = random(7);
     const below = (n: number): number => Math.floor(chance() * n);
     const histories = [30, 80, 150].map((n) => words(n, below));
@@ -142,7 +175,7 @@ describe.each(NAMES)("%s", (name) => {
       const kept = chance() < 0.5 ? history : history.slice(0, below(history.length));
       const prompt = [...kept, ...words(1 + below(60), below)].slice(0, 300);
       histories[below(3)] = prompt.length > 250 ? prompt.slice(0, 40) : prompt;
-      talk.add(prompt, chance() < 0.2 ? 60 : ANSWER_TOKENS);
+      talk.add(prompt, chance() < 0.2 ? 60 : ANSWER_TOKENS, chance() < 0.3 ? ADAPTER : BASE_MODEL);
       for (let steps = below(30); steps > 0; steps--) talk.engine.step(1);
     }
     talk.drain();

@@ -29,7 +29,7 @@ const PROMPTS = [
 
 interface Outcome {
   readonly texts: readonly string[];
-  readonly stats: Pick<EngineStats, "draftTokens" | "draftHits">;
+  readonly stats: Pick<EngineStats, "draftTokens" | "draftHits" | "prefixTokens">;
 }
 
 function request(text: string, extra: Partial<RunRequest> = {}): RunRequest {
@@ -53,6 +53,7 @@ function answers(
     backend,
     constraints: noConstraints,
     prefixesMax: 4,
+    checkpointBytes: 1 << 26,
     emit: (run, event) => {
       if (event.type === "text") texts[run] += event.text;
       if (event.type === "finish" || event.type === "error") ends[run] = event.type;
@@ -67,9 +68,9 @@ function answers(
   for (const id of aborted) engine.abort(id);
   while (engine.step(5) !== "idle");
   for (const id of asked.keys()) if (!aborted.includes(id)) expect(ends[id]).toBe("finish");
-  const { draftTokens, draftHits } = engine.stats();
+  const { draftTokens, draftHits, prefixTokens } = engine.stats();
   engine.close();
-  return { texts, stats: { draftTokens, draftHits } };
+  return { texts, stats: { draftTokens, draftHits, prefixTokens } };
 }
 
 const HYBRID = tinyHybrid({ silent: false, head: true });
@@ -89,8 +90,8 @@ describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
   let plain: LlamaBackend;
   let guessing: LlamaBackend;
   beforeAll(async () => {
-    plain = await tinyBackend({}, model);
-    guessing = await tinyBackend({ speculative }, model);
+    plain = await tinyBackend({ prefixesMax: 4 }, model);
+    guessing = await tinyBackend({ prefixesMax: 4, speculative }, model);
   });
   afterAll(() => {
     plain.close();
@@ -118,6 +119,12 @@ describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
     const asked = PROMPTS.map((text) => request(text));
     expectSame(asked);
     expectSame(asked, [0, 4, 7]);
+  });
+
+  test("and prompts with a common beginning share it", () => {
+    const beginning = `${PROMPT} ${PROMPTS.join(", ")} `.repeat(3);
+    const { stats } = expectSame(["dog", "cat", "bird", "cat"].map((word) => request(beginning + word)));
+    expect(stats.prefixTokens).toBeGreaterThan(3 * 40);
   });
 
   test("and a temperature draws the same tokens", () => {

@@ -34,7 +34,9 @@ describe("seeded traffic with pictures", () => {
       const pick = <T>(items: readonly T[]): T => items[Math.floor(chance() * items.length)] as T;
       const reuse = modes[seed % 3] ?? "prefix";
       const steps = { renderSteps: seed % 2, encodeSteps: seed };
-      const world = new World({ ...OPTIONS, reuse, cells: seed % 2 === 0 ? 300 : 1024, ...steps });
+      const states = reuse !== "whole" ? {} : ({ states: seed < 4 ? "with cells" : "alone" } as const);
+      const cells = seed % 2 === 0 ? 300 : 1024;
+      const world = new World({ ...OPTIONS, reuse, cells, ...steps, ...states });
       const pictures = ["a:24", "b:40", "c:60.wide", "d:20.whole", "e:8.wide", "f:1"].map(image);
       const piece = (): ContentPart =>
         chance() < 0.4 ? pick(pictures) : text("abcdefghijklmnop".slice(Math.floor(chance() * 16)));
