@@ -10,13 +10,14 @@ import { type Assignment, belowGuard, type Confinement, FD } from "./confinement
 import { HOMES } from "./environment.ts";
 import { type ProcessInfo, tasksOf, treeOf } from "./processes.ts";
 import { seccompFilter } from "./seccomp.ts";
-import type { Limits, Network, Workdir } from "./types.ts";
+import type { Limits, Network, Profile, Workdir } from "./types.ts";
 
 const MIB = 1024 * 1024;
 
 export interface BubblewrapOptions {
   /** Path of bwrap. */
   readonly program: string;
+  readonly profile: Profile;
   readonly network: Network;
   readonly limits: Limits;
   /**
@@ -39,7 +40,12 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
   /** bubblewrap itself: what was started, or its child where that is a guard. */
   const outerOf = (root: number, all: readonly ProcessInfo[]): number | undefined =>
     options.guard === undefined ? root : belowGuard(root, all);
-  const filter = seccompFilter({ network: options.network, sharesUser: false, allowsUnixSockets: true });
+  const filter = seccompFilter({
+    profile: options.profile,
+    network: options.network,
+    sharesUser: false,
+    allowsUnixSockets: true,
+  });
   const kept = filter === undefined ? undefined : keepFile(filter);
   return {
     mechanism: "bubblewrap",
@@ -51,8 +57,8 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
         ...(options.guard?.(job) ?? []),
         ...(job.network?.holder === undefined
           ? []
-          : (options.shared?.join(job.network.holder, Object.values(FD)) ?? [])),
-        ...(options.scope?.(Object.values(FD)) ?? []),
+          : (options.shared?.join(job.network.holder, descriptorsOf(job)) ?? [])),
+        ...(options.scope?.(descriptorsOf(job)) ?? []),
         ...commandWords(options, job, kept !== undefined),
       ],
       hasReport: true,
@@ -69,6 +75,11 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
     },
     wrappers: (root, members) => [root, outerOf(root, members) ?? root],
   };
+}
+
+/** What the command is given besides the standard ones. Another number may be the launcher's own by then. */
+export function descriptorsOf({ conversation }: Assignment): readonly number[] {
+  return [...(conversation === true ? [FD.replies] : []), FD.filter, FD.report];
 }
 
 function commandWords(

@@ -16,7 +16,7 @@ import { guardedProcess, oneProcess } from "./confinement.ts";
 import { tasksOf } from "./processes.ts";
 import { guardedCallsFilter, seccompFilter } from "./seccomp.ts";
 import { HOLD } from "./session-networks.ts";
-import type { Limits, Network } from "./types.ts";
+import type { Limits, Network, Profile } from "./types.ts";
 
 /** First version of Landlock that keeps abstract sockets and signals in. */
 export const VERSION_WITH_SCOPES = 6;
@@ -47,6 +47,7 @@ export interface LauncherOptions {
   /** Starts this program again; words follow. */
   readonly ownCommand: readonly string[];
   readonly abilities: LauncherAbilities;
+  readonly profile: Profile;
   readonly network: Network;
   readonly limits: Limits;
   /** The server's user; 0 can give processes a network of their own. */
@@ -153,10 +154,10 @@ function possibleNetwork({ network, uid, abilities }: LauncherOptions): Network 
 }
 
 function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
-  const { network, limits, abilities } = options;
+  const { profile, network, limits, abilities } = options;
   const { workdir } = job;
   const isAlone = workdir.uid !== undefined && workdir.isPrivate;
-  const filter = seccompFilter({ network, sharesUser: !isAlone, allowsUnixSockets: false });
+  const filter = seccompFilter({ profile, network, sharesUser: !isAlone, allowsUnixSockets: false });
   const tasks = tasksOf(workdir.uid ?? options.uid);
   const both = (value: number): readonly [number, number] => [value, value];
   return {

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LauncherAbilities } from "../core/launcher.ts";
 import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MAX } from "../core/limits.ts";
-import { bubblewrap, type BubblewrapOptions } from "./bubblewrap.ts";
+import { bubblewrap, type BubblewrapOptions, descriptorsOf } from "./bubblewrap.ts";
 import { startConfined } from "./confined-process.ts";
-import { type Assignment, type Confinement, FD, unconfined } from "./confinement.ts";
+import { type Assignment, type Confinement, unconfined } from "./confinement.ts";
 import { confinedEnvironment, type Environment } from "./environment.ts";
 import type { FolderSize } from "./folder-size.ts";
 import {
@@ -128,13 +128,14 @@ function bubblewrapHere(
   abilities: LauncherAbilities,
   isGuarded: boolean,
 ): Confinement {
-  const { network, limits } = policy;
+  const { profile, network, limits } = policy;
   const isScoped = network === "full" && abilities.landlock >= VERSION_WITH_SCOPES;
   const scope = (keep: readonly number[]): readonly string[] => scopeWords(ownCommand, keep, isGuarded);
   const guard = (job: Assignment): readonly string[] =>
-    guardWords(ownCommand, job, { keep: Object.values(FD), allowsUnixSockets: true });
+    guardWords(ownCommand, job, { keep: descriptorsOf(job), allowsUnixSockets: true });
   return bubblewrap({
     program,
+    profile,
     network,
     limits,
     ...(isScoped || isGuarded ? { scope } : {}),
@@ -175,9 +176,9 @@ function launcherHere(
   isGuarded: boolean,
   before: readonly string[],
 ): Choice {
-  const { network, limits } = policy;
+  const { profile, network, limits } = policy;
   const uid = process.getuid?.() ?? 0;
-  const confinement = launcher({ ownCommand, abilities, network, limits, uid, isGuarded });
+  const confinement = launcher({ ownCommand, abilities, profile, network, limits, uid, isGuarded });
   const filesystem = abilities.landlock === 0 ? "open" : "workdir";
   const warnings = [...before];
   if (filesystem === "open")

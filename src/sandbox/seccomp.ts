@@ -2,10 +2,12 @@
 // the rules of such a program: it sees the call's number, the processor's kind and six arguments, never memory behind a
 // pointer, and answers with what to do.
 
-import type { Network } from "./types.ts";
+import { allowedCalls, NEWEST_KNOWN_CALL } from "./system-calls.ts";
+import type { Network, Profile } from "./types.ts";
 
 /** What differs from one mechanism to the other. */
 export interface FilterOptions {
+  readonly profile: Profile;
   readonly network: Network;
   /** The user's other processes are in sight, so what reaches them by a number or a key must be refused. */
   readonly sharesUser: boolean;
@@ -42,66 +44,9 @@ const NAMESPACE_FLAGS = 0x7e02_0000;
 /** Numbers of 64-bit x86 and of arm64; absent where the processor has no such call. */
 type Numbers = readonly [x64: number | undefined, arm64: number | undefined];
 
-/** Calls that fail with EPERM: another's memory, mounts, namespaces, keys, the kernel itself, its clock and its names. */
-const DENIED: Readonly<Record<string, Numbers>> = {
-  ptrace: [101, 117],
-  process_vm_readv: [310, 270],
-  process_vm_writev: [311, 271],
-  kcmp: [312, 272],
-  pidfd_getfd: [438, 438],
-  process_madvise: [440, 440],
-  mount: [165, 40],
-  umount2: [166, 39],
-  pivot_root: [155, 41],
-  chroot: [161, 51],
-  open_tree: [428, 428],
-  move_mount: [429, 429],
-  fsopen: [430, 430],
-  fsconfig: [431, 431],
-  fsmount: [432, 432],
-  fspick: [433, 433],
-  mount_setattr: [442, 442],
-  unshare: [272, 97],
-  setns: [308, 268],
-  open_by_handle_at: [304, 265],
-  add_key: [248, 217],
-  request_key: [249, 218],
-  keyctl: [250, 219],
-  bpf: [321, 280],
-  perf_event_open: [298, 241],
-  userfaultfd: [323, 282],
-  kexec_load: [246, 104],
-  kexec_file_load: [320, 294],
-  init_module: [175, 105],
-  finit_module: [313, 273],
-  delete_module: [176, 106],
-  reboot: [169, 142],
-  swapon: [167, 224],
-  swapoff: [168, 225],
-  acct: [163, 89],
-  quotactl: [179, 60],
-  quotactl_fd: [443, 443],
-  clock_settime: [227, 112],
-  settimeofday: [164, 170],
-  adjtimex: [159, 171],
-  clock_adjtime: [305, 266],
-  sethostname: [170, 161],
-  setdomainname: [171, 162],
-  syslog: [103, 116],
-  vhangup: [153, 58],
-  ioperm: [173, undefined],
-  iopl: [172, undefined],
-  modify_ldt: [154, undefined],
-  migrate_pages: [256, 238],
-  move_pages: [279, 239],
-  fanotify_init: [300, 262],
-  lookup_dcookie: [212, 18],
-  nfsservctl: [180, 42],
-};
-
 /**
  * Calls that look as if the kernel had none, so that programs take their other way: rings would carry calls past this
- * filter, and memory in segments or in files without a name would be counted for nobody.
+ * filter, and memory in segments, queues, semaphores or files without a name would be counted for no process.
  */
 const UNKNOWN: Readonly<Record<string, Numbers>> = {
   clone3: [435, 435], // its flags lie behind a pointer; C libraries fall back to clone
@@ -111,18 +56,12 @@ const UNKNOWN: Readonly<Record<string, Numbers>> = {
   memfd_create: [319, 279],
   memfd_secret: [447, 447],
   shmget: [29, 194],
-};
-
-/** Where the user's other processes are in sight: their segments and queues. */
-const SHARED_MEMORY: Readonly<Record<string, Numbers>> = {
-  shmat: [30, 196],
-  shmctl: [31, 195],
-  semget: [64, 190],
   msgget: [68, 186],
+  semget: [64, 190],
   mq_open: [240, 180],
 };
 
-/** There too: only the caller itself, which is process 0. First argument. */
+/** Where the user's other processes are in sight: only the caller itself, which is process 0. First argument. */
 const ONLY_SELF: Readonly<Record<string, Numbers>> = {
   sched_setaffinity: [203, 122],
   sched_setscheduler: [144, 119],
@@ -181,17 +120,19 @@ export function seccompFilter(
     // x32 calls are 64-bit ones with this bit; nothing uses them, and they would need numbers of their own.
     [JUMP_GREATER_EQUAL, 0, 1, 0x4000_0000],
     [RETURN, 0, 0, FAIL | ENOSYS],
-    ...failing(DENIED, column, EPERM),
+    [JUMP_GREATER_EQUAL, 0, 1, NEWEST_KNOWN_CALL + 1],
+    [RETURN, 0, 0, FAIL | ENOSYS],
     ...failing(UNKNOWN, column, ENOSYS),
     ...onCall(CLONE[column], [
       [LOAD, 0, 0, argument(0)],
       [JUMP_ANY_BIT, 0, 1, NAMESPACE_FLAGS],
       [RETURN, 0, 0, FAIL | EPERM],
     ]),
-    ...(options.sharesUser ? [...failing(SHARED_MEMORY, column, EPERM), ...onlySelf(column)] : []),
+    ...(options.sharesUser ? onlySelf(column) : []),
     ...onCall(SOCKET[column], socketRules(options)),
     ...(options.allowsUnixSockets ? [] : onCall(SOCKETPAIR[column], pairRules())),
-    [RETURN, 0, 0, ALLOW],
+    ...allowing(allowedCalls(options.profile, column)),
+    [RETURN, 0, 0, FAIL | EPERM],
   ];
   return encode(program);
 }
@@ -258,6 +199,20 @@ function guardedSocketRules(): readonly Instruction[] {
     [JUMP_EQUAL, 1, 0, 0],
     refusal,
   ];
+}
+
+/** Numbers in order, as ranges: a test for the end of each, then for its beginning. */
+function allowing(numbers: readonly number[]): Instruction[] {
+  const program: Instruction[] = [];
+  for (let from = 0; from < numbers.length;) {
+    let to = from;
+    while (numbers[to + 1] === (numbers[to] ?? 0) + 1) to++;
+    const [first = 0, last = 0] = [numbers[from], numbers[to]];
+    program.push([JUMP_GREATER_EQUAL, 3, 0, last + 1], [JUMP_GREATER_EQUAL, 0, 1, first]);
+    program.push([RETURN, 0, 0, ALLOW], [RETURN, 0, 0, FAIL | EPERM]);
+    from = to + 1;
+  }
+  return program;
 }
 
 function failing(calls: Readonly<Record<string, Numbers>>, column: 0 | 1, error: number): Instruction[] {

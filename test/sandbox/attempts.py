@@ -165,6 +165,7 @@ def id_of(data):
 
 
 KEPT = []
+GUARD = os.getppid()
 
 
 @attempt()
@@ -541,7 +542,7 @@ def change_an_address_while_it_is_judged():
         address[2:4] = struct.pack("!H", FACTS["port"])
         address[2:4] = struct.pack("!H", own.getsockname()[1])
 
-    contained(not race(swap, 40), "the address that was judged is the one that was used")
+    contained(not race(swap, 12), "the address that was judged is the one that was used")
 
 
 @attempt("full")
@@ -773,6 +774,211 @@ def put_memory_where_it_is_not_counted():
 @attempt()
 def put_memory_into_a_segment():
     call(X(29, 194), 0, 1 << 20, 0o1600)
+
+
+# --- calls that filters forget
+
+
+@attempt()
+def clone_a_mount_in_the_newest_way():
+    call(467, -100, text("/"), 1, 0, 0)  # open_tree_attr
+
+
+@attempt()
+def make_a_call_of_a_later_kernel():
+    call(1000)
+
+
+@attempt()
+def list_the_mounts_of_the_machine():
+    call(458, id_of(struct.pack("IIQQQ", 24, 0, 0xFFFFFFFFFFFFFFFF, 0, 0)), id_of(b"\0" * 512), 64, 0)
+
+
+@attempt()
+def ask_about_a_mount():
+    call(457, id_of(struct.pack("IIQQQ", 24, 0, 1, 1, 0)), id_of(b"\0" * 512), 512, 0)
+
+
+@attempt()
+def use_calls_of_another_numbering_to_read():
+    contained(os.uname().machine != "x86_64", "there is no other one")
+    call(0x40000000 | 39)  # getpid
+
+
+@attempt()
+def use_calls_of_another_numbering_of_their_own():
+    contained(os.uname().machine != "x86_64", "there is no other one")
+    call(0x40000000 | 520, text("/bin/true"), 0, 0)  # execve
+
+
+def in_machine_code(code):
+    """Runs it in a process of its own; contained where the kernel ends that."""
+    import mmap
+
+    child = os.fork()
+    if child == 0:
+        page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        page.write(code)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+        os._exit(0 if ctypes.CFUNCTYPE(ctypes.c_int)(address)() >= 0 else 1)
+    _, status = os.waitpid(child, 0)
+    contained(status != 0, f"it ended with status {status}")
+
+
+@attempt()
+def make_calls_of_older_processors():
+    contained(os.uname().machine != "x86_64", "there are none")
+    in_machine_code(bytes.fromhex("b814000000cd80c3"))  # mov eax, 20 (getpid); int 0x80; ret
+
+
+@attempt()
+def open_a_socket_by_a_call_of_older_processors():
+    contained(os.uname().machine != "x86_64", "there are none")
+    # mov eax, 359 (socket); mov ebx, AF_VSOCK; mov ecx, SOCK_STREAM; xor edx, edx; int 0x80; ret
+    in_machine_code(bytes.fromhex("53b867010000bb28000000b90100000031d2cd805bc3"))
+
+
+@attempt()
+def enter_a_ring():
+    call(426, 0, 1, 0, 0, 0)
+
+
+@attempt()
+def register_with_a_ring():
+    call(427, 0, 0, 0, 0)
+
+
+@attempt()
+def put_memory_where_nobody_looks():
+    call(447, 0)  # memfd_secret
+
+
+@attempt()
+def put_memory_into_a_queue():
+    call(X(240, 180), text("svc-escape"), os.O_CREAT | os.O_RDWR, 0o600, 0)
+
+
+@attempt()
+def put_memory_into_an_older_queue():
+    call(X(68, 186), 0, 0o1600)
+
+
+@attempt()
+def put_memory_into_semaphores():
+    call(X(64, 190), 0, 32000, 0o1600)
+
+
+@attempt()
+def put_memory_on_another_node():
+    call(X(238, 237), 0, 0, 0)  # set_mempolicy
+
+
+@attempt()
+def advise_the_kernel_on_the_memory_of_the_server():
+    call(440, call(434, VICTIM, 0), 0, 0, 4, 0)
+
+
+@attempt()
+def take_the_memory_of_the_server():
+    call(448, call(434, VICTIM, 0), 0)
+
+
+@attempt()
+def signal_the_server_by_a_descriptor():
+    call(424, call(434, VICTIM, 0), signal.SIGCONT, 0, 0)
+
+
+@attempt()
+def compare_oneself_with_the_server():
+    call(X(312, 272), os.getpid(), VICTIM, 1, 0, 0)
+
+
+@attempt()
+def queue_a_signal_to_the_server():
+    call(X(129, 138), VICTIM, signal.SIGCONT, id_of(struct.pack("iii", signal.SIGCONT, 0, -1) + b"\0" * 116))
+
+
+@attempt("none", "loopback", "full")
+def open_sockets_of_rare_families():
+    # IPX, AX.25, X.25, KEY, RDS, CAN, TIPC, Bluetooth, NFC, KCM, SMC, XDP, MCTP
+    for family in (3, 4, 9, 15, 21, 29, 30, 31, 39, 41, 43, 44, 45):
+        try:
+            socket.socket(family, socket.SOCK_DGRAM)
+            return family
+        except OSError as error:
+            if error.errno not in (errno.EAFNOSUPPORT, errno.EPERM):
+                raise RuntimeError(f"family {family} reached the kernel: {error}") from error
+    raise OSError(errno.EAFNOSUPPORT, "none can be opened")
+
+
+# --- control groups
+
+
+@attempt()
+def leave_the_control_group():
+    for folder in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory"):
+        try:
+            return open(f"{folder}/cgroup.procs", "w").write(str(os.getpid()))
+        except OSError:
+            pass
+    raise OSError(errno.EACCES, "no group can be entered")
+
+
+@attempt()
+def make_a_control_group():
+    os.mkdir("/sys/fs/cgroup/svc-escape")
+
+
+@attempt()
+def mount_the_control_groups():
+    call(X(165, 40), text("none"), text("."), text("cgroup2"), 0, 0)
+
+
+@attempt()
+def make_a_namespace_of_control_groups():
+    call(X(272, 97), 0x02000000)
+
+
+@attempt()
+def name_a_program_that_the_kernel_runs():
+    open("/sys/fs/cgroup/memory/release_agent", "w").write("/bin/false")
+
+
+# --- descriptors
+
+
+@attempt("none", "loopback", "full")
+def find_a_descriptor_that_was_left_open():
+    """Standard streams, and the folder that is being listed."""
+    found = [int(name) for name in os.listdir("/proc/self/fd")]
+    kinds = [os.readlink(f"/proc/self/fd/{fd}") for fd in found if fd > 2 and os.path.exists(f"/proc/self/fd/{fd}")]
+    foreign = [kind for kind in kinds if not kind.startswith(("pipe:", "/proc/"))]
+    contained(not foreign, "there is none")
+    return foreign
+
+
+@attempt("full")
+def signal_the_guard():
+    contained(GUARD == 1, "it is out of sight")
+    os.kill(GUARD, signal.SIGCONT)
+
+
+@attempt("full")
+def read_the_memory_of_the_guard():
+    contained(GUARD == 1, "it is out of sight")
+    open(f"/proc/{GUARD}/mem", "rb").read(1)
+
+
+@attempt("full")
+def take_the_place_of_the_guard():
+    """A listener of one's own would answer the calls of one's children."""
+    program = id_of(struct.pack("HBBI", 6, 0, 0, 0x7FC00000))
+    call(X(317, 277), 1, 8, id_of(struct.pack("HxxxxxxQ", 1, program)))
+
+
+@attempt("full")
+def talk_to_the_guard():
+    os.write(100, b"x")
 
 
 # --- rights
