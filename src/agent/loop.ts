@@ -13,6 +13,7 @@ import { type Input, type InputDeps, takeInput } from "./input.ts";
 import { type MadeCall, pass, type PassResult } from "./pass.ts";
 import { strictest } from "./permission.ts";
 import { type Plan, type PlanDeps, planOf } from "./plan.ts";
+import { withShorterResults } from "./shorter-results.ts";
 import type { ServerTool } from "./tool.ts";
 
 export interface LoopDeps extends PlanDeps, InputDeps {
@@ -96,6 +97,9 @@ function hasInputs({ files }: LoopDeps, { run, agent }: Conversation): boolean {
   return files.list(agent.sessionId).some(({ purpose }) => purpose !== "agent_output");
 }
 
+/** A pass whose prompt is longer than the context. */
+const TOO_LONG = "too long";
+
 type ChatRequest = RunRequest<Extract<RunRequest["prompt"], { type: "chat" }>>;
 
 interface Task {
@@ -114,7 +118,7 @@ class Loop {
   private readonly signal: AbortSignal;
   private readonly caller: Caller;
   /** What was said and done since the request came in. */
-  private readonly turn: Message[] = [];
+  private turn: Message[] = [];
   private cost: Cost = NO_COST;
 
   constructor(deps: LoopDeps, task: Task, signal: AbortSignal) {
@@ -140,9 +144,15 @@ class Loop {
   }
 
   async *answer(): AsyncGenerator<AnswerEvent> {
+    let before: PassResult | undefined;
     for (let round = 1; ; round++) {
-      const made = yield* this.pass(round);
+      const made = yield* this.fittingPass(round);
       if (made === undefined) return;
+      if (made === TOO_LONG) {
+        if (before !== undefined) yield* this.end(before, true);
+        return;
+      }
+      before = made;
       const own = this.ownCalls(made, round);
       const clients = made.calls.filter(({ isClients }) => isClients);
       this.turn.push(spoken(this.whole(made, round), own.length > 0 ? own : clients));
@@ -160,7 +170,20 @@ class Loop {
     }
   }
 
-  private async *pass(round: number): AsyncGenerator<AnswerEvent, PassResult | undefined> {
+  /** A pass for which the results of tools give way where they outgrow the context. */
+  private async *fittingPass(
+    round: number,
+  ): AsyncGenerator<AnswerEvent, PassResult | typeof TOO_LONG | undefined> {
+    for (;;) {
+      const made = yield* this.pass(round);
+      if (made !== TOO_LONG) return made;
+      const shorter = withShorterResults(this.turn);
+      if (shorter === undefined) return made;
+      this.turn = shorter;
+    }
+  }
+
+  private async *pass(round: number): AsyncGenerator<AnswerEvent, PassResult | typeof TOO_LONG | undefined> {
     const { request, session, plan } = this.task;
     const prompt = { ...promptOf(request.prompt, round), ...this.toolsOf(round) };
     const messages = [...prompt.messages, ...this.turn];
@@ -178,8 +201,13 @@ class Loop {
         if (next.value !== undefined) this.cost = addCosts(this.cost, next.value.cost);
         return next.value;
       }
-      yield next.value;
-      if (next.value.type === "accepted") yield { type: "session", sessionId: session.id };
+      const { value } = next;
+      if (round > 1 && value.type === "error" && value.error.code === "context_length_exceeded") {
+        await told.return(undefined);
+        return TOO_LONG;
+      }
+      yield value;
+      if (value.type === "accepted") yield { type: "session", sessionId: session.id };
     }
   }
 

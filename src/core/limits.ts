@@ -277,6 +277,8 @@ export const PYTHON_INTERRUPT_MS = 3_000;
 export const PYTHON_OUTPUT_MS = 2_000;
 /** Bytes of a cell's standard output and error each, and of an interpreter's reply, pictures included. */
 export const PYTHON_OUTPUT_BYTES_MAX = 1024 * 1024;
+/** Pause after each piece of an output of which more has come than is kept, milliseconds. */
+export const OUTPUT_PAUSE_MS = 1;
 export const PYTHON_REPLY_BYTES_MAX = 64 * 1024 * 1024;
 /** Characters of a shell call's output and error each: where the call says nothing, and at most. */
 export const SHELL_OUTPUT_CHARS = 4096;

@@ -1,9 +1,16 @@
-// Collects what a process writes, up to a size. The beginning is kept: that is where the reason for the rest stands.
+// Collects what a process writes, up to a size. Its beginning is kept, where the reason for the rest stands, and its end, where
+// its outcome stands. A process that writes more than is kept is held up: it would keep the server busy with reading.
+
+import { OUTPUT_PAUSE_MS } from "../core/limits.ts";
+import { leftOut } from "../core/shorten.ts";
 
 export class Output {
-  private readonly bytesMax: number;
-  private parts: Uint8Array[] = [];
-  private bytes = 0;
+  private readonly headMax: number;
+  private readonly tailMax: number;
+  private head: Buffer[] = [];
+  private headBytes = 0;
+  private tail: Buffer[] = [];
+  private tailBytes = 0;
   private dropped = 0;
   /** Bytes that may be the beginning of the mark. */
   private carry: Buffer = Buffer.alloc(0);
@@ -11,13 +18,17 @@ export class Output {
   private onMark: (() => void) | undefined;
 
   constructor(bytesMax: number) {
-    this.bytesMax = bytesMax;
+    this.headMax = Math.ceil(bytesMax / 2);
+    this.tailMax = Math.floor(bytesMax / 2);
   }
 
   /** Takes in everything that comes; ends with the stream. */
   async drain(stream: AsyncIterable<Uint8Array>): Promise<void> {
     try {
-      for await (const chunk of stream) this.feed(Buffer.from(chunk));
+      for await (const chunk of stream) {
+        this.feed(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+        if (this.dropped > 0) await Bun.sleep(OUTPUT_PAUSE_MS);
+      }
     } catch {
       // a pipe that breaks has ended
     }
@@ -37,12 +48,16 @@ export class Output {
     this.mark = undefined;
     this.keep(this.carry);
     this.carry = Buffer.alloc(0);
-    const text = new TextDecoder().decode(Buffer.concat(this.parts));
-    const note = this.dropped === 0 ? "" : `\n[${this.dropped} more bytes]`;
-    this.parts = [];
-    this.bytes = 0;
-    this.dropped = 0;
-    return text + note;
+    const { dropped } = this;
+    const head = Buffer.concat(this.head);
+    const tail = Buffer.concat(this.tail);
+    this.head = [];
+    this.tail = [];
+    this.headBytes = this.tailBytes = this.dropped = 0;
+    if (dropped === 0) return new TextDecoder().decode(Buffer.concat([head, tail]));
+    // What is cut in two is no character.
+    const begins = new TextDecoder().decode(head, { stream: true });
+    return begins + leftOut(dropped) + new TextDecoder().decode(tail.subarray(continuationBytes(tail)));
   }
 
   private feed(chunk: Buffer): void {
@@ -58,7 +73,7 @@ export class Output {
     }
     const carried = Math.min(data.byteLength, mark.byteLength - 1);
     this.keep(data.subarray(0, data.byteLength - carried));
-    this.carry = data.subarray(data.byteLength - carried);
+    this.carry = Buffer.from(data.subarray(data.byteLength - carried));
   }
 
   private settle(): void {
@@ -67,10 +82,33 @@ export class Output {
     this.onMark = undefined;
   }
 
-  private keep(chunk: Uint8Array): void {
-    const part = chunk.subarray(0, this.bytesMax - this.bytes);
-    this.bytes += part.byteLength;
-    this.dropped += chunk.byteLength - part.byteLength;
-    if (part.byteLength > 0) this.parts.push(part);
+  private keep(chunk: Buffer): void {
+    const first = chunk.subarray(0, this.headMax - this.headBytes);
+    if (first.byteLength > 0) this.head.push(Buffer.from(first)); // a copy: a part of it would hold all of a large chunk
+    this.headBytes += first.byteLength;
+    const rest = chunk.subarray(first.byteLength);
+    if (rest.byteLength > 0) this.keepLast(rest);
   }
+
+  private keepLast(rest: Buffer): void {
+    this.tail.push(Buffer.from(rest.subarray(Math.max(0, rest.byteLength - this.tailMax))));
+    this.tailBytes += rest.byteLength;
+    this.dropped += Math.max(0, rest.byteLength - this.tailMax);
+    this.tailBytes -= Math.max(0, rest.byteLength - this.tailMax);
+    for (let over = this.tailBytes - this.tailMax; over > 0; over = this.tailBytes - this.tailMax) {
+      const [oldest = rest] = this.tail;
+      const gone = Math.min(over, oldest.byteLength);
+      if (gone === oldest.byteLength) this.tail.shift();
+      else this.tail[0] = oldest.subarray(gone);
+      this.tailBytes -= gone;
+      this.dropped += gone;
+    }
+  }
+}
+
+/** Bytes at the beginning that belong to a character whose first byte is missing. */
+function continuationBytes(bytes: Buffer): number {
+  let count = 0;
+  while (count < 3 && ((bytes[count] ?? 0) & 0xc0) === 0x80) count++;
+  return count;
 }

@@ -3,7 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import type { AnswerEvent } from "../../src/core/agent.ts";
 import { ServiceError } from "../../src/core/error.ts";
-import type { RunEvent } from "../../src/core/run.ts";
+import { messageText } from "../../src/core/message.ts";
+import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import {
   asking,
   calling,
@@ -54,6 +55,50 @@ describe("a conversation in which the server does nothing", () => {
     const events = await loop.answer(asking({ sessionId: "s" }, { prompt: { tools: [CLIENT_TOOL] } }));
     expect(events.filter(({ type }) => type === "tool_call_start")).toHaveLength(2);
     expect(events.at(-2)).toEqual(end("tool_calls"));
+  });
+});
+
+describe("a result that outgrows the context", () => {
+  /** A model whose context holds so many characters: it calls a tool, and then answers. */
+  function narrow(charsMax: number) {
+    const prompts: number[] = [];
+    const played = scripted(calling(["svc_fake", {}]), saying("Seen."));
+    async function* generate(request: RunRequest): AsyncGenerator<RunEvent> {
+      const chars = messagesOf(request).reduce((sum, message) => sum + messageText(message).length, 0);
+      prompts.push(chars);
+      if (chars <= charsMax) yield* played.generate(request, new AbortController().signal);
+      else yield { type: "error", error: { code: "context_length_exceeded", message: "too long" } };
+    }
+    return { generate, prompts, requests: played.requests };
+  }
+  const told = `begin${"x".repeat(50_000)}end`;
+  const tool = () => fakeTool({ run: () => ({ text: told, data: { tool_type: "custom", content: told } }) });
+
+  test("gives way: the model answers, and the session goes on with what it was told", async () => {
+    const model = narrow(4000);
+    const loop = testLoop({ generate: model.generate, tools: [tool()] });
+    const events = await loop.answer(asking({ sessionId: "s" }));
+    expect(types(events)).not.toContain("error");
+    expect(said(events)).toBe("Seen.");
+    const result = lastText(model.requests[1]);
+    expect(result).toStartWith("begin");
+    expect(result).toEndWith("end");
+    expect(result).toContain(" bytes left out …]");
+    expect(model.prompts.length).toBeLessThan(10);
+    expect(JSON.stringify(loop.sessions.saved[0]?.turn)).toContain(" bytes left out …]");
+  });
+
+  test("ends the answer for want of room where nothing can give way, and what was done is kept", async () => {
+    const loop = testLoop({ generate: narrow(100).generate, tools: [tool()] });
+    const events = await loop.answer(asking({ sessionId: "s" }));
+    expect(types(events)).not.toContain("error");
+    expect(events.at(-2)).toMatchObject({ type: "choice_end", reason: "length" });
+    expect(loop.sessions.saved).toHaveLength(1);
+  });
+
+  test("a request that is too long by itself is refused as ever", async () => {
+    const loop = testLoop({ generate: narrow(1).generate, tools: [tool()] });
+    expect(await loop.answer(asking())).toMatchObject([{ type: "error" }]);
   });
 });
 

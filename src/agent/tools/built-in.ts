@@ -82,14 +82,6 @@ export function textCharsMax({ contextTokens = TOOL_TEXT_CHARS_MAX }: ToolAsk): 
   return Math.min(TOOL_TEXT_CHARS_MAX, contextTokens);
 }
 
-/** The beginning of a text, with a word on what is missing. */
-export function cut(text: string, charsMax: number): string {
-  if (text.length <= charsMax) return text;
-  // Half a surrogate pair is no character.
-  const head = text.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, "");
-  return `${head}\n[cut: ${text.length - head.length} more characters]`;
-}
-
 /** The paragraph on files that the request asks for; "" where it asks for none. */
 export function requiredFiles({ agent }: ToolAsk): string {
   if (agent.files.length === 0) return "";

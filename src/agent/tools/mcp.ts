@@ -3,10 +3,11 @@
 import type { ToolProgress } from "../../core/agent.ts";
 import { MCP_BRIEF_CHARS } from "../../core/limits.ts";
 import type { MediaPart } from "../../core/message.ts";
+import { shorten } from "../../core/shorten.ts";
 import type { ProducedFile } from "../../exec/types.ts";
 import type { McpPart, McpResult, McpTool } from "../../mcp/types.ts";
 import { type ServerTool, type ToolAsk, ToolFailure, type ToolOutcome, type Toolset } from "../tool.ts";
-import { cut, isBrief, textCharsMax } from "./built-in.ts";
+import { isBrief, textCharsMax } from "./built-in.ts";
 
 /** `tools` gives those of the servers that are connected now. */
 export function mcpToolset(tools: () => readonly McpTool[]): Toolset {
@@ -48,7 +49,7 @@ function brief(description: string): string {
 
 /** Throws ToolFailure with the tool's own words when it says that it failed. */
 function outcomeOf({ isError, parts }: McpResult, tool: string, charsMax: number): ToolOutcome {
-  const text = cut(parts.map(textOf).join("\n"), charsMax);
+  const text = shorten(parts.map(textOf).join("\n"), charsMax);
   if (isError) throw new ToolFailure(text === "" ? "the tool reports a failure without a reason" : text);
   const images = parts.flatMap((part) => (isPng(part) ? [Buffer.from(part.data).toString("base64")] : []));
   const files = parts.flatMap((part, index) => (isPng(part) ? [] : fileOf(part, `${tool}-${index + 1}`)));

@@ -3,12 +3,12 @@
 import { Type } from "@sinclair/typebox";
 import type { ToolProgress } from "../../core/agent.ts";
 import { PACKAGES_TOLD_MAX } from "../../core/limits.ts";
+import { shorten } from "../../core/shorten.ts";
 import type { PythonFacts, PythonResult, PythonSessions } from "../../exec/types.ts";
 import type { EffectiveProtection } from "../../sandbox/types.ts";
 import type { ServerTool, ToolAsk, ToolOutcome, Toolset } from "../tool.ts";
 import {
   builtIn,
-  cut,
   isBrief,
   NO_ARGUMENTS,
   Outputs,
@@ -127,10 +127,10 @@ function modelText(result: PythonResult, ask: ToolAsk): string {
     result;
   const value = result.result;
   return JSON.stringify({
-    ...(stdout === "" ? {} : { stdout: cut(stdout, charsMax) }),
-    ...(stderr === "" ? {} : { stderr: cut(stderr, charsMax) }),
-    ...(exception === undefined ? {} : { exception: cut(exception, charsMax) }),
-    ...(value === undefined ? {} : { result: cut(value.repr, charsMax), result_type: value.type }),
+    ...(stdout === "" ? {} : { stdout: shorten(stdout, charsMax) }),
+    ...(stderr === "" ? {} : { stderr: shorten(stderr, charsMax) }),
+    ...(exception === undefined ? {} : { exception: shorten(exception, charsMax) }),
+    ...(value === undefined ? {} : { result: shorten(value.repr, charsMax), result_type: value.type }),
     ...(isBrief(ask)
       ? status === "success"
         ? {}

@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import type { SkillReference } from "../../core/agent.ts";
+import { shorten } from "../../core/shorten.ts";
 import type {
   MountedSkill,
   ProducedFile,
@@ -11,7 +12,7 @@ import type {
 } from "../../exec/types.ts";
 import type { EffectiveProtection } from "../../sandbox/types.ts";
 import type { ServerTool, ToolAsk, ToolOutcome, Toolset } from "../tool.ts";
-import { builtIn, cut, isBrief, Outputs, outputsOf, requiredFiles, textCharsMax } from "./built-in.ts";
+import { builtIn, isBrief, Outputs, outputsOf, requiredFiles, textCharsMax } from "./built-in.ts";
 import { confinementNote } from "./confinement.ts";
 
 /** Skills that a request names, and what the model is told of them. */
@@ -115,7 +116,7 @@ function shellDescription(timeoutSecs: number, protection: EffectiveProtection):
     "All lines of one call run as one script in a fresh process: cd, variables and exports end with the call. Files stay in the working directory of this conversation.",
     "Skills, where the conversation has any, lie in skills/NAME. Read skills/NAME/SKILL.md before you use one.",
     `A call may take ${timeoutSecs} seconds; timeout_ms makes that less. stdin is empty, so nothing may ask for input.`,
-    "Of stdout and stderr the first 4096 characters each are returned; max_output_length changes that.",
+    "Of stdout and stderr 4096 characters each are returned, the beginning and the end of what is longer; max_output_length changes that.",
     confinementNote(protection),
     "Every file that a call makes or changes in the working directory is given to the user by itself. outputs is an argument of this tool, not text for the shell: name a file there when it must be present. For files of earlier calls use svc_surface_outputs.",
     "The result is JSON: stdout, stderr, exit_code, status (success, error, timeout), commands, working_directory, timed_out.",
@@ -132,8 +133,8 @@ function shellOutcome(result: ShellResult, ask: ToolAsk): ToolOutcome {
     working_directory: workingDirectory,
     timed_out: timedOut,
   };
-  const out = cut(stdout, charsMax);
-  const err = cut(stderr, charsMax);
+  const out = shorten(stdout, charsMax);
+  const err = shorten(stderr, charsMax);
   return {
     text: JSON.stringify(
       isBrief(ask) ? briefResult(out, err, exitCode) : { stdout: out, stderr: err, ...fields },

@@ -2,6 +2,7 @@
 
 import { ServiceError } from "../../core/error.ts";
 import { SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX } from "../../core/limits.ts";
+import { shorten } from "../../core/shorten.ts";
 import type { ConfinedProcess, Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
 import { endingText } from "../ending.ts";
 import { Mounts } from "../mount.ts";
@@ -20,8 +21,10 @@ export interface ShellSessionOptions {
   readonly sessionId: string;
 }
 
-/** UTF-8 takes at most so many bytes for a UTF-16 unit. */
-const BYTES_PER_CHAR = 3;
+/** UTF-8 takes at most three bytes for a UTF-16 unit; a beginning and an end of a few bytes would be of no use. */
+function bytesFor(chars: number): number {
+  return Math.max(1024, chars * 3);
+}
 
 export class ShellSession implements Owned {
   private readonly options: ShellSessionOptions;
@@ -45,7 +48,7 @@ export class ShellSession implements Owned {
     this.process = sandbox.spawn({ argv: [shell, "-c", call.commands.join("\n")], workdir, network });
     const chars = Math.min(call.maxOutputLength ?? SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX);
     const timeoutMs = Math.min(call.timeoutMs ?? this.options.timeoutMs, this.options.timeoutMs);
-    const run = await runToEnd(this.process, timeoutMs, { signal, bytesMax: chars * BYTES_PER_CHAR });
+    const run = await runToEnd(this.process, timeoutMs, { signal, bytesMax: bytesFor(chars) });
     const { code, limit } = run.ending;
     const isOwnEnd = code !== undefined && limit === undefined && !run.timedOut && !signal.aborted;
     const note = limit === undefined ? "" : endingText(run.ending, sandbox.effective.limits);
@@ -53,8 +56,8 @@ export class ShellSession implements Owned {
       status: run.timedOut ? "timeout" : isOwnEnd && code === 0 ? "success" : "error",
       commands: call.commands,
       workingDirectory: workdir.path,
-      stdout: clip(run.stdout, chars),
-      stderr: [clip(run.stderr, chars), note].filter((text) => text !== "").join("\n"),
+      stdout: shorten(run.stdout, chars),
+      stderr: [shorten(run.stderr, chars), note].filter((text) => text !== "").join("\n"),
       exitCode: isOwnEnd ? code : null,
       timedOut: run.timedOut,
       executionMs: performance.now() - startedAt,
@@ -85,8 +88,4 @@ export class ShellSession implements Owned {
     await this.mounts.mountSkills(skills);
     await this.mounts.mountInputs(inputs);
   }
-}
-
-function clip(text: string, chars: number): string {
-  return text.length <= chars ? text : text.slice(0, chars).toWellFormed();
 }
