@@ -57,6 +57,7 @@ export function createAgent(options: AgentOptions): Agent {
     ...deps,
     toolsets: toolsetsOf(options),
     permission: settings.runtime.agent_permission,
+    approvalScope: settings.runtime.approval_scope,
     ...(maxToolRounds === undefined ? {} : { maxToolRounds }),
     ...(url === undefined ? {} : { dispatch: { url, timeoutMs: secs * 1000 } }),
     onAnswer: (change) => void (active += change),

@@ -3,6 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { AnswerApproval, Decision } from "../core/agent.ts";
+import { currentCaller } from "../core/caller.ts";
 import { APPROVAL_WAIT_MS } from "../core/limits.ts";
 
 /** An action that waits. */
@@ -15,6 +16,8 @@ export interface PendingApproval {
 }
 
 interface Entry {
+  /** Whose key the asking request brought; nobody else may answer. Absent where no keys are needed. */
+  readonly owner: string | undefined;
   readonly decided: PromiseWithResolvers<Decision | undefined>;
   readonly timer: ReturnType<typeof setTimeout>;
   isAwaited: boolean;
@@ -37,7 +40,7 @@ export class Approvals {
     const id = `appr_${randomBytes(16).toString("hex")}`;
     const decided = Promise.withResolvers<Decision | undefined>();
     const timer = setTimeout(() => this.settle(id, undefined), this.waitMs);
-    const entry: Entry = { decided, timer, isAwaited: false };
+    const entry: Entry = { owner: currentCaller()?.owner, decided, timer, isAwaited: false };
     this.pending.set(id, entry);
     if (this.isClosed) this.settle(id, STOPPING);
     const forget = (): void => void this.settle(id, undefined);
@@ -63,8 +66,9 @@ export class Approvals {
     for (const id of this.pending.keys()) this.settle(id, STOPPING);
   }
 
-  /** The first answer counts; later ones find nothing. */
+  /** The first answer counts; later ones find nothing, nor do those that bring another key than the request did. */
   readonly answer: AnswerApproval = (id, decision) => {
+    if (this.pending.get(id)?.owner !== currentCaller()?.owner) return "not_found";
     const entry = this.settle(id, decision);
     if (entry === undefined) return "not_found";
     return entry.isAwaited ? "resolved" : "queued";

@@ -91,7 +91,7 @@ export class Caller {
     if (tool === undefined) return unknownTool(made.name);
     const fault = tool.fault(args);
     if (fault !== undefined) return { status: "failed", message: fault };
-    const wanted = { action: tool.action, round: this.round, arguments: args };
+    const wanted = { action: tool.action, toolName: made.name, round: this.round, arguments: args };
     const denial = yield* permit(wanted, this.deps.permit, signal);
     return denial === undefined ? undefined : { status: "denied", message: denial };
   }

@@ -1,7 +1,7 @@
 // Answers conversations: passes of the model with rounds of the server's tools between them. Sits between dialects and
 // the engine and speaks the words of both; a conversation in which the server does nothing is one run, passed through.
 
-import type { AnswerEvent, Conversation, Converse, Permission } from "../core/agent.ts";
+import type { AnswerEvent, ApprovalScope, Conversation, Converse, Permission } from "../core/agent.ts";
 import type { Message, ToolSpec } from "../core/message.ts";
 import { hasFile } from "../core/input-file.ts";
 import type { Generate, RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
@@ -20,6 +20,7 @@ export interface LoopDeps extends PlanDeps, InputDeps {
   readonly generate: Generate;
   /** The server's own setting; requests can only tighten it. */
   readonly permission: Permission;
+  readonly approvalScope?: ApprovalScope;
   readonly approvals: Approvals;
   readonly sessions: Pick<Sessions, "open">;
   /** Context of the model of that name. Rejects as a run on it would. */
@@ -130,6 +131,7 @@ class Loop {
     this.caller = new Caller({
       permit: {
         permission: strictest(deps.permission, agent.permission),
+        scope: deps.approvalScope ?? "session",
         interactive: agent.interactive,
         approvals,
         session: task.session,

@@ -272,6 +272,11 @@ const Runtime = section("How models are run.", {
     "Whether the server's tools run at once, after an approval, or not at all; requests can only be stricter.",
     { default: "auto", aliases: ["code_exec_permission"] },
   ),
+  approval_scope: choice(
+    ["session", "tool", "action"],
+    "What an approval that is remembered for the session covers: all actions, the same tool, or the same tool with the same arguments.",
+    { default: "session" },
+  ),
 });
 
 const PagedAttn = section("Size and type of the KV cache. Name at most one of the three sizes.", {

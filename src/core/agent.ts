@@ -36,6 +36,9 @@ export type InputMessage = Message<InputPart>;
 /** `ask` waits for an approval before each action, `deny` tells the model no. */
 export type Permission = "auto" | "ask" | "deny";
 
+/** What "approve for the session" approves: everything, the same tool, or the same tool with the same arguments. */
+export type ApprovalScope = "session" | "tool" | "action";
+
 /** A skill mounted into the shell's folder. */
 export interface SkillReference {
   readonly skillId: string;

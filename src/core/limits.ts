@@ -124,6 +124,8 @@ export const FORM_PART_HEADERS_MAX = 16;
 export const FORM_PART_HEADER_BYTES_MAX = 16 * 1024;
 /** Pause between sweeps of what has expired, milliseconds. */
 export const STATE_SWEEP_MS = 120_000;
+/** Kinds of actions that a session remembers to be approved. */
+export const SESSION_TRUST_MAX = 256;
 /** Sessions kept, and their life from the last use, milliseconds. */
 export const SESSIONS_MAX = 128;
 export const SESSION_IDLE_MS = 30 * 60 * 1000;

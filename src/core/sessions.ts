@@ -8,10 +8,10 @@ export interface OpenSession {
   readonly id: string;
   /** The request's messages, with what only the server knows of the conversation in its place. */
   readonly messages: readonly InputMessage[];
-  /** Whether all further actions are approved. */
-  isTrusted(): boolean;
-  /** Approves all further actions, until the session ends. */
-  trust(): void;
+  /** Whether actions of this kind are approved; what a kind is, agent/permission.ts says. */
+  isTrusted(kind: string): boolean;
+  /** Approves further actions of this kind, until the session ends. */
+  trust(kind: string): void;
   /** Keeps the conversation, its files and media taken, together with what was said and done since. */
   save(talk: readonly Message[], turn: readonly Message[]): void;
 }

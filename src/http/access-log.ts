@@ -45,9 +45,15 @@ function jsonLine(request: ObservedRequest, time: Date): string {
   });
 }
 
+/** Whoever knows an approval's id may answer it, so it is in no log. */
+const APPROVAL_ID = /(?<=^\/v1\/agent\/approvals\/).+/;
+
 /** Printable and short, whatever a client sent. */
 function shownPath({ path }: ObservedRequest): string {
-  return path.slice(0, PATH_CHARS_MAX).replaceAll(/[^\x21-\x7e]/g, "?");
+  return path
+    .replace(APPROVAL_ID, "*")
+    .slice(0, PATH_CHARS_MAX)
+    .replaceAll(/[^\x21-\x7e]/g, "?");
 }
 
 function milliseconds({ seconds }: ObservedRequest): number {

@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import type { InputMessage } from "../core/agent.ts";
 import { newId } from "../core/id.ts";
-import { SESSION_IDLE_MS, SESSIONS_CHARS_MAX, SESSIONS_MAX } from "../core/limits.ts";
+import { SESSION_IDLE_MS, SESSION_TRUST_MAX, SESSIONS_CHARS_MAX, SESSIONS_MAX } from "../core/limits.ts";
 import type { Message } from "../core/message.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { Records, State } from "../core/state.ts";
@@ -15,8 +15,8 @@ import { continued, splice, split } from "./splice.ts";
 interface Session {
   readonly id: string;
   readonly messages: readonly Message[];
-  /** Its actions need no approval any more. */
-  readonly isTrusted: boolean;
+  /** Kinds of actions that need no approval any more, the latest last. */
+  readonly trusted?: readonly string[];
 }
 
 interface Entry {
@@ -54,8 +54,11 @@ export class SessionStore implements Sessions {
     return {
       id,
       messages,
-      isTrusted: () => this.records.get(id)?.isTrusted ?? false,
-      trust: () => this.store({ id, messages: this.get(id) ?? [], isTrusted: true }),
+      isTrusted: (kind) => this.trustedIn(id).includes(kind),
+      trust: (kind) => {
+        const trusted = [...this.trustedIn(id), kind].slice(-SESSION_TRUST_MAX);
+        this.store({ id, messages: this.get(id) ?? [], trusted });
+      },
       save: (talk, turn) => this.put(id, [...talk, ...turn]),
     };
   }
@@ -65,7 +68,7 @@ export class SessionStore implements Sessions {
   }
 
   put(id: string, messages: readonly Message[]): void {
-    this.store({ id, messages, isTrusted: this.records.get(id)?.isTrusted ?? false });
+    this.store({ id, messages, trusted: this.trustedIn(id) });
   }
 
   delete(id: string): boolean {
@@ -83,6 +86,10 @@ export class SessionStore implements Sessions {
     for (const id of this.index.keys()) {
       if (!this.records.has(id)) this.end(id);
     }
+  }
+
+  private trustedIn(id: string): readonly string[] {
+    return this.records.get(id)?.trusted ?? [];
   }
 
   private store(session: Session): void {

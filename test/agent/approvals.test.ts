@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 import { Approvals } from "../../src/agent/approvals.ts";
-import type { AnswerEvent, Permission } from "../../src/core/agent.ts";
+import type { AnswerEvent, ApprovalScope, Permission } from "../../src/core/agent.ts";
+import { asCaller, boundToCaller } from "../../src/core/caller.ts";
 import { asking, calling, fakeTool, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 
 const signal = new AbortController().signal;
@@ -128,6 +129,56 @@ describe("asking", () => {
     await waiting;
   });
 
+  test("only the key of the asking request answers, and no key is none", async () => {
+    const asCallerOf = (owner: string | undefined) => ({
+      client: "c",
+      ...(owner === undefined ? {} : { owner }),
+    });
+    const { converse, approvals, tool } = start();
+    const events = asCaller(asCallerOf("mine"), () =>
+      boundToCaller(converse(asking(), signal)[Symbol.asyncIterator]()),
+    );
+    const { approvalId } = await question(events);
+    const yes = { approved: true, remember: false } as const;
+    for (const owner of ["another", undefined]) {
+      expect(asCaller(asCallerOf(owner), () => approvals.answer(approvalId, yes))).toBe("not_found");
+    }
+    expect(asCaller(asCallerOf("mine"), () => approvals.answer(approvalId, yes))).toBe("queued");
+    await rest(events);
+    expect(tool.made.length).toBe(1);
+  });
+
+  test.each<[ApprovalScope, readonly string[], number]>([
+    ["session", ["a", "b"], 1],
+    ["tool", ["a", "b"], 1],
+    ["action", ["a", "b", "a"], 2],
+  ])("what is remembered covers the %s", async (approvalScope, words, asks) => {
+    const tool = fakeTool();
+    const passes = words.map((word) => calling(["svc_fake", { word }]));
+    const { generate } = scripted(...passes, saying("ok"));
+    const loop = testLoop({ generate, tools: [tool], permission: "ask", approvalScope });
+    let asked = 0;
+    for await (const event of loop.converse(asking({ sessionId: "s" }), signal)) {
+      if (event.type !== "approval_required") continue;
+      asked++;
+      loop.approvals.answer(event.approvalId, { approved: true, remember: true });
+    }
+    expect({ asked, made: tool.made.length }).toEqual({ asked: asks, made: words.length });
+  });
+
+  test("another tool of the session is asked for where the scope is the tool", async () => {
+    const tools = [fakeTool(), fakeTool({ name: "svc_other" })];
+    const { generate } = scripted(calling(["svc_fake", {}]), calling(["svc_other", {}]), saying("ok"));
+    const loop = testLoop({ generate, tools, permission: "ask", approvalScope: "tool" });
+    let asked = 0;
+    for await (const event of loop.converse(asking({ sessionId: "s" }), signal)) {
+      if (event.type !== "approval_required") continue;
+      asked++;
+      loop.approvals.answer(event.approvalId, { approved: true, remember: true });
+    }
+    expect(asked).toBe(2);
+  });
+
   test("the first answer counts; then the id is unknown", async () => {
     const { converse, approvals, tool } = start();
     const events = converse(asking(), signal)[Symbol.asyncIterator]();
@@ -156,7 +207,7 @@ describe("asking", () => {
     const later = await rest(events);
     expect(later.map(({ type }) => type)).not.toContain("approval_required");
     expect(tool.made).toHaveLength(2);
-    expect([...sessions.trusted]).toEqual(["s"]);
+    expect([...sessions.trusted]).toEqual(["s *"]);
   });
 
   test("without remembering each action is asked for", async () => {

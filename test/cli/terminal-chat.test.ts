@@ -443,8 +443,8 @@ const APPROVAL: AnswerEvent = {
   approvalId: "appr_1",
   sessionId: "sess_1",
   round: 1,
-  tool: { source: "built-in", kind: "shell", label: "Run shell commands" },
-  arguments: { commands: ["rm -rf \x1b[2Jhouse"] },
+  tool: { source: "built-in", kind: "shell", label: "Run shell\ncommands" },
+  arguments: { commands: ["rm -rf \x1b[2Jhouse # \u202eflah\u200b"] },
 };
 
 describe("tools", () => {
@@ -512,7 +512,7 @@ describe("tools", () => {
     });
     await screen.until("> ");
     type("x\r");
-    await screen.until("● Run shell commands (sess_1)\n  rm -rf [2Jhouse\n");
+    await screen.until("● Run shell commands (sess_1)\n  rm -rf ⟨U+001B⟩[2Jhouse # ⟨U+202E⟩flah⟨U+200B⟩\n");
     await screen.until("in this conversation: ");
     type("what?\r");
     await screen.until("in this conversation: "); // it asks again

@@ -367,7 +367,7 @@ describeInBrowser("the web interface of a server with tools", () => {
       await page.keyboard.press("Enter");
       const card = page.getByLabel("Approval needed");
       expect(await card.locator("code").innerText()).toBe("echo hello");
-      await card.getByLabel("Approve all in this session").check();
+      await card.getByLabel("Remember for this session").check();
       await card.getByRole("button", { name: "Approve" }).click();
       await page.getByLabel("Answer again").waitFor();
       const call = page.getByLabel("Shell: echo hello");

@@ -107,8 +107,8 @@ export class NotedSessions implements Pick<Sessions, "open"> {
     return {
       id,
       messages,
-      isTrusted: () => this.trusted.has(id),
-      trust: () => void this.trusted.add(id),
+      isTrusted: (kind) => this.trusted.has(`${id} ${kind}`),
+      trust: (kind) => void this.trusted.add(`${id} ${kind}`),
       save: (_talk, turn) => void this.saved.push({ id, turn: [...turn] }),
     };
   }

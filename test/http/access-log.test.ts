@@ -35,6 +35,15 @@ const SAMPLE: ObservedRequest = {
   seconds: 0.1234567,
 };
 
+test("the id of an approval is in no line", () => {
+  const request = { ...SAMPLE, path: "/v1/agent/approvals/appr_0123/x" };
+  for (const format of ["text", "json"] as const) {
+    const line = accessLine(request, format, TIME);
+    expect(line).toContain("/v1/agent/approvals/*");
+    expect(line).not.toContain("0123");
+  }
+});
+
 test("a line of text", () => {
   expect(accessLine(SAMPLE, "text", TIME)).toBe(
     `2026-01-02T03:04:05.678Z POST ${CHAT} 200 123.457ms in=12B out=34B model=tiny id=req_1`,

@@ -104,12 +104,13 @@ describe("a session ends", () => {
   test("when it is deleted, and with it what it was allowed", () => {
     const { store, ended } = newStore();
     const session = store.open("mine", [user("Hi")]);
-    session.trust();
+    session.trust("*");
     session.save([user("Hi")], [said("Hello")]);
-    expect(store.open("mine", [user("Hi")]).isTrusted()).toBe(true);
+    expect(store.open("mine", [user("Hi")]).isTrusted("*")).toBe(true);
+    expect(session.isTrusted("tool x")).toBe(false);
     store.delete("mine");
     expect(ended).toEqual(["mine"]);
-    expect(session.isTrusted()).toBe(false);
+    expect(session.isTrusted("*")).toBe(false);
   });
 });
 

@@ -139,7 +139,7 @@ describeInBrowser("the web interface with a scripted server", () => {
         await page.keyboard.press("Enter");
         const card = page.getByLabel("Approval needed");
         expect(await card.locator("code").innerText()).toBe("rm a");
-        await card.getByLabel("Approve all in this session").check();
+        await card.getByLabel("Remember for this session").check();
         await card.getByRole("button", { name: "Approve" }).click();
         await page.getByText("approve true").waitFor();
         expect(await card.count()).toBe(0);

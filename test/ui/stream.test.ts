@@ -1,5 +1,6 @@
 // What the page makes of a streamed answer: bytes → events → the answer that is shown.
 
+import { revealed } from "../../ui/format.ts";
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -103,6 +104,13 @@ describe("reading a stream", () => {
     expect(approval("{broken")).toMatchObject({ arguments: "{broken" });
     expect(approval({ path: "a" })).toMatchObject({ arguments: '{\n  "path": "a"\n}' });
   });
+});
+
+test("what a reader of an approval would not see is shown by its number", () => {
+  expect(revealed("rm a\t# \u202eb\u2066c\u200b\u{e0041}\u3164\r\u001b[2K\n")).toBe(
+    "rm a\t# ⟨U+202E⟩b⟨U+2066⟩c⟨U+200B⟩⟨U+E0041⟩⟨U+3164⟩⟨U+000D⟩⟨U+001B⟩[2K\n",
+  );
+  expect(revealed("print('größe', 'שלום', '日本')")).toBe("print('größe', 'שלום', '日本')");
 });
 
 describe("an answer", () => {

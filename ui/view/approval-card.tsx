@@ -6,6 +6,7 @@ import { messageOf } from "../api/client.ts";
 import { answerApproval } from "../state/chat.ts";
 import type { Approval, AssistantMessage, Conversation } from "../state/conversation.ts";
 import { notify } from "../state/toasts.ts";
+import { revealed } from "../format.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { Icon } from "./icon.tsx";
 
@@ -35,12 +36,12 @@ export function ApprovalCard({ conversation, message, approval, icon }: Approval
     <section class="approval" aria-label="Approval needed">
       <p class="approval-title">
         <Icon node={icon} />
-        <strong>{approval.label}</strong>
+        <strong>{revealed(approval.label)}</strong>
         <span class="faint">
-          The model asks for your leave. Without an answer, the server says no after a while.
+          The model asks for permission. Without an answer, the server says no after a while.
         </span>
       </p>
-      <CodeBlock code={approval.arguments} language={languageOf(approval)} />
+      <CodeBlock code={revealed(approval.arguments)} language={languageOf(approval)} />
       <div class="approval-row">
         <button type="button" class="primary" disabled={isSending} onClick={() => void decide("approve")}>
           Approve
@@ -50,7 +51,7 @@ export function ApprovalCard({ conversation, message, approval, icon }: Approval
         </button>
         <label class="check">
           <input type="checkbox" checked={remember} onInput={() => setRemember(!remember)} />
-          Approve all in this session
+          Remember for this session
         </label>
         <input
           class="grow"

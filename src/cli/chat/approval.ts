@@ -1,7 +1,7 @@
 // Asks a person whether a tool may act.
 
 import type { AgentEvent, Decision } from "../../core/agent.ts";
-import { firstLines, harmless, type Paint } from "./style.ts";
+import { firstLines, type Paint, revealed } from "./style.ts";
 
 export type ApprovalRequired = Extract<AgentEvent, { readonly type: "approval_required" }>;
 
@@ -19,8 +19,10 @@ export async function askApproval(
   ask: AskLine,
   show: (text: string) => void,
 ): Promise<Decision> {
-  show(`${paint("warning", "●")} ${harmless(tool.label)} ${paint("dim", `(${harmless(sessionId)})`)}\n`);
-  for (const line of firstLines(harmless(actionText(given)), LINES_MAX)) show(`  ${line}\n`);
+  show(
+    `${paint("warning", "●")} ${revealedLine(tool.label)} ${paint("dim", `(${revealedLine(sessionId)})`)}\n`,
+  );
+  for (const line of firstLines(revealed(actionText(given)), LINES_MAX)) show(`  ${line}\n`);
   for (;;) {
     const answer = (await ask(QUESTION))?.trim().toLowerCase();
     if (answer === undefined || answer === "" || answer === "n" || answer === "no")
@@ -28,6 +30,11 @@ export async function askApproval(
     if (answer === "y" || answer === "yes") return { approved: true, remember: false };
     if (answer === "a" || answer === "always") return { approved: true, remember: true };
   }
+}
+
+/** On one line: what follows it looks like the action otherwise. */
+function revealedLine(text: string): string {
+  return revealed(text).replaceAll(/[\n\t]/g, " ");
 }
 
 /** Code and commands as they are; anything else as JSON. */

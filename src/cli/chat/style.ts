@@ -43,6 +43,17 @@ export function harmless(text: string): string {
   return text.replace(STEERING, "");
 }
 
+/** Characters that show nothing, or reorder what is shown: controls, format characters, fillers, variation selectors. */
+const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu;
+
+/** A text that is about to be approved: what a reader would not see stands there by its number. */
+export function revealed(text: string): string {
+  return text.replace(UNSEEN, (character) => {
+    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
+    return `⟨U+${code.padStart(4, "0")}⟩`;
+  });
+}
+
 /** The first lines of a text, and how many more there are. */
 export function firstLines(text: string, max: number): readonly string[] {
   const lines = text.trimEnd().split("\n");
