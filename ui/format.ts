@@ -24,8 +24,8 @@ export function plural(count: number, word: string): string {
   return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/** Characters that show nothing, or reorder what is shown: controls, format characters, fillers, variation selectors. */
-const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu;
+/** Characters that show nothing, or reorder what is shown: controls, format characters, fillers. */
+const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /** A text that is about to be approved: what a reader would not see stands there by its number. */
 export function revealed(text: string): string {

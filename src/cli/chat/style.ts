@@ -43,8 +43,8 @@ export function harmless(text: string): string {
   return text.replace(STEERING, "");
 }
 
-/** Characters that show nothing, or reorder what is shown: controls, format characters, fillers, variation selectors. */
-const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu;
+/** Characters that show nothing, or reorder what is shown: controls, format characters, fillers. */
+const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /** A text that is about to be approved: what a reader would not see stands there by its number. */
 export function revealed(text: string): string {
