@@ -3,10 +3,11 @@
 // server reports them, and the time to the first piece of an answer at the last turn against the second. With --peer
 // llama-server replays each dialect that it serves, too, by turns.
 //
-//   bun bench/agent-traffic.ts [--model FILE] [--template FILE] [--turns 30] [--tools 20] [--repeats 3] [--only chat] [--peer]
+//   bun bench/agent-traffic.ts [--model FILE or NAME] [--template FILE] [--turns 30] [--tools 20] [--repeats 3] [--only chat] [--peer]
 //
 // Without a model it serves the built-in one, with a longer context than it was trained for: what it says does not matter.
-// A model with random weights needs a chat template that knows tools: demo-model/template.jinja.
+// A model with random weights needs a chat template that knows tools: demo-model/template.jinja. `windows` and `hybrid` of
+// bench/model.ts have it.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -15,6 +16,7 @@ import type { Subprocess } from "bun";
 import { DIALECTS, type Dialect, type Event, makeTraffic } from "./agent-dialects.ts";
 import { postStream } from "./http-stream.ts";
 import { THREADS } from "./machine.ts";
+import { ensureModel, MODELS } from "./model.ts";
 import { CACHE, ensurePeer, ROOT, SVC } from "./peer.ts";
 import { killRunning, spawnLogged, stopTree, treeCpuSeconds } from "./processes.ts";
 import { freePort, type Side } from "./servers.ts";
@@ -131,6 +133,11 @@ function longModel(): string {
   return path;
 }
 
+async function modelFile(): Promise<string> {
+  if (named !== undefined && peer !== undefined) return ensureModel(named, peer);
+  return values.model === undefined ? longModel() : resolve(values.model);
+}
+
 /** One line of the table: medians over the repeats. */
 function row(name: string, runs: readonly (readonly Measured[])[]): string {
   const at = (turn: number, key: "firstMs" | "cpuMs") =>
@@ -164,9 +171,10 @@ const { values } = parseArgs({
 });
 const traffic = makeTraffic(Number(values.turns), Number(values.tools));
 const template = values.template === undefined ? undefined : resolve(values.template);
-const model = values.model === undefined ? longModel() : resolve(values.model);
-const peer = values.peer ? await ensurePeer() : undefined;
-const sides: readonly Side[] = peer === undefined ? ["svc"] : ["svc", "llama-server"];
+const named = MODELS.find((name) => name === values.model);
+const peer = values.peer || named !== undefined ? await ensurePeer() : undefined;
+const model = await modelFile();
+const sides: readonly Side[] = values.peer ? ["svc", "llama-server"] : ["svc"];
 const columns = [1, 2, values.turns].map((turn) => `turn ${turn}`).join(" | ");
 console.log(
   `| dialect | TTFT, ms: ${columns} | last by 2nd | CPU, ms: ${columns} | last by 2nd | all turns, s | prompt | computed |`,

@@ -9,7 +9,7 @@ import type { ModelName } from "./model.ts";
 import { ROOT, type Peer } from "./peer.ts";
 import { machineBusySeconds } from "./processes.ts";
 import { type CostPair, type CostRow, type Measurement, type Row, STRANGERS_SHARE_MAX } from "./report.ts";
-import type { CostFigure, Scenario } from "./scenarios.ts";
+import { type CostFigure, ONCE, type Scenario } from "./scenarios.ts";
 import { startServer, type RunningServer, type Side } from "./servers.ts";
 import { median } from "./stats.ts";
 
@@ -130,7 +130,7 @@ async function measureLoad(
 
 function loadOptions(task: RowTask, port: number, seed: number): Omit<LoadOptions, "body"> {
   const { model, scenario, streams, quick } = task;
-  const { perStream, min } = scenario.requests[model];
+  const { perStream, min } = scenario.requests[model] ?? ONCE;
   const full = Math.max(perStream * streams, min);
   return {
     port,

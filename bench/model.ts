@@ -9,15 +9,25 @@ import { type CopierShape, copierTensors, ROPE_BASE } from "./copier.ts";
 import { exec } from "./exec.ts";
 import { arrayLength, type Field, int32Array, readFields } from "../src/core/gguf.ts";
 import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "../src/core/gguf-write.ts";
+import {
+  hasState,
+  type MemoryArch,
+  memoryFields,
+  memoryNorms,
+  stateTensors,
+  type Weights,
+} from "./memories.ts";
 import { CACHE, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 
 interface Shape extends CopierShape {
-  readonly arch: "qwen3" | "qwen3moe" | "llama";
+  readonly arch: "qwen3" | "qwen3moe" | "llama" | MemoryArch;
   readonly contextTokens: number;
   /** File in the llama.cpp source's models/ whose tokenizer is copied. */
   readonly vocab: string;
   readonly template: string;
+  /** Dimensions of a head that turn with the position; absent: all. */
+  readonly turning?: number;
   /** Output matrix shared with the token embedding. */
   readonly tied: boolean;
   /** Type llama-quantize converts to; undefined keeps f16. */
@@ -67,6 +77,28 @@ const SHAPES = {
     ffn: 512,
     experts: { count: 32, used: 4 },
   },
+  // Windows of 512 tokens in five of six layers, and a state in three of four: what is not plain attention.
+  windows: {
+    ...QWEN3,
+    arch: "gemma3",
+    layers: 18,
+    heads: 4,
+    kvHeads: 1,
+    headDim: 256,
+    ffn: 4096,
+    template: TOOLED,
+  },
+  hybrid: {
+    ...QWEN3,
+    arch: "qwen35",
+    layers: 24,
+    heads: 8,
+    kvHeads: 2,
+    headDim: 256,
+    turning: 64,
+    ffn: 3584,
+    template: TOOLED,
+  },
   // Next to no computing: what remains is the server's own overhead. Rows of 64 are too short for K-quants: f16.
   nano: {
     arch: "llama",
@@ -84,7 +116,7 @@ const SHAPES = {
 } as const satisfies Record<string, Shape>;
 
 /** Models the bench knows; `builtin` is the one inside the executable. */
-export const MODELS = ["nano", "qwen3-0.6b", "moe", "builtin"] as const;
+export const MODELS = ["nano", "qwen3-0.6b", "moe", "windows", "hybrid", "builtin"] as const;
 export type ModelName = (typeof MODELS)[number];
 
 /**
@@ -128,11 +160,12 @@ export function writeModel(path: string, name: string, shape: Shape, vocabPath: 
     u32Field(key("embedding_length"), shape.embd),
     u32Field(key("feed_forward_length"), shape.ffn),
     ...expertFields(shape, key),
+    ...(isOther(shape.arch) ? memoryFields(shape.arch, key) : []),
     u32Field(key("attention.head_count"), shape.heads),
     u32Field(key("attention.head_count_kv"), shape.kvHeads),
     u32Field(key("attention.key_length"), shape.headDim),
     u32Field(key("attention.value_length"), shape.headDim),
-    u32Field(key("rope.dimension_count"), shape.headDim),
+    u32Field(key("rope.dimension_count"), shape.turning ?? shape.headDim),
     f32Field(key("attention.layer_norm_rms_epsilon"), 1e-6),
     f32Field(key("rope.freq_base"), ROPE_BASE),
     u32Field(key("vocab_size"), tokens),
@@ -166,33 +199,48 @@ function fieldNamed(fields: readonly Field[], key: string): Field {
 function tensorsOf(shape: Shape, tokens: number, quiet: (row: number) => boolean): Tensor[] {
   const source = normalSource(1);
   const { embd } = shape;
-  const q = shape.heads * shape.headDim;
-  const kv = shape.kvHeads * shape.headDim;
   // Every answer must reach max_tokens, or two servers would be compared over different lengths: the vocabulary rows of
   // end-of-text (and all other special) tokens are a hundred times smaller, so their logits stay near 0 while the best of
   // thousands of normal tokens lies several standard deviations above. Both servers read the same file.
   const vocabulary = (name: string): Tensor => matrix(source, name, tokens, embd, quiet);
   const tensors: Tensor[] = [vocabulary("token_embd.weight"), ones("output_norm.weight", embd)];
   if (!shape.tied) tensors.push(vocabulary("output.weight"));
-  for (let layer = 0; layer < shape.layers; layer++) {
-    const block = `blk.${layer}.`;
-    tensors.push(
-      ones(`${block}attn_norm.weight`, embd),
-      ones(`${block}ffn_norm.weight`, embd),
-      matrix(source, `${block}attn_q.weight`, q, embd),
-      matrix(source, `${block}attn_k.weight`, kv, embd),
-      matrix(source, `${block}attn_v.weight`, kv, embd),
-      matrix(source, `${block}attn_output.weight`, embd, q),
-      ...feedForward(source, block, shape),
-    );
-    if (shape.arch !== "llama") {
-      tensors.push(
-        ones(`${block}attn_q_norm.weight`, shape.headDim),
-        ones(`${block}attn_k_norm.weight`, shape.headDim),
-      );
-    }
-  }
+  for (let layer = 0; layer < shape.layers; layer++) tensors.push(...layerTensors(source, layer, shape));
   return tensors;
+}
+
+function isOther(arch: Shape["arch"]): arch is MemoryArch {
+  return arch === "gemma3" || arch === "qwen35";
+}
+
+function layerTensors(source: NormalSource, layer: number, shape: Shape): Tensor[] {
+  const { arch, embd } = shape;
+  const block = `blk.${layer}.`;
+  const weights: Weights = { matrix: (...of) => matrix(source, ...of), ones };
+  return [
+    ones(`${block}attn_norm.weight`, embd),
+    ...(isOther(arch) ? memoryNorms(arch, block, embd, weights) : [ones(`${block}ffn_norm.weight`, embd)]),
+    ...(hasState(arch, layer) ? stateTensors(block, shape, weights) : attention(source, block, shape)),
+    ...feedForward(source, block, shape),
+  ];
+}
+
+function attention(
+  source: NormalSource,
+  block: string,
+  { arch, embd, heads, kvHeads, headDim }: Shape,
+): Tensor[] {
+  const q = heads * headDim;
+  const kv = kvHeads * headDim;
+  const tensors = [
+    matrix(source, `${block}attn_q.weight`, arch === "qwen35" ? 2 * q : q, embd), // there with gates
+    matrix(source, `${block}attn_k.weight`, kv, embd),
+    matrix(source, `${block}attn_v.weight`, kv, embd),
+    matrix(source, `${block}attn_output.weight`, embd, q),
+  ];
+  if (arch === "llama") return tensors;
+  const norms = [ones(`${block}attn_q_norm.weight`, headDim), ones(`${block}attn_k_norm.weight`, headDim)];
+  return [...tensors, ...norms];
 }
 
 function feedForward(source: NormalSource, block: string, { embd, ffn, experts }: Shape): Tensor[] {

@@ -48,7 +48,7 @@ export function planContext(
   const most = dear ? maxSeqs : Math.min(SLOTS_MAX, maxSeqs + prefixesMax);
   const fullWindows = info.n_swa > 0 && canKeepWindows(info, limits, options, cells);
   const slots = fullWindows ? Math.min(most, (SLOTS_MAX >> 1) - 1) : most;
-  const states = statesOf(info, limits, options, fullWindows);
+  const states = statesOf(info, options, fullWindows);
   const sequences = slots + (fullWindows ? slots : 0) + (states === "with cells" ? 1 : 0);
   const plan = { cells, slots, sequences, states };
   // A recurrent state has no positions to cut at, and a sliding window has dropped the older ones.
@@ -61,14 +61,13 @@ export function planContext(
 /** A state alone is saved as it is; one with cells by a native sequence of its own, which has none. */
 function statesOf(
   info: ModelInfo,
-  limits: GraphLimits,
   { prefixesMax, unified }: TextOptions,
   fullWindows: boolean,
 ): ContextPlan["states"] {
   if (prefixesMax === 0) return undefined;
   if (info.recurrent && !info.hybrid) return "alone";
   const cellsCanBeShared = unified && (info.n_swa === 0 || fullWindows);
-  return info.hybrid && cellsCanBeShared && limits.sequences === undefined ? "with cells" : undefined;
+  return info.hybrid && cellsCanBeShared ? "with cells" : undefined;
 }
 
 /** Whether layers with windows may keep all tokens: it takes the memory that the cache is counted with anyway. */

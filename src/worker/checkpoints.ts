@@ -27,16 +27,18 @@ export const NO_CHECKPOINTS: CheckpointCounts = {
 
 /** Tokens at the end of a prompt that may open the answer: `<|im_start|>assistant\n<think>\n\n</think>\n\n` has nine. */
 const OPENING_TOKENS_MAX = 10;
+/** Without markup, so many tokens are left out: where text goes on, the last ones may become others. */
+const OPEN_TOKENS = 4;
 
 /**
  * How many tokens of a prompt the next turn will begin with most likely: all before the markup that opens the answer, which the
- * template writes otherwise once the answer is history; all but one where there is no markup.
+ * template writes otherwise once the answer is history; nearly all where there is no markup.
  */
 export function lastBoundary(prompt: Int32Array, isMarkup: (token: number) => boolean): number {
   const end = prompt.length;
   for (let at = Math.max(1, end - OPENING_TOKENS_MAX); at < end; at++)
     if (isMarkup(prompt[at] ?? 0)) return at;
-  return end - 1;
+  return Math.max(1, end - OPEN_TOKENS);
 }
 
 export class Checkpoints {

@@ -53,7 +53,8 @@ export class StateSharing {
     let best: Parting | undefined;
     for (const from of others) {
       if (from.adapter !== sequence.adapter) continue;
-      const common = Math.min(sequence.known - 1, sequence.commonPrefix(from.firstTokens(from.known)));
+      const prompt = from.firstTokens(from.promptTokens); // an answer could be run after token by token
+      const common = Math.min(sequence.known - 1, sequence.commonPrefix(prompt));
       const whole = sequence.wholeChunks(common);
       const at = from.haltWithin(whole - PREFIX_TOKENS_MIN + 1, whole) ?? whole;
       if (from.computed < at && at > (best?.at ?? 0)) best = { from, at };

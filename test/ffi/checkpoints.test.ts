@@ -8,9 +8,11 @@ import type { LlamaBackend } from "../../ffi/llama.ts";
 import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
 import { readGgufHeader } from "../../src/core/gguf.ts";
 import { f32Field, stringField, writeGguf } from "../../src/core/gguf-write.ts";
+import type { Message } from "../../src/core/message.ts";
 import type { RunEvent, TokenLogprob } from "../../src/core/run.ts";
 import { Engine } from "../../src/worker/engine.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
+import { chatRequest } from "../helpers/engine-run.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
 import { tinyBackend } from "../helpers/native.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -65,6 +67,7 @@ interface Answered {
   readonly adapter: AdapterId;
   readonly tokens: TokenLogprob[];
   cached: number;
+  promptTokens: number;
 }
 
 /** An engine over a backend, and what its runs say. */
@@ -89,13 +92,22 @@ class Talk {
     const answered = this.runs[run];
     if (answered === undefined) return;
     if (event.type === "text") answered.tokens.push(...(event.logprobs ?? []));
-    if (event.type === "finish") answered.cached = event.usage.cachedTokens;
+    if (event.type === "finish")
+      Object.assign(answered, { cached: event.usage.cachedTokens, promptTokens: event.usage.promptTokens });
   }
 
   add(prompt: readonly number[], maxTokens = ANSWER_TOKENS, adapter = BASE_MODEL): void {
-    const id = this.runs.push({ prompt, adapter, tokens: [], cached: 0 }) - 1;
+    const id = this.runs.push({ prompt, adapter, tokens: [], cached: 0, promptTokens: 0 }) - 1;
     const { sampling, ...rest } = request(prompt, { maxTokens, ignoreEnd: true, logprobs: { top: 0 } });
     this.engine.add(id, { ...rest, sampling: { ...sampling, temperature: 0 } }, adapter);
+  }
+
+  chat(messages: readonly Message[]): void {
+    const id =
+      this.runs.push({ prompt: [], adapter: BASE_MODEL, tokens: [], cached: 0, promptTokens: 0 }) - 1;
+    const { prompt, ...rest } = chatRequest("", { maxTokens: ANSWER_TOKENS, ignoreEnd: true });
+    if (prompt.type === "chat")
+      this.engine.add(id, { ...rest, prompt: { ...prompt, messages: [...messages] } });
   }
 
   drain(): void {
@@ -151,6 +163,22 @@ describe.each(NAMES)("%s", (name) => {
     [190, 250, 310, 370].forEach((least, i) => expect(found[i]).toBeGreaterThanOrEqual(least));
     talk.engine.close();
     expectSame(talk.runs, cold(talk.runs));
+  });
+
+  test("turns of a conversation whose answers become others in the history find the prompt before", () => {
+    const talk = new Talk(backend, 6);
+    const text = (words: string) => [{ type: "text", text: words }] as const;
+    const messages: Message[] = [];
+    for (let turn = 0; turn < 4; turn++) {
+      messages.push({ role: "user", content: text(`Tell me of animal ${turn}: `.repeat(12)) });
+      talk.chat(messages);
+      talk.drain();
+      messages.push({ role: "assistant", content: text(`Stripped ${turn}.`) });
+    }
+    const [, ...later] = talk.runs;
+    for (const { promptTokens, cached } of later) expect(promptTokens - cached).toBeLessThan(130);
+    expect(later.at(-1)?.cached).toBeGreaterThan(200);
+    talk.engine.close();
   });
 
   test("users who come together compute their common beginning once", () => {
