@@ -97,12 +97,13 @@ function webPolicies(
   options: AppOptions,
   tools: Tools,
   mcp: McpServers | undefined,
-): Pick<HttpDeps, "originPolicy" | "hostPolicy"> {
+): Pick<HttpDeps, "originPolicy" | "hostPolicy" | "isToolPeer"> {
   const pages = pagePolicy(options, tools, mcp);
   const hosts = hostPolicy(options.settings);
   return {
     ...(pages === undefined ? {} : { originPolicy: pages }),
     ...(hosts === undefined ? {} : { hostPolicy: hosts }),
+    ...(tools.isToolPeer === undefined ? {} : { isToolPeer: tools.isToolPeer }),
   };
 }
 

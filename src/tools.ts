@@ -12,12 +12,17 @@ import type { PythonSessions, ShellSessions } from "./exec/types.ts";
 import { openSandbox } from "./sandbox/sandbox.ts";
 import type { EffectiveProtection, Sandbox, SandboxPolicy } from "./sandbox/types.ts";
 
+const ASK_DOES_NOT_HOLD =
+  'agent_permission "ask" does not hold on this machine: an approved action can reach this server and approve the next ones.';
+
 /** Executors; absent where they are not switched on. */
 export interface Tools {
   readonly python?: PythonSessions;
   readonly shell?: ShellSessions;
   /** What protects the machine from them; absent without any. */
   readonly protection?: EffectiveProtection;
+  /** Whether a connection to this server comes from what a tool runs. Absent where that cannot happen, or be told. */
+  readonly isToolPeer?: NonNullable<Sandbox["isToolPeer"]>;
   /** Ends every session's processes and deletes their files. */
   close(): Promise<void>;
 }
@@ -36,6 +41,7 @@ export async function openTools(settings: Settings, warn: (line: string) => void
   const environment = processEnvironment();
   const sandbox = await openSandbox({ policy, environment, home: homedir(), ownCommand: ownCommand() });
   for (const warning of sandbox.effective.warnings) warn(warning);
+  if (sandbox.effective.reachesMachine && sandbox.isToolPeer === undefined) warn(ASK_DOES_NOT_HOLD);
   const python = hasPython ? await pythonOf(runtime, sandbox, warn) : undefined;
   const shell = hasShell
     ? await openShell({
@@ -49,6 +55,7 @@ export async function openTools(settings: Settings, warn: (line: string) => void
     ...(python === undefined ? {} : { python }),
     ...(shell === undefined ? {} : { shell }),
     protection: sandbox.effective,
+    ...(sandbox.isToolPeer === undefined ? {} : { isToolPeer: sandbox.isToolPeer }),
     close: async () => void (await Promise.all([python?.close(), shell?.close()])),
   };
 }

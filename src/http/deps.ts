@@ -22,6 +22,7 @@ import type { BodyPace } from "./body-pace.ts";
 import type { LogLine } from "./errors.ts";
 import type { HostPolicy } from "./hooks/hosts.ts";
 import type { OriginPolicy } from "./hooks/origins.ts";
+import type { IsToolPeer } from "./hooks/tool-peers.ts";
 
 /** Looks at the machine. */
 export interface System {
@@ -37,6 +38,8 @@ export interface HttpDeps {
   readonly generate: Generate;
   /** Answers a conversation: what chat-type dialects ask for. */
   readonly converse: Converse;
+  /** Absent where nothing that tools run can reach this server. */
+  readonly isToolPeer?: IsToolPeer;
   /** Takes a person's word on an action that a run wants done. */
   readonly answerApproval: AnswerApproval;
   /** Makes vectors with the model that the request names. */

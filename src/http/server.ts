@@ -12,8 +12,9 @@ import { apiKeyCheck } from "./hooks/api-keys.ts";
 import { corsHook } from "./hooks/cors.ts";
 import { hostCheck } from "./hooks/hosts.ts";
 import { originCheck } from "./hooks/origins.ts";
+import { refuseToolPeer } from "./hooks/tool-peers.ts";
 import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
-import { cameOn, observed, observing } from "./observe.ts";
+import { cameOn, connectionOf, observed, observing } from "./observe.ts";
 import { completeDetails } from "./openapi-routes.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
 import { adapterRoutes } from "./routes/adapters.ts";
@@ -53,9 +54,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
   const servedAs = compatWarnings(deps.log);
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the end, when all routes are known
-  const checkKey = deps.apiKeys === undefined ? undefined : apiKeyCheck(deps.apiKeys);
-  const checkHost = deps.hostPolicy === undefined ? undefined : hostCheck(deps.hostPolicy);
-  const checkOrigin = deps.originPolicy === undefined ? undefined : originCheck(deps.originPolicy);
+  const checkSender = senderCheck(deps);
   const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
   const app: AnyElysia = new Elysia({ handler: { standardHostname: false } })
@@ -83,9 +82,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(corsHook())
     .onRequest(({ request }) => {
       const path = observed()?.path ?? "";
-      checkHost?.(request, path);
-      checkOrigin?.(request, path);
-      checkKey?.(request, path);
+      checkSender(request, path);
       checkPath(path);
     })
     .use(healthRoutes(deps, components))
@@ -138,6 +135,19 @@ export interface ListenOptions {
   readonly idleSecs?: number;
 }
 
+/** Throws for a request of a program, page or client that may not use this server. */
+function senderCheck(deps: HttpDeps): (request: Request, path: string) => void {
+  const checkKey = deps.apiKeys === undefined ? undefined : apiKeyCheck(deps.apiKeys);
+  const checkHost = deps.hostPolicy === undefined ? undefined : hostCheck(deps.hostPolicy);
+  const checkOrigin = deps.originPolicy === undefined ? undefined : originCheck(deps.originPolicy);
+  return (request, path) => {
+    if (deps.isToolPeer !== undefined) refuseToolPeer(deps.isToolPeer, connectionOf(request));
+    checkHost?.(request, path);
+    checkOrigin?.(request, path);
+    checkKey?.(request, path);
+  };
+}
+
 /** A server on a port. */
 export interface Listening {
   readonly hostname: string;
@@ -161,6 +171,8 @@ export function listen(app: Handler, options: ListenOptions): Listening {
       connections.timeout(request, 0); // a long answer that is not streamed sends nothing for minutes
       cameOn(request, {
         peer: () => connections.requestIP(request)?.address ?? "",
+        peerPort: () => connections.requestIP(request)?.port ?? 0,
+        ownPort: connections.port ?? options.port,
         answered: () => connections.timeout(request, idleSecs), // or it would be kept without end
       });
       return app.fetch(request);

@@ -8,6 +8,7 @@ import { SANDBOX_KILL_MS, SANDBOX_PIPES_MS } from "../core/limits.ts";
 import { type Assignment, type Confinement, FD } from "./confinement.ts";
 import { isAlive, type ProcessInfo, processes } from "./processes.ts";
 import type { BrokenLimit, ConfinedProcess, Ending } from "./types.ts";
+import type { ToolPeers } from "./tool-peers.ts";
 import type { Watch } from "./watch.ts";
 
 /** What to start and how. */
@@ -17,6 +18,8 @@ export interface Start {
   readonly env: Readonly<Record<string, string>>;
   /** Holds the processes to their caps. */
   readonly watch?: Watch;
+  /** Told of each tree while it lives. */
+  readonly peers?: ToolPeers;
 }
 
 /** Starts a job. Throws when it must not be, or there is no room for another process. */
@@ -72,7 +75,7 @@ class Confined implements ConfinedProcess {
     this.killer = setInterval(() => this.killAll(), SANDBOX_KILL_MS); // whoever was being made at that moment
   }
 
-  private readonly members = (all: readonly ProcessInfo[]): readonly ProcessInfo[] => {
+  readonly members = (all: readonly ProcessInfo[]): readonly ProcessInfo[] => {
     const { confinement, job } = this.start;
     const roots = [this.isOver ? undefined : this.child.pid, this.inner];
     const found = roots.flatMap((root) => (root === undefined ? [] : confinement.members(root, job)(all)));
@@ -88,7 +91,8 @@ class Confined implements ConfinedProcess {
   }
 
   private async untilAllIsOver(): Promise<Ending> {
-    const { watch, job } = this.start;
+    const { watch, job, peers } = this.start;
+    const forget = peers?.add(this, job.workdir.uid ?? process.getuid?.() ?? 0);
     const unwatch = watch?.add({
       members: this.members,
       workdir: job.workdir,
@@ -109,6 +113,7 @@ class Confined implements ConfinedProcess {
       pauseMs = Math.min(2 * pauseMs, SANDBOX_KILL_MS);
     }
     this.isOver = true;
+    forget?.();
     clearInterval(this.killer);
     await unwatch?.();
     return this.limit === undefined ? ending : { ...ending, limit: this.limit };

@@ -24,6 +24,7 @@ import { sandboxExec } from "./macos.ts";
 import { readPaths } from "./read-paths.ts";
 import { HOLD, SessionNetworks } from "./session-networks.ts";
 import type { EffectiveProtection, Mechanism, Sandbox, SandboxJob, SandboxPolicy } from "./types.ts";
+import { ToolPeers } from "./tool-peers.ts";
 import { Watch } from "./watch.ts";
 import { Workdirs } from "./workdirs.ts";
 
@@ -37,6 +38,8 @@ export interface SandboxOptions {
   readonly ownCommand: readonly string[];
   /** Mechanisms to try; absent: all that there are for this system. */
   readonly mechanisms?: readonly Mechanism[];
+  /** False: as on a machine where no guard can watch over the network, for tests. */
+  readonly guard?: boolean;
   /** What a private folder may hold. Default: limits.ts, WORKDIR_*. */
   readonly disk?: FolderSize;
 }
@@ -86,7 +89,7 @@ async function chooseOnLinux(
 ): Promise<Choice> {
   const { policy, mechanisms } = options;
   const warnings: string[] = [];
-  const isGuardable = policy.network === "full" && abilities.guards;
+  const isGuardable = policy.network === "full" && abilities.guards && options.guard !== false;
   const isWanted = (mechanism: Mechanism): boolean => mechanisms?.includes(mechanism) ?? true;
   const working = async (candidates: readonly Choice[]): Promise<Choice | string> => {
     let failure = "";
@@ -264,6 +267,7 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
   const disk = options.disk ?? { bytes: WORKDIR_BYTES_MAX, entries: WORKDIR_ENTRIES_MAX };
   const watch = choice.hasLimits ? new Watch({ ...limits, disk }) : undefined;
   const networks = new SessionNetworks(confinement.holder);
+  const peers = confinement.reachesMachine && choice.hasLimits ? new ToolPeers() : undefined;
   const known = new Map<string, readonly string[]>();
   const readable = (extra: readonly string[]): readonly string[] => {
     const key = extra.join("\0");
@@ -291,6 +295,7 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
     newWorkdir: (prefix) => workdirs.create(prefix),
     newWorkdirIn: (parent, name) => workdirs.createIn(parent, name),
     openWorkdir: (path) => workdirs.open(path),
+    ...(peers === undefined ? {} : { isToolPeer: (peer, ownPort) => peers.isTool(peer, ownPort) }),
     joinNetwork: (session) => networks.join(session),
     removeWorkdir: (workdir) => workdirs.remove(workdir),
     spawn: (job) =>
@@ -299,6 +304,7 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
         job: { ...job, readPaths: readable(job.readPaths ?? []) },
         env: environmentOf(job),
         ...(watch === undefined ? {} : { watch }),
+        ...(peers === undefined ? {} : { peers }),
       }),
   };
 }

@@ -2,6 +2,7 @@
 // How it is enforced is known to bubblewrap.ts, launcher.ts and macos.ts alone.
 
 import type { Readable } from "node:stream";
+import type { Peer } from "./tool-peers.ts";
 
 /** `developer` can also read the toolchains that the server's environment names. */
 export type Profile = "developer" | "restricted";
@@ -114,6 +115,8 @@ export interface Sandbox {
   openWorkdir(path: string): Workdir;
   /** Joins the network of a conversation, which is made where nobody has joined it yet. */
   joinNetwork(session: string): Promise<SharedNetwork>;
+  /** Whether a connection to this server comes from a confined process. Absent where that cannot happen, or be told. */
+  readonly isToolPeer?: (peer: Peer, ownPort: number) => boolean;
   /** Deletes a private folder, whose processes have ended, and lets its uid be used again. */
   removeWorkdir(workdir: Workdir): Promise<void>;
   /** Throws when the process cannot be started. */

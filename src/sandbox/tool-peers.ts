@@ -1,0 +1,95 @@
+// Whether a local connection to this server comes from a process that tools run. For machines on which no guard keeps tools
+// from the server's port: the client's socket is looked up in /proc, from its port to its user and, where that may be the
+// operator too, to its process. One that cannot be attributed counts as a tool's.
+
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { type ProcessInfo, processes } from "./processes.ts";
+
+/** The other end of a connection. */
+export interface Peer {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** A confined process tree that runs now. */
+export interface LiveTree {
+  readonly members: (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
+}
+
+interface Row {
+  readonly uid: number;
+  readonly inode: string;
+}
+
+export class ToolPeers {
+  private readonly trees = new Set<LiveTree>();
+  /** Whom tools have ever run as: a request outlives the process that has sent it. */
+  private readonly uids = new Set<number>();
+
+  /** Notes a tree, whose processes run as `uid`. Returns how to forget it once it has ended. */
+  add(tree: LiveTree, uid: number): () => void {
+    this.trees.add(tree);
+    this.uids.add(uid);
+    return () => void this.trees.delete(tree);
+  }
+
+  /** `ownPort`: the one that the peer is connected to. */
+  isTool({ address, port }: Peer, ownPort: number): boolean {
+    if (this.uids.size === 0 || !isOwnAddress(address)) return false;
+    const rows = clientSockets(port, ownPort);
+    if (rows.length === 0) return true; // closed already
+    const suspects = rows.filter(({ uid, inode }) => this.uids.has(uid) || inode === "0");
+    if (suspects.length === 0) return false;
+    const all = processes();
+    const members = new Set([...this.trees].flatMap((tree) => tree.members(all)).map(({ pid }) => pid));
+    const others = all.filter(({ pid }) => !members.has(pid));
+    return !suspects.every(({ inode }) => others.some(({ pid }) => holds(pid, `socket:[${inode}]`)));
+  }
+}
+
+function isOwnAddress(address: string): boolean {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/, "");
+  if (/^127\.|^::1$/.test(plain)) return true;
+  return Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === plain));
+}
+
+/** Sockets of this machine between these two ports, from the side of the client. */
+function clientSockets(port: number, ownPort: number): readonly Row[] {
+  const hex = (value: number): string => `:${value.toString(16).toUpperCase().padStart(4, "0")}`;
+  return ["tcp", "tcp6"].flatMap((table) =>
+    read(`/proc/net/${table}`)
+      .split("\n")
+      .slice(1)
+      .flatMap((line) => {
+        // proc_net_tcp(5): number local remote state queues timer retransmits uid timeout inode
+        const [, local = "", remote = "", , , , , uid, , inode = "0"] = line.trim().split(/\s+/);
+        const isClient = local.endsWith(hex(port)) && remote.endsWith(hex(ownPort));
+        return isClient ? [{ uid: Number(uid), inode }] : [];
+      }),
+  );
+}
+
+function holds(pid: number, socket: string): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => target(`/proc/${pid}/fd/${fd}`) === socket);
+  } catch {
+    return false;
+  }
+}
+
+function target(link: string): string {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return "";
+  }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, "latin1");
+  } catch {
+    return "";
+  }
+}
