@@ -89,6 +89,16 @@ export class AnswerGuard {
     }
   }
 
+  /** Whether the answer may end after a token that has been drawn and not taken yet. */
+  mayEndWith(token: number): boolean {
+    if (this.phase !== "matching") return true;
+    const ahead = this.matcher.clone();
+    let mayEnd = false;
+    attempt(() => (mayEnd = ahead.accept(token) !== "rejected" && ahead.mayEnd()));
+    ahead.free();
+    return mayEnd;
+  }
+
   /** Why no token could be drawn: what the grammar ran into; undefined if it is not to blame. */
   failure(): ErrorData | undefined {
     return attempt(() => void this.matcher.mayEnd());

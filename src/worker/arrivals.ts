@@ -190,14 +190,23 @@ function planAnswer(incoming: Incoming, prompt: RenderedPrompt, constraints: () 
   const { request } = incoming;
   if (request.countOnly === true) return;
   const { constraint, constraintParam } = request;
-  const content = joinsCalls(request) && constraint?.type === "json_schema" ? constraint : undefined;
+  const content = constraint?.type === "json_schema" ? constraint : undefined;
   const plan = prompt.plan(content);
   if (plan !== undefined) {
+    if (content !== undefined) forgetGrammar(incoming);
     const pending = constraints().compile(plan.constraint, content === undefined ? "tools" : constraintParam);
     incoming.calls = { plan, pending, matcher: undefined };
-  } else if (content !== undefined) {
+  } else if (joinsCalls(request) && content !== undefined) {
     incoming.grammar = constraints().compile(content, constraintParam);
   }
+}
+
+/** Drops the grammar of content alone: one of the whole answer takes its place. */
+function forgetGrammar(incoming: Incoming): void {
+  incoming.grammar?.free();
+  incoming.matcher?.free();
+  incoming.grammar = undefined;
+  incoming.matcher = undefined;
 }
 
 function matchersOf({ matcher, calls }: Incoming): MatcherSet {

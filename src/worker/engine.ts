@@ -361,8 +361,8 @@ export class Engine {
   /** Takes a drawn token into its sequence and says what follows from it. */
   private update(sequence: EngineSequence, token: number, row: number, nowMs: number): void {
     if (sequence.slot === undefined) return; // another choice of its run has failed in this step
-    const { run, output } = sequence.owner;
-    if (token < 0) return this.failRun(run, sequence.owner.guard?.failure() ?? ENGINE_FAILED);
+    const { run, output, guard } = sequence.owner;
+    if (token < 0) return this.failRun(run, guard?.failure() ?? ENGINE_FAILED);
     if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // the prompt was all
     sequence.append(token);
     run.tokenDrawn(nowMs, output.reasoning);
@@ -371,9 +371,9 @@ export class Engine {
     if (ends) return this.endChoice(sequence, "stop", false, nowMs);
     if (logprobs !== undefined) output.noteLogprob(this.logprobs.at(row, token, logprobs.top));
     const bytes = this.backend.tokenBytes(token, run.prompt.format.visibleTokens.has(token));
-    const stopped = output.push(token, bytes);
+    const stopped = output.push(token, bytes, () => guard?.mayEndWith(token) ?? true);
     if (stopped) return this.endChoice(sequence, "stop", true, nowMs);
-    const guardError = sequence.owner.guard?.accept(token, output.answering);
+    const guardError = guard?.accept(token, output.answering);
     if (guardError !== undefined) return this.failRun(run, guardError);
     const callError = beginCalls(sequence);
     if (callError !== undefined) return this.failRun(run, callError);

@@ -74,15 +74,24 @@ export class ChoiceOutput {
 
   /**
    * Takes a token's bytes. Returns true when the choice must end: a stop string was completed, or a call begun that is
-   * one too many. Nothing of it or after it is emitted.
+   * one too many. Nothing of it or after it is emitted. `mayEnd`: whether the answer is complete; before that, the stop strings
+   * of the chat template are text, such as a tag in the argument of a call.
    */
-  push(token: number, bytes: Uint8Array): boolean {
-    const text = this.detokenizer.push(token, bytes);
-    if (text === "") return false;
-    const { free, match } = this.stops.push(text);
-    this.send(this.parser.push(free));
-    if (match !== undefined && this.request.stop.includes(match)) this.stop = match;
-    return match !== undefined || this.surplus;
+  push(token: number, bytes: Uint8Array, mayEnd: () => boolean = () => true): boolean {
+    let text = this.detokenizer.push(token, bytes);
+    while (text !== "") {
+      const { free, match, rest } = this.stops.push(text);
+      this.send(this.parser.push(free));
+      if (match === undefined) break;
+      if (this.request.stop.includes(match)) {
+        this.stop = match;
+        return true;
+      }
+      if (mayEnd()) return true;
+      this.send(this.parser.push(match));
+      text = rest.slice(match.length);
+    }
+    return this.surplus;
   }
 
   /** Ends the choice; `stopped` when `push` said so, after which nothing must come out. */
