@@ -10,22 +10,8 @@ import { argumentsOf } from "./argument-grammar.ts";
 import type { Arguments, ArgumentWriter } from "./argument-writer.ts";
 import { LarkWriter, NOTHING } from "./lark.ts";
 import type { Markup } from "./markup.ts";
-import {
-  choice,
-  demand,
-  EMPTY,
-  endsTight,
-  has,
-  literalText,
-  partsOf,
-  type Piece,
-  readPeg,
-  sequence,
-  tagged,
-  triggers,
-  without,
-  withoutCalls,
-} from "./peg.ts";
+import { demand, noText, SPACE, without, withoutCalls, withoutSkipped } from "./peg-edit.ts";
+import { EMPTY, endsTight, has, literalText, type Piece, readPeg, strip, tagged, triggers } from "./peg.ts";
 import { closed, Schema } from "./schema-shapes.ts";
 
 /** What the answer to a prompt may be. */
@@ -50,8 +36,6 @@ export interface AnswerFormat {
   readonly markup: Markup;
 }
 
-const SPACE: Piece = { kind: "space" };
-
 /** Schemas of values that are no arguments, such as ids. */
 const VALUES: Readonly<Record<string, string>> = {
   "json-number": '{"type":"integer","minimum":0,"maximum":999999}',
@@ -65,9 +49,10 @@ const FREE_MARKUP_MAX = 64;
 export function answerGrammar(format: AnswerFormat, rules: AnswerRules): AnswerConstraint {
   const root = readPeg(format.peg);
   const held = rules.reasons ? root : without(root, "reasoning", SPACE);
-  const calls = (): Piece => noText(demand(held, "tool-name", rules.single));
-  const content = (): Piece => demand(withoutCalls(held), "content", true);
-  const pieces = rules.required ? [calls()] : rules.content === undefined ? [held] : [content(), calls()];
+  const calls = (): Piece => withoutSkipped(noText(demand(held, "tool-name", rules.single)));
+  const content = (): Piece => withoutSkipped(demand(withoutCalls(held), "content", true));
+  const offered = rules.tools.length === 0 ? [] : [calls()];
+  const pieces = rules.required ? offered : rules.content === undefined ? [held] : [content(), ...offered];
   return written(format, rules, pieces, format.prefix);
 }
 
@@ -81,42 +66,6 @@ export function callGrammar(format: AnswerFormat, rules: AnswerRules): AnswerCon
 /** Whether the format has calls at all. */
 export function hasCalls(peg: string): boolean {
   return peg.includes('"tool-name"');
-}
-
-/** Calls without text beside them. */
-function noText(piece: Piece): Piece {
-  if (!has(piece, "content")) return piece;
-  switch (piece.kind) {
-    case "choice": {
-      const bare = piece.items.some((item) => has(item, "tool-name") && !has(item, "content"));
-      const calls = piece.items.filter(
-        (item) => !has(item, "content") || (has(item, "tool-name") && !(bare && announcesText(item))),
-      );
-      return choice((calls.length > 0 ? calls : piece.items).map(noText));
-    }
-    case "sequence":
-      return sequence(piece.items.map(noText));
-    case "rule":
-      return { ...piece, item: noText(piece.item) };
-    case "tag":
-      return piece.tag === "content" ? SPACE : { ...piece, item: noText(piece.item) };
-    case "characters":
-    case "literal":
-    case "repeat":
-    case "space":
-    case "tight":
-    case "until":
-    case "value":
-    default:
-      return without(piece, "content", SPACE);
-  }
-}
-
-/** Whether text of the answer stands behind markup of its own, which is not left out with it. */
-function announcesText(piece: Piece): boolean {
-  if (piece.kind !== "sequence") return false;
-  const at = piece.items.findIndex((item) => item.kind === "tag" && item.tag === "content");
-  return at > 0 && piece.items[at - 1]?.kind === "literal";
 }
 
 function written(
@@ -315,40 +264,4 @@ function endOf(
     if (rest !== undefined) return { close, rest };
   }
   return undefined;
-}
-
-/** What remains of pieces once a text has been taken from their beginning; undefined where they need not begin with it. */
-function strip(pieces: readonly Piece[], text: string): readonly Piece[] | undefined {
-  if (text === "") return pieces;
-  const [first, ...more] = pieces;
-  if (first === undefined) return undefined;
-  switch (first.kind) {
-    case "literal": {
-      if (first.text.startsWith(text)) {
-        const rest = first.text.slice(text.length);
-        return rest === "" ? more : [{ kind: "literal", text: rest }, ...more];
-      }
-      return text.startsWith(first.text) ? strip(more, text.slice(first.text.length)) : undefined;
-    }
-    case "space":
-      return strip(more, text);
-    case "sequence":
-    case "tag":
-    case "rule":
-      return strip([...partsOf(first), ...more], text);
-    case "repeat":
-      return strip([first.item, ...more], text) ?? (first.min === 0 ? strip(more, text) : undefined);
-    case "choice":
-      for (const item of first.items) {
-        const rest = strip([item, ...more], text);
-        if (rest !== undefined) return rest;
-      }
-      return undefined;
-    case "characters":
-    case "tight":
-    case "until":
-    case "value":
-    default:
-      return undefined;
-  }
 }

@@ -6,6 +6,7 @@ import type { AnswerPlan, JsonSchemaConstraint, OutputFormat } from "../src/work
 import type { AnswerConstraint, AnswerSource } from "../src/worker/constraint-backend.ts";
 import { answerGrammar, callGrammar, hasCalls } from "./answer-grammar.ts";
 import type { Markup } from "./markup.ts";
+import { framesContent, readPeg } from "./peg.ts";
 import { mustCall, offeredTools } from "./render-request.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
@@ -20,8 +21,9 @@ export interface RenderInfo {
   readonly preserved_tokens: readonly string[];
   /** What the template was told. */
   readonly thinks: boolean;
-  /** Calls are offered, and this is how llama.cpp reads the answer then. */
+  /** Calls are offered. */
   readonly calls: boolean;
+  /** How llama.cpp reads the answer, as JSON. */
   readonly parser: string;
   readonly has_grammar: boolean;
   readonly grammar_triggers: readonly {
@@ -65,6 +67,21 @@ function checked(constraint: AnswerConstraint): AnswerConstraint {
   throw new ServiceError("invalid_request", message, { param: "tools" });
 }
 
+/** The planner of a prompt without tools: a schema counts where content begins, and that may be behind markup. */
+export function contentPlanner(info: RenderInfo, markup: () => Markup): AnswerPlanner {
+  const { parser: peg, generation_prompt: prefix } = info;
+  return (content) => {
+    if (content === undefined || peg === "" || !framesContent(readPeg(peg), prefix)) return undefined;
+    const rules = { tools: [], required: false, single: false, reasons: reasonsFirst(info) };
+    const held = { ...rules, content: contentSource(content) };
+    return { from: "start", constraint: answerGrammar({ peg, prefix, markup: markup() }, held) };
+  };
+}
+
+function reasonsFirst({ thinks, thinking_start: start, generation_prompt: written }: RenderInfo): boolean {
+  return thinks || (start !== "" && written.includes(start.trim()));
+}
+
 /** The planner of a prompt that offers tools. */
 export function answerPlanner(
   prompt: ChatPrompt,
@@ -72,8 +89,8 @@ export function answerPlanner(
   { toolMarkers }: OutputFormat,
   markup: () => Markup,
 ): AnswerPlanner {
-  const { parser: peg, generation_prompt: prefix, thinking_start: thinking } = info;
-  const reasons = info.thinks || (thinking !== "" && prefix.includes(thinking.trim()));
+  const { parser: peg, generation_prompt: prefix } = info;
+  const reasons = reasonsFirst(info);
   const rules = { tools: offeredTools(prompt), single: prompt.singleCall === true, reasons };
   const required = mustCall(prompt);
   const marked = info.grammar_triggers.length > 0 && toolMarkers.length > 0;

@@ -5,7 +5,7 @@ import { modalitiesOf } from "../src/core/message.ts";
 import type { Prompt } from "../src/core/run.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import type { OutputFormat, PendingPrompt, RenderedPrompt } from "../src/worker/backend.ts";
-import { answerPlanner, lacksCalls, opensReasoning, type RenderInfo } from "./answer-plan.ts";
+import { answerPlanner, contentPlanner, lacksCalls, opensReasoning, type RenderInfo } from "./answer-plan.ts";
 import { type Markup, readMarkup } from "./markup.ts";
 import type { Native } from "./library.ts";
 import type { LlamaMedia } from "./llama-media.ts";
@@ -179,10 +179,11 @@ export class LlamaTemplates {
     let limits: TemplateLimits = { shortIds, generic, typed };
     const rendering = this.begin(prompt, limits);
     let { handle } = rendering;
+    let refused: string | undefined; // why it was first
     /** Again, with what has been learned of the template. */
-    const retry = (wantsTypes = this.typed): undefined => {
+    const retry = (change: Partial<TemplateLimits>): undefined => {
       this.native.svc_render_free(handle);
-      limits = { shortIds: this.shortIds, generic: this.generic, typed: wantsTypes };
+      limits = { ...limits, ...change };
       ({ handle } = this.begin(prompt, limits));
       return undefined;
     };
@@ -195,17 +196,20 @@ export class LlamaTemplates {
         if (info === undefined || limits.generic || !lacksCalls(info))
           return this.ready(handle, prompt, info, rendering.files);
         this.generic = true;
-        return retry();
+        return retry({ generic: true });
       }
       const reason = nativeText(this.native.svc_last_error());
-      const wantsIds = !limits.shortIds && SHORT_IDS.test(reason);
-      const mayWantTypes = !limits.typed && prompt.type === "chat" && offeredTools(prompt).length > 0;
-      if (!wantsIds && !mayWantTypes) {
-        this.native.svc_render_free(handle);
-        throw refusal(prompt, reason);
+      refused ??= reason;
+      if (!limits.shortIds && SHORT_IDS.test(reason)) {
+        this.shortIds = true;
+        return retry({ shortIds: true });
       }
-      this.shortIds ||= wantsIds;
-      return retry(!wantsIds);
+      const hasTools = prompt.type === "chat" && offeredTools(prompt).length > 0;
+      if (hasTools && !limits.typed && !limits.generic) return retry({ typed: true });
+      // It may be that the template cannot show these tools: then no other conversation suffers from it.
+      if (hasTools && !limits.generic) return retry({ typed: false, generic: true });
+      this.native.svc_render_free(handle);
+      throw refusal(prompt, refused);
     };
     return { long: rendering.long, take, free: () => this.native.svc_render_free(handle) };
   }
@@ -249,7 +253,8 @@ export class LlamaTemplates {
     const format = this.format(handle, prompt, info);
     const { answerPrefix } = prompt;
     if (answerPrefix !== undefined) return this.begun(handle, answerPrefix, { tokens, media, format });
-    const planner = info.calls ? answerPlanner(prompt, info, format, () => this.controlTokens()) : undefined;
+    const markup = (): Markup => this.controlTokens();
+    const planner = info.calls ? answerPlanner(prompt, info, format, markup) : contentPlanner(info, markup);
     return new LlamaPrompt(this.native, handle, { tokens, media, format, plain: false }, planner);
   }
 

@@ -217,91 +217,62 @@ export function triggers(piece: Piece): readonly Piece[] {
 }
 
 /**
- * A piece made to contain a tag, at the first place that allows it; `once` leaves it out anywhere else. What has the tag and
- * cannot be had is undefined.
+ * Whether content stands in markup of its own, after `written`, which the template has written of the answer. Where content
+ * is just the rest of the answer, whatever reasoning precedes it, it does not.
  */
-export function demand(piece: Piece, tag: string, once: boolean): Piece {
-  if (!has(piece, tag)) return piece;
-  switch (piece.kind) {
+export function framesContent(piece: Piece, written: string): boolean {
+  const contents = tagged(piece, "content");
+  if (required(piece) > 1) return false; // no form that a model has been taught
+  const ends = contents.some((one) => partsOf(one).some(endsAtMarkup));
+  if (ends) return true;
+  const rest = strip([piece], written) ?? [];
+  return rest.find(({ kind }) => kind !== "space")?.kind === "literal";
+}
+
+/** How often content is always written. */
+function required(piece: Piece): number {
+  if (piece.kind === "tag" && piece.tag === "content") return 1;
+  return piece.kind === "sequence" || piece.kind === "rule" || piece.kind === "tag"
+    ? partsOf(piece).reduce((sum, part) => sum + required(part), 0)
+    : 0;
+}
+
+function endsAtMarkup(piece: Piece): boolean {
+  return piece.kind === "until" ? piece.delimiters.length > 0 : partsOf(piece).some(endsAtMarkup);
+}
+
+/** What remains of pieces once a text has been taken from their beginning; undefined where they need not begin with it. */
+export function strip(pieces: readonly Piece[], text: string): readonly Piece[] | undefined {
+  if (text === "") return pieces;
+  const [first, ...more] = pieces;
+  if (first === undefined) return undefined;
+  switch (first.kind) {
+    case "literal": {
+      if (first.text.startsWith(text)) {
+        const rest = first.text.slice(text.length);
+        return rest === "" ? more : [{ kind: "literal", text: rest }, ...more];
+      }
+      return text.startsWith(first.text) ? strip(more, text.slice(first.text.length)) : undefined;
+    }
+    case "space":
+      return strip(more, text);
+    case "sequence":
+    case "tag":
+    case "rule":
+      return strip([...partsOf(first), ...more], text);
+    case "repeat":
+      return strip([first.item, ...more], text) ?? (first.min === 0 ? strip(more, text) : undefined);
     case "choice":
-      return choice(piece.items.filter((item) => has(item, tag)).map((item) => demand(item, tag, once)));
-    case "repeat": {
-      const item = demand(piece.item, tag, once);
-      return { ...piece, item, min: Math.max(1, piece.min), max: once ? 1 : piece.max };
-    }
-    case "sequence": {
-      const first = piece.items.findIndex((item) => has(item, tag));
-      return sequence(
-        piece.items.flatMap((item, index) => {
-          if (index === first) return [demand(item, tag, once)];
-          return once && has(item, tag) ? [EMPTY] : [item];
-        }),
-      );
-    }
-    case "tag":
-      return piece.tag === tag ? piece : { ...piece, item: demand(piece.item, tag, once) };
-    case "rule":
-      return { ...piece, item: demand(piece.item, tag, once) };
+      for (const item of first.items) {
+        const rest = strip([item, ...more], text);
+        if (rest !== undefined) return rest;
+      }
+      return undefined;
     case "characters":
-    case "literal":
-    case "space":
     case "tight":
     case "until":
     case "value":
     default:
-      return piece;
-  }
-}
-
-/** A piece without whatever has a tag. `instead`: what takes its place where nothing else can. */
-export function without(piece: Piece, tag: string, instead: Piece = EMPTY): Piece {
-  if (!has(piece, tag)) return piece;
-  switch (piece.kind) {
-    case "choice": {
-      const rest = piece.items.filter((item) => !has(item, tag));
-      return rest.length > 0 ? choice(rest) : choice(piece.items.map((item) => without(item, tag, instead)));
-    }
-    case "repeat":
-      return piece.min === 0 ? instead : { ...piece, item: without(piece.item, tag, instead) };
-    case "sequence":
-      return sequence(piece.items.map((item) => without(item, tag, instead)));
-    case "tag":
-      return piece.tag === tag ? instead : { ...piece, item: without(piece.item, tag, instead) };
-    case "rule":
-      return { ...piece, item: without(piece.item, tag, instead) };
-    case "characters":
-    case "literal":
-    case "space":
-    case "tight":
-    case "until":
-    case "value":
-    default:
-      return piece;
-  }
-}
-
-/** A piece without tool calls. */
-export function withoutCalls(piece: Piece): Piece {
-  if (!has(piece, "tool-name")) return piece;
-  switch (piece.kind) {
-    case "choice": {
-      const rest = piece.items.filter((item) => !has(item, "tool-name"));
-      return rest.length > 0 ? choice(rest) : choice(piece.items.map(withoutCalls));
-    }
-    case "sequence":
-      return sequence(piece.items.map(withoutCalls));
-    case "repeat":
-      return piece.min === 0 ? EMPTY : withoutCalls(piece.item);
-    case "rule":
-      return piece.trigger ? EMPTY : withoutCalls(piece.item);
-    case "characters":
-    case "literal":
-    case "space":
-    case "tag":
-    case "tight":
-    case "until":
-    case "value":
-    default:
-      return EMPTY;
+      return undefined;
   }
 }

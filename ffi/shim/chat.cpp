@@ -183,10 +183,42 @@ class template_set {
         for (const auto & [source, recent] : recent_parsers) {
             if (source == params.parser && same_options(*recent, *made)) return recent;
         }
-        made->parser.load(params.parser);
+        made->parser.load(with_optional_arguments(params.parser));
         recent_parsers.emplace_front(params.parser, made);
         if (recent_parsers.size() > recent_max) recent_parsers.pop_back();
         return made;
+    }
+
+    // The same parser, for which a call may have no arguments: formats that write each argument apart want one, also of tools
+    // that require none.
+    static std::string with_optional_arguments(const std::string & parser) {
+        common_json arena = common_json::parse(parser);
+        common_json & nodes = arena.at("parsers");
+        for (size_t i = 0, n = nodes.size(); i < n; i++) {
+            if (nodes[i].value("tag", "") != "tool-args" || !has_argument(nodes, i)) continue;
+            common_json optional = { { "type", "repetition" }, { "child", nodes[i].at("child") }, { "min_count", 0 }, { "max_count", 1 } };
+            nodes[i]["child"] = nodes.size();
+            nodes.push_back(std::move(optional));
+        }
+        return arena.dump();
+    }
+
+    // Whether a node of a parser consists of arguments, each apart.
+    static bool has_argument(const common_json & nodes, size_t root) {
+        std::vector<bool> seen(nodes.size());
+        std::vector<size_t> next = { root };
+        while (!next.empty()) {
+            const size_t i = next.back();
+            next.pop_back();
+            if (i >= seen.size() || seen[i]) continue;
+            seen[i] = true;
+            const common_json & node = nodes.at(i);
+            if (node.value("tag", "") == "tool-arg") return true;
+            if (node.contains("child")) next.push_back(node.at("child").get<size_t>());
+            if (!node.contains("children")) continue;
+            for (size_t k = 0; k < node.at("children").size(); k++) next.push_back(node.at("children").at(k).get<size_t>());
+        }
+        return false;
     }
 
     static bool same_options(const common_chat_parser_params & a, const common_chat_parser_params & b) {
@@ -310,7 +342,7 @@ char * svc_render_info(void * handle) {
         out["has_grammar"] = !p.grammar.empty();
         out["grammar_lazy"] = p.grammar_lazy;
         out["calls"] = r.parser->parse_tool_calls;
-        out["parser"] = r.parser->parse_tool_calls ? p.parser : "";
+        out["parser"] = p.parser;
         out["thinks"] = r.thinks;
         out["grammar_triggers"] = triggers_json(p.grammar_triggers);
         return svc::copy_text(out.dump_safe());

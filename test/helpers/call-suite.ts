@@ -16,8 +16,8 @@ import { compile, randomBelow, type TestVocabulary } from "./grammar.ts";
 import { native } from "./native.ts";
 import { parseInPieces } from "./parse-output.ts";
 
-/** How calls are asked for. */
-export const CALL_ROWS = ["auto", "required", "named", "strict", "single", "schema"] as const;
+/** How calls are asked for; "format": not at all, the content has to follow a schema. */
+export const CALL_ROWS = ["auto", "required", "named", "strict", "single", "schema", "format"] as const;
 export type CallRow = (typeof CALL_ROWS)[number];
 
 /** "" if all is well; "cut": the random answer did not come to an end; else what is wrong. */
@@ -62,7 +62,7 @@ export class TemplateUnderTest {
       toolChoice:
         row === "named"
           ? { type: "named", names, required: true }
-          : { type: row === "auto" || row === "schema" ? "auto" : "required" },
+          : { type: ["auto", "schema", "format"].includes(row) ? "auto" : "required" },
       singleCall: row === "single",
       thinking: { enabled: false },
     };
@@ -74,7 +74,8 @@ export class TemplateUnderTest {
   }
 
   /** A random answer, and what is wrong with it. Strict rows leave a tool out that the format cannot hold to its schema. */
-  verdict(tools: readonly ToolSpec[], row: CallRow, seed: number): Verdict {
+  verdict(offered: readonly ToolSpec[], row: CallRow, seed: number): Verdict {
+    const tools = row === "format" ? [] : offered;
     let prompt: RenderedPrompt;
     try {
       prompt = this.render(tools, row);
@@ -97,20 +98,22 @@ export class TemplateUnderTest {
       type: "json_schema",
       schema: ANSWER_SCHEMA,
     };
-    const plan = prompt.plan(row === "schema" ? content : undefined);
-    if (plan === undefined) return "no plan";
+    const plan = prompt.plan(row === "schema" || row === "format" ? content : undefined);
+    // Content is all that follows the reasoning: the engine holds it to the schema from there on.
+    if (plan === undefined) return row === "format" ? "" : "no plan";
     const { handle } = prompt as RenderedPrompt & { readonly handle: bigint };
     const info = JSON.parse(takeText(native(), native().svc_render_info(handle)));
     const matcher = compile(grammars, plan.constraint);
     const left = new Set(
       [...plan.constraint.unenforced, ...matcher.unenforced].map((at) => at.split("/")[0]),
     );
-    const text = walkAnswer(matcher, vocabulary, markupOf(info.parser), randomBelow(seed));
-    if (text === undefined) return "cut";
+    const walked = walkAnswer(matcher, vocabulary, markupOf(info.parser), randomBelow(seed));
+    if (walked === undefined) return "cut";
+    const text = withoutStop(walked, prompt.format.stops);
     const [close = ""] = prompt.format.thinkingEnds;
     const raw = plan.from !== "start" && prompt.format.startsInReasoning ? `${close}${text}` : text;
     const { text: said, calls } = parseInPieces(prompt, raw, 5).answer;
-    if (row === "schema" && calls.length === 0) {
+    if ((row === "schema" || row === "format") && calls.length === 0) {
       const wrong = isJson(said) ? validator("", ANSWER_SCHEMA)(JSON.parse(said)) : "no JSON";
       return wrong === "" ? "" : `content ${said}: ${wrong}`;
     }
@@ -125,6 +128,12 @@ export class TemplateUnderTest {
     }
     return "";
   }
+}
+
+/** The engine ends a complete answer at a stop string and leaves it out. */
+function withoutStop(text: string, stops: readonly string[]): string {
+  const stop = stops.find((one) => text.endsWith(one));
+  return stop === undefined ? text : text.slice(0, -stop.length);
 }
 
 function isJson(text: string): boolean {

@@ -8,6 +8,7 @@ import { grammarEngine, tinyVocabulary } from "../helpers/grammar.ts";
 import { tinyBackend } from "../helpers/native.ts";
 import { chatTemplates } from "../helpers/templates.ts";
 import { toolLists } from "../helpers/tool-lists.ts";
+import { runSuite } from "./suite.ts";
 
 /** What came of the answers of one kind. */
 interface Tally {
@@ -26,6 +27,12 @@ function isUnsayable(verdict: string): boolean {
 
 const at = process.argv.indexOf("--seeds");
 const seeds = at < 0 ? 1 : Number(process.argv[at + 1]);
+const vocabulary = tinyVocabulary();
+const grammars = grammarEngine(vocabulary);
+const suite = runSuite(grammars, vocabulary, 10 * seeds, (line) => console.log(line.slice(0, 300)));
+console.log("| JSON-Schema-Test-Suite | |\n|---|---|");
+for (const [what, count] of Object.entries(suite)) console.log(`| ${what} | ${count} |`);
+
 const templates = chatTemplates();
 if (templates.type === "missing") {
   console.warn(`Skipped: the chat templates of model families could not be had (${templates.reason}).`);
@@ -33,8 +40,6 @@ if (templates.type === "missing") {
 }
 
 const backend = await tinyBackend({ cells: 512 });
-const vocabulary = tinyVocabulary();
-const grammars = grammarEngine(vocabulary);
 const lists = toolLists(false);
 const tallies = new Map<CallRow, Tally>(
   CALL_ROWS.map((row) => [row, { answers: 0, invalid: 0, cut: 0, refused: 0 }]),
@@ -72,4 +77,5 @@ for (const [row, { answers, invalid, cut, refused }] of tallies)
     `| ${row} | ${whole.get(row)} of ${sources.length} | ${answers} | ${invalid} | ${cut} | ${refused} |`,
   );
 backend.close();
-process.exit([...tallies.values()].some(({ invalid }) => invalid > 0) ? 1 : 0);
+const wrong = [...tallies.values(), suite].reduce((sum, { invalid }) => sum + invalid, suite.passed);
+process.exit(wrong > 0 ? 1 : 0);

@@ -4,6 +4,8 @@ import { ServiceError } from "../../src/core/error.ts";
 import { renderIndependently } from "../helpers/independent-renderer.ts";
 import type { Asked, TemplateBench } from "../helpers/template-bench.ts";
 import { HARD_CASES, PLAIN_CASES, says, SIMPLE, type TemplateCase } from "../helpers/template-cases.ts";
+import { CALL_ROWS, type SuiteTools, TemplateUnderTest } from "../helpers/call-suite.ts";
+import { toolLists } from "../helpers/tool-lists.ts";
 import { EDGE, isBeyondRenderer } from "./explained.ts";
 
 /** What cells are made from. */
@@ -12,6 +14,8 @@ export interface TableContext {
   /** The same templates, left to decide whether to think. */
   undecided(): TemplateBench;
   readonly sources: ReadonlyMap<string, string>;
+  /** Grammars of calls, over the built-in model's vocabulary. */
+  readonly suite: SuiteTools;
 }
 
 export interface Column {
@@ -108,6 +112,24 @@ export const COLUMNS: readonly Column[] = [
       return undecided().render(template, { ...QUESTION, thinking: { enabled: true, unsaid: true } }).thinks
         ? "on"
         : "off";
+    },
+  },
+  {
+    title: "Held",
+    meaning:
+      "Which promises about calls and schemas (`docs/tools.md`) held in 8 random answers each: `all`, or those that did not. `npm run test:schemas` tries more.",
+    cell: ({ sources, suite }, template) => {
+      const opened = new TemplateUnderTest(suite, sources.get(template) ?? "");
+      const lists = toolLists(false);
+      const place = [...sources.keys()].indexOf(template);
+      const broken = CALL_ROWS.filter((row, column) =>
+        Array.from({ length: 8 }, (_, seed) => {
+          const list = lists[(place * 31 + column * 8 + seed) % lists.length] ?? [];
+          return opened.verdict(list, row, seed + 1);
+        }).some((verdict) => !["", "cut"].includes(verdict) && !verdict.startsWith("refused")),
+      );
+      opened.close();
+      return broken.length === 0 ? "all" : `not ${broken.join(", ")}`;
     },
   },
 ];

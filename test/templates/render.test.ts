@@ -20,9 +20,9 @@ if (found.type === "missing") {
   test.skip(`prompts of chat templates: ${found.reason}`, () => {});
 } else {
   describe("prompts", () => {
-    let context: ReturnType<typeof tableContext>;
-    beforeAll(() => {
-      context = tableContext(sources);
+    let context: Awaited<ReturnType<typeof tableContext>>;
+    beforeAll(async () => {
+      context = await tableContext(sources);
     });
     afterAll(() => context.close());
 

@@ -2,6 +2,8 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { grammarEngine, tinyVocabulary } from "../helpers/grammar.ts";
+import { tinyBackend } from "../helpers/native.ts";
 import { TemplateBench } from "../helpers/template-bench.ts";
 import { chatTemplates } from "../helpers/templates.ts";
 import { markupOf, openVocabulary } from "../helpers/vocabularies.ts";
@@ -11,7 +13,12 @@ const PATH = join(import.meta.dir, "../../docs/templates.md");
 const BEGIN = "<!-- table: made by test/templates/table.ts -->";
 
 /** The templates, open; `close` them afterwards. */
-export function tableContext(sources: ReadonlyMap<string, string>): TableContext & { close(): void } {
+export async function tableContext(
+  sources: ReadonlyMap<string, string>,
+): Promise<TableContext & { close(): void }> {
+  const backend = await tinyBackend({ cells: 512 });
+  const vocabulary = tinyVocabulary();
+  const suite = { backend, grammars: grammarEngine(vocabulary), vocabulary };
   const markup = [...new Set([...sources.values()].flatMap(markupOf))];
   const bench = new TemplateBench(openVocabulary("bpe", markup), sources);
   let other: TemplateBench | undefined;
@@ -20,8 +27,10 @@ export function tableContext(sources: ReadonlyMap<string, string>): TableContext
   const close = (): void => {
     bench.close();
     other?.close();
+    suite.grammars.close();
+    backend.close();
   };
-  return { bench, undecided, sources, close };
+  return { bench, undecided, sources, suite, close };
 }
 
 /** The table and what its columns mean, as Markdown. */
@@ -44,7 +53,7 @@ export function document(context: TableContext): { readonly is: string; readonly
 if (import.meta.main) {
   const found = chatTemplates();
   if (found.type === "missing") throw new Error(found.reason);
-  const context = tableContext(found.sources);
+  const context = await tableContext(found.sources);
   writeFileSync(PATH, document(context).ought);
   context.close();
 }
