@@ -29,6 +29,9 @@ const FULL_WINDOWS_SHARE = 0.25;
 /** Smaller windows pass by within a few steps. */
 const GUARDED_WINDOW_MIN = 16;
 
+/** Slots of hybrid models for kept prefixes, whose attention cells checkpoints need; each has memory for a state. */
+const HYBRID_KEPT_MAX = 4;
+
 /** Threads of a context. */
 export interface ContextThreads {
   readonly threads: number;
@@ -45,11 +48,13 @@ export function planContext(
   const cells = chooseCells(options, info, draft);
   const { maxSeqs, prefixesMax, unified, speculative } = options;
   const dear = info.recurrent || info.hybrid || !unified; // each sequence has memory of its own
-  const most = dear ? maxSeqs : Math.min(SLOTS_MAX, maxSeqs + prefixesMax);
   const fullWindows = info.n_swa > 0 && canKeepWindows(info, limits, options, cells);
-  const slots = fullWindows ? Math.min(most, (SLOTS_MAX >> 1) - 1) : most;
   const states = statesOf(info, options, fullWindows);
-  const sequences = slots + (fullWindows ? slots : 0) + (states === "with cells" ? 1 : 0);
+  const kept = states === "with cells" ? Math.min(HYBRID_KEPT_MAX, prefixesMax) : dear ? 0 : prefixesMax;
+  const scratch = states === "with cells" ? 1 : 0;
+  const ofSlot = fullWindows ? 2 : 1;
+  const slots = Math.min(Math.floor((SLOTS_MAX - scratch) / ofSlot), maxSeqs + kept);
+  const sequences = slots * ofSlot + scratch;
   const plan = { cells, slots, sequences, states };
   // A recurrent state has no positions to cut at, and a sliding window has dropped the older ones.
   if (info.recurrent || info.hybrid) return { ...plan, reuse: "whole", fullWindows };
@@ -75,6 +80,7 @@ function canKeepWindows(info: ModelInfo, limits: GraphLimits, options: TextOptio
   const { prefixesMax, unified, ubatch, maxSeqs, cacheType } = options;
   if (!unified || prefixesMax === 0 || !info.causal || info.has_encoder) return false;
   if (limits.windowsFixed === true || info.n_swa < GUARDED_WINDOW_MIN) return false;
+  if (2 * maxSeqs >= SLOTS_MAX) return false; // guards need native sequences, too
   if (maxSeqs > ubatch) return false; // a pass of several compute batches could lose cells before they are guarded
   const windowed = info.n_swa * (maxSeqs + prefixesMax) + ubatch;
   if (options.cells === undefined || windowed >= cells) return true;
