@@ -25,7 +25,7 @@ export interface ContextPlan {
 }
 
 /** Share of the free memory that full windows may take where the cache's size was asked for by its cells. */
-const FULL_WINDOWS_SHARE = 0.25;
+const FULL_WINDOWS_SHARE = 0.5;
 /** Smaller windows pass by within a few steps. */
 const GUARDED_WINDOW_MIN = 16;
 
