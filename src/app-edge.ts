@@ -16,6 +16,8 @@ export interface Edge {
   readonly admission: Admission;
   /** Absent: no key is needed. */
   readonly apiKeys?: ApiKeys;
+  /** Owner of records from before there were keys; absent where no key is needed. */
+  readonly heir?: () => string;
 }
 
 /** `models`: those that are served. Throws StartError. */
@@ -41,7 +43,7 @@ export function newEdge({ server, runtime }: Settings, models: () => readonly Mo
     placesOf: (kind) => Math.max(1, served(kind)) * (atOnce[kind] + server.queue_max),
     isCrowded: crowdCheck(server.max_connections),
   });
-  return { admission, ...(keys === undefined ? {} : { apiKeys: keys }) };
+  return { admission, ...(keys === undefined ? {} : { apiKeys: keys, heir: () => keys.heir }) };
 }
 
 /**

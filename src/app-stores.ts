@@ -3,7 +3,9 @@
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Settings } from "./config/settings.ts";
+import { asServer } from "./core/caller.ts";
 import { STATE_SWEEP_MS } from "./core/limits.ts";
+import { ownedState } from "./core/owned-state.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import type { State } from "./core/state.ts";
 import { FileStore } from "./files/store.ts";
@@ -26,12 +28,16 @@ export interface Stores {
   close(): void;
 }
 
-/** Opens the stores that the settings name. Throws StartError. */
-export function openStores(options: StoreOptions): Stores {
+/**
+ * Opens the stores that the settings name. `heir`, where keys are needed: the owner of what was made without one. Throws
+ * StartError.
+ */
+export function openStores(options: StoreOptions, heir?: () => string): Stores {
   const skills = skillsOf(options);
-  const state = stateOf(options);
+  const opened = stateOf(options);
+  const state = heir === undefined ? opened : ownedState(opened, heir);
   const files = new FileStore(state);
-  const sessions = new SessionStore(state);
+  const sessions = asServer(() => new SessionStore(state));
   const sweeping = setInterval(() => {
     state.sweep();
     sessions.sweep();

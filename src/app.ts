@@ -7,6 +7,7 @@ import { createAgent, toolLine } from "./app-agent.ts";
 import { openMcp, toolCountsOf } from "./app-mcp.ts";
 import type { Settings } from "./config/settings.ts";
 import type { Converse } from "./core/agent.ts";
+import { asServer } from "./core/caller.ts";
 import { HOSTED_TOOLS } from "./core/compat.ts";
 import { FLUSH_MS } from "./core/limits.ts";
 import type { McpConfig } from "./core/mcp-config.ts";
@@ -176,7 +177,7 @@ function servedModels(options: AppOptions, metrics: Metrics | undefined) {
 
 /** Stored responses, and those that are answered without a client. */
 function openResponses(state: State, converse: Converse, log: (line: string) => void) {
-  const responses = new ResponseStore(state);
+  const responses = asServer(() => new ResponseStore(state));
   const background = new BackgroundResponses({
     converse,
     store: responses,
@@ -191,17 +192,17 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const metrics = settings.server.disable_metrics ? undefined : new Metrics();
   const stopping = new AbortController();
   const { models, adapters, ...weights } = servedModels(options, metrics);
-  const stores = openStores(options);
+  const edge = newEdge(settings, () => adapters.cards());
+  const stores = openStores(options, edge.heir);
   const approvals = new Approvals();
   const embed: Embed = (request, signal) => models.embed(request, signal);
   const fetchPublic = publicFetch();
   const web = openSearch({ settings, embed, fetchPublic, log });
-  const { state, files, sessions, skills } = stores;
-  const kept = { files, sessions, skills };
+  const kept = { files: stores.files, sessions: stores.sessions, skills: stores.skills };
   const surroundings = { settings, tools, mcp, ...kept, approvals, log, ...abilitiesOf(models) };
   const agent = createAgent({ ...surroundings, web, generate: adapters.generate, fetchFile: fetchPublic });
   const converse = adapters.steady(agent.converse);
-  const { responses, background } = openResponses(state, converse, log);
+  const { responses, background } = openResponses(stores.state, converse, log);
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
   const pictures = openImages(models, options, metrics?.images);
   const deps: HttpDeps = {
@@ -226,7 +227,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     ...(toolCounts === undefined ? {} : { toolCounts }),
     system: newSystem(options, models, () => server.port),
     ...httpSettings(options),
-    ...newEdge(settings, () => adapters.cards()),
+    ...edge,
     compat: compatSetting(settings, tools),
     aliases: modelAliases((settings.aliases ?? []).map(aliasParts)),
     ...webPolicies(options, tools, mcp),

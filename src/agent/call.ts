@@ -104,7 +104,7 @@ export class Caller {
   ): Promise<ToolOutcome> {
     const { permit, inputs, requested } = this.deps;
     const context = {
-      sessionId: permit.session.id,
+      sessionId: permit.session.key,
       inputs,
       required: requested.filter(({ name }) => !this.produced.has(name)),
     };
@@ -132,7 +132,7 @@ export class Caller {
     for (const file of files) {
       const id = `file_${this.runId}_r${this.round}_${this.filesOfRound++}`;
       const { turn, permit } = this.deps;
-      const place = { id, tool, round: this.round, turn, sessionId: permit.session.id };
+      const place = { id, tool, round: this.round, turn, sessionId: permit.session.key };
       const object = await keepFile(this.deps.files, file, place);
       if (object.code === undefined) this.produced.add(file.name);
       stored.push(object);

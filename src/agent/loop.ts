@@ -22,7 +22,7 @@ export interface LoopDeps extends PlanDeps, InputDeps {
   readonly permission: Permission;
   readonly approvalScope?: ApprovalScope;
   readonly approvals: Approvals;
-  readonly sessions: Pick<Sessions, "open">;
+  readonly sessions: Pick<Sessions, "open" | "keyOf">;
   /** Context of the model of that name. Rejects as a run on it would. */
   readonly contextTokens: (model: string, signal: AbortSignal) => Promise<number>;
   readonly log: (line: string) => void;
@@ -74,7 +74,7 @@ async function* converse(
   try {
     plan = await fittingPlan(deps, conversation, possible, signal);
     session = plan.hasSession ? deps.sessions.open(agent.sessionId, sent) : undefined;
-    const place = { plan, model: run.model, sessionId: session?.id, sent: session?.messages ?? sent };
+    const place = { plan, model: run.model, sessionId: session?.key, sent: session?.messages ?? sent };
     input = await takeInput(deps, place, signal);
   } catch (refusal) {
     if (signal.aborted) return;
@@ -92,10 +92,10 @@ async function* converse(
 }
 
 /** Whether the model is told of files: they come with the request, or the session has them from an earlier one. */
-function hasInputs({ files }: LoopDeps, { run, agent }: Conversation): boolean {
+function hasInputs({ files, sessions }: LoopDeps, { run, agent }: Conversation): boolean {
   if (run.prompt.messages.some(hasFile)) return true;
   if (agent.sessionId === undefined) return false;
-  return files.list(agent.sessionId).some(({ purpose }) => purpose !== "agent_output");
+  return files.list(sessions.keyOf(agent.sessionId)).some(({ purpose }) => purpose !== "agent_output");
 }
 
 /** A pass whose prompt is longer than the context. */

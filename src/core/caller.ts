@@ -33,16 +33,16 @@ export function asCaller<T>(caller: Caller, work: () => T): T {
   return callers.run(caller, work);
 }
 
+/** Does something on behalf of the server itself, which sees all records. */
+export function asServer<T>(work: () => T): T {
+  return callers.run({ client: "" }, work);
+}
+
 /**
- * The same source, each of whose steps is taken on behalf of the present caller, whoever asks for it: the pull of a
- * stream does not come from the request's handler.
+ * Makes what later does things on behalf of the present caller, whoever asks for them: the pull of a stream does not come
+ * from the request's handler.
  */
-export function boundToCaller<E>(source: AsyncIterator<E>): AsyncIterator<E> {
+export function onBehalf(): <T>(work: () => T) => T {
   const caller = currentCaller();
-  if (caller === undefined) return source;
-  return {
-    next: () => asCaller(caller, () => source.next()),
-    return: async (value?: unknown) =>
-      (await asCaller(caller, () => source.return?.(value))) ?? { done: true, value: undefined },
-  };
+  return caller === undefined ? (work) => work() : (work) => asCaller(caller, work);
 }

@@ -6,6 +6,8 @@ import type { Message } from "./message.ts";
 /** A session while a request works in it. */
 export interface OpenSession {
   readonly id: string;
+  /** Names it among the sessions of all keys: what belongs to it is kept under this. */
+  readonly key: string;
   /** The request's messages, with what only the server knows of the conversation in its place. */
   readonly messages: readonly InputMessage[];
   /** Whether actions of this kind are approved; what a kind is, agent/permission.ts says. */
@@ -28,6 +30,8 @@ export interface Sessions {
   put(sessionId: string, messages: readonly Message[]): void;
   /** False when there was none. */
   delete(sessionId: string): boolean;
-  /** Calls back when a session has ended: deleted at once, dropped or idle soon after. */
-  onEnd(listener: (sessionId: string) => void): void;
+  /** What names the caller's session of this id among those of all keys. */
+  keyOf(sessionId: string): string;
+  /** Calls back with its key when a session has ended: deleted at once, dropped or idle soon after. */
+  onEnd(listener: (sessionKey: string) => void): void;
 }

@@ -19,6 +19,11 @@ export class ApiKeys {
     this.known = keys.map(knownKey);
   }
 
+  /** The owner of what was made before there were keys: the first of them. */
+  get heir(): string {
+    return this.known[0]?.owner ?? "";
+  }
+
   /** The key that a request brings; undefined where it brings none. */
   static sentIn(headers: Headers): string | undefined {
     const bearer = /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1]?.trim();

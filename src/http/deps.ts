@@ -56,7 +56,7 @@ export interface HttpDeps {
   readonly requantizing: Requantizing;
   readonly files: Files;
   readonly skills: Skills;
-  readonly sessions: Pick<Sessions, "get" | "put" | "delete">;
+  readonly sessions: Pick<Sessions, "get" | "put" | "delete" | "keyOf">;
   /** Responses that are kept. */
   readonly responses: ResponseStore;
   /** Responses that go on without their client. */

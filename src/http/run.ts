@@ -2,7 +2,6 @@
 // travel as a status, later ones in-band. Knows no dialect.
 
 import { assert } from "../core/assert.ts";
-import { boundToCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import type { AnswerEvent } from "../core/agent.ts";
 import type { RunEvent } from "../core/run.ts";
@@ -44,7 +43,7 @@ export async function startRun<R, E extends AnswerEvent>(
   const abort = new AbortController();
   if (client.aborted) abort.abort();
   else client.addEventListener("abort", () => abort.abort(), { once: true });
-  const source = boundToCaller(generate(run, abort.signal)[Symbol.asyncIterator]());
+  const source = generate(run, abort.signal)[Symbol.asyncIterator]();
   const first = await source.next();
   if (first.done === true) {
     assert(abort.signal.aborted, "a run ended without an event");

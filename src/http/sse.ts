@@ -1,6 +1,7 @@
 // Writes server-sent events, or lines of JSON: frames in, Response out. Pull-based, so a client that reads slowly slows its own run's
 // reading and nothing else, and at most one frame waits here. Knows no dialect and no engine.
 
+import { onBehalf } from "../core/caller.ts";
 import { observed } from "./observe.ts";
 
 /** Where frames come from. `next` gives complete frames and undefined after the last; `close` ends it early. */
@@ -35,13 +36,14 @@ function streamResponse(source: FrameSource, options: SseOptions, contentType: s
   const encoder = new TextEncoder();
   const keepAlive = new KeepAlive(options.keepAliveMs);
   const seen = observed();
+  const onCallersBehalf = onBehalf();
   seen?.streamBegin();
   const keepAliveFrame = encoder.encode(KEEP_ALIVE_FRAME + (options.idleFrame ?? ""));
   let cancelled = false;
   const end = async () => {
     keepAlive.stop();
     seen?.streamEnd(cancelled);
-    await source.close();
+    await onCallersBehalf(() => source.close());
   };
   const counted = (bytes: Uint8Array): Uint8Array => {
     seen?.streamSent(bytes.byteLength);
@@ -56,7 +58,7 @@ function streamResponse(source: FrameSource, options: SseOptions, contentType: s
     },
     async pull(controller) {
       try {
-        const frame = await source.next();
+        const frame = await onCallersBehalf(() => source.next());
         if (cancelled) return; // the controller may not be used any more
         if (frame !== undefined) {
           keepAlive.touch();

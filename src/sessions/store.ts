@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import type { InputMessage } from "../core/agent.ts";
+import { asServer, currentCaller } from "../core/caller.ts";
 import { newId } from "../core/id.ts";
 import { SESSION_IDLE_MS, SESSION_TRUST_MAX, SESSIONS_CHARS_MAX, SESSIONS_MAX } from "../core/limits.ts";
 import type { Message } from "../core/message.ts";
@@ -13,7 +14,10 @@ import { continued, splice, split } from "./splice.ts";
 
 /** What is stored of a session. */
 interface Session {
+  /** As its owner calls it. */
   readonly id: string;
+  /** As it is stored, where that is not its id. */
+  readonly key?: string;
   readonly messages: readonly Message[];
   /** Kinds of actions that need no approval any more, the latest last. */
   readonly trusted?: readonly string[];
@@ -35,7 +39,7 @@ export class SessionStore implements Sessions {
   private readonly records: Records<Session>;
   /** Least recently saved first, as the records are. */
   private readonly index = new Map<string, Entry>();
-  private readonly listeners: ((sessionId: string) => void)[] = [];
+  private readonly listeners: ((sessionKey: string) => void)[] = [];
   private readonly charactersMax: number;
 
   constructor(state: State, options: SessionStoreOptions = {}) {
@@ -44,91 +48,100 @@ export class SessionStore implements Sessions {
       capacity: options.capacity ?? SESSIONS_MAX,
       life: { type: "idle", ms: SESSION_IDLE_MS },
     });
-    for (const session of this.records.list()) this.index.set(session.id, entryOf(session));
+    for (const session of this.records.list()) this.index.set(session.key ?? session.id, entryOf(session));
   }
 
   open(sessionId: string | undefined, sent: readonly InputMessage[]): OpenSession {
     const id = sessionId ?? this.find(sent) ?? newId("sess_");
+    const key = this.keyOf(id);
     const stored = this.get(id);
     const messages = stored === undefined ? sent : splice(stored, sent);
     return {
       id,
+      key,
       messages,
-      isTrusted: (kind) => this.trustedIn(id).includes(kind),
+      isTrusted: (kind) => this.trustedIn(key).includes(kind),
       trust: (kind) => {
-        const trusted = [...this.trustedIn(id), kind].slice(-SESSION_TRUST_MAX);
-        this.store({ id, messages: this.get(id) ?? [], trusted });
+        const trusted = [...this.trustedIn(key), kind].slice(-SESSION_TRUST_MAX);
+        this.store({ id, key, messages: this.get(id) ?? [], trusted });
       },
       save: (talk, turn) => this.put(id, [...talk, ...turn]),
     };
   }
 
+  keyOf(id: string): string {
+    const owner = currentCaller()?.owner;
+    if (owner === undefined) return id;
+    const key = `${owner}:${id}`;
+    return this.records.has(id) && !this.records.has(key) ? id : key; // one from before keys were set
+  }
+
   get(id: string): readonly Message[] | undefined {
-    return this.records.get(id)?.messages;
+    return this.records.get(this.keyOf(id))?.messages;
   }
 
   put(id: string, messages: readonly Message[]): void {
-    this.store({ id, messages, trusted: this.trustedIn(id) });
+    const key = this.keyOf(id);
+    this.store({ id, key, messages, trusted: this.trustedIn(key) });
   }
 
   delete(id: string): boolean {
-    const existed = this.records.delete(id);
+    const existed = this.records.delete(this.keyOf(id));
     this.sweep();
     return existed;
   }
 
-  onEnd(listener: (sessionId: string) => void): void {
+  onEnd(listener: (sessionKey: string) => void): void {
     this.listeners.push(listener);
   }
 
   /** Notices which sessions are there no more. */
   sweep(): void {
-    for (const id of this.index.keys()) {
-      if (!this.records.has(id)) this.end(id);
-    }
+    asServer(() => {
+      for (const key of this.index.keys()) if (!this.records.has(key)) this.end(key);
+    });
   }
 
-  private trustedIn(id: string): readonly string[] {
-    return this.records.get(id)?.trusted ?? [];
+  private trustedIn(key: string): readonly string[] {
+    return this.records.get(key)?.trusted ?? [];
   }
 
-  private store(session: Session): void {
-    const { id } = session;
-    this.records.put(id, session);
-    this.index.delete(id); // comes back as the youngest
-    this.index.set(id, entryOf(session));
+  private store({ key, ...session }: Session & { readonly key: string }): void {
+    this.records.put(key, key === session.id ? session : { ...session, key });
+    this.index.delete(key); // comes back as the youngest
+    this.index.set(key, entryOf(session));
     this.sweep(); // the set may have been full
-    this.makeRoom();
+    asServer(() => this.makeRoom());
   }
 
   /** Drops the least recently used sessions while all together are too large. */
   private makeRoom(): void {
     let characters = 0;
     for (const entry of this.index.values()) characters += entry.characters;
-    for (const [id, entry] of this.index) {
+    for (const [key, entry] of this.index) {
       if (characters <= this.charactersMax) return;
-      this.records.delete(id);
-      this.end(id);
+      this.records.delete(key);
+      this.end(key);
       characters -= entry.characters;
     }
   }
 
-  private end(id: string): void {
-    this.index.delete(id);
-    for (const listener of this.listeners) listener(id);
+  private end(key: string): void {
+    this.index.delete(key);
+    for (const listener of this.listeners) listener(key);
   }
 
-  /** The session of which the most is continued. */
+  /** The id of the caller's session of which the most is continued. */
   private find(messages: readonly InputMessage[]): string | undefined {
     const opener = openerOf(messages);
     let best: string | undefined;
     let longest = 0;
-    for (const [id, entry] of this.index) {
-      const stored = entry.opener === opener ? this.get(id) : undefined;
-      const length = stored === undefined ? 0 : continued(stored, messages);
+    for (const [key, entry] of this.index) {
+      const stored = entry.opener === opener ? this.records.get(key) : undefined;
+      const length = stored === undefined ? 0 : continued(stored.messages, messages);
       if (length <= longest) continue;
       longest = length;
-      best = id;
+      best = stored?.id;
     }
     return best;
   }

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { Approvals } from "../../src/agent/approvals.ts";
 import type { AnswerEvent, ApprovalScope, Permission } from "../../src/core/agent.ts";
-import { asCaller, boundToCaller } from "../../src/core/caller.ts";
+import { asCaller, onBehalf } from "../../src/core/caller.ts";
 import { asking, calling, fakeTool, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 
 const signal = new AbortController().signal;
@@ -135,9 +135,11 @@ describe("asking", () => {
       ...(owner === undefined ? {} : { owner }),
     });
     const { converse, approvals, tool } = start();
-    const events = asCaller(asCallerOf("mine"), () =>
-      boundToCaller(converse(asking(), signal)[Symbol.asyncIterator]()),
-    );
+    const events = asCaller(asCallerOf("mine"), () => {
+      const onCallersBehalf = onBehalf(); // as a stream has it
+      const source = converse(asking(), signal)[Symbol.asyncIterator]();
+      return { next: () => onCallersBehalf(() => source.next()) };
+    });
     const { approvalId } = await question(events);
     const yes = { approved: true, remember: false } as const;
     for (const owner of ["another", undefined]) {

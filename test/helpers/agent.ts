@@ -96,16 +96,21 @@ export function fakeTool(options: FakeToolOptions = {}): ServerTool & { readonly
 }
 
 /** Sessions that only note. */
-export class NotedSessions implements Pick<Sessions, "open"> {
+export class NotedSessions implements Pick<Sessions, "open" | "keyOf"> {
   readonly opened: (string | undefined)[] = [];
   readonly saved: { readonly id: string; readonly turn: readonly Message[] }[] = [];
   readonly trusted = new Set<string>();
+
+  keyOf(sessionId: string): string {
+    return sessionId;
+  }
 
   open(sessionId: string | undefined, messages: readonly InputMessage[]): OpenSession {
     this.opened.push(sessionId);
     const id = sessionId ?? `session-${this.opened.length}`;
     return {
       id,
+      key: id,
       messages,
       isTrusted: (kind) => this.trusted.has(`${id} ${kind}`),
       trust: (kind) => void this.trusted.add(`${id} ${kind}`),

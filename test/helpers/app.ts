@@ -147,12 +147,16 @@ type TestDeps = Partial<HttpDeps> &
   Pick<HttpDeps, "log"> & {
     /** What the model takes besides text; nothing unless given. */
     readonly media?: MediaRules;
+    /** Where things are kept; memory unless given. */
+    readonly state?: State;
   };
 
 /** What the HTTP layer needs, around a generate function. */
-export function testDeps(generate: Generate, { media = NO_MEDIA, ...deps }: TestDeps): HttpDeps {
+export function testDeps(
+  generate: Generate,
+  { media = NO_MEDIA, state = memoryState(), ...deps }: TestDeps,
+): HttpDeps {
   const { log } = deps;
-  const state = memoryState();
   const stores = testStores(state);
   const approvals = new Approvals();
   const converse =

@@ -141,17 +141,17 @@ test("a client's call that is handed back looks the same in stream and body", as
 });
 
 test("an error between the rounds ends a stream in-band and a body with its status", async () => {
-  const error: RunEvent = { type: "error", error: { code: "context_length_exceeded", message: "too long" } };
+  const error: RunEvent = { type: "error", error: { code: "model_unavailable", message: "gone" } };
   const passes = [calling(["svc_execute_python", CODE]), [error]];
   const streamed = agentApp(passes).app.post(CHAT, chatBody({ ...INTERPRETER, stream: true }));
   const { events } = parseSse(await (await streamed).text());
   expect(events.slice(-2).map(({ data }) => data)).toEqual([
-    expect.stringContaining('"context_length_exceeded"'),
+    expect.stringContaining('"model_unavailable"'),
     "[DONE]",
   ]);
   const body = await agentApp(passes).app.post(CHAT, chatBody(INTERPRETER));
-  expect(body.status).toBe(400);
-  expect(await body.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
+  expect(body.status).toBe(503);
+  expect(await body.json()).toMatchObject({ error: { code: "model_unavailable" } });
 });
 
 test("a request that cannot be met has its status before anything runs", async () => {

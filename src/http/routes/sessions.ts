@@ -71,17 +71,17 @@ async function exported({ sessions, files }: HttpDeps, id: string): Promise<Resp
       `there is no session ${shown}; idle ones end after 30 minutes`,
     );
   }
-  return Response.json(sessionBody(messages, await filesOf(files, id)));
+  return Response.json(sessionBody(messages, await filesOf(files, sessions.keyOf(id))));
 }
 
 /** The session's files, oldest first. The youngest have their bodies, as many as an import can take. */
-async function filesOf(files: Files, id: string): Promise<readonly FileObject[]> {
+async function filesOf(files: Files, key: string): Promise<readonly FileObject[]> {
   let bytes = 0;
   const isTooMuch = (file: StoredFile): boolean => {
     bytes += Math.min(file.bytes, FILE_INLINE_BYTES_MAX);
     return bytes > SESSION_EXPORT_BYTES_MAX;
   };
-  const youngestFirst = files.list(id).toReversed().slice(0, SESSION_FILES_MAX);
+  const youngestFirst = files.list(key).toReversed().slice(0, SESSION_FILES_MAX);
   const objects: FileObject[] = [];
   for (const file of youngestFirst) objects.push(await files.object(file, !isTooMuch(file)));
   return objects.toReversed();
@@ -95,7 +95,7 @@ async function imported(deps: HttpDeps, id: string, request: Request): Promise<R
   }
   const { messages, files } = parseSession(await readJsonObject(request)); // all of it is read before any is kept
   for (const { file, content } of files) {
-    const ofSession = { ...file, sessionId: id };
+    const ofSession = { ...file, sessionId: deps.sessions.keyOf(id) };
     if ("bytes" in content) await deps.files.add(ofSession, [content.bytes]);
     else deps.files.addFailure(ofSession, content.failure);
   }

@@ -1,0 +1,71 @@
+// Records that belong to the key they were made under: another key neither sees nor changes them, nor learns that there are
+// any. What was made before there were keys belongs to the first key of the configuration. Who asks is told by the caller of
+// the request at hand; without one, nothing is seen.
+
+import { assert } from "./assert.ts";
+import { currentCaller } from "./caller.ts";
+import type { Records, RecordsOptions, StagedBody, State } from "./state.ts";
+
+/** A record as it is stored. Without an owner it is from before there were keys. */
+type Owned<T> = T & { readonly owner?: string };
+
+/** A State whose records are seen by their owners alone. `heir` owns those that have no owner. */
+export function ownedState(state: State, heir: () => string): State {
+  return {
+    records: <T>(name: string, options: RecordsOptions<T>) =>
+      new OwnedRecords<T>(state.records<Owned<T>>(name, options), heir),
+    stage: (pieces) => state.stage(pieces),
+    sweep: () => state.sweep(),
+    close: () => state.close(),
+  };
+}
+
+class OwnedRecords<T> implements Records<T> {
+  private readonly inner: Records<Owned<T>>;
+  private readonly heir: () => string;
+
+  constructor(inner: Records<Owned<T>>, heir: () => string) {
+    this.inner = inner;
+    this.heir = heir;
+  }
+
+  get(id: string): T | undefined {
+    const stored = this.inner.get(id);
+    return stored !== undefined && this.isSeen(stored) ? stored : undefined;
+  }
+
+  has(id: string): boolean {
+    return this.get(id) !== undefined;
+  }
+
+  put(id: string, value: T, body?: StagedBody): void {
+    const caller = currentCaller();
+    assert(caller !== undefined, `${id} is put on nobody's behalf`);
+    const stored = this.inner.get(id);
+    assert(stored === undefined || this.isSeen(stored), `${id} belongs to another key`);
+    const owner = stored?.owner ?? caller.owner;
+    this.inner.put(id, { ...value, ...(owner === undefined ? {} : { owner }) }, body);
+  }
+
+  body(id: string): Blob | undefined {
+    return this.has(id) ? this.inner.body(id) : undefined;
+  }
+
+  hasBody(id: string): boolean {
+    return this.has(id) && this.inner.hasBody(id);
+  }
+
+  delete(id: string): boolean {
+    return this.has(id) && this.inner.delete(id);
+  }
+
+  list(): readonly T[] {
+    return this.inner.list().filter((stored) => this.isSeen(stored));
+  }
+
+  /** The server itself sees all. */
+  private isSeen({ owner = this.heir() }: Owned<T>): boolean {
+    const caller = currentCaller();
+    return caller !== undefined && (caller.owner === undefined || caller.owner === owner);
+  }
+}
