@@ -228,6 +228,7 @@ After=network.target
 
 [Service]
 ExecStart="$(for_systemd "$bin_dir/svc")" serve "$(for_systemd "$config")"
+ExecReload=/bin/kill -HUP \$MAINPID
 Restart=on-failure
 RestartSec=5
 

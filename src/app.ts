@@ -12,16 +12,15 @@ import { HOSTED_TOOLS } from "./core/compat.ts";
 import { FLUSH_MS } from "./core/limits.ts";
 import type { McpConfig } from "./core/mcp-config.ts";
 import type { Embed } from "./core/run.ts";
-import { modelAliases } from "./core/model-alias.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import type { State } from "./core/state.ts";
 import { VERSION } from "./core/version.ts";
 import { newTuning } from "./app-measure.ts";
 import { createRequantizers, requantizing } from "./app-quantized.ts";
 import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
-import { aliasParts } from "./config/alias-entry.ts";
 import { modelName } from "./config/model-name.ts";
 import { newEdge, watchConnections } from "./app-edge.ts";
+import { type Applied, liveSettings } from "./app-live.ts";
 import { openImages } from "./app-images.ts";
 import type { ModelOptions } from "./app-files.ts";
 import { abilitiesOf, createModels } from "./app-models.ts";
@@ -29,7 +28,6 @@ import { openSearch } from "./app-search.ts";
 import { openStores } from "./app-stores.ts";
 import { newSystem } from "./app-system.ts";
 import type { Models } from "./engine/models.ts";
-import { accessLine, inBatches } from "./http/access-log.ts";
 import type { CompatOptions, HttpDeps } from "./http/deps.ts";
 import { toErrorData } from "./http/errors.ts";
 import type { HostPolicy } from "./http/hooks/hosts.ts";
@@ -53,23 +51,13 @@ export interface AppOptions extends ModelOptions {
 /** What settings say about every request, besides metrics. */
 function httpSettings({
   settings,
-  log,
   keepAliveMs,
-}: AppOptions): Pick<HttpDeps, "accessLog" | "keepAliveMs" | "requestIdHeader" | "ui"> {
+}: AppOptions): Pick<HttpDeps, "keepAliveMs" | "requestIdHeader" | "ui"> {
   const { server } = settings;
-  const common = {
+  return {
     requestIdHeader: !server.disable_request_id_header,
     ui: !server.no_ui,
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
-  };
-  if (server.disable_access_log) return common;
-  const write = inBatches(log);
-  return {
-    ...common,
-    accessLog: (request) => {
-      if (request.housekeeping && !server.access_log_health) return;
-      write(accessLine(request, server.access_log_format, new Date()));
-    },
   };
 }
 
@@ -132,6 +120,8 @@ export interface RunningServer {
   readonly ollamaPort?: number;
   /** What models can do here, for the operator. */
   readonly toolLine: string | undefined;
+  /** Takes over what can change while the server runs. */
+  readonly apply: (next: Settings) => Applied;
   /** Stops: no new requests, running ones finish up to a deadline, engines end. */
   close(): Promise<void>;
 }
@@ -193,6 +183,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   const stopping = new AbortController();
   const { models, adapters, ...weights } = servedModels(options, metrics);
   const edge = newEdge(settings, () => adapters.cards());
+  const live = liveSettings(settings, edge.apiKeys, log);
   const stores = openStores(options, edge.heir);
   const approvals = new Approvals();
   const embed: Embed = (request, signal) => models.embed(request, signal);
@@ -229,7 +220,7 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     ...httpSettings(options),
     ...edge,
     compat: compatSetting(settings, tools),
-    aliases: modelAliases((settings.aliases ?? []).map(aliasParts)),
+    ...live,
     ...webPolicies(options, tools, mcp),
     ...(metrics === undefined ? {} : { metrics }),
   };
@@ -240,10 +231,9 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
   return {
     models,
     loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
-    port: server.port,
-    ...(mcpServer === undefined ? {} : { mcpPort: mcpServer.port }),
-    ...(ollamaServer === undefined ? {} : { ollamaPort: ollamaServer.port }),
+    ...portsOf({ server, mcpServer, ollamaServer }),
     toolLine: toolLine(tools, web, settings),
+    apply: live.apply,
     close: async () => {
       stopping.abort();
       approvals.close();
@@ -269,8 +259,16 @@ async function toolsOf({ settings, log }: AppOptions): Promise<Tools> {
 
 interface Listeners {
   readonly server: Listening;
-  readonly mcpServer?: Listening;
-  readonly ollamaServer?: Listening;
+  readonly mcpServer?: Listening | undefined;
+  readonly ollamaServer?: Listening | undefined;
+}
+
+function portsOf({ server, mcpServer, ollamaServer }: Listeners) {
+  return {
+    port: server.port,
+    ...(mcpServer === undefined ? {} : { mcpPort: mcpServer.port }),
+    ...(ollamaServer === undefined ? {} : { ollamaPort: ollamaServer.port }),
+  };
 }
 
 /** The server itself and, where they are asked for, the MCP endpoint and Ollama's port. Without its MCP endpoint it does not listen. */

@@ -15,10 +15,11 @@ import { doctorTable } from "./cli/doctor-table.ts";
 import { benchReport, benchTable, tuneTable } from "./cli/measure-table.ts";
 import { type BenchArgs, type ChatArgs, EXIT, type Invocation, type SettingsArgs } from "./cli/invocation.ts";
 import { loadBar, progressBar } from "./cli/progress-bar.ts";
+import { rereadAtHangup } from "./cli/hangup.ts";
 import { readSecret } from "./cli/read-secret.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
 import { formatProblems } from "./config/problem.ts";
-import { type Loaded, loadSettings } from "./config/resolve.ts";
+import { type Loaded, loadSettings, type LoadResult } from "./config/resolve.ts";
 import { showSettings } from "./config/show.ts";
 import { modelName } from "./config/model-name.ts";
 import { BUILTIN_MODEL_ID } from "./config/model-settings.ts";
@@ -79,7 +80,7 @@ function untilSignal(): Promise<void> {
 }
 
 /** Serves until a signal comes. What keeps it from starting and models that don't load end it with one clear line. */
-async function serve(loaded: Loaded): Promise<number> {
+async function serve(loaded: Loaded, reread: () => LoadResult): Promise<number> {
   if (Number.isNaN(keepAliveInterval())) {
     complain(`svc: KEEP_ALIVE_INTERVAL must be a whole number of milliseconds from 1 to ${TIMER_MS_MAX}.`);
     return EXIT.usage;
@@ -93,6 +94,7 @@ async function serve(loaded: Loaded): Promise<number> {
     return EXIT.failure;
   }
   const stopped = untilSignal();
+  rereadAtHangup({ reread, apply: server.apply, say: complain });
   for (const line of banner(loaded.settings, server)) complain(line);
   const outcome = await Promise.race([stopped.then(() => "stopped" as const), loadedOrReason(server)]);
   if (outcome !== "stopped" && outcome !== "loaded") {
@@ -290,19 +292,21 @@ async function login(): Promise<number> {
 async function withSettings(
   args: SettingsArgs,
   command: "serve" | "run" | undefined,
-  go: (loaded: Loaded) => Promise<number> | number,
+  go: (loaded: Loaded, reread: () => LoadResult) => Promise<number> | number,
 ): Promise<number> {
-  const result = loadSettings({
-    ...(command === undefined ? {} : { command }),
-    ...(args.configFile === undefined ? {} : { configFile: args.configFile }),
-    flags: args.flags,
-  });
+  const read = (): LoadResult =>
+    loadSettings({
+      ...(command === undefined ? {} : { command }),
+      ...(args.configFile === undefined ? {} : { configFile: args.configFile }),
+      flags: args.flags,
+    });
+  const result = read();
   if (!result.ok) {
     complain(formatProblems(result.problems));
     return EXIT.usage;
   }
   for (const notice of result.notices) complain(notice);
-  return go(result);
+  return go(result, read);
 }
 
 async function execute(invocation: Invocation): Promise<number> {
@@ -312,8 +316,8 @@ async function execute(invocation: Invocation): Promise<number> {
     case "from-config": {
       const command = invocation.command === "from-config" ? undefined : invocation.command;
       const question = invocation.command === "serve" ? { files: [] } : invocation;
-      return withSettings(invocation, command, (loaded) =>
-        loaded.settings.command === "run" ? chat(loaded, question) : serve(loaded),
+      return withSettings(invocation, command, (loaded, reread) =>
+        loaded.settings.command === "run" ? chat(loaded, question) : serve(loaded, reread),
       );
     }
     case "config-check":

@@ -1,0 +1,77 @@
+// The part of the composition root that is about settings that can change while the server runs: keys, names of models, the
+// access log.
+
+import { aliasParts } from "./config/alias-entry.ts";
+import { changedSettings } from "./config/changes.ts";
+import type { Settings } from "./config/settings.ts";
+import { type ModelAliases, modelAliases } from "./core/model-alias.ts";
+import { accessLine, inBatches } from "./http/access-log.ts";
+import type { ApiKeys } from "./http/api-keys.ts";
+import type { HttpDeps } from "./http/deps.ts";
+
+/** What came of new settings. */
+export interface Applied {
+  /** Settings that hold from now on. */
+  readonly changed: readonly string[];
+  /** Those that a restart would change. */
+  readonly waiting: readonly string[];
+}
+
+/** What reads the settings of the moment. */
+export interface Live extends Pick<HttpDeps, "accessLog" | "aliases"> {
+  readonly aliases: ModelAliases;
+  /** Takes over what can be. */
+  readonly apply: (next: Settings) => Applied;
+}
+
+/** Settings that are taken over, besides keys. */
+const LIVE: ReadonlySet<string> = new Set([
+  "aliases",
+  "server.disable_access_log",
+  "server.access_log_format",
+  "server.access_log_health",
+]);
+
+/** `keys`: absent where none are needed, which a restart alone can change. */
+export function liveSettings(start: Settings, keys: ApiKeys | undefined, log: (line: string) => void): Live {
+  let settings = start;
+  let aliases = aliasesOf(start);
+  const write = inBatches(log);
+  const isLive = (path: string, next: Settings): boolean => {
+    if (path !== "server.api_keys") return LIVE.has(path);
+    return keys !== undefined && next.server.api_keys !== undefined;
+  };
+  return {
+    aliases: { exact: (name) => aliases.exact(name), fitting: (name) => aliases.fitting(name) },
+    accessLog: (request) => {
+      const { server } = settings;
+      if (server.disable_access_log || (request.housekeeping && !server.access_log_health)) return;
+      write(accessLine(request, server.access_log_format, new Date()));
+    },
+    apply: (next) => {
+      const all = changedSettings(settings, next);
+      const changed = all.filter((path) => isLive(path, next));
+      const { server } = settings;
+      const keysNow = changed.includes("server.api_keys") ? next.server.api_keys : server.api_keys;
+      const { aliases: _, ...rest } = settings;
+      settings = {
+        ...rest,
+        ...(next.aliases === undefined ? {} : { aliases: next.aliases }),
+        server: {
+          ...server,
+          ...(keysNow === undefined ? {} : { api_keys: keysNow }),
+          disable_access_log: next.server.disable_access_log,
+          access_log_format: next.server.access_log_format,
+          access_log_health: next.server.access_log_health,
+        },
+      };
+      aliases = aliasesOf(settings);
+      if (keysNow !== undefined) keys?.replace(keysNow);
+      return { changed, waiting: all.filter((path) => !changed.includes(path)) };
+    },
+  };
+}
+
+function aliasesOf({ aliases }: Settings): ModelAliases {
+  return modelAliases((aliases ?? []).map(aliasParts));
+}
