@@ -115,6 +115,7 @@ class Launcher {
       seccomp: this.c.prctl(PR_GET_SECCOMP, 0, 0, 0, 0) === 0,
       guards: this.canGuard(),
       mounts: process.getuid?.() === 0 && canMount(this.c),
+      networks: process.getuid?.() === 0 && this.c.unshare(NEW_NETWORK | NEW_IPC) === 0,
     };
   }
 

@@ -38,6 +38,7 @@ inside() {
     # shellcheck disable=SC2016
     env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin LANG=C.UTF-8 ${NODE_EXTRA_CA_CERTS:+"NODE_EXTRA_CA_CERTS=$NODE_EXTRA_CA_CERTS"} \
         unshare --mount --pid --fork --kill-child --propagation private sh -c '
+            mount --bind "$0" "$0" # as on a real machine, / is a mount
             mount -t proc proc "$0/proc"
             mount --rbind /sys "$0/sys"
             mount --rbind /dev "$0/dev"

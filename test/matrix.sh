@@ -5,7 +5,7 @@
 #
 #   test/matrix.sh [ROW …]      rows are USER-BUBBLEWRAP-PYTHON, all of them unless named
 #
-# USER: root, user. BUBBLEWRAP: bwrap, none. PYTHON: system; private (a python3 in a home that others may not enter comes
+# USER: root; contained (root without CAP_SYS_ADMIN, as in most containers); user. BUBBLEWRAP: bwrap, none. PYTHON: system; private (a python3 in a home that others may not enter comes
 # first); none. Prints passed, skipped and failed tests of each row.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -59,9 +59,10 @@ run_row() {
         here=$work/checkout home=$(getent passwd "$TESTER" | cut -d: -f6)
         as=(setpriv "--reuid=$TESTER" "--regid=$TESTER" --init-groups --inh-caps=-all --)
     fi
+    [ "$user" != contained ] || as=(setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin --)
     if [ "$python" = private ]; then
         path=$(private_python "$home"):$path
-        [ "$user" = root ] || chown -R "$TESTER:" "$home/closed"
+        [ "$user" != user ] || chown -R "$TESTER:" "$home/closed"
     fi
     local hidden
     hidden=$(missing_programs "$bwrap" "$python" | sort -u)
@@ -75,7 +76,7 @@ count() { sed -n "s/^ *\([0-9][0-9]*\) $1\$/\1/p" "$work/log" | tail -1; }
 
 rows=("$@")
 if [ $# = 0 ]; then
-    rows=({root,user}-{none,bwrap}-{system,private,none})
+    rows=({root,user}-{none,bwrap}-{system,private,none} contained-none-system)
 fi
 failed=0
 printf '%-20s %7s %7s %7s\n' row passed skipped failed

@@ -66,4 +66,6 @@ export interface LauncherAbilities {
   readonly guards: boolean;
   /** Whether it may mount, which takes root with CAP_SYS_ADMIN. */
   readonly mounts: boolean;
+  /** Processes can be given networks of their own: root outside of a container that keeps that right from it. */
+  readonly networks: boolean;
 }

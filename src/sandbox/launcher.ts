@@ -25,7 +25,13 @@ export const VERSION_WITH_SCOPES = 6;
 const GUARD_TASKS = 16;
 
 /** Where the launcher does not run. */
-export const NO_ABILITIES: LauncherAbilities = { landlock: 0, seccomp: false, guards: false, mounts: false };
+export const NO_ABILITIES: LauncherAbilities = {
+  landlock: 0,
+  seccomp: false,
+  guards: false,
+  mounts: false,
+  networks: false,
+};
 
 const DEVICES = ["/dev/null", "/dev/zero", "/dev/full"];
 const RANDOM = ["/dev/random", "/dev/urandom"];
@@ -50,7 +56,7 @@ export interface LauncherOptions {
   readonly profile: Profile;
   readonly network: Network;
   readonly limits: Limits;
-  /** The server's user; 0 can give processes a network of their own. */
+  /** The server's user. */
   readonly uid: number;
   /** Whether a guard keeps processes with network `full` from this machine. */
   readonly isGuarded: boolean;
@@ -64,7 +70,7 @@ export function launcher(options: LauncherOptions): Confinement {
     mechanism: "launcher",
     network,
     reachesMachine: network === "full" && !isGuarded,
-    ...(options.uid === 0 && network === "loopback" ? { holder: holderWords(ownCommand) } : {}),
+    ...(options.abilities.networks && network === "loopback" ? { holder: holderWords(ownCommand) } : {}),
     command: (job) => {
       const policy = JSON.stringify(policyOf({ ...options, network, isGuarded }, job));
       const kib = String(limits.memoryMb * 1024);
@@ -148,8 +154,8 @@ function guardedCalls(isGuarded: boolean): Pick<LauncherPolicy, "guarded"> {
   return filter === undefined ? {} : { guarded: Buffer.from(filter).toString("base64") };
 }
 
-function possibleNetwork({ network, uid, abilities }: LauncherOptions): Network {
-  if (uid === 0 || network === "full") return network;
+function possibleNetwork({ network, abilities }: LauncherOptions): Network {
+  if (abilities.networks || network === "full") return network;
   return abilities.seccomp ? "none" : "full";
 }
 
@@ -163,8 +169,8 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
   return {
     folder: workdir.path,
     ...(workdir.uid === undefined ? {} : { uid: workdir.uid }),
-    hasOwnNetwork: options.uid === 0 && network !== "full",
-    ...(options.uid === 0 && job.network?.holder !== undefined ? { networkOf: job.network.holder } : {}),
+    hasOwnNetwork: abilities.networks && network !== "full",
+    ...(abilities.networks && job.network?.holder !== undefined ? { networkOf: job.network.holder } : {}),
     files: {
       read: [...job.readPaths, ...PROC_FILES, ...RANDOM],
       write: [workdir.path, ...DEVICES],

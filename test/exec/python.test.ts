@@ -15,7 +15,7 @@ import {
   testIf,
   TIMEOUT_SECS,
 } from "../helpers/real-executors.ts";
-import { tempDir } from "../helpers/tmp.ts";
+import { sharedDir, tempDir } from "../helpers/tmp.ts";
 import { until, within } from "../helpers/until.ts";
 
 const pythonTest = testIf(HAS_PYTHON, `Python sessions: there is no ${PYTHON}`);
@@ -289,7 +289,7 @@ describe("files", () => {
   });
 
   pythonTest("all sessions can share a folder", async () => {
-    const workdir = join(tempDir(), "shared");
+    const workdir = join(sharedDir(), "shared");
     const shared = await pythonWith({ workdir });
     const first = await shared.run(cell("open('a.txt', 'w').write('x')"), NEVER);
     const second = await shared.run(cell("open('a.txt').read()", { sessionId: "t" }), NEVER);
@@ -351,7 +351,7 @@ describe("start-up", () => {
   });
 
   pythonTest("a link to an interpreter is as good as the interpreter", async () => {
-    const folder = tempDir();
+    const folder = sharedDir();
     mkdirSync(join(folder, "bin"));
     symlinkSync(PYTHON, join(folder, "bin/python"));
     const linked = await pythonWith({ python: join(folder, "bin/python") });

@@ -15,7 +15,7 @@ import {
   TIMEOUT_SECS,
 } from "../helpers/real-executors.ts";
 import { wordsOf } from "../helpers/processes.ts";
-import { tempDir } from "../helpers/tmp.ts";
+import { sharedDir, tempDir } from "../helpers/tmp.ts";
 
 closeExecutors();
 
@@ -111,7 +111,7 @@ describe("sessions", () => {
   test.each(["../../escape", "a/b", "..", "x".repeat(300), "\0"])(
     "%j cannot lead out of the folder",
     async (id) => {
-      const parent = tempDir();
+      const parent = sharedDir();
       const inside = await shellWith({ workdir: join(parent, "shells") });
       const { workingDirectory } = await inside.run(commands(["echo x > f"], { sessionId: id }), NEVER);
       expect(workingDirectory).toStartWith(join(parent, "shells/"));
@@ -122,7 +122,7 @@ describe("sessions", () => {
   );
 
   test("a folder that is there already is neither used nor deleted", async () => {
-    const parent = tempDir();
+    const parent = sharedDir();
     mkdirSync(join(parent, "mine"));
     writeFileSync(join(parent, "mine/file"), "precious");
     const inside = await shellWith({ workdir: parent });

@@ -4,7 +4,9 @@ import { describe, expect } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ownCommand } from "../../src/core/own-command.ts";
 import { runToEnd } from "../../src/exec/run-to-end.ts";
+import { launcherAbilities } from "../../src/sandbox/launcher.ts";
 import { Workdirs } from "../../src/sandbox/workdirs.ts";
 import { newFolder, runShell } from "../helpers/binary.ts";
 import { sandboxWith, testIf, TIMEOUT_SECS } from "../helpers/real-executors.ts";
@@ -12,11 +14,17 @@ import { tempDir } from "../helpers/tmp.ts";
 
 const IS_ROOT = process.platform === "linux" && process.getuid?.() === 0;
 const rootTest = testIf(IS_ROOT, "folders closed to sessions: the tests do not run as root on Linux");
+const { mounts } = await launcherAbilities(ownCommand());
+const mountTest = testIf(
+  mounts,
+  "folders closed to sessions: root may not mount here, as in many containers",
+);
 /** setpriv takes away the right to mount, as containers do. */
 const unprivileged = testIf(
   IS_ROOT && Bun.which("setpriv") !== null,
   "root without mounts: needs root and setpriv",
 );
+const ROOT = join(import.meta.dir, "../..");
 const LAUNCHER = { mechanisms: ["launcher"] } as const;
 
 /** A folder closed to all but root, with a toolchain, a session's parent and a file that is nobody's business. */
@@ -31,7 +39,7 @@ function closedHome(): string {
 }
 
 describe("a closed folder", () => {
-  rootTest("shows the working directory and toolchains, and nothing else", async () => {
+  mountTest("shows the working directory and toolchains, and nothing else", async () => {
     const home = closedHome();
     const mountsBefore = readFileSync("/proc/self/mounts", "utf8");
     const sandbox = await sandboxWith({}, LAUNCHER);
@@ -85,5 +93,22 @@ describe("a closed folder", () => {
     const { exit, err } = await runShell(line, { cwd: newFolder() });
     expect(exit).toBe(1);
     expect(err).toContain("and this server may not mount. Use a folder that every user can reach");
+  });
+});
+
+describe("root in a container that keeps namespaces from it", () => {
+  unprivileged("has tools confined all the same", async () => {
+    const program = `
+      import { openSandbox } from "${ROOT}/src/sandbox/sandbox.ts";
+      import { ownCommand } from "${ROOT}/src/core/own-command.ts";
+      const policy = { mode: "auto", profile: "developer", network: "none", limits: { memoryMb: 512, cpuSecs: 9, procs: 32 } };
+      const options = { policy, environment: { PATH: "/usr/bin:/bin" }, home: "/", ownCommand: ownCommand(), mechanisms: ["launcher"] };
+      const { effective } = await openSandbox(options);
+      console.log(JSON.stringify(effective));`;
+    const file = join(tempDir(), "open.ts");
+    writeFileSync(file, program);
+    const line = `exec setpriv --bounding-set=-sys_admin "${process.execPath}" ${file}`;
+    const { out } = await runShell(line, { cwd: newFolder() });
+    expect(JSON.parse(out)).toMatchObject({ mechanism: "launcher", filesystem: "workdir", network: "none" });
   });
 });
