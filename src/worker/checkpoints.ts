@@ -10,6 +10,8 @@ export interface Checkpoint {
   readonly adapter: AdapterId;
   readonly tokens: Int32Array;
   readonly state: Uint8Array;
+  /** When it was saved or restored last, on the store's clock. */
+  usedAt: number;
 }
 
 /** What is held, and what it was good for so far. */
@@ -43,8 +45,9 @@ export function lastBoundary(prompt: Int32Array, isMarkup: (token: number) => bo
 
 export class Checkpoints {
   private readonly bytesMax: number;
-  private held: Checkpoint[] = []; // least recently used first
+  private held: Checkpoint[] = [];
   private bytes = 0;
+  private clock = 0; // goes on with each checkpoint that is saved or restored
   private restored = 0;
 
   constructor(bytesMax: number) {
@@ -89,7 +92,7 @@ export class Checkpoints {
 
   add(sequence: Sequence, state: Uint8Array): void {
     const tokens = sequence.firstTokens(sequence.computed).slice();
-    const checkpoint: Checkpoint = { adapter: sequence.adapter, tokens, state };
+    const checkpoint: Checkpoint = { adapter: sequence.adapter, tokens, state, usedAt: ++this.clock };
     const size = sizeOf(checkpoint);
     if (size > this.bytesMax) return;
     while (this.bytes + size > this.bytesMax || this.held.length >= CHECKPOINTS_MAX) this.dropLeast();
@@ -100,7 +103,7 @@ export class Checkpoints {
   /** Notes that a checkpoint was restored. */
   used(checkpoint: Checkpoint): void {
     this.restored++;
-    this.held = [...this.held.filter((other) => other !== checkpoint), checkpoint];
+    checkpoint.usedAt = ++this.clock;
   }
 
   dropAdapter(adapter: AdapterId): void {
@@ -112,17 +115,14 @@ export class Checkpoints {
     this.bytes = 0;
   }
 
-  /** Drops what is worth least: the tokens that would have to be computed again, the less the longer it was not used. */
+  /** Drops what is worth least: the tokens that would have to be computed again, by its bytes and the time since its last use. */
   private dropLeast(): void {
-    let least: Checkpoint | undefined;
-    let leastValue = Number.POSITIVE_INFINITY;
-    this.held.forEach((checkpoint, recency) => {
-      const value = (this.gain(checkpoint) * (recency + 1)) / sizeOf(checkpoint);
-      if (value >= leastValue) return;
-      least = checkpoint;
-      leastValue = value;
-    });
-    if (least !== undefined) this.drop(least);
+    const value = (checkpoint: Checkpoint): number =>
+      this.gain(checkpoint) / (sizeOf(checkpoint) * (1 + this.clock - checkpoint.usedAt));
+    const valued = this.held.map((checkpoint) => ({ checkpoint, value: value(checkpoint) }));
+    const [first, ...others] = valued;
+    if (first === undefined) return;
+    this.drop(others.reduce((least, one) => (one.value < least.value ? one : least), first).checkpoint);
   }
 
   /** Tokens that a checkpoint saves beyond the longest shorter one on the way to it. */
