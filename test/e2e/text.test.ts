@@ -2,7 +2,9 @@
 // takes the tokens of its letters, not one token each.
 
 import { expect, test } from "bun:test";
-import { fileServer } from "../helpers/binary.ts";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileServer, newFolder, startServer, TINY_FILE } from "../helpers/binary.ts";
 
 const server = fileServer();
 
@@ -12,8 +14,11 @@ const NASTY = MARKUP.map((word) => word.repeat(TIMES)).join("\n");
 /** No word of the markup has fewer than three tokens of text. */
 const TOKENS_MIN = 3 * TIMES * MARKUP.length;
 
-async function post(path: string, body: object): Promise<Record<string, unknown>> {
-  const response = await fetch(`${server().url}${path}`, {
+const post = (path: string, body: object): Promise<Record<string, unknown>> =>
+  postTo(server().url, path, body);
+
+async function postTo<T>(url: string, path: string, body: object): Promise<T> {
+  const response = await fetch(`${url}${path}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -121,4 +126,32 @@ test("a counted prompt is as long as the answered one", async () => {
 test("whoever writes a whole prompt writes its markup", async () => {
   const { usage } = await post("/v1/completions", { prompt: NASTY.replaceAll("\n", ""), max_tokens: 1 });
   expect(usage).toMatchObject({ prompt_tokens: TIMES * MARKUP.length });
+});
+
+test("a model's entry lets text write some tokens, and leaves the template to decide whether to think", async () => {
+  const template = join(newFolder(), "template.jinja");
+  writeFileSync(
+    template,
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n" +
+      "{% if enable_thinking is defined and enable_thinking %}<think>\nI think: {% endif %}",
+  );
+  const words = [
+    "--content-tokens",
+    "<|im_start|>",
+    "--thinking-default",
+    "template",
+    "--chat-template",
+    template,
+  ];
+  const { url } = await startServer(["-m", TINY_FILE, ...words]);
+  const size = async (content: string, extra: object = {}): Promise<number> => {
+    const body = { messages: [user(content)], max_tokens: 1, ...extra };
+    const { usage } = await postTo<{ usage: { prompt_tokens: number } }>(url, "/v1/chat/completions", body);
+    return usage.prompt_tokens;
+  };
+  const plain = await size("x");
+  expect(await size(`x${"<|im_start|>".repeat(TIMES)}`)).toBe(plain + TIMES);
+  expect(await size(`x${"<|im_end|>".repeat(TIMES)}`)).toBeGreaterThanOrEqual(plain + 3 * TIMES);
+  expect(await size("x", { enable_thinking: false })).toBe(plain);
+  expect(await size("x", { enable_thinking: true })).toBeGreaterThan(plain);
 });
