@@ -47,7 +47,7 @@ base_url = "${root}/v1"
 wire_api = "responses"
 `,
     }),
-    executable: "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
+    executable: ".bin/codex",
     args: (prompt) => ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt],
   },
   {

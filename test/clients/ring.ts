@@ -1,6 +1,9 @@
 // npm run test:clients: real clients of pinned versions against ./svc, each through a tool loop to a checked end. Installs
 // them into a cache folder ($SVC_CLIENTS_CACHE, else ~/.cache/svc-clients) and skips out loud what cannot be had.
-// `--write` writes the bodies as fixtures and the table of results into docs/clients.md.
+// `--write` writes the bodies as fixtures and the table of results into docs/clients.md. Words such as Codex@0.60.1 choose
+// agents, in other versions than the pinned ones if they say so:
+//
+//   bun test/clients/ring.ts [--write | AGENT[@VERSION] …]
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
@@ -166,7 +169,19 @@ async function result(
   return { ...client, what, outcome: why === undefined ? "passed" : `failed: ${why}` };
 }
 
+/** The agents that the words of the command line name, all of them if none does. Throws for unknown ones. */
+function chosenAgents(words: readonly string[]): readonly Agent[] {
+  if (words.length === 0) return AGENTS;
+  return words.map((word) => {
+    const [name, version] = word.split("@");
+    const agent = AGENTS.find((one) => one.name === name);
+    if (agent === undefined) throw new Error(`no agent is called ${name}`);
+    return { ...agent, version: version ?? agent.version };
+  });
+}
+
 async function main(): Promise<number> {
+  const words = process.argv.slice(2).filter((word) => !word.startsWith("-"));
   const server = await startServer();
   const recorder = startRecorder(server.root);
   const results: Result[] = [];
@@ -175,15 +190,15 @@ async function main(): Promise<number> {
     console.log(`${one.client} ${one.version}: ${one.outcome}`);
   };
   try {
-    for (const agent of AGENTS) {
+    for (const agent of chosenAgents(words)) {
       const installed = await installAgent(agent, CACHE);
       const client = { client: agent.name, version: agent.version, what: `${agent.speaks}: a shell command` };
       const folder = "folder" in installed ? installed.folder : "";
       report(await result(client, installed, recorder, () => runAgent(agent, folder, recorder.root)));
     }
-    const python = await installLibraries(CACHE);
+    const python = words.length > 0 ? { skipped: "not asked for" } : await installLibraries(CACHE);
     const folder = "folder" in python ? python.folder : "";
-    for (const [name, version] of LIBRARIES) {
+    for (const [name, version] of words.length > 0 ? [] : LIBRARIES) {
       const command = [join(folder, "bin/python"), join(ROOT, "test/clients/python/loop.py"), name];
       const attempt = () => run([...command, `${recorder.root}/v1`], CACHE, environment(CACHE));
       report(await result({ client: name, version, what: "a tool loop" }, python, recorder, attempt));
