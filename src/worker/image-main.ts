@@ -1,5 +1,6 @@
 // What an engine process does for an image model: draws pictures, one at a time, on a thread of the library.
 
+import { leaveCrashesToParent } from "../../ffi/crash-signals.ts";
 import { unpackImage } from "../../ffi/embedded.ts";
 import { DiffusionBackend } from "../../ffi/image.ts";
 import { openImage } from "../../ffi/library.ts";
@@ -26,6 +27,7 @@ export class ImageWork implements EngineWork {
   }
 
   async run(): Promise<number> {
+    leaveCrashesToParent();
     void this.load(); // messages are read meanwhile; the first of them may be to stop
     while (!this.stopping) {
       if (this.drawings === undefined || this.drawings.isIdle || this.isBroken()) {

@@ -4,6 +4,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { leaveCrashesToParent } from "../../ffi/crash-signals.ts";
 import { NATIVE, unpackSpeech } from "../../ffi/embedded.ts";
 import { FliteVoice } from "../../ffi/flite.ts";
 import { openSpeech } from "../../ffi/library.ts";
@@ -49,6 +50,7 @@ export class SpeechWork implements EngineWork {
   }
 
   async run(): Promise<number> {
+    leaveCrashesToParent();
     this.load();
     while (!this.stopping) {
       const hasWorked = this.speaker?.step() ?? false;

@@ -213,12 +213,15 @@ describe("a crash of the voice", () => {
     process.kill(pid, "SIGSTOP");
     const waiting = speak(own.url, { input: "Hello." });
     await fetch(`${own.url}/health`); // a later request was answered, so it has arrived
-    process.kill(pid, "SIGKILL");
+    process.kill(pid, "SIGSEGV"); // as a fault of native code would
+    process.kill(pid, "SIGCONT");
     const answer = await waiting;
     expect(answer.status).toBe(500);
     expect(await answer.json()).toMatchObject({ error: { code: "engine_failed" } });
     expect(await begun.arrayBuffer().catch((error: unknown) => error)).toBeInstanceOf(Error);
     await own.says("the speech broke off");
+    expect(own.stderr()).toContain("svc-voice: the engine process ended unexpectedly (signal SIGSEGV)");
+    expect(own.stderr()).not.toContain("Bun has crashed");
     expect(await completeText(own.url, ask(CAPITAL))).toBe(CAPITAL.answer);
     await bytesOf(await speak(own.url, { input: "Hello again." }));
   });
