@@ -4,11 +4,11 @@
 
 import { endWithParent } from "../ffi/parent-death.ts";
 import { launcherMain } from "../ffi/sandbox-launcher.ts";
-import { GUARD_WORD, LAUNCHER_WORD } from "./core/launcher.ts";
+import { GUARD_WORD, LAUNCHER_WORD, SOCKETS_WORD } from "./core/launcher.ts";
 import { READER_WORD } from "./reader/protocol.ts";
 
 /** Hidden commands, each a helper process of another svc. */
-const HELPERS = ["engine", "convert-adapter", "quantize-worker", READER_WORD, GUARD_WORD];
+const HELPERS = ["engine", "convert-adapter", "quantize-worker", READER_WORD, GUARD_WORD, SOCKETS_WORD];
 
 const [, , word = "", ...words] = process.argv;
 
@@ -17,5 +17,9 @@ if (HELPERS.includes(word)) endWithParent();
 if (word === LAUNCHER_WORD) process.exit(launcherMain(words));
 else if (word === GUARD_WORD)
   void import("../ffi/network-guard.ts").then(({ guardMain }) => process.exit(guardMain(words, process.env)));
+else if (word === SOCKETS_WORD)
+  void import("../ffi/socket-memory.ts").then(({ socketsMain }) =>
+    process.exit(socketsMain(words, process.env)),
+  );
 else if (word === READER_WORD) void import("./reader/main.ts").then(({ readerMain }) => readerMain());
 else void import("./main.ts");

@@ -194,6 +194,7 @@ const RULES: readonly Rule[] = [
       "ffi/network-guard.ts",
       "ffi/parent-death.ts",
       "ffi/sandbox-launcher.ts",
+      "ffi/socket-memory.ts",
     ],
   },
   { from: "src/build.ts", may: ["src/http/ui-bundle.ts"] },

@@ -7,6 +7,8 @@ export const LAUNCHER_WORD = "sandbox";
 export const PROBE_WORD = "probe";
 /** In place of it: start the rest of the words below a network guard, whose policy comes first (ffi/network-guard.ts). */
 export const GUARD_WORD = "sandbox-guard";
+/** Tells how much memory sockets hold: `svc sandbox-sockets [PID]` (ffi/socket-memory.ts). */
+export const SOCKETS_WORD = "sandbox-sockets";
 /** Descriptor by which the launcher hands the listener of its filter to the guard. */
 export const GUARD_CHANNEL = 100;
 /** Exit code when the policy cannot be applied; the reason is on standard error. */

@@ -246,6 +246,8 @@ export const SANDBOX_POLL_MS_MAX = 500;
 export const SANDBOX_POLL_SHARE = 50;
 /** Time between two measurements of a private working directory, milliseconds, and what may lie in it. */
 export const WORKDIR_POLL_MS = 1_000;
+/** Pause between questions to the kernel about a tree's sockets, where they may matter, milliseconds. */
+export const SOCKETS_POLL_MS = 400;
 export const WORKDIR_BYTES_MAX = 4 * 1024 * 1024 * 1024;
 export const WORKDIR_ENTRIES_MAX = 200_000;
 /** Free bytes of its disk below which a private working directory may not grow. */

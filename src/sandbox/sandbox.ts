@@ -24,6 +24,7 @@ import { sandboxExec } from "./macos.ts";
 import { readPaths } from "./read-paths.ts";
 import { HOLD, SessionNetworks } from "./session-networks.ts";
 import type { EffectiveProtection, Mechanism, Sandbox, SandboxJob, SandboxPolicy } from "./types.ts";
+import { SocketMemory } from "./socket-memory.ts";
 import { ToolPeers } from "./tool-peers.ts";
 import { Watch } from "./watch.ts";
 import { Workdirs } from "./workdirs.ts";
@@ -265,7 +266,9 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
   const { confinement, filesystem, warnings } = choice;
   const { profile, limits } = policy;
   const disk = options.disk ?? { bytes: WORKDIR_BYTES_MAX, entries: WORKDIR_ENTRIES_MAX };
-  const watch = choice.hasLimits ? new Watch({ ...limits, disk }) : undefined;
+  const watch = choice.hasLimits
+    ? new Watch({ ...limits, disk }, new SocketMemory(options.ownCommand))
+    : undefined;
   const networks = new SessionNetworks(confinement.holder);
   const peers = confinement.reachesMachine && choice.hasLimits ? new ToolPeers() : undefined;
   const known = new Map<string, readonly string[]>();

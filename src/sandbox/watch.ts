@@ -9,10 +9,12 @@ import {
   SANDBOX_POLL_MS,
   SANDBOX_POLL_MS_MAX,
   SANDBOX_POLL_SHARE,
+  SOCKETS_POLL_MS,
   WORKDIR_POLL_MS,
 } from "../core/limits.ts";
 import { folderSize, type FolderSize, freeBytes } from "./folder-size.ts";
 import { type ProcessInfo, processes, proportionalBytes } from "./processes.ts";
+import type { SocketMemory } from "./socket-memory.ts";
 import type { BrokenLimit, Limits, Workdir } from "./types.ts";
 
 /** Caps of a tree; `disk` for what lies in its private folder. */
@@ -39,6 +41,8 @@ interface Account {
   /** What may lie in the folder: the cap, or what lay there before, so that it can still be made smaller. */
   readonly disk: FolderSize;
   measuredAt: number;
+  /** When its sockets may be asked about again; without end while they are. */
+  socketsAt: number;
 }
 
 const MIB = 1024 * 1024;
@@ -50,8 +54,12 @@ export class Watch {
   private readonly sizes = new WeakMap<Workdir, FolderSize>();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(limits: WatchedLimits) {
+  private readonly sockets: SocketMemory | undefined;
+
+  /** Without `sockets`, what lies in their buffers is counted for nobody. */
+  constructor(limits: WatchedLimits, sockets?: SocketMemory) {
     this.limits = limits;
+    this.sockets = sockets;
   }
 
   /** Throws where so much lies in the folder already that nothing more may be started there. */
@@ -76,6 +84,7 @@ export class Watch {
       freeBytes: freeBytes(workdir.path),
       disk: { bytes: Math.max(bytes, before?.bytes ?? 0), entries: Math.max(entries, before?.entries ?? 0) },
       measuredAt: performance.now(),
+      socketsAt: 0,
     };
     this.accounts.add(account);
     this.schedule(SANDBOX_POLL_MS);
@@ -107,9 +116,14 @@ export class Watch {
   private look(): void {
     const all = processes();
     for (const account of this.accounts) {
-      const limit = this.brokenBy(account, account.watched.members(all));
-      if (limit !== undefined) this.end(account, limit);
-      else void this.measureFolder(account);
+      const members = account.watched.members(all);
+      const limit = this.brokenBy(account, members);
+      if (limit !== undefined) {
+        this.end(account, limit);
+        continue;
+      }
+      void this.measureFolder(account);
+      void this.measureSockets(account, members);
     }
   }
 
@@ -127,6 +141,17 @@ export class Watch {
     if (isOver && total((info) => proportionalBytes(info.pid) ?? info.residentBytes) > cap) return "memory";
     // The kernel refuses the next fork. Where its count was evaded, twice the cap is no accident.
     return total((info) => info.threads) > 2 * this.limits.procs ? "procs" : undefined;
+  }
+
+  private async measureSockets(account: Account, members: readonly ProcessInfo[]): Promise<void> {
+    if (this.sockets === undefined || performance.now() < account.socketsAt) return;
+    const room =
+      this.limits.memoryMb * MIB - members.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
+    if (this.sockets.most(members) <= room) return;
+    account.socketsAt = Number.POSITIVE_INFINITY; // one question at a time
+    const held = await this.sockets.held(members, account.watched.workdir);
+    account.socketsAt = performance.now() + SOCKETS_POLL_MS;
+    if (held > Math.max(0, room) && this.accounts.has(account)) this.end(account, "memory");
   }
 
   private async measureFolder(account: Account): Promise<void> {

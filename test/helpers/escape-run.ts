@@ -117,6 +117,27 @@ interface HogCase {
   readonly name: string;
   readonly code: string;
   readonly limits?: Partial<Limits>;
+  readonly network?: Network;
+}
+
+/** Fills the buffers of many sockets. */
+function socketHog(pair: string, then = "pass"): string {
+  return `import socket,time
+def connected():
+  with socket.create_server(("127.0.0.1",0)) as l:
+    a=socket.create_connection(l.getsockname()); return a,l.accept()[0]
+kept=[]
+for _ in range(400):
+  a,b=${pair}
+  try:
+    for option in (socket.SO_SNDBUF,socket.SO_RCVBUF): a.setsockopt(socket.SOL_SOCKET,option,1<<21)
+    a.setblocking(False)
+    while True: a.send(b"x"*65536)
+  except OSError: pass
+  ${then}
+  kept.append((a,b))
+time.sleep(30)
+print('done')`;
 }
 
 const HOGS: readonly HogCase[] = [
@@ -139,6 +160,18 @@ const HOGS: readonly HogCase[] = [
   {
     name: "shared memory",
     code: "import mmap,time\na=mmap.mmap(-1,1<<30)\nfor i in range(0,1<<30,4096): a[i]=1\ntime.sleep(30)\nprint('done')",
+  },
+  { name: "socket pairs", code: socketHog("socket.socketpair()"), limits: { memoryMb: 128 } },
+  {
+    name: "connections",
+    code: socketHog("connected()"),
+    limits: { memoryMb: 128 },
+    network: "full",
+  },
+  {
+    name: "pairs without one end",
+    code: socketHog("socket.socketpair()", "a.close()"),
+    limits: { memoryMb: 128 },
   },
   { name: "processor", code: "while True: pass", limits: { cpuSecs: 1 } },
   {
@@ -262,8 +295,8 @@ async function attemptAll(mechanism: Mechanism, network: Network, common: { read
   }
 }
 
-async function runHog(mechanism: Mechanism, { name, code, limits }: HogCase): Promise<Hog> {
-  const sandbox = await sandboxOf(mechanism, "none", { ...LIMITS, ...limits });
+async function runHog(mechanism: Mechanism, { name, code, limits, network = "none" }: HogCase): Promise<Hog> {
+  const sandbox = await sandboxOf(mechanism, network, { ...LIMITS, ...limits });
   if (!isAsAsked(sandbox, mechanism)) throw new Error(`${mechanism} does not work every time`);
   const workdir = sandbox.newWorkdir("svc-hog-");
   try {

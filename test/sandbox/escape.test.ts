@@ -114,6 +114,9 @@ function suite(run: () => Promise<EscapeReport>, mechanism: string): void {
   test.each([
     ["memory of many", "memory"],
     ["shared memory", "memory"],
+    ["socket pairs", "memory"],
+    ["pairs without one end", "memory"],
+    ["connections", "memory"],
     ["processor of many", "cpu"],
     ["disk", "disk"],
     ["files", "disk"],
