@@ -30,7 +30,7 @@ const native = openNative(unpackLibraries(folder), 0);
 function load(path: string): Promise<LlamaBackend> {
   const sizes = { cells: 16_384, maxSeqs: 16, prefixesMax: 0, batch: 512, ubatch: 256 };
   const options = { kind: "text", cacheDir: folder, cacheType: "f16", unified: true, gpuLayers: 0 } as const;
-  return LlamaBackend.load(native, path, { ...options, ...sizes, verbosity: 0 }, () => {});
+  return LlamaBackend.load(native, path, { ...options, ...sizes, verbosity: 0 });
 }
 
 function textRun(text: string, extra: Partial<RunRequest>): RunRequest {

@@ -115,7 +115,7 @@ async function main(): Promise<void> {
   });
   await many.servers.close();
   const native = openNative(unpackLibraries(CACHE), 0);
-  const backend = await LlamaBackend.load(native, MODEL, BACKEND, () => {});
+  const backend = await LlamaBackend.load(native, MODEL, BACKEND);
   const bare = render(backend, []);
   for (const count of [10, 100, 1000]) {
     const { tokens, ms } = render(backend, specs.slice(0, count));

@@ -171,7 +171,7 @@ async function main(): Promise<void> {
   mkdirSync(CACHE, { recursive: true });
   writeProjector(PROJECTOR, { modelWidth: 256, pictures: PICTURES });
   const native = openNative(unpackLibraries(CACHE), 0);
-  const backend = await LlamaBackend.load(native, MODEL, BACKEND, () => {});
+  const backend = await LlamaBackend.load(native, MODEL, BACKEND);
   const traffic = new Traffic(backend);
   row("measured", "");
   await turns(traffic);

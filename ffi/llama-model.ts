@@ -10,6 +10,14 @@ import type { Native } from "./library.ts";
 import type { EmbedModel } from "./llama-embed.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
 
+/** Told how loading goes. */
+export interface LoadHooks {
+  /** Parts per thousand of the weights. */
+  readonly onProgress?: (permille: number) => void;
+  /** The chat template is about to be run for the first time, which may never end. */
+  readonly onTemplate?: () => void;
+}
+
 /** ggml.h: enum ggml_type */
 export const CACHE_TYPES: Readonly<Record<CacheType, number>> = {
   f32: 0,

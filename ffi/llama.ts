@@ -29,7 +29,7 @@ import { canEmbed, canRank, LlamaEmbedder } from "./llama-embed.ts";
 import { LlamaDraftModel } from "./llama-draft.ts";
 import { LlamaEncoding, LlamaMedia } from "./llama-media.ts";
 import { type ContextPlan, openContext, planContext } from "./llama-context.ts";
-import { graphLimits, isSmall, loadModel, type ModelInfo } from "./llama-model.ts";
+import { graphLimits, isSmall, type LoadHooks, loadModel, type ModelInfo } from "./llama-model.ts";
 import { LlamaStates } from "./llama-states.ts";
 import { WindowGuards } from "./llama-windows.ts";
 import { newSampler } from "./llama-sampler.ts";
@@ -45,6 +45,7 @@ interface LoadedModels {
   readonly model: Handle;
   /** What guesses for it, where that is a file of its own. */
   readonly draft: Handle | undefined;
+  readonly onTemplate: (() => void) | undefined;
 }
 
 export class LlamaBackend implements Backend {
@@ -77,7 +78,12 @@ export class LlamaBackend implements Backend {
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
 
-  private constructor(native: Native, { model, draft }: LoadedModels, path: string, asked: TextOptions) {
+  private constructor(
+    native: Native,
+    { model, draft, onTemplate }: LoadedModels,
+    path: string,
+    asked: TextOptions,
+  ) {
     this.native = native;
     this.model = model;
     this.draft = draft;
@@ -113,6 +119,7 @@ export class LlamaBackend implements Backend {
     this.flags = new Uint8Array(meta.n_vocab);
     native.svc_vocab_flags(model, this.flags, meta.n_vocab);
     this.media = this.openMedia(options, threadsBatch);
+    onTemplate?.();
     this.templates = new LlamaTemplates(native, model, {
       vocabulary: meta.n_vocab,
       contextTokens: this.contextTokens,
@@ -157,14 +164,14 @@ export class LlamaBackend implements Backend {
     native: Native,
     path: string,
     options: TextOptions,
-    onProgress: (permille: number) => void,
+    { onProgress = () => undefined, onTemplate }: LoadHooks = {},
   ): Promise<LlamaBackend> {
     const { gpuLayers, speculative } = options;
     const draftPath = speculative?.type === "mtp" ? speculative.modelPath : undefined;
     const withHead = speculative?.type === "mtp" && draftPath === undefined;
     const model = await loadModel(native, { path, gpuLayers, withHead, name: "the model" }, onProgress);
     const draft = draftPath === undefined ? undefined : await loadDraft(native, draftPath, gpuLayers);
-    return new LlamaBackend(native, { model, draft }, path, options);
+    return new LlamaBackend(native, { model, draft, onTemplate }, path, options);
   }
 
   private metaOf(model: Handle): ModelInfo {

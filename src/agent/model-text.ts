@@ -34,7 +34,7 @@ const NO_ROOM = "You are not given more: it cannot be read, or this request has 
 export function modelText(text: string, notes: readonly string[], files: readonly FileObject[]): string {
   const parts = [text, ...notes];
   if (files.length > 0) parts.push(["Files:", ...files.map(fileLines)].join("\n"));
-  return parts.join("\n");
+  return parts.join("\n").toWellFormed(); // JSON of other programs may hold halves of surrogate pairs
 }
 
 function fileLines(file: FileObject): string {

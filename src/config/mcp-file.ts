@@ -7,7 +7,14 @@ import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { MCP_CALLS_MAX, MCP_TIMEOUT_SECS } from "../core/limits.ts";
-import { type McpConfig, McpFile, type McpServerConfig, McpSource } from "../core/mcp-config.ts";
+import {
+  type DesktopServer,
+  type McpConfig,
+  McpFile,
+  type McpServer,
+  type McpServerConfig,
+  McpSource,
+} from "../core/mcp-config.ts";
 import { nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { isTable } from "./sources.ts";
@@ -125,39 +132,83 @@ function keyOf(path: string): string {
     );
 }
 
+/** A server, and what the file calls its place. */
+interface Placed {
+  readonly server: McpServer;
+  readonly at: string;
+}
+
+/** The servers of both keys in the words of the first. */
+function allServers({ servers = [], mcpServers = {} }: McpFile): readonly Placed[] {
+  const own = servers.map((server, index) => ({ server, at: `servers[${index}]` }));
+  const others = Object.entries(mcpServers).map(([name, desktop]) => ({
+    server: ofDesktop(name, desktop),
+    at: `mcpServers.${name}`,
+  }));
+  return [...own, ...others];
+}
+
+/** Its name stands before the names of its tools, as far as that can be. */
+function ofDesktop(name: string, desktop: DesktopServer): McpServer {
+  const prefix = name.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, 64);
+  return { id: name, enabled: desktop.disabled !== true, tool_prefix: prefix, source: sourceOf(desktop) };
+}
+
+function sourceOf(desktop: DesktopServer): McpSource {
+  if ("command" in desktop) {
+    const { command, args, env, cwd } = desktop;
+    return {
+      type: "Process",
+      command,
+      ...(args === undefined ? {} : { args }),
+      ...(env === undefined ? {} : { env }),
+      ...(cwd === undefined ? {} : { work_dir: cwd }),
+    };
+  }
+  const { url, headers } = desktop;
+  const type = url.startsWith("ws") ? "WebSocket" : "Http";
+  return { type, url, ...(headers === undefined ? {} : { headers }) };
+}
+
 /** What the schema cannot say. */
-function together({ servers }: McpFile, folder: string): readonly Fault[] {
-  return servers.flatMap(({ id, source }, index) => {
-    const at = `servers[${index}]`;
-    const twin = id === undefined ? -1 : servers.findIndex((other) => other.id === id);
+function together(file: McpFile, folder: string): readonly Fault[] {
+  const all = allServers(file);
+  if (file.servers === undefined && file.mcpServers === undefined) {
+    return [{ key: "servers", what: "missing", fix: "List the servers, there or in mcpServers." }];
+  }
+  return all.flatMap(({ server: { id, source }, at }, index) => {
+    const twin = all.findIndex(({ server }) => id !== undefined && server.id === id);
     const faults: Fault[] = [];
     if (twin >= 0 && twin < index) {
       faults.push({
         key: `${at}.id`,
-        what: `is also the id of servers[${twin}]`,
+        what: `is also the id of ${all[twin]?.at}`,
         fix: "Change one of them.",
       });
     }
-    if (source.type === "Process") {
-      if (typeof source.work_dir === "string" && !isFolder(resolve(folder, source.work_dir))) {
-        faults.push({
-          key: `${at}.source.work_dir`,
-          what: "there is no such folder",
-          fix: "Check the path.",
-        });
-      }
-      return faults;
-    }
-    if (!URL.canParse(source.url)) {
-      faults.push({ key: `${at}.source.url`, what: "this is not an address", fix: "Check its spelling." });
-    }
-    for (const [name, value] of Object.entries(source.headers ?? {})) {
-      if (isHeader(name, value)) continue;
-      const what = "this cannot be sent as a header";
-      faults.push({ key: `${at}.source.headers.${name}`, what, fix: "Check its name and its value." });
-    }
-    return faults;
+    const place = at.startsWith("mcpServers") ? at : `${at}.source`;
+    return [...faults, ...sourceFaultsOf(source, place, folder)];
   });
+}
+
+function sourceFaultsOf(source: McpSource, at: string, folder: string): readonly Fault[] {
+  if (source.type === "Process") {
+    const isMissing = typeof source.work_dir === "string" && !isFolder(resolve(folder, source.work_dir));
+    const key = at.startsWith("mcpServers") ? "cwd" : "work_dir";
+    return isMissing
+      ? [{ key: `${at}.${key}`, what: "there is no such folder", fix: "Check the path." }]
+      : [];
+  }
+  const faults: Fault[] = [];
+  if (!URL.canParse(source.url)) {
+    faults.push({ key: `${at}.url`, what: "this is not an address", fix: "Check its spelling." });
+  }
+  for (const [name, value] of Object.entries(source.headers ?? {})) {
+    if (isHeader(name, value)) continue;
+    const what = "this cannot be sent as a header";
+    faults.push({ key: `${at}.headers.${name}`, what, fix: "Check its name and its value." });
+  }
+  return faults;
 }
 
 function isFolder(path: string): boolean {
@@ -174,8 +225,8 @@ function isHeader(name: string, value: string): boolean {
 
 function complete(file: McpFile, folder: string): McpConfig {
   return {
-    servers: file.servers.flatMap((server, index) =>
-      (server.enabled ?? true) ? [completeServer(server, index, folder)] : [],
+    servers: allServers(file).flatMap(({ server, at }) =>
+      (server.enabled ?? true) ? [completeServer(server, at, folder)] : [],
     ),
     registersTools: file.auto_register_tools ?? true,
     toolTimeoutMs: (file.tool_timeout_secs ?? MCP_TIMEOUT_SECS) * 1000,
@@ -183,13 +234,13 @@ function complete(file: McpFile, folder: string): McpConfig {
   };
 }
 
-function completeServer(server: McpFile["servers"][number], index: number, folder: string): McpServerConfig {
+function completeServer(server: McpServer, at: string, folder: string): McpServerConfig {
   const id = server.id ?? randomUUID();
   const { source, tool_prefix: prefix, bearer_token: token } = server;
   const label = [server.name, server.id].find((text) => text !== undefined && text !== "");
   return {
     id,
-    label: label ?? `servers[${index}]`,
+    label: label ?? at,
     ...(prefix === null ? {} : { prefix: prefix ?? `mcp_${hash32(id)}` }),
     ...(typeof token === "string" ? { bearerToken: token } : {}),
     source:

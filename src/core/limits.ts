@@ -217,6 +217,8 @@ export const QUEUE_MAX = 1024;
  * step, and few, because those it has are no longer put in a fair order.
  */
 export const ENGINE_AHEAD = 0.5;
+/** Time that a model's chat template has to be tried out when it is loaded; usual ones take a few, milliseconds. */
+export const TEMPLATE_TRIAL_MS = 20_000;
 /** Time between two looks at how many connections the kernel has dropped, milliseconds. */
 export const DROPS_CHECK_MS = 5_000;
 /** Requests that begin in one turn of the event loop; the next turn takes in what has arrived meanwhile. */

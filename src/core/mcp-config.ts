@@ -76,14 +76,42 @@ const McpServer = Type.Object(
   },
   CLOSED,
 );
-type McpServer = Static<typeof McpServer>;
+export type McpServer = Static<typeof McpServer>;
+
+/** A server as desktop clients have it. They share such files, so keys that mean nothing here are left alone. */
+const DesktopServer = Type.Union(
+  [
+    Type.Object({
+      command: Type.String({ minLength: 1 }),
+      args: Type.Optional(Type.Array(Type.String())),
+      env: Type.Optional(Type.Record(Type.String(), Type.String())),
+      cwd: Type.Optional(Type.String({ minLength: 1 })),
+      disabled: Type.Optional(Type.Boolean()),
+    }),
+    Type.Object({
+      url: Type.String({ pattern: "^(?:https?|wss?)://." }),
+      headers: Type.Optional(Headers),
+      disabled: Type.Optional(Type.Boolean()),
+    }),
+  ],
+  { description: "Write a command, with args, env and cwd, or a url, with headers." },
+);
+export type DesktopServer = Static<typeof DesktopServer>;
 
 export const McpFile = Type.Object(
   {
-    servers: Type.Array(McpServer, {
-      maxItems: MCP_SERVERS_MAX,
-      description: `List the servers; at most ${MCP_SERVERS_MAX}.`,
-    }),
+    servers: Type.Optional(
+      Type.Array(McpServer, {
+        maxItems: MCP_SERVERS_MAX,
+        description: `List the servers; at most ${MCP_SERVERS_MAX}.`,
+      }),
+    ),
+    mcpServers: Type.Optional(
+      Type.Record(Type.String({ minLength: 1 }), DesktopServer, {
+        maxProperties: MCP_SERVERS_MAX,
+        description: `Write an object of servers by name, as desktop clients have it; at most ${MCP_SERVERS_MAX}.`,
+      }),
+    ),
     auto_register_tools: Type.Optional(Type.Boolean({ description: "Write true or false." })),
     tool_timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400; the default is 30.")),
     max_concurrent_calls: Type.Optional(

@@ -4,23 +4,29 @@
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import {
-  ENGINE_AHEAD,
   ENGINE_LOAD_DEATHS_MAX,
   ENGINE_RESTART_MS,
   ENGINE_RESTART_MS_MAX,
-  SPEECHES_MAX,
+  TEMPLATE_TRIAL_MS,
 } from "../core/limits.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { type Ability, mustBeAble, mustPerceive } from "./abilities.ts";
 import type { ResidentAdapters } from "./adapters.ts";
-import { deathWhileLoading, ENGINE_DIED, ENGINE_HUNG, HUNG_LOADING, STOPPED } from "./death.ts";
+import {
+  deathWhileLoading,
+  ENGINE_DIED,
+  ENGINE_HUNG,
+  HUNG_LOADING,
+  STOPPED,
+  TEMPLATE_LOOPS,
+} from "./death.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
 import { Pending } from "./pending.ts";
-import { RequestQueue } from "./request-queue.ts";
+import { queueBounds, RequestQueue } from "./request-queue.ts";
 import { activityOf, EngineWatch } from "./watch.ts";
 import type {
   CalibrationCommand,
@@ -50,6 +56,8 @@ export interface EngineClientDeps {
   readonly meter?: EngineMeter;
   /** Time after which an engine that neither answers nor does anything is replaced, milliseconds; absent: never. */
   readonly timeoutMs?: number;
+  /** Time that a chat template has to be tried out, milliseconds. */
+  readonly templateMs?: number;
   /** Told how much of the model is loaded, parts per thousand; 1000 when it is. */
   readonly onLoading?: (permille: number) => void;
 }
@@ -71,6 +79,7 @@ export class EngineClient {
   private readonly queue: RequestQueue;
   private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
   private lastError: ErrorData | undefined;
+  private trial: ReturnType<typeof setTimeout> | undefined; // of the chat template
   private restarting = false; // the process was ready and is ending, and requests wait for the next one
   private restartMs = ENGINE_RESTART_MS;
   private restartTimer: ReturnType<typeof setTimeout> | undefined;
@@ -80,11 +89,7 @@ export class EngineClient {
 
   constructor(deps: EngineClientDeps) {
     this.deps = deps;
-    const most = atOnce(deps.options);
-    this.queue = new RequestQueue({
-      places: most + deps.queueMax,
-      atOnce: most + Math.ceil(most * ENGINE_AHEAD),
-    });
+    this.queue = new RequestQueue(queueBounds(deps.options, deps.queueMax));
     this.open();
   }
 
@@ -282,17 +287,17 @@ export class EngineClient {
       onHung: (why) => {
         log(`the engine process has stopped answering (${why}); ending it`);
         meter?.hung();
-        this.giveUp(link);
+        this.giveUp(HUNG_LOADING, link);
       },
     });
   }
 
   /** Kills a process that does not answer. Requests wait for the next one from now on: this one may end late. */
-  private giveUp(link: EngineLink): void {
+  private giveUp(why = HUNG_LOADING, link = this.link): void {
     if (this.state === "ready") this.awaitRestart();
-    else this.failToLoad(HUNG_LOADING);
+    else this.failToLoad(why);
     this.pending.failAll(ENGINE_HUNG);
-    link.kill();
+    link?.kill();
   }
 
   private failToLoad(death: ErrorData): void {
@@ -308,11 +313,15 @@ export class EngineClient {
 
   private receive(message: FromEngine): void {
     this.watch?.heard();
+    clearTimeout(this.trial);
     switch (message.type) {
       case "pong":
         break;
       case "loading":
         this.deps.onLoading?.(message.permille);
+        break;
+      case "trying_template":
+        this.trial = setTimeout(() => this.giveUp(TEMPLATE_LOOPS), this.deps.templateMs ?? TEMPLATE_TRIAL_MS);
         break;
       case "ready":
         this.info = message.info;
@@ -354,6 +363,7 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
+    clearTimeout(this.trial);
     this.watch?.stop();
     this.deps.adapters?.detach(this.command);
     this.deps.meter?.ended(this.state !== "stopped");
@@ -381,12 +391,6 @@ export class EngineClient {
     if (this.state === "failed") this.settled = Promise.withResolvers<void>();
     this.open();
   }
-}
-
-/** Requests that an engine works on at the same time. */
-function atOnce(options: EngineOptions): number {
-  if (options.kind === "text") return options.maxSeqs;
-  return options.kind === "image" ? 1 : SPEECHES_MAX;
 }
 
 function unavailable(message: string): ServiceError {

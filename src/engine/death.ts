@@ -20,6 +20,12 @@ export const HUNG_LOADING: ErrorData = {
     "The engine process stopped answering while loading. The model's file may be broken, or hang_timeout too short.",
 };
 
+export const TEMPLATE_LOOPS: ErrorData = {
+  code: "model_unavailable",
+  message:
+    "The chat template did not come to an end when it was tried out: it probably loops. Mend it, or replace the model's own with chat_template.",
+};
+
 export const STOPPED: ErrorData = {
   code: "shutting_down",
   message: "The server was stopped before this request was finished.",

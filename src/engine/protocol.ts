@@ -194,6 +194,8 @@ export type ToEngine =
 export type FromEngine =
   | { readonly type: "pong" }
   | { readonly type: "loading"; readonly permille: number }
+  /** The chat template is about to be run, which may never end; the next message says that it has. */
+  | { readonly type: "trying_template" }
   /** Engines of text models also describe the machine. */
   | { readonly type: "ready"; readonly info: EngineInfo; readonly host?: EngineHost }
   /** The process can do nothing more, from the start or from now on. */

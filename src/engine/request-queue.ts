@@ -1,16 +1,24 @@
 // The request queue of one engine: a bounded number of requests has a place, some of them are with the engine, the others wait
 // here. Each time one ends, the next client in turn has its oldest request sent, so that a light client beside a greedy one
-// waits for one round at most. Knows no engine.
+// waits for one round at most. Knows nothing of what an engine does.
 
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
+import { ENGINE_AHEAD, SPEECHES_MAX } from "../core/limits.ts";
+import type { EngineOptions } from "./protocol.ts";
 
 export interface QueueBounds {
   /** Requests that have a place: with the engine or waiting. */
   readonly places: number;
   /** Requests that are with the engine at the same time. */
   readonly atOnce: number;
+}
+
+/** For an engine of these options, and so many requests that may wait. */
+export function queueBounds(options: EngineOptions, queueMax: number): QueueBounds {
+  const computed = options.kind === "text" ? options.maxSeqs : options.kind === "image" ? 1 : SPEECHES_MAX;
+  return { places: computed + queueMax, atOnce: computed + Math.ceil(computed * ENGINE_AHEAD) };
 }
 
 /** A request that waits for its turn. */

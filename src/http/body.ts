@@ -7,6 +7,9 @@ import { boundedPieces } from "./body-pace.ts";
 import { checkJsonShape } from "./json-shape.ts";
 import { observed } from "./observe.ts";
 
+/** So much of a field's path is told. */
+const PARAM_CHARS_MAX = 200;
+
 /** `application/json`, `application/vnd.x+json`, with or without parameters. */
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
@@ -94,11 +97,34 @@ async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array
 function parseJson(bytes: Uint8Array): unknown {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return JSON.parse(text);
+    const json: unknown = JSON.parse(text);
+    if (MAYBE_HALF.test(text)) checkText(json);
+    return json;
   } catch (cause) {
+    if (cause instanceof ServiceError) throw cause;
     const problem = bytes.byteLength === 0 ? "is empty" : "is not valid JSON in UTF-8";
     throw new ServiceError("invalid_json", `the request body ${problem}; send a JSON object`, { cause });
   }
+}
+
+/** How half of a surrogate pair is written; whole pairs begin like it, so what is found is looked at. */
+const MAYBE_HALF = /\\u[dD][89a-fA-F]/;
+
+/** Throws for a text with half of a surrogate pair: it is no character, and no UTF-8 can say it. */
+function checkText(json: unknown, path = ""): void {
+  if (typeof json === "string" && !json.isWellFormed()) throw halfPair(path);
+  if (typeof json !== "object" || json === null) return;
+  const isList = Array.isArray(json);
+  for (const [key, value] of Object.entries(json)) {
+    if (!key.isWellFormed()) throw halfPair(path);
+    checkText(value, isList ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`);
+  }
+}
+
+function halfPair(path: string): ServiceError {
+  const param = path.slice(0, PARAM_CHARS_MAX);
+  const message = `${param === "" ? "the body" : param} has half of a surrogate pair (\\ud800 to \\udfff), which is no character; send the pair, or leave it out`;
+  return new ServiceError("invalid_request", message, param === "" ? {} : { param });
 }
 
 function isObject(json: unknown): json is Readonly<Record<string, unknown>> {

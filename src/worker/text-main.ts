@@ -50,9 +50,10 @@ async function load(options: TextOptions): Promise<Loaded> {
   const native = openNative(unpackLibraries(cacheDir), options.verbosity);
   native.svc_catch_crashes();
   const path = options.modelPath ?? unpackBuiltinModel(cacheDir);
-  const backend = await LlamaBackend.load(native, path, options, (permille) =>
-    send({ type: "loading", permille }),
-  );
+  const backend = await LlamaBackend.load(native, path, options, {
+    onProgress: (permille) => send({ type: "loading", permille }),
+    onTemplate: () => send({ type: "trying_template" }),
+  });
   if (backend.maxSeqs < options.maxSeqs) {
     const { architecture } = backend.info;
     console.error(

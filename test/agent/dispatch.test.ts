@@ -162,3 +162,8 @@ test("max_tool_rounds 0 gives the calls to the client", async () => {
   expect(events).toEqual([...calling(["weather", {}])]);
   expect(asked).toEqual([]);
 });
+
+test("an answer with half of a surrogate pair reaches the model without it", async () => {
+  answer = () => new Response(String.raw`{"content": "a\ud83db"}`);
+  expect((await dispatched({})).told).toBe("a\u{fffd}b");
+});

@@ -122,7 +122,7 @@ test("all problems come at once, each with its key and the fix", () => {
 test.each<[string, unknown, string]>([
   ["no JSON", "{servers", 'FILE: this is not valid JSON. It must be an object such as {"servers": []}.'],
   ["a list", [], "FILE: a list does not fit here. Write an object with a list of servers."],
-  ["no servers", {}, "FILE: servers: missing. List the servers; at most 256."],
+  ["no servers", {}, "FILE: servers: missing. List the servers, there or in mcpServers."],
   [
     "two of one id",
     {
@@ -180,4 +180,28 @@ test("the MCP port must not be the server's own", () => {
   expect(problemsWith({ "server.mcp_port": "1234", "server.port": "1234" })).toEqual(said);
   expect(problemsWith({ "server.mcp_port": "0", "server.port": "0" })).toEqual([]);
   expect(problemsWith({ "server.mcp_port": "1235" })).toEqual([]);
+});
+
+test("the key of desktop clients is read too, with what they write there", () => {
+  const { servers } = configOf({
+    servers: [{ id: "own", source: HTTP }],
+    mcpServers: {
+      "my files": { command: "npx", args: ["-y", "x"], env: { A: "1" }, type: "stdio", autoApprove: [] },
+      web: { type: "streamable-http", url: "https://example.com/mcp", headers: { a: "b" } },
+      socket: { url: "wss://example.com/mcp" },
+      off: { command: "x", disabled: true },
+    },
+  });
+  expect(servers.map(({ id, prefix, source }) => [id, prefix, source])).toEqual([
+    ["own", expect.stringMatching(/^mcp_/), HTTP],
+    ["my files", "my_files", { type: "Process", command: "npx", args: ["-y", "x"], env: { A: "1" } }],
+    ["web", "web", { ...HTTP, headers: { a: "b" } }],
+    ["socket", "socket", { type: "WebSocket", url: "wss://example.com/mcp" }],
+  ]);
+  expect(problemsOf({ mcpServers: { a: { args: [] }, b: { command: "x", cwd: "/no/such" } } })).toEqual([
+    "FILE: mcpServers.a: an object does not fit here. Write a command, with args, env and cwd, or a url, with headers.",
+  ]);
+  expect(problemsOf({ mcpServers: { b: { command: "x", cwd: "/no/such" } } })).toEqual([
+    "FILE: mcpServers.b.cwd: there is no such folder. Check the path.",
+  ]);
 });

@@ -321,6 +321,35 @@ describe("unloading", () => {
   });
 });
 
+test("a chat template that never ends is an engine that cannot be loaded, with the reason", async () => {
+  const engines = fakeEngines();
+  const log: string[] = [];
+  const say = (line: string): void => void log.push(line);
+  const { model } = setup({
+    startEngine: (options) =>
+      new EngineClient({
+        name: "fake",
+        options,
+        openLink: engines.openLink,
+        queueMax: 1,
+        log: say,
+        templateMs: 20,
+      }),
+  });
+  const loading = failure(model.load());
+  (await process(engines)).tryTemplate();
+  expect(await loading).toContain("it probably loops");
+  expect(engines.alive()).toBe(0);
+  const again = model.load();
+  const second = await process(engines, 2);
+  second.tryTemplate();
+  second.becomeReady();
+  await again;
+  await Bun.sleep(40);
+  expect(model.status).toBe("loaded");
+  await model.stop();
+});
+
 describe("an engine that dies while it loads", () => {
   const broken =
     "The engine process ended while loading (signal SIGABRT). The model's file is probably broken, or of a kind that svc cannot load: copy or download it again. The lines before this one may say more.";

@@ -37,6 +37,8 @@ const HOST: EngineHost = {
 export interface FakeProcess {
   /** Runs that have arrived and are not answered. */
   readonly runs: RunId[];
+  /** Says that it tries the chat template out. */
+  tryTemplate(): void;
   /** Says that the model is loaded. */
   becomeReady(): void;
   /** Says that the model cannot be loaded. */
@@ -88,6 +90,7 @@ export function fakeEngines(isPrompt = false): FakeEngines {
       die: (signal) => end(`signal ${signal}`),
       runs,
       finish,
+      tryTemplate: () => onMessage({ type: "trying_template" }),
       becomeReady: () => onMessage({ type: "ready", info: INFO, host: HOST }),
       failToLoad: (message) => onMessage({ type: "failed", error: { code: "model_unavailable", message } }),
       get hasEnded() {

@@ -74,5 +74,5 @@ const OPTIONS: TextOptions = {
 
 /** The built-in model in a context of its own. Throws what LlamaBackend.load throws. */
 export function tinyBackend(options: Partial<TextOptions> = {}, path = TINY_PATH): Promise<LlamaBackend> {
-  return LlamaBackend.load(native(), path, { ...OPTIONS, ...options }, () => {});
+  return LlamaBackend.load(native(), path, { ...OPTIONS, ...options });
 }

@@ -220,6 +220,17 @@ describe("the docs page", () => {
     }
   });
 
+  test("may run its own scripts and reach this server, nothing else", async () => {
+    const response = await testApp().request("/docs");
+    const policy = response.headers.get("content-security-policy") ?? "";
+    const [, inline = ""] = /<script>(.*?)<\/script>/s.exec(await response.text()) ?? [];
+    const hash = new Bun.CryptoHasher("sha256").update(inline).digest("base64");
+    expect(policy).toContain(`script-src 'self' 'sha256-${hash}'`);
+    expect(policy).toStartWith("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(/script-src[^;]*unsafe/.test(policy)).toBe(false);
+  });
+
   test("shows the document", async () => {
     expect(await (await testApp().request("/docs/")).text()).toContain('url: "/api-doc/openapi.json"');
   });
