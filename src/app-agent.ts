@@ -90,11 +90,13 @@ function executorLines(
     ...(python === undefined ? [] : [python.facts.version]),
     ...(shell === undefined ? [] : [`shell ${runtime.shell_path}`]),
   ];
-  const { mechanism, filesystem, network } = protection;
+  const { mechanism, filesystem, network, reachesMachine } = protection;
+  const reach =
+    network !== "full" ? "" : reachesMachine ? ", this machine included" : " without this machine";
   const sandbox =
     mechanism === "none"
       ? "not confined"
-      : `confined by ${mechanism}, files: ${filesystem}, network: ${network}`;
+      : `confined by ${mechanism}, files: ${filesystem}, network: ${network}${reach}`;
   return [`${names.join(", ")} (${sandbox}; permission: ${runtime.agent_permission})`];
 }
 

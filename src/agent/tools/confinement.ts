@@ -3,11 +3,11 @@
 import type { EffectiveProtection } from "../../sandbox/types.ts";
 
 /** Two sentences on network and files. */
-export function confinementNote({ network, filesystem }: EffectiveProtection): string {
-  return `${networkNote(network)} ${filesystemNote(filesystem)}`;
+export function confinementNote({ network, reachesMachine, filesystem }: EffectiveProtection): string {
+  return `${networkNote(network, reachesMachine)} ${filesystemNote(filesystem)}`;
 }
 
-function networkNote(network: EffectiveProtection["network"]): string {
+function networkNote(network: EffectiveProtection["network"], reachesMachine: boolean): string {
   switch (network) {
     case "none":
       return "There is no network: opening a socket fails with EPERM.";
@@ -15,7 +15,9 @@ function networkNote(network: EffectiveProtection["network"]): string {
       return "Only addresses of this machine itself can be reached over the network.";
     case "full":
     case "open":
-      return "The network can be used.";
+      return reachesMachine
+        ? "The network can be used."
+        : "The network can be used; of this machine only servers that you have started yourself can be reached.";
   }
 }
 
