@@ -1,6 +1,7 @@
 // The composition root: builds engines and the HTTP application from settings. Everything is handed what it needs here;
 // nothing else knows who works with whom.
 
+import { networkInterfaces } from "node:os";
 import { hostname } from "node:os";
 import { Approvals } from "./agent/approvals.ts";
 import { createAgent, toolLine } from "./app-agent.ts";
@@ -320,10 +321,17 @@ function listenOrSay(handler: Handler, { host, port, flag }: Place): Listening {
   try {
     return listen(handler, { hostname: host, port });
   } catch (error) {
-    const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
-    const reason = isTaken ? "it is in use by another program" : reasonOf(error);
-    const message = `cannot listen on ${host}:${port}: ${reason}. Choose another with ${flag}.`;
-    throw new StartError(message, { cause: error });
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const place = `cannot listen on ${host}:${port}:`;
+    if (code === "EADDRNOTAVAIL") {
+      const own = Object.values(networkInterfaces()).flatMap((all) =>
+        (all ?? []).map(({ address }) => address),
+      );
+      const fix = `Use --host 0.0.0.0 for all addresses, or one of: ${own.join(", ")}.`;
+      throw new StartError(`${place} ${host} is no address of this machine. ${fix}`, { cause: error });
+    }
+    const reason = code === "EADDRINUSE" ? "it is in use by another program" : reasonOf(error);
+    throw new StartError(`${place} ${reason}. Choose another with ${flag}.`, { cause: error });
   }
 }
 

@@ -7,7 +7,8 @@ import { VERSION } from "../core/version.ts";
 import { completionScript, SHELLS, type Shell } from "./completions.ts";
 import { type Choose, configFile, type Invocation, type SettingsArgs } from "./invocation.ts";
 import { addMeasuringCommands } from "./measuring-args.ts";
-import { flagsOf, FOOTER, MODEL_ID, withSettings } from "./setting-flags.ts";
+import { hintFor } from "./hints.ts";
+import { flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
 
 const CACHE_FLAGS = ["models[].device.hf_cache"];
 const PULL_FLAGS = [
@@ -18,6 +19,9 @@ const PULL_FLAGS = [
 ];
 
 const QUANTIZE_FLAGS = [...PULL_FLAGS, "models[].quantization.imatrix"];
+
+/** Widest help, and its width where it does not go to a terminal. */
+const HELP_COLUMNS = 100;
 
 /** Reads the words after the executable's name. */
 export function parseArgs(argv: readonly string[]): Invocation {
@@ -34,17 +38,26 @@ export function parseArgs(argv: readonly string[]): Invocation {
     .configureOutput({
       writeOut: (text) => (printed += text),
       writeErr: (text) => (complaint += text),
+      getOutHelpWidth: () => Math.min(process.stdout.columns ?? HELP_COLUMNS, HELP_COLUMNS),
     });
   addCommands(program, (chosen) => (invocation = chosen));
   addHubCommands(program, (chosen) => (invocation = chosen));
   addMeasuringCommands(program, (chosen) => (invocation = chosen));
   addCompletions(program, (chosen) => (invocation = chosen));
+  const wantsAll = argv.includes("--help-all");
+  if (!wantsAll && (argv.includes("--help") || argv.includes("-h") || argv[0] === "help"))
+    hideRareSettings(program);
+  const words = wantsAll ? argv.map((word) => (word === "--help-all" ? "--help" : word)) : argv;
   try {
-    program.parse(argv, { from: "user" });
+    program.parse(["version", "-v"].includes(words[0] ?? "") ? ["--version"] : words, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { command: "print", text: printed };
-    return { command: "usage-error", text: complaint.trimEnd() };
+    const hint = hintFor(error.message, argv);
+    return {
+      command: "usage-error",
+      text: hint === "" ? complaint.trimEnd() : `${complaint.trimEnd()}\n${hint}`,
+    };
   }
   return invocation ?? { command: "usage-error", text: program.helpInformation() };
 }
@@ -106,7 +119,11 @@ function addHubCommands(program: Command, choose: Choose): void {
     .description("Download a model of the hub, or bring it up to date.")
     .argument("<model>", idText);
   withSettings(pull, PULL_FLAGS).action((id: string) =>
-    choose({ command: "pull", flags: { ...flagsOf(pull), [MODEL_ID]: [id] } }),
+    choose(
+      id.includes("/")
+        ? { command: "pull", flags: { ...flagsOf(pull), [MODEL_ID]: [id] } }
+        : usageError(`pull: "${id}" names no repository. Give owner/name, such as Qwen/Qwen3-0.6B-GGUF.`),
+    ),
   );
 
   const cache = program.command("cache").description("Look after downloaded models.");
@@ -156,7 +173,7 @@ function withChatOptions(command: Command): Command {
     .option("--attach <path>", "attach a file to the first question; may be repeated", gather)
     .option("--image <path>", "attach a picture to the first question; may be repeated", gather)
     .option("--audio <path>", "attach a recording to the first question; may be repeated", gather)
-    .option("--video <path>", "refused: films cannot be attached");
+    .option("--video <path>", "refused: video is not supported");
 }
 
 function gather(value: string, earlier: readonly string[] | undefined): readonly string[] {
@@ -173,7 +190,7 @@ function chatInvocation(
   );
   if (given.length > 1) return usageError("the prompt is there twice: as -i and as words. Leave out one.");
   if (video !== undefined)
-    return usageError("--video: no model takes films here; attach single pictures of it with --image.");
+    return usageError("--video: video is not supported; attach single frames with --image.");
   const files = [
     ...attach.map((path) => ({ kind: "file", path }) as const),
     ...image.map((path) => ({ kind: "image", path }) as const),

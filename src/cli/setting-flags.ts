@@ -9,6 +9,30 @@ export const MODEL_ID = "models[].model_id";
 const MODEL_ALIAS = "models[].alias";
 const ALIASES = "aliases";
 
+/** What most people need, in this order. */
+const COMMON = [
+  MODEL_ID,
+  "models[].device.max_seq_len",
+  "server.host",
+  "server.port",
+  "server.api_keys",
+  "server.compat",
+  "runtime.agent",
+  "runtime.max_seqs",
+  "runtime.threads",
+  "models[].adapter.lora",
+  "aliases",
+];
+const COMMON_GROUP = "Common settings:";
+
+const EXAMPLES = `
+Examples:
+  svc serve -m models/Qwen3-0.6B-Q4_K_M.gguf
+  svc serve -m Qwen/Qwen3-0.6B-GGUF:Q8_0 --max-seq-len 32768 --agent
+  svc run -m models/Qwen3-0.6B-Q4_K_M.gguf "What is the capital of France?"
+
+--help-all lists all settings; docs/settings.md describes them.`;
+
 /** Ends the help of every command that takes all settings. */
 export const FOOTER = `
 A file, a flag and the environment name the same settings: flags win over the
@@ -24,16 +48,30 @@ not load); 2 wrong command line or configuration.`;
  */
 export function withSettings(command: Command, paths?: readonly string[]): Command {
   const isOfModels = (row: Row): boolean => row.section.startsWith("models");
-  // What people look for most comes first in the help.
-  const rows = [...ROWS.filter(isOfModels), ...ROWS.filter((row) => !isOfModels(row))];
+  const common =
+    paths === undefined ? COMMON.flatMap((path) => ROWS.find((row) => row.path === path) ?? []) : [];
+  const others = ROWS.filter((row) => !common.includes(row));
+  const rows = [...common, ...others.filter(isOfModels), ...others.filter((row) => !isOfModels(row))];
   for (const row of rows) {
     if (row.flag === undefined || paths?.includes(row.path) === false) continue;
     const option = optionOf(row, row.flag);
+    if (common.includes(row)) option.helpGroup(COMMON_GROUP);
     if (row.status !== "available") option.hideHelp();
     command.addOption(option);
     if (row.type === "boolean") command.addOption(new Option(opposite(row.flag)).hideHelp());
   }
-  return paths === undefined ? command.addHelpText("after", FOOTER) : command;
+  return paths === undefined ? command.addHelpText("after", EXAMPLES + "\n" + FOOTER) : command;
+}
+
+/** Leaves the help of commands that take all settings with the common ones. */
+export function hideRareSettings(program: Command): void {
+  for (const command of program.commands) {
+    hideRareSettings(command);
+    if (!command.options.some((option) => option.helpGroupHeading === COMMON_GROUP)) continue;
+    const groups = new Set(ROWS.map(groupOf));
+    for (const option of command.options)
+      if (option.helpGroupHeading !== undefined && groups.has(option.helpGroupHeading)) option.hideHelp();
+  }
 }
 
 function optionOf(row: Row, flag: string): Option {

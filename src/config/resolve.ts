@@ -236,7 +236,11 @@ function findReadable(path: string): ModelFile {
     accessSync(path, constants.R_OK);
     return { ok: true, file: path };
   } catch {
-    return { ok: false, what: "there is no such file, or it cannot be read", fix: "Check the path." };
+    // Other programs' -c is the size of the context.
+    const size = /\/(\d{3,7})$/.exec(path)?.[1];
+    const fix =
+      size === undefined ? "Check the path." : `A context of ${size} tokens is --max-seq-len ${size}.`;
+    return { ok: false, what: "there is no such file, or it cannot be read", fix };
   }
 }
 

@@ -81,7 +81,10 @@ export function refusal(status: number, id: HubId, endpoint: string, hasToken: b
 function explain(error: unknown, id: HubId, endpoint: string, hasToken: boolean): HubError {
   if (error instanceof HubApiError) return refusal(error.statusCode, id, endpoint, hasToken);
   const reason = error instanceof Error ? error.message : String(error);
-  return new HubError(`${formatRepo(id)}: ${endpoint} could not be asked: ${reason}.`);
+  const isName = /ENOTFOUND|EAI_AGAIN|getaddrinfo/.test(reason);
+  const why = isName ? "no address is known for that name" : reason;
+  const fix = "Check the network, or set HF_ENDPOINT to a mirror.";
+  return new HubError(`${formatRepo(id)}: ${endpoint} could not be reached (${why}). ${fix}`);
 }
 
 /** Adds the token to requests to the hub itself, and bounds how long an answer may take. */

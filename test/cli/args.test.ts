@@ -102,7 +102,7 @@ test("--version prints the name and the version", () => {
 
 describe("help", () => {
   test("shows every flag that works, its default, and none of the others", () => {
-    const help = parse("serve --help");
+    const help = parse("serve --help-all");
     if (help.command !== "print") throw new Error("must print");
     for (const { flag, status } of ROWS) {
       if (flag === undefined) continue;
@@ -110,6 +110,44 @@ describe("help", () => {
       expect([flag, isShown]).toEqual([flag, status === "available"]);
     }
     expect(help.text.replaceAll(/\s+/g, " ")).toContain("(default: 1234)");
+  });
+
+  test("begins with examples and the common flags, without the others", () => {
+    const help = parse("serve --help");
+    if (help.command !== "print") throw new Error("must print");
+    expect(help.text.split("\n").length).toBeLessThan(60);
+    for (const word of [
+      "--model",
+      "--max-seq-len",
+      "--port",
+      "--api-keys",
+      "--agent",
+      "svc serve -m",
+      "--help-all",
+    ])
+      expect(help.text).toContain(word);
+    expect(help.text).not.toContain("--t5xxl");
+  });
+
+  test.each([
+    ["list", "svc cache list"],
+    ["ps", "/v1/models"],
+    ["rm x", "svc cache delete"],
+    ["serve --ctx-size 4096", "Here that is --max-seq-len."],
+    ["serve -ngl 99", "Here that is --num-device-layers."],
+    ["serve --n-gpu-layers=99", "Here that is --num-device-layers."],
+    ["serve --temp 1", "requests choose it: temperature"],
+    ["serve --max-seqlen 1", "Did you mean --max-seq-len?"],
+    ["serve --no-such-thing", "--help-all lists all flags"],
+    ["pull qwen3", "names no repository"],
+  ])("%s is refused with what to write instead", (line, hint) => {
+    const said = parse(line);
+    if (said.command !== "usage-error") throw new Error("must be refused");
+    expect(said.text).toContain(hint);
+  });
+
+  test.each(["version", "-v"])("%s prints the version", (line) => {
+    expect(parse(line)).toEqual({ command: "print", text: "svc 0.9.4\n" });
   });
 
   test("names the commands and the exit codes, and not the hidden one", () => {
@@ -144,7 +182,7 @@ test.each([
   ["serve --port", "argument missing"],
   ["serve a.toml b.toml", "too many arguments"],
   ["run -i one two", "the prompt is there twice"],
-  ["run --video cat.mp4 what", "--video: no model takes films here"],
+  ["run --video cat.mp4 what", "--video: video is not supported"],
   ["bench --depth x", "must be whole numbers from 0"],
   ["bench --concurrency 0", "must be whole numbers from 1"],
   ["tune --profile best", "Allowed choices are quality, balanced, fast"],

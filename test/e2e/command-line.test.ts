@@ -89,6 +89,17 @@ describe("a model file that is none", () => {
   });
 });
 
+test("what other programs' users type gets a hint", async () => {
+  const host = await runBinary(["serve", "--host", "192.0.2.1", "--port", "0"]);
+  expect([host.exit, host.err]).toEqual([
+    1,
+    expect.stringContaining("192.0.2.1 is no address of this machine"),
+  ]);
+  expect(host.err).toContain("or one of: 127.0.0.1");
+  const size = await runBinary(["serve", "-c", "8192"]);
+  expect([size.exit, size.err]).toEqual([2, expect.stringContaining("is --max-seq-len 8192.")]);
+});
+
 test("a port in use: one clear line, 1, and no model is loaded for it", async () => {
   const taken = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
   const { port } = taken;

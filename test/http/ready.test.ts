@@ -49,3 +49,17 @@ test.each([
   expect(body.error?.code).toBe(code);
   expect((await app.request("/health")).status).toBe(200);
 });
+
+test("browsers are sent from / to the web interface, all others get the health", async () => {
+  const html = { headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" } };
+  for (const [ui, location] of [
+    [true, "/ui/"],
+    [false, "/docs"],
+  ] as const) {
+    const app = testApp(undefined, { ui });
+    const sent = await app.request("/", html);
+    expect([sent.status, sent.headers.get("location")]).toEqual([302, location]);
+    const asked = await app.request("/", { headers: { accept: "*/*" } });
+    expect([asked.status, await asked.json()]).toEqual([200, { status: "ok" }]);
+  }
+});

@@ -250,7 +250,7 @@ describe("the cache", () => {
     const file = await get("acme/tiny");
     const place = hubPlace({ HF_ENDPOINT: "http://127.0.0.1:1", HF_HUB_CACHE: cacheDir });
     expect(await get("acme/tiny", { place })).toBe(file);
-    expect(await failure(get("acme/tiny:8", { place }))).toContain("http://127.0.0.1:1 could not be asked");
+    expect(await failure(get("acme/tiny:8", { place }))).toContain("http://127.0.0.1:1 could not be reached");
   });
 });
 

@@ -22,7 +22,7 @@ export function healthRoutes(deps: HttpDeps, components: ApiComponents) {
   };
   return new Elysia()
     .get("/health", () => Response.json({ status: "ok" }), { detail: { ...detail, operationId: "health" } })
-    .get("/", () => Response.json({ status: "ok" }), { detail: { ...detail, operationId: "root" } })
+    .get("/", ({ request }) => root(request, deps), { detail: { ...detail, operationId: "root" } })
     .get("/ready", () => ready(deps), {
       detail: {
         tags: ["Health"],
@@ -35,6 +35,12 @@ export function healthRoutes(deps: HttpDeps, components: ApiComponents) {
         },
       },
     });
+}
+
+/** Browsers are sent to the web interface, or to the description of the API where it is off. */
+function root({ headers }: Request, { ui = true }: HttpDeps): Response {
+  if (headers.get("accept")?.includes("text/html") !== true) return Response.json({ status: "ok" });
+  return new Response(null, { status: 302, headers: { location: ui ? "/ui/" : "/docs" } });
 }
 
 function ready(deps: HttpDeps): Response {
