@@ -4,11 +4,12 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Settings } from "./config/settings.ts";
 import { asServer } from "./core/caller.ts";
-import { STATE_SWEEP_MS } from "./core/limits.ts";
+import { freeMemory } from "./core/free-memory.ts";
+import { FILE_BODIES_BYTES_MAX, FILE_BODIES_SHARE, STATE_SWEEP_MS } from "./core/limits.ts";
 import { ownedState } from "./core/owned-state.ts";
 import { reasonOf, StartError } from "./core/start-error.ts";
 import type { State } from "./core/state.ts";
-import { FileStore } from "./files/store.ts";
+import { FileStore, type FileStoreOptions } from "./files/store.ts";
 import { SessionStore } from "./sessions/store.ts";
 import { refuseForeignFolder } from "./skills/load.ts";
 import { SkillStore } from "./skills/store.ts";
@@ -36,7 +37,7 @@ export function openStores(options: StoreOptions, heir?: () => string): Stores {
   const skills = skillsOf(options);
   const opened = stateOf(options);
   const state = heir === undefined ? opened : ownedState(opened, heir);
-  const files = new FileStore(state);
+  const files = new FileStore(state, inMemory(options.settings));
   const sessions = asServer(() => new SessionStore(state));
   const sweeping = setInterval(() => {
     state.sweep();
@@ -52,6 +53,12 @@ export function openStores(options: StoreOptions, heir?: () => string): Stores {
       state.close();
     },
   };
+}
+
+/** Files in memory leave room for models, also in a small container. */
+function inMemory({ server }: Settings): FileStoreOptions {
+  if (server.state !== "memory") return {};
+  return { bodyBytesMax: Math.min(FILE_BODIES_BYTES_MAX, Math.floor(freeMemory() * FILE_BODIES_SHARE)) };
 }
 
 function skillsOf({ settings, log }: StoreOptions): SkillStore {

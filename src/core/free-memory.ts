@@ -8,6 +8,10 @@ import { join } from "node:path";
 const CGROUPS = "/sys/fs/cgroup";
 
 interface Accounting {
+  /** The line of /proc/self/cgroup that names this process's group: cgroups(7). */
+  readonly own: RegExp;
+  /** Where its groups lie below the root. */
+  readonly folder: string;
   readonly limit: string;
   readonly usage: string;
   /** Entry of memory.stat: pages of files that would be given back first. */
@@ -15,26 +19,48 @@ interface Accounting {
 }
 
 const VERSIONS: readonly Accounting[] = [
-  { limit: "memory.max", usage: "memory.current", reclaimable: "inactive_file" },
   {
-    limit: "memory/memory.limit_in_bytes",
-    usage: "memory/memory.usage_in_bytes",
+    own: /^0::\/(.*)$/m,
+    folder: ".",
+    limit: "memory.max",
+    usage: "memory.current",
+    reclaimable: "inactive_file",
+  },
+  {
+    own: /^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:\/(.*)$/m,
+    folder: "memory",
+    limit: "memory.limit_in_bytes",
+    usage: "memory.usage_in_bytes",
     reclaimable: "total_inactive_file",
   },
 ];
 
-/** Bytes that can be taken without swapping; pages of files that can be dropped count as free. */
-export function freeMemory(root: string = CGROUPS): number {
-  return Math.max(0, Math.min(freemem(), ...VERSIONS.map((version) => groupFree(root, version))));
+/**
+ * Bytes that can be taken without swapping; pages of files that can be dropped count as free. `own`: what /proc/self/cgroup
+ * says.
+ */
+export function freeMemory(root: string = CGROUPS, own: string = read("/proc/self/cgroup")): number {
+  const groups = VERSIONS.flatMap((version) =>
+    withParents(version.own.exec(own)?.[1] ?? "").map((group) =>
+      groupFree(join(root, version.folder, group), version),
+    ),
+  );
+  return Math.max(0, Math.min(freemem(), ...groups));
+}
+
+/** A group's limit holds for all below it. */
+function withParents(group: string): readonly string[] {
+  const names = group.split("/").filter((name) => name !== "" && name !== "..");
+  return Array.from({ length: names.length + 1 }, (_, depth) => names.slice(0, depth).join("/"));
 }
 
 /** Bytes that are left of a group's limit; Infinity where there is none. */
-function groupFree(root: string, { limit, usage, reclaimable }: Accounting): number {
-  const limitText = read(join(root, limit));
-  const used = Number(read(join(root, usage)));
+function groupFree(folder: string, { limit, usage, reclaimable }: Accounting): number {
+  const limitText = read(join(folder, limit));
+  const used = Number(read(join(folder, usage)));
   const bytes = Number(limitText);
   if (limitText === "" || !Number.isFinite(bytes) || !Number.isFinite(used)) return Infinity; // "max" is no number
-  const stat = read(join(root, limit, "../memory.stat"));
+  const stat = read(join(folder, "memory.stat"));
   const droppable = Number(new RegExp(String.raw`^${reclaimable} (\d+)$`, "m").exec(stat)?.[1] ?? 0);
   return bytes - used + droppable;
 }

@@ -69,6 +69,8 @@ export const FILES_MAX = 4096;
 export const FILE_LIFE_MS = 30 * 60 * 1000;
 /** Bytes of all files' bodies; beyond it the oldest bodies are elided. */
 export const FILE_BODIES_BYTES_MAX = 1024 * 1024 * 1024;
+/** Of the memory that is free at the start, the share that bytes of files may take where they are kept in memory. */
+export const FILE_BODIES_SHARE = 0.25;
 /** Largest body that a JSON body or event carries. Spec: Limits. */
 export const FILE_INLINE_BYTES_MAX = 8 * 1024 * 1024;
 /** Characters of an input file's preview, bytes of an agent output's. Spec: Limits. */

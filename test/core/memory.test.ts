@@ -87,4 +87,22 @@ describe("free memory", () => {
     writeFileSync(join(root, folder, limit), "max\n");
     expect(freeMemory(root)).toBeGreaterThan(1_000_000);
   });
+
+  test("the limit of the process's own group holds, and those of the groups above it", () => {
+    const root = tempDir();
+    const group = (path: string, limit: number, used: number): void => {
+      mkdirSync(join(root, path), { recursive: true });
+      writeFileSync(join(root, path, "memory.max"), String(limit));
+      writeFileSync(join(root, path, "memory.current"), String(used));
+    };
+    group("system.slice", 9_000_000, 1_000_000);
+    group("system.slice/svc.service", 5_000_000, 1_000_000);
+    expect(freeMemory(root, "0::/system.slice/svc.service")).toBe(4_000_000);
+    group("system.slice", 3_000_000, 1_000_000);
+    expect(freeMemory(root, "0::/system.slice/svc.service")).toBe(2_000_000);
+    mkdirSync(join(root, "memory/a"), { recursive: true });
+    writeFileSync(join(root, "memory/a/memory.limit_in_bytes"), "700000");
+    writeFileSync(join(root, "memory/a/memory.usage_in_bytes"), "100000");
+    expect(freeMemory(root, "9:cpu:/\n4:memory:/a\n0::/")).toBe(600_000);
+  });
 });

@@ -44,6 +44,8 @@ export interface RunOptions {
   readonly cache?: string;
   /** Makes the process the leader of a group and session of its own. */
   readonly detached?: boolean;
+  /** Shell commands that are run in the process before it becomes the executable: limits. */
+  readonly before?: string;
 }
 
 interface SpawnOptions extends RunOptions {
@@ -55,7 +57,7 @@ interface SpawnOptions extends RunOptions {
 /** Starts the executable. The caller must see to its end. */
 function spawnBinary(args: readonly string[], options: SpawnOptions = {}) {
   const cwd = options.cwd ?? newFolder();
-  return Bun.spawn([...(options.command ?? [binaryPath()]), ...args], {
+  return Bun.spawn([...(options.command ?? programOf(options)), ...args], {
     cwd,
     env: {
       PATH: process.env["PATH"] ?? "/usr/bin:/bin",
@@ -72,6 +74,10 @@ function spawnBinary(args: readonly string[], options: SpawnOptions = {}) {
     stderr: "pipe",
     detached: options.detached ?? false,
   });
+}
+
+function programOf({ before }: RunOptions): readonly string[] {
+  return before === undefined ? [binaryPath()] : ["sh", "-c", `${before}; exec "$0" "$@"`, binaryPath()];
 }
 
 export interface Ended {
