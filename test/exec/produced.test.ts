@@ -101,6 +101,44 @@ describe("what was asked for", () => {
     expect(await fault("etc/passwd")).toMatchObject({ code: "invalid_path" });
   });
 
+  test.skipIf(Bun.which("python3") === null)(
+    "what is swapped for a link while it is read leads nowhere else",
+    async () => {
+      const outside = tempDir();
+      writeFileSync(join(outside, "inner"), "secret");
+      mkdirSync(join(folder, "sub"));
+      write("sub/inner", "mine");
+      write("swapped", "mine");
+      // A file, a link to one outside; a folder, a link to one outside: each takes the other's name, over and over.
+      const code = `
+import os, sys
+folder, outside = sys.argv[1:]
+os.chdir(folder)
+os.symlink(outside + "/inner", "link"); os.symlink(outside, "dirlink")
+while True:
+    os.rename("swapped", "file"); os.rename("link", "swapped"); os.rename("swapped", "link"); os.rename("file", "swapped")
+    os.rename("sub", "dir"); os.rename("dirlink", "sub"); os.rename("sub", "dirlink"); os.rename("dir", "sub")`;
+      const swapping = Bun.spawn(["python3", "-c", code, folder, outside], {
+        stdio: ["ignore", "ignore", "inherit"],
+      });
+      try {
+        const seen = new Set<string>();
+        for (let n = 0; n < 200 || (!seen.has("invalid_path") && n < 20_000); n++) {
+          for (const file of await readAll(folder, [{ name: "swapped" }, { name: "sub/inner" }])) {
+            seen.add("content" in file ? String(file.content) : file.error.code);
+          }
+        }
+        expect(seen).toContain("mine");
+        expect(seen).toContain("invalid_path"); // it was swapped meanwhile
+        expect(seen).not.toContain("secret");
+        expect(swapping.exitCode).toBeNull();
+      } finally {
+        swapping.kill("SIGKILL");
+        await swapping.exited;
+      }
+    },
+  );
+
   test("a folder and a pipe cannot be read, and nobody waits for them", async () => {
     mkdirSync(join(folder, "d"));
     Bun.spawnSync(["mkfifo", join(folder, "pipe")]);

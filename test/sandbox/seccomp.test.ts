@@ -1,7 +1,7 @@
 // The system call filter, run by an interpreter of its language, for both processors.
 
 import { describe, expect, test } from "bun:test";
-import { type FilterOptions, seccompFilter } from "../../src/sandbox/seccomp.ts";
+import { type FilterOptions, guardedCallsFilter, seccompFilter } from "../../src/sandbox/seccomp.ts";
 
 const ALLOWED = 0x7fff_0000;
 const KILLED = 0x8000_0000;
@@ -26,13 +26,26 @@ function verdict(
   args: readonly number[] = [],
   audit: number = AUDIT[architecture],
 ): number {
-  const program = seccompFilter(options, architecture);
+  return outcome(seccompFilter(options, architecture), architecture, number, args, audit);
+}
+
+/** What the kernel would do with a call, by a program. Arguments are 32 bits wide, or 64 as bigint. */
+function outcome(
+  program: Uint8Array | undefined,
+  architecture: Architecture,
+  number: number,
+  args: readonly (number | bigint)[] = [],
+  audit: number = AUDIT[architecture],
+): number {
   if (program === undefined) throw new Error("there is a filter for this processor");
   const view = new DataView(program.buffer, program.byteOffset, program.byteLength);
   const data = new Map([
     [0, number],
     [4, audit],
-    ...args.map((value, index): [number, number] => [16 + 8 * index, value >>> 0]),
+    ...args.flatMap((value, index): [number, number][] => [
+      [16 + 8 * index, Number(BigInt.asUintN(32, BigInt(value)))],
+      [20 + 8 * index, Number(BigInt.asUintN(32, BigInt(value) >> 32n))],
+    ]),
   ]);
   let accumulator = 0;
   for (let at = 0; at < program.byteLength; at += 8) {
@@ -121,6 +134,32 @@ describe.each(["x64", "arm64"] as const)("%s", (architecture) => {
     expect(open("full")).toEqual([true, true, true, true, false, false]);
     expect(open("full", false)).toEqual([false, true, true, true, false, false]);
     expect(open("none", false)).toEqual([false, false, false, false, false, false]);
+  });
+
+  const ASKED = 0x7fc0_0000;
+  const HIGH = 0x7f00_0000_0000n; // a pointer whose lower half is 0
+  test.each<[string, number, readonly (number | bigint)[], number]>([
+    ["connect", pick(42, 203), [3], ASKED],
+    ["sendmsg", pick(46, 211), [3], ASKED],
+    ["sendmmsg", pick(307, 269), [3], ASKED],
+    ["sendto with an address", pick(44, 206), [3, 1, 1, 0, 0x1234, 16], ASKED],
+    ["sendto with an address of a full page", pick(44, 206), [3, 1, 1, 0, HIGH, 16], ASKED],
+    ["sendto without one", pick(44, 206), [3, 1, 1, 0, 0, 0], ALLOWED],
+    ["write", pick(1, 64), [3], ALLOWED],
+    ["a TCP socket", pick(41, 198), [2, 1, 6], ALLOWED],
+    ["a UDP socket", pick(41, 198), [10, 2, 17], ALLOWED],
+    ["a UNIX socket", pick(41, 198), [1, 1, 0], ALLOWED],
+    ["an SCTP socket", pick(41, 198), [2, 1, 132], failed(93)],
+    ["an MPTCP socket", pick(41, 198), [2, 1, 262], failed(93)],
+    ["netlink of routes", pick(41, 198), [16, 3, 0], ALLOWED],
+    ["netlink of sockets", pick(41, 198), [16, 3, 4], failed(93)],
+    ["a source route", pick(54, 208), [3, 0, 4], failed(1)],
+    ["a newer source route", pick(54, 208), [3, 41, 57], failed(1)],
+    ["an older form of it", pick(54, 208), [3, 41, 5], failed(1)],
+    ["an option of sockets", pick(54, 208), [3, 1, 4], ALLOWED],
+    ["an option of TCP", pick(54, 208), [3, 6, 1], ALLOWED],
+  ])("below a guard: %s", (_name, number, args, expected) => {
+    expect(outcome(guardedCallsFilter(architecture), architecture, number, args)).toBe(expected);
   });
 
   test("another processor's calls end the process, x32 calls fail", () => {
