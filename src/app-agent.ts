@@ -96,7 +96,7 @@ function executorLines(
   const sandbox =
     mechanism === "none"
       ? "not confined"
-      : `confined by ${mechanism}, files: ${filesystem}, network: ${network}${reach}`;
+      : `confined by ${mechanism}, files: ${filesystem}, network: ${network}${reach}, caps by watching`;
   return [`${names.join(", ")} (${sandbox}; permission: ${runtime.agent_permission})`];
 }
 

@@ -52,6 +52,7 @@ export const Sandbox = Type.Object(
     bubblewrap: Mechanism,
     user_namespaces: Mechanism,
     seccomp: Mechanism,
+    network_guard: Mechanism,
     landlock_abi: EngineHost.properties.landlock_abi,
   },
   { $id: "SystemSandbox", description: "What tools could be confined with." },

@@ -225,12 +225,20 @@ function sandboxCheck({
   bubblewrap,
   user_namespaces,
   seccomp,
+  network_guard,
   landlock_abi,
 }: Awaited<ReturnType<typeof probeSandbox>>): DoctorCheck {
   const landlock = landlock_abi === null ? "absent" : `ABI ${landlock_abi}`;
-  const detail = `bubblewrap ${bubblewrap}, user namespaces ${user_namespaces}, seccomp ${seccomp}, Landlock ${landlock}`;
+  const detail = `bubblewrap ${bubblewrap}, user namespaces ${user_namespaces}, seccomp ${seccomp}, Landlock ${landlock}, network guard ${network_guard}, caps by watching`;
   const works = bubblewrap === "works" || user_namespaces === "works" || landlock_abi !== null;
-  if (works) return pass("sandbox", detail);
+  if (works && network_guard === "works") return pass("sandbox", detail);
+  if (works) {
+    return warn(
+      "sandbox",
+      detail,
+      'Tools with network "full" reach this machine: set sandbox.network = "none".',
+    );
+  }
   return warn(
     "sandbox",
     detail,

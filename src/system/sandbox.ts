@@ -2,22 +2,38 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import type { EngineHost, Sandbox } from "../core/system.ts";
+import { LAUNCHER_WORD, type LauncherAbilities, PROBE_WORD } from "../core/launcher.ts";
 import { PROBE_MS } from "../core/limits.ts";
+import { ownCommand } from "../core/own-command.ts";
 
 type Mechanism = Sandbox["bubblewrap"];
 
 /** The mechanisms; Landlock is asked for by the engine, which may call the kernel. */
 export async function probeSandbox(host: EngineHost | undefined): Promise<Sandbox> {
-  const [bubblewrap, userNamespaces] = await Promise.all([
+  const [bubblewrap, userNamespaces, guard] = await Promise.all([
     tryCommand(["bwrap", "--unshare-user", "--ro-bind", "/", "/", "true"]),
     tryCommand(["unshare", "--user", "--map-root-user", "true"]),
+    probeGuard(),
   ]);
   return {
     bubblewrap,
     user_namespaces: userNamespaces,
     seccomp: hasSeccomp() ? "works" : "absent",
+    network_guard: guard,
     landlock_abi: host?.landlock_abi ?? null,
   };
+}
+
+/** Whether tools with network "full" can be kept from this machine; the sandbox's launcher finds out. */
+async function probeGuard(): Promise<Mechanism> {
+  try {
+    const words = [...ownCommand(), LAUNCHER_WORD, PROBE_WORD];
+    const child = Bun.spawn(words, { stdio: ["ignore", "pipe", "ignore"], timeout: PROBE_MS });
+    const abilities = JSON.parse(await new Response(child.stdout).text()) as LauncherAbilities; // it printed them
+    return abilities.guards ? "works" : "fails";
+  } catch {
+    return "absent";
+  }
 }
 
 async function tryCommand(words: readonly string[]): Promise<Mechanism> {
