@@ -14,6 +14,7 @@ import {
 import { MCP_CONNECT_MS, MCP_PAGES_MAX, MCP_TIMEOUT_SECS } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import { VERSION } from "../core/version.ts";
+import { boundedFetch } from "./bounded-fetch.ts";
 import { McpFailure } from "./failure.ts";
 import { resultOf } from "./result.ts";
 import { type StdioDeps, StdioTransport } from "./stdio.ts";
@@ -66,7 +67,7 @@ export async function connect(server: McpServerConfig, deps: ConnectDeps): Promi
       return open(new WebSocketTransport(source.url, headers), server, deps);
     case "Http": {
       const url = new URL(source.url);
-      const options = { requestInit: { headers } };
+      const options = { requestInit: { headers }, fetch: boundedFetch };
       try {
         return await open(new StreamableHTTPClientTransport(url, options), server, deps);
       } catch (error) {

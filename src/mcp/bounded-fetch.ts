@@ -1,0 +1,28 @@
+// fetch for MCP servers far away, whose messages have a bound: the SDK reads an answer, or a line of an event stream, into
+// memory however long it is.
+
+import { MCP_MESSAGE_BYTES_MAX } from "../core/limits.ts";
+
+const NEWLINE = 0x0a;
+
+/** The same as fetch; reading a message beyond the bound fails. */
+export async function boundedFetch(url: string | URL, init?: RequestInit): Promise<Response> {
+  const response = await fetch(url, init);
+  const { body, status, statusText, headers } = response;
+  if (body === null) return response;
+  const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true;
+  return new Response(body.pipeThrough(bounded(isStream)), { status, statusText, headers });
+}
+
+/** `byLine`: each line may have as many bytes as otherwise all. */
+function bounded(byLine: boolean): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+  let bytes = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      const end = byLine ? chunk.lastIndexOf(NEWLINE) : -1;
+      bytes = end < 0 ? bytes + chunk.byteLength : chunk.byteLength - end - 1;
+      if (bytes <= MCP_MESSAGE_BYTES_MAX) controller.enqueue(chunk);
+      else controller.error(new Error(`a message is larger than ${MCP_MESSAGE_BYTES_MAX} bytes`));
+    },
+  });
+}
