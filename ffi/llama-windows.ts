@@ -49,9 +49,10 @@ export class WindowGuards {
     for (let i = 0; i < n; i++) this.guard(slot[i] ?? 0);
   }
 
-  /** After a pass over media, whose positions are not counted by tokens. */
-  computedTo(slot: SlotId, end: number): void {
+  /** After a pass over a part of media from position `from` on, several tokens of which may have one position. */
+  computedMedia(slot: SlotId, from: number, end: number): void {
     this.ends[slot] = end;
+    this.guarded[slot] = Math.min(this.guarded[slot] ?? 0, from);
     this.guard(slot);
   }
 

@@ -241,8 +241,8 @@ export class LlamaBackend implements Backend {
     const { context } = this;
     const args = [from, count, position, slot] as const;
     const code = this.native.svc_decode_media(context, prompt.handle, chunk.index, encoding.handle, ...args);
-    if (code === 0 && from + count === chunk.tokens)
-      this.guards?.computedTo(slot, position + chunk.positions);
+    const done = from + count === chunk.tokens ? chunk.positions : Math.min(from + count, chunk.positions);
+    if (code === 0) this.guards?.computedMedia(slot, position, position + done);
     return outcomeOf(code);
   }
 
