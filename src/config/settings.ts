@@ -349,7 +349,7 @@ const Sandbox = section("What the processes that tools run in may do. See docs/s
   network: optional(
     choice(
       ["none", "loopback", "full"],
-      "Network that tools have; unset: full for developer, loopback for restricted.",
+      "Network that tools have; `full` leaves out this machine. Unset: full for developer, loopback for restricted.",
       { flag: "--sandbox-network", example: "none" },
     ),
   ),

@@ -93,7 +93,8 @@ function commandWords(
     [program, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ["--die-with-parent", "--new-session", "--hostname", "sandbox"],
     network === "full" || job.network?.holder !== undefined ? [] : ["--unshare-net"],
-    uid === undefined ? ["--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL"] : [],
+    // The user keeps its number: programs such as ssh look its name up.
+    uid === undefined ? ["--unshare-user", "--cap-drop", "ALL"] : [],
     ["--proc", "/proc", "--dev", "/dev"],
     ["--bind", join(path, HOMES.temp), "/tmp", "--bind", join(path, HOMES.shared), "/dev/shm"],
     ...foldersAbove([...job.readPaths, path]).map((folder) => ["--perms", "0755", "--dir", folder]),
