@@ -24,6 +24,12 @@ async function withoutChance(page: Page): Promise<void> {
 describeInBrowser("the web interface of the executable", () => {
   const server = fileServer();
 
+  test("the page of the API shows its routes under its security policy", async () => {
+    const { page } = await visit(server().url);
+    await page.goto(`${server().url}/docs`);
+    await page.getByText("/v1/chat/completions").first().waitFor();
+  }, 60_000);
+
   test(
     "chats, and has the conversation again after a reload",
     async () => {

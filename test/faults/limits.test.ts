@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { launchServer, type Server, startServer } from "../helpers/binary.ts";
+import { launchServer, newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, ENDLESS, FIRST_TEXT, openStream, postChat } from "../helpers/chat-client.ts";
 import { errorOf, expectServes, openFiles, randomOf, seedOfRun } from "../helpers/faults.ts";
 import { descendantsOf, isAlive } from "../helpers/processes.ts";
@@ -45,6 +45,18 @@ describe.if(isSlow)("engines and helpers of a server that is gone", () => {
       await server.exited;
       await until(`all have ended, ${delay} ms after the first began`, () => !all.some(isAlive), 5_000);
     }
+  });
+});
+
+describe.if(isSlow)("a chat template that loops", () => {
+  test("ends the start with a sentence, and no engine stays", async () => {
+    const file = join(newFolder(), "loop.jinja");
+    writeFileSync(
+      file,
+      "{%- for i in range(1000000000) -%}{%- for j in range(1000000000) -%}{%- endfor -%}{%- endfor -%}",
+    );
+    const { exit, err } = await runBinary(["serve", "--host", "127.0.0.1", "--port", "0", "-c", file]);
+    expect({ exit, err }).toEqual({ exit: 1, err: expect.stringContaining("it probably loops") });
   });
 });
 
