@@ -49,7 +49,7 @@ export function planContext(
   const { maxSeqs, prefixesMax, unified, speculative } = options;
   const dear = info.recurrent || info.hybrid || !unified; // each sequence has memory of its own
   const fullWindows = info.n_swa > 0 && canKeepWindows(info, limits, options, cells);
-  const states = statesOf(info, options, fullWindows);
+  const states = limits.stateFixed === true ? undefined : statesOf(info, options, fullWindows);
   const kept = states === "with cells" ? Math.min(HYBRID_KEPT_MAX, prefixesMax) : dear ? 0 : prefixesMax;
   const scratch = states === "with cells" ? 1 : 0;
   const ofSlot = fullWindows ? 2 : 1;
@@ -79,7 +79,7 @@ function statesOf(
 function canKeepWindows(info: ModelInfo, limits: GraphLimits, options: TextOptions, cells: number): boolean {
   const { prefixesMax, unified, ubatch, maxSeqs, cacheType } = options;
   if (!unified || prefixesMax === 0 || !info.causal || info.has_encoder) return false;
-  if (limits.windowsFixed === true || info.n_swa < GUARDED_WINDOW_MIN) return false;
+  if (limits.stateFixed === true || info.n_swa < GUARDED_WINDOW_MIN) return false;
   if (2 * maxSeqs >= SLOTS_MAX) return false; // guards need native sequences, too
   if (maxSeqs > ubatch) return false; // a pass of several compute batches could lose cells before they are guarded
   const windowed = info.n_swa * (maxSeqs + prefixesMax) + ubatch;

@@ -58,8 +58,8 @@ export interface GraphLimits {
   readonly uncached?: boolean;
   /** Positions leave a layer's window all at once, where the next one begins. */
   readonly windowsInBlocks?: boolean;
-  /** What its layers keep beside windows cannot be cut. */
-  readonly windowsFixed?: boolean;
+  /** What it keeps can neither be cut nor taken apart: sequences are only copied whole. */
+  readonly stateFixed?: boolean;
 }
 
 const GRAPH_LIMITS: Readonly<Record<string, GraphLimits>> = {
@@ -69,7 +69,7 @@ const GRAPH_LIMITS: Readonly<Record<string, GraphLimits>> = {
   arwkv7: { sequences: 1 },
   rwkv6qwen2: { sequences: 1 },
   llama4: { windowsInBlocks: true },
-  deepseek4: { windowsFixed: true },
+  deepseek4: { stateFixed: true },
   cogvlm: { outputsAll: true },
   "llama-embed": { uncached: true },
   t5encoder: { uncached: true },

@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { RunRequest } from "../../src/core/run.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
-import { type Answer, chatRequest, runAll } from "../helpers/engine-run.ts";
+import { type Answer, chatRequest, EngineTalk, runAll } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";
 import { TOGETHER } from "../zoo/prompts.ts";
 
@@ -43,4 +43,15 @@ test("cogvlm answers by the last token of a prompt, however many are computed at
   expect(together(whole, prompts)).toEqual(expected);
   pieces.close();
   whole.close();
+});
+
+test("deepseek4, whose sequences are only copied whole, goes on from the end of one", async () => {
+  const path = architectureModel("deepseek4");
+  const backend = await tinyBackend({ maxSeqs: 4, prefixesMax: 4, ubatch: 64, threads: 1 }, path);
+  const talk = new EngineTalk(backend, 4);
+  const [prompt = []] = TOGETHER;
+  const cached = (tokens: readonly number[]): number => talk.ask(greedy(tokens)).usage.cachedTokens;
+  expect([prompt, prompt, [...prompt.slice(0, 40), ...prompt]].map(cached)).toEqual([0, 0, 0]);
+  talk.close();
+  backend.close();
 });

@@ -91,6 +91,7 @@ export class EngineTalk {
       backend,
       constraints: () => engines.get(backend) ?? newEngine(backend),
       prefixesMax,
+      checkpointBytes: 1 << 26,
       emit: (_run, event) => this.events.push(event),
       now: () => performance.now(),
       newSeed: () => 1,
