@@ -27,6 +27,10 @@ export interface ArchiveFile {
 export interface Archive {
   /** Where the content comes from. */
   readonly upstream: string;
+  /** Hash of all that it was built from, see prebuilt/inputs.ts. */
+  readonly inputs?: string;
+  /** The compilers that built it. */
+  readonly toolchain?: string;
   /** Size unpacked. */
   readonly bytes: number;
   readonly files: readonly ArchiveFile[];

@@ -7,9 +7,10 @@
 #
 #   prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
 #
-# `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours against an earlier full build in BUILD_DIR;
-# `grammar` only ours over llguidance; `speech` only ours over flite, which needs apt, or the package in BUILD_DIR/flite, and
+# `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours, against the llama.cpp in BUILD_DIR, or else the
+# committed one; `grammar` only ours over llguidance; `speech` only ours over flite, which needs apt, or the package in BUILD_DIR/flite, and
 # dpkg; `image` only what draws pictures, and `image-shim` only our part of that.
+# SVC_PLATFORM_DIR names another folder for the archives than prebuilt/<platform>.
 # Needs git, cmake, ninja, g++ >= 12 with OpenMP, cargo >= 1.87, node + npm and this repository's node_modules.
 # About 8 minutes on 2 cores, and 15 more for images.
 set -eu
@@ -22,6 +23,7 @@ platform=$(uname -s | tr 'A-Z' 'a-z')-$(uname -m | sed 's/x86_64/x64/;s/aarch64/
 source=$build/llama.cpp
 bin=$build/llama/bin
 out=$build/out
+platform_dir=${SVC_PLATFORM_DIR:-$here/$platform}
 diffusion=$build/stable-diffusion.cpp
 bun=$root/node_modules/.bin/bun
 
@@ -30,13 +32,17 @@ abi_hash() {
     sed 's://.*$::' "$1" | tr -d ' \t\n' | sha256sum | cut -c1-16
 }
 
-build_llama() {
+get_source() {
     # Not `npm ci`: it insists on lock entries for every platform's optional binaries, which are not wanted here.
     (cd "$here/source" && npm install --no-save --ignore-scripts --omit=optional --no-audit --no-fund --loglevel=error)
     [ -d "$source" ] || git clone --quiet "$here/source/node_modules/node-llama-cpp/llama/gitRelease.bundle" "$source"
     for patch in "$here"/patches/*.patch; do # each says why
         git -C "$source" apply --reverse --check "$patch" 2>/dev/null || git -C "$source" apply "$patch"
     done
+}
+
+build_llama() {
+    get_source
     # GGML_BACKEND_DL + ALL_VARIANTS: the best CPU kernels are picked at run time. OpenMP: its barrier sleeps instead of
     # spinning, which keeps a busy machine usable. No RPATH and no build paths in the files.
     map="-ffile-prefix-map=$source=llama.cpp"
@@ -50,8 +56,12 @@ build_llama() {
 }
 
 build_shim() {
+    get_source
+    # Without a build of llama.cpp: the committed one, whose interface is the same.
+    [ -e "$bin/libllama.so" ] || "$bun" "$here/unpack.ts" "$platform_dir" llama "$bin"
     g++ -std=c++17 -O3 -fno-math-errno -fno-trapping-math -fopenmp -fPIC -shared -fvisibility=hidden \
-        -Wall -Wextra -Werror "-ffile-prefix-map=$root=svc" -DSVC_ABI_HASH="\"$(abi_hash "$root/ffi/shim/svc_llama.h")\"" \
+        -Wall -Wextra -Werror "-ffile-prefix-map=$source=llama.cpp" "-ffile-prefix-map=$root=svc" \
+        -DSVC_ABI_HASH="\"$(abi_hash "$root/ffi/shim/svc_llama.h")\"" \
         -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED \
         -isystem "$source/common" -isystem "$source/include" -isystem "$source/ggml/include" -isystem "$source/vendor" \
         -isystem "$source/tools/mtmd" \
@@ -195,4 +205,4 @@ image-shim)
     exit 2
     ;;
 esac
-"$bun" "$here/pack.ts" "$what" "$out" "$here/$platform"
+"$bun" "$here/pack.ts" "$what" "$out" "$platform_dir"

@@ -10,6 +10,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Archive, Manifest } from "../ffi/extract.ts";
 import { abiHash } from "../ffi/generate.ts";
+import { inputsHash } from "./inputs.ts";
 
 const SHIM = "libsvc_llama.so";
 const GRAMMAR = "libsvc_grammar.so";
@@ -22,7 +23,13 @@ function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-function pack(builtDir: string, names: readonly string[], target: string, upstream: string): Archive {
+interface Origin {
+  readonly builtDir: string;
+  readonly group: string;
+  readonly upstream: string;
+}
+
+function pack({ builtDir, group, upstream }: Origin, names: readonly string[], target: string): Archive {
   let offset = 0;
   const files = names.map((name) => {
     const bytes = readFileSync(join(builtDir, name));
@@ -32,7 +39,20 @@ function pack(builtDir: string, names: readonly string[], target: string, upstre
   });
   const compressed = Bun.zstdCompressSync(Buffer.concat(files.map((file) => file.bytes)), { level: 19 });
   writeFileSync(target, compressed);
-  return { upstream, bytes: offset, files: files.map((file) => file.entry) };
+  const inputs = inputsHash(group);
+  return {
+    upstream,
+    inputs,
+    toolchain: toolchain(group),
+    bytes: offset,
+    files: files.map((file) => file.entry),
+  };
+}
+
+/** The compilers at hand. Others may make other bytes of the same sources. */
+function toolchain(group: string): string {
+  const tools = group === "grammar" ? ["rustc", "gcc", "ld"] : ["g++", "ld"];
+  return tools.map((tool) => Bun.spawnSync([tool, "--version"]).stdout.toString().split("\n")[0]).join("; ");
 }
 
 function abiOf(header: string): string {
@@ -68,7 +88,8 @@ function main(): void {
   }
   mkdirSync(platformDir, { recursive: true });
   const manifestPath = join(platformDir, "manifest.json");
-  const earlier: Manifest | undefined = what === "all" ? undefined : JSON.parse(readFileSync(manifestPath, "utf8"));
+  const earlier: Manifest | undefined =
+    what === "all" ? undefined : JSON.parse(readFileSync(manifestPath, "utf8"));
 
   const isNew = (group: string): boolean => earlier?.archives[`${group}.zst`] === undefined || group === what;
 
@@ -76,7 +97,7 @@ function main(): void {
   const archive = (group: string, names: () => readonly string[], upstream: string): Archive => {
     const kept = group === what ? undefined : earlier?.archives[`${group}.zst`];
     const from = group === IMAGE_DIR ? join(builtDir, IMAGE_DIR) : builtDir;
-    return kept ?? pack(from, names(), join(platformDir, `${group}.zst`), upstream);
+    return kept ?? pack({ builtDir: from, group, upstream }, names(), join(platformDir, `${group}.zst`));
   };
   const libraries = (): readonly string[] =>
     readdirSync(builtDir)
