@@ -15,7 +15,8 @@ const PAST = new Date("1999-01-01");
 
 /** Who may ask what time it is, and what for. */
 const DATES: Readonly<Record<string, string>> = {
-  "app.ts": "stamps of the access log and of responses",
+  "app.ts": "stamps of responses",
+  "app-live.ts": "stamps of the access log",
   "app-system.ts": "the doctor looks whether the clock is set",
   "cli/cache-table.ts": "dates of downloads",
   "core/time.ts": "writes times",
