@@ -1,6 +1,7 @@
 // How a server ends: by signal, at once or in peace, and never without its engines.
 
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { type Server, startServer } from "../helpers/binary.ts";
 import {
   ask,
@@ -83,9 +84,12 @@ test("readiness falls first, liveness stays; after drain_timeout the stream gets
 
 test("a server whose model is loading is alive and not ready", async () => {
   const server = await startServer();
-  const engines = await until("an engine is there", () => {
+  // Its first act is to tie itself to its parent; the libraries come later.
+  const engines = await until("an engine has its libraries", () => {
     const pids = server.enginePids();
-    return pids.length > 0 && pids;
+    const isFar = (pid: number): boolean =>
+      readFileSync(`/proc/${pid}/maps`, "utf8").includes("libsvc_llama");
+    return pids.length > 0 && pids.every(isFar) && pids;
   });
   for (const pid of engines) process.kill(pid, "SIGSTOP");
   const loading = await fetch(`${server.url}/ready`);
@@ -127,9 +131,12 @@ test("SIGKILL ends the engine too, even one that is halted and hears nothing", a
 
 test("SIGKILL ends an engine that is halted while it loads", async () => {
   const server = await startServer();
-  const engines = await until("an engine is there", () => {
+  // Its first act is to tie itself to its parent; the libraries come later.
+  const engines = await until("an engine has its libraries", () => {
     const pids = server.enginePids();
-    return pids.length > 0 && pids;
+    const isFar = (pid: number): boolean =>
+      readFileSync(`/proc/${pid}/maps`, "utf8").includes("libsvc_llama");
+    return pids.length > 0 && pids.every(isFar) && pids;
   });
   for (const pid of engines) process.kill(pid, "SIGSTOP");
   server.kill("SIGKILL");

@@ -213,7 +213,9 @@ export async function launchServer(args: readonly string[] = [], options: RunOpt
     pauseEngine: () => {
       const pid = enginePid();
       process.kill(pid, "SIGSTOP");
-      return () => void process.kill(pid, "SIGCONT");
+      return () => {
+        if (isAlive(pid)) process.kill(pid, "SIGCONT"); // its server may have ended it meanwhile
+      };
     },
     stderr: () => heard,
     says: async (text) => {
