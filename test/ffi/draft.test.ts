@@ -123,7 +123,9 @@ describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
 
   test("and prompts with a common beginning share it", () => {
     const beginning = `${PROMPT} ${PROMPTS.join(", ")} `.repeat(3);
-    const { stats } = expectSame(["dog", "cat", "bird", "cat"].map((word) => request(beginning + word)));
+    // Short: later on two tokens are nearly equal here, and which is ahead depends on the shapes of passes.
+    const asked = ["dog", "cat", "bird", "cat"].map((word) => request(beginning + word, { maxTokens: 24 }));
+    const { stats } = expectSame(asked);
     expect(stats.prefixTokens).toBeGreaterThan(3 * 40);
   });
 
