@@ -182,6 +182,14 @@ export function partsOf(piece: Piece): readonly Piece[] {
   }
 }
 
+/** The same piece with its direct parts changed; one without parts is as it was. */
+export function withParts(piece: Piece, change: (part: Piece) => Piece): Piece {
+  if (piece.kind === "sequence") return sequence(piece.items.map(change));
+  if (piece.kind === "choice") return choice(piece.items.map(change));
+  const hasPart = piece.kind === "repeat" || piece.kind === "rule" || piece.kind === "tag";
+  return hasPart ? { ...piece, item: change(piece.item) } : piece;
+}
+
 const tagsOf = new WeakMap<Piece, ReadonlySet<string>>();
 
 /** The tags within a piece, its own included. */
