@@ -84,12 +84,9 @@ test("readiness falls first, liveness stays; after drain_timeout the stream gets
 
 test("a server whose model is loading is alive and not ready", async () => {
   const server = await startServer();
-  // Its first act is to tie itself to its parent; the libraries come later.
-  const engines = await until("an engine has its libraries", () => {
+  const engines = await until("an engine is there", () => {
     const pids = server.enginePids();
-    const isFar = (pid: number): boolean =>
-      readFileSync(`/proc/${pid}/maps`, "utf8").includes("libsvc_llama");
-    return pids.length > 0 && pids.every(isFar) && pids;
+    return pids.length > 0 && pids;
   });
   for (const pid of engines) process.kill(pid, "SIGSTOP");
   const loading = await fetch(`${server.url}/ready`);
