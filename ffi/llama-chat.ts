@@ -9,7 +9,7 @@ import { answerPlanner, contentPlanner, lacksCalls, opensReasoning, type RenderI
 import { type Markup, readMarkup } from "./markup.ts";
 import type { Native } from "./library.ts";
 import type { LlamaMedia } from "./llama-media.ts";
-import { LlamaPrompt, parseAnswer, type PromptFacts } from "./llama-prompt.ts";
+import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./llama-prompt.ts";
 import { MediaFiles } from "./media-files.ts";
 import {
   mustCall,
@@ -35,19 +35,6 @@ interface Rendering {
 
 /** A request longer than this takes a tenth of a second and more to render and tokenize. */
 const LONG_REQUEST_BYTES = 128 * 1024;
-
-const PLAIN_FORMAT: OutputFormat = {
-  thinks: false,
-  thinkingStart: "",
-  thinkingStartTokens: new Int32Array(),
-  thinkingEnds: [],
-  startsInReasoning: false,
-  toolMarkers: [],
-  toolMarkerTokens: new Int32Array(),
-  stops: [],
-  visibleTokens: new Set(),
-  markup: [],
-};
 
 /** Longest wait for a template that is tried out, milliseconds. */
 const PROBE_WAIT_MS = 2000;

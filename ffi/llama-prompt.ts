@@ -33,6 +33,20 @@ export function parseAnswer(native: Native, handle: Handle, text: string): Parse
   };
 }
 
+/** Text alone, without reasoning and calls. */
+export const PLAIN_FORMAT: OutputFormat = {
+  thinks: false,
+  thinkingStart: "",
+  thinkingStartTokens: new Int32Array(),
+  thinkingEnds: [],
+  startsInReasoning: false,
+  toolMarkers: [],
+  toolMarkerTokens: new Int32Array(),
+  stops: [],
+  visibleTokens: new Set(),
+  markup: [],
+};
+
 /** What a prompt is, but for what is native. */
 export type PromptFacts = Pick<RenderedPrompt, "tokens" | "media" | "format" | "plain"> & {
   /** What the parser must believe that the model wrote first. */

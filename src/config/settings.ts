@@ -4,11 +4,10 @@
 // recognised only to be refused with a reason.
 
 import { Type, type Static } from "@sinclair/typebox";
-import { COMPAT_MODES } from "../core/compat.ts";
-import { QUEUE_MAX } from "../core/limits.ts";
 import { AliasEntry } from "./alias-entry.ts";
 import { choice, integer, later, list, number, optional, section, text, toggle, tristate } from "./field.ts";
 import { Models } from "./model-settings.ts";
+import { Server } from "./server-settings.ts";
 
 /** The value of `search_embedding_model` that is known without an entry in [[models]], and what it stands for. */
 export const SEARCH_MODEL_NAME = "embedding-gemma";
@@ -16,130 +15,6 @@ export const SEARCH_MODEL_ID = "ggml-org/embeddinggemma-300M-GGUF:embeddinggemma
 
 /** Where no other Python is named. */
 export const PYTHON_BY_DEFAULT = "python3";
-
-const Server = section("Where the server listens and how it treats requests.", {
-  host: text("Address to listen on; 127.0.0.1 serves this machine only.", { default: "0.0.0.0" }),
-  port: integer("Port to listen on; 0 picks a free one.", {
-    short: "-p",
-    default: 1234,
-    minimum: 0,
-    maximum: 65_535,
-  }),
-  compat: choice(
-    COMPAT_MODES,
-    "What happens to requests that the interface refuses although widely used clients send them: `strict` refuses them, `clients` serves them in the nearest right way. See docs/clients.md.",
-    { default: "strict", example: "clients" },
-  ),
-  queue_max: integer("Runs that may wait for a free sequence before new ones are answered with 429.", {
-    default: QUEUE_MAX,
-    minimum: 1,
-    maximum: 1_000_000,
-  }),
-  max_connections: optional(
-    integer(
-      "Open connections beyond which requests are answered with 503 and their connections closed; unset: nine tenths of the open files that the system allows.",
-      { minimum: 1, example: 4096 },
-    ),
-  ),
-  trusted_proxies: optional(
-    list(
-      Type.String({ pattern: "^[0-9A-Fa-f.:]+(?:/\\d{1,3})?$" }),
-      "Addresses, or ranges like 10.0.0.0/8, of reverse proxies whose X-Forwarded-For says which client a request comes from; the request queue is fair between clients.",
-      { minItems: 1, example: ["127.0.0.1"] },
-    ),
-  ),
-  state: text("Where files, sessions and stored responses are kept; `sqlite:FILE` survives a restart.", {
-    default: "memory",
-    pathAfter: "sqlite:",
-    form: { pattern: "^(?:memory|sqlite:.+)$", words: "`memory` or `sqlite:FILE`" },
-  }),
-  no_ui: toggle("Do not serve the web interface at /ui."),
-  mcp_port: optional(
-    integer("Port on which the server itself speaks MCP, at POST /mcp; 0 picks a free one.", {
-      minimum: 0,
-      maximum: 65_535,
-      example: 1235,
-    }),
-  ),
-  drain_timeout: integer("Seconds that running requests have to finish once the server is asked to stop.", {
-    default: 30,
-    minimum: 0,
-    maximum: 86_400,
-  }),
-  ollama_port: optional(
-    integer("Second port for clients that expect Ollama there; 0 picks a free one. A taken one only warns.", {
-      minimum: 0,
-      maximum: 65_535,
-      example: 11_434,
-    }),
-  ),
-  max_tool_rounds: optional(
-    integer("Rounds of the server's tools where a request names no cap; 0 hides them. Unset: 256.", {
-      minimum: 0,
-      example: 16,
-    }),
-  ),
-  tool_dispatch_url: optional(
-    text("URL that tool calls are posted to which the server does not run itself; unset: clients get them.", {
-      form: { pattern: "^https?://.", words: "an http or https URL" },
-      example: "http://127.0.0.1:7000/tools",
-    }),
-  ),
-  tool_dispatch_timeout: integer("Seconds that URL has for one call.", {
-    default: 60,
-    minimum: 1,
-    maximum: 86_400,
-  }),
-  disable_access_log: toggle("Write no access log."),
-  access_log_format: choice(["text", "json"], "Form of the access log.", { default: "text" }),
-  access_log_health: toggle("Log requests for health, metrics and documentation too."),
-  disable_request_id_header: toggle("Do not send x-request-id back."),
-  disable_metrics: toggle("Serve no metrics."),
-  idle_timeout: optional(
-    integer("Seconds without a request after which a model is unloaded; the next request loads it again.", {
-      minimum: 1,
-      maximum: 2_000_000,
-      example: 600,
-    }),
-  ),
-  max_loaded_models: optional(
-    integer("Models held in memory at the same time; for another one the longest unused is unloaded.", {
-      minimum: 1,
-      example: 2,
-    }),
-  ),
-  allow_runtime_lora_updating: toggle("Let clients load and unload LoRA adapters."),
-  lora_adapter_root: optional(
-    text("Folder that adapters loaded by clients must lie in.", { isPath: true, example: "adapters" }),
-  ),
-  image_dir: optional(
-    text("Folder for pictures that are answered as files; unset: a temporary one.", {
-      isFolder: true,
-      example: "images",
-    }),
-  ),
-  allowed_hosts: optional(
-    list(
-      Type.String({ pattern: "^(?:\\*|(?:\\*\\.)?[A-Za-z0-9_.-]+)$" }),
-      "Host names under which a server without api_keys answers, besides addresses, names of this machine and of local networks; `*.example.org`: all below it, `*`: all.",
-      { minItems: 1, example: ["svc.example.org"] },
-    ),
-  ),
-  allowed_origins: optional(
-    list(
-      Type.String({ pattern: "^(?:\\*|https?://[^/]+)$" }),
-      "Web pages that may use the server, as https://app.example; `*`: all. Unset: all, but where models can act and no key is needed only those of this machine.",
-      { minItems: 1, example: ["https://app.example"] },
-    ),
-  ),
-  api_keys: optional(
-    list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
-      secretAfter: "",
-      minItems: 1,
-      example: ["a-long-random-word"],
-    }),
-  ),
-});
 
 const Runtime = section("How models are run.", {
   max_seqs: integer("Sequences generated at the same time in one batch.", {

@@ -1,9 +1,9 @@
 // Memory that a process tree holds in sockets, which no process is charged for: asked of the kernel's socket diagnosis, by
 // a helper process in the tree's network (ffi/socket-memory.ts). Whether to ask at all is decided from open files alone.
 
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { SOCKETS_WORD } from "../core/launcher.ts";
 import { SANDBOX_PROBE_MS } from "../core/limits.ts";
+import { openFiles, procLink, procText } from "./proc-files.ts";
 import type { ProcessInfo } from "./processes.ts";
 import type { Workdir } from "./types.ts";
 
@@ -23,9 +23,9 @@ export class SocketMemory {
 
   /** What their sockets hold, bytes; 0 where that cannot be asked. */
   async held(members: readonly ProcessInfo[], workdir: Workdir): Promise<number> {
-    const here = link("/proc/self/ns/net");
+    const here = procLink("/proc/self/ns/net");
     // The first ones may be what has made the network and stands outside of it.
-    const inside = members.find(({ pid }) => ![here, ""].includes(link(`/proc/${pid}/ns/net`)))?.pid;
+    const inside = members.find(({ pid }) => ![here, ""].includes(procLink(`/proc/${pid}/ns/net`)))?.pid;
     const lines = await this.ask(inside);
     // All sockets of a network of their own are theirs, also those that are under way from one process to another.
     const isTheirs = inside === undefined ? ownership(members, workdir) : () => true;
@@ -60,39 +60,13 @@ function ownership(
   { uid, isPrivate }: Workdir,
 ): (inode: number, uid: number) => boolean {
   if (uid !== undefined && isPrivate) return (_inode, owner) => owner === uid;
-  const files = new Set(
-    members.flatMap(({ pid }) => openFiles(pid).map((fd) => link(`/proc/${pid}/fd/${fd}`))),
-  );
+  const files = new Set(members.flatMap(({ pid }) => openFiles(pid).map(procLink)));
   return (inode) => files.has(`socket:[${inode}]`);
 }
 
 /** Both directions of a socket whose buffers are as large as they may be. */
 function mostPerSocket(): number {
-  const last = (name: string): number => Number(read(`/proc/sys/net/${name}`).trim().split(/\s+/).at(-1));
+  const last = (name: string): number => Number(procText(`/proc/sys/net/${name}`).trim().split(/\s+/).at(-1));
   const larger = (plain: string, tcp: string): number => Math.max(2 * last(plain), last(tcp)) || 0;
   return larger("core/wmem_max", "ipv4/tcp_wmem") + larger("core/rmem_max", "ipv4/tcp_rmem");
-}
-
-function openFiles(pid: number): readonly string[] {
-  try {
-    return readdirSync(`/proc/${pid}/fd`);
-  } catch {
-    return [];
-  }
-}
-
-function link(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return "";
-  }
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, "latin1");
-  } catch {
-    return "";
-  }
 }

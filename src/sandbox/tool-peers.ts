@@ -2,8 +2,8 @@
 // from the server's port: the client's socket is looked up in /proc, from its port to its user and, where that may be the
 // operator too, to its process. One that cannot be attributed counts as a tool's.
 
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { openFiles, procLink, procText } from "./proc-files.ts";
 import { type ProcessInfo, processes } from "./processes.ts";
 
 /** The other end of a connection. */
@@ -58,7 +58,7 @@ function isOwnAddress(address: string): boolean {
 function clientSockets(port: number, ownPort: number): readonly Row[] {
   const hex = (value: number): string => `:${value.toString(16).toUpperCase().padStart(4, "0")}`;
   return ["tcp", "tcp6"].flatMap((table) =>
-    read(`/proc/net/${table}`)
+    procText(`/proc/net/${table}`)
       .split("\n")
       .slice(1)
       .flatMap((line) => {
@@ -71,25 +71,5 @@ function clientSockets(port: number, ownPort: number): readonly Row[] {
 }
 
 function holds(pid: number, socket: string): boolean {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).some((fd) => target(`/proc/${pid}/fd/${fd}`) === socket);
-  } catch {
-    return false;
-  }
-}
-
-function target(link: string): string {
-  try {
-    return readlinkSync(link);
-  } catch {
-    return "";
-  }
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, "latin1");
-  } catch {
-    return "";
-  }
+  return openFiles(pid).some((file) => procLink(file) === socket);
 }

@@ -6,6 +6,7 @@ import { ServiceError } from "../../src/core/error.ts";
 import type { EmbedRequest } from "../../src/core/run.ts";
 import type { SlotId } from "../../src/worker/backend.ts";
 import { Embedder, type EmbedOutcome } from "../../src/worker/embedder.ts";
+import { embedTokens } from "../helpers/embed-tokens.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import { pooledByLlama } from "../helpers/llama-pooling.ts";
 import { tinyBackend } from "../helpers/native.ts";
@@ -20,18 +21,6 @@ afterEach(() => {
 
 async function load(path?: string): Promise<LlamaBackend> {
   return (open = await tinyBackend({ cells: 512, maxSeqs: 4 }, path));
-}
-
-/** What an input comes to as tokens; the embedding context itself tokenizes. */
-function tokensOf(backend: LlamaBackend, text: string): Int32Array {
-  const pending = backend.embedder().tokenize(text);
-  for (;;) {
-    const prompt = pending.take(10);
-    if (prompt === undefined) continue;
-    const tokens = prompt.tokens.slice();
-    prompt.free();
-    return tokens;
-  }
 }
 
 function outcomeOf(backend: LlamaBackend, request: Partial<EmbedRequest>): EmbedOutcome["result"] {
@@ -87,10 +76,10 @@ describe.each(["mean", "cls", "last"] as const)("a causal model with %s pooling"
   test("gives what llama.cpp pools itself, for short inputs and for such as span several batches", async () => {
     const backend = await load(tinyPooled(pooling));
     const vectors = embed(backend, TEXTS);
-    expect(tokensOf(backend, long).length).toBeGreaterThan(2 * backend.embedder().batch);
+    expect(embedTokens(backend, long).length).toBeGreaterThan(2 * backend.embedder().batch);
     TEXTS.forEach((text, index) => {
       expect(vectors[index]).toHaveLength(256);
-      const reference = pooledByLlama(backend, tokensOf(backend, text), pooling);
+      const reference = pooledByLlama(backend, embedTokens(backend, text), pooling);
       expect(cosine(vectors[index], reference)).toBeGreaterThan(0.999);
     });
     expect(Math.abs(cosine(vectors[1], vectors[3]))).toBeLessThan(0.999); // they do tell texts apart
@@ -136,7 +125,7 @@ test.each(["plamo2", "arwkv7"])(
 test("a causal model that names no pooling takes the mean", async () => {
   const backend = await load();
   const [vector] = embed(backend, [TEXTS[1] ?? ""]);
-  const reference = pooledByLlama(backend, tokensOf(backend, TEXTS[1] ?? ""), "mean");
+  const reference = pooledByLlama(backend, embedTokens(backend, TEXTS[1] ?? ""), "mean");
   expect(cosine(vector, reference)).toBeGreaterThan(0.999);
 });
 
@@ -181,7 +170,7 @@ describe.each(["mean", "cls", "last"] as const)("BERT with %s pooling", (pooling
     const vectors = embed(backend, texts);
     texts.forEach((text, index) => {
       expect(vectors[index]).toHaveLength(32);
-      const reference = pooledByLlama(backend, tokensOf(backend, text), pooling);
+      const reference = pooledByLlama(backend, embedTokens(backend, text), pooling);
       expect(cosine(vectors[index], reference)).toBeGreaterThan(0.9999);
     });
     expect(cosine(vectors[3], vectors[4])).toBeLessThan(0.9999);

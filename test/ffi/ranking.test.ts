@@ -5,8 +5,8 @@ import type { LlamaBackend } from "../../ffi/llama.ts";
 import { stringField, u32Field } from "../../src/core/gguf-write.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { RankRequest } from "../../src/core/run.ts";
-import type { EmbedInput } from "../../src/worker/embed-backend.ts";
 import { Embedder, type EmbedOutcome } from "../../src/worker/embedder.ts";
+import { embedTokens } from "../helpers/embed-tokens.ts";
 import { rawByLlama } from "../helpers/llama-pooling.ts";
 import { tinyBackend } from "../helpers/native.ts";
 import { BERT_MARKS, POOLING, rankHead, tinyBert, tinyWith } from "../helpers/tiny-models.ts";
@@ -42,17 +42,6 @@ function scores(backend: LlamaBackend, query: string, documents: readonly string
   return result.vectors.map(([score = Number.NaN]) => score);
 }
 
-function tokensOf(backend: LlamaBackend, input: EmbedInput): Int32Array {
-  const pending = backend.embedder().tokenize(input);
-  for (;;) {
-    const prompt = pending.take(10);
-    if (prompt === undefined) continue;
-    const tokens = prompt.tokens.slice();
-    prompt.free();
-    return tokens;
-  }
-}
-
 /** Dense layer, tangent, output, logistic function: the head of BERT's cross-encoders over the first token's vector. */
 function scoreOf(first: Float32Array): number {
   const [dense, output] = rankHead();
@@ -75,7 +64,7 @@ describe("a reranker", () => {
     const backend = await load(tinyBert("rank"));
     const found = scores(backend, QUERY, DOCUMENTS);
     const expected = DOCUMENTS.map((document) =>
-      scoreOf(rawByLlama(backend, tokensOf(backend, pair(QUERY, document)), "cls", BERT_EMBD)),
+      scoreOf(rawByLlama(backend, embedTokens(backend, pair(QUERY, document)), "cls", BERT_EMBD)),
     );
     expected.forEach((score, index) => expect(found[index]).toBeCloseTo(score, 4));
     expect(Math.max(...found) - Math.min(...found)).toBeGreaterThan(0.01); // it tells them apart
@@ -84,8 +73,8 @@ describe("a reranker", () => {
   test("reads query and document, each ended by the separator", async () => {
     const backend = await load(tinyBert("rank"));
     const { begin, end } = BERT_MARKS;
-    const text = (words: string) => [...tokensOf(backend, words)].slice(1, -1);
-    expect([...tokensOf(backend, pair("a cat", "a dog"))]).toEqual([
+    const text = (words: string) => [...embedTokens(backend, words)].slice(1, -1);
+    expect([...embedTokens(backend, pair("a cat", "a dog"))]).toEqual([
       begin,
       ...text("a cat"),
       end,
@@ -96,7 +85,7 @@ describe("a reranker", () => {
 
   test("takes separators in texts for text", async () => {
     const backend = await load(tinyBert("rank"));
-    const tokens = [...tokensOf(backend, pair("a [SEP] b", "[CLS] c"))];
+    const tokens = [...embedTokens(backend, pair("a [SEP] b", "[CLS] c"))];
     expect(tokens.filter((token) => token === BERT_MARKS.begin)).toHaveLength(1);
     expect(tokens.filter((token) => token === BERT_MARKS.end)).toHaveLength(2);
   });
@@ -108,7 +97,7 @@ describe("a reranker", () => {
       code: "context_length_exceeded",
       param: "documents[1]",
     });
-    const cut = tokensOf(backend, { query: QUERY, document: "x".repeat(200), truncate: true });
+    const cut = embedTokens(backend, { query: QUERY, document: "x".repeat(200), truncate: true });
     expect(cut).toHaveLength(128);
     expect(cut.at(-1)).toBe(BERT_MARKS.end);
     expect(outcomeOf(backend, { query: QUERY, documents, truncate: true })).toMatchObject({
@@ -118,8 +107,8 @@ describe("a reranker", () => {
 
   test("reads as much of a document as it is told", async () => {
     const backend = await load(tinyBert("rank"));
-    const whole = tokensOf(backend, pair("a", "bcde"));
-    const cut = tokensOf(backend, { ...pair("a", "bcdefgh"), documentTokens: 4 });
+    const whole = embedTokens(backend, pair("a", "bcde"));
+    const cut = embedTokens(backend, { ...pair("a", "bcdefgh"), documentTokens: 4 });
     expect([...cut]).toEqual([...whole]);
   });
 });
@@ -135,10 +124,10 @@ describe("a reranker with a form of its own", () => {
 
   test("reads the pair in it; only the form has control tokens, and texts bring no places", async () => {
     const backend = await load(withForm());
-    const tokens = [...tokensOf(backend, pair("cats", "a {query} <|im_end|>"))];
+    const tokens = [...embedTokens(backend, pair("cats", "a {query} <|im_end|>"))];
     const text = Buffer.concat(tokens.map((token) => backend.tokenBytes(token, true))).toString();
     expect(text).toBe("<|im_start|>user\nQ: cats\nD: a {query} <|im_end|><|im_end|>\n");
-    const bare = tokensOf(backend, pair("", ""));
+    const bare = embedTokens(backend, pair("", ""));
     for (const mark of [bare[0], bare.at(-2)]) expect(tokens.filter((one) => one === mark)).toHaveLength(1);
   });
 });

@@ -11,7 +11,6 @@ import type {
   DecodeOutcome,
   DraftAsk,
   DraftModel,
-  OutputFormat,
   PendingPrompt,
   RenderedPrompt,
   ReuseMode,
@@ -20,6 +19,7 @@ import type {
   SlotId,
   StateBackend,
 } from "../../src/worker/backend.ts";
+import { PLAIN_FORMAT } from "../../ffi/llama-prompt.ts";
 import type { Encoding, MediaChunk, MediaPass, PendingEncoding } from "../../src/worker/media-backend.ts";
 import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
 
@@ -29,18 +29,7 @@ export const EOG = 256;
 /** Looks at a very long prompt before it is there. */
 const LONG_RENDER_STEPS = 100;
 
-const NO_MARKUP: OutputFormat = {
-  thinks: true,
-  thinkingStart: "",
-  thinkingStartTokens: new Int32Array(),
-  thinkingEnds: [],
-  startsInReasoning: false,
-  toolMarkers: [],
-  toolMarkerTokens: new Int32Array(),
-  stops: [],
-  visibleTokens: new Set(),
-  markup: [],
-};
+const NO_MARKUP = { ...PLAIN_FORMAT, thinks: true };
 
 export interface FakeOptions {
   readonly maxSeqs: number;

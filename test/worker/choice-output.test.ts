@@ -2,25 +2,15 @@
 
 import { expect, test } from "bun:test";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
-import type { OutputFormat, RenderedPrompt } from "../../src/worker/backend.ts";
+import { PLAIN_FORMAT } from "../../ffi/llama-prompt.ts";
+import type { RenderedPrompt } from "../../src/worker/backend.ts";
 import { TokenTexts } from "../../src/worker/detokenize.ts";
 import { ChoiceOutput } from "../../src/worker/run-state.ts";
 import { chatRequest } from "../helpers/engine-run.ts";
 
 /** A prompt whose answer is text alone. */
 function plainPrompt(stops: readonly string[]): RenderedPrompt {
-  const format: OutputFormat = {
-    thinks: false,
-    thinkingStart: "",
-    thinkingStartTokens: new Int32Array(),
-    thinkingEnds: [],
-    startsInReasoning: false,
-    toolMarkers: [],
-    toolMarkerTokens: new Int32Array(),
-    stops,
-    visibleTokens: new Set(),
-    markup: [],
-  };
+  const format = { ...PLAIN_FORMAT, stops };
   const nothing = { plan: () => undefined, parse: () => undefined, free: () => {} };
   return { tokens: new Int32Array(), media: [], format, plain: true, ...nothing };
 }
