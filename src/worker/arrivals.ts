@@ -68,7 +68,7 @@ export class Arrivals {
     try {
       const { constraint, constraintParam } = request;
       const grammar =
-        constraint === undefined || joinsCalls(request)
+        constraint === undefined || needsPrompt(request)
           ? undefined
           : this.constraints().compile(constraint, constraintParam);
       const pending = this.backend.render(request.prompt);
@@ -148,10 +148,9 @@ function hasMedia(prompt: Prompt): boolean {
   return prompt.type === "chat" && modalitiesOf(prompt.messages).length > 0;
 }
 
-/** Whether the answer is either a tool call or follows a schema: both are one grammar then. */
-function joinsCalls({ constraint, prompt }: RunRequest): boolean {
-  const mayCall = prompt.type === "chat" && prompt.tools.length > 0 && prompt.toolChoice.type !== "none";
-  return mayCall && constraint?.type === "json_schema";
+/** Whether only the prompt says what the grammar is: a schema may be one with tool calls, or begin behind markup. */
+function needsPrompt({ constraint, prompt }: RunRequest): boolean {
+  return prompt.type === "chat" && constraint?.type === "json_schema";
 }
 
 /** Takes over what has become ready; the prompt once all is there. Throws what rendering or compiling threw. */
@@ -193,20 +192,11 @@ function planAnswer(incoming: Incoming, prompt: RenderedPrompt, constraints: () 
   const content = constraint?.type === "json_schema" ? constraint : undefined;
   const plan = prompt.plan(content);
   if (plan !== undefined) {
-    if (content !== undefined) forgetGrammar(incoming);
     const pending = constraints().compile(plan.constraint, content === undefined ? "tools" : constraintParam);
     incoming.calls = { plan, pending, matcher: undefined };
-  } else if (joinsCalls(request) && content !== undefined) {
+  } else if (needsPrompt(request) && content !== undefined) {
     incoming.grammar = constraints().compile(content, constraintParam);
   }
-}
-
-/** Drops the grammar of content alone: one of the whole answer takes its place. */
-function forgetGrammar(incoming: Incoming): void {
-  incoming.grammar?.free();
-  incoming.matcher?.free();
-  incoming.grammar = undefined;
-  incoming.matcher = undefined;
 }
 
 function matchersOf({ matcher, calls }: Incoming): MatcherSet {

@@ -23,8 +23,7 @@ import { StepMeter } from "./step-meter.ts";
 import { Logprobs } from "./logprobs.ts";
 import { PromptEcho } from "./prompt-echo.ts";
 import { checkRequest, type Emit, planLength, RunState } from "./run-state.ts";
-import { draftPrice, measured, measuredDraft, type PlannedRows } from "./scheduler.ts";
-import { type StepCost, UNKNOWN_COST } from "./scheduler.ts";
+import { draftPrice, measured, measuredDraft, type PlannedRows, UNKNOWN_COST } from "./scheduler.ts";
 import { Roster } from "./roster.ts";
 import { StepsAhead } from "./steps-ahead.ts";
 
@@ -82,7 +81,7 @@ export class Engine {
   private readonly ahead: StepsAhead;
   /** Tokens of a step: one compute batch, so that newcomers and aborts never wait for more; but every row has its turn. */
   private readonly budget: number;
-  private cost: StepCost = UNKNOWN_COST;
+  private cost = UNKNOWN_COST;
 
   constructor(deps: EngineDeps) {
     const { backend, constraints, drafts = false, aheadMs = 0, emit, now, newSeed } = deps;
@@ -371,7 +370,7 @@ export class Engine {
     if (ends) return this.endChoice(sequence, "stop", false, nowMs);
     if (logprobs !== undefined) output.noteLogprob(this.logprobs.at(row, token, logprobs.top));
     const bytes = this.backend.tokenBytes(token, run.prompt.format.visibleTokens.has(token));
-    const stopped = output.push(token, bytes, () => guard?.mayEndWith(token) ?? true);
+    const stopped = output.push(token, bytes, guard);
     if (stopped) return this.endChoice(sequence, "stop", true, nowMs);
     const guardError = guard?.accept(token, output.answering);
     if (guardError !== undefined) return this.failRun(run, guardError);

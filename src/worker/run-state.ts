@@ -4,6 +4,7 @@ import { type ErrorData, ServiceError } from "../core/error.ts";
 import { newId } from "../core/id.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../core/run.ts";
 import type { RunId } from "../engine/protocol.ts";
+import type { AnswerGuard } from "./answer-guard.ts";
 import type { Arrival } from "./arrivals.ts";
 import type { RenderedPrompt } from "./backend.ts";
 import { Detokenizer, type TokenTexts } from "./detokenize.ts";
@@ -74,10 +75,10 @@ export class ChoiceOutput {
 
   /**
    * Takes a token's bytes. Returns true when the choice must end: a stop string was completed, or a call begun that is
-   * one too many. Nothing of it or after it is emitted. `mayEnd`: whether the answer is complete; before that, the stop strings
-   * of the chat template are text, such as a tag in the argument of a call.
+   * one too many. Nothing of it or after it is emitted. `guard`: what the answer is held to; until it may end, the stop
+   * strings of the chat template are text, such as a tag in the argument of a call.
    */
-  push(token: number, bytes: Uint8Array, mayEnd: () => boolean = () => true): boolean {
+  push(token: number, bytes: Uint8Array, guard?: Pick<AnswerGuard, "mayEndWith">): boolean {
     let text = this.detokenizer.push(token, bytes);
     while (text !== "") {
       const { free, match, rest } = this.stops.push(text);
@@ -87,7 +88,7 @@ export class ChoiceOutput {
         this.stop = match;
         return true;
       }
-      if (mayEnd()) return true;
+      if (guard === undefined || guard.mayEndWith(token)) return true;
       this.send(this.parser.push(match));
       text = rest.slice(match.length);
     }

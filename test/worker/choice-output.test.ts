@@ -28,7 +28,7 @@ function written(
   let before = "";
   const ended = pieces.findIndex((piece, token) => {
     before += piece;
-    return output.push(token, Buffer.from(piece), () => complete(before));
+    return output.push(token, Buffer.from(piece), { mayEndWith: () => complete(before) });
   });
   output.end("stop", ended >= 0);
   const text = events.map((event) => (event.type === "text" ? event.text : "")).join("");
