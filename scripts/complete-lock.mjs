@@ -23,7 +23,14 @@ for (const [path, entry] of Object.entries(packages)) {
     const cpu = words.find((word) => CPU.includes(word));
     if (os === undefined || cpu === undefined) continue; // not a platform package
     const libc = os === "linux" ? words.map((word) => LIBC[word]).find(Boolean) : undefined;
-    packages[key] = { version, cpu: [cpu], ...(libc === undefined ? {} : { libc: [libc] }), dev: true, optional: true, os: [os] };
+    packages[key] = {
+      version,
+      cpu: [cpu],
+      ...(libc === undefined ? {} : { libc: [libc] }),
+      dev: true,
+      optional: true,
+      os: [os],
+    };
     added++;
   }
 }

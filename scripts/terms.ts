@@ -1,0 +1,253 @@
+// The project's glossary, and the words that it replaces. One term per concept, in code, API texts and documents.
+//
+//   bun scripts/terms.ts            fails where a retired word is used; part of `npm run check`
+//   bun scripts/terms.ts FOLDER     the same for one folder, also one that is not clean yet
+//   bun scripts/terms.ts --write    writes the glossary of ARCHITECTURE.md
+
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+
+const ROOT = join(import.meta.dir, "..");
+
+/** Folders whose texts still hold retired words. Delete a row when its folder is clean; never add one. */
+const NOT_CLEAN_YET: readonly string[] = [
+  "bench",
+  "docs",
+  "ffi",
+  "prebuilt",
+  "src/agent",
+  "src/build.ts",
+  "src/cli",
+  "src/config",
+  "src/core",
+  "src/dialects",
+  "src/engine",
+  "src/exec",
+  "src/http",
+  "src/hub",
+  "src/images",
+  "src/lora",
+  "src/main.ts",
+  "src/mcp",
+  "src/measure",
+  "src/metrics",
+  "src/net",
+  "src/quantize",
+  "src/reader",
+  "src/responses",
+  "src/sandbox",
+  "src/search",
+  "src/sessions",
+  "src/skills",
+  "src/state",
+  "src/worker",
+  "src/app",
+  "src/app-adapters.ts",
+  "src/app-agent.ts",
+  "src/app-chat.ts",
+  "src/app-edge.ts",
+  "src/app-files.ts",
+  "src/app-images.ts",
+  "src/app-live.ts",
+  "src/app-mcp.ts",
+  "src/app-measure.ts",
+  "src/app-models.ts",
+  "src/app-quantized.ts",
+  "src/app-search.ts",
+  "src/app-static-adapter.ts",
+  "src/app-stores.ts",
+  "src/app-system.ts",
+  "src/app.ts",
+  "src/tools.ts",
+  "ui",
+  "AGENTS.md",
+  "ARCHITECTURE.md",
+  "CHANGELOG.md",
+  "README.md",
+  "SECURITY.md",
+];
+
+/** What the check reads. Tests are left out: their fixtures speak as users do. */
+const FILES = [
+  "{src,ffi,ui,bench,scripts}/**/*.{ts,tsx,cpp,h,c,rs,css,html}",
+  "prebuilt/*.{ts,sh,md}",
+  "docs/**/*.md",
+  "*.{md,sh}",
+];
+
+/** Lists this file's own words; licences and generated code are not ours to word. */
+const EXEMPT = /^scripts\/terms\.ts$|^docs\/openapi-differences\.md$|\/target\//;
+
+interface Term {
+  readonly term: string;
+  readonly meaning: string;
+}
+
+interface RetiredWord {
+  /** Matched without regard to case. Letters before it end a word: `\b` is added in front. */
+  readonly pattern: string;
+  readonly say: string;
+}
+
+/** Terms of the field are not explained here: KV cache, prefill, decode, logits, TTFT. */
+const GLOSSARY: readonly Term[] = [
+  { term: "run", meaning: "one request's work in the engine" },
+  { term: "choice", meaning: "one of the continuations of a run (`n`)" },
+  { term: "sequence", meaning: "the tokens of a choice and how many of them are computed" },
+  {
+    term: "known, computed token",
+    meaning: "a token of the prompt or sampled; a token whose KV cells are filled",
+  },
+  { term: "request queue", meaning: "requests that wait for a place in the engine, fair between clients" },
+  { term: "running set", meaning: "the sequences that hold a slot and take part in steps" },
+  { term: "sequence slot", meaning: "llama.cpp's sequence id; `slot` for short" },
+  { term: "KV cell", meaning: "room for one token in the KV cache; `cell` for short" },
+  { term: "step", meaning: "one iteration of the engine's loop: schedule, decode, sample, flush" },
+  { term: "row", meaning: "one token in a batch" },
+  { term: "micro-batch", meaning: "rows that llama.cpp computes in one graph" },
+  { term: "prefill chunk", meaning: "prompt tokens that are computed in one step beside the decode rows" },
+  { term: "multi-step decode", meaning: "several steps in one native call, without JavaScript between them" },
+  {
+    term: "speculative decoding, draft token",
+    meaning: "tokens proposed by an n-gram index or a draft model and verified in one pass",
+  },
+  {
+    term: "preemption",
+    meaning: "the cells of a sequence are taken; it returns to the queue and is computed again",
+  },
+  {
+    term: "prefix cache, prefix hit",
+    meaning: "cells kept after a run; the prompt tokens a new run finds there",
+  },
+  { term: "checkpoint", meaning: "a saved recurrent state with the tokens that led to it" },
+  { term: "boundary", meaning: "a position in a prompt where a pass ends so that a checkpoint can be saved" },
+  {
+    term: "guard sequence",
+    meaning: "a native sequence that protects cells outside a sliding window from eviction",
+  },
+  { term: "eviction", meaning: "cached data is dropped to make room" },
+  { term: "coalescing", meaning: "several small events or deltas are sent as one" },
+  { term: "backpressure", meaning: "a producer waits because its consumer is slow" },
+  {
+    term: "lease",
+    meaning: "the right to use a model or an adapter generation; unload waits for its release",
+  },
+  { term: "pin", meaning: "cells or a model are excluded from eviction" },
+  { term: "adapter, generation", meaning: "a LoRA; one of its loaded versions" },
+  { term: "adapter scheduling", meaning: "which adapter the next step is for; a pass uses one" },
+  { term: "media chunk", meaning: "an image or audio clip, or a part of it, as placeholder tokens" },
+  { term: "encoding", meaning: "the embeddings that the projector computed for a media chunk" },
+  { term: "image, audio, video", meaning: "kinds of media, in a request or generated" },
+  { term: "marker, markup", meaning: "strings by which a model separates text, reasoning and tool calls" },
+  { term: "dialect", meaning: "a wire format: chat completions, Responses, Messages, …" },
+  {
+    term: "caller",
+    meaning: "the client that a request comes from: its key, else its address; owner of its records",
+  },
+  {
+    term: "admission",
+    meaning: "the decision, before a body is read, whether a request gets a place or is shed",
+  },
+  { term: "pass", meaning: "one run of an answer in rounds" },
+  { term: "round", meaning: "the tool calls of a pass that the server executes" },
+  { term: "session", meaning: "a stored conversation with its files, interpreters and network" },
+  { term: "confinement", meaning: "the mechanism that holds a tool's process: launcher or bubblewrap" },
+  { term: "drain", meaning: "a stopping server finishes open requests and accepts no more" },
+  { term: "readiness", meaning: "the server takes work (`/ready`), as opposed to being alive (`/health`)" },
+];
+
+const RETIRED: readonly RetiredWord[] = [
+  { pattern: String.raw`pictures?\b`, say: "image" },
+  { pattern: String.raw`drawings?\b`, say: "image; image generation" },
+  { pattern: String.raw`recordings?\b`, say: "audio" },
+  { pattern: String.raw`films?\b`, say: "video" },
+  {
+    pattern: String.raw`guess(es|ed|ing)?\b`,
+    say: "draft token, speculative decoding; for secrets: unpredictable; else: heuristic, estimate",
+  },
+  { pattern: String.raw`roster`, say: "running set" },
+  { pattern: String.raw`steps?[- ]?ahead\b`, say: "multi-step decode" },
+  {
+    pattern: String.raw`somebody|anybody|nobody|whoever|whomever`,
+    say: "client, caller, user, process, waiter, no …",
+  },
+  { pattern: String.raw`strangers?\b`, say: "untrusted, third-party" },
+  { pattern: String.raw`for ever\b`, say: "forever, indefinitely; name what ends it" },
+  {
+    pattern: String.raw`(is|are|was|were|be|been) told\b`,
+    say: "name the event: is notified, receives, is logged, is sent",
+  },
+  { pattern: String.raw`could not be asked`, say: "could not be reached" },
+  { pattern: String.raw`(asks?|asked|wait(s|ed)?) for (your|its|their|a) leave`, say: "asks for permission" },
+  { pattern: String.raw`what came of`, say: "result" },
+  { pattern: String.raw`come to of`, say: "result" },
+  { pattern: String.raw`(makes?|made|making) room for others`, say: "evict" },
+  { pattern: String.raw`anew\b`, say: "again" },
+  { pattern: String.raw`so many (?!that)`, say: "a count with its name: `n` tokens" },
+  { pattern: String.raw`of ours\b`, say: "svc's own; name the owner" },
+  { pattern: String.raw`had better\b`, say: "should" },
+  { pattern: String.raw`stands? still\b`, say: "stalls, hangs" },
+  { pattern: String.raw`lest\b`, say: "so that … not" },
+  { pattern: String.raw`there is (none|nobody|not)\b`, say: "is missing, is unavailable" },
+  { pattern: String.raw`as the model likes`, say: "model default" },
+  { pattern: String.raw`what is to be\b`, say: "a noun" },
+  { pattern: String.raw`goes for\b`, say: "applies to" },
+  { pattern: String.raw`the likes of\b`, say: "such as" },
+];
+
+const RETIRED_WORDS = RETIRED.map(({ pattern, say }) => ({
+  // Identifiers count too: `pictureSize`, `PICTURE_BYTES`.
+  expression: new RegExp(`(?<![A-Za-z])(?:${pattern})`, "i"),
+  say,
+}));
+
+/** Uses of retired words, as `file:line: word (say: …)`. */
+function retiredUses(file: string): readonly string[] {
+  const lines = readFileSync(join(ROOT, file), "utf8").split("\n");
+  return lines.flatMap((line, index) =>
+    RETIRED_WORDS.flatMap(({ expression, say }) => {
+      const found = expression.exec(line.replaceAll(/([a-z])([A-Z])/g, "$1 $2"));
+      return found === null ? [] : [`${file}:${index + 1}: "${found[0]}"; say: ${say}`];
+    }),
+  );
+}
+
+function check(folder: string | undefined): void {
+  const inside = (file: string, path: string): boolean => file === path || file.startsWith(`${path}/`);
+  const files = FILES.flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+    .filter((file) => !EXEMPT.test(file))
+    .filter((file) =>
+      folder === undefined ? !NOT_CLEAN_YET.some((path) => inside(file, path)) : inside(file, folder),
+    );
+  const uses = files.flatMap(retiredUses);
+  for (const use of uses) console.error(use);
+  if (uses.length === 0) return;
+  console.error(`${uses.length} uses of retired words; scripts/terms.ts lists what replaces them`);
+  process.exitCode = 1;
+}
+
+const BEGIN = "<!-- glossary: bun scripts/terms.ts --write -->";
+const END = "<!-- end of glossary -->";
+
+/** ARCHITECTURE.md with the glossary of this file. */
+function withGlossary(text: string): string {
+  const rows = GLOSSARY.map(({ term, meaning }) => `| ${term} | ${meaning} |`);
+  const table = [BEGIN, "| Term | Meaning |", "|---|---|", ...rows, END].join("\n");
+  const from = text.indexOf(BEGIN);
+  const to = text.indexOf(END);
+  if (from < 0 || to < from) throw new Error("ARCHITECTURE.md has no place for the glossary");
+  return text.slice(0, from) + table + text.slice(to + END.length);
+}
+
+const page = join(ROOT, "ARCHITECTURE.md");
+const [argument] = process.argv.slice(2);
+const before = readFileSync(page, "utf8");
+if (argument === "--write") {
+  writeFileSync(page, withGlossary(before));
+} else {
+  check(argument === undefined ? undefined : relative(ROOT, argument));
+  if (withGlossary(before) !== before) {
+    console.error("ARCHITECTURE.md: the glossary is out of date; run bun scripts/terms.ts --write");
+    process.exitCode = 1;
+  }
+}
