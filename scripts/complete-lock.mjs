@@ -5,8 +5,8 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 
-const OS = ["android", "darwin", "freebsd", "linux", "openharmony", "win32"];
-const CPU = ["arm64", "x64", "ia32", "arm", "ppc64", "riscv64", "s390x"];
+const OS = new Set(["android", "darwin", "freebsd", "linux", "openharmony", "win32"]);
+const CPU = new Set(["arm64", "x64", "ia32", "arm", "ppc64", "riscv64", "s390x"]);
 const LIBC = { gnu: "glibc", gnueabihf: "glibc", musl: "musl", musleabihf: "musl" };
 
 const file = process.argv[2] ?? "package-lock.json";
@@ -19,8 +19,8 @@ for (const [path, entry] of Object.entries(packages)) {
     const key = `node_modules/${name}`;
     if (packages[key] !== undefined || packages[`${path}/node_modules/${name}`] !== undefined) continue;
     const words = name.split("/").pop().split("-");
-    const os = words.find((word) => OS.includes(word));
-    const cpu = words.find((word) => CPU.includes(word));
+    const os = words.find((word) => OS.has(word));
+    const cpu = words.find((word) => CPU.has(word));
     if (os === undefined || cpu === undefined) continue; // not a platform package
     const libc = os === "linux" ? words.map((word) => LIBC[word]).find(Boolean) : undefined;
     packages[key] = {
