@@ -14,7 +14,7 @@ import { quantizeFile } from "../ffi/quantize.ts";
 import { type FileType, fileTypeNumber } from "../src/core/quantization.ts";
 import type { RunEvent, RunRequest } from "../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../src/core/sampling.ts";
-import { Engine } from "../src/worker/engine.ts";
+import { Engine } from "../src/worker/text/engine.ts";
 
 const MODEL = join(import.meta.dir, "../demo-model/tiny.gguf");
 const OPENINGS = ["Once upon a time", "One day", "Long ago", "There was a", "The old man", "Every morning"];

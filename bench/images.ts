@@ -10,8 +10,8 @@ import { unpackImage } from "../ffi/embedded.ts";
 import { DiffusionBackend } from "../ffi/image.ts";
 import { openImage } from "../ffi/library.ts";
 import type { ImageFiles } from "../src/engine/protocol.ts";
-import { mannerOf } from "../src/worker/image-family.ts";
-import { pngOf } from "../src/worker/png.ts";
+import { mannerOf } from "../src/worker/image/family.ts";
+import { pngOf } from "../src/worker/image/png.ts";
 
 const PICTURES = 3;
 const MIB = 1024 * 1024;

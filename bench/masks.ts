@@ -7,7 +7,7 @@ import { unpackGrammar, unpackLibraries } from "../ffi/embedded.ts";
 import { GrammarEngine } from "../ffi/grammar.ts";
 import { openGrammar, openNative } from "../ffi/library.ts";
 import type { Constraint } from "../src/core/constraint.ts";
-import type { Matcher } from "../src/worker/constraint-backend.ts";
+import type { Matcher } from "../src/worker/text/constraint-backend.ts";
 import {
   allowedTokens,
   compile,

@@ -12,7 +12,7 @@ import type { ContentPart, Message } from "../src/core/message.ts";
 import type { RunEvent, RunRequest } from "../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../src/core/sampling.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
-import { Engine } from "../src/worker/engine.ts";
+import { Engine } from "../src/worker/text/engine.ts";
 import { imagePart, png } from "../test/helpers/drawn-media.ts";
 import { writeProjector } from "../test/helpers/write-projector.ts";
 import { quantile } from "./stats.ts";

@@ -5,7 +5,7 @@
 // Arguments come in the order in which a schema declares them, required ones always, others or not, unknown ones never.
 
 import type { ToolSpec } from "../src/core/message.ts";
-import type { AnswerConstraint, AnswerPart, AnswerSource } from "../src/worker/constraint-backend.ts";
+import type { AnswerConstraint, AnswerPart, AnswerSource } from "../src/worker/text/constraint-backend.ts";
 import { argumentsOf } from "./argument-grammar.ts";
 import type { Arguments, ArgumentWriter } from "./argument-writer.ts";
 import { LarkWriter, NOTHING } from "./lark.ts";

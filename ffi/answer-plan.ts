@@ -2,8 +2,8 @@
 
 import { ServiceError } from "../src/core/error.ts";
 import type { Prompt } from "../src/core/run.ts";
-import type { AnswerPlan, JsonSchemaConstraint, OutputFormat } from "../src/worker/backend.ts";
-import type { AnswerConstraint, AnswerSource } from "../src/worker/constraint-backend.ts";
+import type { AnswerPlan, JsonSchemaConstraint, OutputFormat } from "../src/worker/text/backend.ts";
+import type { AnswerConstraint, AnswerSource } from "../src/worker/text/constraint-backend.ts";
 import { answerGrammar, callGrammar, hasCalls } from "./answer-grammar.ts";
 import type { Markup } from "./markup.ts";
 import { framesContent, readPeg } from "./peg.ts";

@@ -1,6 +1,6 @@
 // What the writers of arguments share: members in their order, and text up to a tag. See argument-grammar.ts.
 
-import type { AnswerPart } from "../src/worker/constraint-backend.ts";
+import type { AnswerPart } from "../src/worker/text/constraint-backend.ts";
 import { type LarkWriter, NOTHING } from "./lark.ts";
 import type { Piece } from "./peg.ts";
 import type { Schema, Shape } from "./schema-shapes.ts";

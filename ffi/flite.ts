@@ -1,7 +1,7 @@
 // The built-in voices: flite, which speaks English. The library has one state for all of them; see ffi/speech.
 
 import { ServiceError } from "../src/core/error.ts";
-import type { SpeechBackend } from "../src/worker/speech-backend.ts";
+import type { SpeechBackend } from "../src/worker/speech/backend.ts";
 import type { SpeechNative } from "./library.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
 

@@ -9,7 +9,7 @@ import type {
   ConstraintBackend,
   Matcher,
   PendingGrammar,
-} from "../src/worker/constraint-backend.ts";
+} from "../src/worker/text/constraint-backend.ts";
 import type { GrammarNative, Native } from "./library.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
 

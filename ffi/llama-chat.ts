@@ -4,7 +4,7 @@ import { ServiceError } from "../src/core/error.ts";
 import { modalitiesOf } from "../src/core/message.ts";
 import type { Prompt } from "../src/core/run.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
-import type { OutputFormat, PendingPrompt, RenderedPrompt } from "../src/worker/backend.ts";
+import type { OutputFormat, PendingPrompt, RenderedPrompt } from "../src/worker/text/backend.ts";
 import { answerPlanner, contentPlanner, lacksCalls, opensReasoning, type RenderInfo } from "./answer-plan.ts";
 import { type Markup, readMarkup } from "./markup.ts";
 import type { Native } from "./library.ts";

@@ -5,7 +5,7 @@ import { ServiceError } from "../src/core/error.ts";
 import { freeMemory } from "../src/core/free-memory.ts";
 import { SLOTS_MAX } from "../src/core/limits.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
-import type { ReuseMode } from "../src/worker/backend.ts";
+import type { ReuseMode } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import { CACHE_TYPES, cellElements, chooseCells, type GraphLimits, type ModelInfo } from "./llama-model.ts";
 import { type Handle, nativeText } from "./text.ts";

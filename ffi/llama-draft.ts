@@ -2,7 +2,7 @@
 
 import { ServiceError } from "../src/core/error.ts";
 import { assert } from "../src/core/assert.ts";
-import type { DraftAsk, DraftModel, SlotId } from "../src/worker/backend.ts";
+import type { DraftAsk, DraftModel, SlotId } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import { type Handle, nativeText } from "./text.ts";
 

@@ -1,8 +1,8 @@
 // The context of a loaded model for embeddings or for scores of documents: separate from the one that generates, because it has no use for logits.
 
 import { ServiceError } from "../src/core/error.ts";
-import type { BatchColumns, PendingPrompt, SlotId } from "../src/worker/backend.ts";
-import type { EmbedBackend, EmbedInput, Pooling } from "../src/worker/embed-backend.ts";
+import type { BatchColumns, PendingPrompt, SlotId } from "../src/worker/text/backend.ts";
+import type { EmbedBackend, EmbedInput, Pooling } from "../src/worker/text/embed-backend.ts";
 import type { Native } from "./library.ts";
 import type { LlamaTemplates } from "./llama-chat.ts";
 import { type Handle, nativeText } from "./text.ts";

@@ -3,7 +3,7 @@
 import { ServiceError } from "../src/core/error.ts";
 import { AUDIO_SECONDS_MAX, PICTURE_PIXELS_MAX, MEDIA_KINDS_MAX } from "../src/core/limits.ts";
 import type { Modality } from "../src/core/message.ts";
-import type { Encoding, MediaChunk, PendingEncoding } from "../src/worker/media-backend.ts";
+import type { Encoding, MediaChunk, PendingEncoding } from "../src/worker/text/media-backend.ts";
 import type { Native } from "./library.ts";
 import type { MediaFiles } from "./media-files.ts";
 import { cText, type Handle, nativeText } from "./text.ts";

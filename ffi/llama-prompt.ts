@@ -6,8 +6,8 @@ import type {
   OutputFormat,
   ParsedMessage,
   RenderedPrompt,
-} from "../src/worker/backend.ts";
-import type { MediaChunk } from "../src/worker/media-backend.ts";
+} from "../src/worker/text/backend.ts";
+import type { MediaChunk } from "../src/worker/text/media-backend.ts";
 import type { AnswerPlanner } from "./answer-plan.ts";
 import type { Native } from "./library.ts";
 import { cText, type Handle, takeText } from "./text.ts";

@@ -1,7 +1,7 @@
 // Native samplers from sampling settings.
 
 import type { SamplingParams } from "../src/core/sampling.ts";
-import type { SamplerHandle } from "../src/worker/backend.ts";
+import type { SamplerHandle } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import { type Handle, nativeText } from "./text.ts";
 

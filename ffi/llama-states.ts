@@ -3,7 +3,7 @@
 // Of a hybrid model the library saves a sequence's state and all its cells together. So the state is first shared with a native
 // sequence that gets no cells; and cells that a sequence already has stay as they are when what is restored has none.
 
-import type { SlotId, StateBackend } from "../src/worker/backend.ts";
+import type { SlotId, StateBackend } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import type { Handle } from "./text.ts";
 

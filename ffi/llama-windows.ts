@@ -4,7 +4,7 @@
 // The library still takes cells that have left a sequence's window for new tokens, unless two sequences hold them. So every
 // slot has a guard: a native sequence that shares its cells and computes nothing.
 
-import type { BatchColumns, SlotId } from "../src/worker/backend.ts";
+import type { BatchColumns, SlotId } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import type { Handle } from "./text.ts";
 

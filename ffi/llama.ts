@@ -16,9 +16,9 @@ import type {
   RowLogprobs,
   SamplerHandle,
   SlotId,
-} from "../src/worker/backend.ts";
+} from "../src/worker/text/backend.ts";
 import type { AdapterId } from "../src/core/adapter.ts";
-import type { MediaChunk, MediaPass, PendingEncoding } from "../src/worker/media-backend.ts";
+import type { MediaChunk, MediaPass, PendingEncoding } from "../src/worker/text/media-backend.ts";
 import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaAdapters } from "./llama-adapters.ts";

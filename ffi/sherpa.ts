@@ -7,7 +7,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../src/core/error.ts";
 import { chooseVoiceFiles } from "../src/core/voice-files.ts";
-import type { SpeechBackend } from "../src/worker/speech-backend.ts";
+import type { SpeechBackend } from "../src/worker/speech/backend.ts";
 import { openSherpa, type SherpaNative } from "./library.ts";
 import { Struct } from "./struct.ts";
 import { cText, type Handle, nativeText } from "./text.ts";

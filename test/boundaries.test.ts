@@ -49,13 +49,17 @@ const RULES: readonly Rule[] = [
   { from: "src/reader/", may: ["src/core/"] },
   // Ways out to the internet.
   { from: "src/net/", may: ["src/core/"] },
-  // The engine process. It shares one file with the serving process, and one file for each kind of model knows its library.
+  // The engine process. It shares one file with the serving process; a folder for each kind of model, of which main.ts
+  // alone knows the kind's library.
   { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
-  ...["text", "image", "speech"].map((kind) => {
-    return {
-      from: `src/worker/${kind}-main.ts`,
-      may: ["src/core/", "src/engine/protocol.ts", "src/worker/", "ffi/"],
-    };
+  { from: "src/worker/shared/", may: ["src/core/", "src/engine/protocol.ts"] },
+  ...["text", "image", "speech"].flatMap((kind) => {
+    const folder = `src/worker/${kind}/`;
+    const may = ["src/core/", "src/engine/protocol.ts", "src/worker/shared/"];
+    return [
+      { from: folder, may },
+      { from: `${folder}main.ts`, may: [...may, folder, "ffi/"] },
+    ];
   }),
   // Responses that outlive their request are kept and worked on in their own words, without HTTP.
   { from: "src/responses/", may: ["src/core/", "src/dialects/responses/"] },
@@ -205,12 +209,12 @@ const RULES: readonly Rule[] = [
     from: "ffi/",
     may: ["src/core/", "prebuilt/", "demo-model/"],
     types: [
-      "src/worker/backend.ts",
-      "src/worker/constraint-backend.ts",
-      "src/worker/embed-backend.ts",
-      "src/worker/media-backend.ts",
-      "src/worker/image-backend.ts",
-      "src/worker/speech-backend.ts",
+      "src/worker/text/backend.ts",
+      "src/worker/text/constraint-backend.ts",
+      "src/worker/text/embed-backend.ts",
+      "src/worker/text/media-backend.ts",
+      "src/worker/image/backend.ts",
+      "src/worker/speech/backend.ts",
       "src/engine/protocol.ts",
     ],
   },
@@ -418,7 +422,8 @@ describe("a violation is found", () => {
     ["src/dialects/shared/x.ts", 'import { readdirSync, readFileSync } from "node:fs";'],
     ["src/engine/x.ts", 'import {\n  type A,\n  b,\n} from "../worker/engine.ts";'],
     ["src/engine/x.ts", 'const a = await import("../http/server.ts");'],
-    ["src/worker/engine.ts", 'import { LlamaBackend } from "../../ffi/llama.ts";'],
+    ["src/worker/text/engine.ts", 'import { LlamaBackend } from "../../../ffi/llama.ts";'],
+    ["src/worker/image/x.ts", 'import { Engine } from "../text/engine.ts";'],
     ["src/worker/x.ts", 'import { spawnEngine } from "../engine/host.ts";'],
     ["src/http/routes/x.ts", 'import { Models } from "../../engine/models.ts";'],
     ["src/cli/x.ts", 'import "../http/server.ts";'],
@@ -429,8 +434,8 @@ describe("a violation is found", () => {
     ["src/engine/x.ts", 'import { Elysia } from "elysia";'],
     ["src/http/x.ts", 'import { Counter } from "prom-client";'],
     ["src/core/x.ts", 'import lodash from "lodash";'],
-    ["ffi/x.ts", 'import { Engine } from "../src/worker/engine.ts";'],
-    ["ffi/x.ts", 'import { planLength } from "../src/worker/backend.ts";'],
+    ["ffi/x.ts", 'import { Engine } from "../src/worker/text/engine.ts";'],
+    ["ffi/x.ts", 'import { planLength } from "../src/worker/text/backend.ts";'],
     ["src/http/x.ts", "if (wrong) process.exit(1);"],
     ["ffi/x.ts", 'const home = process.env["HOME"];'],
     ["src/sandbox/x.ts", 'import { PythonSessions } from "../exec/python.ts";'],
@@ -446,8 +451,8 @@ describe("a violation is found", () => {
   });
 
   test.each([
-    ["src/worker/text-main.ts", 'import { LlamaBackend } from "../../ffi/llama.ts";'],
-    ["ffi/x.ts", 'import type { Backend } from "../src/worker/backend.ts";'],
+    ["src/worker/text/main.ts", 'import { LlamaBackend } from "../../../ffi/llama.ts";'],
+    ["ffi/x.ts", 'import type { Backend } from "../src/worker/text/backend.ts";'],
     ["ui/state/x.ts", 'import type { Message } from "../../src/core/message.ts";'],
     ["src/http/x.ts", "// process.exit is for main.ts"],
     ["src/core/x.ts", 'import { randomBytes } from "node:crypto";'],

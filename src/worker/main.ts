@@ -1,10 +1,10 @@
 // The engine process: `svc engine`. Becomes what the kind of its model asks for. Never sees HTTP.
 
 import type { EngineOptions, ToEngine } from "../engine/protocol.ts";
-import { ImageWork } from "./image-main.ts";
-import { SpeechWork } from "./speech-main.ts";
-import { TextWork } from "./text-main.ts";
-import { type EngineWork, send } from "./work.ts";
+import { ImageWork } from "./image/main.ts";
+import { SpeechWork } from "./speech/main.ts";
+import { TextWork } from "./text/main.ts";
+import { type EngineWork, send } from "./shared/work.ts";
 
 /** Entry of the hidden command `svc engine`. Serves until told to stop or the parent is gone. Returns the exit code. */
 export async function engineMain(): Promise<number> {

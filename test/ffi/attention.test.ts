@@ -4,7 +4,7 @@
 import { expect, test } from "bun:test";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { uniformSource } from "../../bench/random.ts";
-import type { RowLogprobs, SlotId } from "../../src/worker/backend.ts";
+import type { RowLogprobs, SlotId } from "../../src/worker/text/backend.ts";
 import { tinyBackend } from "../helpers/native.ts";
 
 const TOP = 5;

@@ -10,7 +10,7 @@ import { readGgufHeader } from "../../src/core/gguf.ts";
 import { f32Field, stringField, writeGguf } from "../../src/core/gguf-write.ts";
 import type { Message } from "../../src/core/message.ts";
 import type { RunEvent, TokenLogprob } from "../../src/core/run.ts";
-import { Engine } from "../../src/worker/engine.ts";
+import { Engine } from "../../src/worker/text/engine.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import { chatRequest } from "../helpers/engine-run.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { writeModel } from "../../bench/model.ts";
 import { uniformSource } from "../../bench/random.ts";
-import type { SlotId } from "../../src/worker/backend.ts";
+import type { SlotId } from "../../src/worker/text/backend.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
 import { tempDir } from "../helpers/tmp.ts";
 

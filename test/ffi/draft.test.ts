@@ -8,7 +8,7 @@ import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import type { EngineStats } from "../../src/core/telemetry.ts";
 import type { Speculative } from "../../src/engine/protocol.ts";
-import { Engine } from "../../src/worker/engine.ts";
+import { Engine } from "../../src/worker/text/engine.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
 import { chatRequest } from "../helpers/engine-run.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";

@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Constraint } from "../../src/core/constraint.ts";
 import { ServiceError } from "../../src/core/error.ts";
-import type { Matcher } from "../../src/worker/constraint-backend.ts";
+import type { Matcher } from "../../src/worker/text/constraint-backend.ts";
 import { compile, feedText, grammarEngine, refusal, tinyVocabulary } from "../helpers/grammar.ts";
 
 const vocabulary = tinyVocabulary();

@@ -9,7 +9,7 @@ import { abiHash, symbolsSource } from "../../ffi/generate.ts";
 import { ABI_HASH } from "../../ffi/grammar-symbols.ts";
 import { nativeText } from "../../ffi/text.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
-import type { Matcher } from "../../src/worker/constraint-backend.ts";
+import type { Matcher } from "../../src/worker/text/constraint-backend.ts";
 import { validator } from "../helpers/ajv.ts";
 import {
   allowedTokens,

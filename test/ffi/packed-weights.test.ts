@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { quantizeFile } from "../../ffi/quantize.ts";
 import { fileTypeNumber, type FileType } from "../../src/core/quantization.ts";
-import type { RowLogprobs } from "../../src/worker/backend.ts";
+import type { RowLogprobs } from "../../src/worker/text/backend.ts";
 import { native, TINY_PATH, tinyBackend } from "../helpers/native.ts";
 import { tinyExperts } from "../helpers/tiny-experts.ts";
 import { tempDir } from "../helpers/tmp.ts";

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import { Engine } from "../../src/worker/engine.ts";
+import { Engine } from "../../src/worker/text/engine.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
 import { tinyBackend } from "../helpers/native.ts";
 

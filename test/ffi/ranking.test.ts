@@ -5,7 +5,7 @@ import type { LlamaBackend } from "../../ffi/llama.ts";
 import { stringField, u32Field } from "../../src/core/gguf-write.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { RankRequest } from "../../src/core/run.ts";
-import { Embedder, type EmbedOutcome } from "../../src/worker/embedder.ts";
+import { Embedder, type EmbedOutcome } from "../../src/worker/text/embedder.ts";
 import { embedTokens } from "../helpers/embed-tokens.ts";
 import { rawByLlama } from "../helpers/llama-pooling.ts";
 import { tinyBackend } from "../helpers/native.ts";

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { Prompt } from "../../src/core/run.ts";
-import type { RenderedPrompt } from "../../src/worker/backend.ts";
+import type { RenderedPrompt } from "../../src/worker/text/backend.ts";
 import { chatRequest, run } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";
 

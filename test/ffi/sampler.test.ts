@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newSampler } from "../../ffi/llama-sampler.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { DEFAULT_DRY, DEFAULT_SAMPLING, type SamplingParams } from "../../src/core/sampling.ts";
-import type { SamplerHandle, SlotId } from "../../src/worker/backend.ts";
+import type { SamplerHandle, SlotId } from "../../src/worker/text/backend.ts";
 import { chainDistribution } from "../helpers/llama-chain.ts";
 import { libraryDir, native, tinyBackend } from "../helpers/native.ts";
 

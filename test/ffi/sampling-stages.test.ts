@@ -6,7 +6,7 @@ import { newSampler } from "../../ffi/llama-sampler.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 
 import { DEFAULT_DRY, DEFAULT_SAMPLING, type SamplingParams } from "../../src/core/sampling.ts";
-import type { SlotId } from "../../src/worker/backend.ts";
+import type { SlotId } from "../../src/worker/text/backend.ts";
 
 import { native, tinyBackend } from "../helpers/native.ts";
 import { drawnFrom, type History, misfit, STAGES, type StageName } from "../helpers/sampling-stages.ts";

@@ -1,7 +1,7 @@
 // Random answers under a grammar: any token that the mask allows, and markup of the format once the answer is long, so that
 // free text comes to its end.
 
-import type { Matcher } from "../../src/worker/constraint-backend.ts";
+import type { Matcher } from "../../src/worker/text/constraint-backend.ts";
 import { allowedTokens, type TestVocabulary } from "./grammar.ts";
 
 /** From so many steps on, an answer is brought to its end. */

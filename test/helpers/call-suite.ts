@@ -8,7 +8,7 @@ import { takeText } from "../../ffi/text.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { ChatPrompt, Prompt } from "../../src/core/run.ts";
 import { ServiceError } from "../../src/core/error.ts";
-import type { RenderedPrompt } from "../../src/worker/backend.ts";
+import type { RenderedPrompt } from "../../src/worker/text/backend.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
 import { validator } from "./ajv.ts";
 import { markupOf, walkAnswer } from "./answer-walk.ts";

@@ -1,7 +1,7 @@
 // Tokens of what is embedded or ranked.
 
 import type { LlamaBackend } from "../../ffi/llama.ts";
-import type { EmbedInput } from "../../src/worker/embed-backend.ts";
+import type { EmbedInput } from "../../src/worker/text/embed-backend.ts";
 
 /** What an input comes to as tokens; the embedding context itself tokenizes. */
 export function embedTokens(backend: LlamaBackend, input: EmbedInput): Int32Array {

@@ -7,7 +7,7 @@ import type { AdapterId } from "../../src/core/adapter.ts";
 import { unreachable } from "../../src/core/assert.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenLogprob, Usage } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import { Engine } from "../../src/worker/engine.ts";
+import { Engine } from "../../src/worker/text/engine.ts";
 import { grammars } from "./native.ts";
 
 /** One choice of an answer, folded. */

@@ -18,9 +18,14 @@ import type {
   SamplerHandle,
   SlotId,
   StateBackend,
-} from "../../src/worker/backend.ts";
+} from "../../src/worker/text/backend.ts";
 import { PLAIN_FORMAT } from "../../ffi/llama-prompt.ts";
-import type { Encoding, MediaChunk, MediaPass, PendingEncoding } from "../../src/worker/media-backend.ts";
+import type {
+  Encoding,
+  MediaChunk,
+  MediaPass,
+  PendingEncoding,
+} from "../../src/worker/text/media-backend.ts";
 import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
 
 /** Ends the answer. */

@@ -2,8 +2,8 @@
 // the slot held before it, so that a mistake in layout or pooling changes the result. It checks every call the way a real
 // context would.
 
-import type { BatchColumns, PendingPrompt, SlotId } from "../../src/worker/backend.ts";
-import type { EmbedBackend, EmbedInput, Pooling } from "../../src/worker/embed-backend.ts";
+import type { BatchColumns, PendingPrompt, SlotId } from "../../src/worker/text/backend.ts";
+import type { EmbedBackend, EmbedInput, Pooling } from "../../src/worker/text/embed-backend.ts";
 
 export interface FakeEmbedOptions {
   readonly batch?: number;

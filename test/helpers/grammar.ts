@@ -5,7 +5,11 @@ import { type GrammarNative, type Native, openGrammar } from "../../ffi/library.
 import { cText, nativeText } from "../../ffi/text.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
 import { ServiceError } from "../../src/core/error.ts";
-import type { AnswerConstraint, ConstraintBackend, Matcher } from "../../src/worker/constraint-backend.ts";
+import type {
+  AnswerConstraint,
+  ConstraintBackend,
+  Matcher,
+} from "../../src/worker/text/constraint-backend.ts";
 import { grammarDir, native, TINY_PATH } from "./native.ts";
 
 let opened: GrammarNative | undefined;

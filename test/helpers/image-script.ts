@@ -7,7 +7,7 @@ import { DiffusionBackend } from "../../ffi/image.ts";
 import { openImage } from "../../ffi/library.ts";
 import { nativeText } from "../../ffi/text.ts";
 import type { ImageFiles } from "../../src/engine/protocol.ts";
-import type { Picture } from "../../src/worker/image-backend.ts";
+import type { Picture } from "../../src/worker/image/backend.ts";
 import type { TinyImageModel } from "./tiny-images.ts";
 
 const [cacheDir = "", model = "{}"] = process.argv.slice(2);

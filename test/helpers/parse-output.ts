@@ -1,8 +1,8 @@
 // Runs raw answers through the OutputParser in pieces and puts together what comes out.
 
 import { expect } from "bun:test";
-import type { ParsedMessage, RenderedPrompt } from "../../src/worker/backend.ts";
-import { type OutputDelta, OutputParser } from "../../src/worker/output-parser.ts";
+import type { ParsedMessage, RenderedPrompt } from "../../src/worker/text/backend.ts";
+import { type OutputDelta, OutputParser } from "../../src/worker/text/output-parser.ts";
 
 /** An answer, put together. */
 export interface ParsedAnswer {

@@ -4,7 +4,7 @@ import { LlamaTemplates } from "../../ffi/llama-chat.ts";
 import { cText, takeText } from "../../ffi/text.ts";
 import type { Message, ToolSpec } from "../../src/core/message.ts";
 import type { Thinking, ToolChoice } from "../../src/core/run.ts";
-import type { RenderedPrompt } from "../../src/worker/backend.ts";
+import type { RenderedPrompt } from "../../src/worker/text/backend.ts";
 import { native } from "./native.ts";
 import type { Vocabulary } from "./vocabularies.ts";
 

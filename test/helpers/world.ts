@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import { Engine, type EngineDeps } from "../../src/worker/engine.ts";
+import { Engine, type EngineDeps } from "../../src/worker/text/engine.ts";
 import { EOG, FakeBackend, type FakeOptions, noConstraints } from "./fake-backend.ts";
 
 /** A small engine. */

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { type EngineStats, ROWS_BUCKETS, STEP_BUCKETS } from "../../src/core/telemetry.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
-import { StepMeter } from "../../src/worker/step-meter.ts";
+import { StepMeter } from "../../src/worker/text/step-meter.ts";
 import { expectSound, valueOf } from "../helpers/prometheus.ts";
 
 /** An engine that has done a step of 7 prompt tokens and `steps` steps of one token. */

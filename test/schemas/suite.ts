@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { GrammarEngine } from "../../ffi/grammar.ts";
 import { ServiceError } from "../../src/core/error.ts";
-import type { Matcher } from "../../src/worker/constraint-backend.ts";
+import type { Matcher } from "../../src/worker/text/constraint-backend.ts";
 import { validator } from "../helpers/ajv.ts";
 import { compile, feedText, randomBelow, type TestVocabulary, walk } from "../helpers/grammar.ts";
 

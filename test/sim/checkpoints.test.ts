@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
-import type { DecodeOutcome } from "../../src/worker/backend.ts";
+import type { DecodeOutcome } from "../../src/worker/text/backend.ts";
 import type { FakeOptions } from "../helpers/fake-backend.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 

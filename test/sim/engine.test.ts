@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { countOf } from "../../src/core/histogram.ts";
-import type { DecodeOutcome } from "../../src/worker/backend.ts";
+import type { DecodeOutcome } from "../../src/worker/text/backend.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 
 /** Steps until so many runs have ended; returns them in the order in which they did. */

@@ -1,7 +1,7 @@
 // Guessing next tokens changes how many steps an answer takes, and nothing else. Against a fake model that repeats itself.
 
 import { describe, expect, test } from "bun:test";
-import type { DecodeOutcome } from "../../src/worker/backend.ts";
+import type { DecodeOutcome } from "../../src/worker/text/backend.ts";
 import type { FakeOptions } from "../helpers/fake-backend.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 

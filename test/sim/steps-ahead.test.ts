@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { countOf } from "../../src/core/histogram.ts";
 import type { RunRequest } from "../../src/core/run.ts";
-import type { DecodeOutcome } from "../../src/worker/backend.ts";
+import type { DecodeOutcome } from "../../src/worker/text/backend.ts";
 import type { FakeOptions } from "../helpers/fake-backend.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 

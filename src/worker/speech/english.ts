@@ -1,0 +1,77 @@
+// Text as an English voice that knows ASCII alone can read it. Numbers, abbreviations and symbols of ASCII are the voice's
+// own business.
+
+import { ServiceError } from "../../core/error.ts";
+import { SPEECH_WORD_CHARS_MAX } from "../../core/limits.ts";
+
+/** What stands for characters that are no ASCII letter with an accent. What is read as a word has room around it. */
+const SPELLINGS: Readonly<Record<string, string>> = {
+  ß: "ss",
+  æ: "ae",
+  Æ: "Ae",
+  œ: "oe",
+  Œ: "Oe",
+  ø: "o",
+  Ø: "O",
+  ł: "l",
+  Ł: "L",
+  đ: "d",
+  Đ: "D",
+  ð: "d",
+  Ð: "D",
+  þ: "th",
+  Þ: "Th",
+  ı: "i",
+  "‘": "'",
+  "’": "'",
+  "‚": "'",
+  "“": '"',
+  "”": '"',
+  "„": '"',
+  "«": '"',
+  "»": '"',
+  "−": "-",
+  "‐": "-",
+  "‑": "-",
+  "⁄": "/",
+  "–": " - ",
+  "—": " - ",
+  "•": " - ",
+  "€": " euro ",
+  "£": " pound ",
+  "¥": " yen ",
+  "°": " degrees ",
+  "×": " times ",
+  "÷": " divided by ",
+  "±": " plus or minus ",
+  "≤": " at most ",
+  "≥": " at least ",
+  "≠": " is not ",
+  "→": " to ",
+};
+
+/** Letters, digits and symbols; the rest of ASCII only shapes how they are spoken. */
+const AUDIBLE = /[A-Za-z0-9#$%&*+/=@\\^_|~]/;
+const LONG_WORD = new RegExp(`\\S{${SPEECH_WORD_CHARS_MAX}}(?=\\S)`, "g");
+
+/** Whether the voice makes any sound of a text. */
+export function isAudibleEnglish(text: string): boolean {
+  return AUDIBLE.test(text);
+}
+
+/**
+ * The text in ASCII. Letters lose their accents, wide ones become plain, and what has no counterpart (other scripts, emoji,
+ * control characters) is left out. Throws ServiceError(unsupported_value) when nothing is left that makes a sound.
+ */
+export function readableEnglish(text: string): string {
+  const plain = text
+    .normalize("NFKD")
+    .replace(/\p{M}+/gu, "")
+    .replace(/[^\n\x20-\x7e]/gu, (character) => SPELLINGS[character] ?? " ")
+    .replace(LONG_WORD, "$& "); // flite's time grows with the square of a word's length
+  if (isAudibleEnglish(plain)) return plain;
+  const reason = /\p{L}/u.test(text)
+    ? "is in a script that this English voice cannot read. Write it in Latin letters, or name a model that speaks its language"
+    : "has nothing to say: no letter, digit or symbol that this voice could speak. Send words";
+  throw new ServiceError("unsupported_value", `input ${reason}.`, { param: "input" });
+}

@@ -1,0 +1,83 @@
+// What an engine process does for a speech model: speaks piece after piece while there is work. Reads messages between
+// pieces only.
+
+import { readdirSync, statSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { leaveCrashesToParent } from "../../../ffi/crash-signals.ts";
+import { NATIVE, unpackSpeech } from "../../../ffi/embedded.ts";
+import { FliteVoice } from "../../../ffi/flite.ts";
+import { openSpeech } from "../../../ffi/library.ts";
+import { SherpaVoice } from "../../../ffi/sherpa.ts";
+import type { EngineInfo, SpeechOptions } from "../../engine/protocol.ts";
+import { Speaker } from "./speaker.ts";
+import { ENGLISH, type Reading, VERBATIM } from "./reading.ts";
+import type { SpeechBackend } from "./backend.ts";
+import { type EngineWork, send, sendFailure, type WorkMessage } from "../shared/work.ts";
+
+interface Loaded {
+  readonly voice: SpeechBackend;
+  readonly reading: Reading;
+  readonly info: EngineInfo;
+}
+
+function load({ voice: source, cacheDir, threads = availableParallelism() }: SpeechOptions): Loaded {
+  if (source.type === "sherpa") {
+    const voice = new SherpaVoice({ ...source, threads });
+    return { voice, reading: VERBATIM, info: infoOf("sherpa-onnx", folderBytes(source.folder), threads) };
+  }
+  const voice = new FliteVoice(openSpeech(unpackSpeech(cacheDir)), source.name);
+  return { voice, reading: ENGLISH, info: infoOf("flite", NATIVE.archives["speech.zst"]?.bytes ?? 0, 1) };
+}
+
+function infoOf(architecture: string, sizeBytes: number, threads: number): EngineInfo {
+  return { kind: "speech", architecture, description: `a voice for ${architecture}`, sizeBytes, threads };
+}
+
+function folderBytes(folder: string): number {
+  return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+}
+
+/** Speeches of one voice. */
+export class SpeechWork implements EngineWork {
+  private readonly options: SpeechOptions;
+  private speaker: Speaker | undefined;
+  private stopping = false;
+  private wake: (() => void) | undefined;
+
+  constructor(options: SpeechOptions) {
+    this.options = options;
+  }
+
+  async run(): Promise<number> {
+    leaveCrashesToParent();
+    this.load();
+    while (!this.stopping) {
+      const hasWorked = this.speaker?.step() ?? false;
+      if (hasWorked) await new Promise((resolve) => setImmediate(resolve));
+      else await new Promise<void>((resolve) => (this.wake = resolve));
+    }
+    return 0;
+  }
+
+  receive(message: WorkMessage): void {
+    const { type } = message; // those that are missing here are for engines of other kinds
+    if (type === "speak") this.speaker?.add(message.id, message.request.text);
+    if (type === "speak_on") this.speaker?.more(message.id);
+    if (type === "abort") this.speaker?.abort(message.id);
+    this.stopping ||= type === "stop";
+    this.wake?.();
+  }
+
+  private load(): void {
+    try {
+      const { voice, reading, info } = load(this.options);
+      this.speaker = new Speaker(voice, reading, (id, event) =>
+        send({ type: "events", runs: [id], events: [event] }),
+      );
+      send({ type: "ready", info });
+    } catch (error) {
+      sendFailure(error);
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// Speaks the texts of many requests in turns, a piece each, so that all of them begin to be heard early and none is far
+// ahead of its reader. Knows no process and no library.
+
+import { ServiceError } from "../../core/error.ts";
+import { SPEECH_AHEAD, SPEECH_SILENCE_PEAK } from "../../core/limits.ts";
+import type { SpeechEvent } from "../../core/speech.ts";
+import type { RunId } from "../../engine/protocol.ts";
+import { toErrorData } from "../shared/error-data.ts";
+import type { SpeechBackend } from "./backend.ts";
+import { piecesOf } from "./pieces.ts";
+import type { Reading } from "./reading.ts";
+
+/** A request. */
+interface Job {
+  readonly id: RunId;
+  readonly pieces: readonly string[];
+  /** Pieces spoken so far. */
+  spoken: number;
+  /** Pieces that may be spoken before the reader asks for more. */
+  wanted: number;
+  /** A part has been sent. */
+  isHeard: boolean;
+}
+
+export class Speaker {
+  private readonly voice: SpeechBackend;
+  private readonly reading: Reading;
+  private readonly emit: (id: RunId, event: SpeechEvent) => void;
+  private jobs: readonly Job[] = []; // whose turn is next first
+
+  constructor(voice: SpeechBackend, reading: Reading, emit: (id: RunId, event: SpeechEvent) => void) {
+    this.voice = voice;
+    this.reading = reading;
+    this.emit = emit;
+  }
+
+  add(id: RunId, text: string): void {
+    try {
+      const pieces = piecesOf(this.reading.readable(text)).filter((piece) => this.reading.isAudible(piece));
+      this.jobs = [...this.jobs, { id, pieces, spoken: 0, wanted: SPEECH_AHEAD, isHeard: false }];
+    } catch (error) {
+      this.emit(id, { type: "error", error: toErrorData(error) });
+    }
+  }
+
+  /** The reader of a request has taken a part. Unknown ids are ignored. */
+  more(id: RunId): void {
+    const job = this.jobs.find((entry) => entry.id === id);
+    if (job !== undefined) job.wanted++;
+  }
+
+  /** Drops a request; unknown ids are ignored. */
+  abort(id: RunId): void {
+    this.jobs = this.jobs.filter((job) => job.id !== id);
+  }
+
+  /** Speaks one piece. False when there is nothing to do. */
+  step(): boolean {
+    const job = this.jobs.find(({ wanted }) => wanted > 0);
+    if (job === undefined) return false;
+    this.jobs = this.jobs.filter((other) => other !== job);
+    try {
+      if (this.speak(job)) this.jobs = [...this.jobs, job];
+    } catch (error) {
+      this.emit(job.id, { type: "error", error: toErrorData(error) });
+    }
+    return true;
+  }
+
+  /** Speaks the next piece of a request; true if there are more. */
+  private speak(job: Job): boolean {
+    const samples = this.voice.say(job.pieces[job.spoken++] ?? "");
+    const isLast = job.spoken >= job.pieces.length;
+    job.isHeard ||= samples.some((sample) => Math.abs(sample) > SPEECH_SILENCE_PEAK);
+    if (job.isHeard) {
+      job.wanted--;
+      const audio = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength).toString("base64");
+      this.emit(job.id, { type: "speech", sampleRate: this.voice.sampleRate, audio, isLast });
+    } else if (isLast) {
+      throw new ServiceError("unsupported_value", "The voice makes no sound of input. Send other words.", {
+        param: "input",
+      });
+    }
+    return !isLast;
+  }
+}

@@ -1,0 +1,132 @@
+// What a constraint asks of one choice's next token. The content of the answer must match the grammar; reasoning before it
+// and tool calls instead of it are free, so at the places where they may begin their first tokens are allowed besides.
+
+import { unreachable } from "../../core/assert.ts";
+import { type ErrorData, ServiceError } from "../../core/error.ts";
+import type { OutputFormat } from "./backend.ts";
+import type { Matcher } from "./constraint-backend.ts";
+
+/**
+ * opening: the answer or, after reasoning, its content begins; the grammar holds, and ways around it are open.
+ * reasoning: nothing holds until the reasoning ends, but that the answer must not end in it. matching: the grammar holds. off: a tool call was begun instead.
+ */
+type Phase = "opening" | "reasoning" | "matching" | "off";
+
+/** What the answer may begin with besides what the grammar says. */
+export interface Escapes {
+  /** Token that opens reasoning, if the model may reason. */
+  readonly reasoning: number | undefined;
+  /** First token of a tool call, if the model may call tools. */
+  readonly tools: number | undefined;
+}
+
+/** The ways around a grammar that a format has. A marker of several tokens escapes by its first. */
+export function escapesOf(format: OutputFormat, mayReason: boolean, mayCall: boolean): Escapes {
+  const [think] = format.thinkingStartTokens;
+  const single = format.thinkingStartTokens.length === 1;
+  return {
+    reasoning: mayReason && single ? think : undefined,
+    tools: mayCall ? format.toolMarkerTokens[0] : undefined,
+  };
+}
+
+export const NO_ESCAPES: Escapes = { reasoning: undefined, tools: undefined };
+
+/** The answer is not what it was held to. */
+export const OUTSIDE_GRAMMAR: ErrorData = {
+  code: "engine_failed",
+  message: "The answer left the grammar it was held to. Send the request again.",
+};
+
+export class AnswerGuard {
+  private readonly matcher: Matcher;
+  private readonly escapes: Escapes;
+  private phase: Phase;
+  private reasoned = false;
+
+  /** `phase`: where the answer begins. */
+  constructor(matcher: Matcher, escapes: Escapes, phase: Exclude<Phase, "off">) {
+    this.matcher = matcher;
+    this.escapes = escapes;
+    this.phase = phase;
+  }
+
+  /** The matcher whose mask the next draw needs; undefined if the draw is free. */
+  get active(): Matcher | undefined {
+    return this.phase === "opening" || this.phase === "matching" ? this.matcher : undefined;
+  }
+
+  /** Address of the mask for the next draw, 0 if it is free. The matcher's mask must have been computed. */
+  maskAddress(): bigint {
+    if (this.phase === "reasoning") return this.matcher.openMaskAddress;
+    if (this.active === undefined) return 0n;
+    if (this.phase === "opening") {
+      const { reasoning, tools } = this.escapes;
+      if (reasoning !== undefined && !this.reasoned) allow(this.matcher.mask, reasoning);
+      if (tools !== undefined) allow(this.matcher.mask, tools);
+    }
+    return this.matcher.maskAddress;
+  }
+
+  /** Takes the drawn token. `answering`: reasoning, if there was any, has ended. Returns what went wrong. */
+  accept(token: number, answering: boolean): ErrorData | undefined {
+    switch (this.phase) {
+      case "off":
+        return undefined;
+      case "reasoning":
+        this.reasoned = true;
+        if (answering) this.phase = "opening";
+        return undefined;
+      case "opening":
+        if (token === this.escapes.reasoning && !this.reasoned) this.phase = "reasoning";
+        else if (token === this.escapes.tools) this.phase = "off";
+        else this.phase = "matching";
+        return this.phase === "matching" ? this.match(token) : undefined;
+      case "matching":
+        return this.match(token);
+      default:
+        return unreachable(this.phase);
+    }
+  }
+
+  /** Whether the answer may end after a token that has been drawn and not taken yet. */
+  mayEndWith(token: number): boolean {
+    if (this.phase !== "matching") return true;
+    const ahead = this.matcher.clone();
+    let mayEnd = false;
+    attempt(() => (mayEnd = ahead.accept(token) !== "rejected" && ahead.mayEnd()));
+    ahead.free();
+    return mayEnd;
+  }
+
+  /** Why no token could be drawn: what the grammar ran into; undefined if it is not to blame. */
+  failure(): ErrorData | undefined {
+    return attempt(() => void this.matcher.mayEnd());
+  }
+
+  private match(token: number): ErrorData | undefined {
+    let rejected = false;
+    const error = attempt(() => (rejected = this.matcher.accept(token) === "rejected"));
+    return error ?? (rejected ? OUTSIDE_GRAMMAR : undefined);
+  }
+
+  free(): void {
+    this.matcher.free();
+  }
+}
+
+/** Runs a step of the grammar; what it throws, in words for the caller. */
+function attempt(step: () => void): ErrorData | undefined {
+  try {
+    step();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ServiceError) return error.toData();
+    throw error;
+  }
+}
+
+function allow(mask: Uint32Array, token: number): void {
+  const word = token >> 5;
+  mask[word] = (mask[word] ?? 0) | (1 << (token & 31));
+}

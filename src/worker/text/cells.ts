@@ -1,0 +1,142 @@
+// Who holds which cell of the KV cache. A cell that several sequences share counts once. Mirrors what the native cache
+// does, so that the scheduler can know without asking.
+
+import { assert } from "../../core/assert.ts";
+import type { SlotId } from "./backend.ts";
+
+/** Room that a slot's list grows by at least. */
+const GROWTH = 256;
+
+/**
+ * Cells by slot and position. A slot is either pinned (its sequence runs, its cells must stay) or not (its cells are kept
+ * only for reuse and may be taken back at any time).
+ */
+export class CellBook {
+  readonly cells: number;
+  private readonly holders: Uint16Array; // [cells] slots that hold the cell
+  private readonly pins: Uint16Array; // [cells] pinned slots among them
+  private readonly freeList: Int32Array; // [cells] the first `freeCount` entries are cells that nobody holds
+  private freeCount: number;
+  private unpinned: number; // cells that no pinned slot holds, free ones among them
+  private readonly lists: Int32Array[]; // [slots][≥ length] cells by position
+  private readonly lengths: Int32Array; // [slots]
+  private readonly pinned: Uint8Array; // [slots] 1 if the slot is pinned
+
+  constructor(cells: number, slots: number) {
+    this.cells = cells;
+    this.holders = new Uint16Array(cells);
+    this.pins = new Uint16Array(cells);
+    this.freeList = Int32Array.from({ length: cells }, (_, i) => cells - 1 - i);
+    this.freeCount = cells;
+    this.unpinned = cells;
+    this.lists = Array.from({ length: slots }, () => new Int32Array(0));
+    this.lengths = new Int32Array(slots);
+    this.pinned = new Uint8Array(slots);
+  }
+
+  /** Cells that nobody holds. */
+  get free(): number {
+    return this.freeCount;
+  }
+
+  /** Cells that running sequences do not need: free ones and those that may be taken back. */
+  get available(): number {
+    return this.unpinned;
+  }
+
+  /** Cells of a slot. */
+  length(slot: SlotId): number {
+    return this.lengths[slot] ?? 0;
+  }
+
+  /** How many of a slot's first `count` cells a running sequence holds. */
+  pinnedWithin(slot: SlotId, count: number): number {
+    const list = this.list(slot);
+    let n = 0;
+    for (let i = 0; i < count; i++) if ((this.pins[list[i] ?? 0] ?? 0) > 0) n++;
+    return n;
+  }
+
+  /** Cells that would become available if this pinned slot gave up. */
+  exclusive(slot: SlotId): number {
+    const list = this.list(slot);
+    let n = 0;
+    for (let i = 0; i < this.length(slot); i++) if (this.pins[list[i] ?? 0] === 1) n++;
+    return n;
+  }
+
+  /** Gives a pinned slot `count` free cells at its end. There must be as many. */
+  append(slot: SlotId, count: number): void {
+    assert(count <= this.freeCount, "cells are freed before they are needed");
+    const length = this.length(slot);
+    const list = this.reserve(slot, length + count);
+    for (let i = 0; i < count; i++) {
+      const cell = this.freeList[--this.freeCount] ?? 0;
+      list[length + i] = cell;
+      this.hold(cell, slot);
+    }
+    this.lengths[slot] = length + count;
+  }
+
+  /** Lets the empty slot `target` share the first `count` cells of `source`. */
+  share(source: SlotId, target: SlotId, count: number): void {
+    assert(this.length(target) === 0, "only an empty slot can take a prefix");
+    const from = this.list(source);
+    const list = this.reserve(target, count);
+    for (let i = 0; i < count; i++) {
+      const cell = from[i] ?? 0;
+      list[i] = cell;
+      this.hold(cell, target);
+    }
+    this.lengths[target] = count;
+  }
+
+  /** Gives up a slot's cells from position `from` on. */
+  truncate(slot: SlotId, from: number): void {
+    const list = this.list(slot);
+    for (let i = from; i < this.length(slot); i++) this.drop(list[i] ?? 0, slot);
+    this.lengths[slot] = Math.min(from, this.length(slot));
+  }
+
+  /** Marks a slot as running or as kept for reuse only. */
+  setPinned(slot: SlotId, pinned: boolean): void {
+    if ((this.pinned[slot] === 1) === pinned) return;
+    const list = this.list(slot);
+    for (let i = 0; i < this.length(slot); i++) this.pin(list[i] ?? 0, pinned);
+    this.pinned[slot] = pinned ? 1 : 0;
+  }
+
+  private list(slot: SlotId): Int32Array {
+    const list = this.lists[slot];
+    assert(list !== undefined, "slots are numbered from 0");
+    return list;
+  }
+
+  private reserve(slot: SlotId, length: number): Int32Array {
+    const list = this.list(slot);
+    if (list.length >= length) return list;
+    const larger = new Int32Array(length + Math.max(GROWTH, length >> 1));
+    larger.set(list);
+    this.lists[slot] = larger;
+    return larger;
+  }
+
+  private hold(cell: number, slot: SlotId): void {
+    this.holders[cell] = (this.holders[cell] ?? 0) + 1;
+    if (this.pinned[slot] === 1) this.pin(cell, true);
+  }
+
+  private drop(cell: number, slot: SlotId): void {
+    if (this.pinned[slot] === 1) this.pin(cell, false);
+    const left = (this.holders[cell] ?? 0) - 1;
+    this.holders[cell] = left;
+    if (left === 0) this.freeList[this.freeCount++] = cell;
+  }
+
+  private pin(cell: number, up: boolean): void {
+    const before = this.pins[cell] ?? 0;
+    this.pins[cell] = before + (up ? 1 : -1);
+    if (up && before === 0) this.unpinned--;
+    if (!up && before === 1) this.unpinned++;
+  }
+}

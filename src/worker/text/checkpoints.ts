@@ -1,0 +1,156 @@
+// Checkpoints: saved states of memory that cannot be cut (recurrent and hybrid models), by the tokens that led to them.
+// Bounded by bytes and evicted by value. Knows nothing of slots and cells: kv.ts finds the cells that belong to a state.
+
+import type { AdapterId } from "../../core/adapter.ts";
+import { CHECKPOINTS_MAX } from "../../core/limits.ts";
+import type { Sequence } from "./sequence.ts";
+
+/** A state as the backend saved it, and the tokens it is the end of. */
+export interface Checkpoint {
+  readonly adapter: AdapterId;
+  readonly tokens: Int32Array;
+  readonly state: Uint8Array;
+  /** When it was saved or restored last, on the store's clock. */
+  usedAt: number;
+}
+
+/** What is held, and what it was good for so far. */
+export interface CheckpointCounts {
+  readonly checkpoints: number;
+  readonly checkpointBytes: number;
+  readonly checkpointsRestored: number;
+}
+
+export const NO_CHECKPOINTS: CheckpointCounts = {
+  checkpoints: 0,
+  checkpointBytes: 0,
+  checkpointsRestored: 0,
+};
+
+/** Tokens at the end of a prompt that may open the answer: `<|im_start|>assistant\n<think>\n\n</think>\n\n` has nine. */
+const OPENING_TOKENS_MAX = 10;
+/** Without markup, so many tokens are left out: where text goes on, the last ones may become others. */
+const OPEN_TOKENS = 4;
+
+/**
+ * How many tokens of a prompt the next turn will begin with most likely: all before the markup that opens the answer, which the
+ * template writes otherwise once the answer is history; nearly all where there is no markup.
+ */
+export function lastBoundary(prompt: Int32Array, isMarkup: (token: number) => boolean): number {
+  const end = prompt.length;
+  for (let at = Math.max(1, end - OPENING_TOKENS_MAX); at < end; at++)
+    if (isMarkup(prompt[at] ?? 0)) return at;
+  return Math.max(1, end - OPEN_TOKENS);
+}
+
+export class Checkpoints {
+  private readonly bytesMax: number;
+  private held: Checkpoint[] = [];
+  private bytes = 0;
+  private clock = 0; // goes on with each checkpoint that is saved or restored
+  private restored = 0;
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+
+  counted(): CheckpointCounts {
+    return {
+      checkpoints: this.held.length,
+      checkpointBytes: this.bytes,
+      checkpointsRestored: this.restored,
+    };
+  }
+
+  /** The longest checkpoint of at most `most` tokens that a sequence begins with. */
+  find(sequence: Sequence, most: number): Checkpoint | undefined {
+    let best: Checkpoint | undefined;
+    for (const checkpoint of this.held) {
+      const { length } = checkpoint.tokens;
+      if (length <= most && length > (best?.tokens.length ?? 0) && begins(sequence, checkpoint))
+        best = checkpoint;
+    }
+    return best;
+  }
+
+  /** How many of a sequence's tokens are also the beginning of a checkpoint's, at most. */
+  commonPrefix(sequence: Sequence): number {
+    return this.held.reduce(
+      (most, { adapter, tokens }) =>
+        adapter === sequence.adapter ? Math.max(most, sequence.commonPrefix(tokens)) : most,
+      0,
+    );
+  }
+
+  /** Whether the state of a sequence's computed tokens is held. */
+  has(sequence: Sequence): boolean {
+    const { computed } = sequence;
+    return this.held.some(
+      (checkpoint) => checkpoint.tokens.length === computed && begins(sequence, checkpoint),
+    );
+  }
+
+  add(sequence: Sequence, state: Uint8Array): void {
+    const tokens = sequence.firstTokens(sequence.computed).slice();
+    const checkpoint: Checkpoint = { adapter: sequence.adapter, tokens, state, usedAt: ++this.clock };
+    const size = sizeOf(checkpoint);
+    if (size > this.bytesMax) return;
+    while (this.bytes + size > this.bytesMax || this.held.length >= CHECKPOINTS_MAX) this.dropLeast();
+    this.held.push(checkpoint);
+    this.bytes += size;
+  }
+
+  /** Notes that a checkpoint was restored. */
+  used(checkpoint: Checkpoint): void {
+    this.restored++;
+    checkpoint.usedAt = ++this.clock;
+  }
+
+  dropAdapter(adapter: AdapterId): void {
+    for (const checkpoint of this.held.filter((one) => one.adapter === adapter)) this.drop(checkpoint);
+  }
+
+  dropAll(): void {
+    this.held = [];
+    this.bytes = 0;
+  }
+
+  /** Drops what is worth least: the tokens that would have to be computed again, by its bytes and the time since its last use. */
+  private dropLeast(): void {
+    const value = (checkpoint: Checkpoint): number =>
+      this.gain(checkpoint) / (sizeOf(checkpoint) * (1 + this.clock - checkpoint.usedAt));
+    const valued = this.held.map((checkpoint) => ({ checkpoint, value: value(checkpoint) }));
+    const [first, ...others] = valued;
+    if (first === undefined) return;
+    this.drop(others.reduce((least, one) => (one.value < least.value ? one : least), first).checkpoint);
+  }
+
+  /** Tokens that a checkpoint saves beyond the longest shorter one on the way to it. */
+  private gain({ adapter, tokens }: Checkpoint): number {
+    const before = this.held.reduce(
+      (most, other) =>
+        other.adapter === adapter && other.tokens.length < tokens.length && isBeginning(other.tokens, tokens)
+          ? Math.max(most, other.tokens.length)
+          : most,
+      0,
+    );
+    return tokens.length - before;
+  }
+
+  private drop(checkpoint: Checkpoint): void {
+    this.held = this.held.filter((other) => other !== checkpoint);
+    this.bytes -= sizeOf(checkpoint);
+  }
+}
+
+function sizeOf({ tokens, state }: Checkpoint): number {
+  return tokens.byteLength + state.byteLength;
+}
+
+function begins(sequence: Sequence, { adapter, tokens }: Checkpoint): boolean {
+  return adapter === sequence.adapter && sequence.commonPrefix(tokens) === tokens.length;
+}
+
+function isBeginning(tokens: Int32Array, whole: Int32Array): boolean {
+  return tokens.every((token, i) => token === whole[i]);
+}

@@ -1,0 +1,267 @@
+// Embeddings and scores of documents, computed in a context of their own beside the running sequences: one compute batch a step, so that neither
+// holds up the other for long. A batch holds inputs of all requests, one of each in turn, so that a long list of texts
+// does not make others wait for its end.
+
+import { ServiceError } from "../../core/error.ts";
+import type { EmbedRequest, RankRequest } from "../../core/run.ts";
+import type { RunId } from "../../engine/protocol.ts";
+import type { BatchColumns, PendingPrompt, SlotId } from "./backend.ts";
+import type { EmbedBackend, EmbedInput } from "./embed-backend.ts";
+
+export interface EmbedOutcome {
+  readonly id: RunId;
+  readonly result:
+    | { readonly vectors: readonly Float32Array[]; readonly promptTokens: number }
+    | ServiceError;
+}
+
+/** A request. */
+interface Job {
+  readonly id: RunId;
+  readonly request: EmbedRequest | RankRequest;
+  /** Inputs that are being tokenized, in order. */
+  readonly pending: PendingPrompt[];
+  /** Those that have been. */
+  readonly inputs: Int32Array[];
+  /** Inputs laid out in a batch so far, and those done with. */
+  begun: number;
+  finished: number;
+  readonly vectors: Float32Array[]; // [inputs]
+}
+
+/** An input on its way through one batch or several. */
+interface Input {
+  readonly job: Job;
+  readonly index: number;
+  readonly tokens: Int32Array;
+  readonly slot: SlotId;
+  /** Tokens computed, and what they add up to. */
+  computed: number;
+  readonly sum: Float32Array; // [dimensions]
+}
+
+/** The part of an input that is in the present batch. */
+interface Piece {
+  readonly input: Input;
+  readonly row: number;
+  readonly count: number;
+}
+
+export class Embedder {
+  private readonly backend: () => EmbedBackend;
+  private readonly done: (outcome: EmbedOutcome) => void;
+  private columns: BatchColumns | undefined;
+  private arriving: Job[] = []; // first come first
+  private ready: Job[] = []; // whose turn is next first
+  private cut: Input | undefined; // the last batch ended within it
+
+  /** `backend` is called at the first request: an embedding context takes memory. */
+  constructor(backend: () => EmbedBackend, done: (outcome: EmbedOutcome) => void) {
+    this.backend = backend;
+    this.done = done;
+  }
+
+  /** Takes a request. Its vectors are scores, [inputs][1], if it ranks. */
+  add(id: RunId, request: EmbedRequest | RankRequest): void {
+    const job: Job = { id, request, pending: [], inputs: [], begun: 0, finished: 0, vectors: [] };
+    try {
+      const backend = this.backend();
+      for (const input of inputsOf(request)) job.pending.push(backend.tokenize(input));
+      this.arriving.push(job);
+    } catch (error) {
+      this.fail(job, error);
+    }
+  }
+
+  /** Drops a request; unknown ids are ignored. */
+  abort(id: RunId): void {
+    const job = [...this.arriving, ...this.ready].find((entry) => entry.id === id);
+    if (job !== undefined) this.drop(job);
+  }
+
+  /**
+   * Does one batch. `waitMs` is how long it may wait for texts to be tokenized when there is nothing to compute. False
+   * when there is nothing to do at all.
+   */
+  step(waitMs: number): boolean {
+    if (this.arriving.length === 0 && this.ready.length === 0) return false;
+    this.takeArrivals(this.ready.length === 0 ? waitMs : 0);
+    if (this.ready.length > 0) this.compute(this.backend());
+    return true;
+  }
+
+  /** Takes over requests whose inputs have all been tokenized. */
+  private takeArrivals(waitMs: number): void {
+    for (let job = this.arriving[0]; job !== undefined; job = this.arriving[0]) {
+      try {
+        if (!this.collect(job, waitMs)) return;
+        this.arriving.shift();
+        this.ready.push(job);
+      } catch (error) {
+        this.fail(job, error);
+      }
+    }
+  }
+
+  /** Takes tokenized inputs over; true when all are there. */
+  private collect(job: Job, waitMs: number): boolean {
+    for (let next = job.pending.shift(); next !== undefined; next = job.pending.shift()) {
+      const prompt = next.take(waitMs); // if it throws, nothing of it is left to free
+      if (prompt === undefined) {
+        job.pending.unshift(next);
+        return false;
+      }
+      prompt.free();
+      job.inputs.push(this.fit(prompt.tokens, job));
+    }
+    return true;
+  }
+
+  private fit(tokens: Int32Array, { request, inputs }: Job): Int32Array {
+    const { contextTokens } = this.backend();
+    const param = fieldOf(request, inputs.length);
+    if (tokens.length === 0) throw new ServiceError("invalid_request", "The input is empty.", { param });
+    if (tokens.length <= contextTokens) return tokens;
+    if (request.truncate) return tokens.subarray(0, contextTokens);
+    throw new ServiceError(
+      "context_length_exceeded",
+      `The input has ${tokens.length} tokens, but the model reads at most ${contextTokens}. ` +
+        "Shorten it, or set truncate_sequence to true to drop its end.",
+      { param },
+    );
+  }
+
+  private compute(backend: EmbedBackend): void {
+    const columns = (this.columns ??= newColumns(backend.batch));
+    const { pieces, rows } = this.fill(backend, columns);
+    try {
+      if (!backend.decode(columns, rows)) {
+        throw new ServiceError("engine_failed", "The model's engine could not compute this input.");
+      }
+      for (const piece of pieces) pool(piece, backend);
+    } catch (error) {
+      this.cut = undefined;
+      for (const { input } of pieces) backend.clearSlot(input.slot);
+      for (const job of new Set(pieces.map(({ input }) => input.job))) this.fail(job, error);
+      return;
+    }
+    const last = pieces.at(-1)?.input;
+    this.cut = last !== undefined && last.computed < last.tokens.length ? last : undefined;
+    for (const { input } of pieces) if (input !== this.cut) this.finish(input, backend);
+  }
+
+  /** Lays out as much as a batch holds, each input in a slot of its own; the one that was cut goes on first. */
+  private fill(
+    backend: EmbedBackend,
+    columns: BatchColumns,
+  ): { readonly pieces: readonly Piece[]; readonly rows: number } {
+    const pieces: Piece[] = [];
+    const firstSlot = this.cut?.slot ?? 0;
+    let row = 0;
+    let input = this.cut;
+    while (row < backend.batch && pieces.length < backend.slots) {
+      const slot = ((firstSlot + pieces.length) % backend.slots) as SlotId;
+      input ??= this.begin(slot, backend, backend.batch - row);
+      if (input === undefined) break;
+      const { tokens, computed } = input;
+      const count = Math.min(tokens.length - computed, backend.batch - row);
+      for (let i = 0; i < count; i++) columns.position[row + i] = computed + i;
+      columns.token.set(tokens.subarray(computed, computed + count), row);
+      columns.slot.fill(slot, row, row + count);
+      columns.output.fill(1, row, row + count);
+      pieces.push({ input, row, count });
+      row += count;
+      input = undefined;
+    }
+    return { pieces, rows: row };
+  }
+
+  /** The next input of the request whose turn it is; undefined if there is none, or if it needs more than the room. */
+  private begin(slot: SlotId, backend: EmbedBackend, room: number): Input | undefined {
+    const job = this.ready.find(({ begun, inputs }) => begun < inputs.length);
+    const tokens = job?.inputs[job.begun];
+    if (job === undefined || tokens === undefined) return undefined;
+    if (!backend.causal && tokens.length > room) return undefined;
+    this.ready = [...this.ready.filter((other) => other !== job), job];
+    const sum = new Float32Array(backend.dimensions);
+    return { job, index: job.begun++, tokens, slot, computed: 0, sum };
+  }
+
+  private finish({ job, index, slot, sum }: Input, backend: EmbedBackend): void {
+    backend.clearSlot(slot);
+    if (!backend.ranks) normalize(sum);
+    job.vectors[index] = sum;
+    job.finished++;
+    if (job.finished < job.inputs.length) return;
+    this.ready = this.ready.filter((other) => other !== job);
+    const promptTokens = job.inputs.reduce((total, { length }) => total + length, 0);
+    this.done({ id: job.id, result: { vectors: job.vectors, promptTokens } });
+  }
+
+  private fail(job: Job, error: unknown): void {
+    this.drop(job);
+    this.done({ id: job.id, result: toServiceError(error) });
+  }
+
+  private drop(job: Job): void {
+    for (const pending of job.pending) pending.free();
+    if (this.cut?.job === job) {
+      this.backend().clearSlot(this.cut.slot);
+      this.cut = undefined;
+    }
+    this.arriving = this.arriving.filter((other) => other !== job);
+    this.ready = this.ready.filter((other) => other !== job);
+  }
+}
+
+function inputsOf(request: EmbedRequest | RankRequest): readonly EmbedInput[] {
+  if ("inputs" in request) return request.inputs;
+  const { documents, ...common } = request;
+  return documents.map((document) => ({ ...common, document }));
+}
+
+/** The request's field that holds an input. */
+function fieldOf(request: EmbedRequest | RankRequest, index: number): string {
+  if ("documents" in request) return `documents[${index}]`;
+  return request.inputs.length === 1 ? "input" : `input[${index}]`;
+}
+
+function newColumns(rows: number): BatchColumns {
+  return {
+    token: new Int32Array(rows),
+    position: new Int32Array(rows),
+    slot: new Int32Array(rows),
+    output: new Int8Array(rows),
+  };
+}
+
+/** Adds those tokens of a piece that count to the sum of its input. */
+function pool({ input, row, count }: Piece, backend: EmbedBackend): void {
+  const isFirst = input.computed === 0;
+  input.computed += count;
+  const isLast = input.computed === input.tokens.length;
+  if (backend.ranks) {
+    if (backend.pooling === "last" ? isLast : isFirst) input.sum[0] = backend.score(input.slot);
+  } else if (backend.pooling === "mean") {
+    backend.addRows(
+      Int32Array.from({ length: count }, (_, i) => row + i),
+      input.sum,
+    );
+  } else if (backend.pooling === "cls" && isFirst) {
+    backend.addRows(Int32Array.of(row), input.sum);
+  } else if (backend.pooling === "last" && isLast) {
+    backend.addRows(Int32Array.of(row + count - 1), input.sum);
+  }
+}
+
+/** To unit length; a vector of zeros stays one. The mean's divisor cancels out here. */
+function normalize(vector: Float32Array): void {
+  const length = Math.hypot(...vector);
+  if (length > 0) for (let i = 0; i < vector.length; i++) vector[i] = (vector[i] ?? 0) / length;
+}
+
+function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  console.error("engine:", error);
+  return new ServiceError("internal_error", "The engine could not take this request.");
+}

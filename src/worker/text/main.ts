@@ -1,0 +1,241 @@
+// What an engine process does for a text model: steps the engine while there is work. Reads messages between steps only,
+// so that an abort takes effect within one step.
+
+import { availableParallelism } from "node:os";
+import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../../ffi/embedded.ts";
+import { describeHost } from "../../../ffi/host.ts";
+import { GrammarEngine } from "../../../ffi/grammar.ts";
+import { openGrammar, openNative } from "../../../ffi/library.ts";
+import { LlamaBackend } from "../../../ffi/llama.ts";
+import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
+import { unreachable } from "../../core/assert.ts";
+import { ServiceError } from "../../core/error.ts";
+import { freeMemory } from "../../core/free-memory.ts";
+import type { EngineHost } from "../../core/system.ts";
+import type { CalibrationCommand, RunId, TextOptions, ToEngine } from "../../engine/protocol.ts";
+import { toErrorData } from "../shared/error-data.ts";
+import type { ConstraintBackend } from "./constraint-backend.ts";
+import { Embedder, type EmbedOutcome } from "./embedder.ts";
+import { Engine } from "./engine.ts";
+import { Outbox } from "./outbox.ts";
+import { type EngineWork, newSeed, send, sendFailure, type WorkMessage } from "../shared/work.ts";
+
+/** Numbers are told this long after the first work they do not contain, milliseconds. */
+const STATS_MS = 250;
+
+/** Tokens of steps shorter than this go together, milliseconds: a message costs as much as a step of a tiny model. */
+const TOGETHER_MS = 1;
+
+/**
+ * Masks are computed beside the pass. Where compute threads keep all CPUs busy, each mask thread holds one up and the others
+ * wait for it, so one for every CPU costs least; more than these have nothing to do.
+ */
+const MASK_THREADS = Math.min(4, availableParallelism());
+
+/** Share of the free memory that checkpoints may take. */
+const CHECKPOINTS_SHARE = 0.25;
+
+/** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
+const RENDER_WAIT_MS = 1;
+
+interface Loaded {
+  readonly backend: LlamaBackend;
+  readonly host: EngineHost;
+  /** Made at the first call: the library costs nothing to those who never constrain an answer. */
+  readonly constraints: () => ConstraintBackend;
+}
+
+async function load(options: TextOptions): Promise<Loaded> {
+  const { cacheDir } = options;
+  const native = openNative(unpackLibraries(cacheDir), options.verbosity);
+  native.svc_catch_crashes();
+  const path = options.modelPath ?? unpackBuiltinModel(cacheDir);
+  const backend = await LlamaBackend.load(native, path, options, {
+    onProgress: (permille) => send({ type: "loading", permille }),
+    onTemplate: () => send({ type: "trying_template" }),
+  });
+  if (backend.maxSeqs < options.maxSeqs) {
+    const { architecture } = backend.info;
+    console.error(
+      `engine: max_seqs is ${backend.maxSeqs}: llama.cpp cannot run more of ${architecture} at once`,
+    );
+  }
+  backend.tieThreads();
+  let grammars: GrammarEngine | undefined;
+  const constraints = (): GrammarEngine => {
+    if (grammars === undefined) {
+      grammars = new GrammarEngine(openGrammar(unpackGrammar(cacheDir)), backend.tokens(), MASK_THREADS);
+      backend.tieThreads(); // it has brought threads of its own
+    }
+    return grammars;
+  };
+  return { backend, host: describeHost(native), constraints };
+}
+
+function sendEmbedding({ id, result }: EmbedOutcome): void {
+  if (result instanceof ServiceError) return send({ type: "embed_failed", id, error: result.toData() });
+  const vectors = result.vectors.map((vector) => Buffer.from(vector.buffer).toString("base64"));
+  send({ type: "embedded", id, vectors, promptTokens: result.promptTokens });
+}
+
+/** Runs, embeddings, adapters and calibrations of one model. */
+export class TextWork implements EngineWork {
+  private readonly options: TextOptions;
+  private engine: Engine | undefined;
+  private embedder: Embedder | undefined;
+  private backend: LlamaBackend | undefined;
+  private stopping = false;
+  private wake: (() => void) | undefined;
+  private readonly outbox = new Outbox();
+  private embedTokens = 0;
+  private flushedMs = 0;
+  private embedding = false;
+  private statsTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: TextOptions) {
+    this.options = options;
+  }
+
+  async run(): Promise<number> {
+    void this.load(); // messages are read meanwhile; the first of them may be to stop
+    while (!this.stopping) {
+      const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
+      if (!this.mayHold() || performance.now() - this.flushedMs >= TOGETHER_MS) this.flush();
+      if (this.engine?.isStuck === true) {
+        console.error("engine: a prompt cannot be rendered, and holds up all others; giving up");
+        return 1; // those under way are told by who started this process, which starts another
+      }
+      this.statsTimer ??= setTimeout(() => this.sendStats(), STATS_MS); // an abort, too, brings us here
+      this.embedding = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
+      if (outcome === "idle" && !this.embedding) await new Promise<void>((resolve) => (this.wake = resolve));
+      else await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.flush();
+    return 0;
+  }
+
+  receive(message: WorkMessage): void {
+    this.flush(); // the next step may be a long one
+    switch (message.type) {
+      case "start": // it has been: nothing is sent twice
+      case "draw": // for models of other kinds
+      case "speak":
+      case "speak_on":
+        break;
+      case "run":
+        this.add(message);
+        break;
+      case "calibrate":
+        this.calibrate(message.id, message.command);
+        break;
+      case "load_adapter":
+        this.loadAdapter(message.adapter, message.file);
+        break;
+      case "free_adapter":
+        this.engine?.forgetAdapter(message.adapter);
+        this.backend?.freeAdapter(message.adapter);
+        break;
+      case "embed":
+        this.embedder?.add(message.id, message.request);
+        this.embedding = true;
+        break;
+      case "abort":
+        this.engine?.abort(message.id);
+        this.embedder?.abort(message.id);
+        break;
+      case "threads":
+        this.backend?.setThreads(message.threads, message.threadsBatch);
+        break;
+      case "stop":
+        this.stopping = true;
+        break;
+      default:
+        unreachable(message);
+    }
+    this.wake?.();
+  }
+
+  private async load(): Promise<void> {
+    try {
+      const { backend, constraints, host } = await load(this.options);
+      this.backend = backend;
+      const { prefixesMax, checkpointBytes = 0, speculative, recompute = false } = this.options;
+      this.engine = new Engine({
+        backend,
+        constraints,
+        prefixesMax,
+        checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
+        drafts: speculative?.type === "ngram",
+        aheadMs: recompute ? 0 : TOGETHER_MS,
+        recompute,
+        emit: (run, event) => this.outbox.add(run, event),
+        now: () => performance.now(),
+        newSeed,
+      });
+      this.embedder = new Embedder(
+        () => backend.embedder(),
+        (outcome) => {
+          if ("promptTokens" in outcome.result) this.embedTokens += outcome.result.promptTokens;
+          sendEmbedding(outcome);
+        },
+      );
+      send({ type: "ready", info: backend.info, host });
+      this.sendStats();
+    } catch (error) {
+      sendFailure(error);
+    }
+  }
+
+  private add({ id, request, adapter = BASE_MODEL }: Extract<ToEngine, { type: "run" }>): void {
+    if (this.backend?.hasAdapter(adapter) === true) return this.engine?.add(id, request, adapter);
+    const message = "The adapter could not be loaded into this engine; load it again.";
+    send({
+      type: "events",
+      runs: [id],
+      events: [{ type: "error", error: { code: "model_unavailable", message } }],
+    });
+  }
+
+  private calibrate(id: RunId, command: CalibrationCommand): void {
+    const calibration = this.backend?.calibration;
+    if (calibration === undefined) return;
+    try {
+      if (command.type === "start") calibration.start(command.rowsMax);
+      if (command.type === "save") {
+        calibration.stop();
+        calibration.save(command.file);
+      }
+      send({ type: "calibration", id, counts: calibration.counts() });
+    } catch (error) {
+      send({ type: "calibration_failed", id, error: toErrorData(error) });
+    }
+  }
+
+  private loadAdapter(adapter: AdapterId, file: string): void {
+    try {
+      this.backend?.loadAdapter(adapter, file);
+      send({ type: "adapter_loaded", adapter });
+    } catch (error) {
+      send({ type: "adapter_failed", adapter, error: toErrorData(error) });
+    }
+  }
+
+  /** Whether what there is to tell will be told within a step or two. */
+  private mayHold(): boolean {
+    return this.engine?.isCalm === true && !this.embedding && !this.stopping;
+  }
+
+  private flush(): void {
+    if (this.outbox.isEmpty) return;
+    this.flushedMs = performance.now();
+    send({ type: "events", ...this.outbox.take() });
+  }
+
+  private sendStats(): void {
+    this.statsTimer = undefined;
+    if (this.engine === undefined) return;
+    const residentBytes = process.memoryUsage.rss();
+    const { embedTokens } = this;
+    send({ type: "stats", stats: { ...this.engine.stats(), embedTokens, residentBytes } });
+  }
+}

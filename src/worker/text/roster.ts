@@ -1,0 +1,197 @@
+// Who waits and who runs: gives sequences their slots and takes them back, as the scheduler says.
+
+import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
+import type { Backend } from "./backend.ts";
+import { encodeAhead, findCandidates, type WaitingLine } from "./candidates.ts";
+import type { EngineSequence } from "./choice.ts";
+import type { KvCache } from "./kv.ts";
+import type { MediaStore } from "./media.ts";
+import {
+  type Plan,
+  plan,
+  type PlannedRows,
+  prefillChunk,
+  shouldDecodeAlone,
+  type StepCost,
+} from "./scheduler.ts";
+import type { StepMeter } from "./step-meter.ts";
+import { Turns } from "./turns.ts";
+
+/** The rows of a step: what goes into one pass together, and what into passes of their own. */
+export type Rows = Pick<Plan<EngineSequence>, "rows" | "apart">;
+
+export interface RosterDeps {
+  readonly backend: Backend;
+  readonly kv: KvCache;
+  readonly media: MediaStore;
+  readonly meter: StepMeter;
+  /** Tokens of a step. */
+  readonly budget: number;
+  /** Whether a sequence gives up its cells after each token. */
+  readonly recompute: boolean;
+}
+
+/** One row is enough for its next token, because the cache holds the rest. */
+function isContinued({ generated, gap }: EngineSequence): boolean {
+  return generated > 0 && gap === 1;
+}
+
+export class Roster {
+  private readonly deps: RosterDeps;
+  private queue: EngineSequence[] = []; // first come first
+  private slots: EngineSequence[] = []; // in order of admission
+  private readonly turns = new Turns();
+  /** Steps in which sequences decoded. */
+  private decodeSteps = 0;
+  /** The adapter that passes go through now. */
+  private selected: AdapterId = BASE_MODEL;
+
+  constructor(deps: RosterDeps) {
+    this.deps = deps;
+    deps.backend.selectAdapter(this.selected);
+  }
+
+  /** Sequences without a slot, first come first. */
+  get waiting(): readonly EngineSequence[] {
+    return this.queue;
+  }
+
+  /** Sequences with a slot, in order of admission. */
+  get running(): readonly EngineSequence[] {
+    return this.slots;
+  }
+
+  /** All of them; a list of its own, so that they may be released meanwhile. */
+  all(): EngineSequence[] {
+    return [...this.slots, ...this.queue];
+  }
+
+  /** Lets a new sequence wait for its slot. */
+  add(sequence: EngineSequence): void {
+    this.queue.push(sequence);
+  }
+
+  /** Forgets an adapter that no sequence uses any more. */
+  forgetAdapter(adapter: AdapterId): void {
+    this.turns.forget(adapter);
+    if (this.selected === adapter) this.select(BASE_MODEL);
+  }
+
+  /** The rows of the next step: those of the first adapter in turn that can compute anything. */
+  schedule(cost: StepCost, nowMs: number): Rows {
+    if (this.deps.recompute) this.preempt(this.slots.filter(isContinued).toReversed()); // the queue keeps its order
+    encodeAhead(this.line());
+    for (const adapter of this.turns.order(this.wanting(), nowMs)) {
+      const rows = this.scheduleFor(adapter, cost);
+      if (rows.rows.length === 0 && rows.apart.length === 0) continue;
+      this.turns.take(adapter, nowMs);
+      this.select(adapter);
+      return rows;
+    }
+    return { rows: [], apart: [] };
+  }
+
+  /** Gives up the cells of some sequences; they start over from their known tokens when there is room again. */
+  preempt(sequences: readonly EngineSequence[]): void {
+    for (const sequence of sequences) {
+      this.deps.kv.release(sequence, false);
+      this.deps.media.letGo(sequence);
+      this.slots.splice(this.slots.indexOf(sequence), 1);
+      this.queue.unshift(sequence);
+    }
+  }
+
+  /**
+   * The cache had no room although our count said so (a model may need more cells than one a token). False: there is nothing
+   * left that could be given up.
+   */
+  makeRoom(): boolean {
+    const { kv } = this.deps;
+    const youngest = this.slots.at(-1);
+    if (kv.keptCount > 0) kv.dropAll();
+    else if (this.slots.length > 1 && youngest !== undefined) this.preempt([youngest]);
+    else return false;
+    return true;
+  }
+
+  /** Takes a sequence out of slot or queue. `keep`: its prefix may be of use to others. */
+  release(sequence: EngineSequence, keep: boolean): void {
+    this.deps.kv.release(sequence, keep);
+    this.deps.media.letGo(sequence);
+    this.slots = this.slots.filter((other) => other !== sequence);
+    this.queue = this.queue.filter((other) => other !== sequence);
+  }
+
+  /** The adapters of all sequences, each once. */
+  private wanting(): readonly AdapterId[] {
+    const found: AdapterId[] = [];
+    for (const { adapter } of this.slots) if (!found.includes(adapter)) found.push(adapter);
+    for (const { adapter } of this.queue) if (!found.includes(adapter)) found.push(adapter);
+    return found;
+  }
+
+  private select(adapter: AdapterId): void {
+    if (adapter === this.selected) return;
+    this.deps.backend.selectAdapter(adapter);
+    this.selected = adapter;
+  }
+
+  /** Plans a step of one adapter's sequences and moves sequences in and out of their slots as it says. */
+  private scheduleFor(adapter: AdapterId, cost: StepCost): Rows {
+    const inTurn = (sequence: EngineSequence): boolean => sequence.adapter === adapter;
+    const candidates = findCandidates({ ...this.line(), adapter, most: this.freeRuns() });
+    const served = this.slots.filter(inTurn);
+    const decoding = served.filter(({ gap }) => gap === 1).length;
+    const prefilling = served.length - decoding + candidates.length;
+    const isAlone = shouldDecodeAlone(cost, decoding, this.decodeSteps);
+    if (decoding > 0) this.decodeSteps++;
+    const planned = plan<EngineSequence>({
+      running: this.slots,
+      inTurn,
+      candidates,
+      freeSlots: this.freeRuns(),
+      freeCells: this.deps.kv.availableCells,
+      exclusiveCells: (sequence) => this.deps.kv.exclusiveCells(sequence),
+      budget: this.deps.budget,
+      chunk: isAlone ? 0 : prefillChunk(cost, this.deps.backend.ubatch, decoding, prefilling),
+    });
+    if (planned.preempted.length > 0) this.preempt(planned.preempted);
+    this.deps.meter.preempted(planned.preempted.length);
+    const late = planned.admitted.filter(({ sequence, shared }) => !this.admit(sequence, shared));
+    const holds = ({ sequence }: PlannedRows<EngineSequence>): boolean =>
+      !late.some((candidate) => candidate.sequence === sequence);
+    const [rows, apart] =
+      late.length === 0
+        ? [planned.rows, planned.apart]
+        : [planned.rows.filter(holds), planned.apart.filter(holds)];
+    this.deps.kv.makeRoom([...rows, ...apart].reduce((sum, { count }) => sum + count, 0));
+    return { rows, apart };
+  }
+
+  /**
+   * Gives a waiting sequence its slot. False: what it would have shared was used up by an admission just before, and its
+   * media before that place may not be encoded; it goes on waiting.
+   */
+  private admit(sequence: EngineSequence, shared: number): boolean {
+    this.deps.kv.admit(sequence, this.slots, shared);
+    if (sequence.media.length > 0 && sequence.computed < shared) {
+      this.deps.kv.release(sequence, false);
+      return false;
+    }
+    this.queue.splice(this.queue.indexOf(sequence), 1);
+    this.slots.push(sequence);
+    const { run, output } = sequence.owner;
+    if (sequence.generated === 0) this.deps.meter.admitted(sequence.computed);
+    if (output.index === 0 && sequence.generated === 0) run.cachedTokens = sequence.computed;
+    return true;
+  }
+
+  private line(): WaitingLine {
+    const { kv, media } = this.deps;
+    return { waiting: this.queue, running: this.slots, kv, media };
+  }
+
+  private freeRuns(): number {
+    return Math.min(this.deps.backend.maxSeqs - this.slots.length, this.deps.kv.availableSlots);
+  }
+}

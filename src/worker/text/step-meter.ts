@@ -1,0 +1,84 @@
+// Counts what the engine's steps do. Additions only: nothing here is sent, formatted or timed.
+
+import { Histogram } from "../../core/histogram.ts";
+import type { DraftOutcome } from "./speculation.ts";
+import { type EngineStats, ROWS_BUCKETS, STEP_BUCKETS } from "../../core/telemetry.ts";
+
+/** The part of the numbers that only grows. */
+export type Counted = Pick<
+  EngineStats,
+  | "prefillTokens"
+  | "decodeTokens"
+  | "prefixQueries"
+  | "prefixHits"
+  | "prefixTokens"
+  | "preemptions"
+  | "draftTokens"
+  | "draftHits"
+  | "rows"
+  | "steps"
+>;
+
+export class StepMeter {
+  private prefillTokens = 0;
+  private decodeTokens = 0;
+  private prefixQueries = 0;
+  private prefixHits = 0;
+  private prefixTokens = 0;
+  private preemptions = 0;
+  private draftTokens = 0;
+  private draftHits = 0;
+  private readonly rows = new Histogram(ROWS_BUCKETS);
+  private readonly steps = new Histogram(STEP_BUCKETS);
+
+  /** A step of `rows` tokens, `prefill` of them of prompts, in which `drawn` tokens were generated. */
+  stepped(ms: number, rows: number, prefill: number, drawn: number): void {
+    this.prefillTokens += prefill;
+    this.decodeTokens += drawn;
+    this.rows.add(rows);
+    this.steps.add(ms / 1000);
+  }
+
+  /** A sequence got its slot and found its first `cached` tokens there. */
+  admitted(cached: number): void {
+    this.prefixQueries++;
+    if (cached > 0) this.prefixHits++;
+    this.prefixTokens += cached;
+  }
+
+  /** Of `guessed` tokens so many were right, and with each another token was generated. */
+  drafted({ guessed, right }: DraftOutcome): void {
+    this.draftTokens += guessed;
+    this.draftHits += right;
+    this.decodeTokens += right;
+  }
+
+  preempted(sequences: number): void {
+    this.preemptions += sequences;
+  }
+
+  counted(): Counted {
+    const {
+      prefillTokens,
+      decodeTokens,
+      prefixQueries,
+      prefixHits,
+      prefixTokens,
+      preemptions,
+      draftTokens,
+      draftHits,
+    } = this;
+    return {
+      prefillTokens,
+      decodeTokens,
+      prefixQueries,
+      prefixHits,
+      prefixTokens,
+      preemptions,
+      draftTokens,
+      draftHits,
+      rows: this.rows.data(),
+      steps: this.steps.data(),
+    };
+  }
+}

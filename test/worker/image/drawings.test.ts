@@ -1,0 +1,179 @@
+// Who draws when, with a library that draws a grey picture in as many looks as it has steps.
+
+import { describe, expect, test } from "bun:test";
+import { decode } from "fast-png";
+import type { ImageEvent, ImageRequest } from "../../../src/core/image.ts";
+import { Drawings } from "../../../src/worker/image/drawings.ts";
+import type { Drawing, ImageBackend, Picture } from "../../../src/worker/image/backend.ts";
+import { mannerOf } from "../../../src/worker/image/family.ts";
+
+const STEPS = 3;
+
+class FakeDrawing implements Drawing {
+  state: Drawing["state"] = "drawing";
+  steps = 0;
+  failure = "";
+  isFreed = false;
+  private readonly picture: Picture;
+
+  constructor(picture: Picture) {
+    this.picture = picture;
+  }
+
+  /** Goes on by a step. */
+  look(): void {
+    if (this.state !== "drawing") return;
+    this.steps++;
+    if (this.steps === STEPS) this.state = "drawn";
+  }
+
+  cancel(): void {
+    this.state = "cancelled";
+  }
+
+  pixels() {
+    const width = Math.ceil(this.picture.width / 8) * 8;
+    const height = Math.ceil(this.picture.height / 8) * 8;
+    return { width, height, data: new Uint8Array(width * height * 3).fill(this.picture.seed) };
+  }
+
+  free(): void {
+    this.isFreed = true;
+  }
+}
+
+function setup() {
+  const drawings: FakeDrawing[] = [];
+  const pictures: Picture[] = [];
+  const told: [number, ImageEvent][] = [];
+  const log: string[] = [];
+  const hooks: { onLook?: (drawing: FakeDrawing) => void } = {};
+  const backend: ImageBackend = {
+    info: { kind: "image", description: "fake", architecture: "fake", sizeBytes: 1, threads: 1 },
+    family: "fake",
+    isBroken: false,
+    draw: (picture) => {
+      if (picture.prompt === "impossible") throw new Error("/secret is gone");
+      const drawing = new FakeDrawing(picture);
+      pictures.push(picture);
+      drawings.push(drawing);
+      return drawing;
+    },
+  };
+  const queue = new Drawings({
+    backend,
+    steps: STEPS,
+    guidance: 1,
+    emit: (id, event) => void told.push([id, event]),
+    log: (line) => void log.push(line),
+    newSeed: () => 100,
+    now: () => 0,
+    sleep: async () => {
+      const current = drawings.at(-1);
+      current?.look();
+      if (current !== undefined) hooks.onLook?.(current);
+    },
+  });
+  const all = async (): Promise<void> => {
+    while (!queue.isIdle) await queue.drawNext();
+  };
+  const kinds = (): string[] => told.map(([id, event]) => `${id} ${event.type}`);
+  return { queue, all, told, kinds, log, drawings, pictures, hooks };
+}
+
+function request(count: number, extra: Partial<ImageRequest> = {}): ImageRequest {
+  return { model: "m", prompt: "a cat", count, width: 13, height: 9, ...extra };
+}
+
+describe("drawing", () => {
+  test("steps are told, then the picture in the size asked for, then the end", async () => {
+    const { queue, all, told, kinds, drawings } = setup();
+    queue.add(1, request(1, { seed: 5 }));
+    await all();
+    expect(kinds()).toEqual(["1 step", "1 step", "1 step", "1 image", "1 finish"]);
+    const image = told.find(([, event]) => event.type === "image")?.[1];
+    if (image?.type !== "image") throw new Error("there is no picture");
+    const png = decode(Buffer.from(image.png, "base64"));
+    expect([png.width, png.height, png.channels, png.data[0]]).toEqual([13, 9, 3, 5]);
+    expect(drawings.every(({ isFreed }) => isFreed)).toBe(true);
+  });
+
+  test("each picture of a request has the next seed; without one they are new", async () => {
+    const { queue, all, pictures } = setup();
+    queue.add(1, request(3, { seed: 7 }));
+    queue.add(2, request(1));
+    await all();
+    expect(pictures.map(({ seed }) => seed)).toEqual([7, 100, 8, 9]);
+  });
+
+  test("requests take turns by the picture", async () => {
+    const { queue, all, kinds } = setup();
+    queue.add(1, request(3));
+    queue.add(2, request(1));
+    await all();
+    expect(kinds().filter((kind) => !kind.endsWith("step"))).toEqual([
+      "1 image",
+      "2 image",
+      "2 finish",
+      "1 image",
+      "1 image",
+      "1 finish",
+    ]);
+  });
+
+  test("what was aborted is cancelled and never spoken of again", async () => {
+    const { queue, all, kinds, hooks, drawings } = setup();
+    queue.add(1, request(2));
+    queue.add(2, request(1));
+    queue.add(3, request(1));
+    hooks.onLook = () => {
+      queue.abort(1);
+      queue.abort(3);
+      hooks.onLook = undefined as never;
+    };
+    await all();
+    expect(kinds().filter((kind) => !kind.endsWith("step"))).toEqual(["2 image", "2 finish"]);
+    expect(drawings.map(({ state }) => state)).toEqual(["cancelled", "drawn"]);
+  });
+
+  test("a failure is an error without its reason, which is logged; the next request is drawn", async () => {
+    const { queue, all, told, kinds, log, hooks, drawings } = setup();
+    queue.add(1, request(1, { prompt: "impossible" }));
+    queue.add(2, request(1));
+    queue.add(3, request(1));
+    hooks.onLook = (drawing) => {
+      if (drawing !== drawings[0]) return;
+      drawing.state = "failed";
+      drawing.failure = "no memory";
+    };
+    await all();
+    expect(kinds().filter((kind) => !kind.endsWith("step"))).toEqual([
+      "1 error",
+      "2 error",
+      "3 image",
+      "3 finish",
+    ]);
+    expect(JSON.stringify(told.filter(([, event]) => event.type === "error"))).not.toMatch(/secret|memory/);
+    expect(log.join()).toMatch(/secret.*no memory/);
+  });
+
+  test("stopping ends everything", async () => {
+    const { queue, all, kinds, hooks } = setup();
+    queue.add(1, request(2));
+    queue.add(2, request(2));
+    hooks.onLook = () => queue.stop();
+    await all();
+    expect(kinds().filter((kind) => !kind.endsWith("step"))).toEqual([]);
+  });
+});
+
+test.each([
+  ["SDXL", 20, 7],
+  ["SDXS (512-DS)", 1, 1],
+  ["Flux", 20, 1],
+  ["Flux.2 klein", 4, 1],
+  ["Flux.2", 20, 1],
+  ["Z-Image", 8, 1],
+])("%s is drawn in %p steps with guidance %p", (family, steps, guidance) => {
+  expect(mannerOf(family)).toEqual({ steps, guidance });
+});

@@ -1,0 +1,65 @@
+// Which checkpoints are found, and which give way.
+
+import { expect, test } from "bun:test";
+import type { SamplerHandle } from "../../../src/worker/text/backend.ts";
+import { Checkpoints, lastBoundary } from "../../../src/worker/text/checkpoints.ts";
+import { Sequence } from "../../../src/worker/text/sequence.ts";
+
+const STATE_BYTES = 100_000;
+
+function sequence(tokens: readonly number[], adapter = 0): Sequence {
+  const made = new Sequence(undefined, Int32Array.from(tokens), 1n as SamplerHandle, { adapter });
+  made.computed = tokens.length;
+  return made;
+}
+
+function words(count: number, seed: number): number[] {
+  return Array.from({ length: count }, (_, i) => i * 7 + seed);
+}
+
+function saved(checkpoints: Checkpoints, tokens: readonly number[], adapter = 0): void {
+  checkpoints.add(sequence(tokens, adapter), new Uint8Array(STATE_BYTES));
+}
+
+function found(checkpoints: Checkpoints, tokens: readonly number[], adapter = 0): number | undefined {
+  return checkpoints.find(sequence(tokens, adapter), tokens.length)?.tokens.length;
+}
+
+test("the longest beginning is found, of the same adapter alone", () => {
+  const checkpoints = new Checkpoints(10 * STATE_BYTES);
+  const tokens = words(300, 1);
+  for (const length of [100, 200]) saved(checkpoints, tokens.slice(0, length));
+  saved(checkpoints, tokens.slice(0, 250), 7);
+  expect(found(checkpoints, tokens)).toBe(200);
+  expect(found(checkpoints, tokens.slice(0, 150))).toBe(100);
+  expect(found(checkpoints, tokens, 7)).toBe(250);
+  checkpoints.dropAdapter(7);
+  expect(found(checkpoints, tokens, 7)).toBeUndefined();
+});
+
+test("what many prompts begin with outlives their ends, and the latest turn the ones before", () => {
+  const checkpoints = new Checkpoints(4.5 * STATE_BYTES);
+  const system = words(1000, 1);
+  saved(checkpoints, system);
+  for (let user = 0; user < 12; user++) saved(checkpoints, [...system, ...words(40, 1000 + user)]);
+  expect(checkpoints.counted().checkpoints).toBe(4);
+  expect(checkpoints.counted().checkpointBytes).toBeLessThanOrEqual(4.5 * STATE_BYTES);
+  expect(found(checkpoints, [...system, ...words(50, 5000)])).toBe(1000);
+  expect(found(checkpoints, [...system, ...words(60, 1011)])).toBe(1040);
+});
+
+test("a state larger than all the room is not kept", () => {
+  const checkpoints = new Checkpoints(STATE_BYTES);
+  saved(checkpoints, words(100, 1));
+  expect(checkpoints.counted()).toEqual({ checkpoints: 0, checkpointBytes: 0, checkpointsRestored: 0 });
+});
+
+test("the boundary lies before the markup that opens the answer", () => {
+  const isMarkup = (token: number): boolean => token === 9;
+  const user = [9, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 9];
+  const boundary = (opening: readonly number[]): number =>
+    lastBoundary(Int32Array.from([...user, ...opening]), isMarkup);
+  expect(boundary([1, 9, 2, 3, 9, 4, 9, 5])).toBe(user.length - 1); // the end of the message is markup, too
+  expect(boundary([1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3])).toBe(user.length + 7); // none within reach: nearly all
+  expect(lastBoundary(Int32Array.of(1, 2), isMarkup)).toBe(1);
+});

@@ -1,0 +1,170 @@
+// The output parser against a small parser of our own in place of llama.cpp's: <think>…</think> then text, with
+// <tool_call>{json}</tool_call> anywhere after it.
+
+import { describe, expect, test } from "bun:test";
+import type { OutputFormat, ParsedMessage, RenderedPrompt } from "../../../src/worker/text/backend.ts";
+import { type OutputDelta, OutputParser } from "../../../src/worker/text/output-parser.ts";
+import { foldDeltas, type ParsedAnswer } from "../../helpers/parse-output.ts";
+
+const FORMAT: OutputFormat = {
+  thinks: true,
+  thinkingStart: "<think>",
+  thinkingStartTokens: new Int32Array(),
+  thinkingEnds: ["</think>"],
+  startsInReasoning: false,
+  toolMarkers: ["<tool_call>"],
+  toolMarkerTokens: new Int32Array(),
+  stops: [],
+  visibleTokens: new Set(),
+  markup: ["<think>", "</think>", "<tool_call>", "</tool_call>"],
+};
+
+const CALL_HEAD = '{"name": "';
+
+/** Reads the toy format; counts how many characters it was given in all. */
+class ToyPrompt implements RenderedPrompt {
+  readonly tokens = new Int32Array();
+  readonly media = [];
+  readonly format: OutputFormat;
+  readonly plain = false;
+  charsRead = 0;
+
+  constructor(format: OutputFormat = FORMAT) {
+    this.format = format;
+  }
+
+  plan(): undefined {}
+
+  parse(text: string): ParsedMessage | undefined {
+    this.charsRead += text.length;
+    const cut = text.replace(/<[a-z_/]*$/, "");
+    const [, reasoning = "", rest = ""] = /^(?:<think>([^]*?)(?:<\/think>|$))?([^]*)$/.exec(cut) ?? [];
+    const [content = "", ...calls] = rest.split("<tool_call>");
+    const alien = (call: string): boolean => !CALL_HEAD.startsWith(call.slice(0, CALL_HEAD.length));
+    if (calls.some(alien)) return undefined;
+    const named = calls.filter((call) => call.startsWith(CALL_HEAD));
+    const toolCalls = named.map((call) => {
+      const body = call.replace(/<\/tool_call>\s*$/, "");
+      const [, name = "", args = ""] = /^\{"name": "([a-z]+)", "arguments": ([^]*?)\}?$/.exec(body) ?? [];
+      return { id: "", name, arguments: args };
+    });
+    return { content: calls.length > 0 ? content.trimEnd() : content, reasoning, toolCalls };
+  }
+
+  free(): void {}
+}
+
+function run(
+  text: string,
+  size: number,
+  prompt = new ToyPrompt(),
+): { answer: ParsedAnswer; deltas: OutputDelta[] } {
+  const parser = new OutputParser(prompt, () => "call_x");
+  const deltas: OutputDelta[] = [];
+  for (let at = 0; at < text.length; at += size) deltas.push(...parser.push(text.slice(at, at + size)));
+  deltas.push(...parser.end());
+  return { answer: foldDeltas(deltas), deltas };
+}
+
+describe("OutputParser", () => {
+  const call = '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>';
+  const cases: readonly (readonly [string, ParsedAnswer])[] = [
+    [
+      "Just text, a < b and <b>bold</b>.",
+      { reasoning: "", text: "Just text, a < b and <b>bold</b>.", calls: [] },
+    ],
+    ["<think>hm, 1 < 2</think>Yes.\n", { reasoning: "hm, 1 < 2", text: "Yes.\n", calls: [] }],
+    [
+      `Let me look.\n\n${call}`,
+      {
+        reasoning: "",
+        text: "Let me look.",
+        calls: [{ id: "call_x", name: "weather", args: '{"city": "Paris"}' }],
+      },
+    ],
+    [
+      `<think>look</think>${call}${call}`,
+      {
+        reasoning: "look",
+        text: "",
+        calls: [
+          { id: "call_x", name: "weather", args: '{"city": "Paris"}' },
+          { id: "call_x", name: "weather", args: '{"city": "Paris"}' },
+        ],
+      },
+    ],
+  ];
+
+  for (const [text, expected] of cases) {
+    for (const size of [1, 2, 3, 7, 1000]) {
+      test(`${JSON.stringify(text.slice(0, 30))} in pieces of ${size}`, () => {
+        expect(run(text, size).answer).toEqual(expected);
+      });
+    }
+  }
+
+  const mends: readonly (readonly [string, string, Partial<ParsedAnswer>])[] = [
+    ["markup that is only talked about", "Write <tool_call> first, 1 < 2.", {}],
+    ["a call that has just begun", 'Well.<tool_call>{"na', {}],
+    ["a marker cut off", "Well.<tool_", {}],
+    ["the end of reasoning cut off", "<think>Well.</thi", { reasoning: "Well.</thi", text: "" }],
+  ];
+  for (const [what, text, expected] of mends) {
+    test(`${what} is not lost`, () => {
+      for (const size of [1, 2, 3, 7, 1000])
+        expect(run(text, size).answer).toEqual({ reasoning: "", text, calls: [], ...expected });
+    });
+  }
+
+  test("after a call, what follows no format is text", () => {
+    for (const size of [1, 2, 3, 7, 1000]) {
+      const { answer } = run(`${call}<tool_call>oh <tool_call>`, size);
+      expect(answer.calls.map(({ args }) => args)).toEqual(['{"city": "Paris"}']);
+      expect(answer.text).toBe("<tool_call>oh <tool_call>");
+    }
+  });
+
+  test("of markup within longer markup, nothing of the longer one leaks", () => {
+    const prompt = new ToyPrompt({ ...FORMAT, markup: [...FORMAT.markup, "tool_call"] });
+    for (const size of [1, 2, 3, 7]) {
+      const { answer } = run(`Let me look. ${call}`, size, prompt);
+      expect(answer.text.trimEnd()).toBe("Let me look.");
+    }
+  });
+
+  test("a marker that comes in pieces is noticed", () => {
+    const parser = new OutputParser(new ToyPrompt(), () => "call_x");
+    const seen = Array.from("One two <tool_call>", (char) => {
+      parser.push(char);
+      return parser.callText;
+    });
+    expect(seen.findIndex((text) => text !== undefined)).toBe(seen.length - 1);
+    expect(seen.at(-1)).toBe("<tool_call>");
+  });
+
+  test("reasoning and text stream as they come, not at the end", () => {
+    const { deltas } = run("<think>one two three</think>four five six", 4);
+    expect(deltas.filter(({ type }) => type === "reasoning").length).toBeGreaterThan(2);
+    expect(deltas.filter(({ type }) => type === "text").length).toBeGreaterThan(2);
+  });
+
+  test("arguments stream while they are written", () => {
+    const long = `{"name": "write", "arguments": {"text": "${"word ".repeat(100)}"}}`;
+    const { deltas } = run(`<tool_call>${long}</tool_call>`, 5);
+    expect(deltas.filter(({ type }) => type === "tool_call_args").length).toBeGreaterThan(10);
+  });
+
+  test("a long answer costs the parser next to nothing", () => {
+    const prompt = new ToyPrompt();
+    const text = `<think>${"reason ".repeat(2000)}</think>${"word ".repeat(20_000)}`;
+    expect(run(text, 5, prompt).answer.text).toBe("word ".repeat(20_000));
+    // A parser asked at every token would read 24 000 × 57 000 characters.
+    expect(prompt.charsRead).toBeLessThan(text.length * 10);
+  });
+
+  test("a tool call cut off in the middle is not lost", () => {
+    const { answer } = run('Well.<tool_call>{"name": "weather", "arguments": {"ci', 3);
+    expect(answer.text).toBe("Well.");
+    expect(answer.calls[0]?.args).toBe('{"ci');
+  });
+});
