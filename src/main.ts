@@ -3,11 +3,11 @@
 import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { availableParallelism } from "node:os";
-import { type AppOptions, type RunningServer, startServer } from "./app.ts";
-import { openChat } from "./app-chat.ts";
-import { type BenchedModel, benchModel, type MeasureOptions, tuneModel } from "./app-measure.ts";
-import { modelFile } from "./app-files.ts";
-import { runDoctor } from "./app-system.ts";
+import { type AppOptions, type RunningServer, startServer } from "./app/server.ts";
+import { openChat } from "./app/chat.ts";
+import { type BenchedModel, benchModel, type MeasureOptions, tuneModel } from "./app/measure.ts";
+import { modelFile } from "./app/model-files.ts";
+import { runDoctor } from "./app/system.ts";
 import { parseArgs } from "./cli/args.ts";
 import { banner } from "./cli/banner.ts";
 import { cacheTable, deletedText } from "./cli/cache-table.ts";

@@ -16,7 +16,7 @@ interface Rule {
   readonly types?: readonly string[];
 }
 
-/** Downward only. Two folders at one level that need each other share a type in core/, or app.ts hands over a function. */
+/** Downward only. Two folders at one level that need each other share a type in core/, or src/app hands over a function. */
 const RULES: readonly Rule[] = [
   { from: "src/core/", may: [] },
   { from: "src/config/", may: ["src/core/"] },
@@ -24,7 +24,7 @@ const RULES: readonly Rule[] = [
   ...readdirSync(join(ROOT, "src/dialects")).map((name) => {
     return { from: `src/dialects/${name}/`, may: ["src/core/", "src/dialects/shared/"] };
   }),
-  // Adapter files and who uses which; the engine is reached through functions that app.ts hands over.
+  // Adapter files and who uses which; the engine is reached through functions that src/app hands over.
   { from: "src/lora/", may: ["src/core/"] },
   // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
   {
@@ -38,7 +38,7 @@ const RULES: readonly Rule[] = [
   { from: "src/exec/", may: ["src/core/", "src/sandbox/"] },
   { from: "src/sandbox/", may: ["src/core/"] },
   { from: "src/engine/", may: ["src/core/"] },
-  // Stores of what outlives a request. They meet in app.ts.
+  // Stores of what outlives a request. They meet in src/app.
   { from: "src/state/", may: ["src/core/"] },
   { from: "src/files/", may: ["src/core/"] },
   { from: "src/images/", may: ["src/core/"] },
@@ -72,99 +72,35 @@ const RULES: readonly Rule[] = [
   // Measuring knows a run and what comes of it, and not how an engine is started.
   { from: "src/measure/", may: ["src/core/"] },
   { from: "src/system/", may: ["src/core/"] },
+  // The composition root hands every room what it needs from the others.
   {
-    from: "src/app.ts",
-    may: ["config", "agent", "engine", "http", "metrics", "net", "responses"]
-      .map((folder) => `src/${folder}/`)
-      .concat("src/core/", "src/tools.ts")
-      .concat(
-        [
-          "adapters",
-          "agent",
-          "edge",
-          "files",
-          "images",
-          "live",
-          "mcp",
-          "measure",
-          "models",
-          "quantized",
-          "search",
-          "stores",
-          "system",
-        ].map((name) => `src/app-${name}.ts`),
-      ),
-    types: ["src/mcp/servers.ts"],
-  },
-  {
-    from: "src/app-agent.ts",
+    from: "src/app/",
     may: [
-      "src/core/",
-      "src/config/",
-      "src/agent/",
-      "src/app-mcp.ts",
-      "src/exec/names.ts",
-      "src/skills/text.ts",
-    ],
-    types: ["src/mcp/servers.ts", "src/search/types.ts", "src/tools.ts"],
-  },
-  {
-    from: "src/app-edge.ts",
-    may: ["src/core/", "src/config/", "src/http/", "src/net/", "ffi/listen-backlog.ts"],
-    types: ["src/metrics/"],
-  },
-  { from: "src/app-live.ts", may: ["src/core/", "src/config/", "src/http/"] },
-  { from: "src/app-mcp.ts", may: ["src/core/", "src/config/", "src/mcp/"] },
-  { from: "src/app-search.ts", may: ["src/core/", "src/config/", "src/search/"], types: ["src/net/"] },
-  { from: "src/tools.ts", may: ["src/core/", "src/config/", "src/exec/", "src/sandbox/"] },
-  {
-    from: "src/app-quantized.ts",
-    may: [
-      "src/core/",
-      "src/config/",
-      "src/engine/",
-      "src/quantize/",
-      "src/app-files.ts",
-      "src/app-models.ts",
-    ],
-  },
-  {
-    from: "src/app-adapters.ts",
-    may: ["src/core/", "src/config/", "src/engine/", "src/lora/", "src/app-files.ts"],
-  },
-  {
-    from: "src/app-system.ts",
-    may: ["src/core/", "src/config/", "src/engine/", "src/system/"],
-    types: ["src/http/", "src/app-files.ts"],
-  },
-  {
-    from: "src/app-images.ts",
-    may: ["src/core/", "src/config/", "src/engine/", "src/images/"],
-  },
-  {
-    from: "src/app-stores.ts",
-    may: ["src/core/", "src/config/", "src/files/", "src/sessions/", "src/skills/", "src/state/"],
-  },
-  {
-    from: "src/app-chat.ts",
-    may: ["src/core/", "src/agent/", "src/net/", "src/tools.ts"].concat(
-      ["adapters", "agent", "files", "mcp", "models", "search", "stores"].map((name) => `src/app-${name}.ts`),
-    ),
-  },
-  {
-    from: "src/app-measure.ts",
-    may: ["src/core/", "src/config/", "src/engine/", "src/measure/", "src/app-models.ts"],
-    types: ["src/app-files.ts"],
-  },
-  {
-    from: "src/app-models.ts",
-    may: ["src/core/", "src/config/", "src/engine/", "src/app-files.ts", "src/app-static-adapter.ts"],
-    types: ["src/quantize/"],
-  },
-  { from: "src/app-files.ts", may: ["src/core/", "src/config/", "src/hub/", "src/quantize/"] },
-  {
-    from: "src/app-static-adapter.ts",
-    may: ["src/core/", "src/config/", "src/lora/", "src/app-files.ts"],
+      "agent",
+      "config",
+      "core",
+      "engine",
+      "exec",
+      "files",
+      "http",
+      "hub",
+      "images",
+      "lora",
+      "mcp",
+      "measure",
+      "metrics",
+      "net",
+      "quantize",
+      "responses",
+      "sandbox",
+      "search",
+      "sessions",
+      "skills",
+      "state",
+      "system",
+    ]
+      .map((room) => `src/${room}/`)
+      .concat("ffi/listen-backlog.ts"),
   },
   // One executable, two processes: main.ts has the commands of both.
   {
@@ -174,11 +110,7 @@ const RULES: readonly Rule[] = [
       "src/config/",
       "src/cli/",
       "src/hub/",
-      "src/app.ts",
-      "src/app-chat.ts",
-      "src/app-measure.ts",
-      "src/app-files.ts",
-      "src/app-system.ts",
+      "src/app/",
       "src/worker/main.ts",
       "src/worker/quantize.ts",
       "src/lora/convert-process.ts",

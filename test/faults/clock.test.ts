@@ -15,9 +15,9 @@ const PAST = new Date("1999-01-01");
 
 /** Who may ask what time it is, and what for. */
 const DATES: Readonly<Record<string, string>> = {
-  "app.ts": "stamps of responses",
-  "app-live.ts": "stamps of the access log",
-  "app-system.ts": "the doctor looks whether the clock is set",
+  "app/live-settings.ts": "stamps of the access log",
+  "app/server.ts": "stamps of responses",
+  "app/system.ts": "the doctor looks whether the clock is set",
   "cli/cache-table.ts": "dates of downloads",
   "core/time.ts": "writes times",
   "engine/models.ts": "`created` of models",

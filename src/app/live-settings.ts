@@ -1,13 +1,13 @@
 // The part of the composition root that is about settings that can change while the server runs: keys, names of models, the
 // access log.
 
-import { aliasParts } from "./config/alias-entry.ts";
-import { changedSettings } from "./config/changes.ts";
-import type { Settings } from "./config/settings.ts";
-import { type ModelAliases, modelAliases } from "./core/model-alias.ts";
-import { accessLine, inBatches } from "./http/access-log.ts";
-import type { ApiKeys } from "./http/api-keys.ts";
-import type { HttpDeps } from "./http/deps.ts";
+import { aliasParts } from "../config/alias-entry.ts";
+import { changedSettings } from "../config/changes.ts";
+import type { Settings } from "../config/settings.ts";
+import { type ModelAliases, modelAliases } from "../core/model-alias.ts";
+import { accessLine, inBatches } from "../http/access-log.ts";
+import type { ApiKeys } from "../http/api-keys.ts";
+import type { HttpDeps } from "../http/deps.ts";
 
 /** What came of new settings. */
 export interface Applied {

@@ -1,25 +1,25 @@
 // The part of the composition root that is about what the server does by itself: from settings and executors to the loop
 // that answers conversations.
 
-import type { Approvals } from "./agent/approvals.ts";
-import { agentConverse, type LoopDeps } from "./agent/loop.ts";
-import type { Toolset } from "./agent/tool.ts";
-import { tokenCounter } from "./agent/count-tokens.ts";
-import { disabledToolset } from "./agent/tools/disabled.ts";
-import { fileToolset } from "./agent/tools/files.ts";
-import { mcpToolset } from "./agent/tools/mcp.ts";
-import { pythonToolset } from "./agent/tools/python.ts";
-import { searchToolset } from "./agent/tools/search.ts";
-import { type ResolvedSkills, shellToolset } from "./agent/tools/shell.ts";
-import { afterFirstTry } from "./app-mcp.ts";
-import type { Settings } from "./config/settings.ts";
-import type { Converse, SkillReference } from "./core/agent.ts";
-import type { Sessions } from "./core/sessions.ts";
-import type { Skills } from "./core/skills.ts";
-import { skillFolder } from "./exec/names.ts";
-import type { McpServers } from "./mcp/servers.ts";
-import type { Web } from "./search/types.ts";
-import { skillsText } from "./skills/text.ts";
+import type { Approvals } from "../agent/approvals.ts";
+import { agentConverse, type LoopDeps } from "../agent/loop.ts";
+import type { Toolset } from "../agent/tool.ts";
+import { tokenCounter } from "../agent/count-tokens.ts";
+import { disabledToolset } from "../agent/tools/disabled.ts";
+import { fileToolset } from "../agent/tools/files.ts";
+import { mcpToolset } from "../agent/tools/mcp.ts";
+import { pythonToolset } from "../agent/tools/python.ts";
+import { searchToolset } from "../agent/tools/search.ts";
+import { type ResolvedSkills, shellToolset } from "../agent/tools/shell.ts";
+import { afterFirstTry } from "./mcp.ts";
+import type { Settings } from "../config/settings.ts";
+import type { Converse, SkillReference } from "../core/agent.ts";
+import type { Sessions } from "../core/sessions.ts";
+import type { Skills } from "../core/skills.ts";
+import { skillFolder } from "../exec/names.ts";
+import type { McpServers } from "../mcp/servers.ts";
+import type { Web } from "../search/types.ts";
+import { skillsText } from "../skills/text.ts";
 import type { Tools } from "./tools.ts";
 
 export interface AgentOptions extends Pick<

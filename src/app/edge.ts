@@ -1,15 +1,15 @@
 // The part of the composition root that is about who reaches the server: keys, clients, connections.
 
-import type { Settings } from "./config/settings.ts";
-import { DROPS_CHECK_MS, SPEECHES_MAX } from "./core/limits.ts";
-import type { ModelInfo, ModelKind } from "./core/model-info.ts";
-import { StartError } from "./core/start-error.ts";
-import { raiseBacklog } from "../ffi/listen-backlog.ts";
-import { Admission } from "./http/admission.ts";
-import { ApiKeys } from "./http/api-keys.ts";
-import type { Metrics } from "./metrics/metrics.ts";
-import { clientAddresses, isAddressRange } from "./net/client-address.ts";
-import { crowdCheck, droppedConnections } from "./net/connections.ts";
+import type { Settings } from "../config/settings.ts";
+import { DROPS_CHECK_MS, SPEECHES_MAX } from "../core/limits.ts";
+import type { ModelInfo, ModelKind } from "../core/model-info.ts";
+import { StartError } from "../core/start-error.ts";
+import { raiseBacklog } from "../../ffi/listen-backlog.ts";
+import { Admission } from "../http/admission.ts";
+import { ApiKeys } from "../http/api-keys.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import { clientAddresses, isAddressRange } from "../net/client-address.ts";
+import { crowdCheck, droppedConnections } from "../net/connections.ts";
 
 /** What decides who is let in. */
 export interface Edge {

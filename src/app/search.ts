@@ -1,18 +1,18 @@
 // The part of the composition root that is about searching the web: from settings to what the search tools use.
 
-import { SEARCH_MODEL_NAME, type Settings } from "./config/settings.ts";
-import { assert, unreachable } from "./core/assert.ts";
-import type { Embed } from "./core/run.ts";
-import type { PublicFetch } from "./net/public-fetch.ts";
-import { brave } from "./search/brave.ts";
-import { duckduckgo } from "./search/duckduckgo.ts";
-import { pageGetter } from "./search/page.ts";
-import type { SearchProvider } from "./search/provider.ts";
-import { createReader, type Read } from "./search/reader.ts";
-import { embeddingRerank, GEMMA_FORM, PLAIN_FORM } from "./search/rerank.ts";
-import { searxng } from "./search/searxng.ts";
-import type { Web } from "./search/types.ts";
-import { createWeb } from "./search/web.ts";
+import { SEARCH_MODEL_NAME, type Settings } from "../config/settings.ts";
+import { assert, unreachable } from "../core/assert.ts";
+import type { Embed } from "../core/run.ts";
+import type { PublicFetch } from "../net/public-fetch.ts";
+import { brave } from "../search/brave.ts";
+import { duckduckgo } from "../search/duckduckgo.ts";
+import { pageGetter } from "../search/page.ts";
+import type { SearchProvider } from "../search/provider.ts";
+import { createReader, type Read } from "../search/reader.ts";
+import { embeddingRerank, GEMMA_FORM, PLAIN_FORM } from "../search/rerank.ts";
+import { searxng } from "../search/searxng.ts";
+import type { Web } from "../search/types.ts";
+import { createWeb } from "../search/web.ts";
 
 export interface SearchOptions {
   readonly settings: Settings;

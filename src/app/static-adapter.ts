@@ -1,12 +1,12 @@
 // The part of the composition root that is about adapters which every answer of a model goes through.
 
 import { join } from "node:path";
-import { adapterFolder, type ModelOptions } from "./app-files.ts";
-import { modelName } from "./config/model-name.ts";
-import type { ModelSettings } from "./config/settings.ts";
-import { convertInProcess } from "./lora/convert-process.ts";
-import { readOrder } from "./lora/order.ts";
-import { ADAPTER_FILES, prepareAdapter } from "./lora/source.ts";
+import { adapterFolder, type ModelOptions } from "./model-files.ts";
+import { modelName } from "../config/model-name.ts";
+import type { ModelSettings } from "../config/settings.ts";
+import { convertInProcess } from "../lora/convert-process.ts";
+import { readOrder } from "../lora/order.ts";
+import { ADAPTER_FILES, prepareAdapter } from "../lora/source.ts";
 
 /**
  * Path of the converted adapter that `legacy_lora` of a model names, of all adapters together where `legacy_lora_order` names

@@ -1,26 +1,26 @@
 // The part of the composition root that measures: engines of its own for a bench or a tuning, beside those that serve.
 
 import { availableParallelism } from "node:os";
-import type { ModelOptions } from "./app-files.ts";
-import { ownWeights, textOptions } from "./app-models.ts";
-import { modelName } from "./config/model-name.ts";
-import type { ModelSettings } from "./config/settings.ts";
-import { processEnvironment } from "./config/sources.ts";
-import { ServiceError } from "./core/error.ts";
-import { freeMemory } from "./core/free-memory.ts";
-import { SLOTS_MAX } from "./core/limits.ts";
-import type { BenchRow, TuneProfile, TuneReport } from "./core/measure.ts";
-import type { TuneModel } from "./core/model-info.ts";
-import { reasonOf } from "./core/start-error.ts";
-import { textInfo } from "./engine/abilities.ts";
-import { EngineClient } from "./engine/client.ts";
-import { spawnEngine } from "./engine/host.ts";
-import { checkMemory } from "./engine/memory-fit.ts";
-import type { Models } from "./engine/models.ts";
-import type { TextInfo, TextOptions } from "./engine/protocol.ts";
-import { bench, benchNeed, type BenchPlan } from "./measure/bench.ts";
-import type { MeasuredEngine } from "./measure/engine.ts";
-import { tune } from "./measure/tune.ts";
+import type { ModelOptions } from "./model-files.ts";
+import { ownWeights, textOptions } from "./models.ts";
+import { modelName } from "../config/model-name.ts";
+import type { ModelSettings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
+import { ServiceError } from "../core/error.ts";
+import { freeMemory } from "../core/free-memory.ts";
+import { SLOTS_MAX } from "../core/limits.ts";
+import type { BenchRow, TuneProfile, TuneReport } from "../core/measure.ts";
+import type { TuneModel } from "../core/model-info.ts";
+import { reasonOf } from "../core/start-error.ts";
+import { textInfo } from "../engine/abilities.ts";
+import { EngineClient } from "../engine/client.ts";
+import { spawnEngine } from "../engine/host.ts";
+import { checkMemory } from "../engine/memory-fit.ts";
+import type { Models } from "../engine/models.ts";
+import type { TextInfo, TextOptions } from "../engine/protocol.ts";
+import { bench, benchNeed, type BenchPlan } from "../measure/bench.ts";
+import type { MeasuredEngine } from "../measure/engine.ts";
+import { tune } from "../measure/tune.ts";
 
 /** What a measurement watches and tells besides its result. */
 export interface MeasureOptions {

@@ -1,16 +1,16 @@
 // The part of the composition root that is about LoRA adapters: from settings to registries in front of the models.
 
-import { adapterFolder, type ModelOptions } from "./app-files.ts";
-import { loraParts } from "./config/lora-entry.ts";
-import { modelName } from "./config/model-name.ts";
-import type { ModelSettings } from "./config/settings.ts";
-import { textInfo } from "./engine/abilities.ts";
-import { ResidentAdapters } from "./engine/adapters.ts";
-import type { Models } from "./engine/models.ts";
-import { AdaptedModels } from "./lora/adapted-models.ts";
-import { convertInProcess } from "./lora/convert-process.ts";
-import { AdapterRegistry } from "./lora/registry.ts";
-import { ADAPTER_FILES, prepareAdapter, type SourceOptions } from "./lora/source.ts";
+import { adapterFolder, type ModelOptions } from "./model-files.ts";
+import { loraParts } from "../config/lora-entry.ts";
+import { modelName } from "../config/model-name.ts";
+import type { ModelSettings } from "../config/settings.ts";
+import { textInfo } from "../engine/abilities.ts";
+import { ResidentAdapters } from "../engine/adapters.ts";
+import type { Models } from "../engine/models.ts";
+import { AdaptedModels } from "../lora/adapted-models.ts";
+import { convertInProcess } from "../lora/convert-process.ts";
+import { AdapterRegistry } from "../lora/registry.ts";
+import { ADAPTER_FILES, prepareAdapter, type SourceOptions } from "../lora/source.ts";
 
 /** Whether adapters can be used with a model: it asks for that, or has some from the start. */
 function hasAdapters({ adapter }: ModelSettings): boolean {

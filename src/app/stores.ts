@@ -2,18 +2,18 @@
 
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import type { Settings } from "./config/settings.ts";
-import { asServer } from "./core/caller.ts";
-import { freeMemory } from "./core/free-memory.ts";
-import { FILE_BODIES_BYTES_MAX, FILE_BODIES_SHARE, STATE_SWEEP_MS } from "./core/limits.ts";
-import { ownedState } from "./core/owned-state.ts";
-import { reasonOf, StartError } from "./core/start-error.ts";
-import type { State } from "./core/state.ts";
-import { FileStore, type FileStoreOptions } from "./files/store.ts";
-import { SessionStore } from "./sessions/store.ts";
-import { refuseForeignFolder } from "./skills/load.ts";
-import { SkillStore } from "./skills/store.ts";
-import { openState } from "./state/open.ts";
+import type { Settings } from "../config/settings.ts";
+import { asServer } from "../core/caller.ts";
+import { freeMemory } from "../core/free-memory.ts";
+import { FILE_BODIES_BYTES_MAX, FILE_BODIES_SHARE, STATE_SWEEP_MS } from "../core/limits.ts";
+import { ownedState } from "../core/owned-state.ts";
+import { reasonOf, StartError } from "../core/start-error.ts";
+import type { State } from "../core/state.ts";
+import { FileStore, type FileStoreOptions } from "../files/store.ts";
+import { SessionStore } from "../sessions/store.ts";
+import { refuseForeignFolder } from "../skills/load.ts";
+import { SkillStore } from "../skills/store.ts";
+import { openState } from "../state/open.ts";
 
 export interface StoreOptions {
   readonly settings: Settings;

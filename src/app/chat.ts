@@ -1,19 +1,19 @@
 // The part of the composition root that is about a chat in the terminal: models, tools and what answers conversations,
 // without a server.
 
-import { Approvals } from "./agent/approvals.ts";
-import { createAdapters, loadAdapters, residentAdapters } from "./app-adapters.ts";
-import { createAgent, toolLine } from "./app-agent.ts";
-import { openMcp } from "./app-mcp.ts";
-import type { ModelOptions } from "./app-files.ts";
-import { abilitiesOf, createModels } from "./app-models.ts";
-import { openSearch } from "./app-search.ts";
-import { openStores } from "./app-stores.ts";
-import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "./core/agent.ts";
-import type { McpConfig } from "./core/mcp-config.ts";
-import type { ModelInfo } from "./core/model-info.ts";
-import type { Embed } from "./core/run.ts";
-import { publicFetch } from "./net/public-fetch.ts";
+import { Approvals } from "../agent/approvals.ts";
+import { createAdapters, loadAdapters, residentAdapters } from "./adapters.ts";
+import { createAgent, toolLine } from "./agent.ts";
+import { openMcp } from "./mcp.ts";
+import type { ModelOptions } from "./model-files.ts";
+import { abilitiesOf, createModels } from "./models.ts";
+import { openSearch } from "./search.ts";
+import { openStores } from "./stores.ts";
+import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "../core/agent.ts";
+import type { McpConfig } from "../core/mcp-config.ts";
+import type { ModelInfo } from "../core/model-info.ts";
+import type { Embed } from "../core/run.ts";
+import { publicFetch } from "../net/public-fetch.ts";
 import { openTools, type Tools } from "./tools.ts";
 
 /** Somebody to talk with. */

@@ -2,15 +2,15 @@
 // root of its own, because it must be there before anything else is started: what it checks ends the start.
 
 import { homedir } from "node:os";
-import { PYTHON_BY_DEFAULT, type Settings } from "./config/settings.ts";
-import { processEnvironment } from "./config/sources.ts";
-import { ownCommand } from "./core/own-command.ts";
-import { NoPythonError } from "./exec/python/check.ts";
-import { openPython } from "./exec/python/sessions.ts";
-import { openShell } from "./exec/shell/sessions.ts";
-import type { PythonSessions, ShellSessions } from "./exec/types.ts";
-import { openSandbox } from "./sandbox/sandbox.ts";
-import type { EffectiveProtection, Sandbox, SandboxPolicy } from "./sandbox/types.ts";
+import { PYTHON_BY_DEFAULT, type Settings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
+import { ownCommand } from "../core/own-command.ts";
+import { NoPythonError } from "../exec/python/check.ts";
+import { openPython } from "../exec/python/sessions.ts";
+import { openShell } from "../exec/shell/sessions.ts";
+import type { PythonSessions, ShellSessions } from "../exec/types.ts";
+import { openSandbox } from "../sandbox/sandbox.ts";
+import type { EffectiveProtection, Sandbox, SandboxPolicy } from "../sandbox/types.ts";
 
 const ASK_DOES_NOT_HOLD =
   'agent_permission "ask" does not hold on this machine: an approved action can reach this server and approve the next ones.';

@@ -2,18 +2,18 @@
 
 import { existsSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
-import { modelName } from "./config/model-name.ts";
-import { BUILTIN_MODEL_ID, isBuiltinVoice } from "./config/model-settings.ts";
-import type { ModelSettings, Settings } from "./config/settings.ts";
-import { processEnvironment } from "./config/sources.ts";
-import { formatRepo, type HubId, parseHubId } from "./core/hub-id.ts";
-import type { ModelKind } from "./core/model-info.ts";
-import { fetchFolder, fetchModel, type FetchOptions } from "./hub/fetch-model.ts";
-import { hubPlace } from "./hub/place.ts";
-import { ProgressLog, type ProgressMeter } from "./hub/progress.ts";
-import { readToken } from "./hub/token.ts";
-import { quantizedCopy } from "./quantize/copy.ts";
-import type { Weights } from "./quantize/requantizer.ts";
+import { modelName } from "../config/model-name.ts";
+import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
+import type { ModelSettings, Settings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
+import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
+import type { ModelKind } from "../core/model-info.ts";
+import { fetchFolder, fetchModel, type FetchOptions } from "../hub/fetch-model.ts";
+import { hubPlace } from "../hub/place.ts";
+import { ProgressLog, type ProgressMeter } from "../hub/progress.ts";
+import { readToken } from "../hub/token.ts";
+import { quantizedCopy } from "../quantize/copy.ts";
+import type { Weights } from "../quantize/requantizer.ts";
 
 /** What an entry's model makes. */
 export function kindOf({ kind, model_id }: ModelSettings): ModelKind {

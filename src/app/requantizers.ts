@@ -3,15 +3,15 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { ServiceError } from "./core/error.ts";
-import { type ModelOptions, weightsFile } from "./app-files.ts";
-import { ownWeights } from "./app-models.ts";
-import { modelName } from "./config/model-name.ts";
-import type { Requantizing } from "./core/requantize.ts";
-import { textInfo } from "./engine/abilities.ts";
-import type { CalibrationCommand, CalibrationCounts } from "./engine/protocol.ts";
-import type { Models } from "./engine/models.ts";
-import { Requantizer } from "./quantize/requantizer.ts";
+import { ServiceError } from "../core/error.ts";
+import { type ModelOptions, weightsFile } from "./model-files.ts";
+import { ownWeights } from "./models.ts";
+import { modelName } from "../config/model-name.ts";
+import type { Requantizing } from "../core/requantize.ts";
+import { textInfo } from "../engine/abilities.ts";
+import type { CalibrationCommand, CalibrationCounts } from "../engine/protocol.ts";
+import type { Models } from "../engine/models.ts";
+import { Requantizer } from "../quantize/requantizer.ts";
 
 /** One for each model. */
 export function createRequantizers(models: Models, options: ModelOptions): ReadonlyMap<string, Requantizer> {

@@ -2,24 +2,24 @@
 
 import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { kindOf, modelFile, type ModelOptions, weightsFile } from "./app-files.ts";
-import { staticAdapter } from "./app-static-adapter.ts";
-import { modelName } from "./config/model-name.ts";
-import { BUILTIN_VOICE_NAME, BUILTIN_VOICES } from "./config/model-settings.ts";
-import type { ModelSettings, Settings } from "./config/settings.ts";
-import { processEnvironment } from "./config/sources.ts";
-import { freeMemory } from "./core/free-memory.ts";
-import type { EngineMeter } from "./core/telemetry.ts";
-import { parseHubId } from "./core/hub-id.ts";
-import type { ResidentAdapters } from "./engine/adapters.ts";
-import { EngineClient } from "./engine/client.ts";
-import { type OpenLink, spawnEngine } from "./engine/host.ts";
-import { ManagedModel, type ManagedModelDeps } from "./engine/managed-model.ts";
-import { checkMemory } from "./engine/memory-fit.ts";
-import { Models, type ServedModel } from "./engine/models.ts";
-import { Places } from "./engine/places.ts";
-import type { EngineOptions, ImageOptions, SpeechOptions, TextOptions } from "./engine/protocol.ts";
-import type { Weights } from "./quantize/requantizer.ts";
+import { kindOf, modelFile, type ModelOptions, weightsFile } from "./model-files.ts";
+import { staticAdapter } from "./static-adapter.ts";
+import { modelName } from "../config/model-name.ts";
+import { BUILTIN_VOICE_NAME, BUILTIN_VOICES } from "../config/model-settings.ts";
+import type { ModelSettings, Settings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
+import { freeMemory } from "../core/free-memory.ts";
+import type { EngineMeter } from "../core/telemetry.ts";
+import { parseHubId } from "../core/hub-id.ts";
+import type { ResidentAdapters } from "../engine/adapters.ts";
+import { EngineClient } from "../engine/client.ts";
+import { type OpenLink, spawnEngine } from "../engine/host.ts";
+import { ManagedModel, type ManagedModelDeps } from "../engine/managed-model.ts";
+import { checkMemory } from "../engine/memory-fit.ts";
+import { Models, type ServedModel } from "../engine/models.ts";
+import { Places } from "../engine/places.ts";
+import type { EngineOptions, ImageOptions, SpeechOptions, TextOptions } from "../engine/protocol.ts";
+import type { Weights } from "../quantize/requantizer.ts";
 
 /** What answers are fitted to. Each waits for the model as a request does. */
 export function abilitiesOf(models: Models) {

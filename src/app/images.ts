@@ -1,10 +1,10 @@
 // The part of the composition root that is about pictures: drawing them with a record of it, and the folder of their files.
 
-import type { Settings } from "./config/settings.ts";
-import type { Draw, ImageEvent, ImageRequest } from "./core/image.ts";
-import type { ImageMeter } from "./core/telemetry.ts";
-import type { Models } from "./engine/models.ts";
-import { ImageFolder } from "./images/folder.ts";
+import type { Settings } from "../config/settings.ts";
+import type { Draw, ImageEvent, ImageRequest } from "../core/image.ts";
+import type { ImageMeter } from "../core/telemetry.ts";
+import type { Models } from "../engine/models.ts";
+import { ImageFolder } from "../images/folder.ts";
 
 /** What the HTTP layer draws with. Its folder must be closed. */
 export function openImages(

@@ -1,19 +1,19 @@
 // The part of the composition root that looks at the machine: for a server, and for `svc doctor` without one.
 
 import { isAbsolute } from "node:path";
-import type { ModelOptions } from "./app-files.ts";
-import { modelName } from "./config/model-name.ts";
-import { BUILTIN_MODEL_ID, isBuiltinVoice } from "./config/model-settings.ts";
-import type { ModelSettings, Settings } from "./config/settings.ts";
-import { processEnvironment } from "./config/sources.ts";
-import type { ModelInfo } from "./core/model-info.ts";
-import type { DoctorReport, EngineHost } from "./core/system.ts";
-import { EngineClient } from "./engine/client.ts";
-import { spawnEngine } from "./engine/host.ts";
-import type { Models } from "./engine/models.ts";
-import type { System } from "./http/deps.ts";
-import { type DoctorDeps, examine, type ModelFacts } from "./system/doctor.ts";
-import { describeSystem } from "./system/info.ts";
+import type { ModelOptions } from "./model-files.ts";
+import { modelName } from "../config/model-name.ts";
+import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
+import type { ModelSettings, Settings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
+import type { ModelInfo } from "../core/model-info.ts";
+import type { DoctorReport, EngineHost } from "../core/system.ts";
+import { EngineClient } from "../engine/client.ts";
+import { spawnEngine } from "../engine/host.ts";
+import type { Models } from "../engine/models.ts";
+import type { System } from "../http/deps.ts";
+import { type DoctorDeps, examine, type ModelFacts } from "../system/doctor.ts";
+import { describeSystem } from "../system/info.ts";
 
 /** As little of the built-in model as makes an engine start. */
 const PROBE_ENGINE = {

@@ -1,12 +1,12 @@
 // The part of the composition root that is about MCP: the servers whose tools models call, and when conversations may
 // count on them.
 
-import type { McpConfig } from "./core/mcp-config.ts";
-import type { Converse } from "./core/agent.ts";
-import { ServiceError } from "./core/error.ts";
-import type { ToolCounts } from "./core/model-info.ts";
-import { processEnvironment } from "./config/sources.ts";
-import { McpServers } from "./mcp/servers.ts";
+import type { McpConfig } from "../core/mcp-config.ts";
+import type { Converse } from "../core/agent.ts";
+import { ServiceError } from "../core/error.ts";
+import type { ToolCounts } from "../core/model-info.ts";
+import { processEnvironment } from "../config/sources.ts";
+import { McpServers } from "../mcp/servers.ts";
 
 /** Begins to connect; undefined where no servers are configured. */
 export function openMcp(config: McpConfig | undefined, log: (line: string) => void): McpServers | undefined {
