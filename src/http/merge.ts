@@ -4,7 +4,7 @@
 import { assert } from "../core/assert.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { Generate, RunEvent, RunRequest } from "../core/run.ts";
-import { joinCosts, type RunCost } from "../dialects/shared/usage.ts";
+import { mergeCosts, type RunCost } from "../dialects/shared/usage.ts";
 import { foldRun, type StartedRun, startRun } from "./run.ts";
 
 /** Runs that the engine has accepted, all of them. */
@@ -81,7 +81,7 @@ async function* merged({ runs, abort }: StartedRuns, choices: number): AsyncGene
       else yield renumbered(event, run * choices);
       if (event.type === "error") return;
     }
-    if (costs.length === runs.length) yield { type: "finish", ...joinCosts(costs) };
+    if (costs.length === runs.length) yield { type: "finish", ...mergeCosts(costs) };
   } finally {
     abort.abort(); // ends what still runs; without effect after the end
     await pumps;

@@ -2,7 +2,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import type { ModelInfo } from "../core/model-info.ts";
-import { shown } from "../dialects/shared/check.ts";
+import { describeValue } from "../dialects/shared/check.ts";
 import { readObjectOfAnyType } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import { isServed, resolvedName } from "./model-name.ts";
@@ -35,7 +35,7 @@ export function modelOf(deps: HttpDeps, name: string): ModelInfo {
   const first = served === "default" ? models.find(({ kind }) => kind === "text") : undefined;
   const model = found ?? first;
   if (model !== undefined) return model;
-  const message = `model ${shown(name)} not found; GET /api/tags lists those there are`;
+  const message = `model ${describeValue(name)} not found; GET /api/tags lists those there are`;
   throw new ServiceError("model_not_found", message, { param: "model" });
 }
 

@@ -8,7 +8,7 @@ import type { ResponseBuilder } from "../dialects/responses/builder.ts";
 import { inputItemId, responseOfItem } from "../dialects/responses/ids.ts";
 import type { InputItem } from "../dialects/responses/input-items.ts";
 import { answerMessages } from "../dialects/responses/messages.ts";
-import type { Past, ResponseMemory, ResponsesCall } from "../dialects/responses/request.ts";
+import type { StoredConversation, StoredResponses, ResponsesCall } from "../dialects/responses/request.ts";
 import { errorBody, isFinal, type ResponseResource } from "../dialects/responses/resource.ts";
 
 /** An input item as it is listed and referred to. */
@@ -24,7 +24,7 @@ interface StoredResponse {
 }
 
 /** The stored responses of a server. */
-export class ResponseStore implements ResponseMemory {
+export class ResponseStore implements StoredResponses {
   private readonly records: Records<StoredResponse>;
 
   /** Responses that an earlier process left unfinished are failed: nobody works on them any more. */
@@ -47,7 +47,7 @@ export class ResponseStore implements ResponseMemory {
       input: call.input.map((item, index) => {
         return { ...item, id: item.id ?? inputItemId(item.type, resource.id, index) };
       }),
-      messages: [...call.messages.map(asPast), ...answer],
+      messages: [...call.messages.map(asEarlier), ...answer],
       ...(sessionId === undefined ? {} : { sessionId }),
     });
   }
@@ -67,7 +67,7 @@ export class ResponseStore implements ResponseMemory {
     if (!this.records.delete(id)) throw notFound(id);
   }
 
-  past(id: string): Past {
+  conversation(id: string): StoredConversation {
     const { resource, messages, sessionId } = this.find(id, "previous_response_id");
     if (isFinal(resource.status)) return { messages, ...(sessionId === undefined ? {} : { sessionId }) };
     const message = "previous_response_id names a response that is not finished; wait until it is";
@@ -104,7 +104,7 @@ export class ResponseStore implements ResponseMemory {
 }
 
 /** A message of a request as one of a chain: its files and media stand nowhere in the requests to come. */
-function asPast(message: InputMessage): InputMessage {
+function asEarlier(message: InputMessage): InputMessage {
   const param = "previous_response_id";
   return {
     ...message,

@@ -29,7 +29,7 @@ import { RerankRequest } from "../../src/dialects/rerank/schema.ts";
 import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
 import { ResponsesCreateRequest } from "../../src/dialects/responses/schema.ts";
 import { chatBody, responsesBody, textBody } from "../helpers/app.ts";
-import { NO_MEMORY } from "../helpers/response-head.ts";
+import { NOTHING_STORED } from "../helpers/response-head.ts";
 import type { Body } from "../helpers/rules.ts";
 
 interface Endpoint {
@@ -47,7 +47,7 @@ const ENDPOINTS: readonly (readonly [string, Endpoint])[] = [
     "responses",
     {
       schema: ResponsesCreateRequest,
-      parse: (body) => parseResponsesRequest(body, NO_MEMORY),
+      parse: (body) => parseResponsesRequest(body, NOTHING_STORED),
       smallest: responsesBody(),
     },
   ],

@@ -8,7 +8,7 @@ import { parseCompletionRequest } from "../../src/dialects/completions/request.t
 import { parseMessagesRequest } from "../../src/dialects/messages/request.ts";
 import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
 import { chatBody, messagesBody, responsesBody, textBody } from "../helpers/app.ts";
-import { NO_MEMORY } from "../helpers/response-head.ts";
+import { NOTHING_STORED } from "../helpers/response-head.ts";
 import { type Body, type Rule, testRules } from "../helpers/rules.ts";
 
 const constraint = (extra: Body) => parseChatRequest(chatBody(extra)).run.constraint;
@@ -50,7 +50,7 @@ describe("the caps of a grammar set", () => {
   test("count in every dialect", () => {
     const body = { grammar: sets() };
     expect(parseMessagesRequest(messagesBody(body)).run.maxTokens).toBe(7);
-    expect(parseResponsesRequest(responsesBody(body), NO_MEMORY).run.maxTokens).toBe(7);
+    expect(parseResponsesRequest(responsesBody(body), NOTHING_STORED).run.maxTokens).toBe(7);
     expect(parseCompletionRequest(textBody({ ...body, max_tokens: 9 })).runs[0]?.maxTokens).toBe(7);
   });
 });

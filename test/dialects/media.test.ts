@@ -3,11 +3,11 @@
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { parseMessagesRequest } from "../../src/dialects/messages/request.ts";
-import { parseResponsesRequest, type ResponseMemory } from "../../src/dialects/responses/request.ts";
+import { parseResponsesRequest, type StoredResponses } from "../../src/dialects/responses/request.ts";
 import { chatBody, messagesBody, responsesBody } from "../helpers/app.ts";
 
-const NO_MEMORY: ResponseMemory = {
-  past: () => {
+const NOTHING_STORED: StoredResponses = {
+  conversation: () => {
     throw new Error("nothing is continued here");
   },
   item: () => undefined,
@@ -45,7 +45,7 @@ describe("chat", () => {
 
 describe("responses", () => {
   const parsed = (input: readonly unknown[]) =>
-    parseResponsesRequest(responsesBody({ input }), NO_MEMORY).run.prompt.messages;
+    parseResponsesRequest(responsesBody({ input }), NOTHING_STORED).run.prompt.messages;
   const at = "input[0].content[0]";
   test.each([
     [{ type: "input_image", image_url: URL_OF_DATA, detail: "auto" }, "image", inline(URL_OF_DATA)],

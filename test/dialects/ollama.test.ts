@@ -4,7 +4,7 @@ import {
   embedBody,
   parseOllamaEmbed,
   parseOllamaEmbeddings,
-  shortened,
+  truncatedVectors,
 } from "../../src/dialects/ollama/embed.ts";
 import { keepAliveOf } from "../../src/dialects/ollama/keep-alive.ts";
 import { psBody, showBody, tagsBody } from "../../src/dialects/ollama/models.ts";
@@ -251,16 +251,16 @@ describe("vectors", () => {
     expect(parseOllamaEmbeddings({ prompt: "a" }).request.inputs).toEqual(["a"]);
   });
 
-  test("are shortened at length 1", () => {
+  test("are truncatedVectors at length 1", () => {
     const vectors = [
       [0.6, 0, 0.8],
       [0, 0, 1],
     ];
-    expect(shortened({ vectors }, 2)).toEqual([
+    expect(truncatedVectors({ vectors }, 2)).toEqual([
       [1, 0],
       [0, 0],
     ]);
-    expect(shortened({ vectors }, 9)).toEqual(vectors);
+    expect(truncatedVectors({ vectors }, 9)).toEqual(vectors);
   });
 
   test("times are nanoseconds", () => {

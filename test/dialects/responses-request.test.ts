@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { SEARCH_DOMAINS_MAX } from "../../src/core/limits.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import { parseResponsesRequest, type ResponseMemory } from "../../src/dialects/responses/request.ts";
+import { parseResponsesRequest, type StoredResponses } from "../../src/dialects/responses/request.ts";
 import { ToolNames } from "../../src/dialects/responses/tool-names.ts";
 import { responsesBody } from "../helpers/app.ts";
-import { NO_MEMORY } from "../helpers/response-head.ts";
+import { NOTHING_STORED } from "../helpers/response-head.ts";
 import { type Body, refusalOf, type Rule, testRules } from "../helpers/rules.ts";
 
-const parse = (body: Body) => parseResponsesRequest(body, NO_MEMORY);
-const call = (extra: Body = {}, memory: ResponseMemory = NO_MEMORY) =>
-  parseResponsesRequest(responsesBody(extra), memory);
+const parse = (body: Body) => parseResponsesRequest(body, NOTHING_STORED);
+const call = (extra: Body = {}, stored: StoredResponses = NOTHING_STORED) =>
+  parseResponsesRequest(responsesBody(extra), stored);
 const messages = (input: unknown, extra: Body = {}) => call({ input, ...extra }).run.prompt.messages;
 const said = (text: string) => [{ type: "text" as const, text }];
 const fn = { type: "function", name: "find" };
@@ -222,27 +222,27 @@ describe("input items become messages", () => {
   });
 
   test("references are looked up, also without their type", () => {
-    const memory: ResponseMemory = {
-      ...NO_MEMORY,
+    const stored: StoredResponses = {
+      ...NOTHING_STORED,
       item: (id) => (id === "msg_1" ? { type: "message", role: "user", content: "found" } : undefined),
     };
     for (const reference of [{ type: "item_reference", id: "msg_1" }, { id: "msg_1" }]) {
-      expect(call({ input: [reference] }, memory).messages).toEqual([
+      expect(call({ input: [reference] }, stored).messages).toEqual([
         { role: "user", content: said("found") },
       ]);
     }
   });
 
   test("a chain goes on from what was said, in the same session, without its instructions", () => {
-    const memory: ResponseMemory = {
-      ...NO_MEMORY,
-      past: () => ({ messages: [{ role: "user", content: said("before") }], sessionId: "sess_1" }),
+    const stored: StoredResponses = {
+      ...NOTHING_STORED,
+      conversation: () => ({ messages: [{ role: "user", content: said("before") }], sessionId: "sess_1" }),
     };
     const {
       run,
       agent,
       messages: kept,
-    } = call({ previous_response_id: "resp_1", instructions: "New." }, memory);
+    } = call({ previous_response_id: "resp_1", instructions: "New." }, stored);
     expect(run.prompt.messages.map(({ role }) => role)).toEqual(["system", "user", "user"]);
     expect(kept.map(({ role }) => role)).toEqual(["user", "user"]);
     expect(agent.sessionId).toBe("sess_1");

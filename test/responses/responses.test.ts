@@ -80,7 +80,7 @@ describe("the store", () => {
     const store = new ResponseStore(memoryState());
     const file = { type: "input_file", file_id: "file-1" };
     store.keep(call({ input: [{ role: "user", content: [file] }] }, store), finished(idOf(1)));
-    expect(store.past(idOf(1)).messages[0]?.content).toEqual([
+    expect(store.conversation(idOf(1)).messages[0]?.content).toEqual([
       { type: "file", source: { type: "stored", id: "file-1" }, param: "previous_response_id" },
     ]);
   });
@@ -92,7 +92,7 @@ describe("the store", () => {
     builder.add({ type: "tool_call_start", choice: 0, index: 0, id: "c", name: "find" });
     builder.cancel();
     store.keep(call(), builder);
-    expect(store.past(idOf(1)).messages.map(({ role }) => role)).toEqual(["user"]);
+    expect(store.conversation(idOf(1)).messages.map(({ role }) => role)).toEqual(["user"]);
   });
 });
 

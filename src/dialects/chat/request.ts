@@ -9,9 +9,13 @@ import type { ToolCall as CoreToolCall } from "../../core/message.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { agentOf, refuseForeignContainers } from "../shared/agent.ts";
 import { checker, isPresent } from "../shared/check.ts";
-import { type Begun, refuseBesides, withAnswerPrefix } from "../shared/answer-prefix.ts";
-import { isLeftOut } from "../shared/compat.ts";
-import { besideTools, cappedByGrammar, constraintOf } from "../shared/constraint.ts";
+import {
+  type PrefixedConversation,
+  refusePrefixConflicts,
+  withAnswerPrefix,
+} from "../shared/answer-prefix.ts";
+import { isOmitted } from "../shared/compat.ts";
+import { dropFormatForForcedCall, capByGrammar, constraintOf } from "../shared/constraint.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { maxTokensOf, samplingOf, stopOf } from "../shared/sampling.ts";
@@ -38,11 +42,11 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
   const stream = body.stream ?? false;
   const agent = chatAgentOf(body, stream, compat);
   const { tools, choice } = toolUseOf(sentTools(body.tools), body.tool_choice);
-  const maxTokens = cappedByGrammar(maxTokensOf(body), body);
+  const maxTokens = capByGrammar(maxTokensOf(body), body);
   const logprobs = logprobsOf(body);
-  const constrained = besideTools(constraintOf(body), choice);
-  const begun = begunOf(body);
-  refuseBesides(begun, constrained, choice);
+  const constrained = dropFormatForForcedCall(constraintOf(body), choice);
+  const begun = prefixedConversation(body);
+  refusePrefixConflicts(begun, constrained, choice);
   const thinking = thinkingOf(body, { param: "reasoning_effort", compat });
   const run: Conversation["run"] = {
     model: body.model ?? "default",
@@ -66,7 +70,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
 }
 
 /** The conversation; where the body says so, its last message begins the answer. */
-function begunOf(body: ChatCompletionRequest): Begun {
+function prefixedConversation(body: ChatCompletionRequest): PrefixedConversation {
   const messages = messagesOf(body.messages);
   if (body.continue_final_message !== true) return { messages };
   if (messages.at(-1)?.role === "assistant") return withAnswerPrefix(messages, messages.length - 1);
@@ -80,7 +84,7 @@ function begunOf(body: ChatCompletionRequest): Begun {
 function chatAgentOf(body: ChatCompletionRequest, stream: boolean, compat: Compat): AgentRequest {
   const webSearch = webSearchOptionsOf(body.web_search_options, compat);
   const python = (body.tools ?? []).findIndex((tool) => tool.type === "code_interpreter");
-  const hasPython = python >= 0 && !isLeftOut(compat, "code_execution");
+  const hasPython = python >= 0 && !isOmitted(compat, "code_execution");
   return {
     ...agentOf(body, stream),
     python: hasPython,

@@ -39,7 +39,7 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
   encode(event: AnswerEvent): string {
     if (this.ended) return "";
     if (isAgentEvent(event)) {
-      if (event.type === "session") this.writer.nameSession(event.sessionId);
+      if (event.type === "session") this.writer.setSession(event.sessionId);
       return this.writer.flush() + agentFrame(event);
     }
     switch (event.type) {

@@ -4,7 +4,7 @@
 
 import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
-import { isRecord, shown } from "../shared/check.ts";
+import { isRecord, describeValue } from "../shared/check.ts";
 import { refuseJsonObject } from "../shared/constraint.ts";
 import { refuseVideo } from "../shared/media.ts";
 
@@ -31,7 +31,7 @@ export function refuseUnsupported(body: Readonly<Record<string, unknown>>, compa
   for (const { field, harmless, fix } of REFUSALS) {
     const given = body[field];
     if (given === undefined || given === null || harmless(given)) continue;
-    const message = `${field} is not supported with the value ${shown(given)}; ${fix}`;
+    const message = `${field} is not supported with the value ${describeValue(given)}; ${fix}`;
     throw new ServiceError("unsupported_capability", message, { param: field });
   }
   refuseJsonObject(body["response_format"], "response_format", compat);

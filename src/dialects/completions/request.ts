@@ -6,7 +6,7 @@ import { COMPLETION_CHOICES_MAX } from "../../core/limits.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { checker } from "../shared/check.ts";
-import { cappedByGrammar, constraintOf } from "../shared/constraint.ts";
+import { capByGrammar, constraintOf } from "../shared/constraint.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { CompletionRequest } from "./schema.ts";
 
@@ -50,7 +50,7 @@ export function parseCompletionRequest(json: Readonly<Record<string, unknown>>):
     model: body.model ?? "default",
     sampling: samplingOf(body),
     stop: stopOf(body.stop),
-    maxTokens: cappedByGrammar(cap, body) ?? cap,
+    maxTokens: capByGrammar(cap, body) ?? cap,
     ...(echo ? { echo } : {}),
     choices,
     ...(top === undefined ? {} : { logprobs: { top } }),

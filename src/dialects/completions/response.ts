@@ -5,7 +5,7 @@ import { assert, unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { FinishReason, RunEvent, TokenLogprob } from "../../core/run.ts";
 import { answerHead, type AnswerMeta } from "../shared/answer.ts";
-import { joinCosts, type RunCost, usageBody } from "../shared/usage.ts";
+import { mergeCosts, type RunCost, usageBody } from "../shared/usage.ts";
 import { LogprobsLayout } from "./logprobs.ts";
 import type { CompletionLayout } from "./request.ts";
 import type { CompletionResponse, CompletionResponseChoice } from "./schema.ts";
@@ -107,7 +107,7 @@ export class CompletionFold {
 export function completionBody(meta: AnswerMeta, folds: readonly CompletionFold[]): CompletionResponse {
   const choices: CompletionResponseChoice[] = [];
   for (const fold of folds) choices.push(...fold.choices(choices.length));
-  const { usage, timings } = joinCosts(folds.map((fold) => fold.cost()));
+  const { usage, timings } = mergeCosts(folds.map((fold) => fold.cost()));
   return {
     ...answerHead(meta, "text_completion"),
     choices,

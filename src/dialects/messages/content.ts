@@ -5,7 +5,7 @@ import type { FilePart, InputMessage, InputPart } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { TextPart, ToolCall } from "../../core/message.ts";
-import { isPresent, shown } from "../shared/check.ts";
+import { isPresent, describeValue } from "../shared/check.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import type {
   ContentBlock,
@@ -46,11 +46,11 @@ export function conversationOf(
  * How a coding agent begins a block of notes for its vendor's accounts. They differ from request to request, so that no
  * conversation would ever find its prefix in the cache again, and they are not for the model.
  */
-const BILLING_NOTE = "x-anthropic-billing-header:";
+const BILLING_HEADER = "x-anthropic-billing-header:";
 
 function systemMessages(system: System | null | undefined): InputMessage[] {
   const blocks = isPresent(system) ? blocksOf(system) : [];
-  const content = blocks.filter(({ text }) => text !== "" && !text.startsWith(BILLING_NOTE)).map(textPart);
+  const content = blocks.filter(({ text }) => text !== "" && !text.startsWith(BILLING_HEADER)).map(textPart);
   return content.length === 0 ? [] : [{ role: "system", content }];
 }
 
@@ -139,7 +139,7 @@ function resultPart(
     case "document": {
       const text = documentText(block.source);
       if (text !== undefined) return { type: "text", text };
-      const message = `${param}.source.type ${shown(block.source.type)} is not supported in the result of a tool; send text`;
+      const message = `${param}.source.type ${describeValue(block.source.type)} is not supported in the result of a tool; send text`;
       throw new ServiceError("unsupported_value", message, { param: `${param}.source.type` });
     }
     default:
@@ -280,6 +280,6 @@ function isSolid(character: string | undefined): boolean {
 }
 
 function misplaced(type: string, role: string, path: string): ServiceError {
-  const message = `${path} has the type ${shown(type)}, which a message of the role "${role}" cannot hold`;
+  const message = `${path} has the type ${describeValue(type)}, which a message of the role "${role}" cannot hold`;
   return new ServiceError("invalid_request", message, { param: path });
 }

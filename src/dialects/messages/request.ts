@@ -6,14 +6,14 @@ import { type Compat, STRICT } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import {
-  besideTools,
-  cappedByGrammar,
-  type Constrained,
+  dropFormatForForcedCall,
+  capByGrammar,
+  type RunConstraint,
   constraintOf,
   refuseJsonObject,
   schemaConstraint,
 } from "../shared/constraint.ts";
-import { refuseBesides, withAnswerPrefix } from "../shared/answer-prefix.ts";
+import { refusePrefixConflicts, withAnswerPrefix } from "../shared/answer-prefix.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import type { ContentBlock } from "./blocks.ts";
 import { conversationOf } from "./content.ts";
@@ -44,7 +44,7 @@ export function parseMessagesRequest(json: Json, compat: Compat = STRICT): Messa
   const body = checkedBody(json, compat);
   const stream = body.stream ?? false;
   const view = {
-    countsCached: marksCache(body),
+    countsCached: hasCacheControl(body),
     omitsThinking: body.thinking?.display === "omitted",
   };
   return { ...messagesConversation(body, stream, compat), stream, view };
@@ -64,13 +64,10 @@ function checkedBody(json: Json, compat: Compat): MessagesRequest {
 
 function messagesConversation(body: MessagesRequest, stream: boolean, compat: Compat): Conversation {
   const { tools, choice, agent } = toolUseOf(body, stream, compat);
-  const constrained = besideTools(messagesConstraint(body), choice);
+  const constrained = dropFormatForForcedCall(messagesConstraint(body), choice);
   const begun = withAnswerPrefix(conversationOf(body.system, body.messages), body.messages.length - 1);
-  refuseBesides(begun, constrained, choice);
-  const maxTokens = cappedByGrammar(
-    isPresent(body.max_tokens) ? capTokens(body.max_tokens) : undefined,
-    body,
-  );
+  refusePrefixConflicts(begun, constrained, choice);
+  const maxTokens = capByGrammar(isPresent(body.max_tokens) ? capTokens(body.max_tokens) : undefined, body);
   const run: Conversation["run"] = {
     model: body.model ?? "default",
     prompt: {
@@ -91,7 +88,7 @@ function messagesConversation(body: MessagesRequest, stream: boolean, compat: Co
   return { run, agent };
 }
 
-function messagesConstraint(body: MessagesRequest): Constrained {
+function messagesConstraint(body: MessagesRequest): RunConstraint {
   const constrained = constraintOf(body);
   const format = body.output_config?.format;
   if (!isPresent(format)) return constrained;
@@ -102,7 +99,7 @@ function messagesConstraint(body: MessagesRequest): Constrained {
 }
 
 /** Whether anything in the body is marked for the cache. */
-function marksCache({ cache_control, system, messages, tools }: MessagesRequest): boolean {
+function hasCacheControl({ cache_control, system, messages, tools }: MessagesRequest): boolean {
   const isMarked = (part: { readonly cache_control?: object | null }) => isPresent(part.cache_control);
   const blockMarked = (block: ContentBlock): boolean =>
     isMarked(block) ||

@@ -119,7 +119,7 @@ export class MessagesFold {
 
   private call({ index }: Extract<RunEvent, { type: "tool_call_args" }>): CallDraft {
     const last = this.blocks.at(-1);
-    assert(this.open && last?.type === "tool_use" && last.call === index, ARGS_ASTRAY);
+    assert(this.open && last?.type === "tool_use" && last.call === index, MISPLACED_ARGUMENTS);
     return last;
   }
 
@@ -139,7 +139,7 @@ export class MessagesFold {
 }
 
 /** What would be a mistake of the engine. */
-export const ARGS_ASTRAY = "arguments arrive for a tool call that is not the open one";
+export const MISPLACED_ARGUMENTS = "arguments arrive for a tool call that is not the open one";
 
 /** Arguments as an object. Text that is none was cut off by the end of the answer, which `stop_reason` tells. */
 function inputOf(text: string): Readonly<Record<string, unknown>> {

@@ -20,7 +20,7 @@ import {
   usageBody,
 } from "./answer.ts";
 import type { AnswerView } from "./request.ts";
-import { ARGS_ASTRAY } from "./response.ts";
+import { MISPLACED_ARGUMENTS } from "./response.ts";
 
 type BlockType = ResponseContentBlock["type"];
 
@@ -80,7 +80,7 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
         return this.close() + this.start({ type: "tool_use", id, name, input: {} }, event.index);
       }
       case "tool_call_args":
-        assert(this.block?.type === "tool_use" && this.block.call === event.index, ARGS_ASTRAY);
+        assert(this.block?.type === "tool_use" && this.block.call === event.index, MISPLACED_ARGUMENTS);
         return this.block.head + JSON.stringify(event.delta) + DELTA_TAIL;
       case "choice_end":
         this.stop = stopBody(event.reason, event.stop);

@@ -4,7 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Thinking } from "../../core/run.ts";
-import { isPresent, orNull, shown } from "../shared/check.ts";
+import { isPresent, orNull, describeValue } from "../shared/check.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { effortOf } from "../shared/reasoning.ts";
 
@@ -75,7 +75,7 @@ export function thinkingOf(body: ThinkingFields, compat: Compat): Thinking {
   const [first, ...others] = switchesOf(body, efforts);
   const other = others.find(({ enabled }) => enabled !== first?.enabled);
   if (first !== undefined && other !== undefined) {
-    const message = `${first.param} ${shown(first.value)} contradicts ${other.param} ${shown(other.value)}; send only one of them`;
+    const message = `${first.param} ${describeValue(first.value)} contradicts ${other.param} ${describeValue(other.value)}; send only one of them`;
     throw new ServiceError("contradictory_fields", message, { param: first.param });
   }
   if (first === undefined && effort === undefined) return { enabled: true, unsaid: true };
@@ -124,6 +124,6 @@ function statedEffort(
   { effort, wanted }: Efforts,
 ): Effort {
   if (effort === undefined || wanted === undefined || effort === wanted) return effort ?? wanted;
-  const message = `output_config.effort ${shown(output_config?.effort)} contradicts reasoning_effort ${shown(reasoning_effort)}; send only one of them`;
+  const message = `output_config.effort ${describeValue(output_config?.effort)} contradicts reasoning_effort ${describeValue(reasoning_effort)}; send only one of them`;
   throw new ServiceError("contradictory_fields", message, { param: "output_config.effort" });
 }

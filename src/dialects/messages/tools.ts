@@ -7,8 +7,8 @@ import { ServiceError } from "../../core/error.ts";
 import type { ToolSpec } from "../../core/message.ts";
 import type { ToolChoice } from "../../core/run.ts";
 import { agentOf } from "../shared/agent.ts";
-import { isPresent, shown } from "../shared/check.ts";
-import { isLeftOut, serveOrRefuse } from "../shared/compat.ts";
+import { isPresent, describeValue } from "../shared/check.ts";
+import { isOmitted, serveOrRefuse } from "../shared/compat.ts";
 import { objectSchema } from "../shared/tools.ts";
 import { placeOf, webSearchOf, webSearchOptionsOf } from "../shared/web-search.ts";
 import type { MessagesRequest, SkillReference, Tool } from "./schema.ts";
@@ -32,7 +32,7 @@ interface SentTool {
  */
 export function toolUseOf(body: MessagesRequest, interactive: boolean, compat: Compat): ToolUse {
   const sent = (body.tools ?? [])
-    .map((tool, index) => kinded(tool, `tools[${index}]`, compat))
+    .map((tool, index) => classified(tool, `tools[${index}]`, compat))
     .filter((one) => one !== undefined);
   const custom = sent.filter(({ kind }) => kind === "custom");
   refuseDuplicates(custom);
@@ -46,15 +46,15 @@ export function toolUseOf(body: MessagesRequest, interactive: boolean, compat: C
 type Kind = "custom" | "web_search" | "code_execution";
 
 /** The tool and its kind; undefined for one that the mode leaves out. */
-function kinded(tool: Tool, path: string, compat: Compat): SentTool | undefined {
+function classified(tool: Tool, path: string, compat: Compat): SentTool | undefined {
   const kind = kindOf(tool);
   if (kind === undefined) {
     const param = `${path}.type`;
-    const message = `${param} must be "custom", "web_search_…" or "code_execution_…"; got ${shown(tool.type)}`;
+    const message = `${param} must be "custom", "web_search_…" or "code_execution_…"; got ${describeValue(tool.type)}`;
     serveOrRefuse(compat, "hosted_tool", new ServiceError("unsupported_value", message, { param }));
     return undefined;
   }
-  return kind !== "custom" && isLeftOut(compat, kind) ? undefined : { tool, path, kind };
+  return kind !== "custom" && isOmitted(compat, kind) ? undefined : { tool, path, kind };
 }
 
 /** Hosted tools carry a date in their type, which makes no difference here. Undefined for an unknown type. */
@@ -84,7 +84,7 @@ function refuseDuplicates(custom: readonly SentTool[]): void {
   for (const { tool, path } of custom) {
     const name = tool.name ?? "";
     if (seen.has(name))
-      throw invalid(`${path}.name ${shown(name)} is the name of an earlier tool`, `${path}.name`);
+      throw invalid(`${path}.name ${describeValue(name)} is the name of an earlier tool`, `${path}.name`);
     seen.add(name);
   }
 }
@@ -158,7 +158,7 @@ function skillOf({ skill_id: skillId, version }: SkillReference, index: number):
   if (text === "latest") return { skillId, version: "latest" };
   if (VERSION.test(text)) return { skillId, version: Number(text) };
   const param = `container.skills[${index}].version`;
-  throw invalid(`${param} must be "latest" or a whole number from 1; got ${shown(version)}`, param);
+  throw invalid(`${param} must be "latest" or a whole number from 1; got ${describeValue(version)}`, param);
 }
 
 function choiceOf(body: MessagesRequest, tools: readonly ToolSpec[]): ToolChoice {
@@ -183,7 +183,10 @@ function declared(name: string | null | undefined, tools: readonly ToolSpec[]): 
     throw new ServiceError("missing_field", `${param} is required with the type "tool"`, { param });
   }
   if (tools.some((tool) => tool.name === name)) return name;
-  throw invalid(`${param} ${shown(name)} is not the name of a tool in tools that the client runs`, param);
+  throw invalid(
+    `${param} ${describeValue(name)} is not the name of a tool in tools that the client runs`,
+    param,
+  );
 }
 
 function invalid(message: string, param: string): ServiceError {

@@ -44,7 +44,7 @@ export function parseOllamaEmbeddings(json: Readonly<Record<string, unknown>>): 
 }
 
 /** The vectors as asked for: their first numbers, at length 1 again. */
-export function shortened(
+export function truncatedVectors(
   { vectors }: Pick<EmbedResult, "vectors">,
   dimensions: number | undefined,
 ): number[][] {
@@ -64,7 +64,7 @@ export function embedBody(
 ): OllamaEmbedResponse {
   return {
     model: request.model,
-    embeddings: shortened(result, dimensions),
+    embeddings: truncatedVectors(result, dimensions),
     total_duration: nanosecondsOf(totalSecs),
     load_duration: nanosecondsOf(loadSecs),
     prompt_eval_count: result.promptTokens,

@@ -1,7 +1,7 @@
 // `keep_alive`: how long a model stays loaded after its last request.
 
 import { ServiceError } from "../../core/error.ts";
-import { isPresent, shown } from "../shared/check.ts";
+import { isPresent, describeValue } from "../shared/check.ts";
 
 /** Milliseconds; infinity: until it is unloaded; undefined: as the server is set. */
 export type KeepAlive = number | undefined;
@@ -26,7 +26,7 @@ export function keepAliveOf(field: number | string | null | undefined): KeepAliv
   if (field !== "" && Number.isFinite(seconds)) return seconds < 0 ? Infinity : seconds * 1000;
   const text = String(field);
   if (!DURATION.test(text)) {
-    const message = `keep_alive must be seconds, or a duration such as "5m" or "1h30m"; got ${shown(field)}`;
+    const message = `keep_alive must be seconds, or a duration such as "5m" or "1h30m"; got ${describeValue(field)}`;
     throw new ServiceError("invalid_request", message, { param: "keep_alive" });
   }
   if (text.startsWith("-")) return Infinity;

@@ -5,8 +5,8 @@ import { type Compat, STRICT } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/message.ts";
 import type { RunRequest, Thinking } from "../../core/run.ts";
-import { checker, isPresent, shown } from "../shared/check.ts";
-import { type Constrained, schemaConstraint } from "../shared/constraint.ts";
+import { checker, isPresent, describeValue } from "../shared/check.ts";
+import { type RunConstraint, schemaConstraint } from "../shared/constraint.ts";
 import { namedMedia } from "../shared/media.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
@@ -134,11 +134,11 @@ function logprobsOf({ logprobs, top_logprobs: top }: Generation): RunRequest["lo
   });
 }
 
-function formatOf(format: OllamaGenerateRequest["format"]): Constrained {
+function formatOf(format: OllamaGenerateRequest["format"]): RunConstraint {
   if (!isPresent(format) || format === "") return {};
   if (typeof format === "object") return schemaConstraint(format, "format");
   if (format === "json") return schemaConstraint({ type: "object" }, "format");
-  const message = `format must be "json" or a JSON Schema; got ${shown(format)}`;
+  const message = `format must be "json" or a JSON Schema; got ${describeValue(format)}`;
   throw new ServiceError("unsupported_value", message, { param: "format" });
 }
 

@@ -16,7 +16,7 @@ import {
   type MessageDraft,
   type ReasoningDraft,
   textOf,
-  type WrittenDraft,
+  type GeneratedDraft,
 } from "./drafts.ts";
 import { containerId, outputItemId } from "./ids.ts";
 import type { FileCitation, ItemStatus, OutputItem } from "./output-items.ts";
@@ -29,7 +29,7 @@ import {
   usageBody,
 } from "./resource.ts";
 import { isShellCalling, isShellComplete, shellCallItem, shellOutputItem } from "./shell.ts";
-import { type BuildListener, Telling } from "./telling.ts";
+import { type ResponseListener, ResponseEmitter } from "./emitter.ts";
 import type { ToolNames } from "./tool-names.ts";
 
 export interface BuilderOptions {
@@ -39,13 +39,13 @@ export interface BuilderOptions {
   readonly names?: Pick<ToolNames, "qualified">;
   /** The time, Unix seconds. */
   readonly clock: () => number;
-  readonly listener?: BuildListener;
+  readonly listener?: ResponseListener;
 }
 
 /** What a choice has so far. */
 interface Choice {
   /** The item that its pieces are added to. */
-  open: WrittenDraft | undefined;
+  open: GeneratedDraft | undefined;
   readonly calls: CallDraft[];
   items: number;
   hasMessage: boolean;
@@ -54,7 +54,7 @@ interface Choice {
 /** A response that is being made. */
 export class ResponseBuilder {
   private readonly options: BuilderOptions;
-  private readonly telling: Telling;
+  private readonly emitter: ResponseEmitter;
   private readonly items: ItemDraft[] = [];
   private readonly choices: readonly Choice[];
   /** Shell calls that run, by their id. */
@@ -71,7 +71,7 @@ export class ResponseBuilder {
 
   constructor(options: BuilderOptions) {
     this.options = options;
-    this.telling = new Telling(options.listener);
+    this.emitter = new ResponseEmitter(options.listener);
     this.choices = Array.from({ length: options.choices }, () => ({
       open: undefined,
       calls: [],
@@ -93,8 +93,8 @@ export class ResponseBuilder {
   /** For a response that waits for its turn in the background: before any event. */
   queue(): void {
     this.status = "queued";
-    this.telling.lifecycle("response.created", () => this.resource());
-    this.telling.lifecycle("response.queued", () => this.resource());
+    this.emitter.lifecycle("response.created", () => this.resource());
+    this.emitter.lifecycle("response.queued", () => this.resource());
   }
 
   /** Takes the next event; whatever comes after the terminal one is ignored. */
@@ -117,7 +117,7 @@ export class ResponseBuilder {
           "arguments come while their call is open",
         );
         call.pieces.push(event.delta);
-        return this.telling.piece(call, event.delta);
+        return this.emitter.delta(call, event.delta);
       }
       case "choice_end":
         return this.endChoice(event.choice, event.reason);
@@ -165,8 +165,8 @@ export class ResponseBuilder {
   private begin(): void {
     const wasQueued = this.status === "queued";
     this.status = "in_progress";
-    if (!wasQueued) this.telling.lifecycle("response.created", () => this.resource());
-    this.telling.lifecycle("response.in_progress", () => this.resource());
+    if (!wasQueued) this.emitter.lifecycle("response.created", () => this.resource());
+    this.emitter.lifecycle("response.in_progress", () => this.resource());
   }
 
   private addText({ type, choice, text, logprobs }: Extract<RunEvent, { type: "text" | "reasoning" }>): void {
@@ -174,7 +174,7 @@ export class ResponseBuilder {
     draft.pieces.push(text);
     const rated = draft.kind === "message" ? logprobs : undefined; // reasoning has no place for them
     if (draft.kind === "message" && rated !== undefined) draft.tokens.push(...rated);
-    this.telling.piece(draft, text, rated);
+    this.emitter.delta(draft, text, rated);
   }
 
   private openMessage(index: number): MessageDraft {
@@ -209,7 +209,7 @@ export class ResponseBuilder {
     return { id, index: this.items.length, choice, status, pieces: [] };
   }
 
-  private open<D extends WrittenDraft>(draft: D): D {
+  private open<D extends GeneratedDraft>(draft: D): D {
     const choice = this.choice(draft.choice ?? 0);
     choice.open = draft;
     choice.items++;
@@ -224,26 +224,26 @@ export class ResponseBuilder {
     choice.open = undefined;
     const text = textOf(draft);
     draft.pieces.splice(0, draft.pieces.length, text);
-    this.telling.written(draft, text);
+    this.emitter.textDone(draft, text);
     if (draft.kind === "message") this.cite(draft);
-    if (draft.kind !== "call") this.telling.part("done", draft, text);
+    if (draft.kind !== "call") this.emitter.part("done", draft, text);
     this.finish(draft, status);
   }
 
   private append(draft: ItemDraft): void {
     this.items.push(draft);
-    this.telling.added(draft);
+    this.emitter.added(draft);
   }
 
   private finish(draft: ItemDraft, status: ItemStatus): void {
     draft.status = status;
-    this.telling.done(draft);
+    this.emitter.done(draft);
   }
 
   /** Files are cited by the message that follows them. */
   private cite(draft: MessageDraft): void {
     for (const citation of this.uncited)
-      this.telling.cited(draft, draft.citations.push(citation) - 1, citation);
+      this.emitter.annotated(draft, draft.citations.push(citation) - 1, citation);
     this.uncited = [];
   }
 
@@ -264,7 +264,7 @@ export class ResponseBuilder {
     else for (const choice of this.choices) this.close(choice);
     if (isShellCalling(event)) this.startShell(event.callId, shellCallItem(this.nextId("sc"), event));
     if (isShellComplete(event)) this.endShell(event.callId);
-    this.telling.agent(event);
+    this.emitter.agent(event);
     if (isShellComplete(event)) this.addShellOutput(shellOutputItem(this.nextId("sco"), event));
   }
 
@@ -311,7 +311,7 @@ export class ResponseBuilder {
 
   private fail(error: ErrorData): void {
     this.error = error;
-    this.telling.failed(error);
+    this.emitter.failed(error);
     this.end("failed");
   }
 
@@ -319,7 +319,7 @@ export class ResponseBuilder {
     for (const draft of this.items) if (draft.status === "in_progress") draft.status = "incomplete";
     this.status = status;
     if (status === "completed") this.completedAt = this.options.clock();
-    this.telling.lifecycle(status === "cancelled" ? "response.incomplete" : `response.${status}`, () =>
+    this.emitter.lifecycle(status === "cancelled" ? "response.incomplete" : `response.${status}`, () =>
       this.resource(),
     );
   }

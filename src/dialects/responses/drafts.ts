@@ -50,8 +50,8 @@ interface ShellDraft extends Draft {
 }
 
 /** What a model writes piece by piece. */
-export type WrittenDraft = MessageDraft | ReasoningDraft | CallDraft;
-export type ItemDraft = WrittenDraft | ShellDraft;
+export type GeneratedDraft = MessageDraft | ReasoningDraft | CallDraft;
+export type ItemDraft = GeneratedDraft | ShellDraft;
 
 /** All text so far. */
 export function textOf(draft: TextDraft): string {

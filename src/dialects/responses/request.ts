@@ -1,4 +1,4 @@
-// Body → Conversation. Pure: what was stored is asked for through a ResponseMemory.
+// Body → Conversation. Pure: what was stored is asked for through a StoredResponses.
 
 import type { AgentRequest, Conversation, InputMessage } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
@@ -6,11 +6,11 @@ import { ServiceError } from "../../core/error.ts";
 import type { RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { refuseForeignContainers, requestedFilesOf } from "../shared/agent.ts";
-import { checker, isPresent, shown } from "../shared/check.ts";
+import { checker, isPresent, describeValue } from "../shared/check.ts";
 import {
-  type Constrained,
-  besideTools,
-  cappedByGrammar,
+  type RunConstraint,
+  dropFormatForForcedCall,
+  capByGrammar,
   constraintOf,
   jsonObjectConstraint,
   schemaConstraint,
@@ -35,16 +35,16 @@ import {
 import { refuseUnsupported } from "./unsupported.ts";
 
 /** What a stored response hands to the one that continues it. */
-export interface Past {
+export interface StoredConversation {
   /** The whole conversation, its answer included, without instructions. */
   readonly messages: readonly InputMessage[];
   readonly sessionId?: string;
 }
 
 /** What is known of earlier responses. */
-export interface ResponseMemory {
+export interface StoredResponses {
   /** Throws `response_not_found`, or `invalid_request` for one that is not finished. */
-  past(responseId: string): Past;
+  conversation(responseId: string): StoredConversation;
   /** The item of this id in a stored response. */
   item(itemId: string): InputItem | undefined;
 }
@@ -69,7 +69,7 @@ const checkBody = checker(ResponsesCreateRequest);
 /** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
 export function parseResponsesRequest(
   json: Readonly<Record<string, unknown>>,
-  memory: ResponseMemory,
+  stored: StoredResponses,
   compat: Compat = STRICT,
 ): ResponsesCall {
   const body = checkedBody(json, compat);
@@ -81,15 +81,17 @@ export function parseResponsesRequest(
   }
   const hosted = hostedToolsOf(body.tools ?? [], compat);
   const functions = declaredFunctions(body.tools ?? []);
-  const past = isPresent(body.previous_response_id) ? memory.past(body.previous_response_id) : undefined;
-  const input = inputItems(body.input, memory);
-  const messages = [...(past?.messages ?? []), ...messagesOf(input)];
+  const earlier = isPresent(body.previous_response_id)
+    ? stored.conversation(body.previous_response_id)
+    : undefined;
+  const input = inputItems(body.input, stored);
+  const messages = [...(earlier?.messages ?? []), ...messagesOf(input)];
   const names = new ToolNames([...functions.map(({ qualified }) => qualified), ...calledFunctions(messages)]);
   const run = runOf(body, functions, names, compat);
   const agent: AgentRequest = {
     ...hosted,
     ...(isPresent(body.max_tool_calls) ? { maxToolRounds: body.max_tool_calls } : {}),
-    ...(past?.sessionId === undefined ? {} : { sessionId: past.sessionId }),
+    ...(earlier?.sessionId === undefined ? {} : { sessionId: earlier.sessionId }),
     files: requestedFilesOf(body.files),
     interactive: body.stream === true && !background, // nobody reads along with a background response for certain
   };
@@ -129,9 +131,9 @@ function runOf(
   const modelName = (qualified: QualifiedName) => names.flat(qualified);
   const sent = functions.map(({ tool, path, qualified }) => ({ tool, path, name: modelName(qualified) }));
   const { tools, choice } = toolUseOf(sent, body.tool_choice, modelName);
-  const maxTokens = cappedByGrammar(maxOutputTokens(body), body);
+  const maxTokens = capByGrammar(maxOutputTokens(body), body);
   const logprobs = logprobsOf(body);
-  const constrained = besideTools(responseConstraint(body), choice);
+  const constrained = dropFormatForForcedCall(responseConstraint(body), choice);
   return {
     model: body.model ?? "default",
     prompt: {
@@ -165,14 +167,14 @@ function withInstructions(
   return [{ role: "system", content: [{ type: "text", text: instructions }] }, ...messages];
 }
 
-function inputItems(input: string | readonly SentItem[], memory: ResponseMemory): readonly InputItem[] {
+function inputItems(input: string | readonly SentItem[], stored: StoredResponses): readonly InputItem[] {
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
   return input.map((item, index) => {
     if (item.type !== "item_reference") return item;
-    const found = memory.item(item.id);
+    const found = stored.item(item.id);
     if (found !== undefined) return found;
     const param = `input[${index}].id`;
-    const message = `${param} ${shown(item.id)} is not an item of a stored response; send the item itself`;
+    const message = `${param} ${describeValue(item.id)} is not an item of a stored response; send the item itself`;
     throw new ServiceError("invalid_request", message, { param });
   });
 }
@@ -203,7 +205,7 @@ function logprobsOf(body: ResponsesCreateRequest): RunRequest["logprobs"] {
 }
 
 /** The constraint of `text.format`, `response_format` or `grammar`; throws `contradictory_fields` for two of them. */
-function responseConstraint(body: ResponsesCreateRequest): Constrained {
+function responseConstraint(body: ResponsesCreateRequest): RunConstraint {
   const constrained = constraintOf(body);
   const format = body.text?.format;
   if (!isPresent(format) || format.type === "text") return constrained;

@@ -9,9 +9,9 @@ import { agentFrame } from "../shared/agent-events.ts";
 import { eventFrame, type StreamEncoder } from "../shared/frame.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
 import { type BuilderOptions, ResponseBuilder } from "./builder.ts";
-import type { WrittenDraft } from "./drafts.ts";
+import type { GeneratedDraft } from "./drafts.ts";
 import type { EventFields, EventType } from "./events.ts";
-import type { BuildListener } from "./telling.ts";
+import type { ResponseListener } from "./emitter.ts";
 
 /** A frame and the sequence number of the last event up to it. */
 export interface NumberedFrame {
@@ -23,15 +23,15 @@ const PIECE_EVENTS = {
   message: "response.output_text.delta",
   reasoning: "response.reasoning_text.delta",
   call: "response.function_call_arguments.delta",
-} as const satisfies Record<WrittenDraft["kind"], EventType>;
+} as const satisfies Record<GeneratedDraft["kind"], EventType>;
 
 /** The event encoder of one response. */
-export class ResponseStream implements StreamEncoder<AnswerEvent>, BuildListener {
+export class ResponseStream implements StreamEncoder<AnswerEvent>, ResponseListener {
   readonly builder: ResponseBuilder;
   private sequence = 0;
   private frames: NumberedFrame[] = [];
   /** Text of an item's pieces up to their number. */
-  private readonly heads = new WeakMap<WrittenDraft, string>();
+  private readonly heads = new WeakMap<GeneratedDraft, string>();
 
   constructor(options: Omit<BuilderOptions, "listener">) {
     this.builder = new ResponseBuilder({ ...options, listener: this });
@@ -56,7 +56,7 @@ export class ResponseStream implements StreamEncoder<AnswerEvent>, BuildListener
     this.push(eventFrame(type, JSON.stringify({ type, sequence_number: this.sequence++, ...fields() })));
   }
 
-  piece(draft: WrittenDraft, text: string, logprobs: readonly TokenLogprob[] | undefined): void {
+  delta(draft: GeneratedDraft, text: string, logprobs: readonly TokenLogprob[] | undefined): void {
     const head = this.heads.get(draft) ?? this.makeHead(draft);
     this.push(`${head}${this.sequence++},"delta":${JSON.stringify(text)}${tail(draft, logprobs)}`);
   }
@@ -70,7 +70,7 @@ export class ResponseStream implements StreamEncoder<AnswerEvent>, BuildListener
     this.frames.push({ sequence: this.sequence - 1, text });
   }
 
-  private makeHead(draft: WrittenDraft): string {
+  private makeHead(draft: GeneratedDraft): string {
     const type = PIECE_EVENTS[draft.kind];
     const place = draft.kind === "call" ? { call_id: draft.callId } : { content_index: 0 };
     const fixed = JSON.stringify({ type, output_index: draft.index, item_id: draft.id, ...place });
@@ -80,7 +80,7 @@ export class ResponseStream implements StreamEncoder<AnswerEvent>, BuildListener
   }
 }
 
-function tail(draft: WrittenDraft, logprobs: readonly TokenLogprob[] | undefined): string {
+function tail(draft: GeneratedDraft, logprobs: readonly TokenLogprob[] | undefined): string {
   if (draft.kind !== "message") return "}\n\n";
   return `,"logprobs":${JSON.stringify((logprobs ?? []).map(tokenLogprob))}}\n\n`;
 }

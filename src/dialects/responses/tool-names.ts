@@ -25,7 +25,7 @@ export class ToolNames {
   constructor(functions: readonly QualifiedName[]) {
     const taken = new Set(functions.flatMap((one) => (isGrouped(one) ? [] : [one.name])));
     const distinct = new Map(functions.filter(isGrouped).map((one) => [keyOf(one), one]));
-    const wanted = Map.groupBy(distinct.values(), legibleName);
+    const wanted = Map.groupBy(distinct.values(), readableName);
     for (const [name, claimants] of wanted) {
       const isFree = claimants.length === 1 && !taken.has(name);
       for (const one of claimants) this.enter(one, isFree ? name : hashedName(one), taken);
@@ -35,7 +35,7 @@ export class ToolNames {
   /** The name that the model sees. */
   flat(qualified: QualifiedName): string {
     if (!isGrouped(qualified)) return qualified.name;
-    return this.flatNames.get(keyOf(qualified)) ?? legibleName(qualified);
+    return this.flatNames.get(keyOf(qualified)) ?? readableName(qualified);
   }
 
   /** The function that the model means; a name that is in no namespace stands for itself. */
@@ -84,7 +84,7 @@ function keyOf({ namespace, name }: Grouped): string {
 }
 
 /** `crm__find_customer`, with a hash at its end where it would be too long. */
-function legibleName(one: Grouped): string {
+function readableName(one: Grouped): string {
   const name = wholeName(one);
   return name.length > FLAT_CHARS_MAX ? hashedName(one) : name;
 }

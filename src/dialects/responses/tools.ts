@@ -7,8 +7,8 @@ import type { Compat, HostedTool as HostedToolName } from "../../core/compat.ts"
 import { ServiceError } from "../../core/error.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import { CodeInterpreterTool } from "../shared/agent.ts";
-import { isPresent, isRecord, orNull, shown } from "../shared/check.ts";
-import { isLeftOut, serveOrRefuse } from "../shared/compat.ts";
+import { isPresent, isRecord, orNull, describeValue } from "../shared/check.ts";
+import { isOmitted, serveOrRefuse } from "../shared/compat.ts";
 import {
   FlatTool,
   FUNCTION_TOOLS,
@@ -121,7 +121,7 @@ export function hostedToolsOf(
   const shells: (readonly SkillReference[])[] = [];
   for (const [index, tool] of tools.entries()) {
     const name = hostedName(tool);
-    if (name === undefined || isLeftOut(compat, name)) continue;
+    if (name === undefined || isOmitted(compat, name)) continue;
     const path = `tools[${index}]`;
     fields[name] ??= path;
     if (isWebSearch(tool)) searches.push(searchOf(tool, path, compat));
@@ -190,7 +190,7 @@ export function withoutForeignTools(tools: unknown, compat: Compat): unknown {
 
 function isForeign(tool: unknown, path: string, compat: Compat): boolean {
   if (!isRecord(tool) || !FOREIGN_TYPES.has(tool["type"])) return false;
-  const problem = `must be "function", "namespace", "web_search", "web_search_preview", "code_interpreter" or "shell"; got ${shown(tool["type"])}`;
+  const problem = `must be "function", "namespace", "web_search", "web_search_preview", "code_interpreter" or "shell"; got ${describeValue(tool["type"])}`;
   serveOrRefuse(compat, "hosted_tool", unsupported(`${path}.type`, problem));
   return true;
 }
@@ -229,7 +229,7 @@ function skillsOf(tool: Static<typeof ShellTool>, index: number): readonly Skill
 function versionOf(version: number | string, param: string): number | "latest" {
   if (typeof version === "number" || version === "latest") return version;
   if (/^[1-9][0-9]{0,8}$/.test(version)) return Number(version);
-  const message = `${param} must be a number or "latest"; got ${shown(version)}`;
+  const message = `${param} must be a number or "latest"; got ${describeValue(version)}`;
   throw new ServiceError("invalid_request", message, { param });
 }
 
@@ -248,14 +248,14 @@ export function refuseForeignShells(tools: unknown): void {
 function refuseForeignShell(environment: Readonly<Record<string, unknown>>, path: string): void {
   const { type, skills } = environment;
   if (type === "local" || type === "container_reference") {
-    throw unsupported(`${path}.type`, `must be "container_auto"; ${shown(type)} is not supported`);
+    throw unsupported(`${path}.type`, `must be "container_auto"; ${describeValue(type)} is not supported`);
   }
   const key = ["file_ids", "memory_limit", "network_policy"].find((name) => isPresent(environment[name]));
   if (key !== undefined) throw unsupported(`${path}.${key}`, "is not supported; omit it");
   if (!Array.isArray(skills)) return;
   for (const [index, skill] of skills.entries()) {
     if (!isRecord(skill) || skill["type"] === "skill_reference" || skill["type"] === undefined) continue;
-    const problem = `must be "skill_reference", which names an uploaded skill; got ${shown(skill["type"])}`;
+    const problem = `must be "skill_reference", which names an uploaded skill; got ${describeValue(skill["type"])}`;
     throw unsupported(`${path}.skills[${index}].type`, problem);
   }
 }

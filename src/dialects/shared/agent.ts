@@ -4,7 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { AgentRequest, Permission, RequestedFile } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
 import { REQUESTED_FILES_MAX, SESSION_ID_CHARS_MAX } from "../../core/limits.ts";
-import { isPresent, isRecord, orNull, shown } from "./check.ts";
+import { isPresent, isRecord, orNull, describeValue } from "./check.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -109,7 +109,7 @@ export function refuseForeignContainers(tools: unknown): void {
 
 function refuseForeignContainer(container: unknown, path: string): void {
   if (typeof container === "string") {
-    const message = `${path} must be {"type": "auto"}; container ids are not supported, got ${shown(container)}`;
+    const message = `${path} must be {"type": "auto"}; container ids are not supported, got ${describeValue(container)}`;
     throw new ServiceError("unsupported_value", message, { param: path });
   }
   if (!isRecord(container)) return;

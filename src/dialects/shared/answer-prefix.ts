@@ -3,10 +3,10 @@
 import type { InputMessage } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolChoice } from "../../core/run.ts";
-import type { Constrained } from "./constraint.ts";
+import type { RunConstraint } from "./constraint.ts";
 
 /** A conversation, and the beginning of its answer where it has begun. */
-export interface Begun {
+export interface PrefixedConversation {
   readonly messages: readonly InputMessage[];
   readonly answerPrefix?: string;
 }
@@ -15,7 +15,7 @@ export interface Begun {
  * Takes the beginning of the answer off the end. `index` is where the last message stands in the body. Throws
  * `invalid_request` for one with calls or reasoning, which nobody can be in the middle of, or with nothing before it.
  */
-export function withAnswerPrefix(messages: readonly InputMessage[], index: number): Begun {
+export function withAnswerPrefix(messages: readonly InputMessage[], index: number): PrefixedConversation {
   const last = messages.at(-1);
   if (last?.role !== "assistant") return { messages };
   const param = `messages[${index}]`;
@@ -36,9 +36,9 @@ export function withAnswerPrefix(messages: readonly InputMessage[], index: numbe
 }
 
 /** Throws `contradictory_fields` for an answer that has begun and must be a call, or follow a grammar from its beginning. */
-export function refuseBesides(
-  { answerPrefix }: Begun,
-  { constraintParam }: Constrained,
+export function refusePrefixConflicts(
+  { answerPrefix }: PrefixedConversation,
+  { constraintParam }: RunConstraint,
   choice: ToolChoice,
 ): void {
   if (answerPrefix === undefined) return;

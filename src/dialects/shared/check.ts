@@ -86,7 +86,7 @@ function explainRecord(schema: TRecord, value: unknown, path: string): ServiceEr
     if (name.test(key)) return explain(property, field, fieldPath(path, key));
     if (schema["additionalProperties"] !== false) return undefined;
     const names: unknown = schema["propertyNames"]?.description;
-    return fault("invalid_request", path, `has the key ${shown(key)}; keys must be ${String(names)}`);
+    return fault("invalid_request", path, `has the key ${describeValue(key)}; keys must be ${String(names)}`);
   });
 }
 
@@ -211,11 +211,11 @@ function wrongType(expected: string, value: unknown, path: string): ServiceError
 function notOneOf(accepted: readonly unknown[], value: unknown, path: string): ServiceError {
   const list = accepted.map((literal) => JSON.stringify(literal)).join(", ");
   const choice = accepted.length === 1 ? list : `one of ${list}`;
-  return fault("unsupported_value", path, `must be ${choice}; got ${shown(value)}`);
+  return fault("unsupported_value", path, `must be ${choice}; got ${describeValue(value)}`);
 }
 
 /** A value as it may appear in a message: short, and never an array or object, which may hold prompt text. */
-export function shown(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
   return typeof value === "number" || typeof value === "boolean" ? String(value) : jsonType(value);
 }

@@ -43,7 +43,7 @@ export class ChunkWriter {
   }
 
   /** Names the session in all later chunks. */
-  nameSession(id: string): void {
+  setSession(id: string): void {
     this.sessionId = id;
     this.heads.length = 0;
   }

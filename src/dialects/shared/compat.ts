@@ -13,7 +13,7 @@ export function serveOrRefuse(compat: Compat, kind: CompatKind, refusal: Service
 }
 
 /** Whether a tool in a body's list is left out because the server lacks it; strict leaves the refusal to the agent. */
-export function isLeftOut(compat: Compat, tool: HostedTool): boolean {
+export function isOmitted(compat: Compat, tool: HostedTool): boolean {
   if (compat.mode === "strict" || compat.hosted.has(tool)) return false;
   compat.note("hosted_tool");
   return true;

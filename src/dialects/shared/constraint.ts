@@ -105,13 +105,13 @@ export const responseFormatProperties = { response_format: orNull(ResponseFormat
 const ConstraintFields = Type.Object({ ...grammarProperties, ...responseFormatProperties });
 
 /** What the answer of a run must look like, and the field that says so. */
-export type Constrained = Pick<RunRequest, "constraint" | "constraintParam">;
+export type RunConstraint = Pick<RunRequest, "constraint" | "constraintParam">;
 
 /**
  * The constraint of a checked body, to spread into its run. Throws `contradictory_fields` when two are given,
  * `unsupported_value` for what constraints cannot say.
  */
-export function constraintOf(body: Static<typeof ConstraintFields>): Constrained {
+export function constraintOf(body: Static<typeof ConstraintFields>): RunConstraint {
   const format = body.response_format ?? undefined;
   const schema = formatSchema(format);
   const grammar = body.grammar ?? undefined;
@@ -135,7 +135,7 @@ function formatSchema(format: Static<typeof ResponseFormat> | undefined): unknow
 }
 
 /** The constraint of a format that asks for any JSON object; `param` is the field that holds it. */
-export function jsonObjectConstraint(param: string): Constrained {
+export function jsonObjectConstraint(param: string): RunConstraint {
   return schemaConstraint(ANY_OBJECT, param);
 }
 
@@ -151,13 +151,13 @@ export function refuseJsonObject(format: unknown, path: string, compat: Compat):
  * The constraint beside a choice among tools. A call that must be made wins over the format of an answer, as clients that
  * send both mean it; a grammar beside it is left for the engine to refuse.
  */
-export function besideTools(constrained: Constrained, choice: ToolChoice): Constrained {
+export function dropFormatForForcedCall(constrained: RunConstraint, choice: ToolChoice): RunConstraint {
   const isForced = choice.type === "required" || (choice.type === "named" && choice.required);
   return isForced && constrained.constraintParam !== "grammar" ? {} : constrained;
 }
 
 /** Of a schema that stands in the field `param`. */
-export function schemaConstraint(schema: unknown, param: string, strict = false): Constrained {
+export function schemaConstraint(schema: unknown, param: string, strict = false): RunConstraint {
   return { constraint: { type: "json_schema", schema, strict }, constraintParam: param };
 }
 
@@ -224,7 +224,7 @@ function grammarsOf(set: GrammarSet): readonly NamedGrammar[] {
  * The smallest cap on the answer's tokens among those of the body and of its grammar set. The first grammar of a set is the
  * whole answer.
  */
-export function cappedByGrammar(
+export function capByGrammar(
   maxTokens: number | undefined,
   { grammar }: Static<typeof ConstraintFields>,
 ): number | undefined {

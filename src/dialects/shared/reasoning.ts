@@ -3,7 +3,7 @@
 import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ReasoningEffort, Thinking } from "../../core/run.ts";
-import { isPresent, shown } from "./check.ts";
+import { isPresent, describeValue } from "./check.ts";
 import { serveOrRefuse } from "./compat.ts";
 
 const EFFORTS: readonly ReasoningEffort[] = ["low", "medium", "high", "xhigh"];
@@ -39,7 +39,7 @@ export function thinkingOf(fields: ReasoningFields, field: EffortField): Thinkin
   if (toggle !== undefined && toggle !== enabled) {
     throw new ServiceError(
       "contradictory_fields",
-      `${param} ${shown(effort)} contradicts enable_thinking ${toggle}; send only one of them`,
+      `${param} ${describeValue(effort)} contradicts enable_thinking ${toggle}; send only one of them`,
       { param },
     );
   }
@@ -56,7 +56,7 @@ export function effortOf(
   if (word === "off" || word === "none") return "off";
   const effort = EFFORTS.find((known) => known === word);
   if (effort !== undefined) return effort;
-  const message = `${param} must be one of "off", "none", "low", "medium", "high", "xhigh"; got ${shown(text)}`;
+  const message = `${param} must be one of "off", "none", "low", "medium", "high", "xhigh"; got ${describeValue(text)}`;
   const refusal = new ServiceError("unsupported_value", message, { param });
   const nearest = NEAREST.get(word);
   if (nearest === undefined) throw refusal;

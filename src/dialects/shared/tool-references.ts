@@ -3,7 +3,7 @@
 // at once. Schemas are small by now: tool-size.ts.
 
 import { ServiceError } from "../../core/error.ts";
-import { isRecord, shown } from "./check.ts";
+import { isRecord, describeValue } from "./check.ts";
 
 /** Hold a schema, and hold several by name or number. */
 const CHILD = ["additionalProperties", "items"] as const;
@@ -43,7 +43,7 @@ function partsOf(schema: Readonly<Record<string, unknown>>): readonly unknown[] 
 function followed(root: object, reference: unknown, path: string): unknown {
   const target = typeof reference === "string" ? targetOf(root, reference) : undefined;
   if (target !== undefined) return target;
-  const message = `${path} has $ref ${shown(reference)}, which ${problemOf(reference)}; ${FIX}`;
+  const message = `${path} has $ref ${describeValue(reference)}, which ${problemOf(reference)}; ${FIX}`;
   throw new ServiceError("invalid_request", message, { param: path });
 }
 

@@ -7,7 +7,7 @@ import { ServiceError } from "../../core/error.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import type { ToolSpec } from "../../core/message.ts";
 import type { ToolChoice as CoreToolChoice } from "../../core/run.ts";
-import { isPresent, orNull, shown } from "./check.ts";
+import { isPresent, orNull, describeValue } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
 import { checkReferences } from "./tool-references.ts";
 import { checkToolSize } from "./tool-size.ts";
@@ -180,7 +180,7 @@ export function objectSchema(
   if (Object.keys(schema).length === 0) return { type: "object", properties: {} };
   const type = schema["type"] ?? "object";
   if (type === "object") return { ...schema, type };
-  const message = `${path}.type must be "object", because arguments are one JSON object; got ${shown(type)}`;
+  const message = `${path}.type must be "object", because arguments are one JSON object; got ${describeValue(type)}`;
   throw invalid(message, `${path}.type`);
 }
 
@@ -189,7 +189,10 @@ function refuseDuplicates(tools: readonly SentTool[]): void {
   for (const sent of tools) {
     const param = `${functionPath(sent)}.name`;
     if (seen.has(sent.name)) {
-      throw invalid(`${param} ${shown(functionOf(sent.tool).name)} is the name of an earlier tool`, param);
+      throw invalid(
+        `${param} ${describeValue(functionOf(sent.tool).name)} is the name of an earlier tool`,
+        param,
+      );
     }
     seen.add(sent.name);
   }
@@ -230,7 +233,7 @@ function declared(choice: NamedTool, path: string, { tools, modelName }: Declare
   const seen = modelName(qualified);
   if (tools.some((tool) => tool.name === seen)) return seen;
   const param = isPresent(choice.function) ? `${path}.function.name` : `${path}.name`;
-  throw invalid(`${param} ${shown(name)} is not the name of a tool in tools`, param);
+  throw invalid(`${param} ${describeValue(name)} is not the name of a tool in tools`, param);
 }
 
 function invalid(message: string, param: string): ServiceError {

@@ -54,7 +54,7 @@ export interface RunCost {
 }
 
 /** The cost of runs that went on at the same time: counts add up, times are those of the slowest. At least one run. */
-export function joinCosts(costs: readonly RunCost[]): RunCost {
+export function mergeCosts(costs: readonly RunCost[]): RunCost {
   const sum = (count: (usage: Usage) => number) =>
     costs.reduce((total, { usage }) => total + count(usage), 0);
   const promptSecs = Math.max(...costs.map(({ timings }) => timings.promptSecs));

@@ -2,7 +2,7 @@
 
 import { ServiceError } from "../../core/error.ts";
 import type { SpeakRequest } from "../../core/speech.ts";
-import { checker, shown } from "../shared/check.ts";
+import { checker, describeValue } from "../shared/check.ts";
 import { SpeechGenerationRequest } from "./schema.ts";
 
 /** A WAV file, or its samples alone. */
@@ -32,6 +32,6 @@ export function parseSpeechRequest(json: Readonly<Record<string, unknown>>): Spe
 function formatOf(format: unknown): SpeechFormat {
   if (format === undefined || format === null) return "wav";
   if (format === "wav" || format === "pcm") return format;
-  const message = `response_format must be "wav" or "pcm"; got ${shown(format)}`;
+  const message = `response_format must be "wav" or "pcm"; got ${describeValue(format)}`;
   throw new ServiceError("unsupported_value", message, { param: "response_format" });
 }

@@ -3,7 +3,7 @@
 import { ServiceError } from "../../core/error.ts";
 import { FILE_TYPE_NAMES, type FileType, fileTypeOf } from "../../core/quantization.ts";
 import type { CalibrationRows, CalibrationStatus as CoreStatus } from "../../core/requantize.ts";
-import { checker, shown } from "../shared/check.ts";
+import { checker, describeValue } from "../shared/check.ts";
 import {
   CalibrationApplyRequest,
   CalibrationStartRequest,
@@ -22,7 +22,7 @@ export function parseReIsq(json: Json): { readonly model: string; readonly type:
   const { ggml_type: word, model_id: model } = checkReIsq(json);
   const type = fileTypeOf(word);
   if (type !== undefined) return { model: model ?? "default", type };
-  const message = `ggml_type must be one of ${FILE_TYPE_NAMES.join(", ")}; got ${shown(word)}`;
+  const message = `ggml_type must be one of ${FILE_TYPE_NAMES.join(", ")}; got ${describeValue(word)}`;
   throw new ServiceError("unsupported_value", message, { param: "ggml_type" });
 }
 

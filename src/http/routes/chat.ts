@@ -9,7 +9,7 @@ import {
   ChatCompletionRequest,
   ChatCompletionResponse,
 } from "../../dialects/chat/schema.ts";
-import { CHAT_WORDS, inWords } from "../../dialects/shared/words.ts";
+import { CHAT_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts";
 import { ChatStream } from "../../dialects/chat/stream.ts";
 import { answerMeta } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
@@ -39,7 +39,7 @@ async function answerChat(deps: HttpDeps, request: Request): Promise<Response> {
     await readGeneration(deps, request),
     requestCompat(deps),
   );
-  const started = await inWords(CHAT_WORDS, startRun(deps.converse, { run, agent }, request.signal));
+  const started = await withErrorTerms(CHAT_TERMS, startRun(deps.converse, { run, agent }, request.signal));
   const meta = answerMeta(deps, run.model, "chatcmpl-", started.accepted);
   if (stream) {
     const encoder = new ChatStream(meta, { choices: run.choices, includeUsage });

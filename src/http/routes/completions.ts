@@ -12,7 +12,7 @@ import {
 import { CompletionStream } from "../../dialects/completions/stream.ts";
 import { answerMeta } from "../answer.ts";
 import type { HttpDeps } from "../deps.ts";
-import { CHAT_WORDS, inWords } from "../../dialects/shared/words.ts";
+import { CHAT_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts";
 import { foldRuns, mergeRuns, startRuns } from "../merge.ts";
 import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
@@ -36,7 +36,7 @@ export function completionRoutes(deps: HttpDeps, components: ApiComponents) {
 async function answerCompletion(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const { runs, layout, stream, includeUsage } = parseCompletionRequest(await readGeneration(deps, request));
-  const started = await inWords(CHAT_WORDS, startRuns(deps.generate, runs, request.signal));
+  const started = await withErrorTerms(CHAT_TERMS, startRuns(deps.generate, runs, request.signal));
   const meta = answerMeta(deps, runs[0]?.model ?? "default", "cmpl-", started.runs[0]?.accepted);
   if (stream) {
     const encoder = new CompletionStream(meta, { layout, includeUsage });

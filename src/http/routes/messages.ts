@@ -11,7 +11,7 @@ import {
 import { parseCountRequest, parseMessagesRequest } from "../../dialects/messages/request.ts";
 import { MessagesFold } from "../../dialects/messages/response.ts";
 import { MessagesRequest } from "../../dialects/messages/schema.ts";
-import { inWords, MESSAGES_WORDS } from "../../dialects/shared/words.ts";
+import { withErrorTerms, MESSAGES_TERMS } from "../../dialects/shared/error-terms.ts";
 import { MessagesStream, PING_FRAME } from "../../dialects/messages/stream.ts";
 import { answerMeta } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
@@ -52,7 +52,10 @@ async function answerMessages(deps: HttpDeps, request: Request): Promise<Respons
     await readGeneration(deps, request),
     requestCompat(deps),
   );
-  const started = await inWords(MESSAGES_WORDS, startRun(deps.converse, { run, agent }, request.signal));
+  const started = await withErrorTerms(
+    MESSAGES_TERMS,
+    startRun(deps.converse, { run, agent }, request.signal),
+  );
   const meta = answerMeta(deps, run.model, "msg_");
   if (stream) {
     const encoder = new MessagesStream(meta, view);
@@ -70,7 +73,7 @@ async function answerMessages(deps: HttpDeps, request: Request): Promise<Respons
 async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const conversation = parseCountRequest(await readGeneration(deps, request), requestCompat(deps));
-  const started = await inWords(MESSAGES_WORDS, startRun(deps.converse, conversation, request.signal));
+  const started = await withErrorTerms(MESSAGES_TERMS, startRun(deps.converse, conversation, request.signal));
   const body: CountTokensResponse = { input_tokens: await countPrompt(started) };
   return Response.json(body);
 }

@@ -5,7 +5,7 @@ import { Elysia, NotFoundError } from "elysia";
 import { ServiceError } from "../../core/error.ts";
 import type { Modality } from "../../core/message.ts";
 import type { ModelInfo, ModelState, TextAbilities } from "../../core/model-info.ts";
-import { checker, orNull, shown } from "../../dialects/shared/check.ts";
+import { checker, orNull, describeValue } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
@@ -193,7 +193,7 @@ function findModel(deps: HttpDeps, request: Request): Response {
   const card = found ?? (alias === "default" ? models[0] : named(alias ?? ""));
   if (card !== undefined) return Response.json(card);
   if (OPERATIONS.has(raw)) throw new NotFoundError();
-  const message = `there is no model ${shown(ids[1])}; GET /v1/models lists those there are`;
+  const message = `there is no model ${describeValue(ids[1])}; GET /v1/models lists those there are`;
   throw new ServiceError("model_not_found", message, { param: "id" });
 }
 

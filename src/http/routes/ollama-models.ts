@@ -38,7 +38,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("The models; the default one comes first.", OllamaTagsResponse),
       },
     })
-    .post("/api/show", async ({ request }) => Response.json(await shown(deps, request)), {
+    .post("/api/show", async ({ request }) => Response.json(await describeValue(deps, request)), {
       parse: "none", // body.ts reads it
       detail: {
         operationId: "ollama_show",
@@ -66,7 +66,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
     });
 }
 
-async function shown(deps: HttpDeps, request: Request) {
+async function describeValue(deps: HttpDeps, request: Request) {
   const name = parseOllamaShow(await readOllama(deps, request, true));
   return showBody(modelOf(deps, name));
 }

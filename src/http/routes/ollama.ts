@@ -15,7 +15,7 @@ import {
   type OllamaEmbedCall,
   parseOllamaEmbed,
   parseOllamaEmbeddings,
-  shortened,
+  truncatedVectors,
 } from "../../dialects/ollama/embed.ts";
 import type { KeepAlive } from "../../dialects/ollama/keep-alive.ts";
 import { type OllamaCall, parseOllamaChat, parseOllamaGenerate } from "../../dialects/ollama/request.ts";
@@ -165,5 +165,5 @@ async function embedOne(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const call = parseOllamaEmbeddings(await readOllama(deps, request, false));
   const { result } = await embedded(deps, call, request.signal);
-  return Response.json({ embedding: shortened(result, undefined)[0] ?? [] });
+  return Response.json({ embedding: truncatedVectors(result, undefined)[0] ?? [] });
 }

@@ -14,7 +14,7 @@ import {
 } from "../../dialects/responses/resource.ts";
 import { ResponseFold } from "../../dialects/responses/response.ts";
 import { ResponsesCreateRequest } from "../../dialects/responses/schema.ts";
-import { inWords, RESPONSES_WORDS } from "../../dialects/shared/words.ts";
+import { withErrorTerms, RESPONSES_TERMS } from "../../dialects/shared/error-terms.ts";
 import { ResponseStream } from "../../dialects/responses/stream.ts";
 import { answerMeta } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
@@ -125,7 +125,7 @@ async function createResponse(deps: HttpDeps, request: Request): Promise<Respons
 }
 
 async function accepted(deps: HttpDeps, { run, agent }: ResponsesCall, client: AbortSignal) {
-  return inWords(RESPONSES_WORDS, startRun(deps.converse, { run, agent }, client));
+  return withErrorTerms(RESPONSES_TERMS, startRun(deps.converse, { run, agent }, client));
 }
 
 /** Counts what a request for a response would cost. */

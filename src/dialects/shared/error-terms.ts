@@ -4,40 +4,40 @@
 import { ServiceError } from "../../core/error.ts";
 
 /** A dialect's own words. */
-export interface Words {
+export interface ErrorTerms {
   /** What fields of chat completions are called. */
   readonly names: Readonly<Record<string, string>>;
   /** What to do about a prompt that is longer than the context. */
   readonly tooLong: string;
 }
 
-export const CHAT_WORDS: Words = {
+export const CHAT_TERMS: ErrorTerms = {
   names: {},
   tooLong: "Shorten it, or send truncate_sequence: true to drop its beginning.",
 };
 
-export const RESPONSES_WORDS: Words = {
+export const RESPONSES_TERMS: ErrorTerms = {
   names: { messages: "input" },
   tooLong: 'Shorten it, or send truncation: "auto" to drop its beginning.',
 };
 
 /** Agents that speak this dialect cannot send fields of their own; they compact what they send. */
-export const MESSAGES_WORDS: Words = {
+export const MESSAGES_TERMS: ErrorTerms = {
   names: {},
   tooLong:
     "Compact the conversation or begin a new one, offer fewer tools, or start the server with a larger max_seq_len.",
 };
 
 /** Rejects as the promise does, in a dialect's own words. */
-export async function inWords<T>(words: Words, work: Promise<T>): Promise<T> {
+export async function withErrorTerms<T>(terms: ErrorTerms, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (thrown) {
-    throw thrown instanceof ServiceError ? reworded(words, thrown) : thrown;
+    throw thrown instanceof ServiceError ? translated(terms, thrown) : thrown;
   }
 }
 
-function reworded({ names, tooLong }: Words, error: ServiceError): ServiceError {
+function translated({ names, tooLong }: ErrorTerms, error: ServiceError): ServiceError {
   const theirs = error.param?.split(/[.[]/)[0] ?? "";
   const ours = names[theirs];
   const isTooLong = error.code === "context_length_exceeded";

@@ -10,18 +10,18 @@ import {
   type MessageDraft,
   partOf,
   type ReasoningDraft,
-  type WrittenDraft,
+  type GeneratedDraft,
 } from "./drafts.ts";
 import type { EventFields, EventType } from "./events.ts";
 import type { FileCitation } from "./output-items.ts";
 import { errorBody, type ResponseResource } from "./resource.ts";
 
 /** Hears what happens to a response, as the stream tells it. */
-export interface BuildListener {
+export interface ResponseListener {
   /** Anything but a piece of text. `fields` makes the body of the event, for those who want it. */
   event<T extends EventType>(type: T, fields: () => EventFields<T>): void;
   /** A piece of text. Called for every token, always with the same draft for one item. */
-  piece(draft: WrittenDraft, text: string, logprobs: readonly TokenLogprob[] | undefined): void;
+  delta(draft: GeneratedDraft, text: string, logprobs: readonly TokenLogprob[] | undefined): void;
   /** What the server does by itself. */
   agent(event: AgentEvent): void;
 }
@@ -32,10 +32,10 @@ type Lifecycle = {
 }[EventType];
 
 /** Tells a listener, where there is one. */
-export class Telling {
-  private readonly listener: BuildListener | undefined;
+export class ResponseEmitter {
+  private readonly listener: ResponseListener | undefined;
 
-  constructor(listener: BuildListener | undefined) {
+  constructor(listener: ResponseListener | undefined) {
     this.listener = listener;
   }
 
@@ -43,8 +43,8 @@ export class Telling {
     this.listener?.event(type, () => ({ response: resource() }));
   }
 
-  piece(draft: WrittenDraft, text: string, logprobs?: readonly TokenLogprob[]): void {
-    this.listener?.piece(draft, text, logprobs);
+  delta(draft: GeneratedDraft, text: string, logprobs?: readonly TokenLogprob[]): void {
+    this.listener?.delta(draft, text, logprobs);
   }
 
   agent(event: AgentEvent): void {
@@ -59,7 +59,7 @@ export class Telling {
   }
 
   /** All text of an item is there. */
-  written(draft: WrittenDraft, text: string): void {
+  textDone(draft: GeneratedDraft, text: string): void {
     const place = { output_index: draft.index, item_id: draft.id };
     switch (draft.kind) {
       case "message":
@@ -77,7 +77,7 @@ export class Telling {
     }
   }
 
-  cited(draft: MessageDraft, annotationIndex: number, annotation: FileCitation): void {
+  annotated(draft: MessageDraft, annotationIndex: number, annotation: FileCitation): void {
     this.listener?.event("response.output_text.annotation.added", () => ({
       output_index: draft.index,
       item_id: draft.id,
