@@ -1,5 +1,6 @@
-// What travels inside the executable. `bun build --compile` embeds each file imported here; run from source, the paths are
-// those of the checkout. One platform a build: src/build.ts refuses others than those listed in prebuilt/.
+// Files embedded in the executable. `bun build --compile` embeds each file imported here; src/build.ts substitutes a local build
+// of the libraries if there is a current one. Run from source, the paths are those of the checkout. One platform a build:
+// src/build.ts refuses others than those listed in prebuilt/.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import manifest from "../prebuilt/linux-x64/manifest.json" with { type: "json" }
 import shimPath from "../prebuilt/linux-x64/shim.zst" with { type: "file" };
 import speechPath from "../prebuilt/linux-x64/speech.zst" with { type: "file" };
 import tiny from "../demo-model/manifest.json" with { type: "json" };
+import { localDir } from "../prebuilt/inputs.ts";
 import { extractArchive, extractFile, manifestHash, type Manifest } from "./extract.ts";
 
 const ARCHIVE_PATHS: Readonly<Record<string, string>> = {
@@ -21,14 +23,22 @@ const ARCHIVE_PATHS: Readonly<Record<string, string>> = {
   "speech.zst": speechPath,
 };
 
+/** Folder of a current local build; undefined in an executable and where the committed archives are used. */
+const local = Bun.isStandaloneExecutable ? undefined : localDir();
+
 /** The manifest of the embedded libraries. */
-export const NATIVE: Manifest = manifest;
+export const NATIVE: Manifest =
+  local === undefined ? manifest : JSON.parse(readFileSync(join(local, "manifest.json"), "utf8"));
+
+function archivePath(name: string): string {
+  return local === undefined ? (ARCHIVE_PATHS[name] ?? name) : join(local, name);
+}
 
 function unpack(names: readonly string[], dir: string): string {
   for (const name of names) {
     const archive = NATIVE.archives[name];
     if (archive === undefined) throw new Error(`the manifest of the libraries lacks ${name}`);
-    extractArchive(archive, dir, () => readFileSync(ARCHIVE_PATHS[name] ?? name));
+    extractArchive(archive, dir, () => readFileSync(archivePath(name)));
   }
   return dir;
 }

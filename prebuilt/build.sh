@@ -1,5 +1,6 @@
 #!/bin/sh
-# Rebuilds prebuilt/<platform>/ from source: llama.cpp from the bundle inside the npm package node-llama-cpp (version
+# Builds the native libraries from source into prebuilt/.local/<platform>/, which git ignores and a development checkout uses
+# while its sources are the present ones: llama.cpp from the bundle inside the npm package node-llama-cpp (version
 # pinned by prebuilt/source/package-lock.json), our shim from ffi/shim, llguidance with our C ABI from ffi/constraint
 # (versions pinned by its Cargo.lock), flite with our C ABI from ffi/speech (Debian's static archives, pinned below),
 # stable-diffusion.cpp from a crate that carries its source (version and checksum pinned by
@@ -10,7 +11,7 @@
 # `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours, against the llama.cpp in BUILD_DIR, or else the
 # committed one; `grammar` only ours over llguidance; `speech` only ours over flite, which needs apt, or the package in BUILD_DIR/flite, and
 # dpkg; `image` only what draws pictures, and `image-shim` only our part of that.
-# SVC_PLATFORM_DIR names another folder for the archives than prebuilt/<platform>.
+# SVC_PLATFORM_DIR names another folder for the archives; prebuilt/<platform> holds the committed ones.
 # Needs git, cmake, ninja, g++ >= 12 with OpenMP, cargo >= 1.87, node + npm and this repository's node_modules.
 # About 8 minutes on 2 cores, and 15 more for images.
 set -eu
@@ -23,7 +24,7 @@ platform=$(uname -s | tr 'A-Z' 'a-z')-$(uname -m | sed 's/x86_64/x64/;s/aarch64/
 source=$build/llama.cpp
 bin=$build/llama/bin
 out=$build/out
-platform_dir=${SVC_PLATFORM_DIR:-$here/$platform}
+platform_dir=${SVC_PLATFORM_DIR:-$here/.local/$platform}
 diffusion=$build/stable-diffusion.cpp
 bun=$root/node_modules/.bin/bun
 

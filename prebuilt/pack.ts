@@ -3,20 +3,22 @@
 //
 //   bun prebuilt/pack.ts all|llama|shim|grammar|speech|image BUILT_DIR PLATFORM_DIR
 //
-// manifest.json says where each file lies; ffi/extract.ts reads it. What is not packed anew stays as it was.
+// manifest.json says where each file lies; ffi/extract.ts reads it. Archives of other groups are kept; if the folder has none or
+// only stale ones, the committed ones are copied.
 
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Archive, Manifest } from "../ffi/extract.ts";
 import { abiHash } from "../ffi/generate.ts";
-import { inputsHash } from "./inputs.ts";
+import { inputsHash, readManifest } from "./inputs.ts";
 
 const SHIM = "libsvc_llama.so";
 const GRAMMAR = "libsvc_grammar.so";
 const IMAGE_DIR = "image"; // its ggml has the file names of llama.cpp's
 const SPEECH = "libsvc_speech.so";
 const OURS = new Set([SHIM, GRAMMAR, SPEECH]);
+const COMMITTED_DIR = join(import.meta.dir, "linux-x64");
 const LLAMA_FLAGS = "Release, OpenMP, GGML_BACKEND_DL, GGML_CPU_ALL_VARIANTS, RPC, mtmd; no curl, no OpenSSL";
 
 function sha256(bytes: Uint8Array): string {
@@ -81,21 +83,26 @@ function fliteRelease(): string {
   return `ffi/speech over Debian's flite1-dev ${/^FLITE_VERSION=(.+)$/m.exec(script)?.[1] ?? "?"}: voices slt, kal16`;
 }
 
+/** An archive that need not be packed anew: the folder's own if it is current, else the committed one. */
+function existing(group: string, platformDir: string): Archive | undefined {
+  const name = `${group}.zst`;
+  const own = readManifest(platformDir)?.archives[name];
+  if (own?.inputs === inputsHash(group)) return own;
+  const committed = readManifest(COMMITTED_DIR)?.archives[name];
+  if (committed !== undefined && platformDir !== COMMITTED_DIR)
+    copyFileSync(join(COMMITTED_DIR, name), join(platformDir, name));
+  return committed ?? own;
+}
+
 function main(): void {
   const [what, builtDir, platformDir] = process.argv.slice(2);
   if (what === undefined || builtDir === undefined || platformDir === undefined) {
     throw new Error("usage: bun prebuilt/pack.ts all|llama|shim|grammar|speech|image BUILT_DIR PLATFORM_DIR");
   }
   mkdirSync(platformDir, { recursive: true });
-  const manifestPath = join(platformDir, "manifest.json");
-  const earlier: Manifest | undefined =
-    what === "all" ? undefined : JSON.parse(readFileSync(manifestPath, "utf8"));
-
-  const isNew = (group: string): boolean => earlier?.archives[`${group}.zst`] === undefined || group === what;
-
-  /** The archive packed anew if it is its turn or there is none yet. */
+  /** The archive packed anew if it is requested or exists nowhere. */
   const archive = (group: string, names: () => readonly string[], upstream: string): Archive => {
-    const kept = group === what ? undefined : earlier?.archives[`${group}.zst`];
+    const kept = what === "all" || group === what ? undefined : existing(group, platformDir);
     const from = group === IMAGE_DIR ? join(builtDir, IMAGE_DIR) : builtDir;
     return kept ?? pack({ builtDir: from, group, upstream }, names(), join(platformDir, `${group}.zst`));
   };
@@ -104,10 +111,10 @@ function main(): void {
       .filter((name) => name.includes(".so") && !OURS.has(name))
       .sort();
   const manifest: Manifest = {
-    abi: isNew("shim") ? abiOf("shim/svc_llama.h") : (earlier?.abi ?? ""),
-    grammarAbi: isNew("grammar") ? abiOf("constraint/svc_grammar.h") : (earlier?.grammarAbi ?? ""),
-    imageAbi: isNew("image") ? abiOf("image/svc_image.h") : (earlier?.imageAbi ?? ""),
-    speechAbi: isNew("speech") ? abiOf("speech/svc_speech.h") : (earlier?.speechAbi ?? ""),
+    abi: abiOf("shim/svc_llama.h"),
+    grammarAbi: abiOf("constraint/svc_grammar.h"),
+    imageAbi: abiOf("image/svc_image.h"),
+    speechAbi: abiOf("speech/svc_speech.h"),
     flags: LLAMA_FLAGS,
     archives: {
       "llama.zst": archive("llama", libraries, llamaRelease()),
@@ -117,7 +124,7 @@ function main(): void {
       "speech.zst": archive("speech", () => [SPEECH], fliteRelease()),
     },
   };
-  writeFileSync(manifestPath, `${JSON.stringify(manifest, null, 2)}\n`);
+  writeFileSync(join(platformDir, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const [name, { files, bytes }] of Object.entries(manifest.archives)) {
     console.log(`${name}: ${files.length} files, ${bytes} bytes unpacked`);
   }

@@ -4,7 +4,8 @@
 
 import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { localDir } from "../prebuilt/inputs.ts";
 import { UI_FOLDER, uiBundle } from "./http/ui-bundle.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -18,36 +19,45 @@ async function main(): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "svc-build-"));
   try {
     await Bun.build({ ...uiBundle(), outdir: join(folder, UI_FOLDER) });
-    return compile(join(folder, UI_FOLDER)) ? 0 : 1;
+    return (await compile(join(folder, UI_FOLDER))) ? 0 : 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** `assets` is a folder that the executable will carry under its own name. */
-function compile(assets: string): boolean {
+async function compile(assets: string): Promise<boolean> {
   const outfile = process.argv[2] ?? join(ROOT, "svc");
   const aside = `${outfile}.building`; // a running svc keeps its file; the new one takes the name at the end
-  const child = Bun.spawnSync(
-    [
-      process.execPath,
-      "build",
-      "--compile",
-      "--splitting", // what entry.ts loads later costs nothing before
-      "--minify-syntax",
-      "--bytecode", // parsing the sources took more than half of the time to the first answer
-      "--format=esm",
-      "--no-compile-autoload-dotenv",
-      "--no-compile-autoload-bunfig",
-      join(ROOT, "src/entry.ts"),
-      `--asset=${assets}`,
-      `--outfile=${aside}`,
-    ],
-    { stdio: ["ignore", "ignore", "inherit"] },
-  );
-  if (child.exitCode !== 0) return false;
+  const { success, logs } = await Bun.build({
+    entrypoints: [join(ROOT, "src/entry.ts")],
+    target: "bun",
+    format: "esm",
+    splitting: true, // what entry.ts loads later costs nothing before
+    minify: { syntax: true },
+    bytecode: true, // parsing the sources took more than half of the time to the first answer
+    plugins: [localLibraries(localDir())],
+    compile: { outfile: aside, assets: [assets], autoloadDotenv: false, autoloadBunfig: false },
+    throw: false,
+  });
+  for (const message of logs) console.error(message);
+  if (!success) return false;
   renameSync(aside, outfile);
   return true;
+}
+
+/** Embeds the archives of a local build in place of the committed ones. */
+function localLibraries(dir: string | undefined): Bun.BunPlugin {
+  return {
+    name: "local libraries",
+    setup(build) {
+      if (dir === undefined) return;
+      console.log(`embeds the local build of ${dir}`);
+      build.onResolve({ filter: /prebuilt\/linux-x64\// }, ({ path }) => ({
+        path: join(dir, basename(path)),
+      }));
+    },
+  };
 }
 
 process.exit(await main());
