@@ -133,7 +133,7 @@ const RULES: readonly Rule[] = [
       "ffi/socket-memory.ts",
     ],
   },
-  { from: "src/build.ts", may: ["src/http/ui-bundle.ts"] },
+  { from: "src/build.ts", may: ["src/http/ui-bundle.ts", "prebuilt/inputs.ts"] },
   // Runs in browsers and talks to the public API alone; it knows the shapes on the wire and no code of the server.
   { from: "ui/", may: [], types: ["src/core/", "src/dialects/"] },
   // ffi implements what the worker needs, so it knows those interfaces, and what the executable carries.
