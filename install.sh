@@ -1,24 +1,36 @@
 #!/bin/sh
-# Builds svc from a source checkout, or takes the binary of a release archive, and installs it where asked; on request it
-# also runs as a service of the user, and all of that can be taken away again.
-# POSIX sh; needs node and npm for a source checkout and nothing else. Running it again repeats only what has changed.
+# Installs svc. Three sources, one script:
+#   a source checkout (package.json beside this file)   npm packages and a build; needs Node.js with npm
+#   an unpacked release archive (svc beside this file)  copies the executable
+#   a release address (SVC_RELEASE_URL or --release)    downloads, checks the signature, installs; needs no npm
+# POSIX sh. Safe to pipe into sh: nothing runs before the last line has arrived. Repeats only what has changed.
 set -eu
+
+# Public half of the key that signs releases, PEM. scripts/release.sh writes key and address into the copy of this script that
+# it publishes; a file named by SVC_RELEASE_KEY replaces the key.
+release_key=''
+release_url=''
 
 usage() {
   cat <<'TEXT'
-Usage: ./install.sh [--user | --prefix DIR] [--service | --uninstall]
+Usage: install.sh [--user | --prefix DIR] [--release ADDRESS] [--service | --uninstall]
 
-Without an option: in a source checkout, builds ./svc and leaves it there; in a
-release archive, the same as --user.
+In a source checkout without an option: builds ./svc and leaves it there.
+In a release archive, or piped into sh: the same as --user.
 
-  --user         install the binary as ~/.local/bin/svc (also: --install)
-  --prefix DIR   install the binary as DIR/bin/svc
-  --service      also run it in the background from now on: a systemd unit of
-                 the user on Linux, a launchd agent on macOS; it reads its
-                 settings from ~/.config/svc/svc.toml
-  --uninstall    stop the service, remove it, the binary and what was unpacked;
-                 settings and downloaded models stay
-  --help         show this
+  --user             install into ~/.local: bin/svc, man page, completions
+                     (also: --install)
+  --prefix DIR       install into DIR instead
+  --release ADDRESS  install the release of this address (https://...) or local
+                     folder (also: SVC_RELEASE_URL). Checks its signature with
+                     openssl or Node.js. An older svc is replaced; settings,
+                     models and state stay
+  --service          run svc in the background from now on: a systemd unit of
+                     the user on Linux, a launchd agent on macOS; it reads its
+                     settings from ~/.config/svc/svc.toml
+  --uninstall        stop the service; remove it, the executable and its cache;
+                     settings and downloaded models stay
+  --help             show this
 TEXT
 }
 
@@ -36,54 +48,77 @@ misused() {
   exit 2
 }
 
-bin_dir=''
+prefix=''
 wants_service=no
 wants_uninstall=no
+wants_release=no
+work=''
 
-# A relative prefix starts at the caller's directory, which is left later on.
+# A relative path starts at the caller's directory, which is left later on.
+absolute() {
+  case $1 in
+    /*) printf '%s\n' "$1" ;;
+    *) printf '%s\n' "$(pwd)/$1" ;;
+  esac
+}
+
 set_prefix() {
   [ -n "$1" ] || misused '--prefix needs a directory'
-  case $1 in
-    /*) bin_dir=$1/bin ;;
-    *) bin_dir=$(pwd)/$1/bin ;;
-  esac
+  prefix=$(absolute "$1")
 }
 
 set_user() {
   [ -n "${HOME:-}" ] || fail 'HOME is not set; use --prefix DIR'
-  bin_dir=$HOME/.local/bin
+  prefix=$HOME/.local
 }
 
-while [ $# -gt 0 ]; do
+set_release() {
   case $1 in
-    --user | --install) set_user ;;
-    --prefix)
-      [ $# -ge 2 ] || misused '--prefix needs a directory'
-      set_prefix "$2"
-      shift
-      ;;
-    --prefix=*) set_prefix "${1#--prefix=}" ;;
-    --service) wants_service=yes ;;
-    --uninstall) wants_uninstall=yes ;;
-    -h | --help)
-      usage
-      exit 0
-      ;;
-    *) misused "$1 is not an option" ;;
+    '') misused '--release needs an address or a folder' ;;
+    http://* | https://*) release_url=${1%/} ;;
+    file://*) release_url=${1#file://} ;;
+    *) release_url=$(absolute "$1") ;;
   esac
-  shift
-done
+}
 
-[ "$wants_service$wants_uninstall" != yesyes ] || misused '--service and --uninstall exclude each other'
+read_options() {
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --user | --install) set_user ;;
+      --prefix)
+        [ $# -ge 2 ] || misused '--prefix needs a directory'
+        set_prefix "$2"
+        shift
+        ;;
+      --prefix=*) set_prefix "${1#--prefix=}" ;;
+      --release)
+        [ $# -ge 2 ] || misused '--release needs an address or a folder'
+        set_release "$2"
+        wants_release=yes
+        shift
+        ;;
+      --release=*)
+        set_release "${1#--release=}"
+        wants_release=yes
+        ;;
+      --service) wants_service=yes ;;
+      --uninstall) wants_uninstall=yes ;;
+      -h | --help)
+        usage
+        exit 0
+        ;;
+      *) misused "$1 is not an option" ;;
+    esac
+    shift
+  done
+  [ "$wants_service$wants_uninstall" != yesyes ] || misused '--service and --uninstall exclude each other'
+}
 
-unset CDPATH
-cd -- "$(dirname -- "$0")"
-
-# As prebuilt/ names it: linux-x64, darwin-arm64.
+# Name of this platform in prebuilt/ and in releases: linux-x64, darwin-arm64.
 platform() {
   os=$(uname -s | tr '[:upper:]' '[:lower:]')
   case $os in
-    mingw* | msys* | cygwin*) fail 'Windows is served through WSL: run this in a Linux distribution there' ;;
+    mingw* | msys* | cygwin*) fail 'Windows needs WSL: run this script in a Linux distribution there' ;;
   esac
   case $(uname -m) in
     x86_64 | amd64) cpu=x64 ;;
@@ -94,11 +129,10 @@ platform() {
 }
 
 check_platform() {
-  [ -d "prebuilt/$(platform)" ] || fail "there are no native libraries for $(platform) in prebuilt/; make them with prebuilt/build.sh (see README.md), then run this again"
+  [ -d "prebuilt/$(platform)" ] || fail "there are no native libraries for $(platform) in prebuilt/; build them with prebuilt/build.sh (see docs/building.md), then run this again"
 }
 
-# Which graphics cards the machine has, by their drivers: nothing is started and no package is needed to look. Tests set
-# other places for /proc and /dev.
+# Names the graphics cards by the files of their drivers. Tests set other places for /proc and /dev.
 say_cards() {
   cards=''
   [ -e "${SVC_PROC:-/proc}/driver/nvidia/version" ] && cards='NVIDIA (CUDA)'
@@ -106,7 +140,7 @@ say_cards() {
   [ "$(platform)" = darwin-arm64 ] && cards='Apple (Metal)'
   [ -n "$cards" ] || return 0
   say "found a graphics card: $cards"
-  for library in "prebuilt/$(platform)"/*cuda* "prebuilt/$(platform)"/*vulkan* "prebuilt/$(platform)"/*metal*; do
+  for library in "$source/prebuilt/$(platform)"/*cuda* "$source/prebuilt/$(platform)"/*vulkan* "$source/prebuilt/$(platform)"/*metal*; do
     [ ! -e "$library" ] || return 0
   done
   say 'this build has no back end for it, so models run on the processor'
@@ -131,7 +165,7 @@ packages_are_current() {
   '
 }
 
-# Keeps a noisy step quiet unless it fails.
+# Shows the output of a step only when the step fails.
 quietly() {
   log=$(mktemp)
   if "$@" >"$log" 2>&1; then
@@ -143,14 +177,14 @@ quietly() {
   fi
 }
 
-# npm insists on a cache that it can write to; a home folder may be read-only.
+# npm needs a writable cache; a home folder may be read-only.
 install_packages() {
   cache=$(npm config get cache)
   if mkdir -p -- "$cache" 2>/dev/null && [ -w "$cache" ]; then
     quietly npm ci --no-audit --no-fund --loglevel=error
     return 0
   fi
-  say "the cache of npm, $cache, is read-only: this takes a temporary one"
+  say "npm's cache, $cache, is read-only; using a temporary one"
   cache=$(mktemp -d)
   quietly npm ci --no-audit --no-fund --loglevel=error --cache "$cache"
   rm -rf -- "$cache"
@@ -164,7 +198,7 @@ build() {
     say 'installing packages (npm ci)'
     install_packages
   fi
-  # The bun package puts its executable in place in a script of its own, which a cautious npm may have skipped.
+  # The bun package unpacks its executable in an install script, which npm skips under ignore-scripts.
   if ! node_modules/.bin/bun --version >/dev/null 2>&1; then
     say 'completing the bun package'
     quietly node node_modules/bun/install.js
@@ -174,19 +208,102 @@ build() {
   [ -x svc ] || fail 'the build ended without an executable ./svc'
 }
 
-# Written beside its place and renamed, so that a running svc keeps its file and nobody ever sees half of one.
-install_binary() {
-  mkdir -p -- "$bin_dir" || fail "cannot create $bin_dir"
-  aside=$bin_dir/.svc.$$
-  trap 'rm -f -- "$aside"' EXIT
-  cp -- svc "$aside" || fail "cannot write to $bin_dir"
-  chmod 755 "$aside"
-  mv -f -- "$aside" "$bin_dir/svc"
-  trap - EXIT
-  say "installed $bin_dir/svc"
+# Copies FILE to DIR/NAME with MODE by a rename: a running svc keeps its file, and a reader never sees half of one.
+place() { # FILE DIR NAME MODE
+  mkdir -p -- "$2" || fail "cannot create $2"
+  aside=$2/.$3.$$
+  cp -- "$1" "$aside" || {
+    rm -f -- "$aside"
+    fail "cannot write to $2"
+  }
+  chmod "$4" "$aside"
+  mv -f -- "$aside" "$2/$3"
 }
 
-# Settings, service and cache have their places in the home folder whatever the prefix is.
+# The files of an installation beside the executable: source in a release archive, folder below the prefix, name.
+SHARED='man/svc.1 share/man/man1 svc.1
+completions/svc.bash share/bash-completion/completions svc
+completions/_svc share/zsh/site-functions _svc
+completions/svc.fish share/fish/vendor_completions.d svc.fish'
+
+install_files() {
+  bin_dir=$prefix/bin
+  before=$("$bin_dir/svc" --version 2>/dev/null </dev/null || true)
+  place "$source/svc" "$bin_dir" svc 755
+  printf '%s\n' "$SHARED" | while read -r from folder name; do
+    [ ! -f "$source/$from" ] || place "$source/$from" "$prefix/$folder" "$name" 644
+  done
+  say "installed $bin_dir/svc${before:+ (was: $before)}"
+}
+
+# --- a release: download, check, unpack ---------------------------------------------------------------------------
+
+download() { # NAME: a file of the release, into the work folder
+  case $release_url in
+    http://* | https://*)
+      if command -v curl >/dev/null 2>&1; then
+        curl -fsSL --retry 3 -o "$work/$1" "$release_url/$1" </dev/null || fail "cannot download $release_url/$1; check the address and the network"
+      elif command -v wget >/dev/null 2>&1; then
+        wget -q -O "$work/$1" "$release_url/$1" </dev/null || fail "cannot download $release_url/$1; check the address and the network"
+      else
+        fail 'curl or wget is needed to download; install one (Debian: apt install curl ca-certificates) and run this again'
+      fi
+      ;;
+    *) cp -- "$release_url/$1" "$work/$1" || fail "$release_url holds no $1; name the folder of a release" ;;
+  esac
+}
+
+# A sum from the release's own address proves nothing; the signature of the list of sums does.
+check_signature() {
+  if [ -n "${SVC_RELEASE_KEY:-}" ]; then
+    cp -- "$SVC_RELEASE_KEY" "$work/key.pem" || fail "cannot read SVC_RELEASE_KEY, $SVC_RELEASE_KEY"
+  elif [ -n "$release_key" ]; then
+    printf '%s\n' "$release_key" >"$work/key.pem"
+  else
+    fail 'this copy of install.sh has no release key; use the install.sh of the release, or name the public key in SVC_RELEASE_KEY'
+  fi
+  if command -v openssl >/dev/null 2>&1; then
+    openssl dgst -sha256 -verify "$work/key.pem" -signature "$work/SHA256SUMS.sig" "$work/SHA256SUMS" >/dev/null 2>&1 && return 0
+  elif command -v node >/dev/null 2>&1; then
+    (cd "$work" && node -e '
+      const [key, sums, signature] = ["key.pem", "SHA256SUMS", "SHA256SUMS.sig"].map((name) => require("fs").readFileSync(name));
+      process.exit(require("crypto").verify("sha256", sums, key, signature) ? 0 : 1);' </dev/null) && return 0
+  else
+    fail 'openssl or Node.js is needed to check the signature of the release; install one (Debian: apt install openssl) and run this again'
+  fi
+  fail "the signature of $release_url/SHA256SUMS is wrong: nothing was installed. The files were changed, or another key signed them"
+}
+
+sha256() {
+  if command -v sha256sum >/dev/null 2>&1; then sha256sum <"$1"; else shasum -a 256 <"$1"; fi | cut -d' ' -f1
+}
+
+fetch_release() {
+  [ -n "$release_url" ] || fail 'there is no package.json (a source checkout) or svc (a release archive) beside this script; name a release: --release ADDRESS or SVC_RELEASE_URL'
+  work=$(mktemp -d)
+  trap 'rm -rf -- "$work"' EXIT
+  trap 'exit 1' HUP INT TERM
+  download SHA256SUMS
+  download SHA256SUMS.sig
+  check_signature
+  archive=$(sed -n "s/^[0-9a-f]\{64\}  \(svc-[0-9A-Za-z.+-]*-$(platform)\.tar\.gz\)\$/\1/p" "$work/SHA256SUMS")
+  case $archive in
+    '') fail "the release has no archive for $(platform); build from a source checkout (docs/building.md)" ;;
+    *' '* | *'
+'*) fail "$release_url/SHA256SUMS names several archives for $(platform); name the address of one release" ;;
+  esac
+  say "the signature is good; downloading $archive"
+  download "$archive"
+  wanted=$(sed -n "s/  $archive\$//p" "$work/SHA256SUMS")
+  [ "$(sha256 "$work/$archive")" = "$wanted" ] || fail "$archive does not have the SHA-256 sum of the signed list: nothing was installed. Run this again; the download may be damaged"
+  tar -xzf "$work/$archive" -C "$work" </dev/null || fail "cannot unpack $archive into $work"
+  source=$work/${archive%.tar.gz}
+  [ -x "$source/svc" ] || fail "$archive holds no executable svc"
+}
+
+# --- the service ---------------------------------------------------------------------------------------------------
+
+# Settings, service and cache are in the home folder, whatever the prefix is.
 set_places() {
   [ -n "${HOME:-}" ] || fail 'HOME is not set; it is needed for the service'
   config=${XDG_CONFIG_HOME:-$HOME/.config}/svc/svc.toml
@@ -195,26 +312,17 @@ set_places() {
   cache=${XDG_CACHE_HOME:-$HOME/.cache}/svc
 }
 
-# Never replaces settings. The address is this machine's own: a service should not open a port to the network unasked.
+# Never replaces settings. The service listens on loopback; opening it to the network is the user's decision.
 write_config() {
   [ ! -e "$config" ] || return 0
-  mkdir -p -- "$(dirname -- "$config")" || fail "cannot create $(dirname -- "$config")"
-  cat >"$config" <<'TEXT'
-# Settings of the svc service; svc.toml.example has a line for each one there is.
-
-[server]
-host = "127.0.0.1"
-port = 1234
-# Serves what coding agents send although the interface refuses it; see docs/clients.md.
-compat = "clients"
-
-# [[models]]
-# model_id = "Qwen/Qwen3-0.6B-GGUF:Q8_0"
-TEXT
-  say "wrote $config; name your model there"
+  for template in "$source/packaging/svc.toml" "$source/svc.toml"; do
+    [ ! -f "$template" ] || break
+  done
+  place "$template" "$(dirname -- "$config")" svc.toml 644
+  say "wrote $config; name your model in it"
 }
 
-# systemd gives a meaning to backslashes, quotes and percent signs.
+# Escapes backslashes, quotes, percent and dollar signs, which systemd expands.
 for_systemd() {
   printf '%s' "$1" | sed 's/[\\"]/\\&/g; s/%/%%/g; s/\$/$$/g'
 }
@@ -223,7 +331,8 @@ write_unit() {
   mkdir -p -- "$(dirname -- "$unit")" || fail "cannot create $(dirname -- "$unit")"
   cat >"$unit" <<TEXT
 [Unit]
-Description=svc, a server of AI models
+Description=svc, a server for AI models
+Documentation=man:svc(1)
 After=network.target
 
 [Service]
@@ -237,14 +346,14 @@ WantedBy=default.target
 TEXT
   say "wrote $unit"
   if ! command -v systemctl >/dev/null 2>&1 || ! systemctl --user show-environment >/dev/null 2>&1; then
-    say "systemd does not look after your services here; start it with: \"$bin_dir/svc\" serve \"$config\""
+    say "there is no systemd user session here; start it with: \"$bin_dir/svc\" serve \"$config\""
     return
   fi
   systemctl --user daemon-reload
-  systemctl --user enable svc.service >/dev/null 2>&1 || fail 'systemd refused the unit; see: systemctl --user status svc'
-  systemctl --user restart svc.service || fail 'the service does not start; see: journalctl --user -u svc'
+  systemctl --user enable svc.service >/dev/null 2>&1 || fail 'systemd rejected the unit; see: systemctl --user status svc'
+  systemctl --user restart svc.service || fail 'the service did not start; see: journalctl --user -u svc'
   say 'the service runs; see: systemctl --user status svc'
-  say 'it stops when you log out, unless you say: loginctl enable-linger'
+  say 'it stops when you log out; to keep it running: loginctl enable-linger'
 }
 
 for_xml() {
@@ -273,7 +382,7 @@ write_agent() {
 TEXT
   say "wrote $agent"
   launchctl bootout "gui/$(id -u)/svc" 2>/dev/null || true
-  launchctl bootstrap "gui/$(id -u)" "$agent" || fail 'launchd refused the agent'
+  launchctl bootstrap "gui/$(id -u)" "$agent" || fail "launchd rejected $agent; see: launchctl print gui/$(id -u)"
   say "the service runs; its log is $HOME/Library/Logs/svc.log"
 }
 
@@ -286,7 +395,7 @@ install_service() {
   esac
 }
 
-# Only what an installation has made, and a second time nothing.
+# Removes only what this script creates. Running it again removes nothing more.
 uninstall() {
   set_places
   if [ -e "$unit" ]; then
@@ -304,18 +413,21 @@ uninstall() {
     rm -f -- "$agent"
     say "removed $agent"
   fi
-  for place in "$bin_dir/svc" "$cache"; do
-    [ -e "$place" ] || continue
-    rm -rf -- "$place" || fail "cannot remove $place"
-    say "removed $place"
+  printf '%s\n' "$SHARED" | while read -r from folder name; do
+    rm -f -- "$prefix/$folder/$name" || fail "cannot remove $prefix/$folder/$name"
+  done
+  for path in "$prefix/bin/svc" "$cache"; do
+    [ -e "$path" ] || continue
+    rm -rf -- "$path" || fail "cannot remove $path"
+    say "removed $path"
   done
   [ ! -e "$config" ] || say "kept $config"
-  say 'kept downloaded models: the cache of the Hugging Face hub belongs to other tools too'
+  say 'kept downloaded models: other tools share the cache of the Hugging Face hub'
 }
 
-# What to type from now on, as far as a directory on PATH makes it short.
+# The start command; short when the folder is on PATH.
 say_next() {
-  if [ -z "$bin_dir" ]; then
+  if [ -z "$prefix" ]; then
     say 'done; start it with: ./svc serve'
     return
   fi
@@ -328,26 +440,45 @@ say_next() {
   esac
 }
 
-if [ "$wants_uninstall" = yes ]; then
-  [ -n "$bin_dir" ] || set_user
-  uninstall
-  exit 0
-fi
-if [ "$wants_service" = yes ] && [ -z "$bin_dir" ]; then
-  set_user # a service needs a binary that stays
-fi
-if [ -f package.json ]; then
-  check_platform
-  build
-elif [ -x svc ]; then
-  [ -n "$bin_dir" ] || set_user
-else
-  fail 'neither package.json (a source checkout) nor svc (a release archive) is here'
-fi
-say_cards
-[ -z "$bin_dir" ] || install_binary
-if [ "$wants_service" = yes ]; then
-  install_service
-else
-  say_next
-fi
+# Folder of this script, or nothing when the script comes through a pipe ($0 is then the name of a shell).
+script_folder() {
+  case $0 in
+    *install.sh) ;;
+    *) return 0 ;;
+  esac
+  [ ! -f "$0" ] || (unset CDPATH && cd -- "$(dirname -- "$0")" && pwd)
+}
+
+main() {
+  [ -z "${SVC_RELEASE_URL:-}" ] || {
+    set_release "$SVC_RELEASE_URL"
+    wants_release=yes
+  }
+  read_options "$@"
+  source=$(script_folder)
+  if [ "$wants_uninstall" = yes ]; then
+    [ -n "$prefix" ] || set_user
+    uninstall
+    return
+  fi
+  if [ "$wants_release" = no ] && [ -n "$source" ] && [ -f "$source/package.json" ]; then
+    cd -- "$source"
+    check_platform
+    build
+    [ "$wants_service" = no ] || [ -n "$prefix" ] || set_user # a service needs an executable that stays
+  else
+    if [ "$wants_release" = yes ] || [ -z "$source" ] || [ ! -x "$source/svc" ]; then
+      fetch_release
+    fi
+    [ -n "$prefix" ] || set_user
+  fi
+  say_cards
+  [ -z "$prefix" ] || install_files
+  if [ "$wants_service" = yes ]; then
+    install_service
+  else
+    say_next
+  fi
+}
+
+main "$@"

@@ -6,6 +6,7 @@ import { FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { VERSION } from "../core/version.ts";
 import { completionScript, SHELLS, type Shell } from "./completions.ts";
 import { type Choose, configFile, type Invocation, type SettingsArgs } from "./invocation.ts";
+import { manualPage } from "./manual.ts";
 import { addMeasuringCommands } from "./measuring-args.ts";
 import { hintFor } from "./hints.ts";
 import { flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
@@ -43,7 +44,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   addCommands(program, (chosen) => (invocation = chosen));
   addHubCommands(program, (chosen) => (invocation = chosen));
   addMeasuringCommands(program, (chosen) => (invocation = chosen));
-  addCompletions(program, (chosen) => (invocation = chosen));
+  addGenerated(program, (chosen) => (invocation = chosen));
   const wantsAll = argv.includes("--help-all");
   if (!wantsAll && (argv.includes("--help") || argv.includes("-h") || argv[0] === "help"))
     hideRareSettings(program);
@@ -204,10 +205,15 @@ function usageError(what: string): Invocation {
   return { command: "usage-error", text: `svc: ${what}` };
 }
 
-function addCompletions(program: Command, choose: Choose): void {
+/** Commands that print what is generated from the command tree. */
+function addGenerated(program: Command, choose: Choose): void {
   program
     .command("completions")
-    .description("Print a script that completes svc's commands and flags.")
+    .description("Print a completion script for bash, zsh or fish.")
     .addArgument(new Argument("<shell>", "the shell to print it for").choices(SHELLS))
     .action((shell: Shell) => choose({ command: "print", text: completionScript(program, shell) }));
+  program
+    .command("man")
+    .description("Print the manual page; read it with: svc man | man -l -")
+    .action(() => choose({ command: "print", text: manualPage(program) }));
 }

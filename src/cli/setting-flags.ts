@@ -68,10 +68,14 @@ export function hideRareSettings(program: Command): void {
   for (const command of program.commands) {
     hideRareSettings(command);
     if (!command.options.some((option) => option.helpGroupHeading === COMMON_GROUP)) continue;
-    const groups = new Set(ROWS.map(groupOf));
     for (const option of command.options)
-      if (option.helpGroupHeading !== undefined && groups.has(option.helpGroupHeading)) option.hideHelp();
+      if (SETTING_GROUPS.has(option.helpGroupHeading ?? "")) option.hideHelp();
   }
+}
+
+/** Whether an option of a command is a setting, rather than the command's own. */
+export function isSetting(option: Option): boolean {
+  return option.helpGroupHeading === COMMON_GROUP || SETTING_GROUPS.has(option.helpGroupHeading ?? "");
 }
 
 function optionOf(row: Row, flag: string): Option {
@@ -90,6 +94,8 @@ function groupOf(row: Row): string {
   const section = sectionAt(row.section);
   return section === undefined ? "General:" : `${header(section)}:`;
 }
+
+const SETTING_GROUPS: ReadonlySet<string> = new Set(ROWS.map(groupOf));
 
 function valueWord(row: Row): string {
   if (row.path === MODEL_ID) return "model";

@@ -26,6 +26,7 @@ beforeAll(() => {
   mkdirSync(archive);
   copyFileSync(SCRIPT, join(archive, "install.sh"));
   chmodSync(join(archive, "install.sh"), 0o755);
+  copyFileSync(new URL("../../packaging/svc.toml", import.meta.url).pathname, join(archive, "svc.toml"));
 });
 
 beforeEach(() => release("first"));
@@ -144,7 +145,7 @@ test("without a systemd of the user the unit is there, and that is said", () => 
   const { home, environment } = machine("no bus");
   const { exit, out } = install(["--service"], environment);
   expect(exit).toBe(0);
-  expect(out).toContain("systemd does not look after your services here");
+  expect(out).toContain("there is no systemd user session here");
   expect(existsSync(join(home, ".config/systemd/user/svc.service"))).toBe(true);
 });
 
