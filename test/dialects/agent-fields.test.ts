@@ -1,3 +1,5 @@
+// Agent fields of a chat body: hosted tools, web search, session, permissions, requested files.
+
 import { describe, expect, test } from "bun:test";
 import { SEARCH_DOMAINS_MAX } from "../../src/core/limits.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
@@ -12,20 +14,20 @@ const filePart = (file: Body) => ({
   messages: [{ role: "user", content: [{ type: "file", file }] }],
 });
 
-describe("what a body lets the server do", () => {
-  test("code_interpreter asks for Python", () => {
+describe("agent fields", () => {
+  test("code_interpreter enables Python", () => {
     expect(agent(interpreter()).python).toBe(true);
     expect(agent(interpreter({ type: "auto" })).python).toBe(true);
     expect(agent({}).python).toBe(false);
   });
 
-  test("enable_shell asks for the shell", () => {
+  test("enable_shell enables the shell", () => {
     expect(agent({ enable_shell: true }).shell).toEqual({ skills: [] });
     for (const off of [false, null]) expect(agent({ enable_shell: off }).shell).toBeUndefined();
     expect(call({ enable_shell: true, tool_choice: "required" }).run.prompt.toolChoice.type).toBe("required");
   });
 
-  test("hosted tools stand beside functions and count for tool_choice required", () => {
+  test("hosted tools may accompany functions and satisfy tool_choice required", () => {
     const named = { type: "function", function: { name: "find" } };
     const { run } = call({ tools: [{ type: "code_interpreter" }, named] });
     expect(run.prompt.tools.map(({ name }) => name)).toEqual(["find"]);
@@ -34,7 +36,7 @@ describe("what a body lets the server do", () => {
     });
   });
 
-  test("search options take their defaults and keep what is given", () => {
+  test("search options override their defaults", () => {
     expect(agent(search({})).webSearch).toEqual({
       contextSize: "medium",
       unlimitedBudget: false,
@@ -61,7 +63,7 @@ describe("what a body lets the server do", () => {
     });
   });
 
-  test("session, permission, rounds and files arrive", () => {
+  test("converts session, permission, rounds and files", () => {
     const fields = {
       session_id: "s",
       agent_permission: "deny",
@@ -82,7 +84,7 @@ describe("what a body lets the server do", () => {
     });
   });
 
-  test("file parts name their bytes and where they stand", () => {
+  test("file parts have their source and their path in the body", () => {
     const parts = (file: Body) => call(filePart(file)).run.prompt.messages[0]?.content;
     const param = "messages[0].content[0]";
     expect(parts({ file_id: "file-1" })).toEqual([

@@ -1,4 +1,4 @@
-// Properties that hold for any body of any dialect.
+// Properties of the request parsers of all dialects, for arbitrary bodies.
 
 import { describe, expect, test } from "bun:test";
 import type { TObject } from "@sinclair/typebox";
@@ -71,7 +71,7 @@ const ENDPOINTS: readonly (readonly [string, Endpoint])[] = [
   ["embeddings", { schema: EmbeddingRequest, parse: parseEmbeddingRequest, smallest: { input: "a" } }],
 ];
 
-/** Words that occur in valid bodies, so that random ones get deep into the schemas. */
+/** Values of valid bodies, so that random bodies reach deep into the schemas. */
 const WORDS = [
   "text",
   "function",
@@ -121,11 +121,11 @@ describe.each(ENDPOINTS)("%s", (_, { schema, parse, smallest }) => {
   const fields = Object.keys(schema.properties);
   const required = new Set(schema.required);
 
-  test.each(fields.filter((field) => !required.has(field)))("%s may be null, which is absent", (field) => {
+  test.each(fields.filter((field) => !required.has(field)))("%s may be null, like absent", (field) => {
     expect(parse({ ...smallest, [field]: null })).toEqual(parse(smallest));
   });
 
-  test("any body is accepted or refused with an error that names a field of it", () => {
+  test("any body is accepted, or refused with an error that names a field", () => {
     const body = fc.dictionary(fc.constantFrom(...fields), anyValue, { maxKeys: 4 });
     fc.assert(
       fc.property(body, (extra) => {
@@ -144,7 +144,7 @@ describe.each(ENDPOINTS)("%s", (_, { schema, parse, smallest }) => {
     );
   });
 
-  test("unknown fields change nothing", () => {
+  test("unknown fields are ignored", () => {
     const unknown = { ...smallest, x_new: { deep: [1] }, ignore_eos: true, chat_template_kwargs: { a: 1 } };
     expect(parse(unknown)).toEqual(parse(smallest));
   });

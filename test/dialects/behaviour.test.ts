@@ -1,4 +1,4 @@
-// What holds for every generation dialect: the same runs through all of them.
+// Behaviour common to all generation dialects: the same runs through each of them.
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -14,13 +14,13 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
   const whole = scripts.filter(([name]) => name !== "failed");
   const said = (name: ScriptName) => dialect.said(dialect.body(SCRIPTS[name]));
 
-  test.each(whole)("the stream adds up to the body: %s", (__, asked) => {
+  test.each(whole)("the stream folds into the body: %s", (__, asked) => {
     const body = dialect.body(asked);
     expect(dialect.folded(dialect.stream(asked), asked)).toEqual(body);
-    expect(JSON.parse(JSON.stringify(body))).toEqual(body); // nothing in it is lost on the way
+    expect(JSON.parse(JSON.stringify(body))).toEqual(body); // JSON loses nothing
   });
 
-  test("the stream of any run adds up to its body", () => {
+  test("the stream of any run folds into its body", () => {
     fc.assert(
       fc.property(anyRun(), (run) => {
         const choices = dialect.has.includes("choices") ? run.choices : 1;
@@ -35,7 +35,7 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
     );
   });
 
-  test.each(scripts)("a stream has one end, and nothing follows it: %s", (__, { events }) => {
+  test.each(scripts)("a stream has exactly one end, as its last frame: %s", (__, { events }) => {
     const stream = dialect.stream({ events });
     const ends = framesOf(dialect, stream).map((frame) => dialect.isEnd(frame));
     expect(ends.filter(Boolean)).toHaveLength(1);
@@ -43,14 +43,15 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
     expect(dialect.stream({ events: [...events, text("more"), FINISH] })).toBe(stream);
   });
 
-  test("text arrives as it was said", () => {
+  test("text is unchanged", () => {
     expect(said("text")).toMatchObject({ text: 'Héllo "you"\n🌍', calls: [], isCut: false });
     expect(said("empty")).toMatchObject({ text: "", isCut: false });
   });
 
-  test("a cut answer says so", () => expect(said("cut")).toMatchObject({ text: "He", isCut: true }));
+  test("a truncated answer is reported as such", () =>
+    expect(said("cut")).toMatchObject({ text: "He", isCut: true }));
 
-  test("reasoning is told apart, where the dialect can", () => {
+  test("reasoning is separate from text, if the dialect supports it", () => {
     const apart = { text: "Yes", reasoning: "Let me\nthink" };
     expect(said("reasoning")).toMatchObject(dialect.showsReasoning ? apart : { text: "Let me\nthinkYes" });
   });
@@ -65,41 +66,38 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
     });
   });
 
-  test("usage is that of the run", () => {
+  test("usage equals that of the run", () => {
     const { cached = 4, ...tokens } = said("text").tokens;
     expect({ ...tokens, cached }).toEqual({ prompt: 12, cached: 4, completion: 8 });
   });
 
-  test("a failure is told in-band in a stream, and thrown instead of a body", () => {
+  test("a failure is an in-band error in a stream, and thrown instead of a body", () => {
     const events = framesOf(dialect, dialect.stream(SCRIPTS.failed));
     expect(dialect.failure(events)).toBeOneOf(["engine_failed", TEXT_ALONE]);
     expect(events.map(({ data }) => data).join("\n")).toContain("the engine died");
     expect(() => dialect.body(SCRIPTS.failed)).toThrow("the engine died");
   });
 
-  test.skipIf(!dialect.has.includes("agent"))(
-    "what the server does is told by named events, in order",
-    () => {
-      const named = parseSse(dialect.stream(SCRIPTS.agent)).events.filter(
-        ({ event }) => event === "agentic_tool_call_progress" || event === "file_produced",
-      );
-      const told = named.map(({ event, data }) => {
-        const { phase, tool_name: tool, round, data: progress, id } = JSON.parse(data);
-        return event === "file_produced" ? [id] : [phase, tool, round, progress.tool_type];
-      });
-      expect(told).toEqual([
-        ["calling", "svc_shell", 1, "shell"],
-        ["file_r1_0"],
-        ["complete", "svc_shell", 1, "shell"],
-        ["calling", "svc_execute_python", 2, "code_execution"],
-        ["complete", "svc_execute_python", 2, "code_execution"],
-      ]);
-      expect(said("agent").text).toBe("It is 2.");
-    },
-  );
+  test.skipIf(!dialect.has.includes("agent"))("agent events are named events, in order", () => {
+    const named = parseSse(dialect.stream(SCRIPTS.agent)).events.filter(
+      ({ event }) => event === "agentic_tool_call_progress" || event === "file_produced",
+    );
+    const sent = named.map(({ event, data }) => {
+      const { phase, tool_name: tool, round, data: progress, id } = JSON.parse(data);
+      return event === "file_produced" ? [id] : [phase, tool, round, progress.tool_type];
+    });
+    expect(sent).toEqual([
+      ["calling", "svc_shell", 1, "shell"],
+      ["file_r1_0"],
+      ["complete", "svc_shell", 1, "shell"],
+      ["calling", "svc_execute_python", 2, "code_execution"],
+      ["complete", "svc_execute_python", 2, "code_execution"],
+    ]);
+    expect(said("agent").text).toBe("It is 2.");
+  });
 });
 
-test("the suite has more than one dialect, and each has runs", () => {
+test("the suite covers several dialects with several runs each", () => {
   expect(DIALECTS.length).toBeGreaterThan(2);
   for (const dialect of DIALECTS) {
     expect(ALL.filter(([, { needs }]) => canTell(dialect, needs)).length).toBeGreaterThan(3);

@@ -246,7 +246,7 @@ const MESSAGE_RULES: readonly Rule[] = [
     user([{ type: "video_url", video_url: { url: "https://a.b/c.mp4" } }]),
     "unsupported_capability",
     "messages[0].content[0]",
-    "no video",
+    "video is not supported",
   ],
   [
     { messages: [{ role: "system", content: [{ type: "image_url", image_url: "YQ==" }] }] },

@@ -1,4 +1,4 @@
-// `response_format` and `grammar`.
+// Output constraints: `response_format` and `grammar`.
 
 import { describe, expect, test } from "bun:test";
 import type { Constraint } from "../../src/core/constraint.ts";
@@ -18,7 +18,7 @@ const FORMAT = { type: "json_schema", json_schema: { name: "answer", schema: SCH
 const set = (...grammars: readonly Body[]) => ({ type: "llguidance", value: { grammars } });
 
 describe("response_format", () => {
-  test("json_schema holds the answer to the schema, strict or not", () => {
+  test("json_schema constrains the answer, strict or not", () => {
     const meaning: Constraint = { type: "json_schema", schema: SCHEMA, strict: false };
     expect(constraint({ response_format: FORMAT })).toEqual(meaning);
     for (const strict of [true, false, null]) {
@@ -28,18 +28,18 @@ describe("response_format", () => {
     }
   });
 
-  test("text is no constraint", () => {
+  test("text means no constraint", () => {
     expect(constraint({ response_format: { type: "text" } })).toBeUndefined();
     expect(constraint({ response_format: null, grammar: null })).toBeUndefined();
   });
 });
 
-describe("the caps of a grammar set", () => {
+describe("max_tokens of a grammar set", () => {
   const first = { lark_grammar: "start: /a+/", max_tokens: 7 };
   const sets = (more: Body = {}) => ({ type: "llguidance", value: { grammars: [first], ...more } });
   const cap = (extra: Body) => parseChatRequest(chatBody(extra)).run.maxTokens;
 
-  test("are caps of the answer; the smallest counts", () => {
+  test("caps the answer; the smallest cap applies", () => {
     expect(cap({ grammar: sets() })).toBe(7);
     expect(cap({ grammar: sets({ max_tokens: 5 }) })).toBe(5);
     expect(cap({ grammar: sets({ max_tokens: 9 }), max_tokens: 3 })).toBe(3);
@@ -47,7 +47,7 @@ describe("the caps of a grammar set", () => {
     expect(cap({ grammar: { type: "lark", value: "start: /a+/" } })).toBeUndefined();
   });
 
-  test("count in every dialect", () => {
+  test("applies in every dialect", () => {
     const body = { grammar: sets() };
     expect(parseMessagesRequest(messagesBody(body)).run.maxTokens).toBe(7);
     expect(parseResponsesRequest(responsesBody(body), NOTHING_STORED).run.maxTokens).toBe(7);
@@ -105,7 +105,7 @@ const RULES: readonly Rule[] = [
     chatBody({ response_format: { type: "json_object" } }),
     "unsupported_value",
     "response_format.type",
-    "not accepted",
+    "not supported",
     "json_schema",
   ],
   [chatBody({ response_format: { type: "json_schema" } }), "missing_field", "response_format.json_schema"],

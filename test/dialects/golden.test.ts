@@ -1,5 +1,5 @@
-// Runs in, exact bytes out: the streams of all dialects as files, to be read like code when they change.
-// SVC_WRITE_GOLDEN=1 writes them anew.
+// Golden files: the exact bytes of the streams of all dialects. Review a change of them like code.
+// SVC_WRITE_GOLDEN=1 rewrites them.
 
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -27,6 +27,6 @@ test.each(CASES)("$file", ({ file, dialect, asked }) => {
   expect(stream).toBe(readFileSync(path, "utf8"));
 });
 
-test("there is no file without its run", () => {
+test("every golden file has a run", () => {
   expect(readdirSync(FOLDER).sort()).toEqual(CASES.map(({ file }) => file).sort());
 });

@@ -1,4 +1,4 @@
-// Pictures and recordings in the bodies of all dialects: what they become in the conversation.
+// Conversion of images and audio in the request bodies of all dialects.
 
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
@@ -8,7 +8,7 @@ import { chatBody, messagesBody, responsesBody } from "../helpers/app.ts";
 
 const NOTHING_STORED: StoredResponses = {
   conversation: () => {
-    throw new Error("nothing is continued here");
+    throw new Error("no stored response is used here");
   },
   item: () => undefined,
 };
@@ -58,16 +58,16 @@ describe("responses", () => {
     expect<object | undefined>(message?.content).toEqual([media(modality, source, at)]);
   });
 
-  test("a function may answer with pictures", () => {
+  test("the output of a function may contain images", () => {
     const output = [
       { type: "input_text", text: "the plot:" },
       { type: "input_image", image_url: URL_OF_DATA },
     ];
-    const [, told] = parsed([
+    const [, result] = parsed([
       { type: "function_call", call_id: "c", name: "plot", arguments: "{}" },
       { type: "function_call_output", call_id: "c", output },
     ]);
-    expect<object | undefined>(told).toEqual({
+    expect<object | undefined>(result).toEqual({
       role: "tool",
       name: "plot",
       toolCallId: "c",
@@ -97,10 +97,10 @@ describe("messages", () => {
     expect<object | undefined>(message?.content).toEqual([part, { type: "text", text: "?" }]);
   });
 
-  test("a tool may answer with pictures", () => {
+  test("a tool result may contain images", () => {
     const content = [{ type: "text", text: "the plot:" }, image({ type: "base64", data: "AAAA" })];
-    const [told] = parsed([{ type: "tool_result", tool_use_id: "c", content }]);
-    expect<object | undefined>(told).toEqual({
+    const [result] = parsed([{ type: "tool_result", tool_use_id: "c", content }]);
+    expect<object | undefined>(result).toEqual({
       role: "tool",
       toolCallId: "c",
       content: [

@@ -403,7 +403,7 @@ describe("refused", () => {
       }),
       "contradictory_fields",
       "tool_choice",
-      "begun",
+      "assistant message",
     ],
     [body({ max_tokens: -1 }), "invalid_request", "max_tokens", "at least 0"],
     [body({ temperature: 3 }), "invalid_request", "temperature", "at most 2"],

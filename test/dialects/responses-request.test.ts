@@ -340,7 +340,12 @@ describe("refused", () => {
     [part({ type: "input_image" }), "invalid_request", "input[0].content[0]", "image_url and file_id"],
     [part({ type: "input_image", image_url: "a", file_id: "b" }), "invalid_request", "input[0].content[0]"],
     [part({ type: "input_audio", format: "wav" }), "missing_field", "input[0].content[0].data"],
-    [part({ type: "input_video" }), "unsupported_capability", "input[0].content[0]", "no video"],
+    [
+      part({ type: "input_video" }),
+      "unsupported_capability",
+      "input[0].content[0]",
+      "video is not supported",
+    ],
     [
       responsesBody({
         input: [{ role: "assistant", content: [{ type: "input_image", image_url: "YQ==" }] }],

@@ -1,4 +1,4 @@
-// What chat and completions have in common: fields about drawing tokens, ending, adapters and delivery.
+// Fields common to chat and completions: sampling, stop strings, adapters and streaming.
 
 import { describe, expect, test } from "bun:test";
 import { DRY_BREAKERS_MAX, STOP_STRINGS_MAX } from "../../src/core/limits.ts";
@@ -112,7 +112,7 @@ const RULES: readonly Rule[] = [
 ];
 
 describe.each(DIALECTS)("%s", (_, { parse, run, smallest }) => {
-  test("every field arrives", () => {
+  test("converts every field", () => {
     expect(run(smallest(FIELDS))?.sampling).toEqual(MEANING);
     expect(run(smallest({ stop: ["a", "b", "a"], model: "m", truncate_sequence: true, n: 2 }))).toMatchObject(
       {
@@ -127,14 +127,14 @@ describe.each(DIALECTS)("%s", (_, { parse, run, smallest }) => {
     expect(run(smallest({ adapter: { generation: "g" } }))?.adapter).toEqual({ generation: "g" });
   });
 
-  test.each(Object.keys(FIELDS))("%s absent or null takes its default", (field) => {
+  test.each(Object.keys(FIELDS))("%s takes its default if absent or null", (field) => {
     const rest: Body = { ...FIELDS };
     delete rest[field];
     expect(run(smallest({ ...rest, [field]: null }))).toEqual(run(smallest(rest)));
     expect(run(smallest({}))?.sampling).toEqual(DEFAULT_SAMPLING);
   });
 
-  test("DRY defaults are those of its inventor", () => {
+  test("DRY uses its author's defaults", () => {
     expect(run(smallest({ dry_multiplier: 1 }))?.sampling.dry).toEqual({ ...DEFAULT_DRY, multiplier: 1 });
     expect(run(smallest({ dry_sequence_breakers: [] }))?.sampling.dry.sequenceBreakers).toEqual([]);
   });
@@ -148,7 +148,7 @@ describe.each(DIALECTS)("%s", (_, { parse, run, smallest }) => {
     expect(run(smallest({ seed }))?.sampling.seed).toBe(folded);
   });
 
-  test("usage in a chunk of its own is for streams that ask for it", () => {
+  test("include_usage applies only to streams", () => {
     const options = { stream_options: { include_usage: true } };
     const both = { stream: true, includeUsage: true };
     expect(parse(smallest({ ...options, stream: true }))).toMatchObject(both);
@@ -162,7 +162,7 @@ describe.each(DIALECTS)("%s", (_, { parse, run, smallest }) => {
       RULES.map(([fields, ...rest]) => [smallest(fields), ...rest]),
     ));
 
-  test("a prompt is not quoted in the refusal of another field", () => {
+  test("an error does not quote other items of the field", () => {
     const secret = "a very private sentence";
     const refused = refusalOf(parse, smallest({ stop: [secret, 1] }));
     expect(JSON.stringify(refused.toBody())).not.toContain("private");

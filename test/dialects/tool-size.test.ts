@@ -1,4 +1,4 @@
-// Schemas of tools that would keep the engine busy for minutes are refused, by their place in the body.
+// Tool schemas that would occupy the engine for minutes are refused; the error names the schema's path.
 
 import { describe, expect, test } from "bun:test";
 import {
@@ -21,7 +21,7 @@ const combined = (schemas: number) => ({
   properties: { a: { allOf: [{ $ref: "#/$defs/a~b" }] } },
 });
 
-/** Each twice as large as the one before, written out. */
+/** Each definition expands to twice as many schemas as the next one. */
 const doubling = (levels: number) => ({
   $defs: {
     ...Object.fromEntries(
@@ -55,20 +55,20 @@ describe.each(DIALECTS)("%s", (path, body, param) => {
   test.each([
     ["levels", deep, TOOL_SCHEMA_DEPTH_MAX],
     ["properties", wide, TOOL_PROPERTIES_MAX],
-    ["values", large, TOOL_SCHEMA_PARTS_MAX - 3], // itself, its type, and the list
-    ["alternatives", combined, TOOL_ALTERNATIVES_MAX - 3], // the property, its reference and what that points to
-  ] as const)("%s", async (_name, make, most) => {
+    ["values", large, TOOL_SCHEMA_PARTS_MAX - 3], // the schema, its type, and the array
+    ["alternatives", combined, TOOL_ALTERNATIVES_MAX - 3], // the property, its reference and the target
+  ] as const)("bounds %s", async (_name, make, most) => {
     expect((await send(make(most))).status).toBe(200);
     const refused = await send(make(most + 1));
     expect(refused.status).toBe(400);
     expect(await refused.json()).toMatchObject({ error: { code: "invalid_request", param } });
   });
 
-  test("references that multiply are counted, not followed; those in circles are fine", async () => {
+  test("references that multiply are counted, not expanded; cycles are accepted", async () => {
     expect((await send(doubling(200))).status).toBe(400);
-    const circle = {
+    const cycle = {
       $defs: { a: { anyOf: [{ $ref: "#/$defs/a" }, { $ref: "#/properties/a" }] } },
     };
-    expect((await send({ ...circle, properties: { a: { $ref: "#/$defs/a" } } })).status).toBe(200);
+    expect((await send({ ...cycle, properties: { a: { $ref: "#/$defs/a" } } })).status).toBe(200);
   });
 });

@@ -1,4 +1,4 @@
-// Function tools and tool_choice of chat.
+// Function tools and tool_choice of chat completions.
 
 import { describe, expect, test } from "bun:test";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../src/core/limits.ts";
@@ -13,7 +13,7 @@ const NO_ARGUMENTS = { type: "object", properties: {} };
 const promptOf = (extra: Body) => parseChatRequest(chatBody(extra)).run.prompt;
 
 describe("tools", () => {
-  test("nested and flat forms mean the same", () => {
+  test("the nested and the flat form are equivalent", () => {
     const parameters = { type: "object", properties: { q: { type: "string" } }, required: ["q"] };
     const fields = { description: "Finds things.", parameters, strict: true };
     const meaning = [{ name: "find", description: "Finds things.", parameters, strict: true }];
@@ -23,7 +23,7 @@ describe("tools", () => {
     expect(promptOf({ tools: [flat] }).tools).toEqual(meaning);
   });
 
-  test("null fields are absent ones", () => {
+  test("null fields count as absent", () => {
     const nulls = { description: null, parameters: null, strict: null };
     expect(promptOf({ tools: [tool("find", nulls)] }).tools).toEqual([
       { name: "find", parameters: NO_ARGUMENTS, strict: false },
@@ -36,7 +36,7 @@ describe("tools", () => {
     [{ parameters: {} }, NO_ARGUMENTS],
     [{ parameters: { properties: { a: {} } } }, { type: "object", properties: { a: {} } }],
     [{ parameters: { $ref: "#/$defs/a", $defs } }, { type: "object", $ref: "#/$defs/a", $defs }],
-  ])("parameters of %j are an object's schema", (fields, parameters) => {
+  ])("parameters of %j become an object schema", (fields, parameters) => {
     expect<object | undefined>(promptOf({ tools: [tool("find", fields)] }).tools[0]?.parameters).toEqual(
       parameters,
     );
@@ -70,7 +70,7 @@ describe("tool_choice", () => {
   });
 
   test.each<[Body]>([[{ tools: TOOLS, tool_choice: "none" }], [{ tool_choice: "none" }]])(
-    "%j leaves no tools",
+    "%j drops all tools",
     (fields) => {
       expect(promptOf(fields)).toMatchObject({ tools: [], toolChoice: { type: "none" } });
     },
@@ -81,11 +81,11 @@ describe("tool_choice", () => {
     [{ tools: null, tool_choice: null }],
     [{ tool_choice: "auto" }],
     [{}],
-  ])("%j leaves the choice among tools that the server may have", (fields) => {
+  ])("%j keeps auto, for tools of the server", (fields) => {
     expect(promptOf(fields)).toMatchObject({ tools: [], toolChoice: { type: "auto" } });
   });
 
-  test("required without functions may mean tools of the server", () => {
+  test("required without functions is accepted, for tools of the server", () => {
     expect(promptOf({ tool_choice: "required" })).toMatchObject({
       tools: [],
       toolChoice: { type: "required" },
@@ -95,7 +95,7 @@ describe("tool_choice", () => {
   const body = (choice: unknown, tools: readonly object[] = TOOLS) =>
     chatBody({ tools, tool_choice: choice });
   const RULES: readonly Rule[] = [
-    [body(nestedName("find"), []), "invalid_request", "tool_choice", "at least one tool"],
+    [body(nestedName("find"), []), "invalid_request", "tool_choice", "tools is empty"],
     [body(allowed("auto", flatName("find")), []), "invalid_request", "tool_choice"],
     [body("sometimes"), "unsupported_value", "tool_choice", '"auto"', '"sometimes"'],
     [body(5), "invalid_request", "tool_choice", "a string or an object"],

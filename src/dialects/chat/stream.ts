@@ -47,10 +47,10 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
         return this.opening();
       case "text": {
         const delta = `"delta":{"content":${JSON.stringify(event.text)}}`;
-        return this.writer.piece(event.choice, delta + logprobsField(event.logprobs));
+        return this.writer.delta(event.choice, delta + logprobsField(event.logprobs));
       }
       case "reasoning": // its tokens are not part of `logprobs.content`
-        return this.writer.piece(event.choice, `"delta":{"reasoning_content":${JSON.stringify(event.text)}}`);
+        return this.writer.delta(event.choice, `"delta":{"reasoning_content":${JSON.stringify(event.text)}}`);
       case "tool_call_start": {
         const call = {
           index: event.index,
@@ -58,11 +58,11 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
           type: "function",
           function: { name: event.name, arguments: "" },
         };
-        return this.writer.piece(event.choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
+        return this.writer.delta(event.choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
       }
       case "tool_call_args": {
         const call = { index: event.index, function: { arguments: event.delta } };
-        return this.writer.piece(event.choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
+        return this.writer.delta(event.choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
       }
       case "choice_end":
         return this.writer.end(event.choice, event.reason);
@@ -79,7 +79,7 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
 
   private opening(): string {
     let frames = "";
-    for (let choice = 0; choice < this.choices; choice++) frames += this.writer.piece(choice, OPENING);
+    for (let choice = 0; choice < this.choices; choice++) frames += this.writer.delta(choice, OPENING);
     return frames;
   }
 }

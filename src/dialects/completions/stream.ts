@@ -39,7 +39,7 @@ export class CompletionStream implements StreamEncoder {
       case "reasoning": {
         const logprobs = this.logprobsText(event.choice, event.logprobs);
         const fields = `"text":${JSON.stringify(event.text)},"logprobs":${logprobs}`;
-        return this.writer.piece(event.choice, fields);
+        return this.writer.delta(event.choice, fields);
       }
       case "tool_call_start":
       case "tool_call_args":

@@ -1,4 +1,4 @@
-// The `adapter` field, and what answers say of adapters.
+// The `adapter` request field and the adapter fields of answers. Knows no adapter registry.
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { AdapterSelection as CoreSelection } from "../../core/adapter.ts";
@@ -10,7 +10,7 @@ const AdapterGenerationSelection = Type.Object(
 );
 const AdapterSelection = Type.Union([Type.String({ minLength: 1 }), AdapterGenerationSelection], {
   $id: "AdapterSelection",
-  description: "Alias of a loaded LoRA adapter, or one of its generations; null is the base model.",
+  description: "Alias of a loaded LoRA adapter, or one of its generations; null selects the base model.",
 });
 
 /** Properties to spread into a dialect's request schema. */
@@ -18,7 +18,7 @@ export const adapterProperties = { adapter: orNull(AdapterSelection) };
 
 const AdapterFields = Type.Object(adapterProperties);
 
-/** The selection of a checked body, to be spread into a run. */
+/** The adapter selection of a checked body, to spread into a run. */
 export function adapterOf({ adapter }: Static<typeof AdapterFields>): { readonly adapter?: CoreSelection } {
   if (!isPresent(adapter)) return {};
   return { adapter: typeof adapter === "string" ? { alias: adapter } : { generation: adapter.generation } };
@@ -27,6 +27,6 @@ export function adapterOf({ adapter }: Static<typeof AdapterFields>): { readonly
 /** Properties to spread into the schemas of bodies and chunks. */
 export const adapterAnswerProperties = {
   adapter_generation: Type.Optional(
-    Type.String({ description: "Generation of the adapter that answered; absent for the base model." }),
+    Type.String({ description: "Generation of the adapter used; absent for the base model." }),
   ),
 };

@@ -1,4 +1,4 @@
-// Agent events on the wire: named events in streams, which are the same in every dialect, and what a body holds instead.
+// Wire form of agent events, the same in every dialect: named events in streams, fields in bodies.
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { AgentEvent, AnswerEvent, FileObject } from "../../core/agent.ts";
@@ -13,12 +13,12 @@ const AGENT_EVENTS = new Set<AnswerEvent["type"]>([
   "file_produced",
 ]);
 
-/** Whether an event is about what the server does, not about what the model says. */
+/** Whether an event reports an action of the server rather than model output. */
 export function isAgentEvent(event: AnswerEvent): event is AgentEvent {
   return AGENT_EVENTS.has(event.type);
 }
 
-/** The frame of an agent event; "" for the session, which dialects tell in bodies of their own. */
+/** The frame of an agent event; "" for the session, which each dialect sends in its own fields. */
 export function agentFrame(event: AgentEvent): string {
   switch (event.type) {
     case "session":
@@ -41,10 +41,10 @@ export function agentFrame(event: AgentEvent): string {
   }
 }
 
-/** Which tool made a file, and when. */
+/** Origin of a file: tool, round and turn. */
 export const SourceMeta = Type.Object(
   { tool: Type.String(), round: Type.Integer({ minimum: 0 }), turn: Type.Integer({ minimum: 0 }) },
-  { $id: "SourceMeta", description: "Which tool made the file, and when in the conversation." },
+  { $id: "SourceMeta", description: "The tool, round and turn that produced the file." },
 );
 
 export const FileBody = Type.Object(
@@ -55,45 +55,43 @@ export const FileBody = Type.Object(
     mime_type: Type.Optional(Type.String()),
     bytes: Type.Integer({ minimum: 0 }),
     created_at: Type.Integer({ description: "Unix seconds." }),
-    purpose: Type.String({ description: "`agent_output`, or what its uploader said: `user_data`." }),
+    purpose: Type.String({ description: "`agent_output`, or the purpose given at upload: `user_data`." }),
     source: SourceMeta,
-    text: Type.Optional(
-      Type.String({ description: "The whole text of a text file, if it is small enough." }),
-    ),
-    preview: Type.Optional(Type.String({ description: "The beginning of a text file." })),
+    text: Type.Optional(Type.String({ description: "Full text of a text file, if it is small enough." })),
+    preview: Type.Optional(Type.String({ description: "Beginning of a text file." })),
     data_base64: Type.Optional(
-      Type.String({ description: "The bytes of another file, if it is small enough." }),
+      Type.String({ description: "Content of a binary file, if it is small enough." }),
     ),
-    code: Type.Optional(Type.String({ description: "Instead of a body: why there is no such file." })),
+    code: Type.Optional(Type.String({ description: "Error code, if the file could not be produced." })),
     message: Type.Optional(Type.String()),
   },
-  { $id: "FileObject", description: "A file that an answer came with." },
+  { $id: "FileObject", description: "A file attached to an answer." },
 );
 
 const AgenticToolCall = Type.Object(
   {
     round: Type.Integer({ minimum: 1 }),
     name: Type.String(),
-    arguments: Type.String({ description: "As the model wrote them: JSON text." }),
+    arguments: Type.String({ description: "JSON text as the model generated it." }),
     result_content: Type.String(),
     result_images_base64: Type.Optional(Type.Array(Type.String())),
     file_ids: Type.Optional(Type.Array(Type.String())),
   },
-  { $id: "AgenticToolCall", description: "A tool call that the server made." },
+  { $id: "AgenticToolCall", description: "A tool call executed by the server." },
 );
 type AgenticToolCall = Static<typeof AgenticToolCall>;
 
 /** Properties to spread into the schema of a body. */
 export const agentAnswerProperties = {
   session_id: Type.Optional(
-    Type.String({ description: "Send it again to continue with the same tools' state." }),
+    Type.String({ description: "Send it in the next request to keep the state of the tools." }),
   ),
   agentic_tool_calls: Type.Optional(Type.Array(AgenticToolCall)),
   files: Type.Optional(Type.Array(FileBody)),
 };
 const AgentAnswer = Type.Object(agentAnswerProperties);
 
-/** Collects what a body says of the server's own actions. */
+/** Folds agent events into the fields of a body. */
 export class AgentFold {
   private sessionId: string | undefined;
   private readonly calls: AgenticToolCall[] = [];
@@ -111,22 +109,22 @@ export class AgentFold {
         this.produced.push(event.file);
         return;
       case "tool_calling":
-      case "approval_required": // not asked for where nobody listens
+      case "approval_required": // only sent to streaming clients
         return;
     }
   }
 
-  /** The session, if there is one. */
+  /** Session id, if the run has a session. */
   session(): string | undefined {
     return this.sessionId;
   }
 
-  /** The first files, as many as a body may hold; the others stay in the store. */
+  /** Files of the body, at most FILES_IN_BODY_MAX; the rest stay in the file store. */
   files(): FileObject[] {
     return this.produced.slice(0, FILES_IN_BODY_MAX);
   }
 
-  /** What is not empty. */
+  /** The fields that are not empty. */
   body(): Static<typeof AgentAnswer> {
     const files = this.files();
     return {

@@ -1,4 +1,4 @@
-// What a body lets the server do by itself: the fields that chat and messages share, and the hosted tools.
+// Agent fields of a request: session, permissions, rounds, requested files and the hosted code interpreter.
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { AgentRequest, Permission, RequestedFile } from "../../core/agent.ts";
@@ -9,22 +9,22 @@ import { isPresent, isRecord, orNull, describeValue } from "./check.ts";
 const OPEN = { additionalProperties: true } as const;
 
 const Permission = Type.Union([Type.Literal("auto"), Type.Literal("ask"), Type.Literal("deny")], {
-  description: "Tightens the server's permission for the actions of server-executed tools.",
+  description: "Restricts the server's permission setting for server-executed tools.",
 });
 
 const RequestedFile = Type.Object(
   {
     name: Type.String({ minLength: 1, description: "File name." }),
-    format: orNull(Type.String({ description: "Such as `png` or `csv`; default: the name's extension." })),
+    format: orNull(Type.String({ description: "`png`, `csv`, …; default: the extension of the name." })),
     description: orNull(Type.String({ description: "Shown to the model." })),
   },
-  { $id: "RequestedFile", description: "A file that the answer must produce.", ...OPEN },
+  { $id: "RequestedFile", description: "A file that the server must produce.", ...OPEN },
 );
 
-/** Output files that the answer must produce. */
+/** The field of requested output files. */
 export const requestedFilesProperties = {
   files: orNull(
-    Type.Array(RequestedFile, { maxItems: REQUESTED_FILES_MAX, description: "Files to be produced." }),
+    Type.Array(RequestedFile, { maxItems: REQUESTED_FILES_MAX, description: "Output files to produce." }),
   ),
 };
 
@@ -35,19 +35,22 @@ export const agentProperties = {
     Type.String({
       minLength: 1,
       maxLength: SESSION_ID_CHARS_MAX,
-      description: "Continues or begins the session of this name.",
+      description: "Continues the session with this id, or creates it.",
     }),
   ),
   agent_permission: orNull(Permission),
   code_execution_permission: orNull(Permission),
   max_tool_rounds: orNull(
-    Type.Integer({ minimum: 0, description: "Cap on server-side tool rounds; 0 hides the server's tools." }),
+    Type.Integer({
+      minimum: 0,
+      description: "Cap on server-side tool rounds; 0 disables the server's tools.",
+    }),
   ),
 };
 
 const AgentFields = Type.Object(agentProperties);
 
-/** What the fields of a checked body say; hosted tools are added by the dialect. */
+/** The agent request of a checked body; each dialect adds its hosted tools. */
 export function agentOf(body: Static<typeof AgentFields>, interactive: boolean): AgentRequest {
   refuseUnansweredAsk(body, interactive);
   const permission = permissionOf(body);
@@ -61,18 +64,18 @@ export function agentOf(body: Static<typeof AgentFields>, interactive: boolean):
   };
 }
 
-/** Either name says the same; the first one counts. */
+/** The two fields are synonyms; `agent_permission` takes precedence. */
 function permissionOf(body: Static<typeof AgentFields>): Permission | undefined {
   return body.agent_permission ?? body.code_execution_permission ?? undefined;
 }
 
-/** An approval is asked for in the stream, so a body that wants to be asked must stream. */
+/** Approval requests are stream events, so permission "ask" requires a streaming request. */
 function refuseUnansweredAsk(body: Static<typeof AgentFields>, interactive: boolean): void {
   if (interactive) return;
   const names = ["agent_permission", "code_execution_permission"] as const;
   const param = names.find((key) => body[key] === "ask");
   if (param === undefined) return;
-  const message = `${param} "ask" needs stream: true, where approvals are asked for`;
+  const message = `${param} "ask" requires stream: true, because approval requests are stream events`;
   throw new ServiceError("contradictory_fields", message, { param });
 }
 
@@ -87,7 +90,7 @@ export function requestedFilesOf(
   }));
 }
 
-/** The tool that lets the model run Python, in chat and in Responses. */
+/** Hosted Python tool of chat completions and Responses. */
 export const CodeInterpreterTool = Type.Object(
   {
     type: Type.Literal("code_interpreter"),
@@ -98,7 +101,7 @@ export const CodeInterpreterTool = Type.Object(
   { $id: "HostedCodeInterpreterTool", description: "Lets the model run Python on the server.", ...OPEN },
 );
 
-/** Throws `unsupported_value` for the forms of a container that only a vendor's cloud has. Runs before the schema check. */
+/** Throws `unsupported_value` for containers that exist only in a vendor's cloud. Runs before the schema check. */
 export function refuseForeignContainers(tools: unknown): void {
   if (!Array.isArray(tools)) return;
   for (const [index, tool] of tools.entries()) {
@@ -109,7 +112,7 @@ export function refuseForeignContainers(tools: unknown): void {
 
 function refuseForeignContainer(container: unknown, path: string): void {
   if (typeof container === "string") {
-    const message = `${path} must be {"type": "auto"}; container ids are not supported, got ${describeValue(container)}`;
+    const message = `${path} must be {"type": "auto"}, container ids are not supported; got ${describeValue(container)}`;
     throw new ServiceError("unsupported_value", message, { param: path });
   }
   if (!isRecord(container)) return;

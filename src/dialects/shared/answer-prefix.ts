@@ -1,19 +1,19 @@
-// Answers that have begun: a conversation whose last message is the assistant's, which the model goes on with.
+// Answer prefixes: when the last message is the assistant's, the model continues it.
 
 import type { InputMessage } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolChoice } from "../../core/run.ts";
 import type { RunConstraint } from "./constraint.ts";
 
-/** A conversation, and the beginning of its answer where it has begun. */
+/** A conversation, with the prefix of its answer if the request sent one. */
 export interface PrefixedConversation {
   readonly messages: readonly InputMessage[];
   readonly answerPrefix?: string;
 }
 
 /**
- * Takes the beginning of the answer off the end. `index` is where the last message stands in the body. Throws
- * `invalid_request` for one with calls or reasoning, which nobody can be in the middle of, or with nothing before it.
+ * Splits a final assistant message off as the answer prefix. `index` is the position of the last message in the body.
+ * Throws `invalid_request` if that message has tool calls or reasoning, which cannot be continued, or is the only one.
  */
 export function withAnswerPrefix(messages: readonly InputMessage[], index: number): PrefixedConversation {
   const last = messages.at(-1);
@@ -23,19 +23,19 @@ export function withAnswerPrefix(messages: readonly InputMessage[], index: numbe
   if (before.length === 0) {
     throw new ServiceError(
       "invalid_request",
-      `${param} begins an answer to nothing; send a user message before it`,
+      `${param} is an answer prefix without a message before it; send a user message first`,
       { param },
     );
   }
   if ((last.toolCalls ?? []).length > 0 || last.reasoning !== undefined) {
-    const message = `${param} ends with what cannot be continued; send the results of its calls, or its text alone`;
+    const message = `${param} has tool calls or reasoning and cannot be continued; send the results of its calls, or only its text`;
     throw new ServiceError("invalid_request", message, { param });
   }
   const answerPrefix = last.content.map((part) => (part.type === "text" ? part.text : "")).join("");
   return answerPrefix === "" ? { messages: before } : { messages: before, answerPrefix };
 }
 
-/** Throws `contradictory_fields` for an answer that has begun and must be a call, or follow a grammar from its beginning. */
+/** Throws `contradictory_fields` for an answer prefix together with a forced tool call or a constraint. */
 export function refusePrefixConflicts(
   { answerPrefix }: PrefixedConversation,
   { constraintParam }: RunConstraint,
@@ -45,6 +45,6 @@ export function refusePrefixConflicts(
   const isForced = choice.type === "required" || (choice.type === "named" && choice.required);
   const param = isForced ? "tool_choice" : constraintParam;
   if (param === undefined) return;
-  const message = `${param} contradicts an assistant message at the end: an answer that has begun as text cannot be held to it; leave out one of them`;
+  const message = `${param} contradicts the assistant message at the end of messages, which the answer continues as text; omit one of them`;
   throw new ServiceError("contradictory_fields", message, { param });
 }

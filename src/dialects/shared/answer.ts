@@ -1,4 +1,4 @@
-// What the body and all chunks of one answer share, in chat and in completions.
+// Fields common to the body and all chunks of an answer, in chat and in completions.
 
 import { Type } from "@sinclair/typebox";
 import { adapterAnswerProperties } from "./adapter.ts";
@@ -11,20 +11,20 @@ export interface AnswerMeta {
   /** Id of the answering model. */
   readonly model: string;
   readonly fingerprint: string;
-  /** Of the adapter that answers, where one does. */
+  /** Generation of the adapter used; absent for the base model. */
   readonly adapterGeneration?: string;
 }
 
 /** Properties to spread into the schemas of bodies and chunks. */
 export const answerProperties = {
-  id: Type.String({ description: "Unique name of this answer." }),
+  id: Type.String({ description: "Unique id of this answer." }),
   created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
   model: Type.String({ description: "Id of the model that answered." }),
-  system_fingerprint: Type.String({ description: "Names the build of this server." }),
+  system_fingerprint: Type.String({ description: "Identifies the build of this server." }),
   ...adapterAnswerProperties,
 };
 
-/** What all bodies and chunks of an answer begin with. `object` is the kind of the whole. */
+/** First fields of every body and chunk of an answer. `object` is the type of the wire object. */
 export function answerHead<T extends string>(meta: AnswerMeta, object: T) {
   const { id, created, model, fingerprint, adapterGeneration } = meta;
   return {

@@ -1,6 +1,6 @@
-// Checks a value against its TypeBox schema and, where it fails, finds the one field at fault and says what would
-// be accepted. TypeBox decides whether a value is valid; only the wording is ours, because its messages for unions
-// do not name the real field. Knows no dialect. Called by every dialect's request.ts.
+// Validates a value against its TypeBox schema. On failure it names the field at fault and the accepted values. TypeBox
+// decides validity; only the messages are written here, because TypeBox's own do not name the real field of a union.
+// Knows no dialect.
 
 import {
   KindGuard,
@@ -16,19 +16,19 @@ import {
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { ServiceError } from "../../core/error.ts";
 
-/** An optional field that may also be null: clients send nulls for what they leave open. */
+/** An optional field that may also be null: clients send null for unset fields. */
 export function orNull<T extends TSchema>(schema: T) {
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }
 
 /**
  * A function that returns its argument typed by the schema, or throws a ServiceError naming the field at fault. `path`
- * is where the value stands in the body; "" is the body itself.
+ * is the value's path in the body; "" is the body itself.
  */
 export function checker<T extends TSchema>(schema: T, path = ""): (value: unknown) => Static<T> {
   let compiled: TypeCheck<T> | undefined;
   return (value) => {
-    compiled ??= TypeCompiler.Compile(schema); // on first use: start-up need not pay for it
+    compiled ??= TypeCompiler.Compile(schema); // on first use, to keep start-up fast
     if (compiled.Check(value)) return value;
     throw (
       explain(schema, value, path) ??
@@ -49,7 +49,7 @@ function fault(code: FaultCode, path: string, problem: string): ServiceError {
   return new ServiceError(code, `${subject} ${problem}`, path === "" ? {} : { param: path });
 }
 
-/** The first fault of a value, outermost first; undefined when this schema has none. */
+/** First fault of a value, outermost first; undefined if the value is valid. */
 function explain(schema: TSchema, value: unknown, path: string): ServiceError | undefined {
   if (KindGuard.IsUnion(schema)) return explainUnion(schema, value, path);
   if (KindGuard.IsObject(schema)) return explainObject(schema, value, path);
@@ -75,7 +75,7 @@ function explainArray(schema: TArray, value: unknown, path: string): ServiceErro
   return size ?? firstFault(value, (item, index) => explain(schema.items, item, `${path}[${index}]`));
 }
 
-/** A map from names of one form; the description of `propertyNames` says what they are. */
+/** A map whose keys match one pattern; the description of `propertyNames` names the keys in messages. */
 function explainRecord(schema: TRecord, value: unknown, path: string): ServiceError | undefined {
   if (!isRecord(value)) return wrongType("an object", value, path);
   const [form] = Object.entries<TSchema>(schema.patternProperties);
@@ -101,21 +101,22 @@ function explainObject(schema: TObject, value: unknown, path: string): ServiceEr
 }
 
 /**
- * Picks the member that the value was meant to be, so that the fault reported is the real one: by the tag of
- * tagged objects, otherwise by the JSON type, of arrays also by the type of their first item. Apart from null, the
- * members of one JSON type are literals, tagged objects, arrays of different items, or one schema alone.
+ * Selects the union member that the value was meant to match, so that the reported fault is the real one: by the tag of
+ * tagged objects, otherwise by JSON type, for arrays also by the type of their first item. Assumes that the members of
+ * one JSON type, null aside, are literals, tagged objects, arrays with different item types, or a single schema.
  */
 function explainUnion(schema: TUnion, value: unknown, path: string): ServiceError | undefined {
   const members = schema.anyOf.filter((member) => !KindGuard.IsNull(member));
   if (members.length < schema.anyOf.length && value === null) return undefined;
   if (members.every(KindGuard.IsLiteral)) return explainLiterals(members, value, path);
-  const alike = members.length === 1 ? members : members.filter((one) => jsonTypeOf(one) === jsonType(value));
-  const [meant] = alike;
+  const sameType =
+    members.length === 1 ? members : members.filter((one) => jsonTypeOf(one) === jsonType(value));
+  const [meant] = sameType;
   if (meant === undefined) return wrongType([...new Set(members.map(jsonTypeOf))].join(" or "), value, path);
-  if (alike.length === 1) return explain(meant, value, path);
-  if (alike.every(KindGuard.IsLiteral)) return explainLiterals(alike, value, path);
-  if (alike.every(KindGuard.IsObject)) return explainTagged(alike, value, path);
-  return explain(alike.find((member) => holdsFirst(member, value)) ?? meant, value, path);
+  if (sameType.length === 1) return explain(meant, value, path);
+  if (sameType.every(KindGuard.IsLiteral)) return explainLiterals(sameType, value, path);
+  if (sameType.every(KindGuard.IsObject)) return explainTagged(sameType, value, path);
+  return explain(sameType.find((member) => matchesFirstItem(member, value)) ?? meant, value, path);
 }
 
 function explainLiterals(
@@ -127,8 +128,8 @@ function explainLiterals(
   return accepted.some((literal) => literal === value) ? undefined : notOneOf(accepted, value, path);
 }
 
-/** Whether a schema is one of arrays with items of the JSON type that the value's first item has. */
-function holdsFirst(schema: TSchema, value: unknown): boolean {
+/** Whether an array schema's item type is the JSON type of the value's first item. */
+function matchesFirstItem(schema: TSchema, value: unknown): boolean {
   if (!KindGuard.IsArray(schema) || !Array.isArray(value) || value.length === 0) return false;
   return jsonTypeOf(schema.items) === jsonType(value[0]);
 }
@@ -140,15 +141,15 @@ function explainTagged(members: readonly TObject[], value: unknown, path: string
   const tagPath = fieldPath(path, tag);
   const given = value[tag];
   if (given === undefined) return fault("missing_field", tagPath, "is required");
-  const fitting = members.filter((member) => tagValues(member, tag).some((literal) => literal === given));
-  const complete = fitting.find((member) => member.required?.every((key) => value[key] !== undefined));
-  const meant = complete ?? fitting[0];
+  const matching = members.filter((member) => tagValues(member, tag).some((literal) => literal === given));
+  const complete = matching.find((member) => member.required?.every((key) => value[key] !== undefined));
+  const meant = complete ?? matching[0];
   if (meant !== undefined) return explain(meant, value, path);
   const accepted = new Set(members.flatMap((member) => tagValues(member, tag)));
   return notOneOf([...accepted], given, tagPath);
 }
 
-/** Literals that a property may take; empty when it is not a literal or a union of literals. */
+/** Literals that a property accepts; empty if it is neither a literal nor a union of literals. */
 function tagValues(schema: TObject, key: string): readonly (string | number | boolean)[] {
   const property = schema.properties[key];
   if (property === undefined) return [];
@@ -214,13 +215,13 @@ function notOneOf(accepted: readonly unknown[], value: unknown, path: string): S
   return fault("unsupported_value", path, `must be ${choice}; got ${describeValue(value)}`);
 }
 
-/** A value as it may appear in a message: short, and never an array or object, which may hold prompt text. */
+/** A value for an error message: shortened, and never the content of an array or object, which may be prompt text. */
 export function describeValue(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
   return typeof value === "number" || typeof value === "boolean" ? String(value) : jsonType(value);
 }
 
-/** Whether an optional field was sent: null means absent. */
+/** Whether an optional field was sent; null counts as absent. */
 export function isPresent<T>(field: T | null | undefined): field is T {
   return field !== null && field !== undefined;
 }
@@ -237,7 +238,7 @@ function jsonType(value: unknown): string {
   return typeof value === "boolean" ? "a boolean" : `a ${typeof value}`;
 }
 
-/** The word of `jsonType` for values of a schema. */
+/** What `jsonType` returns for the values of a schema. */
 function jsonTypeOf(schema: TSchema): string {
   if (KindGuard.IsArray(schema)) return "an array";
   if (KindGuard.IsObject(schema) || KindGuard.IsRecord(schema)) return "an object";

@@ -1,8 +1,8 @@
-// Chunks of a chat or completions stream as frames. Guarantees: usage is sent exactly once, before the one end, which is
+// Serializes chunks of a chat or completions stream. Guarantees: usage is sent exactly once, before the single
 // `data: [DONE]`.
 //
-// A frame is made for every token of every stream, so the constant text of a chunk is built once a choice and only
-// what is new is serialised. Tests check that this equals JSON of the plain object.
+// Every token of every stream makes a frame, so the constant text of a chunk is built once per choice and only the delta
+// is serialized. Tests check that the result equals the JSON of the plain object.
 
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { FinishReason } from "../../core/run.ts";
@@ -11,11 +11,11 @@ import { dataFrame, DONE_FRAME } from "./frame.ts";
 import type { CompletionUsageResponse } from "./usage.ts";
 
 export interface ChunkOptions {
-  /** The `object` of a chunk. */
+  /** Value of `object` in each chunk. */
   readonly object: string;
-  /** What a choice's last chunk holds apart from `index` and `finish_reason`. */
+  /** Fields of a choice's final chunk besides `index` and `finish_reason`. */
   readonly last: object;
-  /** Usage in a chunk without choices instead of on the last choice's final chunk. */
+  /** Send usage in a chunk without choices instead of on the final chunk of the last choice. */
   readonly includeUsage: boolean;
 }
 
@@ -28,13 +28,13 @@ interface EndedChoice {
 export class ChunkWriter {
   private readonly meta: AnswerMeta;
   private readonly options: ChunkOptions;
-  /** Text of a chunk up to what is new, by choice. */
+  /** Text of a chunk before the delta, by choice. */
   private readonly heads: string[] = [];
-  /** Text of an ordinary chunk after what is new. */
+  /** Text of a chunk after the delta. */
   private readonly tail: string;
   private sessionId: string | undefined;
-  /** The last ended choice: its final chunk waits for the usage that may belong on it. */
-  private held: EndedChoice | undefined;
+  /** The choice that ended last; its final chunk is held back because it may have to carry the usage. */
+  private pendingEnd: EndedChoice | undefined;
 
   constructor(meta: AnswerMeta, options: ChunkOptions) {
     this.meta = meta;
@@ -42,37 +42,37 @@ export class ChunkWriter {
     this.tail = `,"finish_reason":null}]${options.includeUsage ? ',"usage":null' : ""}}\n\n`;
   }
 
-  /** Names the session in all later chunks. */
+  /** Adds the session id to all later chunks. */
   setSession(id: string): void {
     this.sessionId = id;
     this.heads.length = 0;
   }
 
-  /** A chunk of a choice that goes on; `fields` is JSON text of the choice's properties, without braces. */
-  piece(choice: number, fields: string): string {
+  /** A chunk of a choice that has not ended; `fields` is the JSON text of its properties, without braces. */
+  delta(choice: number, fields: string): string {
     return this.flush() + (this.heads[choice] ??= this.head(choice)) + fields + this.tail;
   }
 
   /** Ends a choice. */
   end(choice: number, reason: FinishReason): string {
     const frames = this.flush();
-    this.held = { choice, reason };
+    this.pendingEnd = { choice, reason };
     return frames;
   }
 
   /** Ends the stream. */
   finish(usage: CompletionUsageResponse): string {
-    if (!this.options.includeUsage && this.held !== undefined) return this.flush(usage) + DONE_FRAME;
+    if (!this.options.includeUsage && this.pendingEnd !== undefined) return this.flush(usage) + DONE_FRAME;
     return this.flush() + dataFrame(JSON.stringify({ ...this.chunk([]), usage })) + DONE_FRAME;
   }
 
-  /** Ends the stream of a run that failed. */
+  /** Ends the stream of a failed run. */
   fail(error: ErrorData): string {
     const body = ServiceError.fromData(error).toBody();
     return this.flush() + dataFrame(JSON.stringify(body)) + DONE_FRAME;
   }
 
-  /** The fixed fields are serialised by JSON.stringify and cut open where `choices` begins to be filled. */
+  /** The constant fields, serialized by JSON.stringify and cut after the opening bracket of `choices`. */
   private head(choice: number): string {
     const empty = JSON.stringify(this.chunk([]));
     const open = empty.slice(0, -"]}".length); // `choices` is the last field
@@ -87,11 +87,11 @@ export class ChunkWriter {
     };
   }
 
-  /** The final chunk of the choice that ended last, if it still waits. */
+  /** The held-back final chunk of the choice that ended last, if any. */
   flush(usage?: CompletionUsageResponse): string {
-    if (this.held === undefined) return "";
-    const { choice, reason } = this.held;
-    this.held = undefined;
+    if (this.pendingEnd === undefined) return "";
+    const { choice, reason } = this.pendingEnd;
+    this.pendingEnd = undefined;
     const chunk = this.chunk([{ index: choice, ...this.options.last, finish_reason: reason }]);
     if (this.options.includeUsage) return dataFrame(JSON.stringify({ ...chunk, usage: null }));
     return dataFrame(JSON.stringify(usage === undefined ? chunk : { ...chunk, usage }));

@@ -1,25 +1,25 @@
-// The one place where a dialect decides between refusing a request and serving it in the nearest right way.
+// Compatibility mode: `strict` refuses fields that `clients` accepts with the closest supported behaviour.
 
 import type { Compat, CompatKind, HostedTool } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 
-/** Appended to refusals that the other mode would not make. */
-const ADVICE = "the server serves this with --compat clients";
+/** Appended to refusals that `--compat clients` would lift. */
+const ADVICE = "a server started with --compat clients accepts it";
 
-/** Throws the refusal under `strict`, with the setting that lifts it; under `clients` notes that it was lifted. */
+/** Under `strict`, throws the refusal with a hint at the setting; under `clients`, counts that the refusal was lifted. */
 export function serveOrRefuse(compat: Compat, kind: CompatKind, refusal: ServiceError): void {
   if (compat.mode === "clients") return compat.note(kind);
   throw withAdvice(refusal);
 }
 
-/** Whether a tool in a body's list is left out because the server lacks it; strict leaves the refusal to the agent. */
+/** Whether a hosted tool is dropped because the server lacks it. Under `strict` the agent refuses it instead. */
 export function isOmitted(compat: Compat, tool: HostedTool): boolean {
   if (compat.mode === "strict" || compat.hosted.has(tool)) return false;
   compat.note("hosted_tool");
   return true;
 }
 
-/** The refusal with the setting that lifts it. */
+/** The refusal with a hint at the setting that lifts it. */
 function withAdvice({ code, message, param }: ServiceError): ServiceError {
   return new ServiceError(code, `${message}; ${ADVICE}`, param === undefined ? {} : { param });
 }

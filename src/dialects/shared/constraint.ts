@@ -1,5 +1,5 @@
-// What the answer must look like: `response_format` and `grammar`, their schemas and their meaning. Whether a grammar
-// can be expressed is the engine's to say.
+// Output constraints: schemas of `response_format` and `grammar`, and their conversion to a core Constraint. The engine
+// decides whether it can enforce a grammar.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { unreachable } from "../../core/assert.ts";
@@ -19,23 +19,23 @@ const JsonSchemaResponseFormat = Type.Object(
   {
     name: Type.String({ minLength: 1, description: "For the client's own use." }),
     description: orNull(Type.String()),
-    schema: jsonObject("The JSON Schema that the answer must satisfy."),
+    schema: jsonObject("JSON Schema that the answer must satisfy."),
     strict: orNull(
       Type.Boolean({
         description:
-          "With true, a keyword that cannot be enforced is an error; else it is left out and named in the header `x-svc-unenforced`.",
+          "With true, a keyword that cannot be enforced is an error; otherwise it is ignored and listed in the header `x-svc-unenforced`.",
       }),
     ),
   },
   { $id: "JsonSchemaResponseFormat", ...OPEN },
 );
 
-/** Any JSON object; refused by `refuseJsonObject` under the strict mode. */
+/** Any JSON object; `refuseJsonObject` refuses it in strict mode. */
 export const JsonObjectFormat = Type.Object(
   { type: Type.Literal("json_object") },
   {
     $id: "JsonObjectFormat",
-    description: "Any JSON object; needs a server with `--compat clients`.",
+    description: "Any JSON object; requires a server with `--compat clients`.",
     ...OPEN,
   },
 );
@@ -52,17 +52,21 @@ const ResponseFormat = Type.Union(
 
 const GrammarOfSet = Type.Object(
   {
-    name: orNull(Type.String({ minLength: 1, description: "What other grammars of the set call it." })),
+    name: orNull(Type.String({ minLength: 1, description: "Name by which other grammars refer to it." })),
     json_schema: orNull(jsonObject("A JSON Schema.")),
     lark_grammar: orNull(Type.String({ minLength: 1, description: "A Lark grammar." })),
     max_tokens: orNull(
       Type.Integer({
         minimum: 1,
-        description: "Caps the whole answer; supported for the first grammar alone.",
+        description: "Caps the whole answer; supported only for the first grammar.",
       }),
     ),
   },
-  { $id: "GrammarOfSet", description: "Exactly one of `json_schema` and `lark_grammar` is given.", ...OPEN },
+  {
+    $id: "GrammarOfSet",
+    description: "Exactly one of `json_schema` and `lark_grammar` is required.",
+    ...OPEN,
+  },
 );
 
 const GrammarSet = Type.Object(
@@ -93,7 +97,7 @@ const Grammar = Type.Union(
   {
     $id: "Grammar",
     description:
-      "Holds the answer to a regular expression, a grammar or a schema. Objects may be sent as JSON text.",
+      "Constrains the answer to a regular expression, a grammar or a schema. Objects may be sent as JSON text.",
   },
 );
 type Grammar = Static<typeof Grammar>;
@@ -104,12 +108,12 @@ export const responseFormatProperties = { response_format: orNull(ResponseFormat
 
 const ConstraintFields = Type.Object({ ...grammarProperties, ...responseFormatProperties });
 
-/** What the answer of a run must look like, and the field that says so. */
+/** The output constraint of a run, and the request field that sets it. */
 export type RunConstraint = Pick<RunRequest, "constraint" | "constraintParam">;
 
 /**
- * The constraint of a checked body, to spread into its run. Throws `contradictory_fields` when two are given,
- * `unsupported_value` for what constraints cannot say.
+ * The constraint of a checked body, to spread into its run. Throws `contradictory_fields` for two constraints,
+ * `unsupported_value` for a form that constraints cannot express.
  */
 export function constraintOf(body: Static<typeof ConstraintFields>): RunConstraint {
   const format = body.response_format ?? undefined;
@@ -120,7 +124,7 @@ export function constraintOf(body: Static<typeof ConstraintFields>): RunConstrai
   if (schema === undefined) return { constraint: grammarConstraint(grammar), constraintParam: "grammar" };
   throw new ServiceError(
     "contradictory_fields",
-    `grammar contradicts response_format "${format?.type}": each says what the answer must look like; send one of them`,
+    `grammar contradicts response_format "${format?.type}"; both constrain the answer, send only one of them`,
     { param: "grammar" },
   );
 }
@@ -134,29 +138,29 @@ function formatSchema(format: Static<typeof ResponseFormat> | undefined): unknow
   return format?.type === "json_schema" ? format.json_schema.schema : undefined;
 }
 
-/** The constraint of a format that asks for any JSON object; `param` is the field that holds it. */
+/** The constraint "any JSON object"; `param` is the request field of the format. */
 export function jsonObjectConstraint(param: string): RunConstraint {
   return schemaConstraint(ANY_OBJECT, param);
 }
 
-/** Refuses a format of type `json_object` in the field `path`, unless the mode serves it. Runs before the schema check. */
+/** Refuses a `json_object` format at `path`, unless the mode accepts it. Runs before the schema check. */
 export function refuseJsonObject(format: unknown, path: string, compat: Compat): void {
   if (!isRecord(format) || format["type"] !== "json_object") return;
   const param = `${path}.type`;
-  const message = `${param} "json_object" is not accepted; send "json_schema" with the schema of the answer`;
+  const message = `${param} "json_object" is not supported; send "json_schema" with a schema`;
   serveOrRefuse(compat, "json_object", new ServiceError("unsupported_value", message, { param }));
 }
 
 /**
- * The constraint beside a choice among tools. A call that must be made wins over the format of an answer, as clients that
- * send both mean it; a grammar beside it is left for the engine to refuse.
+ * Drops a response format if the tool choice forces a call: clients that send both expect the call. A grammar is kept,
+ * and the engine refuses the combination.
  */
 export function dropFormatForForcedCall(constrained: RunConstraint, choice: ToolChoice): RunConstraint {
   const isForced = choice.type === "required" || (choice.type === "named" && choice.required);
   return isForced && constrained.constraintParam !== "grammar" ? {} : constrained;
 }
 
-/** Of a schema that stands in the field `param`. */
+/** The constraint of a JSON Schema sent in the field `param`. */
 export function schemaConstraint(schema: unknown, param: string, strict = false): RunConstraint {
   return { constraint: { type: "json_schema", schema, strict }, constraintParam: param };
 }
@@ -178,12 +182,12 @@ function grammarConstraint(grammar: Grammar): Constraint {
   }
 }
 
-/** An object, also where it was sent as JSON text. */
+/** An object, sent as such or as JSON text. */
 function objectOf<T extends object>(value: T | string): T | Readonly<Record<string, unknown>> {
   if (typeof value !== "string") return value;
   const json = parsed(value);
   if (isRecord(json)) return json;
-  const message = "grammar.value must be an object, or a string that is the JSON text of one";
+  const message = "grammar.value must be an object, or a string with the JSON text of one";
   throw new ServiceError("invalid_request", message, { param: "grammar.value" });
 }
 
@@ -191,7 +195,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    return undefined; // no JSON text ever means undefined; the caller says what was expected
+    return undefined; // JSON.parse never returns undefined; the caller reports the error
   }
 }
 
@@ -208,7 +212,7 @@ function grammarsOf(set: GrammarSet): readonly NamedGrammar[] {
     }
     const name = grammar.name ?? undefined;
     if (name !== undefined && names.has(name)) {
-      const message = `${path}.name is the name of an earlier grammar; names must differ`;
+      const message = `${path}.name is already the name of an earlier grammar; names must be unique`;
       throw new ServiceError("invalid_request", message, { param: `${path}.name` });
     }
     if (name !== undefined) names.add(name);
@@ -221,8 +225,8 @@ function grammarsOf(set: GrammarSet): readonly NamedGrammar[] {
 }
 
 /**
- * The smallest cap on the answer's tokens among those of the body and of its grammar set. The first grammar of a set is the
- * whole answer.
+ * The smallest of the token caps of the body, its grammar set and the set's first grammar, which is the start rule and
+ * covers the whole answer.
  */
 export function capByGrammar(
   maxTokens: number | undefined,
@@ -234,9 +238,9 @@ export function capByGrammar(
   return caps.length === 0 ? undefined : capTokens(Math.min(...caps));
 }
 
-/** A part that is cut by a count of tokens is no part of its grammar any more: half a JSON object, say. */
+/** A part cut after a token count would no longer match its grammar: half a JSON object, for example. */
 function refuseTokenCap(cap: number | null | undefined, param: string): void {
   if (cap === null || cap === undefined) return;
-  const message = `${param} is not supported within an answer; cap the whole answer, by max_tokens or the first grammar's`;
+  const message = `${param} is not supported for a part of the answer; use max_tokens of the request or of the first grammar`;
   throw new ServiceError("unsupported_value", message, { param });
 }

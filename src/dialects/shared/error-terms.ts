@@ -1,13 +1,13 @@
-// Errors of what dialects share, in the words of the one that a client speaks: fields by their names there, and advice that
-// its clients can follow.
+// Translates errors of dialect-independent code into the terms of the client's dialect: field names, and advice that its
+// clients can follow.
 
 import { ServiceError } from "../../core/error.ts";
 
-/** A dialect's own words. */
+/** Field names and advice of a dialect. */
 export interface ErrorTerms {
-  /** What fields of chat completions are called. */
+  /** Names of chat-completions fields in this dialect. */
   readonly names: Readonly<Record<string, string>>;
-  /** What to do about a prompt that is longer than the context. */
+  /** Advice for a prompt that exceeds the context. */
   readonly tooLong: string;
 }
 
@@ -21,14 +21,14 @@ export const RESPONSES_TERMS: ErrorTerms = {
   tooLong: 'Shorten it, or send truncation: "auto" to drop its beginning.',
 };
 
-/** Agents that speak this dialect cannot send fields of their own; they compact what they send. */
+/** Coding agents that use this dialect cannot send extra fields; they can compact the conversation. */
 export const MESSAGES_TERMS: ErrorTerms = {
   names: {},
   tooLong:
-    "Compact the conversation or begin a new one, offer fewer tools, or start the server with a larger max_seq_len.",
+    "Compact the conversation or start a new one, send fewer tools, or start the server with a larger max_seq_len.",
 };
 
-/** Rejects as the promise does, in a dialect's own words. */
+/** Passes a promise on, with its error translated into a dialect's terms. */
 export async function withErrorTerms<T>(terms: ErrorTerms, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -38,16 +38,16 @@ export async function withErrorTerms<T>(terms: ErrorTerms, work: Promise<T>): Pr
 }
 
 function translated({ names, tooLong }: ErrorTerms, error: ServiceError): ServiceError {
-  const theirs = error.param?.split(/[.[]/)[0] ?? "";
-  const ours = names[theirs];
+  const chatField = error.param?.split(/[.[]/)[0] ?? "";
+  const dialectField = names[chatField];
   const isTooLong = error.code === "context_length_exceeded";
-  if (ours === undefined && !isTooLong) return error;
+  if (dialectField === undefined && !isTooLong) return error;
   const { param, retryAfterSecs } = error;
   const named =
-    ours !== undefined && param !== undefined && error.message.startsWith(param)
-      ? ours + error.message.slice(param.length)
+    dialectField !== undefined && param !== undefined && error.message.startsWith(param)
+      ? dialectField + error.message.slice(param.length)
       : error.message;
-  const field = ours ?? param;
+  const field = dialectField ?? param;
   return new ServiceError(error.code, isTooLong ? `${named} ${tooLong}` : named, {
     ...(field === undefined ? {} : { param: field }),
     cause: error,

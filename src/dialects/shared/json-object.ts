@@ -1,8 +1,8 @@
-// JSON objects whose inside this server hands on: JSON Schemas above all.
+// Schema of opaque JSON objects, mostly JSON Schemas, that the server passes on unchanged.
 
 import { Type } from "@sinclair/typebox";
 
-/** A field that holds any JSON object. */
+/** A field with any JSON object. */
 export function jsonObject(description: string) {
   return Type.Record(Type.String(), Type.Unknown(), { description });
 }

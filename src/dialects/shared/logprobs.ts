@@ -1,20 +1,20 @@
-// Log probabilities on the wire.
+// Wire form of token log probabilities.
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { TokenChance, TokenLogprob } from "../../core/run.ts";
 
-/** What the base dialect sends for a token that is as good as impossible; JSON has no minus infinity. */
+/** OpenAI's value for a token with probability near 0; JSON has no minus infinity. */
 const LOGPROB_MIN = -9999;
 
-/** A log probability as JSON can hold it. */
+/** A log probability that JSON can represent. */
 export function wireLogprob(logprob: number): number {
   return Math.max(logprob, LOGPROB_MIN);
 }
 
 const tokenProperties = {
-  token: Type.String({ description: "Its text; U+FFFD stands for a part of a character." }),
-  logprob: Type.Number({ description: "Natural logarithm of its probability." }),
-  bytes: Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { description: "Its UTF-8 bytes." }),
+  token: Type.String({ description: "Text of the token; U+FFFD replaces a partial character." }),
+  logprob: Type.Number({ description: "Natural logarithm of the token's probability." }),
+  bytes: Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { description: "UTF-8 bytes of the token." }),
 };
 
 const TopLogprob = Type.Object(tokenProperties, { $id: "TopLogprob" });
@@ -23,13 +23,13 @@ const TopLogprob = Type.Object(tokenProperties, { $id: "TopLogprob" });
 export const TokenLogprobBody = Type.Object(
   {
     ...tokenProperties,
-    top_logprobs: Type.Array(TopLogprob, { description: "Likeliest tokens, best first." }),
+    top_logprobs: Type.Array(TopLogprob, { description: "Most likely tokens, best first." }),
   },
   { $id: "TokenLogprob" },
 );
 export type TokenLogprobBody = Static<typeof TokenLogprobBody>;
 
-/** The wire form of a drawn token. */
+/** The wire form of a sampled token. */
 export function tokenLogprob(token: TokenLogprob): TokenLogprobBody {
   return { ...chance(token), top_logprobs: token.top.map(chance) };
 }

@@ -1,4 +1,4 @@
-// The rules of `reasoning_effort` and `enable_thinking`. Spec: chat completions, Reasoning rules.
+// Rules of `reasoning_effort` and `enable_thinking`. Spec: chat completions, Reasoning rules.
 
 import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
@@ -8,13 +8,13 @@ import { serveOrRefuse } from "./compat.ts";
 
 const EFFORTS: readonly ReasoningEffort[] = ["low", "medium", "high", "xhigh"];
 
-/** Steps of other vendors' scales, and the nearest of ours. */
-const NEAREST: ReadonlyMap<string, ReasoningEffort> = new Map([
+/** Efforts of other vendors, mapped to the closest supported one. */
+const CLOSEST_EFFORT: ReadonlyMap<string, ReasoningEffort> = new Map([
   ["minimal", "low"],
   ["max", "xhigh"],
 ]);
 
-/** Where an effort stands in the body, and the mode of the request. */
+/** Path of the effort field in the body, and the compatibility mode of the request. */
 export interface EffortField {
   readonly param: string;
   readonly compat: Compat;
@@ -26,8 +26,8 @@ export interface ReasoningFields {
 }
 
 /**
- * Thinking is on unless it is switched off; a stated effort switches it on. Throws `unsupported_value` for an unknown
- * effort and `contradictory_fields` when the two fields disagree.
+ * Thinking is on by default, and an explicit effort turns it on. Throws `unsupported_value` for an unknown effort and
+ * `contradictory_fields` if the two fields disagree.
  */
 export function thinkingOf(fields: ReasoningFields, field: EffortField): Thinking {
   const { param } = field;
@@ -46,7 +46,7 @@ export function thinkingOf(fields: ReasoningFields, field: EffortField): Thinkin
   return effort === "off" ? { enabled } : { enabled, effort };
 }
 
-/** What an effort's name means, `off` included. Throws `unsupported_value`. */
+/** Parses the name of an effort, `off` included. Throws `unsupported_value`. */
 export function effortOf(
   text: string | null | undefined,
   { param, compat }: EffortField,
@@ -58,8 +58,8 @@ export function effortOf(
   if (effort !== undefined) return effort;
   const message = `${param} must be one of "off", "none", "low", "medium", "high", "xhigh"; got ${describeValue(text)}`;
   const refusal = new ServiceError("unsupported_value", message, { param });
-  const nearest = NEAREST.get(word);
-  if (nearest === undefined) throw refusal;
+  const closest = CLOSEST_EFFORT.get(word);
+  if (closest === undefined) throw refusal;
   serveOrRefuse(compat, "reasoning_effort", refusal);
-  return nearest;
+  return closest;
 }

@@ -1,4 +1,4 @@
-// Request fields about drawing tokens and ending that dialects share: their schema and meaning.
+// Sampling, stop, token-cap and streaming fields common to dialects: schemas and conversion.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError } from "../../core/error.ts";
@@ -19,23 +19,23 @@ import {
 } from "../../core/sampling.ts";
 import { orNull } from "./check.ts";
 
-/** Largest token cap that the engine's 32-bit counters hold; a larger one means the same. */
+/** Largest token cap of the engine's 32-bit counters; larger caps are clamped to it. */
 const MAX_TOKENS_MAX = 2 ** 31 - 1;
-/** Seeds are folded into the integers that a JavaScript number holds exactly. */
+/** Seeds are folded into the range of exact JavaScript integers. */
 const SEED_RANGE = 2 ** 53;
 
 const StopString = Type.String({ minLength: 1, maxLength: STOP_STRING_CHARS_MAX });
 
-/** Several stop strings, where they have a field of their own. */
+/** An array of stop strings, for dialects that accept only arrays. */
 export const stopStrings = (description: string) =>
   Type.Array(StopString, { maxItems: STOP_STRINGS_MAX, description });
 
 export const StopTokens = Type.Union([StopString, Type.Array(StopString, { maxItems: STOP_STRINGS_MAX })], {
   $id: "StopTokens",
-  description: "A string, or an array of strings, that ends the answer. It is never part of the answer.",
+  description: "String or strings that end the answer. They are never part of the answer.",
 });
 
-/** Decimal without leading zeros, so that no two keys mean one token; up to ten digits hold every 32-bit id. */
+/** Decimal without leading zeros, so that keys are unique per token; ten digits cover all 32-bit ids. */
 const TOKEN_ID_PATTERN = "^(0|[1-9][0-9]{0,9})$";
 
 const penalty = (description: string) => orNull(Type.Number({ minimum: -2, maximum: 2, description }));
@@ -46,65 +46,64 @@ export const samplingProperties = {
     Type.Number({
       minimum: 0,
       maximum: 2,
-      description: "Randomness; 0 always takes the likeliest token. Default 1.",
+      description: "Randomness; 0 always takes the most likely token. Default 1.",
     }),
   ),
   top_p: orNull(
     Type.Number({
       exclusiveMinimum: 0,
       maximum: 1,
-      description: "Draws from the smallest set of tokens whose probabilities sum to this. Default 1.",
+      description: "Samples from the smallest set of tokens whose probabilities sum to this. Default 1.",
     }),
   ),
-  top_k: orNull(Type.Integer({ minimum: 0, description: "Hard cap on candidate tokens; 0 is no cap." })),
+  top_k: orNull(Type.Integer({ minimum: 0, description: "Cap on candidate tokens; 0 means no cap." })),
   min_p: orNull(
     Type.Number({
       minimum: 0,
       maximum: 1,
-      description: "Drops tokens less likely than this share of the likeliest. Default 0.",
+      description: "Drops tokens less likely than this fraction of the most likely token. Default 0.",
     }),
   ),
   logit_bias: orNull(
     Type.Record(Type.String({ pattern: TOKEN_ID_PATTERN }), Type.Number({ minimum: -100, maximum: 100 }), {
       additionalProperties: false,
       propertyNames: { description: "token ids" },
-      description: "What to add to the logit of a token, by token id; -100 bans it, 100 forces it.",
+      description: "Value added to a token's logit, by token id; -100 bans the token, 100 forces it.",
     }),
   ),
-  presence_penalty: penalty("Lowers tokens that are already in the answer. Default 0."),
-  frequency_penalty: penalty("Lowers tokens for each time that they are in the answer. Default 0."),
+  presence_penalty: penalty("Penalizes tokens that already occur in the answer. Default 0."),
+  frequency_penalty: penalty("Penalizes tokens for each occurrence in the answer. Default 0."),
   repetition_penalty: orNull(
     Type.Number({
       exclusiveMinimum: 0,
-      description: "Divides the logits of tokens in the prompt or the answer. Default 1, which is off.",
+      description: "Divides the logits of tokens in the prompt or the answer. Default 1 (off).",
     }),
   ),
   dry_multiplier: orNull(
     Type.Number({
       minimum: 0,
-      description: "Strength of the DRY repetition penalty. Default 0, which is off.",
+      description: "Strength of the DRY repetition penalty. Default 0 (off).",
     }),
   ),
   dry_base: orNull(
     Type.Number({
       minimum: 1,
-      description: "How fast the DRY penalty grows with the repetition. Default 1.75.",
+      description: "Base of the DRY penalty's growth with the length of the repetition. Default 1.75.",
     }),
   ),
   dry_allowed_length: orNull(
-    Type.Integer({ minimum: 0, description: "Length of repetitions that DRY lets pass, tokens. Default 2." }),
+    Type.Integer({ minimum: 0, description: "Longest repetition that DRY ignores, tokens. Default 2." }),
   ),
   dry_sequence_breakers: orNull(
     Type.Array(Type.String({ minLength: 1, maxLength: DRY_BREAKER_CHARS_MAX }), {
       maxItems: DRY_BREAKERS_MAX,
-      description:
-        "Strings over which DRY counts no repetition. Default: line break, colon, quote, asterisk.",
+      description: "Strings that end a repetition for DRY. Default: line break, colon, quote, asterisk.",
     }),
   ),
-  seed: orNull(Type.Integer({ description: "Makes the answer repeatable for the same request." })),
+  seed: orNull(Type.Integer({ description: "Makes the answer to the same request reproducible." })),
 };
 
-/** Stop strings, where they are called `stop`. */
+/** Stop strings under the field name `stop`. */
 export const stopProperties = { stop: orNull(StopTokens) };
 
 /** Properties for the cap on generated tokens. */
@@ -112,10 +111,10 @@ export const maxTokensProperties = {
   max_tokens: orNull(
     Type.Integer({
       minimum: 1,
-      description: "Most tokens to generate a choice. Default: what the context allows.",
+      description: "Cap on generated tokens per choice. Default: the rest of the context.",
     }),
   ),
-  max_completion_tokens: orNull(Type.Integer({ minimum: 1, description: "Another name of `max_tokens`." })),
+  max_completion_tokens: orNull(Type.Integer({ minimum: 1, description: "Synonym of `max_tokens`." })),
 };
 
 /** The number of continuations of a prompt. */
@@ -124,20 +123,20 @@ export const choicesProperties = {
 };
 
 const StreamOptions = Type.Object(
-  { include_usage: orNull(Type.Boolean({ description: "Send usage in a last chunk without choices." })) },
+  { include_usage: orNull(Type.Boolean({ description: "Send usage in a final chunk without choices." })) },
   { $id: "StreamOptions", additionalProperties: true },
 );
 
-/** How the answer is delivered. */
+/** Streaming fields. */
 export const streamProperties = {
-  stream: orNull(Type.Boolean({ description: "Send the answer as server-sent events while it is made." })),
+  stream: orNull(Type.Boolean({ description: "Stream the answer as server-sent events." })),
   stream_options: orNull(StreamOptions),
 };
 
 export const truncateProperties = {
   truncate_sequence: orNull(
     Type.Boolean({
-      description: "Cut a prompt that exceeds the context instead of answering with an error.",
+      description: "Truncate a prompt that exceeds the context instead of returning an error.",
     }),
   ),
 };
@@ -145,7 +144,7 @@ export const truncateProperties = {
 const SamplingFields = Type.Object(samplingProperties);
 const MaxTokensFields = Type.Object(maxTokensProperties);
 
-/** Sampling settings of a checked body; what is absent or null takes the default. */
+/** Sampling parameters of a checked body; absent and null fields take the default. */
 export function samplingOf(body: Static<typeof SamplingFields>): SamplingParams {
   const seed = body.seed ?? undefined;
   return {
@@ -165,7 +164,7 @@ export function samplingOf(body: Static<typeof SamplingFields>): SamplingParams 
 function logitBiasOf([key, bias]: readonly [string, number]): LogitBias {
   const token = Number(key);
   if (token <= TOKEN_ID_MAX) return { token, bias };
-  const message = `logit_bias has the key "${key}"; keys must be token ids, which end at ${TOKEN_ID_MAX}`;
+  const message = `logit_bias has the key "${key}"; keys must be token ids, at most ${TOKEN_ID_MAX}`;
   throw new ServiceError("invalid_request", message, { param: "logit_bias" });
 }
 
@@ -184,14 +183,14 @@ export function stopOf(stop: Static<typeof StopTokens> | null | undefined): read
   return typeof stop === "string" ? [stop] : [...new Set(stop)];
 }
 
-/** The token cap under either name; throws `contradictory_fields` when the two differ. */
+/** The token cap under either name; throws `contradictory_fields` if they differ. */
 export function maxTokensOf(body: Static<typeof MaxTokensFields>): number | undefined {
   const cap = body.max_tokens ?? undefined;
   const alias = body.max_completion_tokens ?? undefined;
   if (cap !== undefined && alias !== undefined && cap !== alias) {
     throw new ServiceError(
       "contradictory_fields",
-      `max_tokens ${cap} contradicts max_completion_tokens ${alias}; they mean the same, send only one of them`,
+      `max_tokens ${cap} contradicts max_completion_tokens ${alias}; they are synonyms, send only one of them`,
       { param: "max_completion_tokens" },
     );
   }
@@ -199,12 +198,12 @@ export function maxTokensOf(body: Static<typeof MaxTokensFields>): number | unde
   return given === undefined ? undefined : capTokens(given);
 }
 
-/** A token cap as the engine's counters hold it. */
+/** A token cap clamped to the engine's counters. */
 export function capTokens(cap: number): number {
   return Math.min(cap, MAX_TOKENS_MAX);
 }
 
-/** Negative and 64-bit seeds are legal on the wire: [-2^63, 2^64) maps into [0, 2^53). */
+/** Negative and 64-bit seeds are valid on the wire: [-2^63, 2^64) maps into [0, 2^53). */
 function foldSeed(seed: number): number {
   const rest = seed % SEED_RANGE;
   return rest < 0 ? rest + SEED_RANGE : rest;

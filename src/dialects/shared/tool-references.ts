@@ -1,19 +1,18 @@
-// References in the schemas of tools, as far as calls are held to them. llama.cpp follows those that are a path from the
-// schema's own beginning, read as it stands; any other would only be found out while the prompt is rendered, for all tools
-// at once. Schemas are small by now: tool-size.ts.
+// Validates `$ref` in tool schemas. llama.cpp resolves only references of the form `#/path`, without unescaping; any other
+// would fail while the prompt is rendered, with an error that names no tool. Expects schemas bounded by tool-size.ts.
 
 import { ServiceError } from "../../core/error.ts";
 import { isRecord, describeValue } from "./check.ts";
 
-/** Hold a schema, and hold several by name or number. */
+/** Keywords with one subschema, and keywords with several by name or position. */
 const CHILD = ["additionalProperties", "items"] as const;
 const CHILDREN = ["properties", "items", "prefixItems", "allOf"] as const;
 
-const FIX = 'copy what is meant into $defs and refer to it as "#/$defs/NAME"';
+const FIX = 'copy the schema into $defs and refer to it as "#/$defs/NAME"';
 
-/** Throws `invalid_request` for a reference that cannot be followed; `path` is the schema's place in the body. */
+/** Throws `invalid_request` for a reference that cannot be resolved; `path` is the schema's path in the body. */
 export function checkReferences(root: object, path: string): void {
-  const seen = new Set<unknown>([root]); // references may go in circles
+  const seen = new Set<unknown>([root]); // references may be cyclic
   const open: unknown[] = [root];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (!isRecord(next)) continue;
@@ -26,7 +25,7 @@ export function checkReferences(root: object, path: string): void {
   }
 }
 
-/** The schemas that a schema without a reference applies. */
+/** The direct subschemas of a schema without `$ref`. */
 function partsOf(schema: Readonly<Record<string, unknown>>): readonly unknown[] {
   const alternatives = schema["oneOf"] ?? schema["anyOf"];
   if (alternatives !== undefined) return Array.isArray(alternatives) ? alternatives : [];
@@ -48,20 +47,20 @@ function followed(root: object, reference: unknown, path: string): unknown {
 }
 
 function problemOf(reference: unknown): string {
-  if (typeof reference !== "string") return "is no text";
-  if (reference.startsWith("#/")) return "finds nothing in the schema";
+  if (typeof reference !== "string") return "is not a string";
+  if (reference.startsWith("#/")) return "does not exist in the schema";
   return /^(#|$)/.test(reference)
-    ? "is no path from the beginning of the schema"
-    : "leads out of the schema, and nothing is fetched";
+    ? "is not a path from the root of the schema"
+    : "points outside the schema, and remote schemas are not fetched";
 }
 
-/** What a reference points to as llama.cpp reads it, words as they stand; undefined where that is nothing. */
+/** The target of a reference as llama.cpp resolves it, without unescaping; undefined if it does not exist. */
 export function targetOf(root: object, reference: string): unknown {
   if (!reference.startsWith("#/")) return undefined;
   let value: unknown = root;
-  for (const word of reference.slice(2).split("/")) {
+  for (const segment of reference.slice(2).split("/")) {
     if (typeof value !== "object" || value === null) return undefined;
-    value = Object.entries(value).find(([name]) => name === word)?.[1];
+    value = Object.entries(value).find(([name]) => name === segment)?.[1];
   }
   return value;
 }

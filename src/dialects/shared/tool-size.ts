@@ -1,6 +1,5 @@
-// Bounds the schemas of tools. What a template makes of them, and the grammar that holds calls to them, grow with the third
-// power of an object's properties, recurse along references and multiply them where alternatives are combined, in native
-// code that cannot be interrupted.
+// Bounds the size of tool schemas. Templates and call grammars are built from them in native code that cannot be
+// interrupted: cubic in the properties of an object, recursive along references, multiplicative over combined alternatives.
 
 import { ServiceError } from "../../core/error.ts";
 import {
@@ -12,15 +11,15 @@ import {
 import { isRecord } from "./check.ts";
 import { targetOf } from "./tool-references.ts";
 
-/** Throws `invalid_request` for a schema that is too large, deep, wide or tangled; `path` is its place in the body. */
+/** Throws `invalid_request` for a schema that is too large, deep, wide or combinatorial; `path` is its path in the body. */
 export function checkToolSize(schema: object, path: string): void {
-  const problem = shapeProblem(schema) ?? (isTangled(schema) ? TANGLED : undefined);
+  const problem = shapeProblem(schema) ?? (isCombinatorial(schema) ? COMBINATORIAL : undefined);
   if (problem === undefined) return;
-  const message = `${path} ${problem}; make the tool's arguments simpler`;
+  const message = `${path} ${problem}; simplify the arguments of the tool`;
   throw new ServiceError("invalid_request", message, { param: path });
 }
 
-const TANGLED = `combines more than ${TOOL_ALTERNATIVES_MAX} schemas in one, references included`;
+const COMBINATORIAL = `combines more than ${TOOL_ALTERNATIVES_MAX} schemas in one, references included`;
 
 function shapeProblem(schema: object): string | undefined {
   const open: { readonly value: object; readonly depth: number }[] = [{ value: schema, depth: 1 }];
@@ -41,10 +40,10 @@ function shapeProblem(schema: object): string | undefined {
   return undefined;
 }
 
-/** Whether somewhere in it references and alternatives multiply. */
-function isTangled(root: object): boolean {
+/** Whether any subschema expands to too many schemas through references and alternatives. */
+function isCombinatorial(root: object): boolean {
   const sizes = new Map<object, number>();
-  /** Schemas in place of one, once its references and alternatives are written out. A cycle ends where it closes. */
+  /** Number of schemas that one schema expands to. A cycle is counted once. */
   const size = (schema: unknown): number => {
     if (!isRecord(schema)) return 1;
     const known = sizes.get(schema);

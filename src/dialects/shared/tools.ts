@@ -1,5 +1,5 @@
-// Function tools and the choice among them: wire schemas, and their meaning in core words. Nested and flat forms mean
-// the same. Hosted tools are refused before this is reached.
+// Function tools and `tool_choice`: wire schemas and conversion to core types. The nested and the flat form are
+// equivalent. Hosted tools have been handled before.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { unreachable } from "../../core/assert.ts";
@@ -16,20 +16,22 @@ const OPEN = { additionalProperties: true } as const;
 
 const functionProperties = {
   name: Type.String({ minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
-  description: orNull(Type.String({ description: "What it does and when to call it." })),
-  parameters: orNull(jsonObject("JSON Schema of the arguments, an object's. Absent means no arguments.")),
-  strict: orNull(Type.Boolean({ description: "Hold generated arguments to `parameters`." })),
+  description: orNull(Type.String({ description: "What the function does and when to call it." })),
+  parameters: orNull(
+    jsonObject("JSON Schema of the arguments, of type `object`. Absent means no arguments."),
+  ),
+  strict: orNull(Type.Boolean({ description: "Constrain generated arguments to `parameters`." })),
 };
 const FunctionTool = Type.Object(functionProperties, { $id: "Function", ...OPEN });
 
 const FUNCTION = Type.Literal("function");
-/** Keeps the flat form apart from the nested one: what the nested form holds is absent here. */
+/** Distinguishes the flat form from the nested one: the field of the nested form must be absent. */
 const NOT_NESTED = Type.Optional(Type.Null());
 
 const Tool = Type.Object({ type: FUNCTION, function: FunctionTool }, { $id: "Tool", ...OPEN });
 export const FlatTool = Type.Object(
   { type: FUNCTION, ...functionProperties, function: NOT_NESTED },
-  { $id: "FlatTool", description: "The same without nesting.", ...OPEN },
+  { $id: "FlatTool", description: "The flat form of `Tool`.", ...OPEN },
 );
 
 const Name = Type.String({ description: "Name of a declared function." });
@@ -41,7 +43,7 @@ const FlatName = Type.Object(
   {
     type: FUNCTION,
     name: Name,
-    namespace: orNull(Type.String({ description: "Responses: the namespace that declares it." })),
+    namespace: orNull(Type.String({ description: "Responses only: the namespace of the function." })),
     function: NOT_NESTED,
   },
   { $id: "NamedFunctionToolChoice", ...OPEN },
@@ -50,7 +52,7 @@ const FlatName = Type.Object(
 const AllowedToolChoice = Type.Union([NestedName, FlatName], { $id: "AllowedToolChoice" });
 const allowedProperties = {
   mode: Type.Union([Type.Literal("auto"), Type.Literal("required")], {
-    description: "`required` makes the model call one of them.",
+    description: "`required` forces a call of one of them.",
   }),
   tools: Type.Array(AllowedToolChoice, { minItems: 1, maxItems: TOOLS_MAX }),
 };
@@ -77,12 +79,12 @@ const ToolChoice = Type.Union(
   {
     $id: "ToolChoice",
     description:
-      "Whether the model may or must call a function, and which. Default: `auto` where there are any.",
+      "Whether the model may or must call a function, and which. Default: `auto` if tools are declared.",
   },
 );
 type ToolChoice = Static<typeof ToolChoice>;
 
-/** The forms of a function tool. */
+/** The two forms of a function tool. */
 export const FUNCTION_TOOLS = [Tool, FlatTool] as const;
 const FunctionToolForm = Type.Union([...FUNCTION_TOOLS]);
 export type WireTool = Static<typeof FunctionToolForm>;
@@ -93,19 +95,19 @@ export const toolChoiceProperties = { tool_choice: orNull(ToolChoice) };
 /** A function tool of a body. */
 export interface SentTool {
   readonly tool: WireTool;
-  /** Where it stands in the body: `tools[3]`. */
+  /** Path in the body: `tools[3]`. */
   readonly path: string;
   /** The name that the model sees. */
   readonly name: string;
 }
 
-/** A function as a body names it. */
+/** The name of a function in a request body. */
 export interface QualifiedName {
   readonly name: string;
   readonly namespace?: string | null | undefined;
 }
 
-/** The name that the model sees for a function as a body names it. */
+/** Maps a function's name in the body to the name that the model sees. */
 export type ModelName = (qualified: QualifiedName) => string;
 
 export interface ToolUse {
@@ -113,7 +115,7 @@ export interface ToolUse {
   readonly choice: CoreToolChoice;
 }
 
-/** The function tools of a checked body whose names are as the model sees them. */
+/** The function tools of a checked body, for dialects whose function names the model sees unchanged. */
 export function sentTools(
   tools: readonly (WireTool | { readonly type: string })[] | null | undefined,
 ): readonly SentTool[] {
@@ -126,15 +128,15 @@ export function isFunction(tool: WireTool | { readonly type: string }): tool is 
   return tool.type === "function";
 }
 
-/** The properties of a function, nested or not. */
+/** The properties of a function, in either form. */
 export function functionOf(tool: WireTool) {
   return tool.function ?? tool;
 }
 
 /**
- * The specifications of function tools and the choice among them. Tools that may not be called are left out.
- * `required` may mean tools of the server, which nothing in a body tells of. Throws `invalid_request` for duplicate names,
- * parameters that are no object's, and a choice that names no declared tool.
+ * Function specifications and tool choice of a body. With `none`, tools are dropped. `required` is accepted without
+ * declared tools, because it may refer to tools of the server. Throws `invalid_request` for duplicate names, parameters
+ * that are not an object schema, and a choice of an undeclared tool.
  */
 export function toolUseOf(
   sent: readonly SentTool[],
@@ -145,10 +147,10 @@ export function toolUseOf(
   const tools = sent.map(toolSpec);
   const choice = wanted ?? "auto";
   if (choice === "none") return { tools: [], choice: { type: "none" } };
-  if (choice === "auto") return { tools, choice: { type: "auto" } }; // be it among the server's tools alone
+  if (choice === "auto") return { tools, choice: { type: "auto" } }; // also applies to the server's tools
   if (choice === "required") return { tools, choice: { type: "required" } };
   if (tools.length > 0) return { tools, choice: named(choice, tools, modelName) };
-  throw invalid("tool_choice naming a tool needs at least one tool in tools", "tool_choice");
+  throw invalid("tool_choice names a tool, but tools is empty; declare the tool in tools", "tool_choice");
 }
 
 function toolSpec(sent: SentTool): ToolSpec {
@@ -161,15 +163,15 @@ function toolSpec(sent: SentTool): ToolSpec {
   };
 }
 
-/** Where the properties of a function stand in the body. */
+/** Path of a function's properties in the body. */
 function functionPath({ tool, path }: SentTool): string {
   return isPresent(tool.function) ? `${path}.function` : path;
 }
 
 /**
- * The schema of a tool's arguments; `path` is where it stands in the body. Chat templates read `type` and `properties`,
- * so a schema that leaves all open is given both. Throws `invalid_request` for one that is no object's, too large, or
- * refers to what is not in it.
+ * The schema of a tool's arguments; `path` is its path in the body. Chat templates read `type` and `properties`, so an
+ * empty schema is given both. Throws `invalid_request` for a schema whose type is not "object", that is too large, or
+ * that has an unresolvable reference.
  */
 export function objectSchema(
   schema: Readonly<Record<string, unknown>>,
@@ -180,7 +182,7 @@ export function objectSchema(
   if (Object.keys(schema).length === 0) return { type: "object", properties: {} };
   const type = schema["type"] ?? "object";
   if (type === "object") return { ...schema, type };
-  const message = `${path}.type must be "object", because arguments are one JSON object; got ${describeValue(type)}`;
+  const message = `${path}.type must be "object", because arguments are a JSON object; got ${describeValue(type)}`;
   throw invalid(message, `${path}.type`);
 }
 
@@ -198,7 +200,7 @@ function refuseDuplicates(tools: readonly SentTool[]): void {
   }
 }
 
-/** A choice in object form: which tools, and where in the body their names stand. */
+/** Resolves a tool choice in object form. */
 function named(
   choice: Exclude<ToolChoice, string>,
   tools: readonly ToolSpec[],
@@ -226,14 +228,14 @@ interface Declared {
   readonly modelName: ModelName;
 }
 
-/** The name that a choice gives, if a tool has it. */
+/** The model-visible name of the chosen tool; throws if no such tool is declared. */
 function declared(choice: NamedTool, path: string, { tools, modelName }: Declared): string {
   const qualified: QualifiedName = choice.function ?? choice;
   const { name } = qualified;
   const seen = modelName(qualified);
   if (tools.some((tool) => tool.name === seen)) return seen;
   const param = isPresent(choice.function) ? `${path}.function.name` : `${path}.name`;
-  throw invalid(`${param} ${describeValue(name)} is not the name of a tool in tools`, param);
+  throw invalid(`${param} ${describeValue(name)} is not declared in tools`, param);
 }
 
 function invalid(message: string, param: string): ServiceError {

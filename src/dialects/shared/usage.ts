@@ -1,4 +1,4 @@
-// The usage object of chat and completions: the base fields plus timings.
+// The usage object of chat and completions: OpenAI's fields plus timings.
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { Timings, Usage } from "../../core/run.ts";
@@ -10,25 +10,25 @@ export const CompletionUsageResponse = Type.Object(
   {
     prompt_tokens: count("Tokens of the prompt."),
     completion_tokens: count("Generated tokens, over all choices."),
-    total_tokens: count("Sum of the two."),
+    total_tokens: count("Prompt and generated tokens."),
     prompt_tokens_details: Type.Object({
       cached_tokens: count("Prompt tokens taken from the prefix cache instead of computed."),
     }),
     completion_tokens_details: Type.Object({
-      reasoning_tokens: count("Generated tokens that were reasoning."),
+      reasoning_tokens: count("Generated reasoning tokens."),
     }),
-    avg_tok_per_sec: float("All tokens by the total time."),
-    avg_prompt_tok_per_sec: float("Prompt tokens by the prompt time."),
-    avg_compl_tok_per_sec: float("Generated tokens by the completion time."),
+    avg_tok_per_sec: float("All tokens divided by the total time."),
+    avg_prompt_tok_per_sec: float("Prompt tokens divided by the prompt time."),
+    avg_compl_tok_per_sec: float("Generated tokens divided by the completion time."),
     total_time_sec: float("Seconds from arrival to the last token."),
-    total_prompt_time_sec: float("Seconds until the prompt was processed, waiting included."),
-    total_completion_time_sec: float("Seconds from there to the last token."),
+    total_prompt_time_sec: float("Seconds from arrival to the end of prefill, queueing included."),
+    total_completion_time_sec: float("Seconds from the end of prefill to the last token."),
   },
   { $id: "CompletionUsageResponse", description: "Token counts and timings of a request." },
 );
 export type CompletionUsageResponse = Static<typeof CompletionUsageResponse>;
 
-/** The wire form of a run's counts and times. */
+/** The wire form of a run's token counts and times. */
 export function usageBody(usage: Usage, timings: Timings): CompletionUsageResponse {
   const totalTokens = usage.promptTokens + usage.completionTokens;
   const totalSecs = timings.promptSecs + timings.completionSecs;
@@ -47,13 +47,13 @@ export function usageBody(usage: Usage, timings: Timings): CompletionUsageRespon
   };
 }
 
-/** Counts and times of one run. */
+/** Token counts and times of one run. */
 export interface RunCost {
   readonly usage: Usage;
   readonly timings: Timings;
 }
 
-/** The cost of runs that went on at the same time: counts add up, times are those of the slowest. At least one run. */
+/** Cost of one or more concurrent runs: counts are summed, times are those of the slowest run. */
 export function mergeCosts(costs: readonly RunCost[]): RunCost {
   const sum = (count: (usage: Usage) => number) =>
     costs.reduce((total, { usage }) => total + count(usage), 0);
@@ -70,7 +70,7 @@ export function mergeCosts(costs: readonly RunCost[]): RunCost {
   };
 }
 
-/** Tokens a second; 0 where no time passed, because JSON has no infinity. */
+/** Tokens per second; 0 if no time passed, because JSON has no infinity. */
 function rate(tokens: number, secs: number): number {
   return secs > 0 ? tokens / secs : 0;
 }

@@ -1,4 +1,4 @@
-// How the model may search the web: the options object of chat and messages, and what all forms of it mean.
+// Web search options: the options object of chat and messages, and the conversion of all its forms.
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { UserLocation, WebSearch } from "../../core/agent.ts";
@@ -13,13 +13,13 @@ const OPEN = { additionalProperties: true } as const;
 const domains = (description: string) =>
   orNull(Type.Array(Type.String({ minLength: 1 }), { maxItems: SEARCH_DOMAINS_MAX, description }));
 
-/** Domain lists, as they stand in filters and, in some dialects, on the tool itself. */
+/** Domain lists of filters and, in some dialects, of the tool itself. */
 export const domainProperties = {
-  allowed_domains: domains("Only these hosts and their subdomains."),
-  blocked_domains: domains("Not these hosts and their subdomains."),
+  allowed_domains: domains("Search only these hosts and their subdomains."),
+  blocked_domains: domains("Exclude these hosts and their subdomains."),
 };
 
-/** Parts of a place. */
+/** Fields of a location. */
 export const placeProperties = {
   city: orNull(Type.String()),
   region: orNull(Type.String()),
@@ -31,18 +31,20 @@ const WebSearchFilters = Type.Object(domainProperties, { $id: "WebSearchFilters"
 
 const WebSearchImageSettings = Type.Object(
   { caption: orNull(Type.Boolean()), max_results: orNull(Type.Integer({ minimum: 0 })) },
-  { $id: "WebSearchImageSettings", description: "Not supported: images are not searched for.", ...OPEN },
+  { $id: "WebSearchImageSettings", description: "Not supported: image search is unavailable.", ...OPEN },
 );
 
-/** What every form of web search has, whether an object of options or a hosted tool. */
+/** Fields common to the options object and the hosted tools. */
 export const webSearchProperties = {
   search_context_size: orNull(
     Type.Union([Type.Literal("low"), Type.Literal("medium"), Type.Literal("high")], {
-      description: "How much of the pages found the model is given. Default `medium`.",
+      description: "How much text of the pages the model receives. Default `medium`.",
     }),
   ),
   filters: orNull(WebSearchFilters),
-  external_web_access: orNull(Type.Boolean({ description: "`false` is refused: there is no stored web." })),
+  external_web_access: orNull(
+    Type.Boolean({ description: "`false` is refused: there is no offline index." }),
+  ),
   return_token_budget: orNull(Type.Union([Type.Literal("default"), Type.Literal("unlimited")])),
   search_content_types: orNull(
     Type.Array(Type.Union([Type.Literal("text"), Type.Literal("image")]), {
@@ -61,9 +63,9 @@ export const WebSearchOptions = Type.Object(
         { $id: "WebSearchUserLocation", ...OPEN },
       ),
     ),
-    search_description: orNull(Type.String({ description: "Replaces what the model is told of searching." })),
+    search_description: orNull(Type.String({ description: "Replaces the description of the search tool." })),
     extract_description: orNull(
-      Type.String({ description: "Replaces what the model is told of reading a page." }),
+      Type.String({ description: "Replaces the description of the page-reading tool." }),
     ),
   },
   { $id: "WebSearchOptions", description: "Lets the model search the web.", ...OPEN },
@@ -73,8 +75,8 @@ const SearchFields = Type.Object(webSearchProperties);
 const PlaceFields = Type.Object(placeProperties);
 
 /**
- * The search that checked options allow; `path` is where they stand in the body. Throws `unsupported_value` for image
- * search and for a search without the web; undefined where the mode leaves the latter out.
+ * The web search of checked options; `path` is their path in the body. Throws `unsupported_value` for image search and
+ * for `external_web_access: false`; returns undefined for the latter under `--compat clients`.
  */
 export function webSearchOf(
   options: Static<typeof SearchFields>,
@@ -96,12 +98,12 @@ export function webSearchOf(
   };
 }
 
-function refuse(isAsked: boolean, param: string, value: string): void {
-  if (isAsked) throw refusal(param, value);
+function refuse(isRequested: boolean, param: string, value: string): void {
+  if (isRequested) throw refusal(param, value);
 }
 
 function refusal(param: string, value: string): ServiceError {
-  return new ServiceError("unsupported_value", `${param} does not accept ${value}; omit it`, { param });
+  return new ServiceError("unsupported_value", `${param} does not support ${value}; omit it`, { param });
 }
 
 /** `web_search_options` of a checked body. */
@@ -121,7 +123,7 @@ export function webSearchOptionsOf(
   };
 }
 
-/** The place without its empty parts; undefined when nothing is left. */
+/** The location without its empty fields; undefined if all are empty. */
 export function placeOf(place: Static<typeof PlaceFields>): UserLocation | undefined {
   const { city, region, country, timezone } = place;
   const parts = Object.entries({ city, region, country, timezone }).filter(([, part]) => isPresent(part));
