@@ -1,8 +1,7 @@
-// Makes the tables of native symbols from the C headers, so that the two can't drift apart:  bun ffi/generate.ts
-// Tests run symbolsSource() and compare.
+// Symbol tables of the native libraries, generated from their C headers by `npm run generate`.
 
 import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Header → table, both relative to this folder. */
@@ -48,7 +47,7 @@ function ffiType(type: string): string {
  * The text of the symbol table for a header; `path` is where the header lies. Throws when a declaration cannot be
  * translated.
  */
-export function symbolsSource(header: string, path = "shim/svc_llama.h"): string {
+function symbolsSource(header: string, path = "shim/svc_llama.h"): string {
   const code = header.replace(/\/\/.*$/gm, "");
   const rows: string[] = [];
   for (const match of code.matchAll(/SVC_API\s+([\w\s]+?[\s*]+)(svc_\w+)\s*\(([^)]*)\)\s*;/g)) {
@@ -72,9 +71,12 @@ export function symbolsSource(header: string, path = "shim/svc_llama.h"): string
   ].join("\n");
 }
 
-if (import.meta.main) {
-  for (const [header, table] of TABLES) {
-    const text = readFileSync(join(import.meta.dir, header), "utf8");
-    writeFileSync(join(import.meta.dir, table), symbolsSource(text, header));
-  }
+/** The symbol tables: path from the repository's root → source. */
+export function symbolTables(): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    TABLES.map(([header, table]) => {
+      const text = readFileSync(join(import.meta.dir, header), "utf8");
+      return [`ffi/${table}`, symbolsSource(text, header)];
+    }),
+  );
 }

@@ -2,9 +2,10 @@
 //
 //   bun scripts/terms.ts            fails where a retired word is used; part of `npm run check`
 //   bun scripts/terms.ts FOLDER     the same for one folder, also one that is not clean yet
-//   bun scripts/terms.ts --write    writes the glossary of ARCHITECTURE.md
+//
+// `npm run generate` writes the glossary of ARCHITECTURE.md.
 
-import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
 const ROOT = join(import.meta.dir, "..");
@@ -210,28 +211,16 @@ function check(folder: string | undefined): void {
   process.exitCode = 1;
 }
 
-const BEGIN = "<!-- glossary: bun scripts/terms.ts --write -->";
-const END = "<!-- end of glossary -->";
-
-/** ARCHITECTURE.md with the glossary of this file. */
-function withGlossary(text: string): string {
-  const rows = GLOSSARY.map(({ term, meaning }) => `| ${term} | ${meaning} |`);
-  const table = [BEGIN, "| Term | Meaning |", "|---|---|", ...rows, END].join("\n");
-  const from = text.indexOf(BEGIN);
-  const to = text.indexOf(END);
-  if (from < 0 || to < from) throw new Error("ARCHITECTURE.md has no place for the glossary");
-  return text.slice(0, from) + table + text.slice(to + END.length);
+/** The glossary as Markdown. */
+export function glossaryTable(): string {
+  return [
+    "| Term | Meaning |",
+    "|---|---|",
+    ...GLOSSARY.map(({ term, meaning }) => `| ${term} | ${meaning} |`),
+  ].join("\n");
 }
 
-const page = join(ROOT, "ARCHITECTURE.md");
-const [argument] = process.argv.slice(2);
-const before = readFileSync(page, "utf8");
-if (argument === "--write") {
-  writeFileSync(page, withGlossary(before));
-} else {
+if (import.meta.main) {
+  const [argument] = process.argv.slice(2);
   check(argument === undefined ? undefined : relative(ROOT, argument));
-  if (withGlossary(before) !== before) {
-    console.error("ARCHITECTURE.md: the glossary is out of date; run bun scripts/terms.ts --write");
-    process.exitCode = 1;
-  }
 }

@@ -1,205 +1,11 @@
-// Who may import whom, and who may touch the process. The linter says the same while one types (.oxlintrc.json); this
-// test is the authority, and it also proves that it reads something.
+// Sources keep to the import table (scripts/imports.ts), and only named files use the process, clocks, I/O or the network.
 
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { IMPORT_RULES, type ImportRule, PACKAGE_RULES } from "../scripts/imports.ts";
 
 const ROOT = join(import.meta.dir, "..");
-
-interface Rule {
-  /** A folder ends with a slash. Of several rules that fit a file, the longest holds. */
-  readonly from: string;
-  /** What its files may import besides their own folder and packages. */
-  readonly may: readonly string[];
-  /** The same with `import type` only. */
-  readonly types?: readonly string[];
-}
-
-/** Downward only. Two folders at one level that need each other share a type in core/, or src/app hands over a function. */
-const RULES: readonly Rule[] = [
-  { from: "src/core/", may: [] },
-  { from: "src/config/", may: ["src/core/"] },
-  // A dialect knows the canonical words and what dialects share; neither its siblings nor the engine, HTTP or a clock.
-  ...readdirSync(join(ROOT, "src/dialects")).map((name) => {
-    return { from: `src/dialects/${name}/`, may: ["src/core/", "src/dialects/shared/"] };
-  }),
-  // Adapter files and who uses which; the engine is reached through functions that src/app hands over.
-  { from: "src/lora/", may: ["src/core/"] },
-  // What the server does by itself between a request and the engine's runs; it knows neither HTTP nor a dialect.
-  {
-    from: "src/agent/",
-    may: ["src/core/", "src/exec/names.ts", "src/search/domains.ts", "src/search/failure.ts"],
-    types: ["src/exec/types.ts", "src/mcp/types.ts", "src/sandbox/types.ts", "src/search/types.ts"],
-  },
-  // Servers of the Model Context Protocol that we are a client of. What becomes of their tools is the agent's business.
-  { from: "src/mcp/", may: ["src/core/"] },
-  // Runs code that a model wrote. How it is confined is the sandbox's business, which knows nothing of what runs.
-  { from: "src/exec/", may: ["src/core/", "src/sandbox/"] },
-  { from: "src/sandbox/", may: ["src/core/"] },
-  { from: "src/engine/", may: ["src/core/"] },
-  // Stores of what outlives a request. They meet in src/app.
-  { from: "src/state/", may: ["src/core/"] },
-  { from: "src/files/", may: ["src/core/"] },
-  { from: "src/images/", may: ["src/core/"] },
-  { from: "src/sessions/", may: ["src/core/"] },
-  { from: "src/skills/", may: ["src/core/"] },
-  // The web as models see it: finds pages and has them read by processes that know nothing else.
-  { from: "src/search/", may: ["src/core/", "src/net/", "src/reader/protocol.ts"] },
-  { from: "src/reader/", may: ["src/core/"] },
-  // Ways out to the internet.
-  { from: "src/net/", may: ["src/core/"] },
-  // The engine process. It shares one file with the serving process; a folder for each kind of model, of which main.ts
-  // alone knows the kind's library.
-  { from: "src/worker/", may: ["src/core/", "src/engine/protocol.ts"] },
-  { from: "src/worker/shared/", may: ["src/core/", "src/engine/protocol.ts"] },
-  ...["text", "image", "speech"].flatMap((kind) => {
-    const folder = `src/worker/${kind}/`;
-    const may = ["src/core/", "src/engine/protocol.ts", "src/worker/shared/"];
-    return [
-      { from: folder, may },
-      { from: `${folder}main.ts`, may: [...may, folder, "ffi/"] },
-    ];
-  }),
-  // Responses that outlive their request are kept and worked on in their own words, without HTTP.
-  { from: "src/responses/", may: ["src/core/", "src/dialects/responses/"] },
-  { from: "src/hub/", may: ["src/core/"] },
-  { from: "src/http/", may: ["src/core/", "src/dialects/"], types: ["src/responses/"] },
-  { from: "src/cli/", may: ["src/core/", "src/config/", "src/hub/"] },
-  // A chat knows conversations and terminals.
-  { from: "src/cli/chat/", may: ["src/core/"] },
-  { from: "src/metrics/", may: ["src/core/"] },
-  // Measuring knows a run and what comes of it, and not how an engine is started.
-  { from: "src/measure/", may: ["src/core/"] },
-  { from: "src/system/", may: ["src/core/"] },
-  // The composition root hands every room what it needs from the others.
-  {
-    from: "src/app/",
-    may: [
-      "agent",
-      "config",
-      "core",
-      "engine",
-      "exec",
-      "files",
-      "http",
-      "hub",
-      "images",
-      "lora",
-      "mcp",
-      "measure",
-      "metrics",
-      "net",
-      "quantize",
-      "responses",
-      "sandbox",
-      "search",
-      "sessions",
-      "skills",
-      "state",
-      "system",
-    ]
-      .map((room) => `src/${room}/`)
-      .concat("ffi/listen-backlog.ts"),
-  },
-  // One executable, two processes: main.ts has the commands of both.
-  {
-    from: "src/main.ts",
-    may: [
-      "src/core/",
-      "src/config/",
-      "src/cli/",
-      "src/hub/",
-      "src/app/",
-      "src/worker/main.ts",
-      "src/worker/quantize.ts",
-      "src/lora/convert-process.ts",
-      "src/quantize/",
-    ],
-  },
-  // The executable's first file: it loads as little as it can.
-  { from: "src/quantize/", may: ["src/core/"] },
-  { from: "src/worker/quantize.ts", may: ["ffi/"] },
-  {
-    from: "src/entry.ts",
-    may: [
-      "src/core/launcher.ts",
-      "src/reader/protocol.ts",
-      "src/reader/main.ts",
-      "src/main.ts",
-      "ffi/network-guard.ts",
-      "ffi/parent-death.ts",
-      "ffi/sandbox-launcher.ts",
-      "ffi/socket-memory.ts",
-    ],
-  },
-  { from: "src/build.ts", may: ["src/http/ui-bundle.ts", "prebuilt/inputs.ts"] },
-  // Runs in browsers and talks to the public API alone; it knows the shapes on the wire and no code of the server.
-  { from: "ui/", may: [], types: ["src/core/", "src/dialects/"] },
-  // ffi implements what the worker needs, so it knows those interfaces, and what the executable carries.
-  {
-    from: "ffi/",
-    may: ["src/core/", "prebuilt/", "demo-model/"],
-    types: [
-      "src/worker/text/backend.ts",
-      "src/worker/text/constraint-backend.ts",
-      "src/worker/text/embed-backend.ts",
-      "src/worker/text/media-backend.ts",
-      "src/worker/image/backend.ts",
-      "src/worker/speech/backend.ts",
-      "src/engine/protocol.ts",
-    ],
-  },
-];
-
-/** Packages and where they may be used. One that is missing here may be used nowhere. */
-const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  "bun:ffi": ["ffi/"],
-  "bun:sqlite": ["src/state/"],
-  elysia: ["src/http/"],
-  "@elysiajs/cors": ["src/http/"],
-  "@elysiajs/swagger": ["src/http/"],
-  "swagger-ui-dist": ["src/http/"],
-  "@fastify/busboy": ["src/http/"],
-  yaml: ["src/skills/"],
-  yauzl: ["src/skills/"],
-  "@sinclair/typebox": [
-    "src/core/",
-    "src/config/",
-    "src/dialects/",
-    "src/search/",
-    "src/agent/",
-    "src/exec/",
-    "src/http/",
-    "src/lora/",
-    "src/skills/",
-    "ui/",
-  ],
-  "fast-png": ["src/worker/"],
-  "@modelcontextprotocol/client": ["src/mcp/"],
-  linkedom: ["src/reader/"],
-  "@mozilla/readability": ["src/reader/"],
-  "html-to-text": ["src/reader/"],
-  minisearch: ["src/reader/"],
-  "html-encoding-sniffer": ["src/search/"],
-  preact: ["ui/"],
-  "@preact/signals": ["ui/"],
-  "eventsource-parser": ["ui/"],
-  idb: ["ui/"],
-  marked: ["ui/"],
-  entities: ["ui/"],
-  lowlight: ["ui/"],
-  temml: ["ui/"],
-  "highlight.js": ["ui/"],
-  lucide: ["ui/"],
-  uplot: ["ui/"],
-  "ipaddr.js": ["src/net/"],
-  commander: ["src/cli/"],
-  "smol-toml": ["src/config/"],
-  "prom-client": ["src/metrics/"],
-  "@huggingface/hub": ["src/hub/"],
-  "cli-progress": ["src/cli/"],
-};
 
 interface Words {
   readonly pattern: RegExp;
@@ -207,7 +13,7 @@ interface Words {
   readonly isAllowed: (file: string) => boolean;
 }
 
-const SCRIPTS = new Set(["src/build.ts", "ffi/generate.ts", "src/config/document.ts"]);
+const SCRIPTS = new Set(["src/build.ts"]);
 
 const WORDS: readonly Words[] = [
   {
@@ -291,8 +97,8 @@ function packageOf(target: string): string {
 const isWithin = (path: string, place: string): boolean =>
   place.endsWith("/") ? path.startsWith(place) : path === place;
 
-function ruleOf(file: string): Rule | undefined {
-  const fitting = RULES.filter(({ from }) => isWithin(file, from));
+function ruleOf(file: string): ImportRule | undefined {
+  const fitting = IMPORT_RULES.filter(({ from }) => isWithin(file, from));
   return fitting.sort((a, b) => b.from.length - a.from.length)[0];
 }
 
@@ -301,11 +107,11 @@ function objection(file: string, { target, isType }: Import): string | undefined
   if (!target.startsWith(".")) {
     const name = packageOf(target);
     if (name.startsWith("node:")) return undefined;
-    const places = PACKAGES[name] ?? [];
+    const places = PACKAGE_RULES[name] ?? [];
     return places.some((place) => isWithin(file, place)) ? undefined : `may not use ${name}`;
   }
   const rule = ruleOf(file);
-  if (rule === undefined) return "has no rule: add its folder to RULES";
+  if (rule === undefined) return "has no rule: add its folder to scripts/imports.ts";
   const path = relative(ROOT, join(ROOT, dirname(file), target));
   const own = rule.from.endsWith("/") ? [rule.from] : [];
   const places = [...own, ...rule.may, ...(isType ? (rule.types ?? []) : [])];
@@ -341,7 +147,7 @@ test("the sources keep to the rules, and they were read", () => {
 
 test("every rule is about files that exist", () => {
   const paths = [...readSources().keys()];
-  expect(RULES.filter(({ from }) => !paths.some((path) => isWithin(path, from)))).toEqual([]);
+  expect(IMPORT_RULES.filter(({ from }) => !paths.some((path) => isWithin(path, from)))).toEqual([]);
 });
 
 describe("a violation is found", () => {

@@ -1,7 +1,5 @@
-// Writes svc.toml.example and docs/settings.md from the settings table: `bun src/config/document.ts`. A test fails when
-// the two files are not what this writes.
+// svc.toml.example and docs/settings.md, generated from the settings table by `npm run generate`.
 
-import { mkdirSync, writeFileSync } from "node:fs";
 import { expected } from "./check.ts";
 import { header, ROWS, sectionAt, SECTIONS, usableValues, type Row, type Section } from "./table.ts";
 import { tomlValue } from "./show.ts";
@@ -41,7 +39,7 @@ function settingsMarkdown(): string {
   const intro = `# Settings
 
 One table in \`src/config/settings.ts\` holds every setting; this page, \`svc.toml.example\` and \`--help\` are made from it
-by \`bun src/config/document.ts\`.
+by \`npm run generate\`.
 
 A setting can be given as a flag, in the environment or in a TOML file; flags win over the environment, the environment
 over the file, the file over the default. \`svc config show\` prints what is in force and who said it, \`svc config check\`
@@ -122,10 +120,4 @@ function comment(text: string): readonly string[] {
 
 function code(text: string): string {
   return `\`${text}\``;
-}
-
-if (import.meta.main) {
-  const root = new URL("../../", import.meta.url);
-  mkdirSync(new URL("docs/", root), { recursive: true });
-  for (const [path, content] of Object.entries(documents())) writeFileSync(new URL(path, root), content);
 }

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { NATIVE } from "../../ffi/embedded.ts";
-import { abiHash, symbolsSource } from "../../ffi/generate.ts";
+import { abiHash } from "../../ffi/generate.ts";
 import { FliteVoice } from "../../ffi/flite.ts";
 import { nativeText } from "../../ffi/text.ts";
 import { ABI_HASH } from "../../ffi/speech-symbols.ts";
@@ -28,10 +28,7 @@ function hash(samples: Int16Array): string {
     .digest("hex");
 }
 
-test("the committed library was built from this header, and so was the table", () => {
-  expect(readFileSync(join(import.meta.dir, "../../ffi/speech-symbols.ts"), "utf8")).toBe(
-    symbolsSource(header, "speech/svc_speech.h"),
-  );
+test("the committed library was built from this header", () => {
   expect(NATIVE.speechAbi).toBe(abiHash(header));
   expect(nativeText(speechNative().svc_speech_abi_hash())).toBe(ABI_HASH);
 });

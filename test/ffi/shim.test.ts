@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { NATIVE } from "../../ffi/embedded.ts";
-import { abiHash, symbolsSource } from "../../ffi/generate.ts";
+import { abiHash } from "../../ffi/generate.ts";
 import { ABI_HASH } from "../../ffi/symbols.ts";
 import { cText, nativeText, takeText } from "../../ffi/text.ts";
 import { native, tinyBackend, TINY_PATH } from "../helpers/native.ts";
@@ -15,10 +15,6 @@ const FFI = join(import.meta.dir, "../../ffi");
 const header = readFileSync(join(FFI, "shim/svc_llama.h"), "utf8");
 
 describe("ABI", () => {
-  test("symbols.ts is what generate.ts makes of the header", () => {
-    expect(readFileSync(join(FFI, "symbols.ts"), "utf8")).toBe(symbolsSource(header));
-  });
-
   test("the committed library was built from this header", () => {
     expect(NATIVE.abi).toBe(abiHash(header));
     expect(nativeText(native().svc_abi_hash())).toBe(ABI_HASH);

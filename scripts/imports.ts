@@ -1,0 +1,176 @@
+// Import table: which folder may import which, and which packages. The linter's rules (.oxlintrc.json), the boundary test
+// (test/boundaries.test.ts) and the tables of ARCHITECTURE.md read it; `npm run generate` writes them.
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+
+export interface ImportRule {
+  /** A folder ends with a slash. Of several rules that match a file, the longest applies. */
+  readonly from: string;
+  /** What its files may import besides their own folder and packages. */
+  readonly may: readonly string[];
+  /** The same with `import type` only. */
+  readonly types?: readonly string[];
+  /** What the folder must not know, for the table of ARCHITECTURE.md. */
+  readonly why?: string;
+}
+
+const CORE = "src/core/";
+const PROTOCOL = "src/engine/protocol.ts";
+const WORKER_SHARED = "src/worker/shared/";
+
+const DIALECTS = readdirSync(join(import.meta.dir, "../src/dialects")).sort();
+
+/** Folders of src by their names. */
+const rooms = (...names: readonly string[]): readonly string[] => names.map((name) => `src/${name}/`);
+
+const leaf = (from: string): ImportRule => ({ from, may: [CORE] });
+
+/** What a file of the engine process may import, by the kind of its model: `main.ts` alone opens the native library. */
+function workerRules(kind: string): readonly ImportRule[] {
+  const from = `src/worker/${kind}/`;
+  const may = [CORE, PROTOCOL, WORKER_SHARED];
+  return [
+    { from, may },
+    { from: `${from}main.ts`, may: [...may, from, "ffi/"] },
+  ];
+}
+
+/** Imports point downward. Two rooms of one level that need each other share a type in core, or src/app passes a function. */
+export const IMPORT_RULES: readonly ImportRule[] = [
+  { from: CORE, may: [] },
+  ...rooms("config", "engine", "files", "hub", "images", "lora", "mcp", "measure", "metrics", "net").map(
+    leaf,
+  ),
+  ...rooms("quantize", "reader", "sandbox", "sessions", "skills", "state", "system").map(leaf),
+  ...DIALECTS.map((name) => ({
+    from: `src/dialects/${name}/`,
+    may: [CORE, "src/dialects/shared/"],
+    why: "no other dialect, no clock, no I/O",
+  })),
+  {
+    from: "src/agent/",
+    may: [CORE, "src/exec/names.ts", "src/search/domains.ts", "src/search/failure.ts"],
+    types: ["src/exec/types.ts", "src/mcp/types.ts", "src/sandbox/types.ts", "src/search/types.ts"],
+    why: "neither HTTP nor a dialect",
+  },
+  { from: "src/exec/", may: [CORE, "src/sandbox/"] },
+  {
+    from: "src/search/",
+    may: [CORE, "src/net/", "src/reader/protocol.ts"],
+    why: "HTML is parsed by the reader process",
+  },
+  { from: "src/responses/", may: [CORE, "src/dialects/responses/"], why: "no HTTP" },
+  { from: "src/http/", may: [CORE, "src/dialects/"], types: ["src/responses/"], why: "no engine" },
+  { from: "src/cli/", may: [CORE, "src/config/", "src/hub/"] },
+  { from: "src/cli/chat/", may: [CORE], why: "conversations and terminals only" },
+  {
+    from: "src/worker/",
+    may: [CORE, PROTOCOL],
+    why: "the engine process shares one file with the serving process",
+  },
+  { from: WORKER_SHARED, may: [CORE, PROTOCOL] },
+  ...["text", "image", "speech"].flatMap(workerRules),
+  { from: "src/worker/quantize.ts", may: ["ffi/"] },
+  {
+    from: "src/app/",
+    may: [
+      ...rooms("agent", "config", "core", "engine", "exec", "files", "http", "hub", "images", "lora", "mcp"),
+      ...rooms(
+        "measure",
+        "metrics",
+        "net",
+        "quantize",
+        "responses",
+        "sandbox",
+        "search",
+        "sessions",
+        "skills",
+      ),
+      ...rooms("state", "system"),
+      "ffi/listen-backlog.ts",
+    ],
+    why: "the composition root; neither a dialect nor the engine process",
+  },
+  {
+    from: "src/main.ts",
+    may: [
+      ...rooms("app", "cli", "config", "core", "hub", "quantize"),
+      "src/worker/main.ts",
+      "src/worker/quantize.ts",
+      "src/lora/convert-process.ts",
+    ],
+    why: "the commands of all processes",
+  },
+  {
+    from: "src/entry.ts",
+    may: [
+      "src/core/launcher.ts",
+      "src/reader/protocol.ts",
+      "src/reader/main.ts",
+      "src/main.ts",
+      "ffi/network-guard.ts",
+      "ffi/parent-death.ts",
+      "ffi/sandbox-launcher.ts",
+      "ffi/socket-memory.ts",
+    ],
+    why: "loads as little as it can",
+  },
+  { from: "src/build.ts", may: ["src/http/ui-bundle.ts", "prebuilt/inputs.ts"] },
+  { from: "ui/", may: [], types: [CORE, "src/dialects/"], why: "runs in browsers, speaks the public API" },
+  {
+    from: "ffi/",
+    may: [CORE, "prebuilt/", "demo-model/"],
+    types: [
+      "src/worker/text/backend.ts",
+      "src/worker/text/constraint-backend.ts",
+      "src/worker/text/embed-backend.ts",
+      "src/worker/text/media-backend.ts",
+      "src/worker/image/backend.ts",
+      "src/worker/speech/backend.ts",
+      PROTOCOL,
+    ],
+    why: "implements the interfaces of the worker",
+  },
+];
+
+/** Packages and where they may be used. One that is missing here may be used nowhere. */
+export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
+  "bun:ffi": ["ffi/"],
+  "bun:sqlite": ["src/state/"],
+  elysia: ["src/http/"],
+  "@elysiajs/cors": ["src/http/"],
+  "@elysiajs/swagger": ["src/http/"],
+  "swagger-ui-dist": ["src/http/"],
+  "@fastify/busboy": ["src/http/"],
+  yaml: ["src/skills/"],
+  yauzl: ["src/skills/"],
+  "@sinclair/typebox": [
+    ...rooms("agent", "config", "core", "dialects", "exec", "http", "lora", "search", "skills"),
+    "ui/",
+  ],
+  "fast-png": ["src/worker/"],
+  "@modelcontextprotocol/client": ["src/mcp/"],
+  linkedom: ["src/reader/"],
+  "@mozilla/readability": ["src/reader/"],
+  "html-to-text": ["src/reader/"],
+  minisearch: ["src/reader/"],
+  "html-encoding-sniffer": ["src/search/"],
+  "ipaddr.js": ["src/net/"],
+  commander: ["src/cli/"],
+  "cli-progress": ["src/cli/"],
+  "smol-toml": ["src/config/"],
+  "prom-client": ["src/metrics/"],
+  "@huggingface/hub": ["src/hub/"],
+  preact: ["ui/"],
+  "@preact/signals": ["ui/"],
+  "eventsource-parser": ["ui/"],
+  idb: ["ui/"],
+  marked: ["ui/"],
+  entities: ["ui/"],
+  lowlight: ["ui/"],
+  temml: ["ui/"],
+  "highlight.js": ["ui/"],
+  lucide: ["ui/"],
+  uplot: ["ui/"],
+};

@@ -1,0 +1,39 @@
+// docs/limits.md: every constant of the `limits.ts` files, with its value and its comment.
+
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const ROOT = join(import.meta.dir, "..");
+
+const ENTRY =
+  /\/\*\*(?<comment>[^]*?)\*\/\n(?<constants>(?:export const [A-Z0-9_]+(?:: [^=]+)? =[^;]+;\n(?:\n(?!\/))?)+)/g;
+const CONSTANT = /export const (?<name>[A-Z0-9_]+)(?:: [^=]+)? =\s*(?<value>[^;]+);/g;
+
+/** The page; every room with a `limits.ts` has a section. */
+export function limitsPage(): string {
+  const files = [...new Bun.Glob("src/**/limits.ts").scanSync(ROOT)].sort();
+  const sections = files.map((file) => {
+    const rows = entriesOf(readFileSync(join(ROOT, file), "utf8"));
+    return [`## ${dirname(file)}`, "", "| Limit | Meaning |", "|---|---|", ...rows, ""].join("\n");
+  });
+  const intro = `# Limits
+
+Bounds of queues, sizes, counts and times that are not settings. Generated from the \`limits.ts\` of each room by
+\`npm run generate\`; [settings.md](settings.md) lists what can be configured.
+`;
+  return [intro, ...sections].join("\n");
+}
+
+function entriesOf(source: string): readonly string[] {
+  return [...source.matchAll(ENTRY)].map(({ groups }) => {
+    const constants = [...(groups?.["constants"] ?? "").matchAll(CONSTANT)].map(
+      (found) => `\`${found.groups?.["name"] ?? ""} = ${oneLine(found.groups?.["value"] ?? "")}\``,
+    );
+    const comment = oneLine((groups?.["comment"] ?? "").replaceAll(/\n\s*\*/g, " "));
+    return `| ${constants.join("<br>")} | ${comment} |`;
+  });
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}
