@@ -1,0 +1,83 @@
+// The decisions in docs/decisions: one format, an index that lists each of them with its status, and paths that exist.
+
+import { expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const ROOT = join(import.meta.dir, "../..");
+const FOLDER = "docs/decisions";
+const SECTIONS = ["## Context", "## Decision", "## Consequences", "## Revisit when"];
+const STATUS = /^Status: (?:accepted|(?:superseded|amended) by (\d{3}(?:, \d{3})*))$/;
+/** Paths below the folders of the root; source files in backticks count as paths, so that they are named in full. */
+const PATH =
+  /(?<![\w./@-])(?:bench|demo-model|docs|ffi|prebuilt|scripts|src|test|ui)\/[\w./-]*\w|(?<=`)[\w./-]+\.(?:ts|tsx|cpp|h|rs|patch)(?=`)/g;
+const LINK = /\]\((?!http)([^)#]+)/g;
+
+interface Decision {
+  readonly name: string;
+  readonly number: string;
+  readonly text: string;
+  readonly title: string;
+  readonly status: string;
+}
+
+const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+const markdownIn = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder)).filter((name) => name.endsWith(".md"));
+
+const decisions = markdownIn(FOLDER)
+  .filter((name) => name !== "README.md")
+  .map((name): Decision => {
+    const text = read(`${FOLDER}/${name}`);
+    const [title = "", , status = ""] = text.split("\n");
+    return { name, number: name.slice(0, 3), text, title, status };
+  });
+const numbers = new Set(decisions.map(({ number }) => number));
+
+function formatProblems({ name, number, text, title, status }: Decision): string[] {
+  const later = STATUS.exec(status)?.[1]?.split(", ") ?? [];
+  const rules: readonly (readonly [boolean, string])[] = [
+    [/^\d{3}-[a-z0-9-]+\.md$/.test(name), "is not called NNN-words-of-the-title.md"],
+    [title.startsWith(`# ${number} `), `does not begin with "# ${number} Title"`],
+    [STATUS.test(status), `third line is not "Status: accepted" or "Status: superseded|amended by NNN"`],
+    [later.every((at) => numbers.has(at)), "status names a decision that does not exist"],
+    [text.match(/^##+ .*$/gm)?.join() === SECTIONS.join(), `sections are not ${SECTIONS.join(", ")}`],
+  ];
+  return rules.filter(([holds]) => !holds).map(([, problem]) => `${name}: ${problem}`);
+}
+
+test("every decision has the format of docs/decisions/README.md", () => {
+  expect(decisions.length).toBeGreaterThan(80);
+  expect(decisions.flatMap(formatProblems)).toEqual([]);
+  expect(numbers.size).toBe(decisions.length);
+});
+
+test("docs/decisions/README.md lists every decision once, with title and status", () => {
+  const lines = decisions.map(({ name, title, status }) => {
+    const note = status === "Status: accepted" ? "" : status.replace("Status:", ",");
+    return `- [${title.slice(2)}](${name})${note}`;
+  });
+  const listed = read(`${FOLDER}/README.md`).match(/^- \[.*$/gm) ?? [];
+  expect(listed.toSorted()).toEqual(lines.toSorted());
+});
+
+test("paths and links in decisions exist", () => {
+  const missing = decisions.flatMap(({ name, text }) => {
+    const named = [...text.matchAll(PATH)].map(([path]) => path);
+    const linked = [...text.matchAll(LINK)].map(([, path = ""]) => `${FOLDER}/${path}`);
+    return [...named, ...linked]
+      .filter((path) => !existsSync(join(ROOT, path)))
+      .map((path) => `${name}: ${path}`);
+  });
+  expect(missing).toEqual([]);
+});
+
+test("links to decisions in other pages resolve", () => {
+  const pages = [...markdownIn("."), ...markdownIn("docs").map((page) => `docs/${page}`)];
+  const broken = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?:docs\/)?(decisions\/[^)#]+)/g)]
+      .filter(([, path = ""]) => !existsSync(join(ROOT, "docs", path)))
+      .map(([, path = ""]) => `${page}: ${path}`),
+  );
+  expect(broken).toEqual([]);
+});
