@@ -13,8 +13,8 @@ const messages = (...sent: readonly unknown[]): readonly InputMessage[] =>
   parseChatRequest({ messages: sent }).run.prompt.messages;
 const user = (content: unknown) => ({ messages: [{ role: "user", content }] });
 
-describe("what a body means", () => {
-  test("a body with messages alone takes every default", () => {
+describe("request", () => {
+  test("messages alone take all defaults", () => {
     expect(parseChatRequest(chatBody())).toEqual({
       run: {
         model: "default",
@@ -36,7 +36,7 @@ describe("what a body means", () => {
     });
   });
 
-  test("null is the same as absent for every optional field", () => {
+  test("null equals absent for every optional field", () => {
     const nulls = Object.fromEntries(
       [
         ..."model max_tokens max_completion_tokens temperature top_p top_k min_p seed stop stream".split(" "),
@@ -54,13 +54,13 @@ describe("what a body means", () => {
     expect(parseChatRequest(chatBody(nulls))).toEqual(parseChatRequest(chatBody()));
   });
 
-  test("max_completion_tokens is max_tokens by another name", () => {
+  test("max_completion_tokens is a synonym of max_tokens", () => {
     expect(run({ max_completion_tokens: 9 }).maxTokens).toBe(9);
     expect(run({ max_completion_tokens: 9, max_tokens: 9 }).maxTokens).toBe(9);
     expect(run({ max_tokens: Number.MAX_SAFE_INTEGER }).maxTokens).toBe(2 ** 31 - 1);
   });
 
-  test("usage in a chunk of its own is for streams that ask for it", () => {
+  test("include_usage applies only to streams", () => {
     const options = { stream_options: { include_usage: true } };
     expect(parseChatRequest(chatBody({ ...options, stream: true }))).toMatchObject({
       stream: true,
@@ -70,7 +70,7 @@ describe("what a body means", () => {
     expect(parseChatRequest(chatBody({ stream: true })).includeUsage).toBe(false);
   });
 
-  test("n and logprobs arrive", () => {
+  test("converts n and logprobs", () => {
     expect(run({ n: 3 }).choices).toBe(3);
     expect(run({ n: CHOICES_MAX }).choices).toBe(CHOICES_MAX);
     expect(run({ logprobs: true }).logprobs).toEqual({ top: 0 });
@@ -78,7 +78,7 @@ describe("what a body means", () => {
     expect(run({ logprobs: false }).logprobs).toBeUndefined();
   });
 
-  test("fields without behaviour and unknown fields are accepted", () => {
+  test("unused and unknown fields are accepted", () => {
     const unused = {
       user: "u",
       metadata: { a: 1 },
@@ -89,7 +89,7 @@ describe("what a body means", () => {
     expect(run({ ...unused, something_new: { deep: [1] } })).toEqual(run({}));
   });
 
-  test("values that change nothing are accepted", () => {
+  test("values without effect are accepted", () => {
     const neutral: Body = {
       n: 1,
       logprobs: false,
@@ -119,7 +119,7 @@ describe("messages", () => {
     });
   });
 
-  test("every role, with string and part contents", () => {
+  test("converts every role, with string and part contents", () => {
     const parts = [
       { type: "text", text: "a" },
       { type: "text", text: "b", cache_control: {} },
@@ -147,7 +147,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("an assistant's tool calls keep their ids and get one where it is missing", () => {
+  test("tool calls keep their ids, or get one if it is missing", () => {
     const calls = [
       { id: "call_9", type: "function", function: { name: "f", arguments: '{"a":1}' } },
       { function: { name: "g", arguments: "" } },
@@ -289,10 +289,9 @@ const REFUSED_FIELDS: readonly Rule[] = [
 
 describe("refused: fields", () => testRules(parseChatRequest, FIELD_RULES));
 describe("refused: messages", () => testRules(parseChatRequest, MESSAGE_RULES));
-describe("refused: what this build or the dialect has not", () =>
-  testRules(parseChatRequest, REFUSED_FIELDS));
+describe("refused: unsupported features", () => testRules(parseChatRequest, REFUSED_FIELDS));
 
-test("a refusal never quotes a message", () => {
+test("errors never quote messages", () => {
   const secret = "a very private sentence";
   const bodies = [
     { messages: [{ role: "user", content: { text: secret } }] },

@@ -92,7 +92,7 @@ describe("chunks", () => {
     );
   });
 
-  test("of reasoning and tool calls: id and name first, then pieces of the arguments", () => {
+  test("of reasoning and tool calls: id and name first, then argument deltas", () => {
     const call = (part: object) => ({ ...BASE, choices: [choice({ tool_calls: [part] })] });
     expect(chunks(TOOL_RUN)).toEqual([
       { ...BASE, choices: [choice({ role: "assistant", content: "" })] },
@@ -106,7 +106,7 @@ describe("chunks", () => {
     ]);
   });
 
-  test("with include_usage the usage comes alone and is null before", () => {
+  test("with include_usage: a separate final usage chunk, null in all others", () => {
     expect(chunks(answer("Hi"), { includeUsage: true })).toEqual([
       { ...BASE, choices: [choice({ role: "assistant", content: "" })], usage: null },
       { ...BASE, choices: [choice({ content: "Hi" })], usage: null },
@@ -115,7 +115,7 @@ describe("chunks", () => {
     ]);
   });
 
-  test("every choice begins with its role and only the last to end carries usage", () => {
+  test("every choice starts with its role; the last one to end carries usage", () => {
     const events = [ACCEPTED, text("b", 1), end("length", 1), text("a", 0), end("stop", 0), FINISH];
     expect(chunks(events, { choices: 2 })).toEqual([
       { ...BASE, choices: [choice({ role: "assistant", content: "" }, null, 0)] },
@@ -127,7 +127,7 @@ describe("chunks", () => {
     ]);
   });
 
-  test("the precomputed text equals JSON of the plain object for any text", () => {
+  test("serialized chunks equal JSON of the plain object for any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (piece) => {
         const plain = { ...BASE, choices: [choice({ content: piece })] };
@@ -155,7 +155,7 @@ describe("log probabilities", () => {
   const said: RunEvent = { type: "text", choice: 0, text: "Hé", logprobs: tokens };
   const events: readonly RunEvent[] = [ACCEPTED, reasoned, said, text("!"), end(), FINISH];
 
-  test("are on the chunks of the content's tokens, and not on reasoning's", () => {
+  test("are in content chunks, not in reasoning chunks", () => {
     expect(chunks(events).slice(1, -1)).toEqual([
       { ...BASE, choices: [choice({ reasoning_content: "hm" })] },
       { ...BASE, choices: [{ ...choice({ content: "Hé" }), logprobs: { content, refusal: null } }] },
@@ -163,7 +163,7 @@ describe("log probabilities", () => {
     ]);
   });
 
-  test("are a list in a body that was to have them, even if empty, and null in another", () => {
+  test("are a list in the body if requested, even if empty, and null otherwise", () => {
     expect(body(events, 1, true).choices[0]?.logprobs).toEqual({ content, refusal: null });
     expect(body(answer("x"), 1, true).choices[0]?.logprobs).toEqual({ content: [], refusal: null });
     expect(body(answer("x")).choices[0]?.logprobs).toBeNull();
@@ -171,7 +171,7 @@ describe("log probabilities", () => {
 });
 
 describe("the end", () => {
-  test("an error is sent in-band, after the finish of a choice that was complete", () => {
+  test("an error is in-band, after the final chunk of a finished choice", () => {
     const error = { code: "engine_failed", message: "the engine died" } as const;
     const events: readonly RunEvent[] = [ACCEPTED, text("Hi"), end(), { type: "error", error }];
     expect(chunks(events).slice(-2)).toEqual([
@@ -207,7 +207,7 @@ describe("fold of the stream equals the body", () => {
     );
   });
 
-  test("content is null only where tool calls stand in its place", () => {
+  test("content is null only if the answer consists of tool calls", () => {
     expect(body(answer()).choices[0]?.message.content).toBe("");
     expect(body(TOOL_RUN).choices[0]?.message).toMatchObject({
       content: null,
@@ -218,9 +218,9 @@ describe("fold of the stream equals the body", () => {
 
 describe("cost is linear in the answer", () => {
   const EVENTS = 100_000;
-  const pieces = Array.from({ length: EVENTS }, (_, index) => `w${index % 10} `); // three characters each
+  const pieces = Array.from({ length: EVENTS }, (_, index) => `w${index % 10} `); // 3 characters each
 
-  test("a stream serialises each piece once and nothing else", () => {
+  test("a stream serializes only its deltas, each once", () => {
     const stream = new ChatStream(META, { choices: 1, includeUsage: false });
     let serialised = 0;
     const original = JSON.stringify;
@@ -239,7 +239,7 @@ describe("cost is linear in the answer", () => {
     expect(longest).toBeLessThan(1_000);
   });
 
-  test("a body joins its pieces once", () => {
+  test("a body joins its deltas once", () => {
     const join = spyOn(Array.prototype, "join");
     const fold = new ChatFold({ choices: 1, withLogprobs: false });
     let joins: number;

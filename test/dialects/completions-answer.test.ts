@@ -70,7 +70,7 @@ describe("chunks", () => {
     expect([done, ...rest]).toEqual(["data: [DONE]", ""]);
   });
 
-  test("with include_usage the usage comes alone and is null before", () => {
+  test("with include_usage: a separate final usage chunk, null in all others", () => {
     const { usage } = body(answer("Hi"));
     expect(chunks(answer("Hi"), PLAIN, true)).toEqual([
       { ...BASE, choices: [choice("Hi")], usage: null },
@@ -79,7 +79,7 @@ describe("chunks", () => {
     ] as CompletionChunkResponse[]);
   });
 
-  test("carry the lists of their own tokens, offsets going on", () => {
+  test("carry the lists of their own tokens, with continuous offsets", () => {
     const events = [ACCEPTED, drawn("Hé", -0.5), drawn("llo", -1), end("length"), FINISH];
     expect(chunks(events, RATED).map(({ choices }) => choices[0]?.logprobs)).toEqual([
       { tokens: ["Hé"], token_logprobs: [-0.5], top_logprobs: [{ Hé: -0.5 }], text_offset: [0] },
@@ -88,7 +88,7 @@ describe("chunks", () => {
     ]);
   });
 
-  test("an error is sent in-band, and nothing follows the end", () => {
+  test("an error is in-band and ends the stream", () => {
     const error: RunEvent = { type: "error", error: { code: "engine_failed", message: "it died" } };
     const sent = parseDoneStream(streamed([ACCEPTED, text("Hi"), end(), error, text("more"), FINISH]));
     expect(sent.slice(-2)).toEqual([
@@ -97,7 +97,7 @@ describe("chunks", () => {
     ]);
   });
 
-  test("the precomputed text equals JSON of the plain object for any text", () => {
+  test("serialized chunks equal JSON of the plain object for any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (piece) => {
         const stream = new CompletionStream(META, { layout: PLAIN, includeUsage: false });
@@ -118,7 +118,7 @@ describe("bodies", () => {
     });
   });
 
-  test("of several prompts: choices numbered through, counts added, times those of the slowest", () => {
+  test("of several prompts: consecutive choice indexes, summed counts, times of the slowest run", () => {
     const quick: RunEvent = {
       type: "finish",
       usage: { promptTokens: 3, cachedTokens: 1, completionTokens: 2, reasoningTokens: 0 },
@@ -145,7 +145,7 @@ describe("bodies", () => {
     });
   });
 
-  test("logprobs are empty lists where nothing was drawn", () => {
+  test("logprobs are empty lists if no token was sampled", () => {
     expect(body(answer(), RATED).choices[0]?.logprobs).toEqual({
       tokens: [],
       token_logprobs: [],
@@ -163,12 +163,12 @@ describe("best_of", () => {
     FINISH,
   ];
 
-  test("takes the choices whose tokens are likeliest on average, best first", () => {
+  test("returns the choices with the highest mean log probability, best first", () => {
     const events = run(
       [drawn("poor", -2, 0)],
-      [drawn("lo", -1, 1), drawn("ng", -1, 1), drawn("er", -1, 1)], // the least likely as a sum
+      [drawn("lo", -1, 1), drawn("ng", -1, 1), drawn("er", -1, 1)], // lowest sum, highest mean
       [drawn("fine", -1.5, 2)],
-      [], // said nothing at all
+      [], // no tokens
     );
     const best = body(events, { ...PLAIN, n: 3 }, 4).choices;
     expect(best.map((one) => [one.index, one.text])).toEqual([
@@ -179,8 +179,8 @@ describe("best_of", () => {
     expect(best.every((one) => one.logprobs === null)).toBe(true);
   });
 
-  test("leaves the echoed prompt out of the average", () => {
-    // The prompt's two tokens are the same for all choices, and outweigh a short answer.
+  test("excludes the echoed prompt from the mean", () => {
+    // The two prompt tokens are the same for all choices and would outweigh a short answer.
     const accepted: RunEvent = { type: "accepted", promptTokens: 2 };
     const echoed = (at: number) => [drawn("On", -9, at), drawn("ce", -9, at)];
     const events: readonly RunEvent[] = [
@@ -197,7 +197,7 @@ describe("best_of", () => {
   });
 });
 
-describe("the layout of log probabilities", () => {
+describe("lists of log probabilities", () => {
   const token = (piece: string, bytes: readonly number[]): TokenLogprob => ({
     ...logprob(piece, -1),
     bytes,
@@ -213,7 +213,7 @@ describe("the layout of log probabilities", () => {
     });
   });
 
-  test("tokens that are parts of a character are named by their bytes and lie where it begins", () => {
+  test("partial characters are named by their bytes and have the offset of the character", () => {
     const tokens = [
       token("a", [0x61]),
       token("\uFFFD", [0xf0, 0x9f]),
@@ -225,7 +225,7 @@ describe("the layout of log probabilities", () => {
     expect(text_offset).toEqual([0, 1, 1, 2]);
   });
 
-  test("a real U+FFFD keeps its name, and names like those of object members are harmless", () => {
+  test("a real U+FFFD keeps its name; names of Object.prototype members are safe", () => {
     const { tokens, top_logprobs } = new LogprobsLayout(false).next([
       logprob("\uFFFD", -1),
       logprob("__proto__", -Infinity, ["__proto__", -1], ["constructor", -2]),
@@ -234,7 +234,7 @@ describe("the layout of log probabilities", () => {
     expect(JSON.stringify(top_logprobs[1])).toBe('{"__proto__":-1,"constructor":-2}');
   });
 
-  test("however a text is cut into tokens, offsets count its characters and never fall", () => {
+  test("offsets count characters and never decrease, for any tokenization", () => {
     const cut = fc.tuple(fc.string({ unit: "grapheme" }), fc.array(fc.nat(8), { minLength: 1 }));
     fc.assert(
       fc.property(cut, ([said, lengths]) => {

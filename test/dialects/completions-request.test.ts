@@ -10,8 +10,8 @@ const call = (extra: Body) => parseCompletionRequest(textBody(extra));
 const run = (extra: Body) => call(extra).runs[0];
 const prompts = (prompt: unknown) => call({ prompt }).runs.map((one) => one.prompt);
 
-describe("what a body means", () => {
-  test("a body with a prompt alone takes every default", () => {
+describe("request", () => {
+  test("a prompt alone takes all defaults", () => {
     expect(parseCompletionRequest({ prompt: "Once" })).toEqual({
       runs: [
         {
@@ -53,27 +53,27 @@ describe("what a body means", () => {
     expect(prompts(sent)).toEqual([...meaning]);
   });
 
-  test("prompts differ in nothing else", () => {
+  test("runs differ only in their prompts", () => {
     const { runs } = call({ prompt: ["a", "b"], seed: 7, temperature: 0.5, n: 2 });
     const [first, second] = runs;
     expect(first).toMatchObject({ choices: 2, sampling: { seed: 7, temperature: 0.5 } });
     expect<object>({ ...second, prompt: null }).toEqual({ ...first, prompt: null });
   });
 
-  test("suffix is what comes after the gap", () => {
+  test("suffix is the text after the gap", () => {
     const gap: Prompt = { type: "text", text: "Once", suffix: "end" };
     expect(run({ suffix: "end" })?.prompt).toEqual(gap);
     expect(run({ prompt: ["Once"], suffix: "end" })?.prompt).toEqual(gap);
     expect(run({ prompt: ["a", "b"], suffix: "" })?.prompt).toEqual({ type: "text", text: "a" });
   });
 
-  test("max_tokens 0 needs echo", () => {
+  test("max_tokens 0 requires echo", () => {
     expect(run({ max_tokens: 0, echo: true })).toMatchObject({ maxTokens: 0, echo: true });
     expect(run({ max_tokens: null })?.maxTokens).toBe(16);
     expect(run({ max_tokens: Number.MAX_SAFE_INTEGER })?.maxTokens).toBe(2 ** 31 - 1);
   });
 
-  test("best_of generates more than are answered, rated by their log probabilities", () => {
+  test("best_of generates more choices than it returns, ranked by log probability", () => {
     const { runs, layout } = call({ n: 2, best_of: 5 });
     expect(runs[0]).toMatchObject({ choices: 5, logprobs: { top: 0 } });
     expect(layout).toEqual({ n: 2, withLogprobs: false, echo: false });
@@ -86,14 +86,14 @@ describe("what a body means", () => {
     expect(plain).not.toHaveProperty("logprobs");
   });
 
-  test("logprobs 0 asks for the drawn tokens alone", () => {
+  test("logprobs 0 reports only the sampled tokens", () => {
     expect(call({ logprobs: 0 })).toMatchObject({
       runs: [{ logprobs: { top: 0 } }],
       layout: { withLogprobs: true },
     });
   });
 
-  test("fields of other endpoints and unknown ones have no effect", () => {
+  test("fields of other endpoints and unknown fields have no effect", () => {
     const others = {
       session_id: "s",
       files: [{ name: "a" }],
@@ -110,7 +110,7 @@ describe("what a body means", () => {
     expect(call(others)).toEqual(call({}));
   });
 
-  test("null is the same as absent for every optional field", () => {
+  test("null equals absent for every optional field", () => {
     const fields =
       "model suffix max_tokens echo logprobs n best_of stop stream stream_options truncate_sequence adapter grammar user";
     const nulls = Object.fromEntries(fields.split(" ").map((field) => [field, null]));
@@ -140,8 +140,8 @@ const RULES: readonly Rule[] = [
     `${COMPLETION_PROMPTS_MAX}`,
   ],
   [{ prompt: Array(100).fill("a"), n: 20 }, "invalid_request", "prompt", "100", "20", "1024"],
-  [textBody({ prompt: ["a", "b"], suffix: "c" }), "contradictory_fields", "suffix", "one text"],
-  [textBody({ prompt: [1, 2], suffix: "c" }), "contradictory_fields", "suffix", "one text"],
+  [textBody({ prompt: ["a", "b"], suffix: "c" }), "contradictory_fields", "suffix", "a single string"],
+  [textBody({ prompt: [1, 2], suffix: "c" }), "contradictory_fields", "suffix", "a single string"],
   [textBody({ echo: true, suffix: "c" }), "contradictory_fields", "suffix", "echo"],
   [textBody({ suffix: 5 }), "invalid_request", "suffix", "a string"],
   [textBody({ max_tokens: 0 }), "contradictory_fields", "max_tokens", "echo"],

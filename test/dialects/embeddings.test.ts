@@ -5,7 +5,7 @@ import { parseEmbeddingRequest } from "../../src/dialects/embeddings/request.ts"
 import { embeddingBody } from "../../src/dialects/embeddings/response.ts";
 import { type Rule, testRules } from "../helpers/rules.ts";
 
-describe("what a body means", () => {
+describe("request", () => {
   test.each<[unknown, readonly unknown[]]>([
     ["a", ["a"]],
     [["a"], ["a"]],
@@ -23,7 +23,7 @@ describe("what a body means", () => {
     expect(parseEmbeddingRequest({ input }).request.inputs).toEqual([...inputs] as string[]);
   });
 
-  test("a body with input alone takes every default, and so do nulls", () => {
+  test("input alone takes all defaults, as do nulls", () => {
     const meaning = {
       request: { model: "default", inputs: ["a"], truncate: false },
       format: "float",
@@ -39,7 +39,7 @@ describe("what a body means", () => {
     expect(parseEmbeddingRequest({ input: "a", ...nulls })).toEqual(meaning);
   });
 
-  test("every field arrives; user and unknown ones have no effect", () => {
+  test("converts every field; user and unknown fields have no effect", () => {
     const fields = { model: "m", encoding_format: "base64", truncate_sequence: true, user: 5, other: {} };
     expect(parseEmbeddingRequest({ input: "a", ...fields })).toEqual({
       request: { model: "m", inputs: ["a"], truncate: true },
@@ -47,7 +47,7 @@ describe("what a body means", () => {
     });
   });
 
-  test("as many inputs as the limit says are accepted, and one input may have more tokens", () => {
+  test("accepts inputs up to the limit, and more tokens than that in one input", () => {
     const input = Array(EMBED_INPUTS_MAX).fill("a");
     expect(parseEmbeddingRequest({ input }).request.inputs).toHaveLength(EMBED_INPUTS_MAX);
     const tokens = Array(EMBED_INPUTS_MAX + 1).fill(1);
@@ -81,7 +81,7 @@ const RULES: readonly Rule[] = [
 
 describe("refused", () => testRules(parseEmbeddingRequest, RULES));
 
-describe("the body", () => {
+describe("response", () => {
   test("has exactly the documented fields", () => {
     const result = { vectors: [[0.6, 0.8], [1]], promptTokens: 7 };
     expect(embeddingBody(result, "tiny", "float")).toEqual({
@@ -95,7 +95,7 @@ describe("the body", () => {
     });
   });
 
-  test("base64 is of little-endian 32-bit floats", () => {
+  test("base64 encodes little-endian 32-bit floats", () => {
     const { data } = embeddingBody({ vectors: [[1, -2]], promptTokens: 1 }, "tiny", "base64");
     expect(data[0]?.embedding).toBe(Buffer.from([0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0]).toString("base64"));
   });

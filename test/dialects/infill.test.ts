@@ -10,8 +10,8 @@ import { ACCEPTED, end, FINISH, text } from "../helpers/run-events.ts";
 
 const BODY = { input_prefix: "a\n", input_suffix: "\nz" };
 
-describe("what a body means", () => {
-  test("prefix and suffix alone take llama.cpp's sampling and no cap", () => {
+describe("request", () => {
+  test("prefix and suffix alone take llama.cpp's sampling and no token cap", () => {
     const { run, layout, stream } = parseInfillRequest(BODY);
     expect(run).toMatchObject({
       model: "default",
@@ -25,7 +25,7 @@ describe("what a body means", () => {
     expect({ layout, stream }).toEqual({ layout: { indent: 0 }, stream: false });
   });
 
-  test("what an editor plugin sends arrives", () => {
+  test("converts the fields that editor plugins send", () => {
     const { run, layout } = parseInfillRequest({
       id_slot: 0,
       ...BODY,
@@ -61,7 +61,7 @@ describe("what a body means", () => {
     expect(layout).toEqual({ indent: 2, fields: ["content", "timings/prompt_n"] });
   });
 
-  test("without a cap, and without an answer", () => {
+  test("n_predict -1 means no cap, 0 no answer", () => {
     expect(parseInfillRequest({ ...BODY, n_predict: -1 }).run.maxTokens).toBeUndefined();
     expect(parseInfillRequest({ ...BODY, n_predict: 0 }).run.maxTokens).toBe(0);
   });
@@ -78,14 +78,14 @@ const RULES: readonly Rule[] = [
 ];
 describe("refused", () => testRules(parseInfillRequest, RULES));
 
-describe("the body", () => {
+describe("response", () => {
   const filled = (layout: ConstructorParameters<typeof InfillFold>[0]) => {
     const fold = new InfillFold(layout);
     for (const event of [ACCEPTED, text("1\n"), text("  2"), end(), FINISH]) fold.add(event);
     return fold.body("tiny");
   };
 
-  test("has what plugins show", () => {
+  test("has the fields that plugins show", () => {
     expect(filled({ indent: 0 })).toEqual({
       index: 0,
       content: "1\n  2",
@@ -101,7 +101,7 @@ describe("the body", () => {
     });
   });
 
-  test("has only the fields that were named, under their paths", () => {
+  test("has only the requested fields, under their paths", () => {
     const fields = ["content", "timings/prompt_n", "truncated", "timings/none", "content/length"];
     expect(filled({ indent: 0, fields })).toEqual({ content: "1\n  2", "timings/prompt_n": 8 });
     const stream = new InfillStream("tiny", { indent: 0, fields: ["stop"] });
@@ -110,7 +110,7 @@ describe("the body", () => {
     );
   });
 
-  test("says why the answer ended", () => {
+  test("has the reason why the answer ended", () => {
     const endings = [end("length"), { ...end(), stop: ";" }] as const;
     const told = endings.map((ending) => {
       const fold = new InfillFold({ indent: 0, fields: ["stop_type", "stopping_word"] });
@@ -124,7 +124,7 @@ describe("the body", () => {
   });
 });
 
-describe("least indentation", () => {
+describe("minimum indentation", () => {
   const cut = (indent: number, pieces: readonly string[]): string => {
     const cutter = new IndentCut(indent);
     return pieces.map((piece) => cutter.push(piece)).join("") + cutter.end();
@@ -137,9 +137,9 @@ describe("least indentation", () => {
     ["x\ny", 0, "x\ny"],
     ["x\n  ", 2, "x\n  "],
     ["x", 8, "x"],
-  ])("%j at least %d", (whole, indent, shown) => expect(cut(indent, [whole])).toBe(shown));
+  ])("%j at least %d", (whole, indent, expected) => expect(cut(indent, [whole])).toBe(expected));
 
-  test("does not depend on how the text comes in pieces", () => {
+  test("does not depend on how the text is split into deltas", () => {
     const text = fc.array(fc.constantFrom("a", " ", "\n", "  b"));
     fc.assert(
       fc.property(text, fc.nat(3), (pieces, indent) => {

@@ -6,7 +6,7 @@ import { type Body, testRules } from "../helpers/rules.ts";
 const parse = (extra: Body = {}) => parseMessagesRequest(messagesBody(extra));
 const run = (extra: Body = {}) => parse(extra).run;
 const agent = (extra: Body = {}) => parse(extra).agent;
-/** The conversation that messages become. */
+/** The converted conversation of messages. */
 const said = (messages: unknown, system?: unknown) => run({ messages, system }).prompt.messages;
 const user = (content: unknown) => [{ role: "user", content }];
 const text = (words: string) => ({ type: "text" as const, text: words });
@@ -15,7 +15,7 @@ const FIND = { name: "find", description: "Finds.", input_schema: { type: "objec
 const SEARCH = { type: "web_search_20250305", name: "web_search" };
 const PYTHON = { type: "code_execution_20250825", name: "code_execution" };
 
-test("a smallest body", () => {
+test("a minimal body takes all defaults", () => {
   expect(parse()).toMatchObject({
     stream: false,
     view: { countsCached: false, omitsThinking: false },
@@ -42,7 +42,7 @@ test("sampling and limits", () => {
   expect(run({ max_tokens: 0 }).maxTokens).toBe(0);
 });
 
-test("fields without effect change nothing", () => {
+test("unused fields are ignored", () => {
   const without = { thinking: { type: "enabled" } };
   const thinking = { type: "enabled", budget_tokens: 9000 };
   const cited = [{ ...text("Hello"), citations: { enabled: true } }];
@@ -51,7 +51,7 @@ test("fields without effect change nothing", () => {
 });
 
 describe("messages", () => {
-  test("texts and blocks, the system's first", () => {
+  test("texts and blocks, the system text first", () => {
     expect(said(user("Hi"), "Be brief.")).toEqual([
       { role: "system", content: [text("Be brief.")] },
       { role: "user", content: [text("Hi")] },
@@ -64,7 +64,7 @@ describe("messages", () => {
     for (const system of ["", [], null]) expect(said(user("Hi"), system)).toHaveLength(1);
   });
 
-  test("neighbours of one role are one message, and texts that would run together are kept apart", () => {
+  test("adjacent messages of one role are merged, with a separator between their texts", () => {
     const [first, ...others] = said([
       { role: "user", content: "one" },
       { role: "user", content: [text("two\n"), text("three")] },
@@ -73,7 +73,7 @@ describe("messages", () => {
     expect(first?.content).toEqual([text("one"), text("\n"), text("two\n"), text("three")]);
   });
 
-  test("the system's messages may stand anywhere", () => {
+  test("system messages may be anywhere", () => {
     const turns = said(
       [
         { role: "system", content: "b" },
@@ -86,13 +86,13 @@ describe("messages", () => {
     expect(turns[0]?.content).toEqual([text("a"), text("\n"), text("b")]);
   });
 
-  test("notes to the vendor's accounts, different in each request, stay out", () => {
+  test("billing headers, which differ in each request, are dropped", () => {
     const note = text("x-anthropic-billing-header: version=1; hash=0815;");
     expect(said(user("Hi"), [note, text("You write code.")])[0]?.content).toEqual([text("You write code.")]);
     expect(said(user("Hi"), [note])).toHaveLength(1);
   });
 
-  test("a tool's call and its result, which becomes a message of its own", () => {
+  test("a tool result becomes a separate message", () => {
     const use = { type: "tool_use", id: "call_1", name: "find", input: { q: "x" } };
     const result = { type: "tool_result", tool_use_id: "call_1", content: "found" };
     const thinking = { type: "thinking", thinking: "hm", signature: "svc" };
@@ -114,7 +114,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("results: several, as blocks, of nothing, of a failure, of an unknown call", () => {
+  test("results: several, as blocks, empty, failed, of an unknown call", () => {
     const result = (extra: object) => ({ type: "tool_result", tool_use_id: "c", ...extra });
     const source = { type: "text", media_type: "text/plain", data: "doc" };
     const turns = said(
@@ -157,7 +157,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("many neighbours cost no more than their number", () => {
+  test("merging is linear in the number of messages", () => {
     const messages = Array.from({ length: 16_384 }, () => ({ role: "user", content: "w" }));
     expect(said(messages)[0]?.content).toHaveLength(2 * messages.length - 1);
   });
@@ -211,14 +211,14 @@ describe("tools", () => {
     expect(agent({ web_search_options: { search_context_size: "low" } }).webSearch?.contextSize).toBe("low");
   });
 
-  test("of the server: every version of the web search, and nothing else with it", () => {
+  test("of the server: every version of web search", () => {
     for (const type of ["web_search_20250305", "web_search_20260209", "web_search_20260318"]) {
       const { webSearch, python } = agent({ tools: [{ ...SEARCH, type }] });
       expect([webSearch?.contextSize, python]).toEqual(["medium", false]);
     }
   });
 
-  test("of the server: code, under each of its names, and a shell with skills", () => {
+  test("of the server: code execution under each of its names, and a shell with skills", () => {
     for (const extra of [
       { enable_code_execution: true },
       { tools: [PYTHON] },
@@ -239,7 +239,7 @@ describe("tools", () => {
     expect(agent({ container: { skills: [] } })).not.toHaveProperty("shell");
   });
 
-  test("none hides everything that the server could do", () => {
+  test("none disables all server-side tools", () => {
     const container = { skills: [{ type: "custom", skill_id: "s" }] };
     const everything = { tools: [SEARCH, PYTHON, FIND], enable_code_execution: true, container };
     expect(agent({ ...everything, tool_choice: { type: "none" } })).toEqual({
@@ -283,13 +283,13 @@ describe("thinking", () => {
     ],
   ])("%j", (extra, expected) => expect<object>(thinking(extra)).toEqual(expected));
 
-  test("may be kept from the reader", () => {
+  test("may be omitted from the answer", () => {
     expect(parse({ thinking: { type: "adaptive", display: "omitted" } }).view.omitsThinking).toBe(true);
     expect(parse({ thinking: { type: "adaptive", display: "summarized" } }).view.omitsThinking).toBe(false);
   });
 });
 
-test("the form of the answer", () => {
+test("constraints of the answer", () => {
   const schema = { type: "object" };
   const constraint = { type: "json_schema", schema, strict: false } as const;
   expect(run({ output_config: { format: { type: "json_schema", schema } } })).toMatchObject({
@@ -321,11 +321,11 @@ test.each<[string, Body]>([
       ]),
     },
   ],
-])("a mark for the cache on %s tells cached tokens apart", (_, extra) => {
+])("cache_control on %s makes usage report cached tokens", (_, extra) => {
   expect(parse(extra).view.countsCached).toBe(true);
 });
 
-test("a count asks for the same prompt and for nothing after it", () => {
+test("a count request has the same prompt and generates nothing", () => {
   const body = {
     system: "Be brief.",
     tools: [FIND],

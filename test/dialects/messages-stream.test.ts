@@ -71,7 +71,7 @@ const FILE: FileObject = {
 
 const SERVER_CALL = { round: 1, callId: "c", toolName: "svc_execute_python", arguments: "{}" } as const;
 
-/** A round of the server's own between two pieces of one text. */
+/** A server-side tool round between two text deltas. */
 const AGENT_RUN: readonly AnswerEvent[] = [
   ACCEPTED,
   { type: "session", sessionId: "sess_1" },
@@ -119,7 +119,7 @@ describe("events", () => {
     );
   });
 
-  test("of reasoning, text and tool calls: blocks one after the other, thinking signed", () => {
+  test("of reasoning, text and tool calls: sequential blocks, thinking signed", () => {
     const events = messagesEvents(streamed(TOOL_RUN)).slice(1, -2);
     const start = (index: number, content_block: object) => ({
       type: "content_block_start",
@@ -146,7 +146,7 @@ describe("events", () => {
     ]);
   });
 
-  test("what the server does by itself stands between two blocks of text", () => {
+  test("agent events are sent between two text blocks", () => {
     const names = [...streamed(AGENT_RUN).matchAll(/^event: (\w+)$/gm)].map(([, name]) => name);
     expect(names).toEqual([
       "message_start",
@@ -169,12 +169,12 @@ describe("events", () => {
     ["a cap", [ACCEPTED, end("length"), FINISH], { stop_reason: "max_tokens", stop_sequence: null }],
     ["a stop string", STOPPED, { stop_reason: "stop_sequence", stop_sequence: ", 3" }],
     ["tool calls", TOOL_RUN, { stop_reason: "tool_use", stop_sequence: null }],
-  ])("tell %s", (_, events, expected) => {
+  ])("report %s", (_, events, expected) => {
     expect(body(events)).toMatchObject(expected);
     expect(messagesEvents(streamed(events)).at(-2)).toMatchObject({ delta: expected });
   });
 
-  test("the precomputed text equals JSON of the plain object for any text", () => {
+  test("serialized events equal JSON of the plain object for any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.boolean(), (piece, thinks) => {
         const stream = new MessagesStream(META, PLAIN);
@@ -194,15 +194,15 @@ describe("usage", () => {
   const counted = { input_tokens: 12, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
   const told = { input_tokens: 8, cache_creation_input_tokens: 0, cache_read_input_tokens: 4 };
 
-  test("has the whole prompt in input_tokens, or what is cached told apart", () => {
+  test("reports the whole prompt in input_tokens, or cached tokens separately", () => {
     expect(body(answer("a")).usage).toMatchObject(counted);
     expect(body(answer("a"), CACHED).usage).toMatchObject(told);
     expect(messagesEvents(streamed(answer("a"), CACHED)).at(-2)).toMatchObject({ usage: told });
   });
 });
 
-describe("thinking that is not to be shown", () => {
-  test("leaves a signed block without text", () => {
+describe("omitted thinking", () => {
+  test("is a signed block without text", () => {
     const empty = { type: "thinking", thinking: "", signature: "svc" };
     expect(body(TOOL_RUN, OMITTED).content[0]).toEqual(empty as MessagesResponse["content"][number]);
     const whole = streamed(TOOL_RUN, OMITTED);
@@ -214,7 +214,7 @@ describe("thinking that is not to be shown", () => {
 describe("the end", () => {
   const error: AnswerEvent = { type: "error", error: { code: "engine_failed", message: "the engine died" } };
 
-  test("of a run that failed is an error event in the vendor's form", () => {
+  test("of a failed run is an error event in Anthropic's form", () => {
     const whole = streamed([ACCEPTED, text("Hi"), error]);
     expect(whole).toEndWith(
       'event: error\ndata: {"type":"error","error":{"type":"server_error","message":"the engine died","code":"engine_failed"}}\n\n',
@@ -234,14 +234,14 @@ describe("fold of the stream equals the body", () => {
     ["text", answer("He", "llo")],
     ["an empty answer", answer()],
     ["reasoning and tool calls", TOOL_RUN],
-    ["arguments that were cut off", [ACCEPTED, call(0, "f"), args(0, '{"a": "b'), end("length"), FINISH]],
-    ["a round of the server's own", AGENT_RUN],
+    ["truncated arguments", [ACCEPTED, call(0, "f"), args(0, '{"a": "b'), end("length"), FINISH]],
+    ["a server-side tool round", AGENT_RUN],
     ["a stop string", STOPPED],
   ])("%s", (_, events) => {
     expect(foldMessages(streamed(events))).toEqual(body(events));
   });
 
-  test("any run, and both are as their schemas say", () => {
+  test("any run, and both match their schemas", () => {
     fc.assert(
       fc.property(anyRun(), fc.boolean(), fc.boolean(), (events, countsCached, omitsThinking) => {
         const view = { countsCached, omitsThinking };
@@ -253,7 +253,7 @@ describe("fold of the stream equals the body", () => {
     );
   });
 
-  test("the body of a round of the server's own has two texts, the session and the file", () => {
+  test("the body of a server-side tool round has two texts, the session and the file", () => {
     expect(body(AGENT_RUN)).toMatchObject({
       content: [
         { type: "text", text: "I compute." },
@@ -288,9 +288,9 @@ function anyRun(): fc.Arbitrary<readonly AnswerEvent[]> {
 
 describe("cost is linear in the answer", () => {
   const EVENTS = 100_000;
-  const pieces = Array.from({ length: EVENTS }, (_, index) => `w${index % 10} `); // three characters each
+  const pieces = Array.from({ length: EVENTS }, (_, index) => `w${index % 10} `); // 3 characters each
 
-  test("a stream serialises each piece once and nothing else", () => {
+  test("a stream serializes only its deltas, each once", () => {
     const stream = new MessagesStream(META, PLAIN);
     let serialised = 0;
     const original = JSON.stringify;
@@ -309,7 +309,7 @@ describe("cost is linear in the answer", () => {
     expect(longest).toBeLessThan(1_000);
   });
 
-  test("a body joins its pieces once", () => {
+  test("a body joins its deltas once", () => {
     const join = spyOn(Array.prototype, "join");
     const fold = new MessagesFold(PLAIN);
     let joins: number;

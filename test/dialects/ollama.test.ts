@@ -26,7 +26,7 @@ function generate(extra: Body): Omit<RunRequest, "prompt"> & { readonly prompt: 
   return work.type === "continue" ? work.run : work.conversation.run;
 }
 
-describe("what a chat body means", () => {
+describe("chat request", () => {
   test("messages alone take Ollama's defaults: sampling, a stream, thinking", () => {
     const { model, stream, keepAlive, run } = chat();
     expect({ model, stream, keepAlive }).toEqual({ model: "default", stream: true, keepAlive: undefined });
@@ -47,7 +47,7 @@ describe("what a chat body means", () => {
     expect(run.constraint).toBeUndefined();
   });
 
-  test("options arrive; those about loading have no effect", () => {
+  test("converts options; those for loading have no effect", () => {
     const options = {
       num_predict: 9,
       temperature: 0,
@@ -83,7 +83,7 @@ describe("what a chat body means", () => {
     expect(chat({ options: { seed: -1 } }).run.sampling.seed).toBeUndefined();
   });
 
-  test("formats", () => {
+  test("converts formats", () => {
     const schema = { type: "object", properties: { a: { type: "string" } } };
     expect(chat({ format: schema }).run.constraint).toEqual({ type: "json_schema", schema, strict: false });
     expect(chat({ format: "json" }).run.constraint).toEqual({
@@ -101,7 +101,7 @@ describe("what a chat body means", () => {
     ["none", { enabled: false }],
   ] as const)("think %p", (think, thinking) => expect(chat({ think }).run.prompt.thinking).toEqual(thinking));
 
-  test("calls and their results find each other by id, by name, and by order", () => {
+  test("results are matched to calls by id, by name, and by order", () => {
     const called = (name: string, id?: string) => ({
       ...(id === undefined ? {} : { id }),
       function: { name, arguments: { n: 1 } },
@@ -133,7 +133,7 @@ describe("what a chat body means", () => {
     ]);
   });
 
-  test("pictures, thinking and tools arrive", () => {
+  test("converts images, thinking and tools", () => {
     const { run } = chat({
       messages: [
         { role: "user", content: "What?", images: ["aGk="] },
@@ -155,7 +155,7 @@ describe("what a chat body means", () => {
     expect(run.prompt.tools.map(({ name }) => name)).toEqual(["f"]);
   });
 
-  test("no messages load the model", () => {
+  test("a request without messages loads the model", () => {
     expect(parseOllamaChat({ model: "m", keep_alive: 0 })).toEqual({
       model: "m",
       work: { type: "load" },
@@ -166,8 +166,8 @@ describe("what a chat body means", () => {
   });
 });
 
-describe("what a generate body means", () => {
-  test("a prompt is a user message, after instructions", () => {
+describe("generate request", () => {
+  test("a prompt becomes a user message after the instructions", () => {
     expect(generate({ prompt: "Hi", system: "Be brief." }).prompt).toMatchObject({
       type: "chat",
       messages: [
@@ -177,12 +177,12 @@ describe("what a generate body means", () => {
     });
   });
 
-  test("raw prompts and gaps are continued as they are", () => {
+  test("raw prompts and gaps are continued unchanged", () => {
     expect(generate({ prompt: "Hi", raw: true }).prompt).toEqual({ type: "text", text: "Hi" });
     expect(generate({ prompt: "a", suffix: "b" }).prompt).toEqual({ type: "text", text: "a", suffix: "b" });
   });
 
-  test("no prompt loads the model", () => {
+  test("a request without prompt loads the model", () => {
     expect(parseOllamaGenerate({ model: "m", prompt: "", stream: false })).toMatchObject({
       work: { type: "load" },
       stream: false,
@@ -237,7 +237,7 @@ test.each([
 ])("keep_alive %p is %p ms", (field, ms) => expect(keepAliveOf(field)).toBe(ms));
 
 describe("vectors", () => {
-  test("of one text and of several; nothing only loads", () => {
+  test("of one and of several texts; no text only loads the model", () => {
     expect(parseOllamaEmbed({ input: "a" }).request).toEqual({
       model: "default",
       inputs: ["a"],
@@ -251,7 +251,7 @@ describe("vectors", () => {
     expect(parseOllamaEmbeddings({ prompt: "a" }).request.inputs).toEqual(["a"]);
   });
 
-  test("are truncatedVectors at length 1", () => {
+  test("are truncated and normalized", () => {
     const vectors = [
       [0.6, 0, 0.8],
       [0, 0, 1],
@@ -290,7 +290,7 @@ describe("models", () => {
   } as const;
   const NEW = { id: "new", kind: "text", created: 0, ownedBy: "svc", status: "unloaded" } as const;
 
-  test("are listed with what is known of them", () => {
+  test("are listed with their known properties", () => {
     const { models } = tagsBody([LOADED, NEW]);
     expect(models[0]).toEqual({
       name: "qwen",
@@ -311,7 +311,7 @@ describe("models", () => {
     expect(models[0]?.digest).not.toBe(models[1]?.digest);
   });
 
-  test("are shown with their context and what they can do", () => {
+  test("are shown with their context and capabilities", () => {
     expect(showBody(LOADED)).toMatchObject({
       model_info: { "general.architecture": "qwen3", "qwen3.context_length": 4096 },
       capabilities: ["completion", "tools", "thinking", "vision", "insert"],
@@ -320,7 +320,7 @@ describe("models", () => {
     expect(showBody(NEW)).toMatchObject({ model_info: {}, capabilities: [] });
   });
 
-  test("that stay have a date far away", () => {
+  test("that stay loaded have a date in the far future", () => {
     const [stays, leaves] = psBody([
       { model: LOADED, expiresMs: Infinity },
       { model: LOADED, expiresMs: 1000 },

@@ -6,8 +6,8 @@ import { type Rule, testRules } from "../helpers/rules.ts";
 
 const BODY = { query: "cats", documents: ["dogs", { text: "a cat", title: "Cat" }, "a lion"] };
 
-describe("what a body means", () => {
-  test("query and documents alone take every default, and so do nulls", () => {
+describe("request", () => {
+  test("query and documents alone take all defaults, as do nulls", () => {
     const meaning = {
       request: {
         model: "default",
@@ -29,7 +29,7 @@ describe("what a body means", () => {
     expect(parseRerankRequest({ ...BODY, ...nulls })).toEqual(meaning);
   });
 
-  test("every field arrives", () => {
+  test("converts every field", () => {
     const fields = {
       model: "m",
       top_n: 2,
@@ -64,11 +64,11 @@ const RULES: readonly Rule[] = [
 ];
 describe("refused", () => testRules(parseRerankRequest, RULES));
 
-describe("the body", () => {
+describe("response", () => {
   const scores = { scores: [0.5, 0.9, 0.5], promptTokens: 7 };
   const named = { id: "rerank-1", model: "tiny" };
 
-  test("has the most relevant first, and of equals the earlier", () => {
+  test("lists the most relevant documents first, ties in request order", () => {
     expect(rerankBody(scores, parseRerankRequest(BODY), named)).toEqual({
       id: "rerank-1",
       object: "list",
@@ -82,7 +82,7 @@ describe("the body", () => {
     });
   });
 
-  test("has as many as asked for, with their texts where asked for", () => {
+  test("has top_n results, with texts if requested", () => {
     const call = parseRerankRequest({ ...BODY, top_n: 1, return_documents: true });
     expect(rerankBody(scores, call, named).results).toEqual([
       { index: 1, relevance_score: 0.9, document: { text: "a cat" } },

@@ -14,8 +14,8 @@ const messages = (input: unknown, extra: Body = {}) => call({ input, ...extra })
 const said = (text: string) => [{ type: "text" as const, text }];
 const fn = { type: "function", name: "find" };
 
-describe("a body becomes a run", () => {
-  test("with the defaults of the dialect", () => {
+describe("request", () => {
+  test("takes the defaults of the dialect", () => {
     expect(call()).toEqual({
       run: {
         model: "default",
@@ -42,7 +42,7 @@ describe("a body becomes a run", () => {
     });
   });
 
-  test("with what is asked for", () => {
+  test("converts every field", () => {
     const { run, stream, store, background } = call({
       model: "m",
       max_output_tokens: 5,
@@ -71,13 +71,13 @@ describe("a body becomes a run", () => {
     expect(call({ [name]: 7 }).run.maxTokens).toBe(7);
   });
 
-  test.each(["off", "none"])("effort %s switches reasoning off", (effort) => {
+  test.each(["off", "none"])("effort %s turns reasoning off", (effort) => {
     const { run, echo } = call({ reasoning: { effort } });
     expect(run.prompt.thinking).toEqual({ enabled: false });
     expect(echo.reasoning).toEqual({ effort: "none", summary: null });
   });
 
-  test("fields of the other dialects change nothing", () => {
+  test("fields of other dialects are ignored", () => {
     const others = {
       enable_thinking: false,
       reasoning_effort: "off",
@@ -97,7 +97,7 @@ describe("a body becomes a run", () => {
     [{ include: ["reasoning.encrypted_content"] }, undefined],
   ])("log probabilities: %j", (extra, expected) => expect(call(extra).run.logprobs).toEqual(expected));
 
-  test("a schema may stand in text.format or in response_format", () => {
+  test("accepts a schema in text.format or in response_format", () => {
     const schema = { type: "object" };
     const flat = { type: "json_schema", name: "a", schema };
     const nested = { type: "json_schema", json_schema: { name: "a", schema } };
@@ -117,7 +117,7 @@ describe("a body becomes a run", () => {
   });
 });
 
-describe("input items become messages", () => {
+describe("conversion of input items to messages", () => {
   test("instructions come first", () => {
     expect(messages("Hi", { instructions: "Be kind." })).toEqual([
       { role: "system", content: said("Be kind.") },
@@ -125,7 +125,7 @@ describe("input items become messages", () => {
     ]);
   });
 
-  test("messages, with or without their type, as text or parts", () => {
+  test("messages, with or without type, as text or parts", () => {
     const content = [
       { type: "input_text", text: "a" },
       { type: "text", text: "b" },
@@ -145,7 +145,7 @@ describe("input items become messages", () => {
     ]);
   });
 
-  test("reasoning, text and calls of one turn are one message", () => {
+  test("reasoning, text and calls of one turn become one message", () => {
     expect(
       messages([
         { role: "user", content: "u" },
@@ -172,7 +172,7 @@ describe("input items become messages", () => {
     ]);
   });
 
-  test("a call after new reasoning begins a message; a summary stands in for the reasoning", () => {
+  test("a call after new reasoning starts a message; a summary is used if there is no reasoning text", () => {
     const items = [
       { type: "reasoning", summary: [{ type: "summary_text", text: "sum" }] },
       { type: "function_call", call_id: "c", name: "find", arguments: "{}" },
@@ -221,7 +221,7 @@ describe("input items become messages", () => {
     expect(parts).toEqual([{ type: "file", source, param: "input[0].content[0]" }]);
   });
 
-  test("references are looked up, also without their type", () => {
+  test("references are resolved, also without type", () => {
     const stored: StoredResponses = {
       ...NOTHING_STORED,
       item: (id) => (id === "msg_1" ? { type: "message", role: "user", content: "found" } : undefined),
@@ -233,7 +233,7 @@ describe("input items become messages", () => {
     }
   });
 
-  test("a chain goes on from what was said, in the same session, without its instructions", () => {
+  test("previous_response_id continues conversation and session, without the earlier instructions", () => {
     const stored: StoredResponses = {
       ...NOTHING_STORED,
       conversation: () => ({ messages: [{ role: "user", content: said("before") }], sessionId: "sess_1" }),
@@ -250,7 +250,7 @@ describe("input items become messages", () => {
 });
 
 describe("tools", () => {
-  test("functions in both forms; the resource shows the flat one", () => {
+  test("functions in both forms; the resource has the flat one", () => {
     const tools = [fn, { type: "function", function: { name: "stop", strict: true } }];
     const { run, echo } = call({ tools });
     expect(run.prompt.tools.map(({ name, strict }) => [name, strict])).toEqual([
@@ -306,7 +306,7 @@ describe("tools", () => {
     });
   });
 
-  test("somebody reads along with a stream, and not with a background response", () => {
+  test("a stream is interactive, a background response is not", () => {
     expect(call({ stream: true }).agent.interactive).toBe(true);
     for (const extra of [{}, { background: true }, { background: true, stream: true }]) {
       expect(call(extra).agent.interactive).toBe(false);
@@ -481,7 +481,7 @@ describe("refused", () => {
   ];
   testRules(parse, RULES);
 
-  test("something unknown to include", () => {
+  test("an unknown value of include", () => {
     const { code, param } = refusalOf(parse, responsesBody({ include: ["everything"] }));
     expect({ code, param }).toEqual({ code: "unsupported_value", param: "include[0]" });
   });

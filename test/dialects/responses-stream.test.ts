@@ -40,7 +40,7 @@ test("the events of a text answer", () => {
   ]);
 });
 
-test("names repeat types, numbers have no gaps, and the last event holds the body", () => {
+test("event names equal types, sequence numbers have no gaps, and the last event has the body", () => {
   const events: readonly AnswerEvent[] = [
     ACCEPTED,
     { type: "reasoning", choice: 0, text: "hm" },
@@ -55,7 +55,7 @@ test("names repeat types, numbers have no gaps, and the last event holds the bod
   expect(frames.at(-1)?.data.response).toEqual(body(events));
 });
 
-test("the precomputed text of a piece equals JSON of the plain object for any text", () => {
+test("serialized deltas equal JSON of the plain object for any text", () => {
   const place = { output_index: 0, item_id: `msg_${KEY}_0`, content_index: 0 };
   const type = "response.output_text.delta";
   fc.assert(
@@ -88,7 +88,7 @@ describe("log probabilities", () => {
     FINISH,
   ];
 
-  test("are with the pieces, with the whole text and in the body; reasoning has none", () => {
+  test("are in deltas, in the done event and in the body; reasoning has none", () => {
     const given = streamed(events).flatMap(({ event, data }) =>
       data.logprobs === undefined ? [] : [[event, data.logprobs]],
     );
@@ -102,7 +102,7 @@ describe("log probabilities", () => {
 });
 
 describe("the ends", () => {
-  test("cut by the token cap: the open item and the response are incomplete", () => {
+  test("token cap: the open item and the response are incomplete", () => {
     const events = [ACCEPTED, text("He"), end("length"), FINISH];
     const last = streamed(events).at(-1);
     expect(last?.event).toBe("response.incomplete");
@@ -114,7 +114,7 @@ describe("the ends", () => {
     });
   });
 
-  test("cut while it thought: no message", () => {
+  test("token cap during reasoning: no message", () => {
     const events: readonly AnswerEvent[] = [
       ACCEPTED,
       { type: "reasoning", choice: 0, text: "hm" },
@@ -124,12 +124,12 @@ describe("the ends", () => {
     expect(body(events).output).toMatchObject([{ type: "reasoning", status: "incomplete" }]);
   });
 
-  test("without a word: an empty message", () => {
+  test("empty answer: an empty message", () => {
     expect(body(answer()).output).toMatchObject([{ type: "message", content: [{ text: "" }] }]);
     expect(body([ACCEPTED, end("length"), FINISH]).output).toMatchObject([{ status: "incomplete" }]);
   });
 
-  test("failed: an error event, then response.failed with what there was", () => {
+  test("failure: an error event, then response.failed with the partial output", () => {
     const error = { code: "engine_failed", message: "the engine died", param: "model" } as const;
     const frames = streamed([ACCEPTED, text("Hi"), { type: "error", error }]);
     const told = { code: "engine_failed", message: "the engine died", type: "server_error" };
@@ -143,7 +143,7 @@ describe("the ends", () => {
     expect(frames.at(-1)?.data.response.output).toMatchObject([{ status: "incomplete" }]);
   });
 
-  test("cancelled: told as incomplete, and nothing follows", () => {
+  test("cancelled: reported as incomplete, and nothing follows", () => {
     const stream = newStream();
     stream.encode(ACCEPTED);
     stream.builder.cancel();
@@ -157,7 +157,7 @@ describe("the ends", () => {
   });
 });
 
-test("the items of several choices stand side by side; a conversation goes on with the first", () => {
+test("the output has the items of all choices; the first choice continues the conversation", () => {
   const events = [ACCEPTED, text("b", 1), text("a"), text("B", 1), end("stop", 1), end("length"), FINISH];
   const builder = new ResponseBuilder({ ...responseHead(), choices: 2 });
   for (const event of events) builder.add(event);
@@ -171,7 +171,7 @@ test("the items of several choices stand side by side; a conversation goes on wi
   expect(builder.answer()).toMatchObject([{ content: [{ text: "a" }] }]);
 });
 
-describe("what the server does", () => {
+describe("agent events", () => {
   const at = { round: 1, callId: "call_s", toolName: "svc_shell", arguments: "{not json" } as const;
   const calling: AnswerEvent = { type: "tool_calling", ...at, data: { tool_type: "shell", commands: ["x"] } };
   const complete = (data: object): AnswerEvent => ({
@@ -200,12 +200,12 @@ describe("what the server does", () => {
     expect(output[1]).toMatchObject({ call_id: "call_s", output: [{ outcome }] });
   });
 
-  test("a shell call that never ended is incomplete", () => {
+  test("a shell call without result is incomplete", () => {
     const { output } = body([ACCEPTED, calling, text("ok"), end(), FINISH]);
     expect(output[0]).toMatchObject({ type: "shell_call", status: "incomplete" });
   });
 
-  test("an approval is asked for between the events of the dialect", () => {
+  test("an approval request is sent between the events of the dialect", () => {
     const ask: AnswerEvent = {
       type: "approval_required",
       approvalId: "appr_1",
@@ -217,7 +217,7 @@ describe("what the server does", () => {
     expect(typesOf([ACCEPTED, ask, text("ok"), end(), FINISH])).toContain("agentic_tool_approval_required");
   });
 
-  test("files are cited by the next message, or by an empty one; those that were not made are not", () => {
+  test("files are cited by the next message, or by an empty one; failed files are not cited", () => {
     const file = {
       id: "file_1",
       name: "a.txt",
@@ -240,9 +240,9 @@ describe("what the server does", () => {
 
 describe("cost is linear in the answer", () => {
   const EVENTS = 100_000;
-  const pieces = Array.from({ length: EVENTS }, (_, index) => `w${index % 10} `); // three characters each
+  const pieces = Array.from({ length: EVENTS }, (_, index) => `w${index % 10} `); // 3 characters each
 
-  test("a stream serialises each piece once, and the text as a whole a few times", () => {
+  test("a stream serializes each delta once, and the whole text a constant number of times", () => {
     const stream = newStream();
     let serialised = 0;
     const original = JSON.stringify;
@@ -260,7 +260,7 @@ describe("cost is linear in the answer", () => {
     expect(serialised).toBeLessThan(EVENTS * ('"w0 "'.length + "[]".length) + ends + 20_000);
   });
 
-  test("a body joins its pieces once", () => {
+  test("a body joins its deltas once", () => {
     const join = spyOn(Array.prototype, "join");
     const fold = new ResponseFold({ ...responseHead(), choices: 1 });
     let joins: number;

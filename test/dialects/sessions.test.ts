@@ -16,11 +16,11 @@ const file = (extra: object) => ({
   ...extra,
 });
 
-/** As it is after a way through JSON. */
+/** The value after serialization to JSON and back. */
 const sent = (value: object): Record<string, unknown> =>
   JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
 
-test("the wire form is the usual one, tool turns included", () => {
+test("the wire form is that of chat messages, tool turns included", () => {
   const talk = [
     user("What is 2 + 2?"),
     { ...calls("svc_execute_python", '{"code":"2 + 2"}'), reasoning: "easy" },
@@ -81,7 +81,7 @@ const message: fc.Arbitrary<Message> = fc.record(
   { requiredKeys: ["role", "content"], noNullPrototype: true },
 );
 
-test("whatever a session holds is the same after a way out and in", () => {
+test("any session is unchanged by export and import", () => {
   fc.assert(
     fc.property(fc.array(message, { maxLength: 6 }), (messages) => {
       expect(parseSession(sent(sessionBody(messages, []))).messages).toEqual(messages);
@@ -90,7 +90,7 @@ test("whatever a session holds is the same after a way out and in", () => {
   );
 });
 
-describe("files come with their bytes", () => {
+describe("files are exported with their bytes", () => {
   test.each([
     ["text", { text: "a,b" }, { bytes: new TextEncoder().encode("a,b") }],
     ["base64", { data_base64: "/wAB" }, { bytes: Uint8Array.of(0xff, 0, 1) }],
@@ -110,13 +110,13 @@ describe("files come with their bytes", () => {
     ] as typeof files);
   });
 
-  test("or not at all", () => {
+  test("or omitted", () => {
     expect(parseSession({ messages: [], files: [file({})] }).files).toEqual([]);
     expect(parseSession({ messages: [] }).files).toEqual([]);
   });
 });
 
-test("pictures and recordings travel with the messages that hold them, in their order", () => {
+test("images and audio are exported in the order of the parts that refer to them", () => {
   const [red, blue, sound] = [png(), gif(), wav()].map((bytes) => bytes.toBase64());
   const messages: readonly Message[] = [
     {
@@ -138,7 +138,7 @@ test("pictures and recordings travel with the messages that hold them, in their 
   expect(parseSession({ ...body }).messages).toEqual(messages);
 });
 
-test("other servers' forms are read too", () => {
+test("accepts the forms of other servers", () => {
   const { messages } = parseSession({
     messages: [
       { role: "user", content: [{ type: "text", text: "Hi" }], extra: 1 },
@@ -155,7 +155,7 @@ test("other servers' forms are read too", () => {
   ]);
 });
 
-describe("is refused", () => {
+describe("refused", () => {
   const user1 = { role: "user", content: "Hi" };
   testRules(parseSession, [
     [{}, "missing_field", "messages"],

@@ -1,4 +1,4 @@
-// What is kept of responses, and for how long; what becomes of those that are not finished when a server stops.
+// Retention of stored responses, and the fate of unfinished ones when the server stops.
 
 import { describe, expect, test } from "bun:test";
 import type { AnswerEvent, Converse } from "../../src/core/agent.ts";
@@ -36,7 +36,7 @@ function queued(id: string): ResponseBuilder {
 }
 
 describe("the store", () => {
-  test("a full one drops the oldest finished response, never one that runs", () => {
+  test("evicts the oldest finished response when full, never a running one", () => {
     const store = new ResponseStore(memoryState());
     store.keep(call(), queued(idOf(0)));
     for (let index = 1; index <= RESPONSES_MAX; index++) store.keep(call(), finished(idOf(index)));
@@ -45,7 +45,7 @@ describe("the store", () => {
     expect(store.resource(idOf(2)).status).toBe("completed");
   });
 
-  test("a response expires after its life, however often it is fetched", () => {
+  test("a response expires after a fixed time, even if it is fetched", () => {
     let nowMs = 0;
     const store = new ResponseStore(memoryState(() => nowMs));
     store.keep(call(), finished(idOf(1)));
@@ -55,7 +55,7 @@ describe("the store", () => {
     expect(() => store.resource(idOf(1))).toThrow("expired");
   });
 
-  test("what an earlier process left unfinished has failed", () => {
+  test("unfinished responses of an earlier process are failed", () => {
     const state = reopened();
     const before = new ResponseStore(state);
     before.keep(call(), queued(idOf(1)));
@@ -65,7 +65,7 @@ describe("the store", () => {
     expect(after.resource(idOf(2)).status).toBe("completed");
   });
 
-  test("a chain outlives the responses it came through", () => {
+  test("a chain survives the deletion of earlier responses", () => {
     const store = new ResponseStore(memoryState());
     store.keep(call({ input: "one" }, store), finished(idOf(1)));
     store.keep(call({ input: "two", previous_response_id: idOf(1) }, store), finished(idOf(2)));
@@ -76,7 +76,7 @@ describe("the store", () => {
     );
   });
 
-  test("an error about a file of the chain names the field that leads to it", () => {
+  test("an error about a file of an earlier response names previous_response_id", () => {
     const store = new ResponseStore(memoryState());
     const file = { type: "input_file", file_id: "file-1" };
     store.keep(call({ input: [{ role: "user", content: [file] }] }, store), finished(idOf(1)));
@@ -85,7 +85,7 @@ describe("the store", () => {
     ]);
   });
 
-  test("a call that broke off is not part of the chain", () => {
+  test("an incomplete call is not part of the chain", () => {
     const store = new ResponseStore(memoryState());
     const builder = new ResponseBuilder({ ...responseHead(), head: headOf(idOf(1)), choices: 1 });
     builder.add(ACCEPTED);
@@ -96,7 +96,7 @@ describe("the store", () => {
   });
 });
 
-/** A state whose sets may be asked for again, as after a restart. */
+/** A state whose records can be reopened, as after a restart. */
 function reopened(): State {
   const state = memoryState();
   const sets = new Map<string, Records<never>>();
@@ -110,7 +110,7 @@ function reopened(): State {
   };
 }
 
-/** Background responses whose runs say one word and then wait until they are aborted. */
+/** Background responses whose runs emit one word and then wait for their abort. */
 function hanging() {
   const store = new ResponseStore(memoryState());
   const converse: Converse = async function* (_, signal): AsyncGenerator<AnswerEvent> {
@@ -131,7 +131,7 @@ function hanging() {
 }
 
 describe("background responses", () => {
-  test("fail when the server stops, and are stored so before it has stopped", async () => {
+  test("are failed and stored before the server has stopped", async () => {
     const { store, background, thrown } = hanging();
     background.start(call({ background: true }), headOf(idOf(1)));
     await background.close();
@@ -149,7 +149,7 @@ describe("background responses", () => {
     await background.close();
   });
 
-  test("that streamed keep their frames until later ones take their place", async () => {
+  test("that stream keep their frames until newer ones evict them", async () => {
     const { background } = hanging();
     const extra = { background: true, stream: true };
     for (let index = 0; index <= FRAME_LOGS_MAX + 1; index++) {

@@ -1,4 +1,4 @@
-// The wire of the LoRA adapter routes.
+// Wire schemas of the LoRA adapter routes.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { ADAPTER_ALIAS_CHARS_MAX } from "../../core/limits.ts";
@@ -10,12 +10,12 @@ const common = {
   lora_name: Type.String({
     minLength: 1,
     maxLength: ADAPTER_ALIAS_CHARS_MAX,
-    description: "The alias that requests name.",
+    description: "Alias by which requests select the adapter.",
   }),
   expected_generation: orNull(
-    Type.String({ description: "Act only if the alias points to this generation now." }),
+    Type.String({ description: "Fail unless the alias currently points to this generation." }),
   ),
-  model: orNull(Type.String({ description: "The base model; `default` or absent takes the default model." })),
+  model: orNull(Type.String({ description: "Base model; `default` or absent selects the default model." })),
 };
 
 export const LoadLoraAdapterRequest = Type.Object(
@@ -26,7 +26,7 @@ export const LoadLoraAdapterRequest = Type.Object(
       description: "Folder on the server with adapter_config.json and adapter_model.safetensors.",
     }),
     load_inplace: Type.Optional(
-      Type.Boolean({ default: false, description: "Let an alias that exists point to this adapter." }),
+      Type.Boolean({ default: false, description: "Allow an existing alias to be moved to this adapter." }),
     ),
   },
   {
@@ -39,14 +39,14 @@ export const LoadLoraAdapterRequest = Type.Object(
 export const UnloadLoraAdapterRequest = Type.Object(
   {
     ...common,
-    lora_int_id: orNull(Type.Integer({ minimum: 0, description: "Accepted, without effect." })),
+    lora_int_id: orNull(Type.Integer({ minimum: 0, description: "Accepted without effect." })),
   },
   { $id: "UnloadLoraAdapterRequest", examples: [{ lora_name: "red" }], ...CLOSED },
 );
 
-const bytes = Type.Integer({ minimum: 0, description: "Bytes in memory." });
-const rank = Type.Integer({ minimum: 0, description: "The largest rank of its modules." });
-const generation = Type.String({ description: "Names the content; never changes." });
+const bytes = Type.Integer({ minimum: 0, description: "Size in memory, bytes." });
+const rank = Type.Integer({ minimum: 0, description: "Largest rank of the adapter's modules." });
+const generation = Type.String({ description: "Immutable id of the adapter's content." });
 
 export const LoraAdapterObject = Type.Object(
   {
@@ -57,7 +57,7 @@ export const LoraAdapterObject = Type.Object(
     bytes,
     revision: Type.Optional(Type.String()),
     source: Type.Optional(
-      Type.String({ description: "Where it came from; only while clients may load adapters." }),
+      Type.String({ description: "Origin of the adapter; only if clients may load adapters." }),
     ),
   },
   { $id: "LoraAdapterObject", description: "A loaded adapter." },
@@ -70,8 +70,10 @@ const LoraResidentGenerationObject = Type.Object(
     aliases: Type.Array(Type.String()),
     rank,
     bytes,
-    retired: Type.Boolean({ description: "No alias points to it; it stays for the requests that use it." }),
-    active_leases: Type.Integer({ minimum: 0, description: "Requests that use it." }),
+    retired: Type.Boolean({
+      description: "No alias points to it; it is unloaded when its last lease is released.",
+    }),
+    active_leases: Type.Integer({ minimum: 0, description: "Requests that use the generation." }),
   },
   { $id: "LoraResidentGenerationObject", description: "A generation in memory." },
 );
@@ -84,11 +86,11 @@ export const LoraAdapterListResponse = Type.Object(
     data: Type.Array(LoraAdapterObject),
     generations: Type.Array(LoraResidentGenerationObject),
     resident_generations: count("Generations in memory."),
-    retired_generations: count("Those of them that no alias points to."),
-    resident_bytes: count("Bytes of all of them."),
-    max_adapters: count("Most generations in memory."),
-    max_rank: count("Highest rank accepted."),
-    max_bytes: count("Most bytes of all together."),
+    retired_generations: count("Generations in memory without an alias."),
+    resident_bytes: count("Size of all generations in memory, bytes."),
+    max_adapters: count("Cap on generations in memory."),
+    max_rank: count("Cap on the rank of an adapter."),
+    max_bytes: count("Cap on `resident_bytes`."),
   },
   { $id: "LoraAdapterListResponse" },
 );

@@ -1,4 +1,4 @@
-// Bodies of the LoRA adapter routes ↔ what they mean.
+// Converts bodies of the LoRA adapter routes to and from core types.
 
 import type { AdapterEntry, AdapterList, AdapterLoad } from "../../core/adapter.ts";
 import { checker, isPresent } from "../shared/check.ts";
@@ -14,7 +14,7 @@ type Json = Readonly<Record<string, unknown>>;
 const checkLoad = checker(LoadLoraAdapterRequest);
 const checkUnload = checker(UnloadLoraAdapterRequest);
 
-/** Reads the body of a load; throws a ServiceError naming the field at fault. */
+/** Parses the body of a load request; throws a ServiceError naming the field at fault. */
 export function parseAdapterLoad(json: Json): { readonly model: string; readonly load: AdapterLoad } {
   const body = checkLoad(json);
   return {
@@ -28,7 +28,7 @@ export function parseAdapterLoad(json: Json): { readonly model: string; readonly
   };
 }
 
-/** Reads the body of an unload; throws a ServiceError naming the field at fault. */
+/** Parses the body of an unload request; throws a ServiceError naming the field at fault. */
 export function parseAdapterUnload(json: Json): {
   readonly model: string;
   readonly alias: string;
@@ -38,7 +38,7 @@ export function parseAdapterUnload(json: Json): {
   return { model: model ?? "default", alias, expectedGeneration: expected ?? undefined };
 }
 
-/** The wire form of an adapter. Its source may tell a path of the server, so it is left out unless `withSource`. */
+/** The wire form of an adapter. Its source may be a path of the server, so it is omitted unless `withSource`. */
 export function adapterObject(entry: AdapterEntry, withSource: boolean): LoraAdapterObject {
   const { alias, generation, rank, bytes, revision, source } = entry;
   return {

@@ -1,5 +1,5 @@
-// A chat-completions body → a RunRequest. All rules of this dialect about what may be sent together live here and in
-// unsupported.ts. Pure: knows neither HTTP nor the engine.
+// Converts a chat-completions body to a Conversation. Owns, with unsupported.ts, all rules about field combinations of
+// this dialect. Pure: knows neither HTTP nor the engine.
 
 import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
@@ -25,16 +25,16 @@ import { logprobsOf } from "./logprobs.ts";
 import { ChatCompletionRequest, type Message, type UserContent } from "./schema.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
-/** What a body asks for, and how its answer is to be delivered. */
+/** A parsed chat-completions request. */
 export interface ChatCall extends Conversation {
   readonly stream: boolean;
-  /** Send usage in a chunk of its own, without choices. */
+  /** Send usage in a separate chunk without choices. */
   readonly includeUsage: boolean;
 }
 
 const checkBody = checker(ChatCompletionRequest);
 
-/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat: Compat = STRICT): ChatCall {
   refuseUnsupported(json, compat);
   refuseForeignContainers(json["tools"]);
@@ -69,18 +69,18 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
   return { run, agent, stream, includeUsage: stream && body.stream_options?.include_usage === true };
 }
 
-/** The conversation; where the body says so, its last message begins the answer. */
+/** The conversation; with `continue_final_message`, its last message becomes the answer prefix. */
 function prefixedConversation(body: ChatCompletionRequest): PrefixedConversation {
   const messages = messagesOf(body.messages);
   if (body.continue_final_message !== true) return { messages };
   if (messages.at(-1)?.role === "assistant") return withAnswerPrefix(messages, messages.length - 1);
   const param = "continue_final_message";
-  throw new ServiceError("invalid_request", `${param} needs an assistant message at the end of messages`, {
+  throw new ServiceError("invalid_request", `${param} requires an assistant message at the end of messages`, {
     param,
   });
 }
 
-/** What the body lets the server do by itself. */
+/** The agent request of the body, hosted tools included. */
 function chatAgentOf(body: ChatCompletionRequest, stream: boolean, compat: Compat): AgentRequest {
   const webSearch = webSearchOptionsOf(body.web_search_options, compat);
   const python = (body.tools ?? []).findIndex((tool) => tool.type === "code_interpreter");
@@ -161,7 +161,7 @@ function filePart(
 
 type AssistantToolCalls = NonNullable<Extract<Message, { role: "assistant" }>["tool_calls"]>;
 
-/** A call without an id gets one from its position; empty arguments mean none, which is `{}` in JSON. */
+/** A call without an id gets one from its position; empty arguments become `{}`. */
 function toolCallsOf(calls: AssistantToolCalls, messageIndex: number): readonly CoreToolCall[] {
   return calls.map((call, index) => ({
     id: call.id ?? `call_${messageIndex}_${index}`,

@@ -1,4 +1,4 @@
-// RunEvents folded into one body: the non-streaming answer. A test holds it equal to the fold of the stream.
+// Folds RunEvents into the body of a non-streaming answer. A test checks that it equals the fold of the stream.
 
 import { assert, unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
@@ -30,11 +30,11 @@ interface ChoiceDraft {
 
 export interface ChatFoldOptions {
   readonly choices: number;
-  /** Whether the request asked for log probabilities; then every choice has them, be it an empty list. */
+  /** The request has `logprobs`: every choice has the field, possibly with an empty list. */
   readonly withLogprobs: boolean;
 }
 
-/** Collects the events of one run; pieces are joined once at the end, so the cost is linear in the answer. */
+/** Folds the events of one run. Text deltas are joined once at the end, so the cost is linear in the answer. */
 export class ChatFold {
   private readonly drafts: ChoiceDraft[];
   private readonly withLogprobs: boolean;
@@ -52,7 +52,7 @@ export class ChatFold {
     }));
   }
 
-  /** Takes the next event; throws the ServiceError of an `error` event. */
+  /** Adds an event; throws the ServiceError of an `error` event. */
   add(event: AnswerEvent): void {
     if (isAgentEvent(event)) return this.agent.add(event);
     switch (event.type) {
@@ -83,9 +83,9 @@ export class ChatFold {
     }
   }
 
-  /** The body; only after the run's `finish`. */
+  /** The body; requires that the run's `finish` was added. */
   body(meta: AnswerMeta): ChatCompletionResponse {
-    assert(this.usage !== undefined, "a body is asked for before the run finished");
+    assert(this.usage !== undefined, "body requested before the run finished");
     return {
       ...answerHead(meta, "chat.completion"),
       choices: this.drafts.map((draft, index) => this.choiceBody(draft, index)),
@@ -101,7 +101,7 @@ export class ChatFold {
   }
 
   private choiceBody(draft: ChoiceDraft, index: number): ChatCompletionResponseChoice {
-    assert(draft.reason !== undefined, "a run finished with a choice that has not ended");
+    assert(draft.reason !== undefined, "run finished before its choice ended");
     return {
       index,
       message: messageBody(draft),
@@ -112,18 +112,18 @@ export class ChatFold {
 
   private draft(choice: number): ChoiceDraft {
     const draft = this.drafts[choice];
-    assert(draft !== undefined, "an event names a choice that was not asked for");
+    assert(draft !== undefined, "event for a choice that was not requested");
     return draft;
   }
 
   private call(choice: number, index: number): CallDraft {
     const call = this.draft(choice).calls[index];
-    assert(call !== undefined, "arguments arrive for a tool call that has not started");
+    assert(call !== undefined, "arguments for a tool call that has not started");
     return call;
   }
 }
 
-/** Content is null only when tool calls stand in its place; an empty answer is an empty string. */
+/** Content is null only if the answer consists of tool calls; an empty answer is an empty string. */
 function messageBody({ text, reasoning, calls }: ChoiceDraft): ChatCompletionResponseMessage {
   const content = text.join("");
   return {

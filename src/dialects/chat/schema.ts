@@ -1,4 +1,4 @@
-// The chat-completions wire: request, response and chunk. Each schema is the validator, the static type and the
+// Wire schemas of chat completions: request, response and chunk. Each schema is the validator, the static type and the
 // OpenAPI component of the same name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
@@ -26,7 +26,7 @@ const OPEN = { additionalProperties: true } as const;
 
 const TextPart = Type.Object(
   { type: Type.Literal("text"), text: Type.String() },
-  { $id: "TextPart", description: "A piece of text of a message.", ...OPEN },
+  { $id: "TextPart", description: "Text of a message.", ...OPEN },
 );
 
 const FilePart = Type.Object(
@@ -35,7 +35,7 @@ const FilePart = Type.Object(
     file: Type.Object(
       {
         file_id: orNull(Type.String({ minLength: 1, description: "Id of an uploaded file." })),
-        filename: orNull(Type.String({ description: "Name of the file that `file_data` holds." })),
+        filename: orNull(Type.String({ description: "Name of the file in `file_data`." })),
         file_data: orNull(Type.String({ minLength: 1, description: "The file as a base64 data URL." })),
       },
       OPEN,
@@ -48,8 +48,8 @@ const MediaUrl = Type.Union([
   Type.String({ minLength: 1 }),
   Type.Object(
     {
-      url: Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) address." }),
-      detail: orNull(Type.String({ description: "Accepted, without effect." })),
+      url: Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) URL." }),
+      detail: orNull(Type.String({ description: "Accepted without effect." })),
     },
     OPEN,
   ),
@@ -57,12 +57,12 @@ const MediaUrl = Type.Union([
 
 const ImageUrlPart = Type.Object(
   { type: Type.Literal("image_url"), image_url: MediaUrl },
-  { $id: "ImageUrlPart", description: "A picture: PNG, JPEG, GIF or BMP.", ...OPEN },
+  { $id: "ImageUrlPart", description: "An image: PNG, JPEG, GIF or BMP.", ...OPEN },
 );
 
 const AudioUrlPart = Type.Object(
   { type: Type.Literal("audio_url"), audio_url: MediaUrl },
-  { $id: "AudioUrlPart", description: "A recording by its address: WAV, MP3 or FLAC.", ...OPEN },
+  { $id: "AudioUrlPart", description: "Audio by URL: WAV, MP3 or FLAC.", ...OPEN },
 );
 
 const InputAudioPart = Type.Object(
@@ -70,13 +70,13 @@ const InputAudioPart = Type.Object(
     type: Type.Literal("input_audio"),
     input_audio: Type.Object(
       {
-        data: Type.String({ minLength: 1, description: "The recording as base64 or a data URL." }),
-        format: orNull(Type.String({ description: "`wav`, `mp3` or `flac`; the bytes decide." })),
+        data: Type.String({ minLength: 1, description: "The audio as base64 or a data URL." }),
+        format: orNull(Type.String({ description: "`wav`, `mp3` or `flac`; detected from the bytes." })),
       },
       OPEN,
     ),
   },
-  { $id: "InputAudioPart", description: "A recording: WAV, MP3 or FLAC.", ...OPEN },
+  { $id: "InputAudioPart", description: "Audio: WAV, MP3 or FLAC.", ...OPEN },
 );
 
 const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
@@ -94,11 +94,11 @@ const FunctionCalled = Type.Object(
 
 const ToolCall = Type.Object(
   {
-    id: orNull(Type.String({ description: "What the answering tool message names in `tool_call_id`." })),
+    id: orNull(Type.String({ description: "Referred to by `tool_call_id` of the tool message." })),
     type: orNull(Type.Literal("function")),
     function: FunctionCalled,
   },
-  { $id: "ToolCall", description: "A call that the assistant made earlier.", ...OPEN },
+  { $id: "ToolCall", description: "An earlier tool call of the assistant.", ...OPEN },
 );
 
 const SystemMessage = Type.Object(
@@ -127,7 +127,7 @@ const AssistantMessage = Type.Object(
   {
     role: Type.Literal("assistant"),
     content: orNull(MessageContent),
-    reasoning_content: orNull(Type.String({ description: "The reasoning that preceded the content." })),
+    reasoning_content: orNull(Type.String({ description: "The reasoning before the content." })),
     tool_calls: orNull(Type.Array(ToolCall)),
     name: orNull(Type.String()),
   },
@@ -138,7 +138,7 @@ const ToolMessage = Type.Object(
   {
     role: Type.Literal("tool"),
     content: MessageContent,
-    tool_call_id: orNull(Type.String({ description: "The call that this message answers." })),
+    tool_call_id: orNull(Type.String({ description: "Id of the call." })),
     name: orNull(Type.String({ description: "Name of the tool." })),
   },
   { $id: "ToolMessage", description: "The result of a tool call.", ...OPEN },
@@ -146,7 +146,7 @@ const ToolMessage = Type.Object(
 
 export const Message = Type.Union([SystemMessage, UserMessage, AssistantMessage, ToolMessage], {
   $id: "Message",
-  description: "One message of the conversation; `role` decides its shape.",
+  description: "A message of the conversation; its fields depend on `role`.",
 });
 export type Message = Static<typeof Message>;
 
@@ -154,14 +154,14 @@ const unused = (description: string) => Type.Optional(Type.Unknown({ description
 
 export const ChatCompletionRequest = Type.Object(
   {
-    model: orNull(Type.String({ description: "Model id; `default` or absent takes the default model." })),
+    model: orNull(Type.String({ description: "Model id; `default` or absent selects the default model." })),
     messages: Type.Union([Type.Array(Message, { minItems: 1, maxItems: MESSAGES_MAX }), Type.String()], {
       description: "The conversation so far; a string is one user message.",
     }),
     continue_final_message: orNull(
       Type.Boolean({
         description:
-          "The last message is the beginning of the answer, which goes on from there without repeating it.",
+          "The last message is the beginning of the answer. The model continues it without repeating it.",
       }),
     ),
     ...maxTokensProperties,
@@ -174,7 +174,7 @@ export const ChatCompletionRequest = Type.Object(
     tools: orNull(
       Type.Array(Type.Union([...FUNCTION_TOOLS, CodeInterpreterTool]), {
         maxItems: TOOLS_MAX,
-        description: "Functions that the model may call, and tools that the server runs.",
+        description: "Functions that the model may call, and server-executed tools.",
       }),
     ),
     ...toolChoiceProperties,
@@ -190,12 +190,14 @@ export const ChatCompletionRequest = Type.Object(
         examples: ["medium"],
       }),
     ),
-    enable_thinking: orNull(Type.Boolean({ description: "Older switch for reasoning; on by default." })),
-    user: unused("Accepted, without effect."),
-    metadata: unused("Accepted, without effect."),
-    service_tier: unused("Accepted, without effect."),
-    parallel_tool_calls: unused("Accepted, without effect."),
-    store: unused("Accepted, without effect."),
+    enable_thinking: orNull(
+      Type.Boolean({ description: "Older field for reasoning on or off. Default on." }),
+    ),
+    user: unused("Accepted without effect."),
+    metadata: unused("Accepted without effect."),
+    service_tier: unused("Accepted without effect."),
+    parallel_tool_calls: unused("Accepted without effect."),
+    store: unused("Accepted without effect."),
   },
   {
     $id: "ChatCompletionRequest",
@@ -229,17 +231,17 @@ const ToolCallMade = Type.Object(
     type: Type.Literal("function"),
     function: Type.Object({ name: Type.String(), arguments: Type.String({ description: "JSON text." }) }),
   },
-  { $id: "ToolCallMade", description: "A call that the model wants made." },
+  { $id: "ToolCallMade", description: "A tool call requested by the model." },
 );
 
 export const ChatCompletionResponseMessage = Type.Object(
   {
     role: Type.Literal("assistant"),
     content: Type.Union([Type.String(), Type.Null()], {
-      description: "Null when the answer is tool calls alone.",
+      description: "Null if the answer consists of tool calls.",
     }),
-    refusal: Type.Null({ description: "Always null: this server does not moderate." }),
-    reasoning_content: Type.Optional(Type.String({ description: "The model's reasoning; absent if none." })),
+    refusal: Type.Null({ description: "Always null: the server does not moderate." }),
+    reasoning_content: Type.Optional(Type.String({ description: "The model's reasoning; absent if empty." })),
     tool_calls: Type.Optional(Type.Array(ToolCallMade)),
   },
   { $id: "ChatCompletionResponseMessage" },
@@ -271,12 +273,15 @@ export type ChatCompletionResponse = Static<typeof ChatCompletionResponse>;
 
 const ToolCallDelta = Type.Object(
   {
-    index: Type.Integer({ minimum: 0, description: "Which call of this choice." }),
+    index: Type.Integer({ minimum: 0, description: "Position of the call in the choice." }),
     id: Type.Optional(Type.String()),
     type: Type.Optional(Type.Literal("function")),
     function: Type.Object({ name: Type.Optional(Type.String()), arguments: Type.String() }),
   },
-  { $id: "ToolCallDelta", description: "Id and name come first, then pieces of the arguments." },
+  {
+    $id: "ToolCallDelta",
+    description: "The first delta has id and name, the others parts of the arguments.",
+  },
 );
 
 const ChatCompletionChunkDelta = Type.Object(
@@ -286,7 +291,7 @@ const ChatCompletionChunkDelta = Type.Object(
     reasoning_content: Type.Optional(Type.String()),
     tool_calls: Type.Optional(Type.Array(ToolCallDelta)),
   },
-  { $id: "ChatCompletionChunkDelta", description: "What this chunk adds to the message." },
+  { $id: "ChatCompletionChunkDelta", description: "The part of the message in this chunk." },
 );
 
 const ChatCompletionChunkChoice = Type.Object(
@@ -307,6 +312,6 @@ export const ChatCompletionChunkResponse = Type.Object(
     session_id: agentAnswerProperties.session_id,
     usage: Type.Optional(Type.Union([CompletionUsageResponse, Type.Null()])),
   },
-  { $id: "ChatCompletionChunkResponse", description: "One `data:` line of a streamed answer." },
+  { $id: "ChatCompletionChunkResponse", description: "One `data:` line of a stream." },
 );
 export type ChatCompletionChunkResponse = Static<typeof ChatCompletionChunkResponse>;

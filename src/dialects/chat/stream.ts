@@ -1,4 +1,4 @@
-// RunEvents → chat-completion chunks as frames. Guarantees: every choice starts with the role, ends with its finish
+// Encodes RunEvents as chat-completion chunks. Guarantees: every choice starts with the role and ends with its finish
 // reason, and the stream has exactly one end.
 
 import { unreachable } from "../../core/assert.ts";
@@ -12,9 +12,9 @@ import { usageBody } from "../shared/usage.ts";
 import { choiceLogprobs } from "./logprobs.ts";
 
 export interface ChatStreamOptions {
-  /** Number of choices; each starts with a chunk of its own. */
+  /** Number of choices; each starts with its own chunk. */
   readonly choices: number;
-  /** Usage in a chunk without choices instead of on the last choice's final chunk. */
+  /** Send usage in a chunk without choices instead of on the final chunk of the last choice. */
   readonly includeUsage: boolean;
 }
 
@@ -35,7 +35,7 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
     this.choices = choices;
   }
 
-  /** Frames for one event; "" when it has none and for anything after the end. */
+  /** Frames of one event; "" if it has none and for all events after the end. */
   encode(event: AnswerEvent): string {
     if (this.ended) return "";
     if (isAgentEvent(event)) {

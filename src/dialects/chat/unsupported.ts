@@ -1,6 +1,5 @@
-// Request fields of this dialect that would change the answer and that this build does not act on. They are refused
-// by name, never silently ignored; a value that changes nothing (0, [], null …) passes. A feature that arrives
-// takes its row out of here and gets a field in schema.ts.
+// Refuses request fields that would change the answer but are not implemented. They are never ignored silently; values
+// without effect (0, [], null, …) pass. To implement a field, remove its row here and add it to schema.ts.
 
 import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
@@ -10,7 +9,7 @@ import { refuseVideo } from "../shared/media.ts";
 
 interface Refusal {
   readonly field: string;
-  /** Whether a value has no effect and may pass. Null always passes. */
+  /** Whether a value has no effect and is accepted. Null always is. */
   readonly harmless: (value: unknown) => boolean;
   /** What to send instead. */
   readonly fix: string;
@@ -18,15 +17,15 @@ interface Refusal {
 
 const equals = (neutral: unknown) => (value: unknown) => value === neutral;
 const emptyArray = (value: unknown) => Array.isArray(value) && value.length === 0;
-const textAlone = (value: unknown) => Array.isArray(value) && value.every(equals("text"));
+const onlyText = (value: unknown) => Array.isArray(value) && value.every(equals("text"));
 
 const REFUSALS: readonly Refusal[] = [
   { field: "enable_code_execution", harmless: equals(false), fix: 'send a tool of type "code_interpreter"' },
   { field: "functions", harmless: emptyArray, fix: "send tools" },
-  { field: "modalities", harmless: textAlone, fix: 'send ["text"] or omit it' },
+  { field: "modalities", harmless: onlyText, fix: 'send ["text"] or omit it' },
 ];
 
-/** Throws a ServiceError for the first thing in a body that this build cannot honour. Runs before the schema check. */
+/** Throws a ServiceError for the first unsupported field of a body. Runs before the schema check. */
 export function refuseUnsupported(body: Readonly<Record<string, unknown>>, compat: Compat): void {
   for (const { field, harmless, fix } of REFUSALS) {
     const given = body[field];

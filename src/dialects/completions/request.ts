@@ -1,4 +1,4 @@
-// A completions body → one RunRequest a prompt. All rules of this dialect about what may be sent together live here.
+// Converts a completions body to one RunRequest per prompt. Owns all rules about field combinations of this dialect.
 // Pure: knows neither HTTP nor the engine.
 
 import { ServiceError } from "../../core/error.ts";
@@ -10,31 +10,31 @@ import { capByGrammar, constraintOf } from "../shared/constraint.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { CompletionRequest } from "./schema.ts";
 
-/** The base dialect's cap on generated tokens where a request has none. */
+/** OpenAI's default cap on generated tokens. */
 const MAX_TOKENS_DEFAULT = 16;
 
-/** How the answers are to be presented. */
+/** How runs are presented in the answer. */
 export interface CompletionLayout {
-  /** Answers a prompt. Not more than the run's choices, of which the best are taken. */
+  /** Answers per prompt: the best `n` of the run's choices. */
   readonly n: number;
-  /** Whether log probabilities are part of the answer; a run may have them only to choose the best. */
+  /** The answer has log probabilities. A run may also compute them only to rank its choices. */
   readonly withLogprobs: boolean;
-  /** The run's text begins with the prompt. */
+  /** The answer starts with the prompt. */
   readonly echo: boolean;
 }
 
-/** What a body asks for: the runs, one a prompt in their order, and how their answer is to be delivered. */
+/** A parsed completions request: one run per prompt, in order. */
 export interface CompletionCall {
   readonly runs: readonly RunRequest[];
   readonly layout: CompletionLayout;
   readonly stream: boolean;
-  /** Send usage in a chunk of its own, without choices. */
+  /** Send usage in a separate chunk without choices. */
   readonly includeUsage: boolean;
 }
 
 const checkBody = checker(CompletionRequest);
 
-/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseCompletionRequest(json: Readonly<Record<string, unknown>>): CompletionCall {
   const body = checkBody(json);
   const prompts = promptsOf(body);
@@ -67,19 +67,19 @@ export function parseCompletionRequest(json: Readonly<Record<string, unknown>>):
 }
 
 function promptsOf({ prompt, suffix, echo }: CompletionRequest): readonly Prompt[] {
-  const prompts = separate(prompt);
+  const prompts = splitPrompts(prompt);
   const after = suffix ?? "";
   if (after === "") return prompts;
   const [only] = prompts;
   if (prompts.length !== 1 || only?.type !== "text") {
-    throw contradiction("suffix", "suffix needs a prompt that is one text");
+    throw contradiction("suffix", "suffix requires prompt to be a single string");
   }
-  if (echo === true) throw contradiction("suffix", "suffix contradicts echo; send one of them");
+  if (echo === true) throw contradiction("suffix", "suffix contradicts echo; send only one of them");
   return [{ ...only, suffix: after }];
 }
 
-/** An array of numbers is one prompt; an array of anything else has one prompt an item. */
-function separate(prompt: CompletionRequest["prompt"]): readonly Prompt[] {
+/** An array of numbers is one prompt; any other array has one prompt per item. */
+function splitPrompts(prompt: CompletionRequest["prompt"]): readonly Prompt[] {
   if (typeof prompt === "string") return [{ type: "text", text: prompt }];
   const prompts: Prompt[] = [];
   const tokens: number[] = [];
@@ -91,17 +91,17 @@ function separate(prompt: CompletionRequest["prompt"]): readonly Prompt[] {
   return tokens.length > 0 ? [{ type: "tokens", tokens }] : prompts;
 }
 
-/** Continuations to generate a prompt. */
+/** Choices to generate per prompt. */
 function bestOf(body: CompletionRequest, stream: boolean): number {
   const n = body.n ?? 1;
   const best = body.best_of ?? n;
   if (best < n) {
-    throw contradiction("best_of", `best_of ${best} is less than n ${n}; it must be at least as many`);
+    throw contradiction("best_of", `best_of ${best} is less than n ${n}; it must be at least n`);
   }
   if (best > n && stream) {
     throw contradiction(
       "best_of",
-      "best_of contradicts stream: the best is known at the end; send one of them",
+      "best_of contradicts stream, because choices are ranked at the end; send only one of them",
     );
   }
   return best;
@@ -109,16 +109,13 @@ function bestOf(body: CompletionRequest, stream: boolean): number {
 
 function refuseTooMany(prompts: number, choices: number): void {
   if (prompts * choices <= COMPLETION_CHOICES_MAX) return;
-  const message = `prompt has ${prompts} prompts with ${choices} answers each; together at most ${COMPLETION_CHOICES_MAX} are made`;
+  const message = `prompt has ${prompts} prompts with ${choices} answers each; at most ${COMPLETION_CHOICES_MAX} answers per request are allowed`;
   throw new ServiceError("invalid_request", message, { param: "prompt" });
 }
 
 function maxTokensOf({ max_tokens: cap, echo }: CompletionRequest): number {
   if (cap !== 0 || echo === true) return capTokens(cap ?? MAX_TOKENS_DEFAULT);
-  throw contradiction(
-    "max_tokens",
-    "max_tokens 0 asks for nothing; it must be at least 1 unless echo is true",
-  );
+  throw contradiction("max_tokens", "max_tokens 0 requires echo: true; otherwise it must be at least 1");
 }
 
 function contradiction(param: string, message: string): ServiceError {

@@ -1,5 +1,5 @@
-// RunEvents folded into one body: the non-streaming answer. Each run is folded by itself, because the best of its
-// choices are known only then. A test holds the body equal to the fold of the stream.
+// Folds RunEvents into the body of a non-streaming answer. Each run has its own fold, because its choices are ranked when
+// it ends. A test checks that the body equals the fold of the stream.
 
 import { assert, unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
@@ -16,20 +16,20 @@ interface ChoiceDraft {
   reason: FinishReason | undefined;
 }
 
-/** Collects the events of one run; pieces are joined once at the end, so the cost is linear in the answer. */
+/** Folds the events of one run. Text deltas are joined once at the end, so the cost is linear in the answer. */
 export class CompletionFold {
   private readonly layout: CompletionLayout;
   private readonly drafts: ChoiceDraft[];
   private promptTokens = 0;
-  private spent: RunCost | undefined;
+  private runCost: RunCost | undefined;
 
-  /** `choices` are the run's, of which the layout may want fewer. */
+  /** `choices`: those of the run; the layout may select fewer. */
   constructor(choices: number, layout: CompletionLayout) {
     this.layout = layout;
     this.drafts = Array.from({ length: choices }, () => ({ text: [], tokens: [], reason: undefined }));
   }
 
-  /** Takes the next event; throws the ServiceError of an `error` event. */
+  /** Adds an event; throws the ServiceError of an `error` event. */
   add(event: RunEvent): void {
     switch (event.type) {
       case "accepted":
@@ -44,13 +44,13 @@ export class CompletionFold {
       }
       case "tool_call_start":
       case "tool_call_args":
-        assert(false, "a completion calls a tool");
+        assert(false, "tool call in a completion");
         return;
       case "choice_end":
         this.draft(event.choice).reason = event.reason;
         return;
       case "finish":
-        this.spent = { usage: event.usage, timings: event.timings };
+        this.runCost = { usage: event.usage, timings: event.timings };
         return;
       case "error":
         throw ServiceError.fromData(event.error);
@@ -59,18 +59,18 @@ export class CompletionFold {
     }
   }
 
-  /** What the run cost; only after its `finish`. */
+  /** Token counts and times of the run; requires that its `finish` was added. */
   cost(): RunCost {
-    assert(this.spent !== undefined, "a body is asked for before the run finished");
-    return this.spent;
+    assert(this.runCost !== undefined, "body requested before the run finished");
+    return this.runCost;
   }
 
-  /** The choices to answer with, numbered from `firstIndex`. */
+  /** The choices of the answer, numbered from `firstIndex`. */
   choices(firstIndex: number): readonly CompletionResponseChoice[] {
     return this.best().map((draft, index) => this.choiceBody(draft, firstIndex + index));
   }
 
-  /** All choices, or the likeliest of them, best first. */
+  /** The `n` choices with the highest mean log probability, best first; all choices if there are only `n`. */
   private best(): readonly ChoiceDraft[] {
     const { n } = this.layout;
     if (n === this.drafts.length) return this.drafts;
@@ -79,7 +79,7 @@ export class CompletionFold {
     return rated.slice(0, n).map(({ draft }) => draft);
   }
 
-  /** Of the generated tokens, without those of an echoed prompt. A choice without any is the least likely. */
+  /** Over generated tokens, without an echoed prompt. A choice without tokens ranks last. */
   private meanLogprob({ tokens }: ChoiceDraft): number {
     const generated = this.layout.echo ? tokens.slice(this.promptTokens) : tokens;
     if (generated.length === 0) return -Number.MAX_VALUE;
@@ -87,7 +87,7 @@ export class CompletionFold {
   }
 
   private choiceBody({ text, tokens, reason }: ChoiceDraft, index: number): CompletionResponseChoice {
-    assert(reason === "stop" || reason === "length", `a completion ended with ${reason}`);
+    assert(reason === "stop" || reason === "length", `completion ended with ${reason}`);
     return {
       index,
       text: text.join(""),
@@ -98,12 +98,12 @@ export class CompletionFold {
 
   private draft(choice: number): ChoiceDraft {
     const draft = this.drafts[choice];
-    assert(draft !== undefined, "an event names a choice that was not asked for");
+    assert(draft !== undefined, "event for a choice that was not requested");
     return draft;
   }
 }
 
-/** The body of a request whose runs, one a prompt, have all finished. */
+/** The body of a request whose runs have all finished. */
 export function completionBody(meta: AnswerMeta, folds: readonly CompletionFold[]): CompletionResponse {
   const choices: CompletionResponseChoice[] = [];
   for (const fold of folds) choices.push(...fold.choices(choices.length));

@@ -1,5 +1,5 @@
-// The completions wire: request, response and chunk. Fields of other endpoints (sessions, files, searching, thinking) are
-// outside this schema and, like all unknown fields, accepted without effect.
+// Wire schemas of completions: request, response and chunk. Fields of other endpoints (sessions, files, search, thinking)
+// are not in the schema and, like all unknown fields, accepted without effect.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import {
@@ -37,25 +37,26 @@ const CompletionPrompt = Type.Union(
 
 export const CompletionRequest = Type.Object(
   {
-    model: orNull(Type.String({ description: "Model id; `default` or absent takes the default model." })),
+    model: orNull(Type.String({ description: "Model id; `default` or absent selects the default model." })),
     prompt: CompletionPrompt,
     suffix: orNull(
       Type.String({
-        description: "Text after the gap to fill, for models that can; only with one text prompt.",
+        description:
+          "Text after the gap to fill, for fill-in-the-middle models; requires a single string prompt.",
       }),
     ),
     max_tokens: orNull(
       Type.Integer({
         minimum: 0,
-        description: "Most tokens to generate a choice. 0 needs `echo`. Default 16.",
+        description: "Cap on generated tokens per choice. 0 requires `echo`. Default 16.",
       }),
     ),
-    echo: orNull(Type.Boolean({ description: "Begin the answer with the prompt." })),
+    echo: orNull(Type.Boolean({ description: "Start the answer with the prompt." })),
     logprobs: orNull(
       Type.Integer({
         minimum: 0,
         maximum: COMPLETION_TOP_LOGPROBS_MAX,
-        description: "Report how likely each token was, and so many alternatives.",
+        description: "Return the log probability of each token, and this number of most likely alternatives.",
       }),
     ),
     ...choicesProperties,
@@ -63,7 +64,8 @@ export const CompletionRequest = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: CHOICES_MAX,
-        description: "Generate so many and answer with the `n` whose tokens are likeliest on average.",
+        description:
+          "Number of choices to generate; the `n` with the highest mean log probability are returned.",
       }),
     ),
     ...samplingProperties,
@@ -72,7 +74,7 @@ export const CompletionRequest = Type.Object(
     ...adapterProperties,
     ...streamProperties,
     ...truncateProperties,
-    user: Type.Optional(Type.Unknown({ description: "Accepted, without effect." })),
+    user: Type.Optional(Type.Unknown({ description: "Accepted without effect." })),
   },
   {
     $id: "CompletionRequest",
@@ -89,16 +91,16 @@ const list = <T extends TSchema>(item: T, description: string) => Type.Array(ite
 
 export const CompletionLogprobs = Type.Object(
   {
-    tokens: list(Type.String(), "Text of each token; `bytes:\\x…` for a part of a character."),
+    tokens: list(Type.String(), "Text of each token; `bytes:\\x…` for a partial character."),
     token_logprobs: list(
       Type.Union([Type.Number(), Type.Null()]),
       "Natural logarithm of each token's probability; null for the first token of an echoed prompt.",
     ),
     top_logprobs: list(
       Type.Union([Type.Record(Type.String(), Type.Number()), Type.Null()]),
-      "The likeliest tokens at each place, and the token itself.",
+      "The most likely tokens at each position, and the token itself.",
     ),
-    text_offset: list(Type.Integer({ minimum: 0 }), "Where each token begins in the text, in characters."),
+    text_offset: list(Type.Integer({ minimum: 0 }), "Offset of each token in the text, in characters."),
   },
   { $id: "CompletionLogprobs" },
 );
@@ -110,7 +112,7 @@ export const CompletionResponseChoice = Type.Object(
   {
     index: Type.Integer({
       minimum: 0,
-      description: "Index of the prompt times `n`, plus that of the answer.",
+      description: "Index of the prompt times `n`, plus the index of the answer.",
     }),
     text: Type.String(),
     logprobs: OptionalLogprobs,
@@ -148,6 +150,6 @@ export const CompletionChunkResponse = Type.Object(
     choices: Type.Array(CompletionChunkChoice),
     usage: Type.Optional(Type.Union([CompletionUsageResponse, Type.Null()])),
   },
-  { $id: "CompletionChunkResponse", description: "One `data:` line of a streamed answer." },
+  { $id: "CompletionChunkResponse", description: "One `data:` line of a stream." },
 );
 export type CompletionChunkResponse = Static<typeof CompletionChunkResponse>;

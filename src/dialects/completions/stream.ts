@@ -1,5 +1,5 @@
-// RunEvents → completion chunks as frames. Guarantees: every choice ends with its finish reason, and the stream has
-// exactly one end.
+// Encodes RunEvents as completion chunks. Guarantees: every choice ends with its finish reason, and the stream has exactly
+// one end.
 
 import { assert, unreachable } from "../../core/assert.ts";
 import type { RunEvent, TokenLogprob } from "../../core/run.ts";
@@ -12,11 +12,11 @@ import type { CompletionLayout } from "./request.ts";
 
 export interface CompletionStreamOptions {
   readonly layout: CompletionLayout;
-  /** Usage in a chunk without choices instead of on the last choice's final chunk. */
+  /** Send usage in a chunk without choices instead of on the final chunk of the last choice. */
   readonly includeUsage: boolean;
 }
 
-/** The chunk encoder of one request, whose runs have been merged into one. */
+/** The chunk encoder of one request, whose runs are merged into one. */
 export class CompletionStream implements StreamEncoder {
   private readonly writer: ChunkWriter;
   private readonly layout: CompletionLayout;
@@ -29,7 +29,7 @@ export class CompletionStream implements StreamEncoder {
     this.layout = layout;
   }
 
-  /** Frames for one event; "" when it has none and for anything after the end. */
+  /** Frames of one event; "" if it has none and for all events after the end. */
   encode(event: RunEvent): string {
     if (this.ended) return "";
     switch (event.type) {
@@ -43,7 +43,7 @@ export class CompletionStream implements StreamEncoder {
       }
       case "tool_call_start":
       case "tool_call_args":
-        assert(false, "a completion calls a tool");
+        assert(false, "tool call in a completion");
         return "";
       case "choice_end":
         return this.writer.end(event.choice, event.reason);

@@ -15,7 +15,7 @@ export interface EmbeddingCall {
 
 const checkBody = checker(EmbeddingRequest);
 
-/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseEmbeddingRequest(json: Readonly<Record<string, unknown>>): EmbeddingCall {
   const body = checkBody(json);
   if (isPresent(body.dimensions)) {

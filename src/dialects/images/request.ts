@@ -20,7 +20,7 @@ const SPELLINGS: ReadonlyMap<unknown, string> = new Map([
   ["b64_json", "B64Json"],
 ]);
 
-/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseImageRequest(json: Readonly<Record<string, unknown>>): ImageCall {
   const { response_format: format } = json;
   const body = checkBody({ ...json, response_format: SPELLINGS.get(format) ?? format });

@@ -25,7 +25,7 @@ const SAMPLING = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05 } as co
 
 const checkBody = checker(InfillRequest);
 
-/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseInfillRequest(json: Readonly<Record<string, unknown>>): InfillCall {
   const body = checkBody(json);
   const cap = isPresent(body.n_predict) && body.n_predict >= 0 ? capTokens(body.n_predict) : undefined;

@@ -39,7 +39,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const checkBody = checker(MessagesRequest);
 
-/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseMessagesRequest(json: Json, compat: Compat = STRICT): MessagesCall {
   const body = checkedBody(json, compat);
   const stream = body.stream ?? false;

@@ -15,7 +15,7 @@ export interface RerankCall {
 
 const checkBody = checker(RerankRequest);
 
-/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseRerankRequest(json: Readonly<Record<string, unknown>>): RerankCall {
   const body = checkBody(json);
   const documents = body.documents.map((one) => (typeof one === "string" ? one : one.text));

@@ -66,7 +66,7 @@ export interface ResponsesCall extends Conversation {
 
 const checkBody = checker(ResponsesCreateRequest);
 
-/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseResponsesRequest(
   json: Readonly<Record<string, unknown>>,
   stored: StoredResponses,

@@ -16,7 +16,7 @@ export interface SpeechCall {
 
 const checkBody = checker(SpeechGenerationRequest);
 
-/** Reads a parsed JSON body; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseSpeechRequest(json: Readonly<Record<string, unknown>>): SpeechCall {
   const format = formatOf(json["response_format"]);
   const { input, model } = checkBody(json);
