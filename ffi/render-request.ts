@@ -2,6 +2,7 @@
 // templates expect.
 
 import { createHash } from "node:crypto";
+import { defined } from "../src/core/defined.ts";
 import type { Message, ToolSpec } from "../src/core/message.ts";
 import type { GapPrompt, Prompt } from "../src/core/run.ts";
 import { genericMessages } from "./generic-tools.ts";
@@ -57,10 +58,10 @@ function toTemplateMessage(message: Message, { shortIds, files }: RenderOptions)
     content: message.content
       .map((part) => (part.type === "text" ? part.text : (files?.place(part) ?? "")))
       .join(""),
-    ...(message.reasoning === undefined ? {} : { reasoning_content: message.reasoning }),
+    ...defined({ reasoning_content: message.reasoning }),
     ...(calls === undefined || calls.length === 0 ? {} : { tool_calls: calls }),
     ...(message.toolCallId === undefined ? {} : { tool_call_id: toId(message.toolCallId) }),
-    ...(message.name === undefined ? {} : { name: message.name }),
+    ...defined({ name: message.name }),
   };
 }
 
@@ -110,7 +111,7 @@ export function renderRequest(prompt: NativePrompt, options: RenderOptions): str
   if (prompt.type === "text") {
     return JSON.stringify({
       prompt: prompt.text,
-      ...(prompt.suffix === undefined ? {} : { suffix: prompt.suffix }),
+      ...defined({ suffix: prompt.suffix }),
     });
   }
   const { effort, enabled, unsaid } = prompt.thinking;
@@ -132,8 +133,7 @@ function pairRequest({ query, document, documentTokens, roomTokens }: PairPrompt
   return {
     prompt: query,
     document,
-    ...(documentTokens === undefined ? {} : { document_room: documentTokens }),
-    ...(roomTokens === undefined ? {} : { room: roomTokens }),
+    ...defined({ document_room: documentTokens, room: roomTokens }),
   };
 }
 

@@ -25,6 +25,7 @@ import { modelName } from "./config/model-name.ts";
 import { BUILTIN_MODEL_ID } from "./config/model-settings.ts";
 import type { Settings } from "./config/settings.ts";
 import { unreachable } from "./core/assert.ts";
+import { defined } from "./core/defined.ts";
 import type { TuneProfile } from "./core/measure.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "./core/quantization.ts";
 import { StartError } from "./core/start-error.ts";
@@ -55,10 +56,10 @@ function appOptions({ settings, mcp }: Loaded, isServer = false): AppOptions {
   const keepAliveMs = keepAliveInterval();
   return {
     settings,
-    ...(mcp === undefined ? {} : { mcp }),
+    ...defined({ mcp }),
     cacheDir: cacheFolder(process.env),
     verbosity: 0,
-    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
+    ...defined({ keepAliveMs }),
     log: complain,
     // A server's lines go to a log; a person who waits in front of a terminal sees a bar.
     ...(process.stderr.isTTY && !isServer ? { progress: progressBar, loading: loadBar } : {}),
@@ -139,8 +140,7 @@ async function chat(loaded: Loaded, { input, files }: ChatArgs): Promise<number>
         colors: mayColor(isTty),
         files,
         historyFile: join(options.cacheDir, "chat-history"),
-        ...(thinking === undefined ? {} : { thinking }),
-        ...(input === undefined ? {} : { prompt: input }),
+        ...defined({ thinking, prompt: input }),
       });
     } finally {
       await partner.close();
@@ -260,7 +260,7 @@ async function quantizeModel(
         type,
         threads: availableParallelism(),
         cacheDir: cacheFolder(process.env),
-        ...(importance === undefined ? {} : { importance }),
+        ...defined({ importance }),
       },
       (done, total) => bar?.update({ doneBytes: done, totalBytes: total }),
       stop.signal,
@@ -296,8 +296,7 @@ async function withSettings(
 ): Promise<number> {
   const read = (): LoadResult =>
     loadSettings({
-      ...(command === undefined ? {} : { command }),
-      ...(args.configFile === undefined ? {} : { configFile: args.configFile }),
+      ...defined({ command, configFile: args.configFile }),
       flags: args.flags,
     });
   const result = read();

@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import type { FilePart } from "../core/agent.ts";
+import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile, StoredFile } from "../core/files.ts";
 import { fileMarker, hasFile, inputFileName } from "../core/input-file.ts";
@@ -78,7 +79,7 @@ async function takeFile(
   const file: NewFile = {
     ...(sessionId === undefined ? {} : { id: repeatableId(sessionId, name, pieces), sessionId }),
     name,
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ mimeType }),
     purpose: "user_data",
     source: { tool: "input_file", round: 0, turn: 0 },
   };

@@ -2,6 +2,7 @@
 // the engine and speaks the words of both; a conversation in which the server does nothing is one run, passed through.
 
 import type { AnswerEvent, ApprovalScope, Conversation, Converse, Permission } from "../core/agent.ts";
+import { defined } from "../core/defined.ts";
 import type { Message, ToolSpec } from "../core/message.ts";
 import { hasFile } from "../core/input-file.ts";
 import type { Generate, RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
@@ -191,7 +192,7 @@ class Loop {
     const messages = [...prompt.messages, ...this.turn];
     const left = this.tokensLeft();
     const events = this.deps.generate(
-      { ...request, prompt: { ...prompt, messages }, ...(left === undefined ? {} : { maxTokens: left }) },
+      { ...request, prompt: { ...prompt, messages }, ...defined({ maxTokens: left }) },
       this.signal,
     );
     const isHidden = this.isLast(round);
@@ -269,7 +270,7 @@ class Loop {
 function promptOf(prompt: ChatRequest["prompt"], round: number): ChatRequest["prompt"] {
   if (round === 1 || prompt.answerPrefix === undefined) return prompt;
   const { type, messages, tools, toolChoice, singleCall, thinking } = prompt;
-  const single = singleCall === undefined ? {} : { singleCall };
+  const single = defined({ singleCall });
   return { type, messages, tools, toolChoice, ...single, thinking };
 }
 

@@ -1,6 +1,7 @@
 // One inference of a loop: what the client sees of it goes on at once, what the loop needs of it is collected.
 
 import { assert, unreachable } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import type { RunEvent } from "../core/run.ts";
 import type { Cost } from "./cost.ts";
 
@@ -81,7 +82,7 @@ export async function* pass(
       case "finish": {
         const { usage, timings } = event;
         const said = { text: text.join(""), reasoning: reasoning.join(""), calls: drafts.map(madeCall) };
-        return { ...said, ...(end === undefined ? {} : { end }), cost: { usage, timings } };
+        return { ...said, ...defined({ end }), cost: { usage, timings } };
       }
       case "error":
         yield event;

@@ -2,6 +2,7 @@
 
 import { unreachable } from "../core/assert.ts";
 import type { ToolProgress } from "../core/agent.ts";
+import { defined } from "../core/defined.ts";
 
 /** Why nothing was done. */
 export interface Refusal {
@@ -21,7 +22,7 @@ export function refusedProgress(calling: ToolProgress, { status, message, text }
       const { commands } = calling;
       return {
         tool_type: "shell",
-        ...(commands === undefined ? {} : { commands }),
+        ...defined({ commands }),
         status,
         stderr: message,
         timed_out: false,

@@ -1,5 +1,6 @@
 // The part of the composition root that is about LoRA adapters: from settings to registries in front of the models.
 
+import { defined } from "../core/defined.ts";
 import { adapterFolder, type ModelOptions } from "./model-files.ts";
 import { loraParts } from "../config/lora-entry.ts";
 import { modelName } from "../config/model-name.ts";
@@ -81,7 +82,7 @@ export async function loadAdapters(
         alias,
         source: from,
         inPlace: false,
-        ...(revision === undefined ? {} : { revision }),
+        ...defined({ revision }),
       };
       try {
         await adapted.preload(modelName(model), request, async () =>

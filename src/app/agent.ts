@@ -11,6 +11,7 @@ import { mcpToolset } from "../agent/tools/mcp.ts";
 import { pythonToolset } from "../agent/tools/python.ts";
 import { searchToolset } from "../agent/tools/search.ts";
 import { type ResolvedSkills, shellToolset } from "../agent/tools/shell.ts";
+import { defined } from "../core/defined.ts";
 import { afterFirstTry } from "./mcp.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Converse, SkillReference } from "../core/agent.ts";
@@ -58,7 +59,7 @@ export function createAgent(options: AgentOptions): Agent {
     toolsets: toolsetsOf(options),
     permission: settings.runtime.agent_permission,
     approvalScope: settings.runtime.approval_scope,
-    ...(maxToolRounds === undefined ? {} : { maxToolRounds }),
+    ...defined({ maxToolRounds }),
     ...(url === undefined ? {} : { dispatch: { url, timeoutMs: secs * 1000 } }),
     onAnswer: (change) => void (active += change),
   });
@@ -130,6 +131,6 @@ function resolved(skills: Skills, references: readonly SkillReference[]): Resolv
   const systemText = skillsText(versions.map((skill) => ({ skill, folder: skillFolder(skill.name) })));
   return {
     skills: versions.map(({ name, dir }) => ({ name, dir })),
-    ...(systemText === undefined ? {} : { systemText }),
+    ...defined({ systemText }),
   };
 }

@@ -1,6 +1,7 @@
 // The part of the composition root that is about who reaches the server: keys, clients, connections.
 
 import type { Settings } from "../config/settings.ts";
+import { defined } from "../core/defined.ts";
 import { DROPS_CHECK_MS, SPEECHES_MAX } from "../core/limits.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
 import { StartError } from "../core/start-error.ts";
@@ -38,7 +39,7 @@ export function newEdge({ server, runtime }: Settings, models: () => readonly Mo
   const served = (kind: ModelKind): number =>
     models().filter((model) => model.kind === kind && model.parent === undefined).length;
   const admission = new Admission({
-    ...(keys === undefined ? {} : { keys }),
+    ...defined({ keys }),
     addressOf: clientAddresses(proxies),
     placesOf: (kind) => Math.max(1, served(kind)) * (atOnce[kind] + server.queue_max),
     isCrowded: crowdCheck(server.max_connections),

@@ -1,6 +1,7 @@
 // The part of the composition root that is about pictures: drawing them with a record of it, and the folder of their files.
 
 import type { Settings } from "../config/settings.ts";
+import { defined } from "../core/defined.ts";
 import type { Draw, ImageEvent, ImageRequest } from "../core/image.ts";
 import type { ImageMeter } from "../core/telemetry.ts";
 import type { Models } from "../engine/models.ts";
@@ -15,7 +16,7 @@ export function openImages(
   const { image_dir: folder } = settings.server;
   return {
     draw: recordedDraw(models, log, meter),
-    imageFiles: new ImageFolder(folder === undefined ? {} : { folder }),
+    imageFiles: new ImageFolder(defined({ folder })),
   };
 }
 

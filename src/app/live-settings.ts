@@ -4,6 +4,7 @@
 import { aliasParts } from "../config/alias-entry.ts";
 import { changedSettings } from "../config/changes.ts";
 import type { Settings } from "../config/settings.ts";
+import { defined } from "../core/defined.ts";
 import { type ModelAliases, modelAliases } from "../core/model-alias.ts";
 import { accessLine, inBatches } from "../http/access-log.ts";
 import type { ApiKeys } from "../http/api-keys.ts";
@@ -56,10 +57,10 @@ export function liveSettings(start: Settings, keys: ApiKeys | undefined, log: (l
       const { aliases: _, ...rest } = settings;
       settings = {
         ...rest,
-        ...(next.aliases === undefined ? {} : { aliases: next.aliases }),
+        ...defined({ aliases: next.aliases }),
         server: {
           ...server,
-          ...(keysNow === undefined ? {} : { api_keys: keysNow }),
+          ...defined({ api_keys: keysNow }),
           disable_access_log: next.server.disable_access_log,
           access_log_format: next.server.access_log_format,
           access_log_health: next.server.access_log_health,

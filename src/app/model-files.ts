@@ -6,6 +6,7 @@ import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
+import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import { fetchFolder, fetchModel, type FetchOptions } from "../hub/fetch-model.ts";
@@ -57,8 +58,7 @@ export async function modelFile(
   const file = model.format.quantized_file;
   const wanted = {
     ...id,
-    ...(quant === undefined ? {} : { quant }),
-    ...(file === undefined ? {} : { file }),
+    ...defined({ quant, file }),
   };
   return withHub(model, formatRepo(id), options, (hub) => fetchModel(wanted, { ...hub, signal, refresh }));
 }

@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
+import { defined } from "../core/defined.ts";
 import { kindOf, modelFile, type ModelOptions, weightsFile } from "./model-files.ts";
 import { staticAdapter } from "./static-adapter.ts";
 import { modelName } from "../config/model-name.ts";
@@ -33,9 +34,7 @@ export function abilitiesOf(models: Models) {
 function mediaLimitsOf({ multimodal }: ModelSettings): NonNullable<ServedModel["mediaLimits"]> {
   const { max_num_images: images, max_edge: edge, max_audio_seconds: seconds } = multimodal;
   return {
-    ...(images === undefined ? {} : { imagesMax: images }),
-    ...(edge === undefined ? {} : { edgeMax: edge }),
-    ...(seconds === undefined ? {} : { audioSecondsMax: seconds }),
+    ...defined({ imagesMax: images, edgeMax: edge, audioSecondsMax: seconds }),
   };
 }
 
@@ -49,7 +48,7 @@ function speechOptions(
     kind: "speech",
     cacheDir,
     verbosity,
-    ...(threads === undefined ? {} : { threads }),
+    ...defined({ threads }),
   } as const;
   if (library !== undefined) return { ...common, voice: { type: "sherpa", library, folder: id } };
   return { ...common, voice: { type: "flite", name: id.slice(id.indexOf(":") + 1) } };
@@ -69,9 +68,7 @@ export async function textOptions(
   const adapterPath = await staticAdapter(model, path, options);
   return {
     kind: "text",
-    ...(path === undefined ? {} : { modelPath: path }),
-    ...(adapterPath === undefined ? {} : { adapterPath }),
-    ...(model.format.mmproj === undefined ? {} : { mmprojPath: model.format.mmproj }),
+    ...defined({ modelPath: path, adapterPath, mmprojPath: model.format.mmproj }),
     cacheDir,
     maxSeqs: runtime.max_seqs,
     ...(runtime.no_kv_cache
@@ -81,14 +78,16 @@ export async function textOptions(
           checkpointBytes: runtime.checkpoint_mb * 1024 * 1024,
           ...speculativeOf(runtime),
         }),
-    ...(cache.context_len === undefined ? {} : { cells: cache.context_len }),
+    ...defined({ cells: cache.context_len }),
     ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
-    ...(cache.memory_fraction === undefined ? {} : { cacheFraction: cache.memory_fraction }),
+    ...defined({ cacheFraction: cache.memory_fraction }),
     cacheType: cache.cache_type === "auto" ? "f16" : cache.cache_type,
     unified: cache.mode !== "off",
-    ...(model.device.max_seq_len === undefined ? {} : { contextTokens: model.device.max_seq_len }),
-    ...(runtime.threads === undefined ? {} : { threads: runtime.threads }),
-    ...(runtime.threads_batch === undefined ? {} : { threadsBatch: runtime.threads_batch }),
+    ...defined({
+      contextTokens: model.device.max_seq_len,
+      threads: runtime.threads,
+      threadsBatch: runtime.threads_batch,
+    }),
     batch: runtime.batch,
     ubatch: runtime.ubatch,
     ...(template === undefined ? {} : { chatTemplate: readFileSync(template, "utf8") }),
@@ -106,7 +105,7 @@ function speculativeOf(runtime: Settings["runtime"]): Pick<TextOptions, "specula
   if (type === "off") return {};
   if (type === "ngram") return { speculative: { type } };
   const drawn = mtp_draft_sampling !== "greedy";
-  return { speculative: { type, most, drawn, ...(modelPath === undefined ? {} : { modelPath }) } };
+  return { speculative: { type, most, drawn, ...defined({ modelPath }) } };
 }
 
 /** Engine options of one configured image model. */
@@ -127,17 +126,11 @@ async function imageOptions(
     kind: "image",
     files: {
       ...weights,
-      ...(vae === undefined ? {} : { vae }),
-      ...(clipL === undefined ? {} : { clipL }),
-      ...(clipG === undefined ? {} : { clipG }),
-      ...(t5xxl === undefined ? {} : { t5xxl }),
-      ...(llm === undefined ? {} : { llm }),
+      ...defined({ vae, clipL, clipG, t5xxl, llm }),
     },
     cacheDir,
     verbosity,
-    ...(threads === undefined ? {} : { threads }),
-    ...(steps === undefined ? {} : { steps }),
-    ...(guidance === undefined ? {} : { guidance }),
+    ...defined({ threads, steps, guidance }),
   };
 }
 
@@ -160,8 +153,7 @@ async function engineOptions(
 /** What an entry's weights are from the start. */
 export function ownWeights({ quantization: { isq, imatrix } }: ModelSettings): Weights {
   return {
-    ...(isq === undefined ? {} : { type: isq }),
-    ...(imatrix === undefined ? {} : { importance: imatrix }),
+    ...defined({ type: isq, importance: imatrix }),
   };
 }
 
@@ -188,7 +180,7 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
     return {
       id,
       kind: kindOf(model),
-      ...(repo === undefined ? {} : { root: repo }),
+      ...defined({ root: repo }),
       mediaLimits: mediaLimitsOf(model),
       model: managed(id, { prepare, places }, options, parts),
     };
@@ -239,8 +231,7 @@ function managed(
         queueMax,
         log,
         ...(timeoutSecs === 0 ? {} : { timeoutMs: timeoutSecs * 1000 }),
-        ...(adapters === undefined ? {} : { adapters }),
-        ...(meter === undefined ? {} : { meter }),
+        ...defined({ adapters, meter }),
         ...(options.loading === undefined ? {} : { onLoading: options.loading(name) }),
       }),
     queueMax: options.settings.runtime.max_seqs + queueMax, // once it is loaded, so many have a place

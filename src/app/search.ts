@@ -2,6 +2,7 @@
 
 import { SEARCH_MODEL_NAME, type Settings } from "../config/settings.ts";
 import { assert, unreachable } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import type { Embed } from "../core/run.ts";
 import type { PublicFetch } from "../net/public-fetch.ts";
 import { brave } from "../search/brave.ts";
@@ -40,7 +41,7 @@ export function openSearch({ settings, embed, fetchPublic, log }: SearchOptions)
 
 function providerOf(runtime: Settings["runtime"], read: Read): SearchProvider {
   const { search_provider: name, search_url: url, search_api_key: key } = runtime;
-  const options = url === undefined ? {} : { url };
+  const options = defined({ url });
   switch (name) {
     case "duckduckgo":
       return duckduckgo(read, options);

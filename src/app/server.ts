@@ -4,6 +4,7 @@
 import { networkInterfaces } from "node:os";
 import { hostname } from "node:os";
 import { Approvals } from "../agent/approvals.ts";
+import { defined } from "../core/defined.ts";
 import { createAgent, toolLine } from "./agent.ts";
 import { openMcp, toolCountsOf } from "./mcp.ts";
 import type { Settings } from "../config/settings.ts";
@@ -58,7 +59,7 @@ function httpSettings({
   return {
     requestIdHeader: !server.disable_request_id_header,
     ui: !server.no_ui,
-    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
+    ...defined({ keepAliveMs }),
   };
 }
 
@@ -91,9 +92,7 @@ function webPolicies(
   const pages = pagePolicy(options, tools, mcp);
   const hosts = hostPolicy(options.settings);
   return {
-    ...(pages === undefined ? {} : { originPolicy: pages }),
-    ...(hosts === undefined ? {} : { hostPolicy: hosts }),
-    ...(tools.isToolPeer === undefined ? {} : { isToolPeer: tools.isToolPeer }),
+    ...defined({ originPolicy: pages, hostPolicy: hosts, isToolPeer: tools.isToolPeer }),
   };
 }
 
@@ -216,14 +215,14 @@ function startWith(tools: Tools, mcp: McpServers | undefined, options: AppOption
     fingerprint: `svc-${VERSION}`,
     draining: () => stopping.signal.aborted,
     log,
-    ...(toolCounts === undefined ? {} : { toolCounts }),
+    ...defined({ toolCounts }),
     system: newSystem(options, models, () => server.port),
     ...httpSettings(options),
     ...edge,
     compat: compatSetting(settings, tools),
     ...live,
     ...webPolicies(options, tools, mcp),
-    ...(metrics === undefined ? {} : { metrics }),
+    ...defined({ metrics }),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.
   const { server, mcpServer, ollamaServer } = listenAll(deps, settings);
@@ -267,8 +266,7 @@ interface Listeners {
 function portsOf({ server, mcpServer, ollamaServer }: Listeners) {
   return {
     port: server.port,
-    ...(mcpServer === undefined ? {} : { mcpPort: mcpServer.port }),
-    ...(ollamaServer === undefined ? {} : { ollamaPort: ollamaServer.port }),
+    ...defined({ mcpPort: mcpServer?.port, ollamaPort: ollamaServer?.port }),
   };
 }
 

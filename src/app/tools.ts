@@ -4,6 +4,7 @@
 import { homedir } from "node:os";
 import { PYTHON_BY_DEFAULT, type Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
+import { defined } from "../core/defined.ts";
 import { ownCommand } from "../core/own-command.ts";
 import { NoPythonError } from "../exec/python/check.ts";
 import { openPython } from "../exec/python/sessions.ts";
@@ -48,14 +49,13 @@ export async function openTools(settings: Settings, warn: (line: string) => void
         sandbox,
         shell: runtime.shell_path,
         timeoutSecs: runtime.shell_timeout,
-        ...(runtime.shell_workdir === undefined ? {} : { workdir: runtime.shell_workdir }),
+        ...defined({ workdir: runtime.shell_workdir }),
       })
     : undefined;
   return {
-    ...(python === undefined ? {} : { python }),
-    ...(shell === undefined ? {} : { shell }),
+    ...defined({ python, shell }),
     protection: sandbox.effective,
-    ...(sandbox.isToolPeer === undefined ? {} : { isToolPeer: sandbox.isToolPeer }),
+    ...defined({ isToolPeer: sandbox.isToolPeer }),
     close: async () => void (await Promise.all([python?.close(), shell?.close()])),
   };
 }
@@ -73,7 +73,7 @@ async function pythonOf(
       searchPath: processEnvironment()["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
       warn,
       timeoutSecs: runtime.code_exec_timeout,
-      ...(runtime.code_exec_workdir === undefined ? {} : { workdir: runtime.code_exec_workdir }),
+      ...defined({ workdir: runtime.code_exec_workdir }),
     });
   } catch (error) {
     const isByName = runtime.enable_code_execution || runtime.code_exec_python !== PYTHON_BY_DEFAULT;

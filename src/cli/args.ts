@@ -2,6 +2,7 @@
 // file. Setting flags come from the settings table; commander does the parsing and writes the help.
 
 import { Argument, Command, CommanderError } from "commander";
+import { defined } from "../core/defined.ts";
 import { FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { VERSION } from "../core/version.ts";
 import { completionScript, SHELLS, type Shell } from "./completions.ts";
@@ -148,7 +149,7 @@ function addHubCommands(program: Command, choose: Choose): void {
     choose({
       command: "quantize",
       type,
-      ...(output === undefined ? {} : { output }),
+      ...defined({ output }),
       flags: { ...flagsOf(quantize), [MODEL_ID]: [id] },
     }),
   );
@@ -198,7 +199,7 @@ function chatInvocation(
     ...audio.map((path) => ({ kind: "audio", path }) as const),
   ];
   const [prompt] = given;
-  return { ...invocation, files, ...(prompt === undefined ? {} : { input: prompt }) };
+  return { ...invocation, files, ...defined({ input: prompt }) };
 }
 
 function usageError(what: string): Invocation {

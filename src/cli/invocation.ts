@@ -1,5 +1,6 @@
 // What a command line can mean.
 
+import { defined } from "../core/defined.ts";
 import type { Attachment } from "./chat/attachments.ts";
 import type { Flags } from "../config/sources.ts";
 import type { TuneProfile } from "../core/measure.ts";
@@ -66,5 +67,5 @@ export type Choose = (invocation: Invocation) => void;
 
 /** The configuration file, where one was named. */
 export function configFile(file: string | undefined): { readonly configFile?: string } {
-  return file === undefined ? {} : { configFile: file };
+  return defined({ configFile: file });
 }

@@ -14,6 +14,7 @@ import {
   type TString,
   type TUnsafe,
 } from "@sinclair/typebox";
+import { defined } from "../core/defined.ts";
 
 /** What a row says beyond type, range, default and description. */
 export interface Facts {
@@ -78,9 +79,9 @@ export function text(description: string, options: TextFacts = {}): TString {
   return Type.String({
     description,
     minLength: 1,
-    ...(facts.form === undefined ? {} : { pattern: facts.form.pattern }),
+    ...defined({ pattern: facts.form?.pattern }),
     facts,
-    ...(fallback === undefined ? {} : { default: fallback }),
+    ...defined({ default: fallback }),
   });
 }
 
@@ -103,14 +104,14 @@ export function choice<const T extends readonly string[]>(
   const { default: fallback, ...facts } = options;
   const literals = values.map((value) => Type.Literal(value));
   return Type.Unsafe<T[number]>(
-    Type.Union(literals, { description, facts, ...(fallback === undefined ? {} : { default: fallback }) }),
+    Type.Union(literals, { description, facts, ...defined({ default: fallback }) }),
   );
 }
 
 /** A list; in the environment and on the command line its items are separated by commas. */
 export function list<T extends TSchema>(item: T, description: string, options: ListFacts = {}): TArray<T> {
   const { minItems, ...facts } = options;
-  return Type.Array(item, { description, facts, ...(minItems === undefined ? {} : { minItems }) });
+  return Type.Array(item, { description, facts, ...defined({ minItems }) });
 }
 
 /** A row that may stay unset, having no default. */

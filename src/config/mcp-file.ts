@@ -6,6 +6,7 @@ import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value"
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { defined } from "../core/defined.ts";
 import { MCP_CALLS_MAX, MCP_TIMEOUT_SECS } from "../core/limits.ts";
 import {
   type DesktopServer,
@@ -160,14 +161,12 @@ function sourceOf(desktop: DesktopServer): McpSource {
     return {
       type: "Process",
       command,
-      ...(args === undefined ? {} : { args }),
-      ...(env === undefined ? {} : { env }),
-      ...(cwd === undefined ? {} : { work_dir: cwd }),
+      ...defined({ args, env, work_dir: cwd }),
     };
   }
   const { url, headers } = desktop;
   const type = url.startsWith("ws") ? "WebSocket" : "Http";
-  return { type, url, ...(headers === undefined ? {} : { headers }) };
+  return { type, url, ...defined({ headers }) };
 }
 
 /** What the schema cannot say. */

@@ -5,6 +5,7 @@ import { Value } from "@sinclair/typebox/value";
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, resolve as resolvePath } from "node:path";
 import { assert } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import type { Wanted } from "../core/model-files.ts";
@@ -193,7 +194,7 @@ function wantedOf(id: RawValue, values: readonly RawValue[]): Wanted & { readonl
   const file = textBeside(id, "format.quantized_file", values);
   const quant = textBeside(id, "quantization.quant", values);
   const isVoice = textBeside(id, "kind", values) === "speech";
-  return { isVoice, ...(file === undefined ? {} : { file }), ...(quant === undefined ? {} : { quant }) };
+  return { isVoice, ...defined({ file, quant }) };
 }
 
 /**

@@ -1,6 +1,8 @@
 // The one table of error codes. A code decides the HTTP status and the `type` a client library sees, so a
 // new failure gets a row here and nowhere else. Knows nothing of HTTP responses: src/http/errors.ts writes them.
 
+import { defined } from "./defined.ts";
+
 /** code → [HTTP status, `error.type`]. Client libraries choose their exception class from the status. */
 export const ERROR_TABLE = {
   invalid_request: [400, "invalid_request_error"],
@@ -98,7 +100,7 @@ export class ServiceError extends Error {
 
   toBody(): ErrorBody {
     const [, type] = ERROR_TABLE[this.code];
-    const param = this.param === undefined ? {} : { param: this.param };
+    const param = defined({ param: this.param });
     return { error: { code: this.code, message: this.message, type, ...param } };
   }
 
@@ -107,12 +109,12 @@ export class ServiceError extends Error {
     return {
       code: this.code,
       message: this.message,
-      ...(this.param === undefined ? {} : { param: this.param }),
+      ...defined({ param: this.param }),
     };
   }
 
   static fromData(data: ErrorData): ServiceError {
-    return new ServiceError(data.code, data.message, data.param === undefined ? {} : { param: data.param });
+    return new ServiceError(data.code, data.message, defined({ param: data.param }));
   }
 }
 

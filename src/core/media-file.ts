@@ -3,6 +3,7 @@
 // Sources: the formats' own documents (PNG: RFC 2083; JPEG: ITU T.81 B.1; GIF89a; WAVE: RFC 2361; FLAC: RFC 9639;
 // MPEG audio: ISO 11172-3 2.4.1).
 
+import { defined } from "./defined.ts";
 import type { Modality } from "./message.ts";
 
 /** Pixels of a picture. */
@@ -30,12 +31,12 @@ export function mediaFile(bytes: Uint8Array<ArrayBuffer>): MediaFile | undefined
   const image = IMAGES.find(({ starts }) => starts(view));
   if (image !== undefined) {
     const size = read(image.size, view);
-    return { modality: "image", format: image.format, ...(size === undefined ? {} : { size }) };
+    return { modality: "image", format: image.format, ...defined({ size }) };
   }
   const recording = RECORDINGS.find(({ starts }) => starts(view));
   if (recording !== undefined) {
     const seconds = read(recording.seconds, view);
-    return { modality: "audio", format: recording.format, ...(seconds === undefined ? {} : { seconds }) };
+    return { modality: "audio", format: recording.format, ...defined({ seconds }) };
   }
   const foreign = FOREIGN.find(({ starts }) => starts(view));
   return foreign === undefined ? undefined : { modality: "none", format: foreign.format };

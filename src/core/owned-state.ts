@@ -4,6 +4,7 @@
 
 import { assert } from "./assert.ts";
 import { currentCaller } from "./caller.ts";
+import { defined } from "./defined.ts";
 import type { Records, RecordsOptions, StagedBody, State } from "./state.ts";
 
 /** A record as it is stored. Without an owner it is from before there were keys. */
@@ -44,7 +45,7 @@ class OwnedRecords<T> implements Records<T> {
     const stored = this.inner.get(id);
     assert(stored === undefined || this.isSeen(stored), `${id} belongs to another key`);
     const owner = stored?.owner ?? caller.owner;
-    this.inner.put(id, { ...value, ...(owner === undefined ? {} : { owner }) }, body);
+    this.inner.put(id, { ...value, ...defined({ owner }) }, body);
   }
 
   body(id: string): Blob | undefined {

@@ -1,6 +1,7 @@
 // The served models by name. Knows who is meant; what a model's life is like is in managed-model.ts.
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
+import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { ANY_MEDIA, type MediaRules } from "../core/media.ts";
 import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
@@ -80,7 +81,7 @@ export class Models implements ModelControl {
       ownedBy: "svc",
       status: model.status,
       ...textFacts(model.known),
-      ...(root === undefined ? {} : { root }),
+      ...defined({ root }),
     }));
   }
 
@@ -188,7 +189,7 @@ export class Models implements ModelControl {
       id,
       status,
       ...(model.hasFailed && status === "unloaded" ? { error: NOT_LOADED } : {}),
-      ...(idleLeftMs === undefined ? {} : { idleLeftMs }),
+      ...defined({ idleLeftMs }),
     };
   }
 

@@ -3,6 +3,7 @@
 
 import { extname } from "node:path";
 import type { FileObject } from "../core/agent.ts";
+import { defined } from "../core/defined.ts";
 import type { Files, NewFile, StoredFile } from "../core/files.ts";
 import { newId } from "../core/id.ts";
 import {
@@ -93,13 +94,13 @@ export class FileStore implements Files {
     return {
       id,
       name,
-      ...(format === undefined ? {} : { format }),
+      ...defined({ format }),
       ...(mimeType === ANY_MIME_TYPE ? {} : { mime_type: mimeType }),
       bytes,
       created_at: createdAt,
       purpose,
       source,
-      ...(preview === undefined ? {} : { preview }),
+      ...defined({ preview }),
       ...(failure ?? (withBody ? await this.inlineBody(file) : {})),
     };
   }

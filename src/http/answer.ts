@@ -1,5 +1,6 @@
 // What the answers of all generation routes begin with.
 
+import { defined } from "../core/defined.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import { type IdPrefix, newId } from "../core/id.ts";
 import type { AnswerMeta } from "../dialects/shared/answer.ts";
@@ -17,7 +18,7 @@ export function answerMeta(
     created: Math.floor(Date.now() / 1000),
     model: answeringModel(deps, model),
     fingerprint: deps.fingerprint,
-    ...(adapterGeneration === undefined ? {} : { adapterGeneration }),
+    ...defined({ adapterGeneration }),
   };
 }
 

@@ -2,6 +2,7 @@
 // a form can be broken is our error object, under the code that its route names.
 
 import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance } from "@fastify/busboy";
+import { defined } from "../core/defined.ts";
 import { type ErrorCode, ServiceError } from "../core/error.ts";
 import {
   FORM_FIELD_CHARS_MAX,
@@ -137,7 +138,7 @@ class FormReader implements Form {
     const pieces: Uint8Array<ArrayBuffer>[] = [];
     this.files.push({
       field,
-      ...(filename === undefined ? {} : { filename }),
+      ...defined({ filename }),
       mimeType: mimeType.toLowerCase(),
       pieces,
     });

@@ -2,6 +2,7 @@
 
 import { existsSync, mkdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
 import { chooseModelFiles, type Wanted } from "../core/model-files.ts";
 import {
@@ -101,7 +102,7 @@ function findCached(id: HubId, { cacheDir }: HubPlace): string | undefined {
 }
 
 function wantedOf({ file, quant }: HubId): Wanted {
-  return { ...(file === undefined ? {} : { file }), ...(quant === undefined ? {} : { quant }) };
+  return defined({ file, quant });
 }
 
 function chooseFiles(id: HubId, { files }: RepoListing): readonly RepoFile[] {

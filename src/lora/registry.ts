@@ -10,6 +10,7 @@ import type {
   GenerationRecord,
 } from "../core/adapter.ts";
 import { assert } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { AdapterError } from "./adapter-error.ts";
 
@@ -215,7 +216,7 @@ export class AdapterRegistry {
 
   private point({ alias, source, revision }: AdapterLoad, generation: Generation): AdapterEntry {
     const before = this.aliases.get(alias)?.generation;
-    const target = { source, generation, ...(revision === undefined ? {} : { revision }) };
+    const target = { source, generation, ...defined({ revision }) };
     this.aliases.set(alias, target);
     if (before !== undefined) this.dropIfUnused(before);
     return entryOf(alias, target);
@@ -244,7 +245,7 @@ async function refusing(preparing: Promise<PreparedAdapter>): Promise<PreparedAd
 
 function entryOf(alias: string, { source, revision, generation }: Alias): AdapterEntry {
   const { id, rank, bytes } = generation;
-  return { alias, source, generation: id, rank, bytes, ...(revision === undefined ? {} : { revision }) };
+  return { alias, source, generation: id, rank, bytes, ...defined({ revision }) };
 }
 
 function checkGeneration(current: string, expected: string | undefined): void {

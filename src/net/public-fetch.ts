@@ -6,6 +6,7 @@ import { lookup as lookUp } from "node:dns/promises";
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
+import { defined } from "../core/defined.ts";
 import { FETCH_MS, FETCH_REDIRECTS_MAX } from "../core/limits.ts";
 import { VERSION } from "../core/version.ts";
 import { isLoopbackAddress, isPublicAddress } from "./address.ts";
@@ -152,7 +153,7 @@ function typeOf(header: string | undefined): Pick<Fetched, "mimeType" | "charset
   if (header === undefined) return {};
   const [, charset] = /;\s*charset\s*=\s*"?(?<charset>[\w.:-]{1,40})/i.exec(header) ?? [];
   const mimeType = header.split(";", 1)[0]?.trim().toLowerCase() ?? "";
-  return { mimeType, ...(charset === undefined ? {} : { charset }) };
+  return { mimeType, ...defined({ charset }) };
 }
 
 async function readPieces(

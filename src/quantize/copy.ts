@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { basename, join } from "node:path";
+import { defined } from "../core/defined.ts";
 import { type FileType, needsImportance } from "../core/quantization.ts";
 import { quantize } from "./run.ts";
 
@@ -31,8 +32,7 @@ export async function quantizedCopy(options: CopyOptions): Promise<string> {
   await quantize(
     {
       ...work,
-      ...(input === undefined ? {} : { input }),
-      ...(importance === undefined ? {} : { importance }),
+      ...defined({ input, importance }),
     },
     (done, total) => onProgress(Math.floor((done / total) * 1000)),
     signal,

@@ -1,6 +1,7 @@
 // Stored responses: what GET answers, what a chain goes on from, what items refer to. Knows neither HTTP nor runs.
 
 import type { InputMessage } from "../core/agent.ts";
+import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { RESPONSE_LIFE_MS, RESPONSES_MAX } from "../core/limits.ts";
 import type { Records, State } from "../core/state.ts";
@@ -48,7 +49,7 @@ export class ResponseStore implements StoredResponses {
         return { ...item, id: item.id ?? inputItemId(item.type, resource.id, index) };
       }),
       messages: [...call.messages.map(asEarlier), ...answer],
-      ...(sessionId === undefined ? {} : { sessionId }),
+      ...defined({ sessionId }),
     });
   }
 
@@ -69,7 +70,7 @@ export class ResponseStore implements StoredResponses {
 
   conversation(id: string): StoredConversation {
     const { resource, messages, sessionId } = this.find(id, "previous_response_id");
-    if (isFinal(resource.status)) return { messages, ...(sessionId === undefined ? {} : { sessionId }) };
+    if (isFinal(resource.status)) return { messages, ...defined({ sessionId }) };
     const message = "previous_response_id names a response that is not finished; wait until it is";
     throw new ServiceError("invalid_request", message, { param: "previous_response_id" });
   }

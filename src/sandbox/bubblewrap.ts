@@ -5,6 +5,7 @@
 import { lstatSync, mkdtempSync, openSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { defined } from "../core/defined.ts";
 import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX } from "../core/limits.ts";
 import { type Assignment, belowGuard, type Confinement, FD } from "./confinement.ts";
 import { HOMES } from "./environment.ts";
@@ -50,7 +51,7 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
   return {
     mechanism: "bubblewrap",
     network: options.network,
-    ...(options.shared === undefined ? {} : { holder: options.shared.holder }),
+    ...defined({ holder: options.shared?.holder }),
     reachesMachine: options.network === "full" && options.guard === undefined,
     command: (job) => ({
       words: [

@@ -2,6 +2,7 @@
 // missing or may not make namespaces. The program sees the machine's processes, and without root it runs as the server's
 // own user; docs/sandbox.md lists what that leaves open.
 
+import { defined } from "../core/defined.ts";
 import {
   GUARD_WORD,
   type GuardPolicy,
@@ -168,7 +169,7 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
   const both = (value: number): readonly [number, number] => [value, value];
   return {
     folder: workdir.path,
-    ...(workdir.uid === undefined ? {} : { uid: workdir.uid }),
+    ...defined({ uid: workdir.uid }),
     hasOwnNetwork: abilities.networks && network !== "full",
     ...(abilities.networks && job.network?.holder !== undefined ? { networkOf: job.network.holder } : {}),
     files: {

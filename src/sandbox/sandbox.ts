@@ -3,6 +3,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { defined } from "../core/defined.ts";
 import type { LauncherAbilities } from "../core/launcher.ts";
 import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MAX } from "../core/limits.ts";
 import { bubblewrap, type BubblewrapOptions, descriptorsOf } from "./bubblewrap.ts";
@@ -306,8 +307,7 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
         confinement,
         job: { ...job, readPaths: readable(job.readPaths ?? []) },
         env: environmentOf(job),
-        ...(watch === undefined ? {} : { watch }),
-        ...(peers === undefined ? {} : { peers }),
+        ...defined({ watch, peers }),
       }),
   };
 }

@@ -4,6 +4,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
+import { defined } from "../core/defined.ts";
 import { SANDBOX_PROBE_MS } from "../core/limits.ts";
 import type { SharedNetwork } from "./types.ts";
 
@@ -40,7 +41,7 @@ export class SessionNetworks {
     let isMember = true;
     return {
       token,
-      ...(holder === undefined ? {} : { holder: holder.pid }),
+      ...defined({ holder: holder?.pid }),
       leave: () => {
         if (!isMember) return;
         isMember = false;

@@ -7,6 +7,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { closedFolder } from "../core/closed-folder.ts";
+import { defined } from "../core/defined.ts";
 import { SANDBOX_UID_FIRST, SANDBOX_UIDS } from "../core/limits.ts";
 import { HOMES } from "./environment.ts";
 import type { Workdir } from "./types.ts";
@@ -102,7 +103,7 @@ export class Workdirs {
   private take(made: string): Workdir {
     const path = realpathSync(made);
     const uid = this.isRoot ? this.freeUid() : undefined;
-    const workdir = furnish({ path, isPrivate: true, ...(uid === undefined ? {} : { uid }) });
+    const workdir = furnish({ path, isPrivate: true, ...defined({ uid }) });
     if (uid !== undefined) chownSync(path, uid, uid);
     return workdir;
   }

@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { SkillReference } from "../core/agent.ts";
+import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { SKILL_VERSIONS_MAX, STORED_SKILLS_MAX } from "../core/limits.ts";
 import type { Skills, SkillUpload, SkillVersion } from "../core/skills.ts";
@@ -105,7 +106,7 @@ export class SkillStore implements Skills {
       createdAt: Math.floor(this.clock() / 1000),
       name,
       description,
-      ...(upload.title === undefined ? {} : { title: upload.title }),
+      ...defined({ title: upload.title }),
       directory: root === "" ? name.replaceAll(/[^A-Za-z0-9_-]/g, "_") : root,
       files: [...files],
     };

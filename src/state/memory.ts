@@ -1,6 +1,7 @@
 // State in memory: gone with the process. What a server has unless it is told otherwise.
 
 import { assert } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import type { Clock, Records, RecordsOptions, StagedBody, State } from "../core/state.ts";
 import { checkBodySize, hasEnded, type Stamps, stateFull } from "./rules.ts";
 
@@ -57,7 +58,7 @@ class MemoryRecords<T> implements Records<T> {
       value,
       createdMs: old?.createdMs ?? putMs,
       putMs,
-      ...(kept === undefined ? {} : { body: kept }),
+      ...defined({ body: kept }),
     };
     if (this.options.life.type === "idle") this.remove(id); // so that it comes back as the youngest
     this.replace(id, entry);

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { Approvals } from "../../src/agent/approvals.ts";
 import type { AnswerEvent, ApprovalScope, Permission } from "../../src/core/agent.ts";
 import { asCaller, onBehalf } from "../../src/core/caller.ts";
+import { defined } from "../../src/core/defined.ts";
 import { asking, calling, fakeTool, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 
 const signal = new AbortController().signal;
@@ -31,10 +32,7 @@ describe("the stricter of server and request counts", () => {
     const { generate } = scripted(calling(["svc_fake", {}]), saying("ok"));
     const loop = testLoop({ generate, tools: [tool], permission: server });
     let asked = false;
-    for await (const event of loop.converse(
-      asking(request === undefined ? {} : { permission: request }),
-      signal,
-    )) {
+    for await (const event of loop.converse(asking(defined({ permission: request })), signal)) {
       if (event.type !== "approval_required") continue;
       asked = true;
       loop.approvals.answer(event.approvalId, { approved: true, remember: false });
@@ -132,7 +130,7 @@ describe("asking", () => {
   test("only the key of the asking request answers, and no key is none", async () => {
     const asCallerOf = (owner: string | undefined) => ({
       client: "c",
-      ...(owner === undefined ? {} : { owner }),
+      ...defined({ owner }),
     });
     const { converse, approvals, tool } = start();
     const events = asCaller(asCallerOf("mine"), () => {

@@ -5,6 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { fileToolset } from "../../src/agent/tools/files.ts";
 import type { AnswerEvent, Conversation } from "../../src/core/agent.ts";
+import { defined } from "../../src/core/defined.ts";
 import { messageText } from "../../src/core/message.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
@@ -58,7 +59,7 @@ describe("a server without tools says what it has not", () => {
 
 const inline = (data: string, filename?: string) => ({
   type: "file",
-  file: { file_data: data, ...(filename === undefined ? {} : { filename }) },
+  file: { file_data: data, ...defined({ filename }) },
 });
 const base64 = (words: string) => new TextEncoder().encode(words).toBase64();
 const asking = (...parts: readonly object[]): Body => ({

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { AnswerEvent } from "../../src/core/agent.ts";
+import { defined } from "../../src/core/defined.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { messageText } from "../../src/core/message.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
@@ -280,9 +281,9 @@ describe("the cap on rounds", () => {
     const loop = testLoop({
       generate,
       tools: [tool],
-      ...(server === undefined ? {} : { maxToolRounds: server }),
+      ...defined({ maxToolRounds: server }),
     });
-    await loop.answer(asking(request === undefined ? {} : { maxToolRounds: request }));
+    await loop.answer(asking(defined({ maxToolRounds: request })));
     expect(tool.made).toHaveLength(rounds);
   });
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { mcpToolset } from "../../src/agent/tools/mcp.ts";
 import { pythonToolset } from "../../src/agent/tools/python.ts";
 import type { InputPart } from "../../src/core/agent.ts";
+import { defined } from "../../src/core/defined.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { MEDIA_BYTES_MAX } from "../../src/core/limits.ts";
 import { ANY_MEDIA, type MediaRules } from "../../src/core/media.ts";
@@ -37,7 +38,7 @@ const image = (bytes: Uint8Array): MediaPart => ({
 /** A question with one part before it. */
 function showing(part: InputPart, sessionId?: string) {
   const content = [part, { type: "text", text: "What is it?" }] as const;
-  return asking(sessionId === undefined ? {} : { sessionId }, {
+  return asking(defined({ sessionId }), {
     prompt: { messages: [{ role: "user", content }] },
   });
 }

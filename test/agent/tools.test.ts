@@ -7,6 +7,7 @@ import { fileToolset } from "../../src/agent/tools/files.ts";
 import { pythonToolset } from "../../src/agent/tools/python.ts";
 import { shellToolset } from "../../src/agent/tools/shell.ts";
 import type { AgentRequest, AnswerEvent } from "../../src/core/agent.ts";
+import { defined } from "../../src/core/defined.ts";
 import { FileStore } from "../../src/files/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import {
@@ -475,7 +476,7 @@ describe("files that a call leaves behind", () => {
 describe("the store of files", () => {
   const add = async (files: FileStore, name: string, text: string, sessionId?: string) => {
     const source = { tool: "user_upload", round: 0, turn: 0 };
-    const known = { name, purpose: "user_data", source, ...(sessionId === undefined ? {} : { sessionId }) };
+    const known = { name, purpose: "user_data", source, ...defined({ sessionId }) };
     return (await files.add(known, [new TextEncoder().encode(text)])).id;
   };
 

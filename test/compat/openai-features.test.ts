@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import type OpenAI from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import { z } from "zod";
+import { defined } from "../../src/core/defined.ts";
 import { STRUCTURED, TOOL_ARGS } from "../helpers/fake-model.ts";
 import { fakeServer } from "../helpers/listening.ts";
 import { openAi } from "../helpers/official/openai.ts";
@@ -121,7 +122,7 @@ describe("completions", () => {
 });
 
 test.each(["float", "base64", undefined] as const)("embeddings as %p", async (encoding_format) => {
-  const format = encoding_format === undefined ? {} : { encoding_format };
+  const format = defined({ encoding_format });
   const { data, usage } = await client.embeddings.create({ model: "tiny", input: ["a", "bcd"], ...format });
   const vectors = data.map(({ embedding }) => embedding as unknown);
   const base64 = (...floats: readonly number[]) =>

@@ -2,13 +2,14 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadSettings } from "../../src/config/resolve.ts";
+import { defined } from "../../src/core/defined.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 const folder = tempDir();
 
 function load(file: string, environment: Record<string, string>, flag?: string) {
   writeFileSync(join(folder, "svc.toml"), file);
-  const flags = flag === undefined ? {} : { "sandbox.mode": flag };
+  const flags = defined({ "sandbox.mode": flag });
   const result = loadSettings({ command: "serve", configFile: "svc.toml", environment, flags, folder });
   if (!result.ok) throw new Error("must load");
   return { mode: result.settings.sandbox.mode, notices: result.notices };

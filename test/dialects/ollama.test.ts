@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { defined } from "../../src/core/defined.ts";
 import type { RunRequest } from "../../src/core/run.ts";
 import {
   embedBody,
@@ -103,7 +104,7 @@ describe("chat request", () => {
 
   test("results are matched to calls by id, by name, and by order", () => {
     const called = (name: string, id?: string) => ({
-      ...(id === undefined ? {} : { id }),
+      ...defined({ id }),
       function: { name, arguments: { n: 1 } },
     });
     const { run } = chat({

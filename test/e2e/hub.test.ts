@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { defined } from "../../src/core/defined.ts";
 import {
   HAS_TERMINAL,
   newFolder,
@@ -27,7 +28,7 @@ interface Setup {
 
 function setup(token?: string): Setup {
   const hub = fakeHub({
-    "acme/tiny-GGUF": { files: { "tiny-Q8_0.gguf": TINY }, ...(token === undefined ? {} : { token }) },
+    "acme/tiny-GGUF": { files: { "tiny-Q8_0.gguf": TINY }, ...defined({ token }) },
   });
   const home = newFolder();
   return { hub, home, env: { HF_ENDPOINT: hub.url, HF_HOME: home } };

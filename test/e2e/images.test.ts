@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decode } from "fast-png";
+import { defined } from "../../src/core/defined.ts";
 import type { ImageGenerationResponse } from "../../src/dialects/images/schema.ts";
 import { launchServer, newFolder, type Server } from "../helpers/binary.ts";
 import { isAlive } from "../helpers/processes.ts";
@@ -47,7 +48,7 @@ function ask(body: object, signal?: AbortSignal): Promise<Response> {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   });
 }
 

@@ -1,6 +1,7 @@
 // `svc bench`, and tuning through the server: with engines of their own.
 
 import { describe, expect, test } from "bun:test";
+import { defined } from "../../src/core/defined.ts";
 import { isAlive } from "../helpers/processes.ts";
 import { launchServer, runBinary } from "../helpers/binary.ts";
 import { until } from "../helpers/until.ts";
@@ -53,7 +54,7 @@ describe("POST /v1/models/tune", () => {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
-      ...(signal === undefined ? {} : { signal }),
+      ...defined({ signal }),
     });
 
   test("works beside the loaded engine, one at a time, and ends with its client", async () => {

@@ -3,6 +3,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { defined } from "../../src/core/defined.ts";
 import { launchServer, newFolder, startServer, type Server, TINY_FILE } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete, ENDLESS, FIRST_TEXT, openStream, postChat } from "../helpers/chat-client.ts";
 import { isAlive } from "../helpers/processes.ts";
@@ -65,7 +66,7 @@ describe("a configuration with three models", () => {
     ["default", "small"],
     [undefined, "small"],
   ])("a request that names %p is answered by %s", async (name, model) => {
-    const answer = await complete(server.url, ask(CAPITAL, name === undefined ? {} : { model: name }));
+    const answer = await complete(server.url, ask(CAPITAL, defined({ model: name })));
     expect(answer.model).toBe(model);
     expect(answer.choices[0]?.message.content).toBe(CAPITAL.answer);
   });

@@ -6,6 +6,7 @@ import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { BadRequestError } from "openai";
+import { defined } from "../../src/core/defined.ts";
 import { fileServer, newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText } from "../helpers/chat-client.ts";
 import { openAi } from "../helpers/official/openai.ts";
@@ -28,7 +29,7 @@ function speak(
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   });
 }
 

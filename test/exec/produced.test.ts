@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { defined } from "../../src/core/defined.ts";
 import { PRODUCED_FILE_BYTES_MAX, PRODUCED_FILES_MAX } from "../../src/core/limits.ts";
 import { produced, readAll, snapshot, type Snapshot } from "../../src/exec/produced.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -169,7 +170,7 @@ describe("formats", () => {
     [".bashrc", undefined, "", "application/octet-stream", false],
   ])("%s as %p", async (name, format, expected, mimeType, isText) => {
     write(name, "x");
-    const [file] = await readAll(folder, [{ name, ...(format === undefined ? {} : { format }) }]);
+    const [file] = await readAll(folder, [{ name, ...defined({ format }) }]);
     expect(file).toMatchObject({ format: expected, mimeType, isText });
   });
 

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { defined } from "../../src/core/defined.ts";
 import { launchServer, newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, ENDLESS, FIRST_TEXT, openStream, postChat } from "../helpers/chat-client.ts";
 import { errorOf, expectServes, openFiles, randomOf, seedOfRun } from "../helpers/faults.ts";
@@ -183,7 +184,7 @@ describe.if(limit !== undefined)("a container with little memory", () => {
   });
 
   test("an engine that is killed for memory ends its requests with one error, and the server goes on", async () => {
-    const server = await startServer([], limit === undefined ? {} : { before: limit });
+    const server = await startServer([], defined({ before: limit }));
     await expectServes(server);
     const stream = await openStream(server.url, ask(ENDLESS));
     await stream.readTo(FIRST_TEXT);
@@ -194,7 +195,7 @@ describe.if(limit !== undefined)("a container with little memory", () => {
   });
 
   test("files that would fill it are refused or forgotten, and the server lives", async () => {
-    const server = await startServer([], limit === undefined ? {} : { before: limit });
+    const server = await startServer([], defined({ before: limit }));
     await expectServes(server);
     for (let i = 0; i < 20; i++) {
       const form = new FormData();

@@ -4,6 +4,7 @@
 import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses";
 import { accumulateResponse } from "openai/lib/responses/ResponseAccumulator";
 import type { AnswerEvent } from "../../src/core/agent.ts";
+import { defined } from "../../src/core/defined.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import { ChatFold } from "../../src/dialects/chat/response.ts";
 import type { ChatCompletionChunkResponse, ChatCompletionResponse } from "../../src/dialects/chat/schema.ts";
@@ -125,7 +126,7 @@ const chat: Dialect = {
     const session = chunks.find(({ session_id: id }) => id !== undefined)?.session_id;
     return {
       ...foldChunks(chunks, withLogprobs),
-      ...(session === undefined ? {} : { session_id: session }),
+      ...defined({ session_id: session }),
       // Streams tell of calls while they are made; only bodies have the list.
       ...agenticCalls(events),
       ...(files.length === 0 ? {} : { files }),

@@ -1,5 +1,6 @@
 // Puts a streamed chat answer together the way client libraries do, so that it can be compared with the body.
 
+import { defined } from "../../src/core/defined.ts";
 import type { ChatCompletionChunkResponse, ChatCompletionResponse } from "../../src/dialects/chat/schema.ts";
 
 interface Draft {
@@ -73,7 +74,7 @@ function toChoice(
       role: "assistant",
       content: content === "" && calls.length > 0 ? null : content,
       refusal: null,
-      ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+      ...defined({ reasoning_content: reasoning }),
       ...(calls.length === 0
         ? {}
         : {

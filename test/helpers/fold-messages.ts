@@ -2,6 +2,7 @@
 // Stricter than the client: blocks must come one after the other, each with deltas of its own kind only.
 
 import type { FileObject } from "../../src/core/agent.ts";
+import { defined } from "../../src/core/defined.ts";
 import type { MessagesResponse, MessagesStreamEvent } from "../../src/dialects/messages/answer.ts";
 import { isRecord } from "../../src/dialects/shared/check.ts";
 import { parseSse } from "./sse.ts";
@@ -78,7 +79,7 @@ class Fold {
     if (this.start === undefined || this.end === undefined || !this.stopped) throw new Error("no end");
     const { stop_reason, stop_sequence, session_id } = this.end.delta;
     const { usage } = this.end;
-    const session = session_id === undefined ? {} : { session_id };
+    const session = defined({ session_id });
     return { ...this.start, content: this.content, stop_reason, stop_sequence, usage, ...session };
   }
 

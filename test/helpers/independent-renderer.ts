@@ -1,6 +1,7 @@
 // Prompts by another renderer of chat templates, which shares no code with llama.cpp's.
 
 import { Template } from "@huggingface/jinja";
+import { defined } from "../../src/core/defined.ts";
 import type { Message } from "../../src/core/message.ts";
 import { messageText } from "../../src/core/message.ts";
 import type { Asked } from "./template-bench.ts";
@@ -21,7 +22,7 @@ function toTemplateMessage(message: Message, form: Form): Record<string, unknown
   return {
     role: message.role,
     content: form === "parts" ? [{ type: "text", text }] : text,
-    ...(message.reasoning === undefined ? {} : { reasoning_content: message.reasoning }),
+    ...defined({ reasoning_content: message.reasoning }),
     ...(message.toolCalls === undefined
       ? {}
       : {
@@ -31,8 +32,7 @@ function toTemplateMessage(message: Message, form: Form): Record<string, unknown
             function: { name, arguments: JSON.parse(args) },
           })),
         }),
-    ...(message.toolCallId === undefined ? {} : { tool_call_id: message.toolCallId }),
-    ...(message.name === undefined ? {} : { name: message.name }),
+    ...defined({ tool_call_id: message.toolCallId, name: message.name }),
   };
 }
 

@@ -1,5 +1,6 @@
 // Conversations in few words.
 
+import { defined } from "../../src/core/defined.ts";
 import type { Message } from "../../src/core/message.ts";
 
 const text = (words: string) => (words === "" ? [] : [{ type: "text" as const, text: words }]);
@@ -7,7 +8,7 @@ const text = (words: string) => (words === "" ? [] : [{ type: "text" as const, t
 export const system = (words: string): Message => ({ role: "system", content: text(words) });
 export const user = (words: string): Message => ({ role: "user", content: text(words) });
 export const said = (words: string, reasoning?: string): Message => {
-  return { role: "assistant", content: text(words), ...(reasoning === undefined ? {} : { reasoning }) };
+  return { role: "assistant", content: text(words), ...defined({ reasoning }) };
 };
 
 /** The model calls a tool, having said something before. */

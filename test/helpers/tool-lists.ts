@@ -1,12 +1,13 @@
 // Tool lists as coding agents, assistants and MCP servers declare them: the shapes that such clients send, in our words.
 
+import { defined } from "../../src/core/defined.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
 const text = (description?: string): Schema => ({
   type: "string",
-  ...(description === undefined ? {} : { description }),
+  ...defined({ description }),
 });
 const integer = (more: Schema = {}): Schema => ({ type: "integer", ...more });
 const flag = { type: "boolean", default: false };

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { Approvals } from "../../src/agent/approvals.ts";
 import type { Decision } from "../../src/core/agent.ts";
+import { defined } from "../../src/core/defined.ts";
 import { testApp } from "../helpers/app.ts";
 
 const signal = new AbortController().signal;
@@ -76,7 +77,7 @@ describe("a wrong body leaves the action waiting", () => {
     const response = await post(pending.id, body);
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({
-      error: { code, ...(param === undefined ? {} : { param }) },
+      error: { code, ...defined({ param }) },
     });
     expect(approvals.answer(pending.id, { approved: false })).toBe("queued");
   });

@@ -1,6 +1,7 @@
 // How a completions request travels: one run a prompt, started together, merged in the stream, ended together.
 
 import { describe, expect, test } from "bun:test";
+import { defined } from "../../src/core/defined.ts";
 import type { Generate, RunEvent, RunRequest } from "../../src/core/run.ts";
 import type { CompletionChunkResponse } from "../../src/dialects/completions/schema.ts";
 import { testApp, textBody } from "../helpers/app.ts";
@@ -74,7 +75,7 @@ describe("several runs", () => {
     const hands = byHand();
     const app = testApp(hands.generate);
     const body = textBody({ prompt: PROMPTS, ...extra });
-    const init = { method: "POST", body: JSON.stringify(body), ...(signal === undefined ? {} : { signal }) };
+    const init = { method: "POST", body: JSON.stringify(body), ...defined({ signal }) };
     const pending = app.request(PATH, init);
     const runs: HandRun[] = [];
     for (const _ of PROMPTS) runs.push(await hands.next());

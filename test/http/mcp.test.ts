@@ -2,6 +2,7 @@
 
 import { expect, onTestFinished, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { defined } from "../../src/core/defined.ts";
 import { ApiKeys } from "../../src/http/api-keys.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { createMcp } from "../../src/http/mcp/server.ts";
@@ -39,7 +40,7 @@ function testMcp(
       jsonrpc: "2.0",
       id: 7,
       method,
-      ...(params === undefined ? {} : { params }),
+      ...defined({ params }),
     });
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toStartWith("application/json");

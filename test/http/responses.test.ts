@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { AnswerEvent, Conversation, Converse } from "../../src/core/agent.ts";
+import { defined } from "../../src/core/defined.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { messageText } from "../../src/core/message.ts";
 import type { RunEvent } from "../../src/core/run.ts";
@@ -108,7 +109,7 @@ test("a chain goes on from the whole conversation", async () => {
   const app = testApp(generate);
   let id: string | undefined;
   for (const input of ["one", "two", "three"]) {
-    ({ id } = await create(app, { input, ...(id === undefined ? {} : { previous_response_id: id }) }));
+    ({ id } = await create(app, { input, ...defined({ previous_response_id: id }) }));
   }
   const prompt = requests.at(-1)?.prompt;
   const said = prompt?.type === "chat" ? prompt.messages.map(messageText) : [];

@@ -4,6 +4,7 @@ import type { Static, TObject } from "@sinclair/typebox";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { RequestedFile, ToolProgress } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import { BRIEF_CONTEXT_TOKENS, TOOL_TEXT_CHARS_MAX } from "../../core/limits.ts";
 import type { OutputFile } from "../../exec/types.ts";
 import type { CallContext, ServerTool, ToolAction, ToolAsk, ToolOutcome } from "../tool.ts";
@@ -27,8 +28,7 @@ export function builtIn<T extends TObject>(tool: BuiltIn<T>): ServerTool {
   return {
     spec: { name, description, parameters: JSON.parse(JSON.stringify(parameters)), strict: true },
     action: { source: "built_in", ...action },
-    ...(makesFiles === undefined ? {} : { makesFiles }),
-    ...(isHelper === undefined ? {} : { isHelper }),
+    ...defined({ makesFiles, isHelper }),
     calling: (args) => tool.calling(holds(args) ? args : undefined, asText(args)),
     fault: (args) =>
       typeof args === "string" ? "the arguments are not valid JSON" : faultOf(parameters, args),
@@ -66,10 +66,7 @@ export function outputsOf(
 ): readonly OutputFile[] {
   const outputs = named ?? [];
   const missing = required.filter(({ name }) => !outputs.some((output) => output.name === name));
-  return [
-    ...outputs,
-    ...missing.map(({ name, format }) => ({ name, ...(format === undefined ? {} : { format }) })),
-  ];
+  return [...outputs, ...missing.map(({ name, format }) => ({ name, ...defined({ format }) }))];
 }
 
 /** Short descriptions are for models whose context a full one would use up. */

@@ -1,6 +1,7 @@
 // The tools that look into the store of files: what came with the conversation and what its tools made.
 
 import { Type } from "@sinclair/typebox";
+import { defined } from "../../core/defined.ts";
 import type { Files, StoredFile } from "../../core/files.ts";
 import type { ServerTool, ToolAsk, ToolOutcome, Toolset } from "../tool.ts";
 import { builtIn, isBrief, NO_ARGUMENTS, textCharsMax } from "./built-in.ts";
@@ -86,7 +87,7 @@ interface Range {
 
 async function slice(files: Files, file: StoredFile, range: Range, charsMax: number): Promise<object> {
   const { id, name, format, failure } = file;
-  const known = { file_id: id, name, ...(format === undefined ? {} : { format }) };
+  const known = { file_id: id, name, ...defined({ format }) };
   if (failure !== undefined) return { ...known, code: failure.code, error: failure.message };
   if (!file.isText) return { ...known, error: "the file is binary and cannot be read as text" };
   const body = await files

@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import type { ToolProgress } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import { PACKAGES_TOLD_MAX } from "../../core/limits.ts";
 import { shorten } from "../../core/shorten.ts";
 import type { PythonFacts, PythonResult, PythonSessions } from "../../exec/types.ts";
@@ -48,7 +49,7 @@ function executeTool(python: PythonSessions, protection: EffectiveProtection, as
     parameters: (isBrief(ask) ? BriefCode : Code) as typeof Code,
     action: ACTION,
     makesFiles: true,
-    calling: (args) => ({ tool_type: "code_execution", ...(args === undefined ? {} : { code: args.code }) }),
+    calling: (args) => ({ tool_type: "code_execution", ...defined({ code: args?.code }) }),
     run: async ({ code, outputs }, { sessionId, inputs, required }, signal) => {
       const call = { sessionId, code, outputs: outputsOf(outputs, required), inputs };
       return outcome(await python.run(call, signal), ask);
@@ -157,7 +158,7 @@ function progress(result: PythonResult): ToolProgress {
     tool_type: "code_execution",
     ...(stdout === "" ? {} : { stdout }),
     ...(stderr === "" ? {} : { stderr }),
-    ...(exception === undefined ? {} : { exception }),
+    ...defined({ exception }),
     ...(images.length === 0 ? {} : { images_base64: images }),
     ...(videoFrames.length === 0
       ? {}

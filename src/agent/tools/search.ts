@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import type { ToolProgress, UserLocation, WebSearch } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import { SEARCH_BUDGET_TOKENS, SEARCH_CONTEXT_SHARE, SEARCH_FRAME_TOKENS } from "../../core/limits.ts";
 import { SearchFailure } from "../../search/failure.ts";
 import { hostsOf } from "../../search/domains.ts";
@@ -44,7 +45,7 @@ function searchTool(kit: Kit): ServerTool {
     description: searchDescription(kit),
     parameters: Query,
     action: { kind: "web_search", label: "Web search" },
-    calling: (args) => ({ tool_type: "web_search", ...(args === undefined ? {} : { query: args.query }) }),
+    calling: (args) => ({ tool_type: "web_search", ...defined({ query: args?.query }) }),
     run: async ({ query }, _context, signal) => {
       if (uses >= (webSearch.usesMax ?? Infinity)) return failed(usedUp(webSearch));
       uses++;

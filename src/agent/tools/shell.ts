@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import type { SkillReference } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import { shorten } from "../../core/shorten.ts";
 import type {
   MountedSkill,
@@ -37,7 +38,7 @@ export function shellToolset({ shell, protection, resolveSkills }: ShellToolsetD
     const kit: Kit = { shell, protection, skills, ask };
     return {
       tools: isBrief(ask) ? [briefShellTool(kit)] : [shellTool(kit), surfaceTool(kit)],
-      ...(systemText === undefined ? {} : { systemText }),
+      ...defined({ systemText }),
     };
   };
 }
@@ -68,7 +69,7 @@ function shellTool({ shell, protection, skills, ask }: Kit): ServerTool {
     ...SHELL,
     description: shellDescription(shell.facts.timeoutSecs, protection) + requiredFiles(ask),
     parameters: Commands,
-    calling: (args) => ({ tool_type: "shell", ...(args === undefined ? {} : { commands: args.commands }) }),
+    calling: (args) => ({ tool_type: "shell", ...defined({ commands: args?.commands }) }),
     run: async (args, { sessionId, inputs, required }, signal) => {
       const { commands, outputs, timeout_ms: timeoutMs, max_output_length: maxOutputLength } = args;
       const call = {
@@ -77,8 +78,7 @@ function shellTool({ shell, protection, skills, ask }: Kit): ServerTool {
         outputs: outputsOf(outputs, required),
         inputs,
         skills,
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        ...(maxOutputLength === undefined ? {} : { maxOutputLength }),
+        ...defined({ timeoutMs, maxOutputLength }),
       };
       return shellOutcome(await shell.run(call, signal), ask);
     },

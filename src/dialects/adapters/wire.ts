@@ -1,6 +1,7 @@
 // Converts bodies of the LoRA adapter routes to and from core types.
 
 import type { AdapterEntry, AdapterList, AdapterLoad } from "../../core/adapter.ts";
+import { defined } from "../../core/defined.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import {
   LoadLoraAdapterRequest,
@@ -47,7 +48,7 @@ export function adapterObject(entry: AdapterEntry, withSource: boolean): LoraAda
     generation,
     rank,
     bytes,
-    ...(revision === undefined ? {} : { revision }),
+    ...defined({ revision }),
     ...(withSource ? { source } : {}),
   };
 }

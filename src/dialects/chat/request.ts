@@ -4,6 +4,7 @@
 import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolCall as CoreToolCall } from "../../core/message.ts";
 import { adapterOf } from "../shared/adapter.ts";
@@ -59,9 +60,9 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
     },
     sampling: samplingOf(body),
     stop: stopOf(body.stop),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...defined({ maxTokens }),
     choices: body.n ?? 1,
-    ...(logprobs === undefined ? {} : { logprobs }),
+    ...defined({ logprobs }),
     ...constrained,
     ...adapterOf(body),
     truncate: body.truncate_sequence ?? false,
@@ -90,7 +91,7 @@ function chatAgentOf(body: ChatCompletionRequest, stream: boolean, compat: Compa
     python: hasPython,
     ...(hasPython ? { fields: { code_execution: `tools[${python}]` } } : {}),
     ...(body.enable_shell === true ? { shell: { skills: [] } } : {}),
-    ...(webSearch === undefined ? {} : { webSearch }),
+    ...defined({ webSearch }),
   };
 }
 

@@ -1,5 +1,6 @@
 // An infill body → a RunRequest. Pure.
 
+import { defined } from "../../core/defined.ts";
 import { INFILL_ANSWER_TOKENS } from "../../core/limits.ts";
 import type { RunRequest } from "../../core/run.ts";
 import { checker, isPresent } from "../shared/check.ts";
@@ -50,7 +51,7 @@ export function parseInfillRequest(json: Readonly<Record<string, unknown>>): Inf
         repetition_penalty: body.repetition_penalty ?? body.repeat_penalty ?? null,
       }),
       stop: stopOf(body.stop),
-      ...(cap === undefined ? {} : { maxTokens: cap }),
+      ...defined({ maxTokens: cap }),
       ...(lineDeadlineMs > 0 ? { lineDeadlineMs } : {}),
       choices: 1,
       truncate: false, // what does not fit has been left out

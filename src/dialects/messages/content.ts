@@ -3,6 +3,7 @@
 
 import type { FilePart, InputMessage, InputPart } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { TextPart, ToolCall } from "../../core/message.ts";
 import { isPresent, describeValue } from "../shared/check.ts";
@@ -123,7 +124,7 @@ function toolMessage(
     role: "tool",
     content: block.is_error === true ? [{ type: "text", text: "Error: " }, ...parts] : parts,
     toolCallId: block.tool_use_id,
-    ...(name === undefined ? {} : { name }),
+    ...defined({ name }),
   };
 }
 

@@ -3,6 +3,7 @@
 
 import type { Conversation } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import {
@@ -80,7 +81,7 @@ function messagesConversation(body: MessagesRequest, stream: boolean, compat: Co
     },
     sampling: samplingOf(body),
     stop: stopOf(body.stop_sequences),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...defined({ maxTokens }),
     choices: 1,
     ...constrained,
     truncate: body.truncate_sequence ?? false,

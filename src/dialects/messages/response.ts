@@ -2,6 +2,7 @@
 
 import type { AnswerEvent } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { RunEvent } from "../../core/run.ts";
 import { AgentFold, isAgentEvent } from "../shared/agent-events.ts";
@@ -102,7 +103,7 @@ export class MessagesFold {
       content: this.blocks.map((draft) => this.content(draft)),
       ...this.stop,
       usage: this.usage,
-      ...(session === undefined ? {} : { session_id: session }),
+      ...defined({ session_id: session }),
       ...(files.length === 0 ? {} : { files }),
     };
   }

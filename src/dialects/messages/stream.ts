@@ -6,6 +6,7 @@
 
 import type { AnswerEvent } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { RunEvent } from "../../core/run.ts";
 import { agentFrame, isAgentEvent } from "../shared/agent-events.ts";
@@ -147,7 +148,7 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
 
   private ending({ usage }: Extract<RunEvent, { type: "finish" }>): string {
     assert(this.stop !== undefined, "a run finished with a choice that has not ended");
-    const session = this.sessionId === undefined ? {} : { session_id: this.sessionId };
+    const session = defined({ session_id: this.sessionId });
     const delta = frame({
       type: "message_delta",
       delta: { ...this.stop, ...session },

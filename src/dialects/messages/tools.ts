@@ -3,6 +3,7 @@
 import type { AgentRequest, SkillReference as CoreSkill, WebSearch } from "../../core/agent.ts";
 import type { Compat } from "../../core/compat.ts";
 import { unreachable } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolSpec } from "../../core/message.ts";
 import type { ToolChoice } from "../../core/run.ts";
@@ -102,13 +103,12 @@ function hostedOf(
   const python = pathOf("code_execution");
   const search = pathOf("web_search");
   const fields = {
-    ...(python === undefined ? {} : { code_execution: python }),
-    ...(search === undefined ? {} : { web_search: search }),
+    ...defined({ code_execution: python, web_search: search }),
   };
   return {
     ...(Object.keys(fields).length === 0 ? {} : { fields }),
     python: python !== undefined || body.enable_code_execution === true,
-    ...(webSearch === undefined ? {} : { webSearch }),
+    ...defined({ webSearch }),
     ...(skills.length === 0 ? {} : { shell: { skills: skills.map(skillOf) } }),
   };
 }
@@ -144,7 +144,7 @@ function hostedSearch({ tool, path }: SentTool, compat: Compat): WebSearch | und
   return (
     search && {
       ...search,
-      ...(location === undefined ? {} : { location }),
+      ...defined({ location }),
       ...(isPresent(max_uses) ? { usesMax: max_uses } : {}),
     }
   );

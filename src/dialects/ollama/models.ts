@@ -1,6 +1,7 @@
 // What is told of models: the bodies of /api/tags, /api/show and /api/ps.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { defined } from "../../core/defined.ts";
 import { rfc3339 } from "../../core/time.ts";
 import { textDigest } from "../../core/digest.ts";
 import type { ModelInfo } from "../../core/model-info.ts";
@@ -121,7 +122,7 @@ export function showBody(model: ModelInfo): OllamaShowResponse {
   return {
     details: detailsOf(model),
     model_info: {
-      ...(architecture === undefined ? {} : { "general.architecture": architecture }),
+      ...defined({ "general.architecture": architecture }),
       ...(contextTokens === undefined
         ? {}
         : { [`${architecture ?? "model"}.context_length`]: contextTokens }),

@@ -2,6 +2,7 @@
 
 import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/message.ts";
 import type { RunRequest, Thinking } from "../../core/run.ts";
@@ -120,7 +121,7 @@ function generationOf(body: Generation): Omit<RunRequest, "prompt"> {
     stop: stopOf(options.stop),
     ...(cap > 0 ? { maxTokens: capTokens(cap) } : {}),
     choices: 1,
-    ...(logprobs === undefined ? {} : { logprobs }),
+    ...defined({ logprobs }),
     ...formatOf(body.format),
     truncate: true, // Ollama drops the beginning of what exceeds the context
   };

@@ -6,6 +6,7 @@
 
 import type { AgentEvent, AnswerEvent, FileObject } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
 import type { ErrorData } from "../../core/error.ts";
 import type { FinishReason, RunEvent, Usage } from "../../core/run.ts";
 import { isAgentEvent } from "../shared/agent-events.ts";
@@ -152,7 +153,7 @@ export class ResponseBuilder {
       model: head.model,
       output: this.items.map((draft) => itemOf(draft)),
       usage: this.usage === undefined ? null : usageBody(this.usage),
-      ...(this.generation === undefined ? {} : { adapter_generation: this.generation }),
+      ...defined({ adapter_generation: this.generation }),
       ...head.echo,
     };
   }

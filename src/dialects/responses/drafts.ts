@@ -1,6 +1,7 @@
 // Output items while they are made. Pieces are joined once, when an item is complete, so the work for a token does not
 // grow with the answer.
 
+import { defined } from "../../core/defined.ts";
 import type { TokenLogprob } from "../../core/run.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
 import type {
@@ -86,7 +87,7 @@ export function itemOf(draft: ItemDraft, withContent = true): OutputItem {
     }
     case "call": {
       const { callId, name, namespace } = draft;
-      const grouped = namespace === undefined ? {} : { namespace };
+      const grouped = defined({ namespace });
       const args = textOf(draft);
       return { type: "function_call", id, status, call_id: callId, name, ...grouped, arguments: args };
     }

@@ -2,6 +2,7 @@
 
 import type { FileSource, InputMessage, InputPart } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/message.ts";
 import { isPresent } from "../shared/check.ts";
@@ -88,7 +89,7 @@ class ItemReader {
       role: "tool",
       content,
       toolCallId: callId,
-      ...(name === undefined ? {} : { name }),
+      ...defined({ name }),
     });
   }
 
@@ -99,7 +100,7 @@ class ItemReader {
   }
 
   private takeReasoning(): { readonly reasoning?: string } {
-    return this.reasoning === undefined ? {} : { reasoning: this.reasoning };
+    return defined({ reasoning: this.reasoning });
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { AgentRequest, Conversation, InputMessage } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
@@ -149,9 +150,9 @@ function runOf(
     },
     sampling: samplingOf(body),
     stop: stopOf(body.stop),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...defined({ maxTokens }),
     choices: body.n ?? 1,
-    ...(logprobs === undefined ? {} : { logprobs }),
+    ...defined({ logprobs }),
     ...constrained,
     ...adapterOf(body),
     truncate: body.truncation === "auto",

@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { AgentRequest, SkillReference, WebSearch } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import type { Compat, HostedTool as HostedToolName } from "../../core/compat.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import { CodeInterpreterTool } from "../shared/agent.ts";
@@ -136,7 +137,7 @@ export function hostedToolsOf(
     ...(Object.keys(fields).length === 0 ? {} : { fields }),
     python: fields.code_execution !== undefined,
     ...(shells.length === 0 ? {} : { shell: { skills: shells.flat() } }),
-    ...(webSearch === undefined ? {} : { webSearch }),
+    ...defined({ webSearch }),
   };
 }
 
@@ -208,7 +209,7 @@ function searchOf(tool: WebSearchTool, path: string, compat: Compat): WebSearch 
   // The preview's `external_web_access` is ignored. Spec: Responses, Restrictions.
   const options = isPreview ? { ...tool, external_web_access: null } : tool;
   const search = webSearchOf(options, path, compat);
-  return search && { ...search, ...(location === undefined ? {} : { location }) };
+  return search && { ...search, ...defined({ location }) };
 }
 
 function refuseOfPreview(tool: WebSearchTool, path: string): void {

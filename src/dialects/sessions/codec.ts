@@ -1,6 +1,7 @@
 // Sessions ↔ their wire form. What is written can be read back without any loss. Pure.
 
 import type { FileObject } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { NewFile } from "../../core/files.ts";
 import { cleanFileName } from "../../core/input-file.ts";
@@ -92,10 +93,9 @@ function messageBody({ role, content, reasoning, toolCalls, toolCallId, name }: 
   return {
     role,
     content: contentBody(content),
-    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+    ...defined({ reasoning_content: reasoning }),
     ...(toolCalls === undefined ? {} : { tool_calls: toolCalls.map(callBody) }),
-    ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
-    ...(name === undefined ? {} : { name }),
+    ...defined({ tool_call_id: toolCallId, name }),
   };
 }
 
@@ -170,8 +170,7 @@ function fileOf(
   const file = {
     id,
     name: cleanFileName(name),
-    ...(format === undefined ? {} : { format }),
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ format, mimeType }),
     purpose,
     source,
   };

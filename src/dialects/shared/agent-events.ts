@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { AgentEvent, AnswerEvent, FileObject } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import { FILES_IN_BODY_MAX } from "../../core/limits.ts";
 import { eventFrame } from "./frame.ts";
 
@@ -128,7 +129,7 @@ export class AgentFold {
   body(): Static<typeof AgentAnswer> {
     const files = this.files();
     return {
-      ...(this.sessionId === undefined ? {} : { session_id: this.sessionId }),
+      ...defined({ session_id: this.sessionId }),
       ...(this.calls.length === 0 ? {} : { agentic_tool_calls: this.calls }),
       ...(files.length === 0 ? {} : { files }),
     };

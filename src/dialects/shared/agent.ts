@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { AgentRequest, Permission, RequestedFile } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { REQUESTED_FILES_MAX, SESSION_ID_CHARS_MAX } from "../../core/limits.ts";
 import { isPresent, isRecord, orNull, describeValue } from "./check.ts";
@@ -56,7 +57,7 @@ export function agentOf(body: Static<typeof AgentFields>, interactive: boolean):
   const permission = permissionOf(body);
   return {
     ...(isPresent(body.session_id) ? { sessionId: body.session_id } : {}),
-    ...(permission === undefined ? {} : { permission }),
+    ...defined({ permission }),
     ...(isPresent(body.max_tool_rounds) ? { maxToolRounds: body.max_tool_rounds } : {}),
     python: false,
     files: requestedFilesOf(body.files),

@@ -1,6 +1,7 @@
 // Fields common to the body and all chunks of an answer, in chat and in completions.
 
 import { Type } from "@sinclair/typebox";
+import { defined } from "../../core/defined.ts";
 import { adapterAnswerProperties } from "./adapter.ts";
 
 export interface AnswerMeta {
@@ -33,6 +34,6 @@ export function answerHead<T extends string>(meta: AnswerMeta, object: T) {
     created,
     model,
     system_fingerprint: fingerprint,
-    ...(adapterGeneration === undefined ? {} : { adapter_generation: adapterGeneration }),
+    ...defined({ adapter_generation: adapterGeneration }),
   };
 }

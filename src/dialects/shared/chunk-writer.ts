@@ -4,6 +4,7 @@
 // Every token of every stream makes a frame, so the constant text of a chunk is built once per choice and only the delta
 // is serialized. Tests check that the result equals the JSON of the plain object.
 
+import { defined } from "../../core/defined.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { FinishReason } from "../../core/run.ts";
 import { answerHead, type AnswerMeta } from "./answer.ts";
@@ -82,7 +83,7 @@ export class ChunkWriter {
   private chunk(choices: readonly object[]) {
     return {
       ...answerHead(this.meta, this.options.object),
-      ...(this.sessionId === undefined ? {} : { session_id: this.sessionId }),
+      ...defined({ session_id: this.sessionId }),
       choices,
     };
   }

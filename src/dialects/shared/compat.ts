@@ -1,6 +1,7 @@
 // Compatibility mode: `strict` refuses fields that `clients` accepts with the closest supported behaviour.
 
 import type { Compat, CompatKind, HostedTool } from "../../core/compat.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 
 /** Appended to refusals that `--compat clients` would lift. */
@@ -21,5 +22,5 @@ export function isOmitted(compat: Compat, tool: HostedTool): boolean {
 
 /** The refusal with a hint at the setting that lifts it. */
 function withAdvice({ code, message, param }: ServiceError): ServiceError {
-  return new ServiceError(code, `${message}; ${ADVICE}`, param === undefined ? {} : { param });
+  return new ServiceError(code, `${message}; ${ADVICE}`, defined({ param }));
 }

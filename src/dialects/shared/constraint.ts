@@ -5,6 +5,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { unreachable } from "../../core/assert.ts";
 import type { Compat } from "../../core/compat.ts";
 import type { Constraint, NamedGrammar } from "../../core/constraint.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { GRAMMARS_MAX } from "../../core/limits.ts";
 import type { RunRequest, ToolChoice } from "../../core/run.ts";
@@ -217,9 +218,7 @@ function grammarsOf(set: GrammarSet): readonly NamedGrammar[] {
     }
     if (name !== undefined) names.add(name);
     return {
-      ...(name === undefined ? {} : { name }),
-      ...(jsonSchema === undefined ? {} : { jsonSchema }),
-      ...(larkGrammar === undefined ? {} : { larkGrammar }),
+      ...defined({ name, jsonSchema, larkGrammar }),
     };
   });
 }

@@ -1,6 +1,7 @@
 // Translates errors of dialect-independent code into the terms of the client's dialect: field names, and advice that its
 // clients can follow.
 
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 
 /** Field names and advice of a dialect. */
@@ -49,8 +50,8 @@ function translated({ names, tooLong }: ErrorTerms, error: ServiceError): Servic
       : error.message;
   const field = dialectField ?? param;
   return new ServiceError(error.code, isTooLong ? `${named} ${tooLong}` : named, {
-    ...(field === undefined ? {} : { param: field }),
+    ...defined({ param: field }),
     cause: error,
-    ...(retryAfterSecs === undefined ? {} : { retryAfterSecs }),
+    ...defined({ retryAfterSecs }),
   });
 }

@@ -3,6 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { UserLocation, WebSearch } from "../../core/agent.ts";
 import type { Compat } from "../../core/compat.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { SEARCH_DOMAINS_MAX } from "../../core/limits.ts";
 import { isPresent, orNull } from "./check.ts";
@@ -117,7 +118,7 @@ export function webSearchOptionsOf(
   const location = placeOf(options.user_location?.approximate ?? {});
   return {
     ...search,
-    ...(location === undefined ? {} : { location }),
+    ...defined({ location }),
     ...(isPresent(options.search_description) ? { searchDescription: options.search_description } : {}),
     ...(isPresent(options.extract_description) ? { extractDescription: options.extract_description } : {}),
   };

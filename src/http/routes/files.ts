@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Files, StoredFile } from "../../core/files.ts";
 import { SourceMeta } from "../../dialects/shared/agent-events.ts";
@@ -190,7 +191,7 @@ function commonOf({ id, bytes, createdAt, name, format, mimeType, source }: Stor
     bytes,
     created_at: createdAt,
     filename: name,
-    ...(format === undefined ? {} : { format }),
+    ...defined({ format }),
     mime_type: mimeType,
     source,
   };

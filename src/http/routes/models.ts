@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, NotFoundError } from "elysia";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Modality } from "../../core/message.ts";
 import type { ModelInfo, ModelState, TextAbilities } from "../../core/model-info.ts";
@@ -118,7 +119,7 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
     const body: ModelStatusResponse = {
       model_id: id,
       status,
-      ...(error === undefined ? {} : { error }),
+      ...defined({ error }),
       ...(progress === undefined
         ? {}
         : { requantizing: { ggml_type: progress.type, progress: progress.permille / 1000 } }),
@@ -238,8 +239,6 @@ function modelCard(model: ModelInfo): ModelObject {
     ...(modalities === undefined ? {} : { modalities: [...modalities] }),
     ...(contextTokens === undefined ? {} : { context_length: contextTokens, max_model_len: contextTokens }),
     ...(abilities === undefined ? {} : { capabilities: capabilitiesOf(abilities, modalities ?? []) }),
-    ...(root === undefined ? {} : { root }),
-    ...(parent === undefined ? {} : { parent }),
-    ...(adapterGeneration === undefined ? {} : { adapter_generation: adapterGeneration }),
+    ...defined({ root, parent, adapter_generation: adapterGeneration }),
   };
 }

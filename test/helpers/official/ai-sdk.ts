@@ -2,6 +2,7 @@
 
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { embedMany, generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
+import { defined } from "../../../src/core/defined.ts";
 import { type Asking, type OfficialClient, type Said, WEATHER } from "./client.ts";
 
 globalThis.AI_SDK_LOG_WARNINGS = false; // a completion model has no tool choice, says the SDK
@@ -50,7 +51,7 @@ export function aiSdkClient(baseUrl: string): OfficialClient {
         ...common,
         prompt,
         ...(tools === undefined ? {} : { tools: TOOLS, toolChoice: tools }),
-        ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
+        ...defined({ maxOutputTokens: maxTokens }),
       };
       return said(stream ? streamText(request) : await generateText(request));
     },

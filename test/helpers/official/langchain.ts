@@ -4,6 +4,7 @@ import { type BaseMessage, HumanMessage, ToolMessage, type UsageMetadata } from 
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI, OpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import { z } from "zod";
+import { defined } from "../../../src/core/defined.ts";
 import { type Asking, type OfficialClient, type Said, WEATHER } from "./client.ts";
 
 /** What all of its classes are made with. */
@@ -49,7 +50,7 @@ export function langChainClient(baseUrl: string): OfficialClient {
   };
   return {
     ask: async (prompt: string, { stream, tools, maxTokens }: Asking) => {
-      const chat = new ChatOpenAI({ ...fields, ...(maxTokens === undefined ? {} : { maxTokens }) });
+      const chat = new ChatOpenAI({ ...fields, ...defined({ maxTokens }) });
       const bound = tools === undefined ? chat : chat.bindTools([weather], { tool_choice: tools });
       return said(await answer(bound, [new HumanMessage(prompt)], stream));
     },

@@ -1,6 +1,7 @@
 // The official client.
 
 import OpenAI from "openai";
+import { defined } from "../../../src/core/defined.ts";
 import { type Asking, type OfficialClient, type Said, WEATHER } from "./client.ts";
 
 type Messages = OpenAI.ChatCompletionMessageParam[];
@@ -46,7 +47,7 @@ export function openAiClient(baseUrl: string): OfficialClient {
       said(
         await chat(user(prompt), stream, {
           ...(tools === undefined ? {} : { tools: TOOLS, tool_choice: tools }),
-          ...(maxTokens === undefined ? {} : { max_completion_tokens: maxTokens }),
+          ...defined({ max_completion_tokens: maxTokens }),
         }),
       ),
     roundTrip: async (prompt, stream) => {
