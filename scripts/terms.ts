@@ -46,7 +46,6 @@ const NOT_CLEAN_YET: readonly string[] = [
   "ui",
   "AGENTS.md",
   "ARCHITECTURE.md",
-  "CHANGELOG.md",
   "README.md",
   "SECURITY.md",
   "install.sh",
