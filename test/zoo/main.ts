@@ -117,7 +117,7 @@ async function main(names: readonly string[], write: boolean): Promise<boolean> 
   }
   rmSync(models, { recursive: true, force: true });
   const failed = rows.filter((row) => !holds(row));
-  console.log(`\n${rows.length - failed.length} of ${rows.length} architectures hold.`);
+  console.log(`\n${rows.length - failed.length} of ${rows.length} architectures pass.`);
   for (const { name, failure } of failed) console.log(`FAILED ${name} ${failure}`);
   if (write) await Bun.write(PAGE, tablePage(rows, reference.release));
   return failed.length === 0;
