@@ -1,4 +1,4 @@
-// The wire form of an answer: the body, and the events of a stream that add up to it.
+// Wire schemas of answers: the body, and the stream events that fold into it.
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { FinishReason, Usage } from "../../core/run.ts";
@@ -6,8 +6,8 @@ import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { jsonObject } from "../shared/json-object.ts";
 
 /**
- * Stands where the vendor signs its thinking. Clients hand blocks back as they came, and some drop those without a
- * signature; nothing is checked when it comes back.
+ * Placeholder for Anthropic's signature of thinking blocks. Clients return blocks unchanged, and some drop blocks without
+ * a signature. A returned signature is not checked.
  */
 export const SIGNATURE = "svc";
 
@@ -15,19 +15,19 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const MessagesUsage = Type.Object(
   {
-    input_tokens: count("Tokens of the prompt, without those told apart as cached."),
-    cache_creation_input_tokens: count("Always 0: the cache fills itself."),
+    input_tokens: count("Tokens of the prompt, without those in `cache_read_input_tokens`."),
+    cache_creation_input_tokens: count("Always 0: the prefix cache needs no explicit writes."),
     cache_read_input_tokens: count(
-      "Tokens of the prompt taken from the prefix cache, if the request has a `cache_control` anywhere; else 0.",
+      "Prompt tokens taken from the prefix cache if the request has any `cache_control`, otherwise 0.",
     ),
     output_tokens: count("Generated tokens."),
-    output_tokens_details: Type.Object({ thinking_tokens: count("Generated tokens that were reasoning.") }),
+    output_tokens_details: Type.Object({ thinking_tokens: count("Generated reasoning tokens.") }),
   },
-  { $id: "MessagesUsage", description: "Token counts. The prompt has the sum of the three input counts." },
+  { $id: "MessagesUsage", description: "Token counts. The three input counts add up to the prompt." },
 );
 export type MessagesUsage = Static<typeof MessagesUsage>;
 
-/** The wire form of a run's counts. `countsCached`: tokens from the cache are told apart. */
+/** The wire form of a run's token counts. `countsCached`: report cached tokens separately. */
 export function usageBody(usage: Usage, countsCached: boolean): MessagesUsage {
   const cached = countsCached ? usage.cachedTokens : 0;
   return {
@@ -47,7 +47,7 @@ const ResponseContentBlock = Type.Union(
       type: Type.Literal("tool_use"),
       id: Type.String(),
       name: Type.String(),
-      input: jsonObject("The arguments; empty if the answer was cut within them."),
+      input: jsonObject("The arguments; empty if the answer was truncated within them."),
     }),
   ],
   { $id: "MessagesResponseContentBlock", description: "A part of the answer." },
@@ -65,7 +65,7 @@ type StopReason = Static<typeof StopReason>;
 const stopProperties = {
   stop_reason: StopReason,
   stop_sequence: Type.Union([Type.String(), Type.Null()], {
-    description: "The one of `stop_sequences` that ended the answer.",
+    description: "The member of `stop_sequences` that ended the answer.",
   }),
 };
 
@@ -88,7 +88,7 @@ const STOP_REASONS: Readonly<Record<FinishReason, StopReason>> = {
 };
 
 const messageProperties = {
-  id: Type.String({ description: "Unique name of this answer." }),
+  id: Type.String({ description: "Unique id of this answer." }),
   type: Type.Literal("message"),
   role: Type.Literal("assistant"),
   model: Type.String({ description: "Id of the model that answered." }),
@@ -115,7 +115,7 @@ export const CountTokensResponse = Type.Object(
 );
 export type CountTokensResponse = Static<typeof CountTokensResponse>;
 
-const index = Type.Integer({ minimum: 0, description: "Which content block." });
+const index = Type.Integer({ minimum: 0, description: "Index of the content block." });
 
 const Delta = Type.Union([
   Type.Object({ type: Type.Literal("text_delta"), text: Type.String() }),
@@ -123,7 +123,7 @@ const Delta = Type.Union([
   Type.Object({ type: Type.Literal("signature_delta"), signature: Type.String() }),
   Type.Object({
     type: Type.Literal("input_json_delta"),
-    partial_json: Type.String({ description: "A piece of the arguments' JSON text." }),
+    partial_json: Type.String({ description: "The next part of the arguments' JSON text." }),
   }),
 ]);
 
@@ -158,6 +158,6 @@ export const MessagesStreamEvent = Type.Union(
       error: Type.Object({ type: Type.String(), message: Type.String(), code: Type.String() }),
     }),
   ],
-  { $id: "MessagesStreamEvent", description: "The data of an event of that name." },
+  { $id: "MessagesStreamEvent", description: "Data of a stream event; the event is named like `type`." },
 );
 export type MessagesStreamEvent = Static<typeof MessagesStreamEvent>;

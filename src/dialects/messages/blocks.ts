@@ -1,4 +1,4 @@
-// The wire form of messages: content blocks, messages and the system text. What they mean is in content.ts.
+// Wire schemas of content blocks, messages and the system text. content.ts converts them.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { orNull } from "../shared/check.ts";
@@ -6,16 +6,16 @@ import { jsonObject } from "../shared/json-object.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
-/** A mark for the vendor's prompt cache. Ours needs none; who sets one is told what the cache was good for. */
+/** Marker for Anthropic's prompt cache. The prefix cache ignores it, but requests with one get cache counts in usage. */
 export const cacheProperties = {
   cache_control: orNull(
-    jsonObject("Without effect on the cache. With one in the request, usage tells cached tokens apart."),
+    jsonObject("Does not affect caching. If the request has any, usage reports cached tokens separately."),
   ),
 };
 
 const blockProperties = {
   ...cacheProperties,
-  citations: Type.Optional(Type.Unknown({ description: "Accepted, without effect." })),
+  citations: Type.Optional(Type.Unknown({ description: "Accepted without effect." })),
 };
 
 const TextBlock = Type.Object({ type: Type.Literal("text"), text: Type.String(), ...blockProperties }, OPEN);
@@ -37,7 +37,7 @@ const Source = Type.Union(
       OPEN,
     ),
   ],
-  { $id: "MessagesImageSource", description: "Where an image or a document is to be had." },
+  { $id: "MessagesImageSource", description: "Source of an image or a document." },
 );
 export type Source = Static<typeof Source>;
 
@@ -48,8 +48,8 @@ const DocumentBlock = Type.Object(
   {
     type: Type.Literal("document"),
     source: Source,
-    title: orNull(Type.String({ description: "Its name as a file." })),
-    context: orNull(Type.String({ description: "What the model should know of it." })),
+    title: orNull(Type.String({ description: "File name of the document." })),
+    context: orNull(Type.String({ description: "Information about the document for the model." })),
     ...blockProperties,
   },
   OPEN,
@@ -59,7 +59,7 @@ export type DocumentBlock = Static<typeof DocumentBlock>;
 const ToolUseBlock = Type.Object(
   {
     type: Type.Literal("tool_use"),
-    id: Type.String({ minLength: 1, description: "What the answering block names in `tool_use_id`." }),
+    id: Type.String({ minLength: 1, description: "Referred to by `tool_use_id` of the result." }),
     name: Type.String({ minLength: 1 }),
     input: orNull(jsonObject("The arguments.")),
     ...blockProperties,
@@ -71,11 +71,11 @@ export type ToolUseBlock = Static<typeof ToolUseBlock>;
 const ToolResultBlock = Type.Object(
   {
     type: Type.Literal("tool_result"),
-    tool_use_id: Type.String({ minLength: 1, description: "The call that this answers." }),
+    tool_use_id: Type.String({ minLength: 1, description: "Id of the call." }),
     content: orNull(
       Type.Union([Type.String(), Type.Array(Type.Union([TextBlock, ImageBlock, DocumentBlock]))]),
     ),
-    is_error: orNull(Type.Boolean({ description: "The tool failed; `content` says why." })),
+    is_error: orNull(Type.Boolean({ description: "The tool failed; `content` has the reason." })),
     ...blockProperties,
   },
   OPEN,
@@ -86,7 +86,7 @@ const ThinkingBlock = Type.Object(
   {
     type: Type.Literal("thinking"),
     thinking: Type.String(),
-    signature: orNull(Type.String({ description: "Accepted, without effect." })),
+    signature: orNull(Type.String({ description: "Accepted without effect." })),
     ...blockProperties,
   },
   OPEN,
@@ -95,7 +95,7 @@ const ThinkingBlock = Type.Object(
 const RedactedThinkingBlock = Type.Object(
   {
     type: Type.Literal("redacted_thinking"),
-    data: orNull(Type.String({ description: "Nothing that this server could read: left out." })),
+    data: orNull(Type.String({ description: "Encrypted; ignored." })),
     ...blockProperties,
   },
   OPEN,
@@ -103,7 +103,7 @@ const RedactedThinkingBlock = Type.Object(
 
 const ContentBlock = Type.Union(
   [TextBlock, ImageBlock, DocumentBlock, ToolUseBlock, ToolResultBlock, ThinkingBlock, RedactedThinkingBlock],
-  { $id: "MessagesContentBlock", description: "A part of a message; `type` decides its shape." },
+  { $id: "MessagesContentBlock", description: "A part of a message; its fields depend on `type`." },
 );
 export type ContentBlock = Static<typeof ContentBlock>;
 
@@ -124,6 +124,6 @@ export type Message = Static<typeof Message>;
 
 export const System = Type.Union([Type.String(), Type.Array(TextBlock)], {
   $id: "MessagesSystem",
-  description: "Instructions that precede the conversation.",
+  description: "Instructions before the conversation.",
 });
 export type System = Static<typeof System>;

@@ -1,5 +1,5 @@
-// Content blocks → the canonical conversation. A tool's result, here a block of the user's message, becomes a message of
-// its own; neighbouring messages of one role become one, because many chat templates insist on turns.
+// Converts content blocks to core messages. A tool result, on the wire a block of a user message, becomes a separate
+// message. Adjacent messages of one role are merged, because many chat templates require alternating roles.
 
 import type { FilePart, InputMessage, InputPart } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
@@ -21,12 +21,12 @@ import type {
   ToolUseBlock,
 } from "./blocks.ts";
 
-/** The conversation of a checked body. Throws for blocks that have no place where they stand. */
+/** The conversation of a checked body. Throws for blocks that are not allowed in a message of their role. */
 export function conversationOf(
   system: System | null | undefined,
   messages: readonly Message[],
 ): readonly InputMessage[] {
-  const names = new Map<string, string>(); // of the tools called so far, by the id of the call
+  const names = new Map<string, string>(); // tool names of earlier calls, by call id
   const converted = messages.flatMap((message, index) => {
     const path = `messages[${index}].content`;
     switch (message.role) {
@@ -40,12 +40,12 @@ export function conversationOf(
         return unreachable(message.role);
     }
   });
-  return merged([...systemMessages(system), ...converted]);
+  return mergeAdjacent([...systemMessages(system), ...converted]);
 }
 
 /**
- * How a coding agent begins a block of notes for its vendor's accounts. They differ from request to request, so that no
- * conversation would ever find its prefix in the cache again, and they are not for the model.
+ * First characters of the billing block that a coding agent sends. It differs in each request, which would defeat the
+ * prefix cache, and is not meant for the model.
  */
 const BILLING_HEADER = "x-anthropic-billing-header:";
 
@@ -63,7 +63,7 @@ function textPart({ text }: TextBlock): TextPart {
   return { type: "text", text };
 }
 
-/** Takes the text blocks of a place where nothing else may stand. */
+/** Converts a block where only text is allowed. */
 function onlyText(role: string, path: string) {
   return (block: ContentBlock, index: number): TextPart => {
     if (block.type === "text") return textPart(block);
@@ -71,7 +71,7 @@ function onlyText(role: string, path: string) {
   };
 }
 
-/** Results of tools with what is said between and after them. */
+/** Tool results, and user messages from the blocks between and after them. */
 function userMessages(
   content: MessageContent,
   path: string,
@@ -140,7 +140,7 @@ function resultPart(
     case "document": {
       const text = documentText(block.source);
       if (text !== undefined) return { type: "text", text };
-      const message = `${param}.source.type ${describeValue(block.source.type)} is not supported in the result of a tool; send text`;
+      const message = `${param}.source.type ${describeValue(block.source.type)} is not supported in a tool result; send text`;
       throw new ServiceError("unsupported_value", message, { param: `${param}.source.type` });
     }
     default:
@@ -193,7 +193,7 @@ function fileSource({ source, title }: DocumentBlock): FilePart["source"] {
   }
 }
 
-/** The text of a document that was sent as text. */
+/** The text of a document sent as text; undefined for other sources. */
 function documentText(source: Source): string | undefined {
   if (source.type === "text") return source.data;
   if (source.type !== "content") return undefined;
@@ -215,7 +215,7 @@ function assistantMessage(content: MessageContent, path: string, names: Map<stri
         reasoning.push(block.thinking);
         break;
       case "redacted_thinking":
-        break; // only its writer can read it
+        break; // encrypted by its vendor
       case "tool_use":
         names.set(block.id, block.name);
         toolCalls.push(toolCall(block));
@@ -240,21 +240,21 @@ function toolCall({ id, name, input }: ToolUseBlock): ToolCall {
   return { id, name, arguments: JSON.stringify(input ?? {}) };
 }
 
-/** Makes one message of neighbours of one role, tools' results apart, and keeps its texts apart. */
-function merged(messages: readonly InputMessage[]): readonly InputMessage[] {
+/** Merges adjacent messages of one role, except tool results, and separates their texts. */
+function mergeAdjacent(messages: readonly InputMessage[]): readonly InputMessage[] {
   const groups: InputMessage[][] = [];
   for (const message of messages) {
     const group = groups.at(-1);
     if (group?.[0]?.role === message.role && message.role !== "tool") group.push(message);
     else groups.push([message]);
   }
-  return groups.map(joined);
+  return groups.map(joinGroup);
 }
 
-function joined(group: readonly InputMessage[]): InputMessage {
-  const content = spaced(group.flatMap((message) => message.content));
+function joinGroup(group: readonly InputMessage[]): InputMessage {
+  const content = separateTexts(group.flatMap((message) => message.content));
   const [first] = group;
-  assert(first !== undefined, "a group begins with a message");
+  assert(first !== undefined, "a group is never empty");
   if (group.length === 1) return { ...first, content };
   const reasoning = group.flatMap((message) => message.reasoning ?? []);
   const toolCalls = group.flatMap((message) => message.toolCalls ?? []);
@@ -266,21 +266,21 @@ function joined(group: readonly InputMessage[]): InputMessage {
   };
 }
 
-/** Parts of a message follow each other without a separator, so texts that would run together are given a line break. */
-function spaced(parts: readonly InputPart[]): readonly InputPart[] {
+/** Templates concatenate the parts of a message, so adjacent texts get a line break between them unless they have space. */
+function separateTexts(parts: readonly InputPart[]): readonly InputPart[] {
   return parts.flatMap((part, index): readonly InputPart[] => {
     const before = parts[index - 1];
     if (part.type !== "text" || before?.type !== "text") return [part];
-    const touch = isSolid(before.text.at(-1)) && isSolid(part.text.at(0));
-    return touch ? [{ type: "text", text: "\n" }, part] : [part];
+    const touching = isNonSpace(before.text.at(-1)) && isNonSpace(part.text.at(0));
+    return touching ? [{ type: "text", text: "\n" }, part] : [part];
   });
 }
 
-function isSolid(character: string | undefined): boolean {
+function isNonSpace(character: string | undefined): boolean {
   return character !== undefined && character.trim() !== "";
 }
 
 function misplaced(type: string, role: string, path: string): ServiceError {
-  const message = `${path} has the type ${describeValue(type)}, which a message of the role "${role}" cannot hold`;
+  const message = `${path} has type ${describeValue(type)}, which is not allowed in a message with role "${role}"`;
   return new ServiceError("invalid_request", message, { param: path });
 }

@@ -1,5 +1,5 @@
-// A messages body → a Conversation. All rules of this dialect about what may be sent together live here and in the files
-// it calls. Pure: knows neither HTTP nor the engine.
+// Converts a messages body to a Conversation. Owns, with the files it calls, all rules about field combinations of this
+// dialect. Pure: knows neither HTTP nor the engine.
 
 import type { Conversation } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
@@ -22,15 +22,15 @@ import { MessagesRequest } from "./schema.ts";
 import { thinkingOf } from "./thinking.ts";
 import { toolUseOf } from "./tools.ts";
 
-/** What of an answer is shown. */
+/** Which parts of an answer are sent. */
 export interface AnswerView {
-  /** Usage tells tokens from the cache apart. */
+  /** Report cached tokens separately in usage. */
   readonly countsCached: boolean;
-  /** Thinking blocks come without their text. */
+  /** Send thinking blocks without their text. */
   readonly omitsThinking: boolean;
 }
 
-/** What a body asks for, and how its answer is to be delivered. */
+/** A parsed messages request. */
 export interface MessagesCall extends Conversation {
   readonly stream: boolean;
   readonly view: AnswerView;
@@ -51,7 +51,7 @@ export function parseMessagesRequest(json: Json, compat: Compat = STRICT): Messa
   return { ...messagesConversation(body, stream, compat), stream, view };
 }
 
-/** Reads the body of a request that is only to be counted: its run ends before anything is computed. */
+/** Parses the body of a token-count request: its run ends before anything is computed. */
 export function parseCountRequest(json: Json, compat: Compat = STRICT): Conversation {
   const body = checkedBody(json, compat);
   const { run, agent } = messagesConversation(body, body.stream ?? false, compat);
@@ -95,20 +95,20 @@ function messagesConstraint(body: MessagesRequest): RunConstraint {
   if (!isPresent(format)) return constrained;
   if (constrained.constraint === undefined) return schemaConstraint(format.schema, "output_config.format");
   const other = isPresent(body.grammar) ? "grammar" : "response_format";
-  const message = `output_config.format contradicts ${other}: each says what the answer must look like; send one of them`;
+  const message = `output_config.format contradicts ${other}; both constrain the answer, send only one of them`;
   throw new ServiceError("contradictory_fields", message, { param: "output_config.format" });
 }
 
-/** Whether anything in the body is marked for the cache. */
+/** Whether any part of the body has `cache_control`. */
 function hasCacheControl({ cache_control, system, messages, tools }: MessagesRequest): boolean {
-  const isMarked = (part: { readonly cache_control?: object | null }) => isPresent(part.cache_control);
-  const blockMarked = (block: ContentBlock): boolean =>
-    isMarked(block) ||
-    (block.type === "tool_result" && Array.isArray(block.content) && block.content.some(isMarked));
+  const hasField = (part: { readonly cache_control?: object | null }) => isPresent(part.cache_control);
+  const blockHasField = (block: ContentBlock): boolean =>
+    hasField(block) ||
+    (block.type === "tool_result" && Array.isArray(block.content) && block.content.some(hasField));
   return (
     isPresent(cache_control) ||
-    (Array.isArray(system) && system.some(isMarked)) ||
-    (tools ?? []).some(isMarked) ||
-    messages.some(({ content }) => Array.isArray(content) && content.some(blockMarked))
+    (Array.isArray(system) && system.some(hasField)) ||
+    (tools ?? []).some(hasField) ||
+    messages.some(({ content }) => Array.isArray(content) && content.some(blockHasField))
   );
 }

@@ -1,4 +1,4 @@
-// The events of an answer folded into one body. A test holds it equal to the fold of the stream.
+// Folds AnswerEvents into the body of a non-streaming answer. A test checks that it equals the fold of the stream.
 
 import type { AnswerEvent } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
@@ -32,11 +32,11 @@ interface CallDraft {
   readonly pieces: string[];
 }
 
-/** Collects the events of one run; pieces are joined once at the end, so the cost is linear in the answer. */
+/** Folds the events of one run. Text deltas are joined once at the end, so the cost is linear in the answer. */
 export class MessagesFold {
   private readonly view: AnswerView;
   private readonly blocks: (TextDraft | CallDraft)[] = [];
-  /** The last block may grow. */
+  /** Whether the last block accepts more deltas. */
   private open = false;
   private readonly agent = new AgentFold();
   private stop: Stop | undefined;
@@ -46,7 +46,7 @@ export class MessagesFold {
     this.view = view;
   }
 
-  /** Takes the next event; throws the ServiceError of an `error` event. */
+  /** Adds an event; throws the ServiceError of an `error` event. */
   add(event: AnswerEvent): void {
     if (isAgentEvent(event)) {
       if (event.type !== "session") this.open = false;
@@ -87,12 +87,9 @@ export class MessagesFold {
     }
   }
 
-  /** The body; only after the run's `finish`. */
+  /** The body; requires that the run's `finish` was added. */
   body(meta: AnswerMeta): MessagesResponse {
-    assert(
-      this.usage !== undefined && this.stop !== undefined,
-      "a body is asked for before the run finished",
-    );
+    assert(this.usage !== undefined && this.stop !== undefined, "body requested before the run finished");
     const session = this.agent.session();
     const files = this.agent.files();
     return {
@@ -108,7 +105,7 @@ export class MessagesFold {
     };
   }
 
-  /** The block of a kind that text goes on in: the last one, or a new one. */
+  /** The block for text of this type: the last one if it is open and of the type, otherwise a new one. */
   private block(type: TextDraft["type"]): TextDraft {
     const last = this.blocks.at(-1);
     if (this.open && last !== undefined && last.type === type) return last;
@@ -139,10 +136,10 @@ export class MessagesFold {
   }
 }
 
-/** What would be a mistake of the engine. */
-export const MISPLACED_ARGUMENTS = "arguments arrive for a tool call that is not the open one";
+/** Assertion message; the engine sends the arguments of a call before it opens another block. */
+export const MISPLACED_ARGUMENTS = "arguments for a tool call that is not open";
 
-/** Arguments as an object. Text that is none was cut off by the end of the answer, which `stop_reason` tells. */
+/** Arguments as an object; empty if the JSON text is truncated, which `stop_reason` reports. */
 function inputOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const input: unknown = JSON.parse(text);

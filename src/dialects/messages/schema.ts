@@ -1,5 +1,5 @@
-// The wire form of a messages request. Each schema is the validator, the static type and the OpenAPI component of the
-// same name. Unknown fields are accepted everywhere.
+// Wire schemas of a messages request. Each schema is the validator, the static type and the OpenAPI component of the same
+// name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
 import {
@@ -30,15 +30,17 @@ const Tool = Type.Object(
     type: orNull(
       Type.String({
         description:
-          "`custom` or absent: a tool that the client runs. `web_search_…`, `code_execution_…`: one that the server runs.",
+          "`custom` or absent: a client-executed tool. `web_search_…`, `code_execution_…`: a server-executed tool.",
       }),
     ),
     name: orNull(Type.String({ minLength: 1, maxLength: TOOL_NAME_CHARS_MAX })),
-    description: orNull(Type.String({ description: "What it does and when to call it." })),
-    input_schema: orNull(jsonObject("JSON Schema of the arguments, an object's. Absent means no arguments.")),
-    strict: orNull(Type.Boolean({ description: "Hold generated arguments to `input_schema`." })),
+    description: orNull(Type.String({ description: "What the tool does and when to call it." })),
+    input_schema: orNull(
+      jsonObject("JSON Schema of the arguments, of type `object`. Absent means no arguments."),
+    ),
+    strict: orNull(Type.Boolean({ description: "Constrain generated arguments to `input_schema`." })),
     ...domainProperties,
-    max_uses: orNull(Type.Integer({ minimum: 0, description: "Searches that the answer may be made with." })),
+    max_uses: orNull(Type.Integer({ minimum: 0, description: "Cap on web searches per answer." })),
     user_location: orNull(UserLocation),
     ...cacheProperties,
   },
@@ -49,8 +51,8 @@ export type Tool = Static<typeof Tool>;
 const ToolChoice = Type.Object(
   {
     type: Type.Union([Type.Literal("auto"), Type.Literal("any"), Type.Literal("tool"), Type.Literal("none")]),
-    name: orNull(Type.String({ description: "The tool that must be called, with `tool`." })),
-    disable_parallel_tool_use: orNull(Type.Boolean({ description: "At most one call an answer." })),
+    name: orNull(Type.String({ description: "With type `tool`: the tool that must be called." })),
+    disable_parallel_tool_use: orNull(Type.Boolean({ description: "At most one call per answer." })),
   },
   {
     $id: "MessagesToolChoice",
@@ -74,28 +76,32 @@ const Container = Type.Object(
     id: orNull(Type.String({ description: "Not supported; omit it." })),
     skills: orNull(Type.Array(SkillReference, { maxItems: SKILLS_MAX })),
   },
-  { $id: "MessagesContainer", description: "With skills, the model gets a shell that has them.", ...OPEN },
+  {
+    $id: "MessagesContainer",
+    description: "With skills, the model gets a shell with these skills.",
+    ...OPEN,
+  },
 );
 
 export const MessagesRequest = Type.Object(
   {
-    model: orNull(Type.String({ description: "Model id; `default` or absent takes the default model." })),
+    model: orNull(Type.String({ description: "Model id; `default` or absent selects the default model." })),
     messages: Type.Array(Message, {
       minItems: 1,
       maxItems: MESSAGES_MAX,
-      description: "The conversation so far. Neighbours of one role count as one message.",
+      description: "The conversation so far. Adjacent messages of one role are merged.",
     }),
     system: orNull(System),
     max_tokens: orNull(
       Type.Integer({
         minimum: 0,
-        description: "Most tokens to generate; 0 only computes the prompt. Default: what the context allows.",
+        description: "Cap on generated tokens; 0 only computes the prompt. Default: the rest of the context.",
       }),
     ),
-    stop_sequences: orNull(stopStrings("Strings that end the answer. They are never part of it.")),
-    stream: orNull(Type.Boolean({ description: "Send the answer as server-sent events while it is made." })),
+    stop_sequences: orNull(stopStrings("Strings that end the answer. They are never part of the answer.")),
+    stream: orNull(Type.Boolean({ description: "Stream the answer as server-sent events." })),
     ...samplingProperties,
-    logprobs: orNull(Type.Boolean({ description: "Without effect: answers have no place for them." })),
+    logprobs: orNull(Type.Boolean({ description: "Without effect: answers have no such field." })),
     top_logprobs: orNull(
       Type.Integer({ minimum: 0, maximum: TOP_LOGPROBS_MAX, description: "Without effect." }),
     ),
@@ -104,13 +110,13 @@ export const MessagesRequest = Type.Object(
     ...responseFormatProperties,
     tools: orNull(Type.Array(Tool, { maxItems: TOOLS_MAX })),
     tool_choice: orNull(ToolChoice),
-    enable_code_execution: orNull(Type.Boolean({ description: "Let the model run Python on the server." })),
+    enable_code_execution: orNull(Type.Boolean({ description: "Lets the model run Python on the server." })),
     container: orNull(Container),
     ...agentProperties,
     web_search_options: orNull(WebSearchOptions),
     ...truncateProperties,
     ...cacheProperties,
-    metadata: orNull(jsonObject("Accepted, without effect.")),
+    metadata: orNull(jsonObject("Accepted without effect.")),
   },
   {
     $id: "MessagesMessagesRequest",

@@ -1,8 +1,8 @@
-// The events of an answer → named events as frames. Guarantees: one message_start; content blocks one after the other,
-// each started and stopped, with only deltas of its own between; exactly one end, which is message_stop or error.
+// Encodes AnswerEvents as named events. Guarantees: one message_start; sequential content blocks, each started and stopped,
+// with only its own deltas between; exactly one end, which is message_stop or error.
 //
-// A frame is made for every token of every stream, so the constant text of a block's deltas is built once a block and only
-// what is new is serialised. Tests check that this equals JSON of the plain object.
+// Every token of every stream makes a frame, so the constant text of a block's deltas is built once per block and only the
+// delta is serialized. Tests check that the result equals the JSON of the plain object.
 
 import type { AnswerEvent } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
@@ -25,7 +25,7 @@ import { MISPLACED_ARGUMENTS } from "./response.ts";
 
 type BlockType = ResponseContentBlock["type"];
 
-/** Name and text field of the deltas of each kind of block. */
+/** Name and text field of the deltas of each block type. */
 const DELTAS: Readonly<Record<BlockType, readonly [string, string]>> = {
   text: ["text_delta", "text"],
   thinking: ["thinking_delta", "thinking"],
@@ -34,15 +34,15 @@ const DELTAS: Readonly<Record<BlockType, readonly [string, string]>> = {
 
 const DELTA_TAIL = "}}\n\n";
 
-/** Shows that the server is there while the model is silent. */
+/** Keep-alive while the model sends nothing. */
 export const PING_FRAME = frame({ type: "ping" });
 
-/** The block that deltas go to. */
+/** The block that receives deltas. */
 interface OpenBlock {
   readonly type: BlockType;
-  /** Position among the calls, of a tool's block. */
+  /** Index of the call, for a tool_use block. */
   readonly call: number | undefined;
-  /** Text of a delta up to what is new. */
+  /** Text of a delta event before the delta itself. */
   readonly head: string;
 }
 
@@ -51,7 +51,7 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
   private readonly meta: AnswerMeta;
   private readonly view: AnswerView;
   private block: OpenBlock | undefined;
-  private started = 0; // blocks
+  private blockCount = 0;
   private sessionId: string | undefined;
   private stop: Stop | undefined;
   private ended = false;
@@ -61,7 +61,7 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
     this.view = view;
   }
 
-  /** Frames for one event; "" when it has none and for anything after the end. */
+  /** Frames of one event; "" if it has none and for all events after the end. */
   encode(event: AnswerEvent): string {
     if (this.ended) return "";
     if (isAgentEvent(event)) {
@@ -114,7 +114,7 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
     });
   }
 
-  /** A piece of text in the open block of its kind, or in a new one. */
+  /** A text delta in the open block of its type, or in a new one. */
   private delta(type: "text" | "thinking", piece: string): string {
     let frames = "";
     if (this.block?.type !== type) {
@@ -125,19 +125,19 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
   }
 
   private start(block: ResponseContentBlock, call?: number): string {
-    const index = this.started++;
+    const index = this.blockCount++;
     const [name, field] = DELTAS[block.type];
-    // Serialised by JSON.stringify and cut open where the text begins.
+    // Serialized by JSON.stringify and cut before the text.
     const empty = JSON.stringify({ type: "content_block_delta", index, delta: { type: name, [field]: "" } });
     const head = `event: content_block_delta\ndata: ${empty.slice(0, -'""}}'.length)}`;
     this.block = { type: block.type, call, head };
     return frame({ type: "content_block_start", index, content_block: block });
   }
 
-  /** Stops the open block, if there is one. */
+  /** Stops the open block, if any. */
   private close(): string {
     if (this.block === undefined) return "";
-    const index = this.started - 1;
+    const index = this.blockCount - 1;
     const signed = this.block.type === "thinking";
     this.block = undefined;
     const stop = frame({ type: "content_block_stop", index });
@@ -147,7 +147,7 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
   }
 
   private ending({ usage }: Extract<RunEvent, { type: "finish" }>): string {
-    assert(this.stop !== undefined, "a run finished with a choice that has not ended");
+    assert(this.stop !== undefined, "run finished before its choice ended");
     const session = defined({ session_id: this.sessionId });
     const delta = frame({
       type: "message_delta",

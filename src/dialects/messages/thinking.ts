@@ -1,4 +1,4 @@
-// Whether and how much the model thinks before it answers. Four fields have a say; those that speak must agree.
+// Thinking on or off, and its effort, from four request fields. Fields that are set must agree.
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
@@ -14,7 +14,7 @@ const ThinkingField = Type.Object(
   {
     type: Type.Union([Type.Literal("enabled"), Type.Literal("adaptive"), Type.Literal("disabled")]),
     budget_tokens: orNull(
-      Type.Integer({ minimum: 0, description: "Without effect: `max_tokens` is the one cap." }),
+      Type.Integer({ minimum: 0, description: "Without effect; `max_tokens` caps the answer." }),
     ),
     display: orNull(
       Type.Union([Type.Literal("summarized"), Type.Literal("omitted")], {
@@ -28,7 +28,7 @@ const ThinkingField = Type.Object(
 const OutputFormat = Type.Object(
   {
     type: Type.Literal("json_schema"),
-    schema: jsonObject("The JSON Schema that the answer must satisfy."),
+    schema: jsonObject("JSON Schema that the answer must satisfy."),
   },
   { $id: "MessagesOutputFormat", ...OPEN },
 );
@@ -37,12 +37,12 @@ const OutputConfig = Type.Object(
   {
     effort: orNull(
       Type.String({
-        description: "How much to think: `low`, `medium`, `high`, `xhigh`; `max` means `xhigh`.",
+        description: "Reasoning effort: `low`, `medium`, `high`, `xhigh`; `max` means `xhigh`.",
       }),
     ),
     format: orNull(OutputFormat),
   },
-  { $id: "MessagesOutputConfig", description: "How much to think, and the form of the answer.", ...OPEN },
+  { $id: "MessagesOutputConfig", description: "Reasoning effort and format of the answer.", ...OPEN },
 );
 
 /** Properties of the request schema. */
@@ -52,13 +52,13 @@ export const thinkingProperties = {
   reasoning_effort: orNull(
     Type.String({ description: "`off` (or `none`), `low`, `medium`, `high`, `xhigh`." }),
   ),
-  enable_thinking: orNull(Type.Boolean({ description: "Older switch for reasoning; on by default." })),
+  enable_thinking: orNull(Type.Boolean({ description: "Older field for reasoning on or off. Default on." })),
 };
 
 const ThinkingFields = Type.Object(thinkingProperties);
 type ThinkingFields = Static<typeof ThinkingFields>;
 
-/** A field that switches thinking on or off, in words for an error. */
+/** A field that turns thinking on or off, with its value for error messages. */
 interface Switch {
   readonly param: string;
   readonly value: unknown;
@@ -66,8 +66,8 @@ interface Switch {
 }
 
 /**
- * What the fields say together. An effort in `output_config` is about the whole answer, so it may stand beside thinking
- * that is off. Throws `contradictory_fields` where two disagree, `unsupported_value` for an unknown effort.
+ * Combines the fields. An effort in `output_config` applies to the whole answer, so it does not contradict disabled
+ * thinking. Throws `contradictory_fields` if two fields disagree, `unsupported_value` for an unknown effort.
  */
 export function thinkingOf(body: ThinkingFields, compat: Compat): Thinking {
   const efforts = effortsOf(body, compat);
@@ -88,25 +88,25 @@ type Effort = ReturnType<typeof effortOf>;
 /** The efforts of `reasoning_effort` and of `output_config`. */
 interface Efforts {
   readonly effort: Effort;
-  readonly wanted: Effort;
+  readonly outputEffort: Effort;
 }
 
 function effortsOf({ reasoning_effort, output_config }: ThinkingFields, compat: Compat): Efforts {
   const text = output_config?.effort;
-  // The vendor's scale goes one step further than ours.
-  const wanted = text?.trim().toLowerCase() === "max" ? "xhigh" : text;
+  // Anthropic's scale has one more level.
+  const outputEffort = text?.trim().toLowerCase() === "max" ? "xhigh" : text;
   return {
     effort: effortOf(reasoning_effort, { param: "reasoning_effort", compat }),
-    wanted: effortOf(wanted, { param: "output_config.effort", compat }),
+    outputEffort: effortOf(outputEffort, { param: "output_config.effort", compat }),
   };
 }
 
 function switchesOf(
   { thinking, reasoning_effort, enable_thinking, output_config }: ThinkingFields,
-  { effort, wanted }: Efforts,
+  { effort, outputEffort }: Efforts,
 ): Switch[] {
   const type = thinking?.type;
-  const off = wanted === "off";
+  const off = outputEffort === "off";
   return [
     ...(type === undefined ? [] : [{ param: "thinking.type", value: type, enabled: type !== "disabled" }]),
     ...(effort === undefined
@@ -121,9 +121,11 @@ function switchesOf(
 
 function statedEffort(
   { reasoning_effort, output_config }: ThinkingFields,
-  { effort, wanted }: Efforts,
+  { effort, outputEffort }: Efforts,
 ): Effort {
-  if (effort === undefined || wanted === undefined || effort === wanted) return effort ?? wanted;
+  if (effort === undefined || outputEffort === undefined || effort === outputEffort) {
+    return effort ?? outputEffort;
+  }
   const message = `output_config.effort ${describeValue(output_config?.effort)} contradicts reasoning_effort ${describeValue(reasoning_effort)}; send only one of them`;
   throw new ServiceError("contradictory_fields", message, { param: "output_config.effort" });
 }

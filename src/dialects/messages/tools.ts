@@ -1,4 +1,4 @@
-// The tools of a body and the choice among them: those that the client runs, and those that the server runs itself.
+// Tools and tool choice of a body: client-executed (custom) and server-executed (hosted) tools.
 
 import type { AgentRequest, SkillReference as CoreSkill, WebSearch } from "../../core/agent.ts";
 import type { Compat } from "../../core/compat.ts";
@@ -20,7 +20,7 @@ export interface ToolUse {
   readonly agent: AgentRequest;
 }
 
-/** A tool and where it stands in the body. */
+/** A tool, its path in the body, and its kind. */
 interface SentTool {
   readonly tool: Tool;
   readonly path: string;
@@ -28,8 +28,8 @@ interface SentTool {
 }
 
 /**
- * What a checked body lets the model call and the server do. `tool_choice` `none` hides everything. Throws for tools of
- * unknown types, duplicate names, a choice that no tool answers, and a second web search.
+ * Client tools, tool choice and agent request of a checked body. `tool_choice` `none` disables all tools. Throws for
+ * unknown tool types, duplicate names, a choice of an undeclared tool, and a second web search.
  */
 export function toolUseOf(body: MessagesRequest, interactive: boolean, compat: Compat): ToolUse {
   const sent = (body.tools ?? [])
@@ -46,7 +46,7 @@ export function toolUseOf(body: MessagesRequest, interactive: boolean, compat: C
 
 type Kind = "custom" | "web_search" | "code_execution";
 
-/** The tool and its kind; undefined for one that the mode leaves out. */
+/** The tool and its kind; undefined for a tool that `--compat clients` omits. */
 function classified(tool: Tool, path: string, compat: Compat): SentTool | undefined {
   const kind = kindOf(tool);
   if (kind === undefined) {
@@ -58,7 +58,7 @@ function classified(tool: Tool, path: string, compat: Compat): SentTool | undefi
   return kind !== "custom" && isOmitted(compat, kind) ? undefined : { tool, path, kind };
 }
 
-/** Hosted tools carry a date in their type, which makes no difference here. Undefined for an unknown type. */
+/** The kind of a tool; undefined for an unknown type. The date in the type of hosted tools is ignored. */
 function kindOf({ type, name, input_schema }: Tool): Kind | undefined {
   if (!isPresent(type)) {
     return name === "code_execution" && !isPresent(input_schema) ? "code_execution" : "custom";
@@ -90,7 +90,7 @@ function refuseDuplicates(custom: readonly SentTool[]): void {
   }
 }
 
-/** What the server may do by itself. */
+/** The hosted tools of the agent request. */
 function hostedOf(
   body: MessagesRequest,
   sent: readonly SentTool[],
@@ -113,13 +113,13 @@ function hostedOf(
   };
 }
 
-/** Containers of a vendor's cloud; ours belong to sessions. */
+/** Refuses container ids, which exist only in Anthropic's cloud; svc's containers belong to sessions. */
 function refuseContainer({ container }: MessagesRequest): void {
   if (!isPresent(container?.id)) return;
   const param = "container.id";
   throw new ServiceError(
     "unsupported_value",
-    `${param} is not supported; send session_id to go on with a session`,
+    `${param} is not supported; send session_id to continue a session`,
     {
       param,
     },
@@ -132,7 +132,7 @@ function searchOf(body: MessagesRequest, sent: readonly SentTool[], compat: Comp
   const other = options === undefined ? second?.path : "web_search_options";
   if (first === undefined) return options;
   if (other === undefined) return hostedSearch(first, compat);
-  const message = `${other} and ${first.path} both set up the web search; send one of them`;
+  const message = `${other} and ${first.path} both configure web search; send only one of them`;
   throw new ServiceError("contradictory_fields", message, { param: other });
 }
 
@@ -150,7 +150,7 @@ function hostedSearch({ tool, path }: SentTool, compat: Compat): WebSearch | und
   );
 }
 
-/** Digits of a version that are exact as a number. */
+/** A version with few enough digits to be an exact number. */
 const VERSION = /^[1-9]\d{0,14}$/;
 
 function skillOf({ skill_id: skillId, version }: SkillReference, index: number): CoreSkill {
@@ -158,7 +158,7 @@ function skillOf({ skill_id: skillId, version }: SkillReference, index: number):
   if (text === "latest") return { skillId, version: "latest" };
   if (VERSION.test(text)) return { skillId, version: Number(text) };
   const param = `container.skills[${index}].version`;
-  throw invalid(`${param} must be "latest" or a whole number from 1; got ${describeValue(version)}`, param);
+  throw invalid(`${param} must be "latest" or an integer, at least 1; got ${describeValue(version)}`, param);
 }
 
 function choiceOf(body: MessagesRequest, tools: readonly ToolSpec[]): ToolChoice {
@@ -167,7 +167,7 @@ function choiceOf(body: MessagesRequest, tools: readonly ToolSpec[]): ToolChoice
     case "none":
       return { type: "none" };
     case "auto":
-      return { type: "auto" }; // be it among the server's tools alone
+      return { type: "auto" }; // also applies to the server's tools
     case "any":
       return { type: "required" }; // likewise
     case "tool":
@@ -180,13 +180,10 @@ function choiceOf(body: MessagesRequest, tools: readonly ToolSpec[]): ToolChoice
 function declared(name: string | null | undefined, tools: readonly ToolSpec[]): string {
   const param = "tool_choice.name";
   if (!isPresent(name)) {
-    throw new ServiceError("missing_field", `${param} is required with the type "tool"`, { param });
+    throw new ServiceError("missing_field", `${param} is required with type "tool"`, { param });
   }
   if (tools.some((tool) => tool.name === name)) return name;
-  throw invalid(
-    `${param} ${describeValue(name)} is not the name of a tool in tools that the client runs`,
-    param,
-  );
+  throw invalid(`${param} ${describeValue(name)} is not the name of a client-executed tool in tools`, param);
 }
 
 function invalid(message: string, param: string): ServiceError {
