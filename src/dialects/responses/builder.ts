@@ -1,8 +1,8 @@
-// The one state machine of this dialect: AnswerEvents change a response and are told to a listener as wire events. The
-// body is what the builder holds at the end, the stream is what its listener heard, so they cannot disagree.
+// State machine of the Responses dialect: AnswerEvents update a response, and a listener receives the updates as wire
+// events. The body is the builder's final state and the stream is its event sequence, so they cannot disagree.
 //
-// Each choice has at most one item open, to which its pieces are added; another kind of piece closes it. With several
-// choices the output has the items of all of them, in the order in which they began.
+// Each choice has at most one open item, which receives its deltas; a delta of another type closes it. With several
+// choices the output has the items of all choices, in order of their start.
 
 import type { AgentEvent, AnswerEvent, FileObject } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
@@ -36,39 +36,39 @@ import type { ToolNames } from "./tool-names.ts";
 export interface BuilderOptions {
   readonly head: ResponseHead;
   readonly choices: number;
-  /** The functions behind the names that the model uses. Absent: the names themselves. */
+  /** Maps model-visible names back to functions. Absent: names are unchanged. */
   readonly names?: Pick<ToolNames, "qualified">;
-  /** The time, Unix seconds. */
+  /** Current time, Unix seconds. */
   readonly clock: () => number;
   readonly listener?: ResponseListener;
 }
 
-/** What a choice has so far. */
+/** State of a choice. */
 interface Choice {
-  /** The item that its pieces are added to. */
+  /** The item that receives deltas. */
   open: GeneratedDraft | undefined;
   readonly calls: CallDraft[];
   items: number;
   hasMessage: boolean;
 }
 
-/** A response that is being made. */
+/** A response under construction. */
 export class ResponseBuilder {
   private readonly options: BuilderOptions;
   private readonly emitter: ResponseEmitter;
   private readonly items: ItemDraft[] = [];
   private readonly choices: readonly Choice[];
-  /** Shell calls that run, by their id. */
+  /** Running shell calls, by call id. */
   private readonly shells = new Map<string, ItemDraft>();
-  /** Files that the next message will cite. */
+  /** Files to be cited by the next message. */
   private uncited: FileCitation[] = [];
   private status: ResponseStatus = "in_progress";
   private error: ErrorData | undefined;
   private usage: Usage | undefined;
   private completedAt: number | undefined;
-  private isCut = false;
+  private isTruncated = false;
   private session: string | undefined;
-  private generation: string | undefined;
+  private adapterGeneration: string | undefined;
 
   constructor(options: BuilderOptions) {
     this.options = options;
@@ -81,30 +81,30 @@ export class ResponseBuilder {
     }));
   }
 
-  /** Whether its terminal event has come. */
+  /** Whether the response has ended. */
   get isFinal(): boolean {
     return isFinal(this.status);
   }
 
-  /** The session of the run, once known. */
+  /** Session id of the run, once known. */
   get sessionId(): string | undefined {
     return this.session;
   }
 
-  /** For a response that waits for its turn in the background: before any event. */
+  /** Marks a background response as queued. Call before any event. */
   queue(): void {
     this.status = "queued";
     this.emitter.lifecycle("response.created", () => this.resource());
     this.emitter.lifecycle("response.queued", () => this.resource());
   }
 
-  /** Takes the next event; whatever comes after the terminal one is ignored. */
+  /** Adds an event; events after the terminal one are ignored. */
   add(event: AnswerEvent): void {
     if (this.isFinal) return;
     if (isAgentEvent(event)) return this.addAgentEvent(event);
     switch (event.type) {
       case "accepted":
-        this.generation = event.adapterGeneration;
+        this.adapterGeneration = event.adapterGeneration;
         return this.begin();
       case "text":
       case "reasoning":
@@ -115,7 +115,7 @@ export class ResponseBuilder {
         const call = this.choice(event.choice).calls[event.index];
         assert(
           call !== undefined && call.status === "in_progress",
-          "arguments come while their call is open",
+          "arguments for a tool call that is not open",
         );
         call.pieces.push(event.delta);
         return this.emitter.delta(call, event.delta);
@@ -124,7 +124,7 @@ export class ResponseBuilder {
         return this.endChoice(event.choice, event.reason);
       case "finish":
         this.usage = event.usage;
-        return this.end(this.isCut ? "incomplete" : "completed");
+        return this.end(this.isTruncated ? "incomplete" : "completed");
       case "error":
         return this.fail(event.error);
       default:
@@ -132,12 +132,12 @@ export class ResponseBuilder {
     }
   }
 
-  /** Ends a response that nobody wants any more. Its stream ends as incomplete: there is no event for this. */
+  /** Cancels the response. Its stream ends with response.incomplete, because the dialect has no event for cancellation. */
   cancel(): void {
     if (!this.isFinal) this.end("cancelled");
   }
 
-  /** The resource as it stands. */
+  /** Current state of the resource. */
   resource(): ResponseResource {
     const { head } = this.options;
     const reason = { incomplete: "max_output_tokens", cancelled: "interrupted" } as const;
@@ -153,12 +153,12 @@ export class ResponseBuilder {
       model: head.model,
       output: this.items.map((draft) => itemOf(draft)),
       usage: this.usage === undefined ? null : usageBody(this.usage),
-      ...defined({ adapter_generation: this.generation }),
+      ...defined({ adapter_generation: this.adapterGeneration }),
       ...head.echo,
     };
   }
 
-  /** Items of the first choice: what a conversation goes on with. */
+  /** Items of the first choice, which continue the conversation. */
   answer(): readonly OutputItem[] {
     return this.items.filter(({ choice }) => choice === 0).map((draft) => itemOf(draft));
   }
@@ -173,9 +173,9 @@ export class ResponseBuilder {
   private addText({ type, choice, text, logprobs }: Extract<RunEvent, { type: "text" | "reasoning" }>): void {
     const draft = type === "text" ? this.openMessage(choice) : this.openReasoning(choice);
     draft.pieces.push(text);
-    const rated = draft.kind === "message" ? logprobs : undefined; // reasoning has no place for them
-    if (draft.kind === "message" && rated !== undefined) draft.tokens.push(...rated);
-    this.emitter.delta(draft, text, rated);
+    const messageLogprobs = draft.kind === "message" ? logprobs : undefined; // reasoning items have no such field
+    if (draft.kind === "message" && messageLogprobs !== undefined) draft.tokens.push(...messageLogprobs);
+    this.emitter.delta(draft, text, messageLogprobs);
   }
 
   private openMessage(index: number): MessageDraft {
@@ -202,7 +202,7 @@ export class ResponseBuilder {
     this.choice(event.choice).calls[event.index] = this.open(draft);
   }
 
-  /** What all items begin with, once the open one of their choice is closed. */
+  /** Closes the open item of a choice and returns the common fields of the next one. */
   private next(prefix: "msg" | "rs" | "fc", choice: number) {
     this.close(this.choice(choice));
     const id = outputItemId(prefix, this.options.head.id, this.items.length);
@@ -218,7 +218,7 @@ export class ResponseBuilder {
     return draft;
   }
 
-  /** Ends the open item of a choice, if there is one. */
+  /** Closes the open item of a choice, if any. */
   private close(choice: Choice, status: ItemStatus = "completed"): void {
     const draft = choice.open;
     if (draft === undefined) return;
@@ -241,27 +241,27 @@ export class ResponseBuilder {
     this.emitter.done(draft);
   }
 
-  /** Files are cited by the message that follows them. */
+  /** Adds the uncited files to a message. */
   private cite(draft: MessageDraft): void {
     for (const citation of this.uncited)
       this.emitter.annotated(draft, draft.citations.push(citation) - 1, citation);
     this.uncited = [];
   }
 
-  /** An answer without a word is an empty message, unless calls stand in its place or it was cut while it thought. */
+  /** An empty answer becomes an empty message, unless it has calls or was truncated during reasoning. */
   private endChoice(index: number, reason: FinishReason): void {
     const choice = this.choice(index);
-    const isSilent = !choice.hasMessage && choice.calls.length === 0;
+    const isEmpty = !choice.hasMessage && choice.calls.length === 0;
     const hasFiles = this.uncited.length > 0 && choice.open?.kind !== "message";
-    if (hasFiles || (isSilent && (reason !== "length" || choice.items === 0))) this.openMessage(index);
+    if (hasFiles || (isEmpty && (reason !== "length" || choice.items === 0))) this.openMessage(index);
     this.close(choice, reason === "length" ? "incomplete" : "completed");
-    this.isCut ||= reason === "length";
+    this.isTruncated ||= reason === "length";
   }
 
   private addAgentEvent(event: AgentEvent): void {
     if (event.type === "session") this.session = event.sessionId;
     else if (event.type === "file_produced") this.addFile(event.file);
-    // The model has said all it had to say before the server acts.
+    // The model's output of this round is complete before the server acts.
     else for (const choice of this.choices) this.close(choice);
     if (isShellCalling(event)) this.startShell(event.callId, shellCallItem(this.nextId("sc"), event));
     if (isShellComplete(event)) this.endShell(event.callId);
@@ -269,7 +269,7 @@ export class ResponseBuilder {
     if (isShellComplete(event)) this.addShellOutput(shellOutputItem(this.nextId("sco"), event));
   }
 
-  /** What could not be made is not cited. */
+  /** Queues a file for citation, unless it could not be produced. */
   private addFile({ id, name, code }: FileObject): void {
     if (code !== undefined) return;
     this.uncited.push({
@@ -294,7 +294,7 @@ export class ResponseBuilder {
 
   private endShell(callId: string): void {
     const draft = this.shells.get(callId);
-    if (draft === undefined) return; // its call was not announced: it was not allowed to run
+    if (draft === undefined) return; // the call was denied, so no shell_call item was added
     this.shells.delete(callId);
     this.finish(draft, "completed");
   }
@@ -327,7 +327,7 @@ export class ResponseBuilder {
 
   private choice(index: number): Choice {
     const choice = this.choices[index];
-    assert(choice !== undefined, "an event names a choice that was not asked for");
+    assert(choice !== undefined, "event for a choice that was not requested");
     return choice;
   }
 }

@@ -1,4 +1,4 @@
-// Output items while they are made. Pieces are joined once, when an item is complete, so the work for a token does not
+// Output items under construction. Text deltas are joined once, when an item is complete, so the work per token does not
 // grow with the answer.
 
 import { defined } from "../../core/defined.ts";
@@ -19,7 +19,7 @@ interface Draft {
   readonly id: string;
   /** Position in the output. */
   readonly index: number;
-  /** Undefined for what the server did by itself. */
+  /** Undefined for items of server-executed tools. */
   readonly choice: number | undefined;
   status: ItemStatus;
 }
@@ -50,16 +50,16 @@ interface ShellDraft extends Draft {
   readonly item: ShellCallItem | ShellOutputItem;
 }
 
-/** What a model writes piece by piece. */
+/** An item that the model generates, in deltas. */
 export type GeneratedDraft = MessageDraft | ReasoningDraft | CallDraft;
 export type ItemDraft = GeneratedDraft | ShellDraft;
 
-/** All text so far. */
+/** The text so far. */
 export function textOf(draft: TextDraft): string {
   return draft.pieces.join("");
 }
 
-/** The content part of a message or of reasoning as it stands. */
+/** Current content part of a message or of reasoning. */
 export function partOf(draft: MessageDraft | ReasoningDraft, text = textOf(draft)): ContentPart {
   return draft.kind === "message" ? outputText(draft, text) : { type: "reasoning_text", text };
 }
@@ -73,7 +73,7 @@ function outputText(draft: MessageDraft, text: string): OutputText {
   };
 }
 
-/** The item as it stands. `withContent`: false for a message or reasoning whose content part is not announced yet. */
+/** Current item. `withContent: false` omits the content part of a message or of reasoning, before its own event. */
 export function itemOf(draft: ItemDraft, withContent = true): OutputItem {
   const { id, status } = draft;
   switch (draft.kind) {

@@ -1,4 +1,4 @@
-// What a response repeats of its request, with defaults filled in.
+// Request fields that a response repeats, with their defaults.
 
 import type { Conversation } from "../../core/agent.ts";
 import type { Thinking } from "../../core/run.ts";
@@ -35,12 +35,12 @@ export function echoOf(body: ResponsesCreateRequest, run: Conversation["run"]): 
   };
 }
 
-/** Stands for a tool that was left out. */
+/** Whether a tool is the placeholder for an omitted one. */
 function isEmpty(tool: HostedTool): boolean {
   return tool.type === "namespace" && !isPresent(tool.tools);
 }
 
-/** Clients of this dialect know functions in their flat form alone, with all fields. */
+/** Clients of this dialect expect functions in the flat form, with all fields. */
 function toolEcho(tool: HostedTool): Record<string, unknown> {
   if (tool.type !== "function") return { ...tool };
   const { name, description, parameters, strict } = tool.function ?? tool;
@@ -53,7 +53,7 @@ function toolEcho(tool: HostedTool): Record<string, unknown> {
   };
 }
 
-/** As clients of this dialect spell it. */
+/** The effort in the terms of this dialect. */
 function effortEcho({ enabled, effort }: Thinking): string | null {
   return enabled ? (effort ?? null) : "none";
 }

@@ -1,4 +1,4 @@
-// What a builder tells: wire events made of drafts. Bodies are made only if somebody listens to them.
+// Converts the updates of a ResponseBuilder to wire events. Event bodies are built only if there is a listener.
 
 import type { AgentEvent } from "../../core/agent.ts";
 import type { ErrorData } from "../../core/error.ts";
@@ -16,22 +16,22 @@ import type { EventFields, EventType } from "./events.ts";
 import type { FileCitation } from "./output-items.ts";
 import { errorBody, type ResponseResource } from "./resource.ts";
 
-/** Hears what happens to a response, as the stream tells it. */
+/** Receives the updates of a response in stream order. */
 export interface ResponseListener {
-  /** Anything but a piece of text. `fields` makes the body of the event, for those who want it. */
+  /** Any event except a text delta. `fields` builds the body of the event. */
   event<T extends EventType>(type: T, fields: () => EventFields<T>): void;
-  /** A piece of text. Called for every token, always with the same draft for one item. */
+  /** A text delta. Called for every token, with the same draft object for all deltas of an item. */
   delta(draft: GeneratedDraft, text: string, logprobs: readonly TokenLogprob[] | undefined): void;
-  /** What the server does by itself. */
+  /** An agent event. */
   agent(event: AgentEvent): void;
 }
 
-/** Types of the events that carry the whole resource. */
+/** Types of the events with the whole resource. */
 type Lifecycle = {
   [T in EventType]: EventFields<T> extends { readonly response: ResponseResource } ? T : never;
 }[EventType];
 
-/** Tells a listener, where there is one. */
+/** Sends events to a listener, if any. */
 export class ResponseEmitter {
   private readonly listener: ResponseListener | undefined;
 
@@ -51,14 +51,14 @@ export class ResponseEmitter {
     this.listener?.agent(event);
   }
 
-  /** An item begins; its content is announced by parts. */
+  /** An item was added; its content part has its own event. */
   added(draft: ItemDraft): void {
     const fields = () => ({ output_index: draft.index, item: itemOf(draft, false) });
     this.listener?.event("response.output_item.added", fields);
     if (draft.kind === "message" || draft.kind === "reasoning") this.part("added", draft, "");
   }
 
-  /** All text of an item is there. */
+  /** The text of an item is complete. */
   textDone(draft: GeneratedDraft, text: string): void {
     const place = { output_index: draft.index, item_id: draft.id };
     switch (draft.kind) {
@@ -93,7 +93,7 @@ export class ResponseEmitter {
     });
   }
 
-  /** Nothing more will happen to an item. */
+  /** An item is complete. */
   done(draft: ItemDraft): void {
     const fields = () => ({ output_index: draft.index, item: itemOf(draft) });
     this.listener?.event("response.output_item.done", fields);

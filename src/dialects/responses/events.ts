@@ -1,4 +1,4 @@
-// The events of a streamed response, as clients see them. Besides them a stream has the agent events that all dialects share.
+// Schemas of the stream events of this dialect. A stream also has the agent events common to all dialects.
 
 import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { TokenLogprobBody } from "../shared/logprobs.ts";
@@ -15,7 +15,7 @@ const delta = { delta: Type.String() };
 const param = { param: Type.Union([Type.String(), Type.Null()]) };
 const logprobs = { logprobs: Type.Array(TokenLogprobBody) };
 
-/** Fields of each event by its type, apart from `type` and `sequence_number`. */
+/** Fields of each event type, without `type` and `sequence_number`. */
 const FIELDS = {
   "response.created": Type.Object(response),
   "response.queued": Type.Object(response),
@@ -42,7 +42,7 @@ const FIELDS = {
     name: Type.String(),
     arguments: Type.String(),
   }),
-  // Some clients read the fields of the event itself, others those of the object inside.
+  // Some clients read the fields of the event, others those of its `error` object.
   error: Type.Object({
     code: Type.String(),
     message: Type.String(),
@@ -56,7 +56,7 @@ export type EventFields<T extends EventType> = Static<(typeof FIELDS)[T]>;
 
 const SCHEMAS: readonly (readonly [string, { readonly properties: TProperties }])[] = Object.entries(FIELDS);
 
-/** For the OpenAPI document: one `data:` line of a stream. */
+/** One `data:` line of a stream, for the OpenAPI document. */
 export const ResponsesStreamEvent: TSchema = Type.Union(
   SCHEMAS.map(([type, { properties }]) =>
     Type.Object({
@@ -65,5 +65,5 @@ export const ResponsesStreamEvent: TSchema = Type.Union(
       ...properties,
     }),
   ),
-  { $id: "ResponsesStreamEvent", description: "`event:` of the frame repeats `type`." },
+  { $id: "ResponsesStreamEvent", description: "The event of the frame is named like `type`." },
 );

@@ -1,4 +1,4 @@
-// Input items: what a conversation is made of when a client sends it. Output items fit, so an answer can be sent back.
+// Wire schemas of input items. They accept output items, so an answer can be sent back as input.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { MESSAGES_MAX } from "../../core/limits.ts";
@@ -7,8 +7,8 @@ import { refuseVideo } from "../shared/media.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
-const id = orNull(Type.String({ description: "The item's own id, if it has one." }));
-const CallId = Type.String({ minLength: 1, description: "Ties an output to its call." });
+const id = orNull(Type.String({ description: "Id of the item, if it has one." }));
+const CallId = Type.String({ minLength: 1, description: "Links an output to its call." });
 
 const TextContent = Type.Object(
   {
@@ -28,8 +28,10 @@ const InputFile = Type.Object(
     type: Type.Literal("input_file"),
     file_id: orNull(Type.String({ minLength: 1, description: "Id of an uploaded file." })),
     file_data: orNull(Type.String({ minLength: 1, description: "The file as base64 or a data URL." })),
-    file_url: orNull(Type.String({ minLength: 1, description: "Where the server can fetch the file." })),
-    filename: orNull(Type.String({ description: "Name of the file that `file_data` holds." })),
+    file_url: orNull(
+      Type.String({ minLength: 1, description: "URL from which the server fetches the file." }),
+    ),
+    filename: orNull(Type.String({ description: "Name of the file in `file_data`." })),
   },
   { $id: "InputFile", description: "Exactly one of `file_id`, `file_data` and `file_url`.", ...OPEN },
 );
@@ -38,19 +40,17 @@ export type InputFile = Static<typeof InputFile>;
 const InputImage = Type.Object(
   {
     type: Type.Literal("input_image"),
-    image_url: orNull(
-      Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) address." }),
-    ),
+    image_url: orNull(Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) URL." })),
     file_id: orNull(Type.String({ minLength: 1, description: "Id of an uploaded file." })),
-    detail: orNull(Type.String({ description: "Accepted, without effect." })),
+    detail: orNull(Type.String({ description: "Accepted without effect." })),
   },
   { $id: "InputImage", description: "Exactly one of `image_url` and `file_id`.", ...OPEN },
 );
 export type InputImage = Static<typeof InputImage>;
 
 const audioProperties = {
-  data: Type.String({ minLength: 1, description: "The recording as base64 or a data URL." }),
-  format: orNull(Type.String({ description: "`wav`, `mp3` or `flac`; the bytes decide." })),
+  data: Type.String({ minLength: 1, description: "The audio as base64 or a data URL." }),
+  format: orNull(Type.String({ description: "`wav`, `mp3` or `flac`; detected from the bytes." })),
 };
 
 const InputAudio = Type.Object(
@@ -62,7 +62,7 @@ const InputAudio = Type.Object(
   },
   {
     $id: "InputAudio",
-    description: "`data`, here or in `input_audio`, as official clients send it.",
+    description: "`data`, at the top level or in `input_audio`, as official clients send it.",
     ...OPEN,
   },
 );
@@ -72,7 +72,7 @@ const MessagePart = Type.Union([TextContent, Refusal, InputImage, InputAudio, In
 
 const MessageItem = Type.Object(
   {
-    type: Type.Literal("message", { description: "May be left out." }),
+    type: Type.Literal("message", { description: "Optional." }),
     id,
     role: Type.Union([
       Type.Literal("user"),
@@ -92,10 +92,10 @@ const FunctionCall = Type.Object(
     id,
     call_id: CallId,
     name: Type.String({ minLength: 1 }),
-    namespace: orNull(Type.String({ description: "The namespace that declares the function." })),
+    namespace: orNull(Type.String({ description: "Namespace of the function." })),
     arguments: Type.String({ description: "JSON text." }),
   },
-  { $id: "InputFunctionCall", description: "A call that the model made earlier.", ...OPEN },
+  { $id: "InputFunctionCall", description: "An earlier function call of the model.", ...OPEN },
 );
 
 const FunctionOutput = Type.Object(
@@ -105,7 +105,7 @@ const FunctionOutput = Type.Object(
     call_id: CallId,
     output: Type.Union([Type.String(), Type.Array(Type.Union([TextContent, InputImage]))]),
   },
-  { $id: "InputFunctionCallOutput", description: "What came of a call.", ...OPEN },
+  { $id: "InputFunctionCallOutput", description: "Result of a function call.", ...OPEN },
 );
 
 export type FunctionOutput = Static<typeof FunctionOutput>;
@@ -148,11 +148,11 @@ const Reference = Type.Object(
 
 const InputItem = Type.Union(
   [MessageItem, FunctionCall, FunctionOutput, Reasoning, ShellCall, ShellOutput, Reference],
-  { $id: "InputItem", description: "A part of the conversation; `type` decides its shape." },
+  { $id: "InputItem", description: "A part of the conversation; its fields depend on `type`." },
 );
-/** An item as it was sent. */
+/** An item as sent. */
 export type SentItem = Static<typeof InputItem>;
-/** An item that is there itself. */
+/** An item that is not a reference. */
 export type InputItem = Exclude<SentItem, { readonly type: "item_reference" }>;
 
 export const ResponsesInput = Type.Union(
@@ -160,7 +160,7 @@ export const ResponsesInput = Type.Union(
   { $id: "ResponsesInput", description: "A string is one user message." },
 );
 
-/** Fills in the types that may be left out: of messages, and of bare references. Runs before the schema check. */
+/** Adds the optional types of messages and bare references. Runs before the schema check. */
 export function withItemTypes(input: unknown): unknown {
   return Array.isArray(input) ? input.map(withItemType) : input;
 }
@@ -171,7 +171,7 @@ function withItemType(item: unknown): unknown {
   return isPresent(item["id"]) ? { ...item, type: "item_reference" } : item;
 }
 
-/** Throws `unsupported_capability` for films. Runs before the schema check. */
+/** Throws `unsupported_capability` for video parts. Runs before the schema check. */
 export function refuseVideos(input: unknown): void {
   if (!Array.isArray(input)) return;
   for (const [index, item] of input.entries()) {

@@ -1,4 +1,4 @@
-// Items → messages. Used for what a client sends and for what a stored response is continued with, so both mean the same.
+// Converts items to messages, both those of a request and those of a stored response, so both are treated alike.
 
 import type { FileSource, InputMessage, InputPart } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
@@ -17,25 +17,25 @@ import type {
 } from "./input-items.ts";
 import type { OutputItem } from "./output-items.ts";
 
-/** The name under which models know the shell. */
+/** Name of the shell tool for models. */
 const SHELL_TOOL = "svc_shell";
 
-/** The messages that items stand for. `path` is where the items stand in the body, for errors about files. */
+/** Converts items to messages. `path` is the path of the items in the body, for error messages about files. */
 export function messagesOf(items: readonly InputItem[], path = "input"): readonly InputMessage[] {
   const reader = new ItemReader();
   for (const [index, item] of items.entries()) reader.add(item, `${path}[${index}]`);
   return reader.messages;
 }
 
-/** The messages that an answer adds to its conversation. What broke off in the middle of a call was not called. */
+/** The messages that an answer adds to its conversation, without calls and reasoning that were truncated. */
 export function answerMessages(output: readonly OutputItem[]): readonly InputMessage[] {
   return messagesOf(output.filter((item) => item.type === "message" || item.status !== "incomplete"));
 }
 
-/** Reasoning and calls join the assistant's message that they belong to: templates know them as parts of it. */
+/** Merges reasoning and calls into the assistant message they belong to, as templates expect. */
 class ItemReader {
   readonly messages: InputMessage[] = [];
-  /** Of reasoning that waits for what it led to. */
+  /** Reasoning of the next assistant message. */
   private reasoning: string | undefined;
   private readonly names = new Map<string, string>();
 
@@ -93,7 +93,7 @@ class ItemReader {
     });
   }
 
-  /** Reasoning that led to nothing is dropped with the turn. */
+  /** Adds a message and drops reasoning that no assistant message has taken. */
   private push(message: InputMessage): void {
     this.reasoning = undefined;
     this.messages.push(message);
@@ -104,19 +104,19 @@ class ItemReader {
   }
 }
 
-/** The reasoning itself, or else its summary; what is encrypted cannot be read here. */
+/** Text of the reasoning, else its summary; encrypted reasoning is ignored. */
 function reasoningText(item: Extract<InputItem, { type: "reasoning" }>): string | undefined {
   const content = (item.content ?? []).map(({ text }) => text).join("");
   const text = content === "" ? (item.summary ?? []).map((part) => part.text).join("\n") : content;
   return text === "" ? undefined : text;
 }
 
-/** Only people show pictures and play recordings, and the tools that answer. */
+/** Refuses images and audio in messages of the assistant and the system. */
 function refuseMedia(content: readonly InputPart[], role: string): void {
   const media = content.find((part) => part.type === "media");
   if (media === undefined) return;
   const { param } = media;
-  const message = `${param} is a picture or a recording, which a message of the role "${role}" cannot hold; send it as the user's`;
+  const message = `${param} is an image or audio, which is not allowed in a message with role "${role}"; send it with role "user"`;
   throw new ServiceError("invalid_request", message, { param });
 }
 

@@ -1,17 +1,17 @@
-// What a response is made of: messages, reasoning, function calls, and shell calls that the server made. Items may be
-// sent back as input.
+// Wire schemas of output items: messages, reasoning, function calls, and server-executed shell calls. Items may be sent
+// back as input.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { TokenLogprobBody } from "../shared/logprobs.ts";
 
 const ItemStatus = Type.Union(
   [Type.Literal("in_progress"), Type.Literal("completed"), Type.Literal("incomplete")],
-  { description: "`incomplete`: the answer ended before this item did." },
+  { description: "`incomplete`: the answer ended within this item." },
 );
 export type ItemStatus = Static<typeof ItemStatus>;
 
 const identity = {
-  id: Type.String({ description: "May be sent back in an `item_reference` while the response is stored." }),
+  id: Type.String({ description: "Usable in an `item_reference` while the response is stored." }),
   status: ItemStatus,
 };
 
@@ -24,7 +24,7 @@ export const FileCitation = Type.Object(
     start_index: Type.Integer({ minimum: 0 }),
     end_index: Type.Integer({ minimum: 0 }),
   },
-  { $id: "ContainerFileCitation", description: "A file that a tool made for this answer." },
+  { $id: "ContainerFileCitation", description: "A file that a tool produced for this answer." },
 );
 export type FileCitation = Static<typeof FileCitation>;
 
@@ -33,7 +33,7 @@ const OutputText = Type.Object(
     type: Type.Literal("output_text"),
     text: Type.String(),
     annotations: Type.Array(FileCitation),
-    logprobs: Type.Array(TokenLogprobBody, { description: "Empty unless asked for." }),
+    logprobs: Type.Array(TokenLogprobBody, { description: "Empty unless requested." }),
   },
   { $id: "OutputContent" },
 );
@@ -45,7 +45,7 @@ const ReasoningText = Type.Object(
 );
 export type ReasoningText = Static<typeof ReasoningText>;
 
-/** A piece of an item's content. */
+/** A content part of an item. */
 export const ContentPart = Type.Union([OutputText, ReasoningText]);
 export type ContentPart = Static<typeof ContentPart>;
 
@@ -75,12 +75,12 @@ const FunctionCallItem = Type.Object(
   {
     type: Type.Literal("function_call"),
     ...identity,
-    call_id: Type.String({ description: "What the answering `function_call_output` names." }),
+    call_id: Type.String({ description: "Referred to by `call_id` of the `function_call_output`." }),
     name: Type.String(),
-    namespace: Type.Optional(Type.String({ description: "The namespace that declares the function." })),
+    namespace: Type.Optional(Type.String({ description: "Namespace of the function." })),
     arguments: Type.String({ description: "JSON text." }),
   },
-  { $id: "FunctionCallItem", description: "A call that the model wants made." },
+  { $id: "FunctionCallItem", description: "A function call requested by the model." },
 );
 
 const integerOrNull = Type.Union([Type.Integer(), Type.Null()]);
@@ -97,7 +97,7 @@ const ShellCallItem = Type.Object(
     }),
     environment: Type.Null(),
   },
-  { $id: "ShellCallItem", description: "Commands that the server ran." },
+  { $id: "ShellCallItem", description: "Shell commands executed by the server." },
 );
 export type ShellCallItem = Static<typeof ShellCallItem>;
 
@@ -114,12 +114,12 @@ const ShellOutputItem = Type.Object(
     max_output_length: integerOrNull,
     output: Type.Array(Type.Object({ stdout: Type.String(), stderr: Type.String(), outcome: ShellOutcome })),
   },
-  { $id: "ShellCallOutputItem", description: "What came of the commands." },
+  { $id: "ShellCallOutputItem", description: "Result of the shell commands." },
 );
 export type ShellOutputItem = Static<typeof ShellOutputItem>;
 
 export const OutputItem = Type.Union(
   [MessageItem, ReasoningItem, FunctionCallItem, ShellCallItem, ShellOutputItem],
-  { $id: "OutputItem", description: "A part of the answer; `type` decides its shape." },
+  { $id: "OutputItem", description: "A part of the answer; its fields depend on `type`." },
 );
 export type OutputItem = Static<typeof OutputItem>;

@@ -1,4 +1,4 @@
-// Body → Conversation. Pure: what was stored is asked for through a StoredResponses.
+// Converts a Responses body to a Conversation. Pure: reads stored responses only through the StoredResponses interface.
 
 import type { AgentRequest, Conversation, InputMessage } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
@@ -35,31 +35,31 @@ import {
 } from "./tools.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
-/** What a stored response hands to the one that continues it. */
+/** The conversation of a stored response, for the response that continues it. */
 export interface StoredConversation {
   /** The whole conversation, its answer included, without instructions. */
   readonly messages: readonly InputMessage[];
   readonly sessionId?: string;
 }
 
-/** What is known of earlier responses. */
+/** Read access to stored responses. */
 export interface StoredResponses {
   /** Throws `response_not_found`, or `invalid_request` for one that is not finished. */
   conversation(responseId: string): StoredConversation;
-  /** The item of this id in a stored response. */
+  /** The item with this id in a stored response. */
   item(itemId: string): InputItem | undefined;
 }
 
-/** What a body asks for, and how its answer is to be delivered. */
+/** A parsed Responses request. */
 export interface ResponsesCall extends Conversation {
   readonly stream: boolean;
   readonly background: boolean;
   readonly store: boolean;
-  /** The functions of this request by the names that the model sees. */
+  /** Model-visible names of the request's functions. */
   readonly names: ToolNames;
-  /** What the resource repeats. */
+  /** Request fields that the resource repeats. */
   readonly echo: ResponseEcho;
-  /** What this request brought, references resolved. */
+  /** Input items of this request, with references resolved. */
   readonly input: readonly InputItem[];
   /** The conversation up to the answer, without instructions. */
   readonly messages: readonly InputMessage[];
@@ -77,7 +77,7 @@ export function parseResponsesRequest(
   const store = body.store ?? true;
   const background = body.background ?? false;
   if (background && !store) {
-    const message = "background: true needs store: true, because its answer is fetched later";
+    const message = "background: true requires store: true, because the answer is fetched later";
     throw new ServiceError("contradictory_fields", message, { param: "background" });
   }
   const hosted = hostedToolsOf(body.tools ?? [], compat);
@@ -94,7 +94,7 @@ export function parseResponsesRequest(
     ...(isPresent(body.max_tool_calls) ? { maxToolRounds: body.max_tool_calls } : {}),
     ...(earlier?.sessionId === undefined ? {} : { sessionId: earlier.sessionId }),
     files: requestedFilesOf(body.files),
-    interactive: body.stream === true && !background, // nobody reads along with a background response for certain
+    interactive: body.stream === true && !background, // a background response may have no client connected
   };
   return {
     run: {
@@ -122,7 +122,7 @@ function checkedBody(json: Readonly<Record<string, unknown>>, compat: Compat): R
   return checkBody({ ...json, input, tools: withoutForeignTools(json["tools"], compat) });
 }
 
-/** Everything but the messages. */
+/** The run without its messages. */
 function runOf(
   body: ResponsesCreateRequest,
   functions: readonly DeclaredFunction[],
@@ -159,7 +159,7 @@ function runOf(
   };
 }
 
-/** Instructions are not inherited: each response has its own. */
+/** Instructions apply to one response and are not inherited. */
 function withInstructions(
   messages: readonly InputMessage[],
   instructions: string | null | undefined,
@@ -190,19 +190,20 @@ function maxOutputTokens(body: ResponsesCreateRequest): number | undefined {
   if (first === undefined) return undefined;
   const other = given.find(({ cap }) => cap !== first.cap);
   if (other === undefined) return capTokens(first.cap);
-  const message = `${other.name} ${other.cap} contradicts ${first.name} ${first.cap}; they mean the same, send only one`;
+  const message = `${other.name} ${other.cap} contradicts ${first.name} ${first.cap}; they are synonyms, send only one of them`;
   throw new ServiceError("contradictory_fields", message, { param: other.name });
 }
 
-/** Any of three fields asks for log probabilities. */
+/** Log probabilities, requested by any of three fields. */
 function logprobsOf(body: ResponsesCreateRequest): RunRequest["logprobs"] {
   const top = body.top_logprobs ?? 0;
   if (body.logprobs === false && top > 0) {
     const message = "top_logprobs contradicts logprobs false; omit one of them";
     throw new ServiceError("contradictory_fields", message, { param: "top_logprobs" });
   }
-  const isAsked = body.logprobs === true || top > 0 || body.include?.includes("message.output_text.logprobs");
-  return isAsked === true ? { top } : undefined;
+  const isRequested =
+    body.logprobs === true || top > 0 || body.include?.includes("message.output_text.logprobs");
+  return isRequested === true ? { top } : undefined;
 }
 
 /** The constraint of `text.format`, `response_format` or `grammar`; throws `contradictory_fields` for two of them. */
@@ -217,6 +218,6 @@ function responseConstraint(body: ResponsesCreateRequest): RunConstraint {
       : schemaConstraint(format.schema, "text.format", format.strict === true);
   }
   const other = isPresent(body.grammar) ? "grammar" : "response_format";
-  const message = `${other} contradicts text.format: each says what the answer must look like; send one of them`;
+  const message = `${other} contradicts text.format; both constrain the answer, send only one of them`;
   throw new ServiceError("contradictory_fields", message, { param: other });
 }

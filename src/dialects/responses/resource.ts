@@ -1,4 +1,4 @@
-// The response resource: what is answered, stored and streamed at the ends of a stream.
+// Wire schema of the response resource: the body of an answer, the stored record, and part of lifecycle events.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
@@ -33,7 +33,7 @@ export type ResponseError = Static<typeof ResponseError>;
 const IncompleteDetails = Type.Object(
   {
     reason: Type.Union([Type.Literal("max_output_tokens"), Type.Literal("interrupted")], {
-      description: "`interrupted`: it was cancelled.",
+      description: "`interrupted`: the response was cancelled.",
     }),
   },
   { $id: "IncompleteDetails" },
@@ -48,16 +48,16 @@ const ResponseUsage = Type.Object(
     ),
     output_tokens: count("Generated tokens."),
     output_tokens_details: Type.Object(
-      { reasoning_tokens: count("Generated tokens that were reasoning.") },
+      { reasoning_tokens: count("Generated reasoning tokens.") },
       { $id: "OutputTokensDetails" },
     ),
-    total_tokens: count("Sum of the two."),
+    total_tokens: count("Input and output tokens."),
   },
   { $id: "ResponseUsage" },
 );
 type ResponseUsage = Static<typeof ResponseUsage>;
 
-/** What a resource repeats of its request, with the defaults filled in. */
+/** Request fields that the resource repeats, with their defaults. */
 const echoProperties = {
   instructions: orNull(Type.String()),
   previous_response_id: orNull(Type.String()),
@@ -69,9 +69,9 @@ const echoProperties = {
   presence_penalty: Type.Number(),
   frequency_penalty: Type.Number(),
   top_logprobs: Type.Integer(),
-  tool_choice: Type.Union([Type.String(), anyObject], { description: "As it was sent." }),
-  tools: Type.Array(anyObject, { description: "As they were sent; functions in the flat form." }),
-  text: Type.Object({ format: anyObject }, { description: "What the answer looks like." }),
+  tool_choice: Type.Union([Type.String(), anyObject], { description: "As sent." }),
+  tools: Type.Array(anyObject, { description: "As sent; functions in the flat form." }),
+  text: Type.Object({ format: anyObject }, { description: "Format of the answer." }),
   reasoning: Type.Object({ effort: orNull(Type.String()), summary: orNull(Type.String()) }),
   truncation: Type.Union([Type.Literal("auto"), Type.Literal("disabled")]),
   store: Type.Boolean(),
@@ -87,7 +87,7 @@ export type ResponseEcho = Static<typeof ResponseEcho>;
 
 export const ResponseResource = Type.Object(
   {
-    id: Type.String({ description: "Send it as `previous_response_id` to go on from here." }),
+    id: Type.String({ description: "Send it as `previous_response_id` to continue the conversation." }),
     object: Type.Literal("response"),
     created_at: Type.Integer({ description: "Unix seconds." }),
     completed_at: Type.Union([Type.Integer(), Type.Null()], {
@@ -102,11 +102,11 @@ export const ResponseResource = Type.Object(
     ...adapterAnswerProperties,
     ...echoProperties,
   },
-  { $id: "ResponseResource", description: "A response, whether it is finished or not." },
+  { $id: "ResponseResource", description: "A finished or unfinished response." },
 );
 export type ResponseResource = Static<typeof ResponseResource>;
 
-/** What is known of a response before anything is generated. */
+/** Fields of a response that are known before generation. */
 export interface ResponseHead {
   /** `resp_…` */
   readonly id: string;
@@ -117,12 +117,12 @@ export interface ResponseHead {
   readonly echo: ResponseEcho;
 }
 
-/** Whether nothing more will happen to a response. */
+/** Whether a status is final. */
 export function isFinal(status: ResponseStatus): boolean {
   return status !== "queued" && status !== "in_progress";
 }
 
-/** The wire form of a run's counts. */
+/** The wire form of a run's token counts. */
 export function usageBody(usage: Usage): ResponseUsage {
   return {
     input_tokens: usage.promptTokens,
@@ -133,7 +133,7 @@ export function usageBody(usage: Usage): ResponseUsage {
   };
 }
 
-/** The wire form of a failure inside a resource. */
+/** The wire form of an error inside a resource. */
 export function errorBody(error: ErrorData): ResponseError {
   const { code, message, type } = ServiceError.fromData(error).toBody().error;
   return { code, message, type };
@@ -145,7 +145,7 @@ export const DeletedResponse = Type.Object(
   { $id: "DeletedResponse" },
 );
 
-/** Tokens that a request would bring. */
+/** Body of an input token count. */
 export const InputTokens = Type.Object(
   { object: Type.Literal("response.input_tokens"), input_tokens: Type.Integer({ minimum: 0 }) },
   { $id: "ResponseInputTokens" },

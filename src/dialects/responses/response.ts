@@ -1,4 +1,4 @@
-// AnswerEvents folded into one body: the non-streaming answer.
+// Folds AnswerEvents into the body of a non-streaming answer.
 
 import type { AnswerEvent } from "../../core/agent.ts";
 import { assert } from "../../core/assert.ts";
@@ -6,7 +6,7 @@ import { ServiceError } from "../../core/error.ts";
 import { type BuilderOptions, ResponseBuilder } from "./builder.ts";
 import type { ResponseResource } from "./resource.ts";
 
-/** Collects the events of one run. */
+/** Folds the events of one run. */
 export class ResponseFold {
   readonly builder: ResponseBuilder;
 
@@ -14,15 +14,15 @@ export class ResponseFold {
     this.builder = new ResponseBuilder(options);
   }
 
-  /** Takes the next event; throws the ServiceError of an `error` event, which has a status to travel in. */
+  /** Adds an event; throws the ServiceError of an `error` event, which becomes the HTTP status. */
   add(event: AnswerEvent): void {
     this.builder.add(event);
     if (event.type === "error") throw ServiceError.fromData(event.error);
   }
 
-  /** The body; only after the run's `finish`. */
+  /** The body; requires that the run's `finish` was added. */
   body(): ResponseResource {
-    assert(this.builder.isFinal, "a body is asked for before the run finished");
+    assert(this.builder.isFinal, "body requested before the run finished");
     return this.builder.resource();
   }
 }

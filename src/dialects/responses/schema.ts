@@ -1,5 +1,5 @@
-// The request of this dialect. The schema is the validator, the static type and the OpenAPI component of the same name.
-// Unknown fields are accepted everywhere.
+// Wire schema of a Responses request. The schema is the validator, the static type and the OpenAPI component of the same
+// name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { TOP_LOGPROBS_MAX } from "../../core/limits.ts";
@@ -27,7 +27,7 @@ const TextFormat = Type.Union(
       {
         type: Type.Literal("json_schema"),
         name: Type.String({ minLength: 1, description: "For the client's own use." }),
-        schema: jsonObject("The JSON Schema that the answer must satisfy."),
+        schema: jsonObject("JSON Schema that the answer must satisfy."),
         strict: orNull(Type.Boolean({ description: "Refuse keywords that cannot be enforced." })),
       },
       OPEN,
@@ -49,7 +49,7 @@ const ReasoningConfig = Type.Object(
     ),
     summary: orNull(
       Type.Union([Type.Literal("auto"), Type.Literal("concise"), Type.Literal("detailed")], {
-        description: "Without effect: the reasoning itself is shown.",
+        description: "Without effect: the full reasoning is returned.",
       }),
     ),
   },
@@ -74,7 +74,7 @@ const label = (description: string) => orNull(Type.String({ description }));
 
 export const ResponsesCreateRequest = Type.Object(
   {
-    model: orNull(Type.String({ description: "Model id; `default` or absent takes the default model." })),
+    model: orNull(Type.String({ description: "Model id; `default` or absent selects the default model." })),
     input: ResponsesInput,
     instructions: orNull(Type.String({ description: "A system message for this response alone." })),
     previous_response_id: orNull(
@@ -83,7 +83,7 @@ export const ResponsesCreateRequest = Type.Object(
     max_output_tokens: orNull(
       Type.Integer({
         minimum: 1,
-        description: "Most tokens to generate. Default: what the context allows.",
+        description: "Cap on generated tokens. Default: the rest of the context.",
       }),
     ),
     ...maxTokensProperties,
@@ -94,13 +94,13 @@ export const ResponsesCreateRequest = Type.Object(
     ...toolChoiceProperties,
     parallel_tool_calls: orNull(
       Type.Boolean({
-        description: "`false`, at most one call an answer, needs a server with `--compat clients`.",
+        description: "`false` (at most one call per answer) requires a server with `--compat clients`.",
       }),
     ),
     max_tool_calls: orNull(
       Type.Integer({
         minimum: 0,
-        description: "Cap on rounds of the server's tools; needs a server with `--compat clients`.",
+        description: "Cap on server-side tool rounds; requires a server with `--compat clients`.",
       }),
     ),
     text: orNull(TextConfig),
@@ -108,33 +108,33 @@ export const ResponsesCreateRequest = Type.Object(
     ...grammarProperties,
     reasoning: orNull(ReasoningConfig),
     include: orNull(Type.Array(IncludeOption, { maxItems: 64 })),
-    logprobs: orNull(Type.Boolean({ description: "Report how likely each token of the text was." })),
+    logprobs: orNull(Type.Boolean({ description: "Return the log probability of each text token." })),
     top_logprobs: orNull(
       Type.Integer({
         minimum: 0,
         maximum: TOP_LOGPROBS_MAX,
-        description: "Report so many alternatives a token too.",
+        description: "Number of most likely alternatives to return per token.",
       }),
     ),
     truncation: orNull(
       Type.Union([Type.Literal("auto"), Type.Literal("disabled")], {
         $id: "TruncationStrategy",
-        description: "`auto` cuts a prompt that exceeds the context instead of answering with an error.",
+        description: "`auto` truncates a prompt that exceeds the context instead of returning an error.",
       }),
     ),
-    stream: orNull(Type.Boolean({ description: "Send the answer as server-sent events while it is made." })),
-    store: orNull(Type.Boolean({ description: "Keep the response. Default true." })),
+    stream: orNull(Type.Boolean({ description: "Stream the answer as server-sent events." })),
+    store: orNull(Type.Boolean({ description: "Store the response. Default true." })),
     background: orNull(
-      Type.Boolean({ description: "Answer at once; the response goes on when the client leaves." }),
+      Type.Boolean({ description: "Return at once; the response continues after the client disconnects." }),
     ),
     metadata: orNull(jsonObject("Repeated in the response.")),
     ...requestedFilesProperties,
     ...adapterProperties,
     user: label("Repeated in the response, without effect."),
     safety_identifier: label("Repeated in the response, without effect."),
-    prompt_cache_key: label("Repeated in the response, without effect: prefixes are found by themselves."),
-    service_tier: unused("Accepted, without effect."),
-    stream_options: unused("Accepted, without effect."),
+    prompt_cache_key: label("Repeated in the response, without effect: the prefix cache needs no key."),
+    service_tier: unused("Accepted without effect."),
+    stream_options: unused("Accepted without effect."),
   },
   {
     $id: "ResponsesCreateRequest",

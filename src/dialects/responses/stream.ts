@@ -1,7 +1,7 @@
-// What happens to a response as frames: named events with a sequence number each.
+// Encodes the updates of a response as named events with sequence numbers.
 //
-// A frame is made for every token of every stream, so the constant text of an item's pieces is built once an item and
-// only what is new is serialised. Tests check that this equals JSON of the plain object.
+// Every token of every stream makes a frame, so the constant text of an item's deltas is built once per item and only the
+// delta is serialized. Tests check that the result equals the JSON of the plain object.
 
 import type { AgentEvent, AnswerEvent } from "../../core/agent.ts";
 import type { TokenLogprob } from "../../core/run.ts";
@@ -13,13 +13,13 @@ import type { GeneratedDraft } from "./drafts.ts";
 import type { EventFields, EventType } from "./events.ts";
 import type { ResponseListener } from "./emitter.ts";
 
-/** A frame and the sequence number of the last event up to it. */
+/** A frame, with the sequence number of its event or, for an agent event, of the last event before it. */
 export interface NumberedFrame {
   readonly sequence: number;
   readonly text: string;
 }
 
-const PIECE_EVENTS = {
+const DELTA_EVENTS = {
   message: "response.output_text.delta",
   reasoning: "response.reasoning_text.delta",
   call: "response.function_call_arguments.delta",
@@ -30,14 +30,14 @@ export class ResponseStream implements StreamEncoder<AnswerEvent>, ResponseListe
   readonly builder: ResponseBuilder;
   private sequence = 0;
   private frames: NumberedFrame[] = [];
-  /** Text of an item's pieces up to their number. */
+  /** Text of an item's delta events before the sequence number. */
   private readonly heads = new WeakMap<GeneratedDraft, string>();
 
   constructor(options: Omit<BuilderOptions, "listener">) {
     this.builder = new ResponseBuilder({ ...options, listener: this });
   }
 
-  /** Frames for one event; "" when it has none and for anything after the end. */
+  /** Frames of one event; "" if it has none and for all events after the end. */
   encode(event: AnswerEvent): string {
     this.builder.add(event);
     return this.take()
@@ -45,7 +45,7 @@ export class ResponseStream implements StreamEncoder<AnswerEvent>, ResponseListe
       .join("");
   }
 
-  /** Frames of what the builder was told since the last call. */
+  /** Removes and returns the frames since the last call. */
   take(): readonly NumberedFrame[] {
     const { frames } = this;
     this.frames = [];
@@ -61,7 +61,7 @@ export class ResponseStream implements StreamEncoder<AnswerEvent>, ResponseListe
     this.push(`${head}${this.sequence++},"delta":${JSON.stringify(text)}${tail(draft, logprobs)}`);
   }
 
-  /** The session is told with nothing. */
+  /** Frame of an agent event. The session has no event in this dialect. */
   agent(event: AgentEvent): void {
     if (event.type !== "session") this.push(agentFrame(event));
   }
@@ -71,7 +71,7 @@ export class ResponseStream implements StreamEncoder<AnswerEvent>, ResponseListe
   }
 
   private makeHead(draft: GeneratedDraft): string {
-    const type = PIECE_EVENTS[draft.kind];
+    const type = DELTA_EVENTS[draft.kind];
     const place = draft.kind === "call" ? { call_id: draft.callId } : { content_index: 0 };
     const fixed = JSON.stringify({ type, output_index: draft.index, item_id: draft.id, ...place });
     const head = `event: ${type}\ndata: ${fixed.slice(0, -"}".length)},"sequence_number":`;

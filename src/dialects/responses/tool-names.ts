@@ -1,12 +1,11 @@
-// The names of one request's functions as the model sees them. This dialect groups functions in namespaces, models know flat
-// names; this table is the only way from one to the other, in both directions. A name depends on nothing but its function,
-// unless two collide, so it stays the same from turn to turn and prefixes stay cached. See docs/decisions/076.
+// Maps functions in namespaces to flat, model-visible names and back. A flat name depends only on its function unless two
+// names collide, so names are stable over turns and prefixes stay cached. See docs/decisions/076.
 
 import type { InputMessage } from "../../core/agent.ts";
 import type { ToolCall } from "../../core/message.ts";
 import type { QualifiedName } from "../shared/tools.ts";
 
-/** What models and their templates take for a name. */
+/** Constraints of models and templates on function names. */
 const FLAT_CHARS_MAX = 64;
 const FOREIGN_CHARS = /[^A-Za-z0-9_-]/g;
 
@@ -17,33 +16,33 @@ interface Grouped {
 }
 
 export class ToolNames {
-  /** Flat names by key; functions outside of namespaces keep their names and are not listed. */
+  /** Flat names by key. Functions without namespace keep their names and are not in the table. */
   private readonly flatNames = new Map<string, string>();
   private readonly grouped = new Map<string, Grouped>();
 
-  /** `functions`: those that the request declares and those that its history calls. */
+  /** `functions`: those declared by the request and those called in its history. */
   constructor(functions: readonly QualifiedName[]) {
     const taken = new Set(functions.flatMap((one) => (isGrouped(one) ? [] : [one.name])));
     const distinct = new Map(functions.filter(isGrouped).map((one) => [keyOf(one), one]));
     const wanted = Map.groupBy(distinct.values(), readableName);
     for (const [name, claimants] of wanted) {
       const isFree = claimants.length === 1 && !taken.has(name);
-      for (const one of claimants) this.enter(one, isFree ? name : hashedName(one), taken);
+      for (const one of claimants) this.register(one, isFree ? name : hashedName(one), taken);
     }
   }
 
-  /** The name that the model sees. */
+  /** The model-visible name of a function. */
   flat(qualified: QualifiedName): string {
     if (!isGrouped(qualified)) return qualified.name;
     return this.flatNames.get(keyOf(qualified)) ?? readableName(qualified);
   }
 
-  /** The function that the model means; a name that is in no namespace stands for itself. */
+  /** The function with a model-visible name; names without namespace are unchanged. */
   qualified(flat: string): { readonly name: string; readonly namespace?: string } {
     return this.grouped.get(flat) ?? { name: flat };
   }
 
-  /** A conversation with the names that the model sees. */
+  /** A conversation with model-visible names. */
   flatten(messages: readonly InputMessage[]): readonly InputMessage[] {
     const byCall = new Map<string, string>();
     return messages.map((message) => {
@@ -61,7 +60,7 @@ export class ToolNames {
     return { id, name: this.flat({ name, namespace }), arguments: args };
   }
 
-  private enter(one: Grouped, name: string, taken: Set<string>): void {
+  private register(one: Grouped, name: string, taken: Set<string>): void {
     let free = name;
     for (let count = 2; taken.has(free); count++) free = `${name.slice(0, FLAT_CHARS_MAX - 5)}_${count}`;
     taken.add(free);
@@ -70,7 +69,7 @@ export class ToolNames {
   }
 }
 
-/** The functions that a conversation calls. */
+/** The functions called in a conversation. */
 export function calledFunctions(messages: readonly InputMessage[]): readonly QualifiedName[] {
   return messages.flatMap(({ toolCalls }) => toolCalls ?? []);
 }
@@ -83,7 +82,7 @@ function keyOf({ namespace, name }: Grouped): string {
   return JSON.stringify([namespace, name]);
 }
 
-/** `crm__find_customer`, with a hash at its end where it would be too long. */
+/** `crm__find_customer`, shortened with a hash suffix if it is too long. */
 function readableName(one: Grouped): string {
   const name = wholeName(one);
   return name.length > FLAT_CHARS_MAX ? hashedName(one) : name;

@@ -1,4 +1,4 @@
-// Tools of this dialect: functions, and the tools that the server runs.
+// Tools of this dialect: functions, namespaces of functions, and hosted (server-executed) tools.
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { AgentRequest, SkillReference, WebSearch } from "../../core/agent.ts";
@@ -61,27 +61,27 @@ const NamespaceTool = Type.Object(
   {
     type: Type.Literal("namespace"),
     name: Type.String({ minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
-    description: orNull(Type.String({ description: "What its functions have in common." })),
+    description: orNull(Type.String({ description: "Description of the functions as a group." })),
     tools: orNull(
-      Type.Array(FlatTool, { maxItems: TOOLS_MAX, description: "What is no function is left out." }),
+      Type.Array(FlatTool, { maxItems: TOOLS_MAX, description: "Tools other than functions are ignored." }),
     ),
   },
   {
     $id: "HostedNamespaceTool",
-    description: "Functions under a common name, which their calls repeat.",
+    description: "Functions under a common name; calls of the functions have it as `namespace`.",
     ...OPEN,
   },
 );
 
 const HostedTool = Type.Union(
   [...FUNCTION_TOOLS, NamespaceTool, WebSearchTool, CodeInterpreterTool, ShellTool],
-  { $id: "HostedTool", description: "A function that the model may call, or a tool that the server runs." },
+  { $id: "HostedTool", description: "A function that the model may call, or a server-executed tool." },
 );
 export type HostedTool = Static<typeof HostedTool>;
 
 export const toolsProperties = { tools: orNull(Type.Array(HostedTool, { maxItems: TOOLS_MAX })) };
 
-/** A function as it is declared. */
+/** A declared function. */
 export interface DeclaredFunction {
   readonly tool: WireTool;
   readonly path: string;
@@ -101,7 +101,7 @@ function functionsOf(tool: HostedTool, path: string): readonly DeclaredFunction[
   if (tool.type !== "namespace") return [];
   const { name: namespace, description } = tool;
   return (tool.tools ?? []).map((child, index) => ({
-    // Models know no namespaces, so what is said of one stands with its first function.
+    // Models have no namespaces, so a namespace's description is prepended to that of its first function.
     tool: index === 0 && isPresent(description) ? described(child, description) : child,
     path: `${path}.tools[${index}]`,
     qualified: { name: child.name, namespace },
@@ -112,7 +112,7 @@ function described(tool: Static<typeof FlatTool>, text: string): Static<typeof F
   return { ...tool, description: isPresent(tool.description) ? `${text}\n\n${tool.description}` : text };
 }
 
-/** What the hosted tools of a checked body let the server do. */
+/** The agent fields of the hosted tools of a checked body. */
 export function hostedToolsOf(
   tools: readonly HostedTool[],
   compat: Compat,
@@ -129,7 +129,7 @@ export function hostedToolsOf(
     if (tool.type === "shell") shells.push(skillsOf(tool, index));
   }
   if (searches.length > 1) {
-    const message = "tools has more than one web search; send one";
+    const message = "tools has more than one web search; send only one";
     throw new ServiceError("contradictory_fields", message, { param: "tools" });
   }
   const [webSearch] = searches;
@@ -158,7 +158,7 @@ function hostedName(tool: HostedTool): HostedToolName | undefined {
   }
 }
 
-/** Types of the base dialect that exist in its vendor's cloud or in its clients alone. */
+/** Tool types that exist only in OpenAI's cloud or in its clients. */
 const FOREIGN_TYPES = new Set<unknown>([
   "apply_patch",
   "computer",
@@ -175,9 +175,9 @@ const FOREIGN_TYPES = new Set<unknown>([
 ]);
 
 /**
- * The tools of a body without those of foreign types, for the schema check; refuses them where the mode does not leave
- * them out. An empty namespace stands in the place of one, so that later fields keep their names. Within a namespace the
- * interface accepts anything, so what is no function is left out in both modes.
+ * The tools of a body without tools of foreign types, for the schema check. Strict mode refuses them; otherwise each is
+ * replaced by an empty namespace, so that the paths of later tools stay valid. Inside a namespace the API accepts any
+ * tool, so non-functions are dropped in both modes.
  */
 export function withoutForeignTools(tools: unknown, compat: Compat): unknown {
   if (!Array.isArray(tools)) return tools;
@@ -216,7 +216,7 @@ function refuseOfPreview(tool: WebSearchTool, path: string): void {
   const key = (["filters", "return_token_budget"] as const).find((name) => isPresent(tool[name]));
   if (key === undefined) return;
   const param = `${path}.${key}`;
-  const message = `${param} is not supported with web_search_preview; send the tool "web_search"`;
+  const message = `${param} is not supported with web_search_preview; use the tool "web_search"`;
   throw new ServiceError("unsupported_value", message, { param });
 }
 
@@ -230,13 +230,13 @@ function skillsOf(tool: Static<typeof ShellTool>, index: number): readonly Skill
 function versionOf(version: number | string, param: string): number | "latest" {
   if (typeof version === "number" || version === "latest") return version;
   if (/^[1-9][0-9]{0,8}$/.test(version)) return Number(version);
-  const message = `${param} must be a number or "latest"; got ${describeValue(version)}`;
+  const message = `${param} must be "latest" or an integer, at least 1; got ${describeValue(version)}`;
   throw new ServiceError("invalid_request", message, { param });
 }
 
 /**
- * Throws `unsupported_value` for shells that are elsewhere, and for what only a vendor's containers have. Runs before
- * the schema check, which would only say that such a thing is unknown.
+ * Throws `unsupported_value` for shells that do not run on the server, and for fields of OpenAI's containers. Runs before
+ * the schema check, whose error would be less specific.
  */
 export function refuseForeignShells(tools: unknown): void {
   if (!Array.isArray(tools)) return;
@@ -256,18 +256,18 @@ function refuseForeignShell(environment: Readonly<Record<string, unknown>>, path
   if (!Array.isArray(skills)) return;
   for (const [index, skill] of skills.entries()) {
     if (!isRecord(skill) || skill["type"] === "skill_reference" || skill["type"] === undefined) continue;
-    const problem = `must be "skill_reference", which names an uploaded skill; got ${describeValue(skill["type"])}`;
+    const problem = `must be "skill_reference" (an uploaded skill); got ${describeValue(skill["type"])}`;
     throw unsupported(`${path}.skills[${index}].type`, problem);
   }
 }
 
 const HOSTED_TYPES = new Set<unknown>(["code_interpreter", "shell", "web_search", "web_search_preview"]);
 
-/** Throws `unsupported_value` for a choice of, or among, tools that the server runs. Runs before the schema check. */
+/** Throws `unsupported_value` for a tool choice that names hosted tools. Runs before the schema check. */
 export function refuseHostedChoice(choice: unknown): void {
   if (!isRecord(choice)) return;
   if (HOSTED_TYPES.has(choice["type"])) {
-    throw unsupported("tool_choice.type", 'cannot name a tool that the server runs; send "auto"');
+    throw unsupported("tool_choice.type", 'cannot be a server-executed tool; send "auto"');
   }
   const allowed = choice["tools"];
   if (choice["type"] !== "allowed_tools" || !Array.isArray(allowed)) return;
@@ -275,7 +275,7 @@ export function refuseHostedChoice(choice: unknown): void {
   if (index < 0) return;
   throw unsupported(
     `tool_choice.tools[${index}].type`,
-    'must be "function"; tools of the server cannot be filtered',
+    'must be "function"; server-executed tools cannot be filtered',
   );
 }
 

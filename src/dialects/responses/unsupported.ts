@@ -1,5 +1,5 @@
-// Fields and values of this dialect that the interface refuses, or that would change the answer and that this build does
-// not act on. Runs before the schema check.
+// Refuses fields and values that the API forbids, or that would change the answer but are not implemented. Runs before the
+// schema check.
 
 import type { Compat, CompatKind } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
@@ -10,11 +10,11 @@ import { refuseJsonObject } from "../shared/constraint.ts";
 interface Refusal {
   readonly field: string;
   readonly code: "unsupported_value" | "unsupported_capability";
-  /** Whether a value has no effect and may pass. Null always passes. */
+  /** Whether a value has no effect and is accepted. Null always is. */
   readonly harmless?: (value: unknown) => boolean;
   /** What to do instead. */
   readonly fix: string;
-  /** Under the mode `clients` it is served, and reported as this. */
+  /** Accepted under `--compat clients` and counted under this kind. */
   readonly served?: CompatKind;
 }
 
@@ -22,7 +22,7 @@ const REFUSALS: readonly Refusal[] = [
   {
     field: "parallel_tool_calls",
     code: "unsupported_value",
-    // What is no boolean is the schema's to explain.
+    // The schema check reports values that are not booleans.
     harmless: (value) => value !== false,
     fix: "must be true or omitted",
     served: "parallel_tool_calls",
@@ -45,7 +45,7 @@ const REFUSALS: readonly Refusal[] = [
   },
 ];
 
-/** Throws a ServiceError for the first thing in a body that cannot be honoured. */
+/** Throws a ServiceError for the first unsupported field of a body. */
 export function refuseUnsupported(body: Readonly<Record<string, unknown>>, compat: Compat): void {
   for (const { field, code, harmless, fix, served } of REFUSALS) {
     const given = body[field];
