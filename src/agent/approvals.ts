@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 import type { AnswerApproval, Decision } from "../core/agent.ts";
 import { currentCaller } from "../core/caller.ts";
-import { APPROVAL_WAIT_MS } from "../core/limits.ts";
+import { APPROVAL_WAIT_MS } from "./limits.ts";
 
 /** An action that waits. */
 export interface PendingApproval {

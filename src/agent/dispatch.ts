@@ -2,7 +2,7 @@
 // address comes from the configuration alone, never from a request.
 
 import type { ToolSpec } from "../core/message.ts";
-import { DISPATCH_ANSWER_BYTES_MAX } from "../core/limits.ts";
+import { DISPATCH_ANSWER_BYTES_MAX } from "./limits.ts";
 import { VERSION } from "../core/version.ts";
 import { type ServerTool, ToolFailure } from "./tool.ts";
 

@@ -7,7 +7,8 @@ import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile, StoredFile } from "../core/files.ts";
 import { fileMarker, hasFile, inputFileName } from "../core/input-file.ts";
-import { INPUT_FILE_BYTES_MAX, INPUT_FILES_MAX, REQUEST_PREVIEW_CHARS_MAX } from "../core/limits.ts";
+import { INPUT_FILE_BYTES_MAX, INPUT_FILES_MAX } from "../core/limits.ts";
+import { REQUEST_PREVIEW_CHARS_MAX } from "./limits.ts";
 import type { ContentPart, Message } from "../core/message.ts";
 import { decodeInline, type FetchFile, fetched, unknownFile } from "./source-bytes.ts";
 

@@ -3,7 +3,7 @@
 
 import type { AgentRequest, Conversation } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
-import { TOOL_ROUNDS_MAX } from "../core/limits.ts";
+import { TOOL_ROUNDS_MAX } from "./limits.ts";
 import type { ToolSpec } from "../core/message.ts";
 import type { ToolChoice } from "../core/run.ts";
 import { type DispatchOptions, dispatchedTool } from "./dispatch.ts";

@@ -2,7 +2,8 @@
 
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
-import { DROPS_CHECK_MS, SPEECHES_MAX } from "../core/limits.ts";
+import { DROPS_CHECK_MS } from "./limits.ts";
+import { SPEECHES_MAX } from "../engine/limits.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
 import { StartError } from "../core/start-error.ts";
 import { raiseBacklog } from "../../ffi/listen-backlog.ts";

@@ -11,7 +11,7 @@ import type { Settings } from "../config/settings.ts";
 import type { Converse } from "../core/agent.ts";
 import { asServer } from "../core/caller.ts";
 import { HOSTED_TOOLS } from "../core/compat.ts";
-import { FLUSH_MS } from "../core/limits.ts";
+import { FLUSH_MS } from "./limits.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import type { Embed } from "../core/run.ts";
 import { reasonOf, StartError } from "../core/start-error.ts";

@@ -6,7 +6,7 @@ import type { Settings } from "../config/settings.ts";
 import { unreachable } from "../core/assert.ts";
 import type { AnswerApproval, Converse, FileObject, InputMessage } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
-import { CHAT_FILES_MAX } from "../core/limits.ts";
+import { CHAT_FILES_MAX } from "./chat/limits.ts";
 import type { Thinking } from "../core/run.ts";
 import { AnswerWriter, type Screen } from "./chat/answer-writer.ts";
 import { type ApprovalRequired, type AskLine, askApproval } from "./chat/approval.ts";

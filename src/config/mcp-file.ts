@@ -7,7 +7,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { defined } from "../core/defined.ts";
-import { MCP_CALLS_MAX, MCP_TIMEOUT_SECS } from "../core/limits.ts";
+import { MCP_TIMEOUT_SECS } from "../core/limits.ts";
 import {
   type DesktopServer,
   type McpConfig,
@@ -19,6 +19,9 @@ import {
 import { nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { isTable } from "./sources.ts";
+
+/** Calls to all MCP servers at the same time where the configuration says nothing. Spec: MCP. */
+const MCP_CALLS_MAX = 10;
 
 export type McpRead =
   | { readonly ok: true; readonly config: McpConfig }

@@ -2,8 +2,10 @@
 
 import { Type } from "@sinclair/typebox";
 import { COMPAT_MODES } from "../core/compat.ts";
-import { QUEUE_MAX } from "../core/limits.ts";
 import { choice, integer, list, optional, section, text, toggle } from "./field.ts";
+
+/** Runs that may wait for a sequence in one engine before new ones get 429. */
+const QUEUE_MAX = 1024;
 
 export const Server = section("Where the server listens and how it treats requests.", {
   host: text("Address to listen on; 127.0.0.1 serves this machine only.", { default: "0.0.0.0" }),

@@ -1,6 +1,7 @@
 // Other names for models, by settings: exact ones and patterns (`claude-*`). Pure.
 
-import { ALIASED_NAME_CHARS_MAX } from "./limits.ts";
+/** Characters of a model's name that are matched with patterns of aliases. */
+const ALIASED_NAME_CHARS_MAX = 512;
 
 export interface ModelAlias {
   /** A name, or a pattern: `*` stands for any characters, `?` for one. */

@@ -8,7 +8,7 @@ import {
   ENGINE_RESTART_MS,
   ENGINE_RESTART_MS_MAX,
   TEMPLATE_TRIAL_MS,
-} from "../core/limits.ts";
+} from "./limits.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";

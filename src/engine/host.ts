@@ -1,6 +1,6 @@
 // Starts and ends an engine process. The only file that knows that an engine is a child process.
 
-import { ENGINE_STOP_MS } from "../core/limits.ts";
+import { ENGINE_STOP_MS } from "./limits.ts";
 import { ownCommand } from "../core/own-command.ts";
 import type { FromEngine, ToEngine } from "./protocol.ts";
 

@@ -5,7 +5,7 @@
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
-import { ENGINE_AHEAD, SPEECHES_MAX } from "../core/limits.ts";
+import { ENGINE_AHEAD, SPEECHES_MAX } from "./limits.ts";
 import type { EngineOptions } from "./protocol.ts";
 
 export interface QueueBounds {

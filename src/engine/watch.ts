@@ -3,7 +3,7 @@
 // on a machine that sleeps, nothing counts against the engine. Knows nothing of requests.
 
 import { readFileSync } from "node:fs";
-import { ENGINE_BUSY_TIMEOUTS, ENGINE_PING_MS_MAX, ENGINE_PINGS } from "../core/limits.ts";
+import { ENGINE_BUSY_TIMEOUTS, ENGINE_PING_MS_MAX, ENGINE_PINGS } from "./limits.ts";
 
 /** What a process does, as far as it can be seen from outside. */
 export interface Activity {

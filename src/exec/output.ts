@@ -1,7 +1,7 @@
 // Collects what a process writes, up to a size. Its beginning is kept, where the reason for the rest stands, and its end, where
 // its outcome stands. A process that writes more than is kept is held up: it would keep the server busy with reading.
 
-import { OUTPUT_PAUSE_MS } from "../core/limits.ts";
+import { OUTPUT_PAUSE_MS } from "./limits.ts";
 import { leftOut } from "../core/shorten.ts";
 
 export class Output {

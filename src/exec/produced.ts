@@ -4,12 +4,8 @@
 import { constants, type Dirent } from "node:fs";
 import { lstat, open, readdir, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  PRODUCED_BYTES_MAX,
-  PRODUCED_FILE_BYTES_MAX,
-  PRODUCED_FILES_MAX,
-  WORKDIR_ENTRIES_MAX,
-} from "../core/limits.ts";
+import { PRODUCED_BYTES_MAX, PRODUCED_FILE_BYTES_MAX, PRODUCED_FILES_MAX } from "./limits.ts";
+import { WORKDIR_ENTRIES_MAX } from "../sandbox/limits.ts";
 import { contentOf, formatOf } from "./formats.ts";
 import type { FileFault, OutputFile, ProducedFile } from "./types.ts";
 

@@ -1,7 +1,7 @@
 // What sessions own, one thing each: made at the first call, used by one call at a time, gone after a long time without.
 
 import { ServiceError } from "../core/error.ts";
-import { EXEC_IDLE_MS, EXEC_SESSIONS_MAX, EXEC_SWEEP_MS } from "../core/limits.ts";
+import { EXEC_IDLE_MS, EXEC_SESSIONS_MAX, EXEC_SWEEP_MS } from "./limits.ts";
 
 /** A session's own. */
 export interface Owned {

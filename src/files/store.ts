@@ -8,12 +8,12 @@ import type { Files, NewFile, StoredFile } from "../core/files.ts";
 import { newId } from "../core/id.ts";
 import {
   FILE_BODIES_BYTES_MAX,
-  FILE_INLINE_BYTES_MAX,
   FILE_LIFE_MS,
   FILES_MAX,
   INPUT_PREVIEW_CHARS_MAX,
   OUTPUT_PREVIEW_BYTES_MAX,
-} from "../core/limits.ts";
+} from "./limits.ts";
+import { FILE_INLINE_BYTES_MAX } from "../core/limits.ts";
 import type { Clock, Records, State } from "../core/state.ts";
 import { type Extent, sniff } from "./text.ts";
 

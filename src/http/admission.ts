@@ -4,7 +4,7 @@
 import type { Caller, Place } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
-import { BEGINNINGS_AT_ONCE, SLOW_ARRIVAL_MS } from "../core/limits.ts";
+import { BEGINNINGS_AT_ONCE, SLOW_ARRIVAL_MS } from "./limits.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import type { ApiKeys } from "./api-keys.ts";
 

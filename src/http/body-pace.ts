@@ -2,7 +2,7 @@
 // would otherwise be held without end. Knows neither what the body is nor how much of it is wanted.
 
 import { ServiceError } from "../core/error.ts";
-import { BODY_BYTES_PER_SEC_MIN, BODY_DRAIN_BYTES_MAX, BODY_STALL_MS } from "../core/limits.ts";
+import { BODY_BYTES_PER_SEC_MIN, BODY_DRAIN_BYTES_MAX, BODY_STALL_MS } from "./limits.ts";
 import { observed } from "./observe.ts";
 
 /** How slowly a body may come. */

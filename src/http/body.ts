@@ -2,7 +2,7 @@
 // so that every failure is our error object; Bun's own limit answers with an empty body.
 
 import { ServiceError } from "../core/error.ts";
-import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
+import { REQUEST_BODY_BYTES_MAX } from "./limits.ts";
 import { boundedPieces } from "./body-pace.ts";
 import { checkJsonShape } from "./json-shape.ts";
 import { observed } from "./observe.ts";

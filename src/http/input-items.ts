@@ -2,7 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError } from "../core/error.ts";
-import { INPUT_ITEMS_PAGE_MAX } from "../core/limits.ts";
+import { INPUT_ITEMS_PAGE_MAX } from "./limits.ts";
 import type { StoredItem } from "../responses/store.ts";
 
 const ITEMS_A_PAGE = 20;

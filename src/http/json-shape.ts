@@ -3,7 +3,7 @@
 // no JSON is the parser's business.
 
 import { ServiceError } from "../core/error.ts";
-import { JSON_DEPTH_MAX, JSON_PARTS_MAX } from "../core/limits.ts";
+import { JSON_DEPTH_MAX, JSON_PARTS_MAX } from "./limits.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -4,13 +4,13 @@
 import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance } from "@fastify/busboy";
 import { defined } from "../core/defined.ts";
 import { type ErrorCode, ServiceError } from "../core/error.ts";
+import { FORM_FIELD_CHARS_MAX } from "../core/limits.ts";
 import {
-  FORM_FIELD_CHARS_MAX,
   FORM_PART_HEADER_BYTES_MAX,
   FORM_PART_HEADERS_MAX,
   FORM_PARTS_MAX,
   REQUEST_BODY_BYTES_MAX,
-} from "../core/limits.ts";
+} from "./limits.ts";
 import { boundedPieces } from "./body-pace.ts";
 import { observed } from "./observe.ts";
 

@@ -3,7 +3,7 @@
 
 import { type AnyElysia, Elysia } from "elysia";
 import { ServiceError } from "../core/error.ts";
-import { CONNECTION_IDLE_SECS, REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
+import { CONNECTION_IDLE_SECS, REQUEST_BODY_BYTES_MAX } from "./limits.ts";
 import { compatWarnings } from "./compat.ts";
 import type { HttpDeps } from "./deps.ts";
 import { DOCS_PATH, docsRoutes } from "./docs.ts";

@@ -12,7 +12,7 @@ import {
   DOWNLOAD_RETRY_MS_MAX,
   DOWNLOAD_STALL_MS,
   DOWNLOAD_TRIES,
-} from "../core/limits.ts";
+} from "./limits.ts";
 import { HubError } from "./error.ts";
 
 /** What to download. */

@@ -7,7 +7,7 @@
 
 import { mkdirSync, openSync, closeSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname } from "node:path";
-import { LOCK_BEAT_MS, LOCK_STALE_MS } from "../core/limits.ts";
+import { LOCK_BEAT_MS, LOCK_STALE_MS } from "./limits.ts";
 
 /**
  * Works while holding the lock `file`, after waiting for whoever has it. `onWait` is told once when that is necessary.

@@ -1,6 +1,6 @@
 // Tells how far a download is. On a terminal src/cli draws a bar instead.
 
-import { DOWNLOAD_LOG_MS } from "../core/limits.ts";
+import { DOWNLOAD_LOG_MS } from "./limits.ts";
 import type { Progress } from "./fetch-model.ts";
 
 /** Shows the progress of one download. */

@@ -3,7 +3,7 @@
 
 import { HubApiError, listFiles, modelInfo } from "@huggingface/hub";
 import { type HubId, formatRepo } from "../core/hub-id.ts";
-import { HUB_ANSWER_MS } from "../core/limits.ts";
+import { HUB_ANSWER_MS } from "./limits.ts";
 import { revisionOf } from "./cache.ts";
 import { HubError } from "./error.ts";
 import type { HubPlace } from "./place.ts";

@@ -1,7 +1,7 @@
 // fetch for MCP servers far away, whose messages have a bound: the SDK reads an answer, or a line of an event stream, into
 // memory however long it is.
 
-import { MCP_MESSAGE_BYTES_MAX } from "../core/limits.ts";
+import { MCP_MESSAGE_BYTES_MAX } from "./limits.ts";
 
 const NEWLINE = 0x0a;
 

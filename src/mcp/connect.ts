@@ -11,7 +11,8 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { MCP_CONNECT_MS, MCP_PAGES_MAX, MCP_TIMEOUT_SECS } from "../core/limits.ts";
+import { MCP_CONNECT_MS } from "./limits.ts";
+import { MCP_PAGES_MAX, MCP_TIMEOUT_SECS } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import { VERSION } from "../core/version.ts";
 import { boundedFetch } from "./bounded-fetch.ts";

@@ -3,7 +3,7 @@
 // place of a schema) would refuse them all. What it does not take is left out: the model may then write more than the
 // server takes, and the server says so.
 
-import { MCP_SCHEMA_DEPTH_MAX } from "../core/limits.ts";
+import { MCP_SCHEMA_DEPTH_MAX } from "./limits.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 

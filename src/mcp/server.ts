@@ -1,6 +1,7 @@
 // One configured server: connected to again and again until it is closed, and the list of its tools kept current.
 
-import { MCP_RECONNECT_MS, MCP_RECONNECT_MS_MAX, MCP_TOOLS_MAX } from "../core/limits.ts";
+import { MCP_RECONNECT_MS, MCP_RECONNECT_MS_MAX } from "./limits.ts";
+import { MCP_TOOLS_MAX } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import type { CallOptions, Connection, ListedTool } from "./connect.ts";
 import { McpFailure } from "./failure.ts";

@@ -7,7 +7,7 @@ import {
   serializeMessage,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { MCP_MESSAGE_BYTES_MAX, MCP_STDERR_CHARS_MAX, MCP_STOP_MS } from "../core/limits.ts";
+import { MCP_MESSAGE_BYTES_MAX, MCP_STDERR_CHARS_MAX, MCP_STOP_MS } from "./limits.ts";
 import type { McpSource } from "../core/mcp-config.ts";
 import type { OrphanGuard } from "./orphans.ts";
 

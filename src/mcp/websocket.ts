@@ -2,7 +2,7 @@
 // headers with one; Bun can.
 
 import { type JSONRPCMessage, parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
-import { MCP_STOP_MS } from "../core/limits.ts";
+import { MCP_STOP_MS } from "./limits.ts";
 
 /** The types of the browser's WebSocket hide what Bun's can do beyond it. */
 const BunWebSocket = WebSocket as unknown as new (

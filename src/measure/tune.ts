@@ -2,10 +2,12 @@
 // of those before it.
 
 import type { Rate, RecommendedSettings, TuneMeasurement, TuneProfile, TuneReport } from "../core/measure.ts";
-import { TUNE_MS_MAX } from "../core/limits.ts";
 import type { MeasuredEngine } from "./engine.ts";
 import { measureAnswer, measurePrompt, type Way } from "./load.ts";
 import { firstOfBest, rateOf } from "./statistics.ts";
+
+/** Time after which a tuning measures nothing more, milliseconds; what has begun is finished. */
+const TUNE_MS_MAX = 5 * 60 * 1000;
 
 /** What an engine is started with; the rest is as configured. */
 export interface TunedSettings {

@@ -7,7 +7,7 @@ import { request as requestHttp, type IncomingMessage, type RequestOptions } fro
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 import { defined } from "../core/defined.ts";
-import { FETCH_MS, FETCH_REDIRECTS_MAX } from "../core/limits.ts";
+import { FETCH_MS, FETCH_REDIRECTS_MAX } from "./limits.ts";
 import { VERSION } from "../core/version.ts";
 import { isLoopbackAddress, isPublicAddress } from "./address.ts";
 

@@ -4,7 +4,7 @@
 
 import { Readability } from "@mozilla/readability";
 import { convert, type HtmlToTextOptions } from "html-to-text";
-import { ARTICLE_CHARS_MIN, ARTICLE_DEPTH_MAX, ARTICLE_ELEMENTS_MAX } from "../core/limits.ts";
+import { ARTICLE_CHARS_MIN, ARTICLE_DEPTH_MAX, ARTICLE_ELEMENTS_MAX } from "./limits.ts";
 import { visibleText } from "../core/visible-text.ts";
 import { documentOf } from "./dom.ts";
 import type { Article } from "./protocol.ts";

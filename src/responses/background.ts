@@ -4,7 +4,7 @@
 import type { AnswerEvent, Converse } from "../core/agent.ts";
 import { assert } from "../core/assert.ts";
 import { type ErrorData, ServiceError } from "../core/error.ts";
-import { BACKGROUND_RUNS_MAX, FRAME_LOGS_MAX } from "../core/limits.ts";
+import { BACKGROUND_RUNS_MAX, FRAME_LOGS_MAX } from "./limits.ts";
 import { ResponseBuilder } from "../dialects/responses/builder.ts";
 import type { ResponsesCall } from "../dialects/responses/request.ts";
 import type { ResponseHead, ResponseResource } from "../dialects/responses/resource.ts";

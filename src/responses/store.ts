@@ -3,7 +3,7 @@
 import type { InputMessage } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
-import { RESPONSE_LIFE_MS, RESPONSES_MAX } from "../core/limits.ts";
+import { RESPONSE_LIFE_MS, RESPONSES_MAX } from "./limits.ts";
 import type { Records, State } from "../core/state.ts";
 import type { ResponseBuilder } from "../dialects/responses/builder.ts";
 import { inputItemId, responseOfItem } from "../dialects/responses/ids.ts";

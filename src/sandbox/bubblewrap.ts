@@ -6,7 +6,7 @@ import { lstatSync, mkdtempSync, openSync, readlinkSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defined } from "../core/defined.ts";
-import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX } from "../core/limits.ts";
+import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX } from "./limits.ts";
 import { type Assignment, belowGuard, type Confinement, FD } from "./confinement.ts";
 import { HOMES } from "./environment.ts";
 import { type ProcessInfo, tasksOf, treeOf } from "./processes.ts";

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, writeFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { assert } from "../core/assert.ts";
-import { SANDBOX_KILL_MS, SANDBOX_PIPES_MS } from "../core/limits.ts";
+import { SANDBOX_KILL_MS, SANDBOX_PIPES_MS } from "./limits.ts";
 import { type Assignment, type Confinement, FD } from "./confinement.ts";
 import { isAlive, type ProcessInfo, processes } from "./processes.ts";
 import type { BrokenLimit, ConfinedProcess, Ending } from "./types.ts";

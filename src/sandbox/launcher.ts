@@ -11,7 +11,7 @@ import {
   type LauncherPolicy,
   PROBE_WORD,
 } from "../core/launcher.ts";
-import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX, SANDBOX_PROBE_MS } from "../core/limits.ts";
+import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX, SANDBOX_PROBE_MS } from "./limits.ts";
 import type { Assignment, Confinement } from "./confinement.ts";
 import { guardedProcess, oneProcess } from "./confinement.ts";
 import { tasksOf } from "./processes.ts";

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { defined } from "../core/defined.ts";
-import { SANDBOX_PROBE_MS } from "../core/limits.ts";
+import { SANDBOX_PROBE_MS } from "./limits.ts";
 import type { SharedNetwork } from "./types.ts";
 
 /** The network of one conversation. */

@@ -2,7 +2,7 @@
 // a helper process in the tree's network (ffi/socket-memory.ts). Whether to ask at all is decided from open files alone.
 
 import { SOCKETS_WORD } from "../core/launcher.ts";
-import { SANDBOX_PROBE_MS } from "../core/limits.ts";
+import { SANDBOX_PROBE_MS } from "./limits.ts";
 import { openFiles, procLink, procText } from "./proc-files.ts";
 import type { ProcessInfo } from "./processes.ts";
 import type { Workdir } from "./types.ts";

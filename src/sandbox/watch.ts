@@ -11,7 +11,7 @@ import {
   SANDBOX_POLL_SHARE,
   SOCKETS_POLL_MS,
   WORKDIR_POLL_MS,
-} from "../core/limits.ts";
+} from "./limits.ts";
 import { folderSize, type FolderSize, freeBytes } from "./folder-size.ts";
 import { type ProcessInfo, processes, proportionalBytes } from "./processes.ts";
 import type { SocketMemory } from "./socket-memory.ts";

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { closedFolder } from "../core/closed-folder.ts";
 import { defined } from "../core/defined.ts";
-import { SANDBOX_UID_FIRST, SANDBOX_UIDS } from "../core/limits.ts";
+import { SANDBOX_UID_FIRST, SANDBOX_UIDS } from "./limits.ts";
 import { HOMES } from "./environment.ts";
 import type { Workdir } from "./types.ts";
 

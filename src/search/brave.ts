@@ -2,7 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { SEARCH_HITS_MAX } from "../core/limits.ts";
+import { SEARCH_HITS_MAX } from "./limits.ts";
 import { SearchFailure } from "./failure.ts";
 import { getJson, type ProviderOptions, type SearchProvider } from "./provider.ts";
 

@@ -1,7 +1,7 @@
 // Makes what was found fit its budget. Lengths are counted in characters first; the model's own count of the tokens then
 // says how far that was off.
 
-import { RESULT_PIECE_CHARS_MIN, SEARCH_FITS_MAX } from "../core/limits.ts";
+import { RESULT_PIECE_CHARS_MIN, SEARCH_FITS_MAX } from "./limits.ts";
 import type { Passage, ReadHit } from "../reader/protocol.ts";
 import type { TextBudget, WebResult } from "./types.ts";
 

@@ -2,7 +2,7 @@
 // memory.
 
 import sniffEncoding from "html-encoding-sniffer";
-import { PAGE_BYTES_MAX, PAGE_CHARS_MAX, PAGE_FETCH_MS, PAGE_FETCHES_MAX } from "../core/limits.ts";
+import { PAGE_BYTES_MAX, PAGE_CHARS_MAX, PAGE_FETCH_MS, PAGE_FETCHES_MAX } from "./limits.ts";
 import { type Fetched, FetchError, type PublicFetch } from "../net/public-fetch.ts";
 import { visibleText } from "../core/visible-text.ts";
 import { SearchFailure } from "./failure.ts";

@@ -6,7 +6,7 @@ import {
   SEARCH_HITS_MAX,
   SEARCH_LABEL_CHARS_MAX,
   SEARCH_PROVIDER_MS,
-} from "../core/limits.ts";
+} from "./limits.ts";
 import { VERSION } from "../core/version.ts";
 import { visibleText } from "../core/visible-text.ts";
 import type { Hit } from "../reader/protocol.ts";

@@ -1,6 +1,6 @@
 // Has a reader process do a job: one process for each, killed when it takes too long.
 
-import { READ_MS, READERS_MAX } from "../core/limits.ts";
+import { READ_MS, READERS_MAX } from "./limits.ts";
 import { ownCommand } from "../core/own-command.ts";
 import { READER_WORD, type ReaderTask, type ReaderTasks } from "../reader/protocol.ts";
 import { SearchFailure } from "./failure.ts";

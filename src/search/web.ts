@@ -1,7 +1,7 @@
 // A search from query to results: hits of a provider, their pages, the passages that fit the query, as many as the budget
 // lets through.
 
-import { PAGES_MS, SEARCH_QUERY_CHARS_MAX, SEARCH_SITE_TERMS_MAX } from "../core/limits.ts";
+import { PAGES_MS, SEARCH_QUERY_CHARS_MAX, SEARCH_SITE_TERMS_MAX } from "./limits.ts";
 import type { ReadHit } from "../reader/protocol.ts";
 import { isAllowed } from "./domains.ts";
 import { SearchFailure } from "./failure.ts";

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import type { InputMessage } from "../core/agent.ts";
 import { asServer, currentCaller } from "../core/caller.ts";
 import { newId } from "../core/id.ts";
-import { SESSION_IDLE_MS, SESSION_TRUST_MAX, SESSIONS_CHARS_MAX, SESSIONS_MAX } from "../core/limits.ts";
+import { SESSION_IDLE_MS, SESSION_TRUST_MAX, SESSIONS_CHARS_MAX, SESSIONS_MAX } from "./limits.ts";
 import type { Message } from "../core/message.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { Records, State } from "../core/state.ts";

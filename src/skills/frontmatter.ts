@@ -1,7 +1,7 @@
 // The head of a SKILL.md: YAML between two lines of three dashes.
 
 import { parse } from "yaml";
-import { SKILL_DESCRIPTION_CHARS_MAX, SKILL_HEAD_CHARS_MAX, SKILL_NAME_CHARS_MAX } from "../core/limits.ts";
+import { SKILL_DESCRIPTION_CHARS_MAX, SKILL_HEAD_CHARS_MAX, SKILL_NAME_CHARS_MAX } from "./limits.ts";
 import { invalidSkill } from "./invalid.ts";
 
 export interface SkillHead {

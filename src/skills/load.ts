@@ -4,7 +4,7 @@ import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { SKILL_LEFTOVER_MS } from "../core/limits.ts";
+import { SKILL_LEFTOVER_MS } from "./limits.ts";
 import type { SkillVersion } from "../core/skills.ts";
 
 /** Beginning of the names of uploads that are under way. */

@@ -1,7 +1,7 @@
 // Names of uploaded files → paths inside one folder. Whatever could lead out of it, or be another file on another file
 // system, is refused rather than mended.
 
-import { SKILL_ENTRIES_MAX, SKILL_PATH_CHARS_MAX, SKILL_PATH_DEPTH_MAX } from "../core/limits.ts";
+import { SKILL_ENTRIES_MAX, SKILL_PATH_CHARS_MAX, SKILL_PATH_DEPTH_MAX } from "./limits.ts";
 import { invalidSkill, shown } from "./invalid.ts";
 
 /** The path as folders and a file name. Throws `invalid_skill_upload`. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { SkillReference } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
-import { SKILL_VERSIONS_MAX, STORED_SKILLS_MAX } from "../core/limits.ts";
+import { SKILL_VERSIONS_MAX, STORED_SKILLS_MAX } from "./limits.ts";
 import type { Skills, SkillUpload, SkillVersion } from "../core/skills.ts";
 import type { Clock } from "../core/state.ts";
 import { shown } from "./invalid.ts";

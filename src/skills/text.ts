@@ -1,6 +1,6 @@
 // What the model is told of the skills in its shell. Pure.
 
-import { SKILL_TREE_DEPTH_MAX, SKILL_TREE_LINES_MAX } from "../core/limits.ts";
+import { SKILL_TREE_DEPTH_MAX, SKILL_TREE_LINES_MAX } from "./limits.ts";
 import type { SkillVersion } from "../core/skills.ts";
 
 /** A skill and the name of its folder under `skills/` in the working folder. */

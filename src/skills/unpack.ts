@@ -4,7 +4,7 @@
 import { mkdir, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ServiceError } from "../core/error.ts";
-import { SKILL_BYTES_MAX, SKILL_FILE_BYTES_MAX } from "../core/limits.ts";
+import { SKILL_BYTES_MAX, SKILL_FILE_BYTES_MAX } from "./limits.ts";
 import type { SkillUpload } from "../core/skills.ts";
 import { parseHead, type SkillHead } from "./frontmatter.ts";
 import { invalidSkill, shown } from "./invalid.ts";

@@ -2,7 +2,7 @@
 // does not exist; sizes are checked against it while unpacking.
 
 import { type Entry, fromBufferPromise, type ZipFile } from "yauzl";
-import { SKILL_BYTES_MAX, SKILL_ENTRIES_MAX, SKILL_FILE_BYTES_MAX } from "../core/limits.ts";
+import { SKILL_BYTES_MAX, SKILL_ENTRIES_MAX, SKILL_FILE_BYTES_MAX } from "./limits.ts";
 import { invalidSkill, shown } from "./invalid.ts";
 import { isLitter, safePath, tooMany } from "./paths.ts";
 

@@ -3,8 +3,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { EngineHost, Sandbox } from "../core/system.ts";
 import { LAUNCHER_WORD, type LauncherAbilities, PROBE_WORD } from "../core/launcher.ts";
-import { PROBE_MS } from "../core/limits.ts";
 import { ownCommand } from "../core/own-command.ts";
+
+/** Time that a command which is only tried gets, milliseconds. */
+const PROBE_MS = 2_000;
 
 type Mechanism = Sandbox["bubblewrap"];
 

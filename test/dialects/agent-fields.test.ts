@@ -1,7 +1,7 @@
 // Agent fields of a chat body: hosted tools, web search, session, permissions, requested files.
 
 import { describe, expect, test } from "bun:test";
-import { SEARCH_DOMAINS_MAX } from "../../src/core/limits.ts";
+import { SEARCH_DOMAINS_MAX } from "../../src/dialects/shared/limits.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { chatBody } from "../helpers/app.ts";
 import { type Body, type Rule, testRules } from "../helpers/rules.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { CHOICES_MAX, MESSAGES_MAX } from "../../src/core/limits.ts";
+import { CHOICES_MAX, MESSAGES_MAX } from "../../src/dialects/shared/limits.ts";
 import type { Conversation, InputMessage } from "../../src/core/agent.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";

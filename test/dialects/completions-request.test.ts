@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { COMPLETION_PROMPTS_MAX } from "../../src/core/limits.ts";
+import { COMPLETION_PROMPTS_MAX } from "../../src/dialects/shared/limits.ts";
 import type { Prompt } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { parseCompletionRequest } from "../../src/dialects/completions/request.ts";

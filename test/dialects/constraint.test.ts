@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { Constraint } from "../../src/core/constraint.ts";
-import { GRAMMARS_MAX } from "../../src/core/limits.ts";
+import { GRAMMARS_MAX } from "../../src/dialects/shared/limits.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { parseCompletionRequest } from "../../src/dialects/completions/request.ts";
 import { parseMessagesRequest } from "../../src/dialects/messages/request.ts";

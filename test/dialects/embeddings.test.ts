@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { EMBED_INPUTS_MAX } from "../../src/core/limits.ts";
+import { EMBED_INPUTS_MAX } from "../../src/dialects/shared/limits.ts";
 import { parseEmbeddingRequest } from "../../src/dialects/embeddings/request.ts";
 import { embeddingBody } from "../../src/dialects/embeddings/response.ts";
 import { type Rule, testRules } from "../helpers/rules.ts";

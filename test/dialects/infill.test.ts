@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { INFILL_ANSWER_TOKENS } from "../../src/core/limits.ts";
+import { INFILL_ANSWER_TOKENS } from "../../src/dialects/shared/limits.ts";
 import { IndentCut } from "../../src/dialects/infill/indent.ts";
 import { parseInfillRequest } from "../../src/dialects/infill/request.ts";
 import { InfillFold } from "../../src/dialects/infill/response.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { RANK_DOCUMENTS_MAX } from "../../src/core/limits.ts";
+import { RANK_DOCUMENTS_MAX } from "../../src/dialects/shared/limits.ts";
 import { parseRerankRequest } from "../../src/dialects/rerank/request.ts";
 import { rerankBody } from "../../src/dialects/rerank/response.ts";
 import { type Rule, testRules } from "../helpers/rules.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SEARCH_DOMAINS_MAX } from "../../src/core/limits.ts";
+import { SEARCH_DOMAINS_MAX } from "../../src/dialects/shared/limits.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { parseResponsesRequest, type StoredResponses } from "../../src/dialects/responses/request.ts";
 import { ToolNames } from "../../src/dialects/responses/tool-names.ts";

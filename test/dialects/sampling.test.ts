@@ -1,7 +1,7 @@
 // Fields common to chat and completions: sampling, stop strings, adapters and streaming.
 
 import { describe, expect, test } from "bun:test";
-import { DRY_BREAKERS_MAX, STOP_STRINGS_MAX } from "../../src/core/limits.ts";
+import { DRY_BREAKERS_MAX, STOP_STRINGS_MAX } from "../../src/dialects/shared/limits.ts";
 import type { RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_DRY, DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";

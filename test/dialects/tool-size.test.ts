@@ -6,7 +6,7 @@ import {
   TOOL_PROPERTIES_MAX,
   TOOL_SCHEMA_DEPTH_MAX,
   TOOL_SCHEMA_PARTS_MAX,
-} from "../../src/core/limits.ts";
+} from "../../src/dialects/shared/limits.ts";
 import { chatBody, messagesBody, responsesBody, testApp } from "../helpers/app.ts";
 
 const range = (n: number): readonly number[] => Array.from({ length: n }, (_, i) => i);

@@ -1,7 +1,7 @@
 // What can be wrong with a request, and what else there is to fetch; once each, through the executable.
 
 import { describe, expect, test } from "bun:test";
-import { REQUEST_BODY_BYTES_MAX } from "../../src/core/limits.ts";
+import { REQUEST_BODY_BYTES_MAX } from "../../src/http/limits.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { fileServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete, completeText, postChat } from "../helpers/chat-client.ts";

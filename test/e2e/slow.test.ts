@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { BODY_STALL_MS, ENGINE_STOP_MS } from "../../src/core/limits.ts";
+import { BODY_STALL_MS } from "../../src/http/limits.ts";
+import { ENGINE_STOP_MS } from "../../src/engine/limits.ts";
 import { startServer } from "../helpers/binary.ts";
 import {
   ask,

@@ -2,7 +2,7 @@
 
 import { describe, expect, spyOn, test } from "bun:test";
 import { ServiceError } from "../../src/core/error.ts";
-import { ENGINE_LOAD_DEATHS_MAX, ENGINE_RESTART_MS_MAX } from "../../src/core/limits.ts";
+import { ENGINE_LOAD_DEATHS_MAX, ENGINE_RESTART_MS_MAX } from "../../src/engine/limits.ts";
 import type { ModelKind } from "../../src/core/model-info.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defined } from "../../src/core/defined.ts";
-import { PRODUCED_FILE_BYTES_MAX, PRODUCED_FILES_MAX } from "../../src/core/limits.ts";
+import { PRODUCED_FILE_BYTES_MAX, PRODUCED_FILES_MAX } from "../../src/exec/limits.ts";
 import { produced, readAll, snapshot, type Snapshot } from "../../src/exec/produced.ts";
 import { tempDir } from "../helpers/tmp.ts";
 

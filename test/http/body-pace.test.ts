@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { BODY_BYTES_PER_SEC_MIN, BODY_STALL_MS } from "../../src/core/limits.ts";
+import { BODY_BYTES_PER_SEC_MIN, BODY_STALL_MS } from "../../src/http/limits.ts";
 import { createMcp } from "../../src/http/mcp/server.ts";
 import { type Handler, listen } from "../../src/http/server.ts";
 import { chatBody, testApp, testDeps } from "../helpers/app.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { ERROR_TABLE, type ErrorCode, ServiceError } from "../../src/core/error.ts";
-import { BODY_DRAIN_BYTES_MAX } from "../../src/core/limits.ts";
+import { BODY_DRAIN_BYTES_MAX } from "../../src/http/limits.ts";
 import { readJsonObject } from "../../src/http/body.ts";
 import { errorResponse } from "../../src/http/errors.ts";
 import { listen } from "../../src/http/server.ts";

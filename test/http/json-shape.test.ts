@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ServiceError } from "../../src/core/error.ts";
-import { JSON_DEPTH_MAX, JSON_PARTS_MAX } from "../../src/core/limits.ts";
+import { JSON_DEPTH_MAX, JSON_PARTS_MAX } from "../../src/http/limits.ts";
 import { checkJsonShape } from "../../src/http/json-shape.ts";
 import { testApp } from "../helpers/app.ts";
 

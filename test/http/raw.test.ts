@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { REQUEST_BODY_BYTES_MAX } from "../../src/core/limits.ts";
+import { REQUEST_BODY_BYTES_MAX } from "../../src/http/limits.ts";
 import { listen, type Listening } from "../../src/http/server.ts";
 import { testApp } from "../helpers/app.ts";
 

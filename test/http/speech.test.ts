@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../src/core/error.ts";
-import { SPEECH_INPUT_CHARS_MAX } from "../../src/core/limits.ts";
+import { SPEECH_INPUT_CHARS_MAX } from "../../src/dialects/shared/limits.ts";
 import type { Speak, SpeakRequest, SpeechEvent } from "../../src/core/speech.ts";
 import { testApp } from "../helpers/app.ts";
 import { until } from "../helpers/until.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { articleOf } from "../../src/reader/article.ts";
-import { ARTICLE_DEPTH_MAX, ARTICLE_ELEMENTS_MAX } from "../../src/core/limits.ts";
+import { ARTICLE_DEPTH_MAX, ARTICLE_ELEMENTS_MAX } from "../../src/reader/limits.ts";
 
 const FILLER =
   "Otters live by rivers, eat fish, and float on their backs while they hold hands, which keeps them together. ";

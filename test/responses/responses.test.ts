@@ -7,7 +7,7 @@ import {
   FRAME_LOGS_MAX,
   RESPONSE_LIFE_MS,
   RESPONSES_MAX,
-} from "../../src/core/limits.ts";
+} from "../../src/responses/limits.ts";
 import type { Records, State } from "../../src/core/state.ts";
 import { ResponseBuilder } from "../../src/dialects/responses/builder.ts";
 import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";

@@ -1,7 +1,7 @@
 // Pages of all kinds, harmless and hostile, through the fetcher and reader processes.
 
 import { describe, expect, test } from "bun:test";
-import { PAGE_BYTES_MAX, PAGE_CHARS_MAX } from "../../src/core/limits.ts";
+import { PAGE_BYTES_MAX, PAGE_CHARS_MAX } from "../../src/search/limits.ts";
 import { publicFetch } from "../../src/net/public-fetch.ts";
 import { READER_WORD } from "../../src/reader/protocol.ts";
 import { SearchFailure } from "../../src/search/failure.ts";

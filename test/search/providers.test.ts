@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SEARCH_ANSWER_BYTES_MAX, SEARCH_HITS_MAX, SEARCH_LABEL_CHARS_MAX } from "../../src/core/limits.ts";
+import { SEARCH_ANSWER_BYTES_MAX, SEARCH_HITS_MAX, SEARCH_LABEL_CHARS_MAX } from "../../src/search/limits.ts";
 import { brave } from "../../src/search/brave.ts";
 import { duckduckgo } from "../../src/search/duckduckgo.ts";
 import { SearchFailure } from "../../src/search/failure.ts";

@@ -5,7 +5,7 @@ import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { RequestedFile, ToolProgress } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
-import { BRIEF_CONTEXT_TOKENS, TOOL_TEXT_CHARS_MAX } from "../../core/limits.ts";
+import { BRIEF_CONTEXT_TOKENS, TOOL_TEXT_CHARS_MAX } from "../limits.ts";
 import type { OutputFile } from "../../exec/types.ts";
 import type { CallContext, ServerTool, ToolAction, ToolAsk, ToolOutcome } from "../tool.ts";
 

@@ -1,7 +1,7 @@
 // Tools of MCP servers as tools of the loop. They are there for every conversation, since nobody asks for them by name.
 
 import type { ToolProgress } from "../../core/agent.ts";
-import { MCP_BRIEF_CHARS } from "../../core/limits.ts";
+import { MCP_BRIEF_CHARS } from "../limits.ts";
 import type { MediaPart } from "../../core/message.ts";
 import { shorten } from "../../core/shorten.ts";
 import type { ProducedFile } from "../../exec/types.ts";

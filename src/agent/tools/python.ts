@@ -3,7 +3,7 @@
 import { Type } from "@sinclair/typebox";
 import type { ToolProgress } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
-import { PACKAGES_TOLD_MAX } from "../../core/limits.ts";
+import { PACKAGES_TOLD_MAX } from "../limits.ts";
 import { shorten } from "../../core/shorten.ts";
 import type { PythonFacts, PythonResult, PythonSessions } from "../../exec/types.ts";
 import type { EffectiveProtection } from "../../sandbox/types.ts";

@@ -3,7 +3,7 @@
 import { Type } from "@sinclair/typebox";
 import type { ToolProgress, UserLocation, WebSearch } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
-import { SEARCH_BUDGET_TOKENS, SEARCH_CONTEXT_SHARE, SEARCH_FRAME_TOKENS } from "../../core/limits.ts";
+import { SEARCH_BUDGET_TOKENS, SEARCH_CONTEXT_SHARE, SEARCH_FRAME_TOKENS } from "../limits.ts";
 import { SearchFailure } from "../../search/failure.ts";
 import { hostsOf } from "../../search/domains.ts";
 import type { Web, WebAsk } from "../../search/types.ts";

@@ -2,7 +2,7 @@
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { HISTORY_LINE_CHARS_MAX, HISTORY_LINES_MAX } from "../../core/limits.ts";
+import { HISTORY_LINE_CHARS_MAX, HISTORY_LINES_MAX } from "./limits.ts";
 
 /** The lines, newest first; none where there is no such file. */
 export function readHistory(file: string): string[] {

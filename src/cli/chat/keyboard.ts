@@ -4,7 +4,7 @@
 import { type Completer, createInterface, type Interface } from "node:readline";
 import { Transform, Writable, type Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { TYPED_AHEAD_MAX, HISTORY_LINES_MAX } from "../../core/limits.ts";
+import { TYPED_AHEAD_MAX, HISTORY_LINES_MAX } from "./limits.ts";
 import { PASTE_MARKS, PasteFilter, withLineEnds } from "./paste.ts";
 
 export interface KeyboardOptions {

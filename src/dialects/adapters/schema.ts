@@ -1,7 +1,7 @@
 // Wire schemas of the LoRA adapter routes.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { ADAPTER_ALIAS_CHARS_MAX } from "../../core/limits.ts";
+import { ADAPTER_ALIAS_CHARS_MAX } from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
 
 const CLOSED = { additionalProperties: false } as const;

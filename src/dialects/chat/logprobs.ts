@@ -2,7 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError } from "../../core/error.ts";
-import { TOP_LOGPROBS_MAX } from "../../core/limits.ts";
+import { TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import type { RunRequest, TokenLogprob } from "../../core/run.ts";
 import { orNull } from "../shared/check.ts";
 import { tokenLogprob, TokenLogprobBody } from "../shared/logprobs.ts";

@@ -2,7 +2,8 @@
 // OpenAPI component of the same name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { MESSAGES_MAX, TOOLS_MAX } from "../../core/limits.ts";
+import { MESSAGES_MAX } from "../shared/limits.ts";
+import { TOOLS_MAX } from "../../core/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
 import { answerProperties } from "../shared/answer.ts";
 import { orNull } from "../shared/check.ts";

@@ -2,7 +2,7 @@
 // Pure: knows neither HTTP nor the engine.
 
 import { ServiceError } from "../../core/error.ts";
-import { COMPLETION_CHOICES_MAX } from "../../core/limits.ts";
+import { COMPLETION_CHOICES_MAX } from "../shared/limits.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { checker } from "../shared/check.ts";

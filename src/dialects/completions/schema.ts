@@ -7,7 +7,7 @@ import {
   COMPLETION_PROMPTS_MAX,
   COMPLETION_TOP_LOGPROBS_MAX,
   TOKEN_ID_MAX,
-} from "../../core/limits.ts";
+} from "../shared/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
 import { answerProperties } from "../shared/answer.ts";
 import { orNull } from "../shared/check.ts";

@@ -1,7 +1,7 @@
 // The embeddings wire: request and response.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { EMBED_INPUTS_MAX, TOKEN_ID_MAX } from "../../core/limits.ts";
+import { EMBED_INPUTS_MAX, TOKEN_ID_MAX } from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
 import { truncateProperties } from "../shared/sampling.ts";
 

@@ -2,7 +2,7 @@
 
 import { ServiceError } from "../../core/error.ts";
 import type { ImageRequest } from "../../core/image.ts";
-import { IMAGE_PIXELS_MAX } from "../../core/limits.ts";
+import { IMAGE_PIXELS_MAX } from "../shared/limits.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { DEFAULT_HEIGHT, DEFAULT_WIDTH, ImageGenerationRequest } from "./schema.ts";
 

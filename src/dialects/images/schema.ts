@@ -7,7 +7,7 @@ import {
   IMAGE_EDGE_MIN,
   IMAGE_PIXELS_MAX,
   IMAGE_PROMPT_CHARS_MAX,
-} from "../../core/limits.ts";
+} from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
 
 export const DEFAULT_WIDTH = 1280;

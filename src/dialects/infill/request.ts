@@ -1,7 +1,7 @@
 // An infill body → a RunRequest. Pure.
 
 import { defined } from "../../core/defined.ts";
-import { INFILL_ANSWER_TOKENS } from "../../core/limits.ts";
+import { INFILL_ANSWER_TOKENS } from "../shared/limits.ts";
 import type { RunRequest } from "../../core/run.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";

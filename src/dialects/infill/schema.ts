@@ -2,7 +2,7 @@
 // milliseconds.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { INFILL_FILES_MAX } from "../../core/limits.ts";
+import { INFILL_FILES_MAX } from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
 import { samplingProperties, stopProperties, streamProperties } from "../shared/sampling.ts";
 

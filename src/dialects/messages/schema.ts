@@ -2,13 +2,8 @@
 // name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
-import {
-  MESSAGES_MAX,
-  SKILLS_MAX,
-  TOOL_NAME_CHARS_MAX,
-  TOOLS_MAX,
-  TOP_LOGPROBS_MAX,
-} from "../../core/limits.ts";
+import { MESSAGES_MAX, SKILLS_MAX, TOP_LOGPROBS_MAX } from "../shared/limits.ts";
+import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import { agentProperties } from "../shared/agent.ts";
 import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";

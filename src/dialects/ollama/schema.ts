@@ -1,7 +1,8 @@
 // The Ollama wire: bodies of requests. Unknown fields and options are accepted without effect, as Ollama does.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { EMBED_INPUTS_MAX, MESSAGES_MAX, TOOLS_MAX, TOP_LOGPROBS_MAX } from "../../core/limits.ts";
+import { EMBED_INPUTS_MAX, MESSAGES_MAX, TOP_LOGPROBS_MAX } from "../shared/limits.ts";
+import { TOOLS_MAX } from "../../core/limits.ts";
 import { orNull } from "../shared/check.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { samplingProperties, StopTokens } from "../shared/sampling.ts";

@@ -1,7 +1,7 @@
 // The rerank wire, as Cohere's and Jina's clients speak it: request and response.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { RANK_DOCUMENTS_MAX } from "../../core/limits.ts";
+import { RANK_DOCUMENTS_MAX } from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
 import { truncateProperties } from "../shared/sampling.ts";
 

@@ -1,7 +1,7 @@
 // Wire schemas of input items. They accept output items, so an answer can be sent back as input.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { MESSAGES_MAX } from "../../core/limits.ts";
+import { MESSAGES_MAX } from "../shared/limits.ts";
 import { isPresent, isRecord, orNull } from "../shared/check.ts";
 import { refuseVideo } from "../shared/media.ts";
 

@@ -2,7 +2,7 @@
 // name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { TOP_LOGPROBS_MAX } from "../../core/limits.ts";
+import { TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
 import { requestedFilesProperties } from "../shared/agent.ts";
 import { orNull } from "../shared/check.ts";

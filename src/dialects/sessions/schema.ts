@@ -1,7 +1,7 @@
 // A session as it travels between servers. Spec: Sessions.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { MESSAGES_MAX, SESSION_FILES_MAX, SESSION_MEDIA_MAX } from "../../core/limits.ts";
+import { MESSAGES_MAX, SESSION_FILES_MAX, SESSION_MEDIA_MAX } from "../shared/limits.ts";
 import { FileBody } from "../shared/agent-events.ts";
 import { orNull } from "../shared/check.ts";
 

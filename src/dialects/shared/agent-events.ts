@@ -3,7 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { AgentEvent, AnswerEvent, FileObject } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
-import { FILES_IN_BODY_MAX } from "../../core/limits.ts";
+import { FILES_IN_BODY_MAX } from "./limits.ts";
 import { eventFrame } from "./frame.ts";
 
 const AGENT_EVENTS = new Set<AnswerEvent["type"]>([

@@ -4,7 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { AgentRequest, Permission, RequestedFile } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
-import { REQUESTED_FILES_MAX, SESSION_ID_CHARS_MAX } from "../../core/limits.ts";
+import { REQUESTED_FILES_MAX, SESSION_ID_CHARS_MAX } from "./limits.ts";
 import { isPresent, isRecord, orNull, describeValue } from "./check.ts";
 
 const OPEN = { additionalProperties: true } as const;

@@ -7,7 +7,7 @@ import type { Compat } from "../../core/compat.ts";
 import type { Constraint, NamedGrammar } from "../../core/constraint.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
-import { GRAMMARS_MAX } from "../../core/limits.ts";
+import { GRAMMARS_MAX } from "./limits.ts";
 import type { RunRequest, ToolChoice } from "../../core/run.ts";
 import { checker, isPresent, isRecord, orNull } from "./check.ts";
 import { serveOrRefuse } from "./compat.ts";

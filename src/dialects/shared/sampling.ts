@@ -9,7 +9,7 @@ import {
   STOP_STRING_CHARS_MAX,
   STOP_STRINGS_MAX,
   TOKEN_ID_MAX,
-} from "../../core/limits.ts";
+} from "./limits.ts";
 import {
   DEFAULT_DRY,
   DEFAULT_SAMPLING,

@@ -7,7 +7,7 @@ import {
   TOOL_PROPERTIES_MAX,
   TOOL_SCHEMA_DEPTH_MAX,
   TOOL_SCHEMA_PARTS_MAX,
-} from "../../core/limits.ts";
+} from "./limits.ts";
 import { isRecord } from "./check.ts";
 import { targetOf } from "./tool-references.ts";
 

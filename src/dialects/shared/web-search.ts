@@ -5,7 +5,7 @@ import type { UserLocation, WebSearch } from "../../core/agent.ts";
 import type { Compat } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
-import { SEARCH_DOMAINS_MAX } from "../../core/limits.ts";
+import { SEARCH_DOMAINS_MAX } from "./limits.ts";
 import { isPresent, orNull } from "./check.ts";
 import { serveOrRefuse } from "./compat.ts";
 

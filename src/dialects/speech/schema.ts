@@ -1,7 +1,7 @@
 // The speech wire: the request. The answer is sound.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { SPEECH_INPUT_CHARS_MAX } from "../../core/limits.ts";
+import { SPEECH_INPUT_CHARS_MAX } from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
 
 const AudioResponseFormat = Type.Union(

@@ -1,7 +1,7 @@
 // The wire of requantization and calibration.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { CALIBRATION_ROWS_MAX } from "../../core/limits.ts";
+import { CALIBRATION_ROWS_MAX } from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
 
 const OPEN = { additionalProperties: true } as const;

@@ -3,7 +3,7 @@
 import { delimiter, dirname } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { EXEC_PROBE_MS } from "../../core/limits.ts";
+import { EXEC_PROBE_MS } from "../limits.ts";
 import type { Sandbox, Workdir } from "../../sandbox/types.ts";
 import { runToEnd } from "../run-to-end.ts";
 import type { PythonProgram } from "./interpreter.ts";

@@ -1,7 +1,7 @@
 // One running interpreter: requests in, replies and output out, and its end.
 
 import { randomUUID } from "node:crypto";
-import { PYTHON_INTERRUPT_MS, PYTHON_OUTPUT_BYTES_MAX, PYTHON_OUTPUT_MS } from "../../core/limits.ts";
+import { PYTHON_INTERRUPT_MS, PYTHON_OUTPUT_BYTES_MAX, PYTHON_OUTPUT_MS } from "../limits.ts";
 import type { ConfinedProcess, Ending, Sandbox, SandboxJob } from "../../sandbox/types.ts";
 import { Output } from "../output.ts";
 import script from "./interpreter.py" with { type: "text" };

@@ -3,7 +3,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { PYTHON_REPLY_BYTES_MAX } from "../../core/limits.ts";
+import { PYTHON_REPLY_BYTES_MAX } from "../limits.ts";
 
 const Text = Type.Union([Type.String(), Type.Null()]);
 

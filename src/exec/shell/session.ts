@@ -1,7 +1,7 @@
 // The shell of one session: a working directory, and a process for each call.
 
 import { ServiceError } from "../../core/error.ts";
-import { SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX } from "../../core/limits.ts";
+import { SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX } from "../limits.ts";
 import { shorten } from "../../core/shorten.ts";
 import type { ConfinedProcess, Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
 import { endingText } from "../ending.ts";

@@ -1,7 +1,7 @@
 // Shells for many sessions.
 
 import { ServiceError } from "../../core/error.ts";
-import { EXEC_PROBE_MS } from "../../core/limits.ts";
+import { EXEC_PROBE_MS } from "../limits.ts";
 import type { Sandbox, Workdir } from "../../sandbox/types.ts";
 import { sessionFolder } from "../names.ts";
 import { runToEnd } from "../run-to-end.ts";

@@ -1,7 +1,7 @@
 // LoRA adapters: list, load, unload. The two that change anything are there only where the operator has allowed it.
 
 import { Elysia } from "elysia";
-import { ADAPTER_BODY_BYTES_MAX } from "../../core/limits.ts";
+import { ADAPTER_BODY_BYTES_MAX } from "../../dialects/shared/limits.ts";
 import {
   LoadLoraAdapterRequest,
   LoraAdapterListResponse,

@@ -3,7 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ServiceError } from "../../core/error.ts";
-import { APPROVAL_BODY_BYTES_MAX, APPROVAL_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
+import { APPROVAL_BODY_BYTES_MAX, APPROVAL_MESSAGE_CHARS_MAX } from "../limits.ts";
 import { checker, orNull } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";

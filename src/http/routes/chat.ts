@@ -1,7 +1,7 @@
 // POST /v1/chat/completions: body → run → body or stream. Every step is someone else's function.
 
 import { Elysia } from "elysia";
-import { KEEP_ALIVE_MS } from "../../core/limits.ts";
+import { KEEP_ALIVE_MS } from "../limits.ts";
 import { parseChatRequest } from "../../dialects/chat/request.ts";
 import { ChatFold } from "../../dialects/chat/response.ts";
 import {

@@ -1,7 +1,7 @@
 // POST /v1/completions: body → one run a prompt → body or stream. Every step is someone else's function.
 
 import { Elysia } from "elysia";
-import { KEEP_ALIVE_MS } from "../../core/limits.ts";
+import { KEEP_ALIVE_MS } from "../limits.ts";
 import { parseCompletionRequest } from "../../dialects/completions/request.ts";
 import { completionBody, CompletionFold } from "../../dialects/completions/response.ts";
 import {

@@ -1,7 +1,7 @@
 // POST /infill: body → run → body or stream. Every step is someone else's function.
 
 import { Elysia } from "elysia";
-import { KEEP_ALIVE_MS } from "../../core/limits.ts";
+import { KEEP_ALIVE_MS } from "../limits.ts";
 import { parseInfillRequest } from "../../dialects/infill/request.ts";
 import { InfillFold } from "../../dialects/infill/response.ts";
 import { InfillChunk, InfillRequest, InfillResponse } from "../../dialects/infill/schema.ts";

@@ -2,7 +2,7 @@
 // function. Headers that clients of this dialect send (versions, betas, keys) are not read.
 
 import { Elysia } from "elysia";
-import { KEEP_ALIVE_MS } from "../../core/limits.ts";
+import { KEEP_ALIVE_MS } from "../limits.ts";
 import {
   CountTokensResponse,
   MessagesResponse,

@@ -3,7 +3,7 @@
 import { Elysia, NotFoundError } from "elysia";
 import type { AnswerEvent } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
-import { KEEP_ALIVE_MS } from "../../core/limits.ts";
+import { KEEP_ALIVE_MS } from "../limits.ts";
 import { ResponsesStreamEvent } from "../../dialects/responses/events.ts";
 import { parseResponsesRequest, type ResponsesCall } from "../../dialects/responses/request.ts";
 import {

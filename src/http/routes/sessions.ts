@@ -5,12 +5,9 @@ import { Elysia } from "elysia";
 import type { FileObject } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Files, StoredFile } from "../../core/files.ts";
-import {
-  FILE_INLINE_BYTES_MAX,
-  SESSION_EXPORT_BYTES_MAX,
-  SESSION_FILES_MAX,
-  SESSION_ID_CHARS_MAX,
-} from "../../core/limits.ts";
+import { FILE_INLINE_BYTES_MAX } from "../../core/limits.ts";
+import { SESSION_EXPORT_BYTES_MAX } from "../limits.ts";
+import { SESSION_FILES_MAX, SESSION_ID_CHARS_MAX } from "../../dialects/shared/limits.ts";
 import { parseSession, sessionBody } from "../../dialects/sessions/codec.ts";
 import { SerializedSession } from "../../dialects/sessions/schema.ts";
 import { readJsonObject } from "../body.ts";

@@ -4,7 +4,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ServiceError } from "../../core/error.ts";
-import { SKILLS_PAGE, SKILLS_PAGE_MAX } from "../../core/limits.ts";
+import { SKILLS_PAGE, SKILLS_PAGE_MAX } from "../limits.ts";
 import type { SkillUpload } from "../../core/skills.ts";
 import {
   messagesSkill,

@@ -3,7 +3,7 @@
 
 import { ServiceError } from "../../core/error.ts";
 import type { ImageEvent, ImageRequest } from "../../core/image.ts";
-import { DRAWING_POLL_MS } from "../../core/limits.ts";
+import { DRAWING_POLL_MS } from "../shared/limits.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import type { Drawing, ImageBackend } from "./backend.ts";
 import { pngOf } from "./png.ts";

@@ -2,7 +2,7 @@
 // own business.
 
 import { ServiceError } from "../../core/error.ts";
-import { SPEECH_WORD_CHARS_MAX } from "../../core/limits.ts";
+import { SPEECH_WORD_CHARS_MAX } from "../shared/limits.ts";
 
 /** What stands for characters that are no ASCII letter with an accent. What is read as a word has room around it. */
 const SPELLINGS: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 // Cuts a text into the pieces that are spoken one after the other: sentences, because a voice gives each its melody.
 
-import { SPEECH_FIRST_PIECE_CHARS, SPEECH_PIECE_CHARS_MAX } from "../../core/limits.ts";
+import { SPEECH_FIRST_PIECE_CHARS, SPEECH_PIECE_CHARS_MAX } from "../shared/limits.ts";
 
 const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
 /** Where Unicode's rules see the end of a sentence and a reader does not: after initials, titles and their like. */

@@ -2,7 +2,7 @@
 // ahead of its reader. Knows no process and no library.
 
 import { ServiceError } from "../../core/error.ts";
-import { SPEECH_AHEAD, SPEECH_SILENCE_PEAK } from "../../core/limits.ts";
+import { SPEECH_AHEAD, SPEECH_SILENCE_PEAK } from "../shared/limits.ts";
 import type { SpeechEvent } from "../../core/speech.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import { toErrorData } from "../shared/error-data.ts";

@@ -2,7 +2,7 @@
 // Bounded by bytes and evicted by value. Knows nothing of slots and cells: kv.ts finds the cells that belong to a state.
 
 import type { AdapterId } from "../../core/adapter.ts";
-import { CHECKPOINTS_MAX } from "../../core/limits.ts";
+import { CHECKPOINTS_MAX } from "../shared/limits.ts";
 import type { Sequence } from "./sequence.ts";
 
 /** A state as the backend saved it, and the tokens it is the end of. */

@@ -4,7 +4,8 @@
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 import { assert } from "../../core/assert.ts";
 import type { ErrorData } from "../../core/error.ts";
-import { ENCODINGS_BYTES_MAX, RENDER_MS_MAX } from "../../core/limits.ts";
+import { ENCODINGS_BYTES_MAX } from "../../core/limits.ts";
+import { RENDER_MS_MAX } from "../shared/limits.ts";
 import type { FinishReason, RunRequest } from "../../core/run.ts";
 import type { EngineStats } from "../../core/telemetry.ts";
 import type { RunId } from "../../engine/protocol.ts";

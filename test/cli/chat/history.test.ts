@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readHistory, writeHistory } from "../../../src/cli/chat/history.ts";
-import { HISTORY_LINE_CHARS_MAX, HISTORY_LINES_MAX } from "../../../src/core/limits.ts";
+import { HISTORY_LINE_CHARS_MAX, HISTORY_LINES_MAX } from "../../../src/cli/chat/limits.ts";
 import { tempDir } from "../../helpers/tmp.ts";
 
 const root = tempDir();

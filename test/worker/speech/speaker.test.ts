@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../../src/core/error.ts";
-import { SPEECH_AHEAD } from "../../../src/core/limits.ts";
+import { SPEECH_AHEAD } from "../../../src/worker/shared/limits.ts";
 import type { SpeechEvent } from "../../../src/core/speech.ts";
 import { Speaker } from "../../../src/worker/speech/speaker.ts";
 import { ENGLISH } from "../../../src/worker/speech/reading.ts";

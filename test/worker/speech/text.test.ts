@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../../src/core/error.ts";
-import { SPEECH_FIRST_PIECE_CHARS, SPEECH_PIECE_CHARS_MAX } from "../../../src/core/limits.ts";
+import { SPEECH_FIRST_PIECE_CHARS, SPEECH_PIECE_CHARS_MAX } from "../../../src/worker/shared/limits.ts";
 import { ENGLISH, VERBATIM, type Reading } from "../../../src/worker/speech/reading.ts";
 import { piecesOf } from "../../../src/worker/speech/pieces.ts";
 

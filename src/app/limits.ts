@@ -1,0 +1,10 @@
+// Limits of app, with their units and sources.
+
+/** Of the memory that is free at the start, the share that bytes of files may take where they are kept in memory. */
+export const FILE_BODIES_SHARE = 0.25;
+/** Pause between sweeps of what has expired, milliseconds. */
+export const STATE_SWEEP_MS = 120_000;
+/** Time between two looks at how many connections the kernel has dropped, milliseconds. */
+export const DROPS_CHECK_MS = 5_000;
+/** Time that last frames get to reach their clients after a drain, milliseconds. */
+export const FLUSH_MS = 1_000;
