@@ -60,7 +60,7 @@ tree() { # PLATFORM: what an archive holds, in $work/svc-VERSION-PLATFORM
 archive() { # PLATFORM
     # Owners, times and order are fixed, so that the same sources make the same bytes.
     tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "svc-$version-$1" |
-        gzip -n -9 >"$out/svc-$version-$1.tar.gz"
+        gzip -n -6 >"$out/svc-$version-$1.tar.gz"
 }
 
 # --- the Debian package ---------------------------------------------------------------------------------------------
@@ -81,14 +81,14 @@ debian() { # PLATFORM
     install -D -m 644 "$from/completions/_svc" "$root/usr/share/zsh/vendor-completions/_svc"
     install -D -m 644 "$from/completions/svc.fish" "$root/usr/share/fish/vendor_completions.d/svc.fish"
     mkdir -p "$root/usr/share/man/man1" "$root/usr/share/doc/svc" "$root/DEBIAN"
-    gzip -n -9 <"$from/man/svc.1" >"$root/usr/share/man/man1/svc.1.gz"
-    gzip -n -9 <CHANGELOG.md >"$root/usr/share/doc/svc/changelog.gz"
+    gzip -n <"$from/man/svc.1" >"$root/usr/share/man/man1/svc.1.gz"
+    gzip -n <CHANGELOG.md >"$root/usr/share/doc/svc/changelog.gz"
     cp -R "$from/LICENSES" "$from/svc.toml.example" "$root/usr/share/doc/svc/"
     cp "$from/LICENSE" "$root/usr/share/doc/svc/copyright"
     echo /etc/svc/svc.toml >"$root/DEBIAN/conffiles"
     sed "s/@VERSION@/$version/; s/@ARCH@/$arch/; s/@SIZE@/$(du -sk "$root" | cut -f1)/" packaging/debian/control.in >"$root/DEBIAN/control"
     install -m 755 packaging/debian/{postinst,prerm,postrm} "$root/DEBIAN/"
-    dpkg-deb --root-owner-group -Zgzip --build "$root" "$out/svc_${version}_$arch.deb" >/dev/null
+    dpkg-deb --root-owner-group -Zgzip -z6 --build "$root" "$out/svc_${version}_$arch.deb" >/dev/null
 }
 
 # --- the Homebrew formula -------------------------------------------------------------------------------------------

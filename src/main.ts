@@ -9,13 +9,14 @@ import { type BenchedModel, benchModel, type MeasureOptions, tuneModel } from ".
 import { modelFile } from "./app/model-files.ts";
 import { runDoctor } from "./app/system.ts";
 import { parseArgs } from "./cli/args.ts";
-import { banner } from "./cli/banner.ts";
+import { listeningLine, readyLines } from "./cli/banner.ts";
 import { cacheTable, deletedText } from "./cli/cache-table.ts";
 import { doctorTable } from "./cli/doctor-table.ts";
 import { benchReport, benchTable, tuneTable } from "./cli/measure-table.ts";
 import { type BenchArgs, type ChatArgs, EXIT, type Invocation, type SettingsArgs } from "./cli/invocation.ts";
 import { loadBar, progressBar } from "./cli/progress-bar.ts";
 import { rereadAtHangup } from "./cli/hangup.ts";
+import { serverCommand, type ServerCommand } from "./cli/server-commands.ts";
 import { readSecret } from "./cli/read-secret.ts";
 import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
 import { formatProblems } from "./config/problem.ts";
@@ -52,7 +53,7 @@ function keepAliveInterval(): number | undefined {
   return Number.isInteger(ms) && ms > 0 && ms <= TIMER_MS_MAX ? ms : NaN;
 }
 
-function appOptions({ settings, mcp }: Loaded, isServer = false): AppOptions {
+function appOptions({ settings, mcp }: Loaded): AppOptions {
   const keepAliveMs = keepAliveInterval();
   return {
     settings,
@@ -61,8 +62,8 @@ function appOptions({ settings, mcp }: Loaded, isServer = false): AppOptions {
     verbosity: 0,
     ...defined({ keepAliveMs }),
     log: complain,
-    // A server's lines go to a log; a person who waits in front of a terminal sees a bar.
-    ...(process.stderr.isTTY && !isServer ? { progress: progressBar, loading: loadBar } : {}),
+    // A terminal shows bars, a log gets lines.
+    ...(process.stderr.isTTY ? { progress: progressBar, loading: loadBar } : {}),
   };
 }
 
@@ -88,7 +89,7 @@ async function serve(loaded: Loaded, reread: () => LoadResult): Promise<number> 
   }
   let server: RunningServer;
   try {
-    server = await startServer(appOptions(loaded, true));
+    server = await startServer(appOptions(loaded));
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     complain(`svc: ${error.message}`);
@@ -96,14 +97,17 @@ async function serve(loaded: Loaded, reread: () => LoadResult): Promise<number> 
   }
   const stopped = untilSignal();
   rereadAtHangup({ reread, apply: server.apply, say: complain });
-  for (const line of banner(loaded.settings, server)) complain(line);
+  complain(listeningLine(loaded.settings, server));
   const outcome = await Promise.race([stopped.then(() => "stopped" as const), loadedOrReason(server)]);
   if (outcome !== "stopped" && outcome !== "loaded") {
     complain(`svc: ${outcome}`);
     await server.close();
     return EXIT.failure;
   }
-  if (outcome === "loaded") complain("Ready.");
+  if (outcome === "loaded") {
+    for (const line of readyLines(loaded.settings, server)) complain(line);
+    complain("Ready.");
+  }
   await stopped;
   complain("Stopping: running requests may finish; press Ctrl-C again to end at once.");
   await server.close();
@@ -275,6 +279,16 @@ async function quantizeModel(
   return EXIT.ok;
 }
 
+async function askServer(invocation: ServerCommand, settings: Settings): Promise<number> {
+  try {
+    process.stdout.write(await serverCommand(invocation, settings));
+    return EXIT.ok;
+  } catch (error) {
+    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    return EXIT.failure;
+  }
+}
+
 async function login(): Promise<number> {
   const place = hubPlace(process.env);
   const question = `Token for ${place.endpoint} (it is not shown): `;
@@ -298,6 +312,7 @@ async function withSettings(
     loadSettings({
       ...defined({ command, configFile: args.configFile }),
       flags: args.flags,
+      requireModel: true,
     });
   const result = read();
   if (!result.ok) {
@@ -351,6 +366,11 @@ async function execute(invocation: Invocation): Promise<number> {
       return withSettings(invocation, undefined, ({ settings }) => deleteModel(settings, invocation.id));
     case "quantize":
       return withSettings(invocation, undefined, (loaded) => quantizeModel(loaded, invocation));
+    case "ps":
+    case "list":
+    case "show":
+    case "stop":
+      return withSettings(invocation, undefined, ({ settings }) => askServer(invocation, settings));
     case "login":
       return login();
     case "engine":

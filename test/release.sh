@@ -60,12 +60,13 @@ export SVC_SIGNING_KEY=$work/key.pem
 [ -x svc ] || ./install.sh
 old=$(./svc --version | cut -d' ' -f2)
 new=${old%.*}.$((${old##*.} + 1))
-scripts/release.sh "$work/old" | head -1
+scripts/release.sh "$work/old" >"$work/log"
 mkdir "$work/tree"
 tar -c --exclude=./node_modules --exclude=./svc --exclude=./.git --exclude=./dist . | tar -xC "$work/tree"
 ln -s "$PWD/node_modules" "$work/tree/node_modules"
 sed -i "s/$old/$new/" "$work/tree"/{package.json,CHANGELOG.md,src/core/version.ts}
-(cd "$work/tree" && node_modules/.bin/bun src/build.ts && scripts/release.sh "$work/new" | head -1)
+(cd "$work/tree" && node_modules/.bin/bun src/build.ts && scripts/release.sh "$work/new" >"$work/log")
+ls -l "$work/new"
 mv "$work/old" "$work/new" "$root/srv/"
 chmod -R go+rX "$root/srv"
 
@@ -81,7 +82,7 @@ if has script; then
     inside person 'find .local -type f; gzip -c .local/share/man/man1/svc.1 >/dev/null'
 
     say "a server with state; a response is stored"
-    response=$(inside person "$start curl -s localhost:\$port/v1/responses -H content-type:application/json -d '{\"model\":\"svc-tiny\",\"input\":\"What is the capital of Italy?\"}'; kill %1; wait" | grep -o '"id":"resp_[^"]*"' | head -1 | cut -d'"' -f4)
+    response=$(inside person "$start curl -s localhost:\$port/v1/responses -H content-type:application/json -d '{\"model\":\"svc-tiny\",\"input\":\"What is the capital of Italy?\"}'; kill \$!; wait" | grep -o '"id":"resp_[^"]*"' | head -1 | cut -d'"' -f4)
     echo "stored: $response"
     [ -n "$response" ] || { cat "$root/home/person/log"; exit 1; }
 
@@ -106,7 +107,7 @@ if has script; then
     address=http://127.0.0.1:$(cat "$work/port")
     expect "(was: svc $old)" inside person "curl -fsSL $address/install.sh | SVC_RELEASE_URL=$address sh -s -- --user"
     expect "svc $new" inside person '.local/bin/svc --version'
-    expect "Rome" inside person "$start curl -s localhost:\$port/v1/responses/$response; kill %1; wait"
+    expect "Rome" inside person "$start curl -s localhost:\$port/v1/responses/$response; kill \$!; wait"
 
     say "uninstall: settings, state and downloads stay, nothing else does"
     inside person 'mkdir -p .config/svc .cache/huggingface/hub; echo "[server]" >.config/svc/svc.toml; touch .cache/huggingface/hub/model'
@@ -144,6 +145,6 @@ if has image; then
     echo "image: $(du -sm "$mounted" | cut -f1) MiB unpacked, $(build inspect --type image --format '{{.Docker.Config.User}}, health check {{.Docker.Config.Healthcheck.Test}}' svc)"
     du -sm "$mounted"/usr/local/bin/svc "$mounted"/usr | sed 's/^/  MiB: /'
     # shellcheck disable=SC2016
-    expect "answered after" inside svc 'start=$(date +%s%N); svc serve --host 127.0.0.1 --port 28471 2>/tmp/log & until svc ps --port 28471; do sleep 0.05; done; svc run -m svc-tiny "What is the capital of France?"; echo "answered after $((($(date +%s%N) - start) / 1000000)) ms as $(id -un)"; command -v bwrap; kill %1; wait'
+    expect "answered after" inside svc 'start=$(date +%s%N); svc serve --host 127.0.0.1 --port 28471 2>/tmp/log & until svc ps --port 28471; do sleep 0.05; done; svc run -m svc-tiny "What is the capital of France?"; echo "answered after $((($(date +%s%N) - start) / 1000000)) ms as $(id -un)"; command -v bwrap; kill $!; wait'
 fi
 say "passed: ${parts[*]}"

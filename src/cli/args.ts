@@ -10,6 +10,7 @@ import { type Choose, configFile, type Invocation, type SettingsArgs } from "./i
 import { manualPage } from "./manual.ts";
 import { addMeasuringCommands } from "./measuring-args.ts";
 import { hintFor } from "./hints.ts";
+import { SERVER_FLAGS } from "./server-client.ts";
 import { flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
 
 const CACHE_FLAGS = ["models[].device.hf_cache"];
@@ -44,6 +45,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
     });
   addCommands(program, (chosen) => (invocation = chosen));
   addHubCommands(program, (chosen) => (invocation = chosen));
+  addServerCommands(program, (chosen) => (invocation = chosen));
   addMeasuringCommands(program, (chosen) => (invocation = chosen));
   addGenerated(program, (chosen) => (invocation = chosen));
   const wantsAll = argv.includes("--help-all");
@@ -113,6 +115,29 @@ function addCommands(program: Command, choose: Choose): void {
   );
 }
 
+/** Commands that talk to a running server. */
+function addServerCommands(program: Command, choose: Choose): void {
+  const add = (words: string, description: string): Command =>
+    withSettings(program.command(words).description(description), SERVER_FLAGS);
+  const jsonText = "print JSON";
+  const ps = add("ps", "List the loaded models of a running server.").option("--json", jsonText, false);
+  ps.action(({ json }: JsonOption) => choose({ command: "ps", json, flags: flagsOf(ps) }));
+  const list = add("list", "List all models of a running server.")
+    .alias("ls")
+    .option("--json", jsonText, false);
+  list.action(({ json }: JsonOption) => choose({ command: "list", json, flags: flagsOf(list) }));
+  const show = add("show <model>", "Describe a model of a running server.").option("--json", jsonText, false);
+  show.action((model: string, { json }: JsonOption) =>
+    choose({ command: "show", model, json, flags: flagsOf(show) }),
+  );
+  const stop = add("stop <model>", "Unload a model of a running server.");
+  stop.action((model: string) => choose({ command: "stop", model, flags: flagsOf(stop) }));
+}
+
+interface JsonOption {
+  readonly json: boolean;
+}
+
 /** Commands about models that are not running. */
 function addHubCommands(program: Command, choose: Choose): void {
   const idText = "owner/name, owner/name:Q4_K_M, owner/name:file.gguf, each with @revision";
@@ -137,6 +162,11 @@ function addHubCommands(program: Command, choose: Choose): void {
     .argument("<model>", idText);
   withSettings(remove, CACHE_FLAGS).action((id: string) =>
     choose({ command: "cache-delete", id, flags: flagsOf(remove) }),
+  );
+
+  const rm = program.command("rm").description("The same as cache delete.").argument("<model>", idText);
+  withSettings(rm, CACHE_FLAGS).action((id: string) =>
+    choose({ command: "cache-delete", id, flags: flagsOf(rm) }),
   );
 
   const quantize = program

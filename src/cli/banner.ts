@@ -1,5 +1,6 @@
-// What `svc serve` says when it starts.
+// What `svc serve` prints when it starts and when it is ready.
 
+import { networkInterfaces } from "node:os";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import type { Settings } from "../config/settings.ts";
@@ -16,26 +17,50 @@ export interface Surroundings {
   readonly toolLine: string | undefined;
 }
 
-/** Lines for the terminal: where the server listens, what it serves, and how to get further. */
-export function banner(
+/** First line: the server listens and loads its models; requests wait for them. */
+export function listeningLine({ server, models }: Settings, { port }: Surroundings): string {
+  return `svc ${VERSION} listening on ${address(server.host, port)} (loading ${models.map(modelName).join(", ")})`;
+}
+
+/** Lines once the models are loaded: what is served where, and how to get further. */
+export function readyLines(
   { server, models }: Settings,
   { port, mcpPort, ollamaPort, toolLine }: Surroundings,
 ): readonly string[] {
-  const host = server.host === "0.0.0.0" || server.host === "::" ? "localhost" : server.host;
+  const url = address(server.host, port);
+  const network = isAll(server.host) ? lanAddress() : undefined;
   const lines = [
-    `svc ${VERSION} listening on http://${host}:${port}`,
-    ...(server.no_ui ? [] : [`  chat  http://${host}:${port}/ui`]),
-    `  API   http://${host}:${port}/v1   docs  http://${host}:${port}/docs`,
-    ...(mcpPort === undefined ? [] : [`  MCP   http://${host}:${mcpPort}/mcp   protocol ${MCP_VERSION}`]),
-    ...(ollamaPort === undefined ? [] : [`  Ollama's clients http://${host}:${ollamaPort}`]),
-    `  model ${models.map(modelName).join(", ")}`,
-    ...(toolLine === undefined ? [] : [`  tools ${toolLine}`]),
+    ...(server.no_ui ? [] : [`  chat    ${url}/ui`]),
+    `  API     ${url}/v1   docs ${url}/docs`,
+    ...(network === undefined
+      ? []
+      : [`  network http://${network}:${port}   --host 127.0.0.1: this machine only`]),
+    ...(mcpPort === undefined
+      ? []
+      : [`  MCP     ${address(server.host, mcpPort)}/mcp   protocol ${MCP_VERSION}`]),
+    ...(ollamaPort === undefined ? [] : [`  Ollama  ${address(server.host, ollamaPort)}`]),
+    `  model   ${models.map(modelName).join(", ")}`,
+    ...(toolLine === undefined ? [] : [`  tools   ${toolLine}`]),
   ];
   if (models.some(({ model_id }) => model_id === BUILTIN_MODEL_ID)) {
     lines.push(
-      "  This is the built-in model: a toy of 4 million parameters for trying the API. It knows next to nothing.",
-      "  Load a real one with: svc serve -m path/to/model.gguf",
+      `  ${BUILTIN_MODEL_ID} is the built-in toy of 4 million parameters, for trying the API. It knows next to nothing.`,
+      "  Serve a real model with: svc serve -m path/to/model.gguf",
     );
   }
   return lines;
+}
+
+function address(host: string, port: number): string {
+  return `http://${isAll(host) ? "localhost" : host}:${port}`;
+}
+
+function isAll(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
+}
+
+/** An address under which the network reaches this machine. */
+function lanAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 }

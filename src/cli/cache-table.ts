@@ -2,10 +2,11 @@
 
 import type { CachedFile, Deleted } from "../hub/cache.ts";
 import { megabytes } from "../hub/progress.ts";
+import { columns } from "./table.ts";
 
-/** One line a file under a line of titles; a sentence where there is none. */
+/** One line for each file; a sentence for an empty cache. */
 export function cacheTable(files: readonly CachedFile[], cacheDir: string): string {
-  if (files.length === 0) return `There are no GGUF models in ${cacheDir}.\n`;
+  if (files.length === 0) return `No GGUF models in ${cacheDir}. svc pull owner/name downloads one.\n`;
   const rows = files.map(({ repo, refs, commit, path, bytes, usedMs }) => [
     repo,
     refs.length > 0 ? refs.join(",") : commit.slice(0, 8),
@@ -13,10 +14,7 @@ export function cacheTable(files: readonly CachedFile[], cacheDir: string): stri
     megabytes(bytes),
     new Date(usedMs).toISOString().slice(0, 10),
   ]);
-  const lines = [["REPOSITORY", "REVISION", "FILE", "SIZE", "LAST USED"], ...rows];
-  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  const text = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
-  return `${text.map((line) => line.trimEnd()).join("\n")}\n`;
+  return columns([["REPOSITORY", "REVISION", "FILE", "SIZE", "LAST USED"], ...rows]);
 }
 
 /** What was deleted. */

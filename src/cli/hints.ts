@@ -4,13 +4,7 @@
 const COMMANDS: Readonly<Record<string, string>> = {
   chat: "To chat in the terminal: svc run",
   download: "To download a model: svc pull owner/name",
-  list: "Downloaded models: svc cache list. Models of a running server: curl localhost:1234/v1/models",
-  ls: "Downloaded models: svc cache list. Models of a running server: curl localhost:1234/v1/models",
-  ps: "Loaded models of a running server: curl localhost:1234/v1/models",
-  rm: "To delete a downloaded model: svc cache delete owner/name",
-  show: "Settings with their origin: svc config show. A model's card: curl localhost:1234/v1/models",
   start: "To start the server: svc serve",
-  stop: "A server ends with Ctrl-C, or with its service. To unload a model: POST /v1/models/unload",
   up: "To start the server: svc serve",
 };
 
@@ -49,6 +43,8 @@ export function hintFor(complaint: string, argv: readonly string[]): string {
   const [, command = ""] = /unknown command '([^']+)'/.exec(complaint) ?? [];
   const commandHint = COMMANDS[command];
   if (commandHint !== undefined) return commandHint;
+  if (argv[0] === "stop" && complaint.includes("missing required argument"))
+    return "svc stop MODEL unloads a model. To end the server: Ctrl-C, or systemctl --user stop svc for its service.";
   const [, unknown = ""] = /unknown option '([^']+)'/.exec(complaint) ?? [];
   if (unknown === "") return "";
   // commander takes -ngl for -n with more flags in the same word.

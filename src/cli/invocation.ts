@@ -2,6 +2,7 @@
 
 import { defined } from "../core/defined.ts";
 import type { Attachment } from "./chat/attachments.ts";
+import type { ServerCommand } from "./server-commands.ts";
 import type { Flags } from "../config/sources.ts";
 import type { TuneProfile } from "../core/measure.ts";
 
@@ -47,6 +48,8 @@ export type Invocation =
   | ({ readonly command: "cache-list" } & SettingsArgs)
   | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)
   | { readonly command: "login" }
+  /** Talks to a running server. */
+  | (ServerCommand & SettingsArgs)
   /** Flags hold the model too. */
   | ({
       readonly command: "quantize";

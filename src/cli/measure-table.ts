@@ -2,6 +2,7 @@
 
 import type { BenchRow, Rate, TuneReport } from "../core/measure.ts";
 import { VERSION } from "../core/version.ts";
+import { columns } from "./table.ts";
 
 /** What is told of a model that was measured. */
 interface BenchedModel {
@@ -28,7 +29,7 @@ export function benchTable({ model, info, rows }: BenchedModel): string {
     String(concurrency),
     rateText(speed),
   ]);
-  return `${title}\n\n${table([head, ...lines])}\n`;
+  return `${title}\n\n${columns([head, ...lines], isNumber)}\n`;
 }
 
 /** The same as plain data: what `--json` prints. */
@@ -67,22 +68,11 @@ export function tuneTable({
     ...(disturbed ? ["Requests were answered meanwhile: the numbers are too low."] : []),
   ];
   const remarks = notes.map((note) => `${note}\n`).join("");
-  return `${id}, profile ${profile}\n\n${table([head, ...lines])}${remarks}\nRecommended:\n\n${toml}`;
+  return `${id}, profile ${profile}\n\n${columns([head, ...lines], isNumber)}${remarks}\nRecommended:\n\n${toml}`;
 }
+
+const isNumber = (column: number): boolean => column > 0;
 
 function rateText(rate: Rate | null): string {
   return rate === null ? "" : `${rate.mean.toFixed(2)} ± ${rate.sd.toFixed(2)}`;
-}
-
-/** Columns, the first one to the left and the others to the right. */
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
-  return rows
-    .map((row) => {
-      const cells = row.map((cell, i) =>
-        i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0),
-      );
-      return `${cells.join("  ").trimEnd()}\n`;
-    })
-    .join("");
 }

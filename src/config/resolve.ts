@@ -41,6 +41,8 @@ export interface LoadOptions {
   /** The word after `svc`. A file's own `command` wins over it. Absent for `from-config`. */
   readonly command?: "serve" | "run";
   readonly configFile?: string;
+  /** Whether a configuration file, the environment or a flag has to name a model. Without a file the built-in toy stands in. */
+  readonly requireModel?: boolean;
   readonly flags?: Flags;
   /** The process's environment unless given. */
   readonly environment?: Environment;
@@ -88,13 +90,31 @@ export function loadSettings(options: LoadOptions): LoadResult {
   const sound = named.filter((value) => !wrong.some((problem) => problem.key === value.path));
   const { found, missing } = resolveFiles(sound, folder);
   const mcp = missing.some(({ key }) => key === MCP_CONFIG) ? undefined : readMcp(found);
-  const problems = [...unread, ...wrong, ...missing, ...(mcp?.ok === false ? mcp.problems : [])];
+  const problems = [
+    ...unread,
+    ...wrong,
+    ...missing,
+    ...(mcp?.ok === false ? mcp.problems : []),
+    ...(unread.length > 0 ? [] : withoutModel(options, values)),
+  ];
   if (problems.length > 0) return { ok: false, problems };
 
   const settings = complete(found);
   const notices = [...commandNotice(options, settings), ...environmentNotices(environment), ...said.notices];
   const origins = new Map(values.map(({ path, origin }) => [path, origin]));
   return { ok: true, settings, ...(mcp?.ok === true ? { mcp: mcp.config } : {}), origins, notices };
+}
+
+/** A configuration file has to name a model: without one the built-in toy would answer as if nothing were wrong. */
+function withoutModel(
+  { configFile: file, requireModel = false }: LoadOptions,
+  values: readonly RawValue[],
+): readonly Problem[] {
+  if (!requireModel) return [];
+  const model = values.find(({ path }) => path === "models[0].model_id");
+  if (file === undefined || model?.origin.type !== "default") return [];
+  const fix = `Add [[models]] with model_id = "FILE.gguf" or "owner/name", or model_id = "${BUILTIN_MODEL_ID}" for the built-in toy.`;
+  return [{ origin: { type: "file", file }, key: "models", what: "no model is named", fix }];
 }
 
 /** The servers that models may call; undefined where no file names any. */

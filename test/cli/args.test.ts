@@ -130,9 +130,8 @@ describe("help", () => {
   });
 
   test.each([
-    ["list", "svc cache list"],
-    ["ps", "/v1/models"],
-    ["rm x", "svc cache delete"],
+    ["stop", "svc stop MODEL unloads a model. To end the server: Ctrl-C"],
+    ["ps --ctx-size 1", "Here that is --max-seq-len."],
     ["serve --ctx-size 4096", "Here that is --max-seq-len."],
     ["serve -ngl 99", "Here that is --num-device-layers."],
     ["serve --n-gpu-layers=99", "Here that is --num-device-layers."],

@@ -18,7 +18,10 @@ let cwd = "";
 beforeAll(() => {
   cwd = newFolder();
   // The seed makes the answers the same each time: `run` draws at temperature 1.
-  writeFileSync(join(cwd, "chat.toml"), 'command = "run"\n[global]\nseed = 1\n');
+  writeFileSync(
+    join(cwd, "chat.toml"),
+    'command = "run"\n[global]\nseed = 1\n[[models]]\nmodel_id = "svc-tiny"\n',
+  );
 });
 
 describe("one answer", () => {

@@ -1,0 +1,110 @@
+// HTTP client of a svc server that already runs. Knows its address, its key and how it reports errors; not what is asked.
+
+import type { Settings } from "../config/settings.ts";
+
+/** Settings that say where the server is. */
+export const SERVER_FLAGS = ["server.host", "server.port", "server.api_keys"] as const;
+
+/** A server answers at once or is not there, milliseconds. Loading and answering have no bound. */
+const CONNECT_MS = 2000;
+
+/** A card of GET /v1/models, as far as the command line reads it. */
+export interface ServedModel {
+  readonly id: string;
+  readonly kind: string;
+  readonly status: string;
+  readonly owned_by: string;
+  readonly context_length?: number;
+  readonly modalities?: readonly string[];
+  readonly capabilities?: Readonly<Record<string, boolean>>;
+  readonly root?: string;
+  readonly parent?: string;
+}
+
+/** An answer with an error status. The message is the server's. */
+class AnswerError extends Error {
+  readonly code: string;
+  readonly param: string | undefined;
+
+  constructor(message: string, code: string, param: string | undefined) {
+    super(message);
+    this.code = code;
+    this.param = param;
+  }
+}
+
+export class ServerClient {
+  /** Without a slash at its end. */
+  readonly url: string;
+  private readonly headers: Readonly<Record<string, string>>;
+
+  constructor({ host, port, api_keys: keys }: Settings["server"]) {
+    const reached = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+    this.url = `http://${reached.includes(":") ? `[${reached}]` : reached}:${port}`;
+    const [key] = keys ?? [];
+    this.headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  }
+
+  /** Models and adapters, the default one first. */
+  async models(signal?: AbortSignal): Promise<readonly ServedModel[]> {
+    const body = await this.json("/v1/models", undefined, signal);
+    if (typeof body !== "object" || body === null || !("data" in body) || !Array.isArray(body.data))
+      throw new Error(`${this.url} is not a svc server. Name another address with --host and --port.`);
+    return body.data as readonly ServedModel[];
+  }
+
+  /** The models of a server that is there and is svc; undefined where none answers in time. */
+  async probe(): Promise<readonly ServedModel[] | undefined> {
+    const signal = AbortSignal.timeout(CONNECT_MS);
+    try {
+      const root = await this.json("/api/version", undefined, signal);
+      const isServer = typeof root === "object" && root !== null && "version" in root;
+      return isServer ? await this.models(signal) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** GETs JSON, or POSTs it where there is a body. Throws AnswerError, or a sentence for a server that is not reached. */
+  async json(path: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
+    const response = await this.send(path, body, signal);
+    return response.json();
+  }
+
+  /** The same with the answer as it comes. */
+  async send(path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+    const init =
+      body === undefined
+        ? { headers: this.headers }
+        : {
+            method: "POST",
+            headers: { ...this.headers, "content-type": "application/json" },
+            body: JSON.stringify(body),
+          };
+    let response: Response;
+    try {
+      response = await fetch(this.url + path, { ...init, ...(signal === undefined ? {} : { signal }) });
+    } catch (error) {
+      if (signal?.aborted === true) throw error;
+      throw new Error(
+        `No server answers at ${this.url}. Start one with: svc serve. For another address: --host and --port.`,
+        { cause: error },
+      );
+    }
+    if (!response.ok) throw await answerError(response);
+    return response;
+  }
+}
+
+async function answerError(response: Response): Promise<AnswerError> {
+  const body: unknown = await response.json().catch(() => undefined);
+  const error = typeof body === "object" && body !== null && "error" in body ? body.error : undefined;
+  const { message, code, param } = (typeof error === "object" && error !== null ? error : {}) as {
+    readonly message?: string;
+    readonly code?: string;
+    readonly param?: string;
+  };
+  if (response.status === 401)
+    return new AnswerError("The server requires a key: --api-keys KEY or SVC_API_KEYS=KEY.", "", undefined);
+  return new AnswerError(message ?? `the server answered with status ${response.status}`, code ?? "", param);
+}

@@ -1,0 +1,73 @@
+// `svc ps`, `list`, `show` and `stop`: what a running server serves, and unloading one of its models.
+
+import type { Settings } from "../config/settings.ts";
+import { columns } from "./table.ts";
+import { ServerClient, type ServedModel } from "./server-client.ts";
+
+export type ServerCommand =
+  | { readonly command: "ps" | "list"; readonly json: boolean }
+  | { readonly command: "show"; readonly model: string; readonly json: boolean }
+  | { readonly command: "stop"; readonly model: string };
+
+/** Carries a command out and returns what to print. Throws a sentence for people. */
+export async function serverCommand(invocation: ServerCommand, settings: Settings): Promise<string> {
+  const client = new ServerClient(settings.server);
+  const models = await client.models();
+  switch (invocation.command) {
+    case "ps": {
+      const loaded = models.filter(({ status, parent }) => status !== "unloaded" && parent === undefined);
+      if (invocation.json) return asJson(loaded);
+      return loaded.length === 0
+        ? `No model is loaded at ${client.url}; the next request loads one. svc list shows all.\n`
+        : modelTable(loaded);
+    }
+    case "list":
+      return invocation.json ? asJson(models) : modelTable(models);
+    case "show": {
+      const model = named(models, invocation.model);
+      return invocation.json ? asJson(model) : card(model);
+    }
+    case "stop": {
+      const { id } = named(models, invocation.model);
+      await client.json("/v1/models/unload", { model_id: id });
+      return `${id} is unloaded; the next request for it loads it again.\n`;
+    }
+  }
+}
+
+function named(models: readonly ServedModel[], name: string): ServedModel {
+  const [first] = models;
+  if (name === "default" && first !== undefined) return first;
+  const found = models.find(({ id }) => id === name) ?? models.find(({ root }) => root === name);
+  if (found !== undefined) return found;
+  throw new Error(`No model ${name} is served. Served: ${models.map(({ id }) => id).join(", ")}.`);
+}
+
+function modelTable(models: readonly ServedModel[]): string {
+  const rows = models.map(({ id, kind, status, context_length: context, root, parent }) => [
+    id,
+    parent === undefined ? kind : "adapter",
+    status,
+    context === undefined ? "" : String(context),
+    parent ?? root ?? "",
+  ]);
+  return columns([["NAME", "KIND", "STATUS", "CONTEXT", "SOURCE"], ...rows], (column) => column === 3);
+}
+
+function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): string {
+  const can = Object.entries(capabilities).flatMap(([name, isOn]) => (isOn ? [name] : []));
+  const rows: [string, string][] = [
+    ["name", id],
+    ["kind", rest.parent === undefined ? rest.kind : `adapter of ${rest.parent}`],
+    ["status", rest.status],
+    ["context", rest.context_length === undefined ? "" : `${rest.context_length} tokens`],
+    ["input", ["text", ...(modalities ?? [])].join(", ")],
+    ["can", can.join(", ")],
+    ["source", rest.root ?? ""],
+  ];
+  return columns(rows.filter(([, value]) => value !== ""));
+}
+
+function asJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

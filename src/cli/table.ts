@@ -1,0 +1,12 @@
+// Columns of text for a terminal.
+
+/** Pads cells to columns, the numbered ones to the right; a line for each row. */
+export function columns(
+  rows: readonly (readonly string[])[],
+  right: (column: number) => boolean = () => false,
+): string {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  const line = (row: readonly string[]): string =>
+    row.map((cell, i) => (right(i) ? cell.padStart(widths[i] ?? 0) : cell.padEnd(widths[i] ?? 0))).join("  ");
+  return rows.map((row) => `${line(row).trimEnd()}\n`).join("");
+}

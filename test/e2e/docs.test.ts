@@ -1,0 +1,145 @@
+// The code blocks of README and docs/: commands are run as written against the executable and a server with the built-in
+// model, configurations are loaded, JSON is parsed, TypeScript is run. A block that cannot be run says why in a comment
+// before it:  <!-- not run: REASON -->
+
+import { expect, test } from "bun:test";
+import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { parseArgs } from "../../src/cli/args.ts";
+import { loadSettings } from "../../src/config/resolve.ts";
+import { fileServer, newFolder } from "../helpers/binary.ts";
+
+const ROOT = resolve(import.meta.dir, "../..");
+const PAGES = ["README.md", "SECURITY.md", ...globSync("docs/*.md", { cwd: ROOT })].toSorted();
+const NOT_RUN = /<!-- not run: .{5,} -->\s*$/;
+const ADDRESS = /(?:http:\/\/)?localhost:1234/g;
+
+interface Block {
+  /** `docs/cli.md:30` */
+  readonly place: string;
+  readonly language: string;
+  readonly text: string;
+  readonly isRun: boolean;
+}
+
+function blocksOf(page: string): readonly Block[] {
+  const text = readFileSync(join(ROOT, page), "utf8");
+  return [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map((match) => {
+    const before = text.slice(0, match.index);
+    const place = `${page}:${before.split("\n").length}`;
+    return { place, language: match[1] ?? "", text: match[2] ?? "", isRun: !NOT_RUN.test(before) };
+  });
+}
+
+const BLOCKS = PAGES.flatMap(blocksOf);
+const server = fileServer(["-m", "svc-tiny", "-m", "flite:slt"]);
+
+function blocks(language: string): readonly Block[] {
+  // docs/clients.md has configurations of other programs, which test/clients runs.
+  const isOurs = (place: string): boolean => language !== "toml" || !place.startsWith("docs/clients.md");
+  return BLOCKS.filter((block) => block.language === language && block.isRun && isOurs(block.place));
+}
+
+/** Programs that only write down how they were called: one argument a line, a call ends with an empty one. */
+function recordCalls(folder: string): string {
+  const record = `#!/bin/bash\nprintf '%q\\n' "\${0##*/}" "$@" >>"$CALLS"; echo >>"$CALLS"\n`;
+  for (const path of ["svc", "bin/svc", "bin/curl", "bin/aider"]) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), record);
+    chmodSync(join(folder, path), 0o755);
+  }
+  return join(folder, "calls");
+}
+
+/** The calls of a block, run by bash. */
+function callsOf({ text, place }: Block): readonly (readonly string[])[] {
+  const folder = newFolder();
+  const file = recordCalls(folder);
+  // Each argument is written on one line by %q, and read back by a second bash.
+  const env = { PATH: `${join(folder, "bin")}:/usr/bin:/bin`, CALLS: file };
+  const run = Bun.spawnSync(["bash", "-ec", text], { cwd: folder, env });
+  if (run.exitCode !== 0) throw new Error(`${place}: ${run.stderr.toString()}`);
+  const written = existsSync(file) ? readFileSync(file, "utf8").trimEnd() : "";
+  if (written === "") return [];
+  return written.split("\n\n").map((call) => {
+    const words = call.split("\n").join(" ");
+    const read = Bun.spawnSync(["bash", "-c", `printf '%s\\0' ${words}`]);
+    return read.stdout.toString().split("\0").slice(0, -1);
+  });
+}
+
+/** Sends what a call of curl would send; gives the status. */
+async function curl(words: readonly string[]): Promise<number> {
+  const url = words.find((word) => /localhost:\d+/.test(word)) ?? "";
+  const after = (...names: readonly string[]): string | undefined => {
+    const at = words.findIndex((word) => names.includes(word));
+    return at < 0 ? undefined : words[at + 1];
+  };
+  const body = after("-d", "--json");
+  const address = url.replace(ADDRESS, server().url);
+  const init = { method: "POST", body: body ?? "", headers: { "content-type": "application/json" } };
+  const response = await fetch(address, body === undefined ? {} : init);
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** A program of the command line: the prompt of `svc run` and the like are not answered, but every flag has to exist. */
+function complaintAbout(words: readonly string[]): string | undefined {
+  const invocation = parseArgs(words);
+  return invocation.command === "usage-error" ? invocation.text : undefined;
+}
+
+test("every language of a block is one that is checked here, or data for another program", () => {
+  const known = new Set(["sh", "toml", "json", "ts", "vim", "yaml"]);
+  expect(BLOCKS.filter(({ language }) => !known.has(language)).map(({ place }) => place)).toEqual([]);
+  expect(blocks("sh").length).toBeGreaterThan(20);
+});
+
+test.each(blocks("sh").map((block) => [block.place, block] as const))("%s: commands", async (_, block) => {
+  for (const [program, ...words] of callsOf(block)) {
+    if (program === "svc") expect(complaintAbout(words)).toBeUndefined();
+    if (program === "curl") expect(await curl(words)).toBeLessThan(300);
+  }
+});
+
+test.each(blocks("toml").map((block) => [block.place, block] as const))("%s: settings", (_, block) => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "svc.toml"), block.text);
+  const loaded = loadSettings({ configFile: join(folder, "svc.toml"), environment: {} });
+  const problems = loaded.ok ? [] : loaded.problems.filter(({ what }) => !/there is no such/.test(what));
+  expect(problems).toEqual([]);
+});
+
+test.each(blocks("json").map((block) => [block.place, block] as const))("%s: JSON", (_, block) => {
+  expect(() => JSON.parse(block.text)).not.toThrow();
+});
+
+test.each(blocks("ts").map((block) => [block.place, block] as const))("%s: program", async (_, block) => {
+  const text = block.text.replaceAll(ADDRESS, server().url);
+  const client = /const client =/.test(text)
+    ? ""
+    : `import OpenAI from "openai";\nconst client = new OpenAI({ baseURL: "${server().url}/v1", apiKey: "none" });\n`;
+  const withPaths = (client + text).replaceAll(
+    /from "([^"]+)"/g,
+    (_whole, name: string) => `from ${JSON.stringify(Bun.resolveSync(name, ROOT))}`,
+  );
+  const folder = newFolder();
+  writeFileSync(join(folder, "block.ts"), withPaths);
+  const child = Bun.spawn([process.execPath, "block.ts"], { cwd: folder, stdout: "ignore", stderr: "pipe" });
+  const [errors, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+  expect([code, errors]).toEqual([0, ""]);
+});
+
+test("docs/README.md lists every page, and links of all pages lead to files", () => {
+  const index = readFileSync(join(ROOT, "docs/README.md"), "utf8");
+  const pages = PAGES.filter((page) => page.startsWith("docs/") && page !== "docs/README.md");
+  expect(pages.filter((page) => !index.includes(`](${relative("docs", page)})`))).toEqual([]);
+  const links = ["AGENTS.md", "ARCHITECTURE.md", "CHANGELOG.md", ...PAGES].flatMap((page) =>
+    [...readFileSync(join(ROOT, page), "utf8").matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
+      .map(([, target = ""]) => ({ page, target }))
+      .filter(({ target }) => !/^[a-z]+:/.test(target)),
+  );
+  const broken = links.filter(({ page, target }) => !existsSync(resolve(ROOT, dirname(page), target)));
+  expect(broken).toEqual([]);
+  expect(links.length).toBeGreaterThan(80);
+});
