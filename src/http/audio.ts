@@ -4,7 +4,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import type { SpeechEvent } from "../core/speech.ts";
-import { wavHead } from "../dialects/speech/wav.ts";
+import { wavHeader } from "../dialects/speech/wav.ts";
 import type { SpeechFormat } from "../dialects/speech/request.ts";
 import type { LogLine } from "./errors.ts";
 import { observed } from "./observe.ts";
@@ -42,7 +42,7 @@ export async function audioResponse(
     "x-accel-buffering": "no", // asks a reverse proxy to pass parts on at once
   };
   const known = first.isLast ? bytes.byteLength : undefined;
-  const head = format === "wav" ? wavHead(first.sampleRate, known) : new Uint8Array();
+  const head = format === "wav" ? wavHeader(first.sampleRate, known) : new Uint8Array();
   const begin = Buffer.concat([head, bytes]);
   observed()?.spoke(secondsOf(first));
   if (first.isLast) {

@@ -1,4 +1,4 @@
-// An embeddings body → an EmbedRequest. Pure.
+// Converts an embeddings body to an EmbedRequest. Pure.
 
 import { ServiceError } from "../../core/error.ts";
 import type { EmbedRequest } from "../../core/run.ts";
@@ -7,7 +7,7 @@ import { EmbeddingRequest } from "./schema.ts";
 
 export type EncodingFormat = "float" | "base64";
 
-/** What a body asks for: the vectors, and how they are written. */
+/** A parsed embeddings request. */
 export interface EmbeddingCall {
   readonly request: EmbedRequest;
   readonly format: EncodingFormat;
@@ -19,7 +19,7 @@ const checkBody = checker(EmbeddingRequest);
 export function parseEmbeddingRequest(json: Readonly<Record<string, unknown>>): EmbeddingCall {
   const body = checkBody(json);
   if (isPresent(body.dimensions)) {
-    const message = "dimensions is not supported: vectors have the model's own length; omit it";
+    const message = "dimensions is not supported, vectors have the length of the model; omit it";
     throw new ServiceError("unsupported_value", message, { param: "dimensions" });
   }
   return {
@@ -32,7 +32,7 @@ export function parseEmbeddingRequest(json: Readonly<Record<string, unknown>>): 
   };
 }
 
-/** An array of numbers is one input; an array of anything else has one input an item. */
+/** An array of numbers is one input; any other array has one input per item. */
 function inputsOf(input: EmbeddingRequest["input"]): EmbedRequest["inputs"] {
   if (typeof input === "string") return [input];
   const inputs: (string | readonly number[])[] = [];

@@ -1,4 +1,4 @@
-// Vectors → the response body.
+// Converts vectors to the response body.
 
 import type { EmbedResult } from "../../core/run.ts";
 import type { EncodingFormat } from "./request.ts";

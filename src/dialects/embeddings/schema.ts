@@ -1,4 +1,4 @@
-// The embeddings wire: request and response.
+// Wire schemas of embeddings: request and response.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { EMBED_INPUTS_MAX, TOKEN_ID_MAX } from "../shared/limits.ts";
@@ -23,11 +23,11 @@ const EmbeddingEncodingFormat = Type.Union([Type.Literal("float"), Type.Literal(
 export const EmbeddingRequest = Type.Object(
   {
     input: EmbeddingInput,
-    model: orNull(Type.String({ description: "Model id; `default` or absent takes the default model." })),
+    model: orNull(Type.String({ description: "Model id; `default` or absent selects the default model." })),
     encoding_format: orNull(EmbeddingEncodingFormat),
-    dimensions: orNull(Type.Integer({ description: "Not supported; vectors have the model's own length." })),
+    dimensions: orNull(Type.Integer({ description: "Not supported; vectors have the length of the model." })),
     ...truncateProperties,
-    user: Type.Optional(Type.Unknown({ description: "Accepted, without effect." })),
+    user: Type.Optional(Type.Unknown({ description: "Accepted without effect." })),
   },
   {
     $id: "EmbeddingRequest",
@@ -40,14 +40,14 @@ export type EmbeddingRequest = Static<typeof EmbeddingRequest>;
 
 const EmbeddingVector = Type.Union([Type.Array(Type.Number()), Type.String()], {
   $id: "EmbeddingVector",
-  description: "The vector in the form asked for; its length is 1.",
+  description: "The vector in the requested encoding, normalized to length 1.",
 });
 export type EmbeddingVector = Static<typeof EmbeddingVector>;
 
 const EmbeddingData = Type.Object(
   {
     object: Type.Literal("embedding"),
-    index: Type.Integer({ minimum: 0, description: "Which input this is of." }),
+    index: Type.Integer({ minimum: 0, description: "Index of the input." }),
     embedding: EmbeddingVector,
   },
   { $id: "EmbeddingData" },
@@ -65,6 +65,6 @@ export const EmbeddingResponse = Type.Object(
     model: Type.String({ description: "Id of the model that answered." }),
     usage: EmbeddingUsage,
   },
-  { $id: "EmbeddingResponse", description: "One vector an input, in their order." },
+  { $id: "EmbeddingResponse", description: "One vector per input, in order." },
 );
 export type EmbeddingResponse = Static<typeof EmbeddingResponse>;

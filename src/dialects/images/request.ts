@@ -1,4 +1,4 @@
-// An images body → an ImageRequest. Pure.
+// Converts an images body to an ImageRequest. Owns the bounds of image sizes. Pure.
 
 import { ServiceError } from "../../core/error.ts";
 import type { ImageRequest } from "../../core/image.ts";
@@ -6,7 +6,7 @@ import { IMAGE_PIXELS_MAX } from "../shared/limits.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { DEFAULT_HEIGHT, DEFAULT_WIDTH, ImageGenerationRequest } from "./schema.ts";
 
-/** What a body asks for: the pictures, and whether they are files of the server. */
+/** A parsed images request; `asFiles`: answer with files on the server instead of inline images. */
 export interface ImageCall {
   readonly request: ImageRequest;
   readonly asFiles: boolean;
@@ -14,7 +14,7 @@ export interface ImageCall {
 
 const checkBody = checker(ImageGenerationRequest);
 
-/** How the base dialect's clients spell the formats. */
+/** OpenAI's names of the formats. */
 const SPELLINGS: ReadonlyMap<unknown, string> = new Map([
   ["url", "Url"],
   ["b64_json", "B64Json"],
@@ -24,12 +24,12 @@ const SPELLINGS: ReadonlyMap<unknown, string> = new Map([
 export function parseImageRequest(json: Readonly<Record<string, unknown>>): ImageCall {
   const { response_format: format } = json;
   const body = checkBody({ ...json, response_format: SPELLINGS.get(format) ?? format });
-  if (isPresent(body.size)) throw unsupported("size", "is not supported: give width and height in pixels");
+  if (isPresent(body.size)) throw unsupported("size", "is not supported; send width and height in pixels");
   const width = body.width ?? DEFAULT_WIDTH;
   const height = body.height ?? DEFAULT_HEIGHT;
   if (width * height > IMAGE_PIXELS_MAX) {
-    const most = `a picture has at most ${IMAGE_PIXELS_MAX} pixels`;
-    throw unsupported("width", `x height is ${width * height}, and ${most}: ask for a smaller one`);
+    const problem = `x height is ${width * height} pixels; send at most ${IMAGE_PIXELS_MAX} pixels`;
+    throw unsupported("width", problem);
   }
   return {
     request: { model: body.model ?? "default", prompt: body.prompt, count: body.n ?? 1, width, height },

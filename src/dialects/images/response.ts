@@ -1,8 +1,8 @@
-// Pictures → the response body.
+// Converts images to the response body.
 
 import type { ImageGenerationResponse } from "./schema.ts";
 
-/** A picture as it leaves: a file of the server, or its bytes in base64. */
+/** An image in an answer: a file on the server, or inline base64. */
 export type SentImage =
   | { readonly type: "file"; readonly file: string; readonly path: string }
   | { readonly type: "inline"; readonly png: string };

@@ -1,4 +1,4 @@
-// The images wire: request and response.
+// Wire schemas of image generation: request and response.
 
 import { type Static, Type } from "@sinclair/typebox";
 import {
@@ -16,7 +16,7 @@ export const DEFAULT_HEIGHT = 720;
 const ImageGenerationResponseFormat = Type.Union([Type.Literal("Url"), Type.Literal("B64Json")], {
   $id: "ImageGenerationResponseFormat",
   description:
-    "`Url`: a file of the server. `B64Json`: the picture itself. The spellings `url` and `b64_json` mean the same. Default `Url`.",
+    "`Url`: a file on the server. `B64Json`: the image inline. `url` and `b64_json` are synonyms. Default `Url`.",
 });
 
 const edge = (which: string, standard: number) =>
@@ -24,26 +24,28 @@ const edge = (which: string, standard: number) =>
     Type.Integer({
       minimum: IMAGE_EDGE_MIN,
       maximum: IMAGE_EDGE_MAX,
-      description: `${which} in pixels; a picture has at most ${IMAGE_PIXELS_MAX} of them. Default ${standard}.`,
+      description: `${which} in pixels; width x height is at most ${IMAGE_PIXELS_MAX}. Default ${standard}.`,
     }),
   );
-const ignored = Type.Optional(Type.Unknown({ description: "Accepted, without effect." }));
+const ignored = Type.Optional(Type.Unknown({ description: "Accepted without effect." }));
 
 export const ImageGenerationRequest = Type.Object(
   {
     prompt: Type.String({
       minLength: 1,
       maxLength: IMAGE_PROMPT_CHARS_MAX,
-      description: "What the pictures show.",
+      description: "Description of the images.",
     }),
-    model: orNull(Type.String({ description: "Model id; `default` or absent takes the first image model." })),
+    model: orNull(
+      Type.String({ description: "Model id; `default` or absent selects the first image model." }),
+    ),
     n: orNull(
-      Type.Integer({ minimum: 1, maximum: IMAGE_COUNT_MAX, description: "Number of pictures. Default 1." }),
+      Type.Integer({ minimum: 1, maximum: IMAGE_COUNT_MAX, description: "Number of images. Default 1." }),
     ),
     width: edge("Width", DEFAULT_WIDTH),
     height: edge("Height", DEFAULT_HEIGHT),
     response_format: orNull(ImageGenerationResponseFormat),
-    size: Type.Optional(Type.Unknown({ description: "Not supported; give `width` and `height`." })),
+    size: Type.Optional(Type.Unknown({ description: "Not supported; send `width` and `height`." })),
     quality: ignored,
     style: ignored,
     steps: ignored,
@@ -64,9 +66,7 @@ export type ImageGenerationRequest = Static<typeof ImageGenerationRequest>;
 const ImageData = Type.Object(
   {
     url: Type.Optional(Type.String({ description: "Name of the PNG file on the server." })),
-    content_url: Type.Optional(
-      Type.String({ description: "Path below this server's address from which the file can be fetched." }),
-    ),
+    content_url: Type.Optional(Type.String({ description: "URL path of the file on this server." })),
     b64_json: Type.Optional(Type.String({ description: "The PNG file as a `data:image/png;base64,` URL." })),
   },
   { $id: "ImageData" },
@@ -74,9 +74,9 @@ const ImageData = Type.Object(
 
 export const ImageGenerationResponse = Type.Object(
   {
-    created: Type.Integer({ minimum: 0, description: "Unix time." }),
+    created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
     data: Type.Array(ImageData),
   },
-  { $id: "ImageGenerationResponse", description: "The pictures, in their order." },
+  { $id: "ImageGenerationResponse", description: "The generated images, in order." },
 );
 export type ImageGenerationResponse = Static<typeof ImageGenerationResponse>;

@@ -1,46 +1,47 @@
-// Ends a text before its first line, after the first one, that is indented less than it should be. Blank lines do not count.
+// Cuts a streamed text before the first line with less than the minimum indentation. The first line and blank lines are
+// exempt.
 
 export class IndentCut {
   private readonly indent: number;
-  private held: string | undefined; // line breaks and indentation since the last text, while a line begins
+  private pending: string | undefined; // line breaks and indentation of a line that has no text yet
   private isCut = false;
 
-  /** `indent`: spaces and tabs; 0 cuts nothing. */
+  /** `indent`: minimum number of spaces and tabs; 0 cuts nothing. */
   constructor(indent: number) {
     this.indent = indent;
   }
 
-  /** What may be shown once a piece has come. */
-  push(piece: string): string {
-    if (this.indent === 0) return piece;
+  /** Adds a delta and returns the text that is certain to be kept. */
+  push(delta: string): string {
+    if (this.indent === 0) return delta;
     let out = "";
-    for (const character of piece) {
+    for (const character of delta) {
       if (this.isCut) break;
       out += this.take(character);
     }
     return out;
   }
 
-  /** What was held back at the end of the text. */
+  /** Ends the text and returns the pending rest. */
   end(): string {
-    const rest = this.isCut ? "" : (this.held ?? "");
-    this.held = undefined;
+    const rest = this.isCut ? "" : (this.pending ?? "");
+    this.pending = undefined;
     return rest;
   }
 
   private take(character: string): string {
     const isBreak = character === "\n";
-    if (this.held === undefined) {
+    if (this.pending === undefined) {
       if (!isBreak) return character;
-      this.held = character;
+      this.pending = character;
       return "";
     }
-    this.held += character;
+    this.pending += character;
     if (isBreak || character === " " || character === "\t" || character === "\r") return "";
-    const line = this.held.slice(this.held.lastIndexOf("\n") + 1, -1);
+    const line = this.pending.slice(this.pending.lastIndexOf("\n") + 1, -1);
     this.isCut = line.length < this.indent;
-    const out = this.isCut ? "" : this.held;
-    this.held = undefined;
+    const out = this.isCut ? "" : this.pending;
+    this.pending = undefined;
     return out;
   }
 }

@@ -1,4 +1,4 @@
-// An infill body → a RunRequest. Pure.
+// Converts an infill body to a RunRequest. Pure.
 
 import { defined } from "../../core/defined.ts";
 import { INFILL_ANSWER_TOKENS } from "../shared/limits.ts";
@@ -7,11 +7,11 @@ import { checker, isPresent } from "../shared/check.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { InfillRequest } from "./schema.ts";
 
-/** How the answer is presented. */
+/** How a run is presented in the answer. */
 export interface InfillLayout {
-  /** Least indentation of the answer's lines but the first, spaces and tabs; 0: any. */
+  /** Minimum indentation of the answer's lines except the first, in spaces and tabs; 0: no minimum. */
   readonly indent: number;
-  /** Paths of the fields to answer with; undefined: all. */
+  /** Paths of the fields to return; undefined: all. */
   readonly fields?: readonly string[];
 }
 
@@ -21,7 +21,7 @@ export interface InfillCall {
   readonly stream: boolean;
 }
 
-/** Sampling where a request says nothing: that of llama.cpp's server, for which the plugins are tuned. */
+/** Default sampling: that of llama.cpp's server, for which the plugins are tuned. */
 const SAMPLING = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05 } as const;
 
 const checkBody = checker(InfillRequest);
@@ -47,14 +47,14 @@ export function parseInfillRequest(json: Readonly<Record<string, unknown>>): Inf
         top_k: body.top_k ?? SAMPLING.top_k,
         top_p: body.top_p ?? SAMPLING.top_p,
         min_p: body.min_p ?? SAMPLING.min_p,
-        seed: isPresent(body.seed) && body.seed >= 0 ? body.seed : null, // -1 means any
+        seed: isPresent(body.seed) && body.seed >= 0 ? body.seed : null, // -1: random
         repetition_penalty: body.repetition_penalty ?? body.repeat_penalty ?? null,
       }),
       stop: stopOf(body.stop),
       ...defined({ maxTokens: cap }),
       ...(lineDeadlineMs > 0 ? { lineDeadlineMs } : {}),
       choices: 1,
-      truncate: false, // what does not fit has been left out
+      truncate: false, // a gap prompt is already trimmed to the context
     },
     layout: {
       indent: body.n_indent ?? 0,

@@ -1,4 +1,4 @@
-// RunEvents folded into one body: the whole answer, and the last frame of a streamed one.
+// Folds RunEvents into the body of an answer, which is also the last frame of a stream.
 
 import { assert, unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
@@ -11,36 +11,36 @@ import type { InfillResponse, InfillTimings } from "./schema.ts";
 
 type Ending = Extract<RunEvent, { type: "choice_end" }>;
 
-/** Collects the events of one run. */
+/** Folds the events of one run. */
 export class InfillFold {
   private readonly layout: InfillLayout;
   private readonly cut: IndentCut;
   private readonly text: string[] = [];
   private ending: Ending | undefined;
-  private spent: RunCost | undefined;
+  private runCost: RunCost | undefined;
 
   constructor(layout: InfillLayout) {
     this.layout = layout;
     this.cut = new IndentCut(layout.indent);
   }
 
-  /** Takes the next event and returns the text that it adds; throws the ServiceError of an `error` event. */
+  /** Adds an event and returns the text that it adds; throws the ServiceError of an `error` event. */
   add(event: RunEvent): string {
     switch (event.type) {
       case "accepted":
         return "";
       case "text":
       case "reasoning":
-        return this.show(this.cut.push(event.text));
+        return this.append(this.cut.push(event.text));
       case "tool_call_start":
       case "tool_call_args":
-        assert(false, "a gap is not filled by calling a tool");
+        assert(false, "tool call in an infill run");
         return "";
       case "choice_end":
         this.ending = event;
-        return this.show(this.cut.end());
+        return this.append(this.cut.end());
       case "finish":
-        this.spent = { usage: event.usage, timings: event.timings };
+        this.runCost = { usage: event.usage, timings: event.timings };
         return "";
       case "error":
         throw ServiceError.fromData(event.error);
@@ -49,7 +49,7 @@ export class InfillFold {
     }
   }
 
-  /** The body; only after the run's `finish`. `content` is all of the text, or what a stream has not said. */
+  /** The body; requires that the run's `finish` was added. `content`: the whole text, or "" after a stream. */
   body(model: string, content = this.text.join("")): Readonly<Record<string, unknown>> {
     const body = this.whole(model, content);
     const { fields } = this.layout;
@@ -58,11 +58,8 @@ export class InfillFold {
   }
 
   private whole(model: string, content: string): InfillResponse {
-    assert(
-      this.spent !== undefined && this.ending !== undefined,
-      "a body is asked for before the run finished",
-    );
-    const { usage } = this.spent;
+    assert(this.runCost !== undefined && this.ending !== undefined, "body requested before the run finished");
+    const { usage } = this.runCost;
     const { reason, stop } = this.ending;
     const ended = stop === undefined ? "eos" : "word";
     return {
@@ -76,11 +73,11 @@ export class InfillFold {
       has_new_line: this.text.some((piece) => piece.includes("\n")),
       stop_type: reason === "length" ? "limit" : ended,
       stopping_word: stop ?? "",
-      timings: timingsOf(this.spent),
+      timings: timingsOf(this.runCost),
     };
   }
 
-  private show(text: string): string {
+  private append(text: string): string {
     if (text !== "") this.text.push(text);
     return text;
   }
@@ -103,12 +100,12 @@ function timingsOf({ usage, timings }: RunCost): InfillTimings {
   };
 }
 
-/** 0 where there is nothing to divide by, because JSON has no infinity. */
+/** A quotient; 0 if the divisor is 0, because JSON has no infinity. */
 function ratio(a: number, b: number): number {
   return b > 0 ? a / b : 0;
 }
 
-/** The field at a path such as `timings/prompt_n`, under the path as its name; nothing where there is none. */
+/** The field at a path such as `timings/prompt_n`, keyed by the path; empty if it does not exist. */
 function pick(body: unknown, path: string): readonly (readonly [string, unknown])[] {
   let value = body;
   for (const key of path.split("/")) {

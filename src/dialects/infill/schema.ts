@@ -1,4 +1,4 @@
-// The infill wire: what editor plugins for llama.cpp's server (llama.vim, llama.vscode) send and read. Units of times are
+// Wire schemas of infill, as used by editor plugins for llama.cpp's server (llama.vim, llama.vscode). Times are
 // milliseconds.
 
 import { type Static, Type } from "@sinclair/typebox";
@@ -13,33 +13,38 @@ const InfillFile = Type.Object(
     filename: orNull(Type.String({ description: "Default `file`." })),
     text: Type.String(),
   },
-  { $id: "InfillFile", description: "A piece of another file, for context.", ...OPEN },
+  { $id: "InfillFile", description: "A part of another file, as context.", ...OPEN },
 );
 
-const unused = () => Type.Optional(Type.Unknown({ description: "Accepted, without effect." }));
+const unused = () => Type.Optional(Type.Unknown({ description: "Accepted without effect." }));
 
 const { temperature, top_p, top_k, min_p, ...otherSampling } = samplingProperties;
 
 export const InfillRequest = Type.Object(
   {
-    model: orNull(Type.String({ description: "Model id; `default` or absent takes the default model." })),
-    input_prefix: Type.String({ description: "Text before the gap, up to the beginning of its line." }),
+    model: orNull(Type.String({ description: "Model id; `default` or absent selects the default model." })),
+    input_prefix: Type.String({ description: "Text before the gap, up to the start of its line." }),
     input_suffix: Type.String({ description: "Text after the gap." }),
-    prompt: orNull(Type.String({ description: "The gap's line up to the cursor. Follows `input_prefix`." })),
+    prompt: orNull(
+      Type.String({ description: "The current line up to the cursor. Follows `input_prefix`." }),
+    ),
     input_extra: orNull(Type.Array(InfillFile, { maxItems: INFILL_FILES_MAX })),
     n_predict: orNull(
       Type.Integer({
         minimum: -1,
-        description: "Most tokens; 0 only fills the cache; -1, the default, no cap.",
+        description: "Cap on generated tokens; 0 only fills the prefix cache; -1 (default) means no cap.",
       }),
     ),
     n_indent: orNull(
-      Type.Integer({ minimum: 0, description: "The answer ends before a line with less indentation." }),
+      Type.Integer({
+        minimum: 0,
+        description: "The answer ends before a line with less indentation than this.",
+      }),
     ),
     t_max_predict_ms: orNull(
       Type.Integer({
         minimum: 0,
-        description: "The answer ends with its line when it has taken so long; 0: never.",
+        description: "After this time the answer ends with its current line; 0 means no limit.",
       }),
     ),
     temperature,
@@ -51,7 +56,9 @@ export const InfillRequest = Type.Object(
     ...stopProperties,
     stream: streamProperties.stream,
     response_fields: orNull(
-      Type.Array(Type.String(), { description: "Fields of the answer, as `content` or `timings/prompt_n`." }),
+      Type.Array(Type.String(), {
+        description: "Fields to return, such as `content` or `timings/prompt_n`.",
+      }),
     ),
     samplers: unused(),
     cache_prompt: unused(),
@@ -80,13 +87,13 @@ const time = (description: string) => Type.Number({ minimum: 0, description });
 
 const InfillTimings = Type.Object(
   {
-    cache_n: count("Prompt tokens taken from the cache."),
+    cache_n: count("Prompt tokens taken from the prefix cache."),
     prompt_n: count("Prompt tokens computed."),
-    prompt_ms: time("From arrival to the end of the prompt."),
+    prompt_ms: time("Time from arrival to the end of prefill."),
     prompt_per_token_ms: Type.Number(),
     prompt_per_second: Type.Number(),
     predicted_n: count("Generated tokens."),
-    predicted_ms: time("From there to the last token."),
+    predicted_ms: time("Time from the end of prefill to the last token."),
     predicted_per_token_ms: Type.Number(),
     predicted_per_second: Type.Number(),
   },
@@ -97,20 +104,20 @@ export type InfillTimings = Static<typeof InfillTimings>;
 export const InfillResponse = Type.Object(
   {
     index: Type.Literal(0),
-    content: Type.String({ description: "What fills the gap." }),
+    content: Type.String({ description: "Text that fills the gap." }),
     stop: Type.Literal(true),
     model: Type.String({ description: "Id of the model that answered." }),
     tokens_predicted: count("Generated tokens."),
     tokens_evaluated: count("Tokens of the prompt."),
-    tokens_cached: count("Tokens of prompt and answer, which the next request may find in the cache."),
+    tokens_cached: count("Tokens of prompt and answer, which the next request may find in the prefix cache."),
     has_new_line: Type.Boolean(),
     stop_type: Type.Union([Type.Literal("eos"), Type.Literal("word"), Type.Literal("limit")]),
-    stopping_word: Type.String({ description: "The stop string that ended the answer, or nothing." }),
+    stopping_word: Type.String({ description: "The stop string that ended the answer, or an empty string." }),
     timings: InfillTimings,
   },
   {
     $id: "InfillResponse",
-    description: "The filled gap; only `response_fields` of it where they are named.",
+    description: "The filled gap; only the fields of `response_fields`, if the request has it.",
   },
 );
 export type InfillResponse = Static<typeof InfillResponse>;
@@ -119,13 +126,13 @@ export const InfillChunk = Type.Union(
   [
     Type.Object({
       index: Type.Literal(0),
-      content: Type.String({ description: "The next piece." }),
+      content: Type.String({ description: "The next text delta." }),
       stop: Type.Literal(false),
     }),
     InfillResponse,
   ],
   {
     $id: "InfillChunk",
-    description: "One `data:` line of a streamed answer; the last one has `stop: true`.",
+    description: "One `data:` line of a stream; the last one has `stop: true`.",
   },
 );

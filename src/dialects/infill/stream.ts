@@ -1,4 +1,4 @@
-// RunEvents → infill chunks as frames. Guarantees: exactly one end, which has `stop: true` or is an error.
+// Encodes RunEvents as infill chunks. Guarantees: exactly one end, which has `stop: true` or is an error.
 
 import { ServiceError } from "../../core/error.ts";
 import type { RunEvent } from "../../core/run.ts";
@@ -16,7 +16,7 @@ export class InfillStream implements StreamEncoder {
     this.fold = new InfillFold(layout);
   }
 
-  /** Frames for one event; "" when it has none and for anything after the end. */
+  /** Frames of one event; "" if it has none and for all events after the end. */
   encode(event: RunEvent): string {
     if (this.ended) return "";
     this.ended = event.type === "finish" || event.type === "error";

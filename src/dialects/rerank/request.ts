@@ -1,15 +1,15 @@
-// A rerank body → a RankRequest. Pure.
+// Converts a rerank body to a RankRequest. Pure.
 
 import type { RankRequest } from "../../core/run.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { RerankRequest } from "./schema.ts";
 
-/** What a body asks for: the scores, and how they are presented. */
+/** A parsed rerank request. */
 export interface RerankCall {
   readonly request: RankRequest;
-  /** Most results. */
+  /** Cap on results. */
   readonly top: number;
-  /** Results repeat their document. */
+  /** Include the documents in the results. */
   readonly withDocuments: boolean;
 }
 

@@ -1,10 +1,10 @@
-// Scores → the response body.
+// Converts scores to the response body.
 
 import type { RankResult } from "../../core/run.ts";
 import type { RerankCall } from "./request.ts";
 import type { RerankResponse } from "./schema.ts";
 
-/** The body: the best documents, most relevant first; of equal ones the earlier first. `model` is the answering model's id. */
+/** The body: the `top` most relevant documents, best first, ties in request order. `model`: id of the answering model. */
 export function rerankBody(
   { scores, promptTokens }: RankResult,
   { request, top, withDocuments }: RerankCall,

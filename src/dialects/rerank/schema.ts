@@ -1,4 +1,4 @@
-// The rerank wire, as Cohere's and Jina's clients speak it: request and response.
+// Wire schemas of rerank, compatible with Cohere's and Jina's clients: request and response.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { RANK_DOCUMENTS_MAX } from "../shared/limits.ts";
@@ -9,22 +9,22 @@ const text = Type.String({ minLength: 1 });
 
 const RerankDocument = Type.Union([text, Type.Object({ text }, { additionalProperties: true })], {
   $id: "RerankDocument",
-  description: "A text, or an object with the text in `text`.",
+  description: "A text, or an object with the field `text`.",
 });
 
 export const RerankRequest = Type.Object(
   {
     model: orNull(
-      Type.String({ description: "Reranking model; `default` or absent takes the default model." }),
+      Type.String({ description: "Reranking model; `default` or absent selects the default model." }),
     ),
-    query: Type.String({ minLength: 1, description: "What the documents are compared with." }),
+    query: Type.String({ minLength: 1, description: "Query to rank the documents for." }),
     documents: Type.Array(RerankDocument, { minItems: 1, maxItems: RANK_DOCUMENTS_MAX }),
-    top_n: orNull(Type.Integer({ minimum: 1, description: "Most results. Default: one a document." })),
+    top_n: orNull(Type.Integer({ minimum: 1, description: "Cap on results. Default: all documents." })),
     return_documents: orNull(
-      Type.Boolean({ description: "Repeat the documents' texts in the results. Default false." }),
+      Type.Boolean({ description: "Include the texts of the documents in the results. Default false." }),
     ),
     max_tokens_per_doc: orNull(
-      Type.Integer({ minimum: 1, description: "Tokens of a document that are read. Default: all." }),
+      Type.Integer({ minimum: 1, description: "Cap on tokens read per document. Default: all." }),
     ),
     ...truncateProperties,
   },
@@ -46,7 +46,7 @@ export type RerankRequest = Static<typeof RerankRequest>;
 
 const RerankResult = Type.Object(
   {
-    index: Type.Integer({ minimum: 0, description: "Which document of the request this is." }),
+    index: Type.Integer({ minimum: 0, description: "Index of the document in the request." }),
     relevance_score: Type.Number({ minimum: 0, maximum: 1, description: "1 is most relevant." }),
     document: Type.Optional(Type.Object({ text: Type.String() })),
   },
@@ -55,7 +55,7 @@ const RerankResult = Type.Object(
 
 export const RerankResponse = Type.Object(
   {
-    id: Type.String({ description: "Unique name of this answer." }),
+    id: Type.String({ description: "Unique id of this answer." }),
     object: Type.Literal("list"),
     model: Type.String({ description: "Id of the model that answered." }),
     results: Type.Array(RerankResult, { description: "Most relevant first." }),
@@ -64,6 +64,6 @@ export const RerankResponse = Type.Object(
       { $id: "RerankUsage" },
     ),
   },
-  { $id: "RerankResponse", description: "Documents by relevance." },
+  { $id: "RerankResponse", description: "Documents ranked by relevance." },
 );
 export type RerankResponse = Static<typeof RerankResponse>;

@@ -1,4 +1,4 @@
-// Sessions ↔ their wire form. What is written can be read back without any loss. Pure.
+// Converts sessions to and from their wire form, without loss. Pure.
 
 import type { FileObject } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
@@ -10,10 +10,10 @@ import type { ContentPart, Message, Modality, ToolCall } from "../../core/messag
 import { checker, isPresent } from "../shared/check.ts";
 import { SerializedSession, type SessionMessage } from "./schema.ts";
 
-/** Ids that files of this interface have; they become parts of addresses. */
+/** Ids of files of this API; they become parts of URLs. */
 const FILE_ID = /^file[-_][\w-]{1,200}$/;
 
-/** A file of an imported session: its bytes, or why there are none. */
+/** A file of an imported session: its bytes, or the reason why it has none. */
 export interface ImportedFile {
   readonly file: NewFile;
   readonly content:
@@ -28,11 +28,11 @@ export interface ImportedSession {
 
 const checkBody = checker(SerializedSession);
 
-/** Reads a parsed JSON body; throws a ServiceError naming the field at fault. */
+/** Parses a request body; throws a ServiceError naming the field at fault. */
 export function parseSession(json: Readonly<Record<string, unknown>>): ImportedSession {
   const body = checkBody(json);
   if ((body.videos ?? []).length > 0) {
-    const message = "videos are not kept in sessions by this server; import the session without them";
+    const message = "videos are not supported in sessions; import the session without them";
     throw new ServiceError("unsupported_capability", message, { param: "videos" });
   }
   const media = new MediaLists(body);
@@ -43,7 +43,7 @@ export function parseSession(json: Readonly<Record<string, unknown>>): ImportedS
 
 const LISTS = { image: "images", audio: "audios" } as const;
 
-/** The media of a session, handed out in the order of the parts that stand for them. */
+/** The media of a session, assigned to the image and audio parts of its messages in order. */
 class MediaLists {
   private readonly body: Pick<SerializedSession, "images" | "audios">;
   private readonly taken = { image: 0, audio: 0 };
@@ -58,11 +58,11 @@ class MediaLists {
     const data = this.body[list]?.[at];
     if (data !== undefined)
       return checkedMedium(decoded(data, `${list}[${at}]`), modality, {}, `${list}[${at}]`).part;
-    const message = `${path} stands for ${list}[${at}], which is not there`;
+    const message = `${path} refers to ${list}[${at}], which does not exist; add the file or remove the part`;
     throw new ServiceError("invalid_request", message, { param: path });
   }
 
-  /** What no part stands for would be lost. */
+  /** Throws for media without a part, which would be lost. */
   refuseRest(): void {
     for (const modality of ["image", "audio"] as const) {
       const param = LISTS[modality];
@@ -116,7 +116,7 @@ function callBody({
   return { id, type: "function", function: { name, arguments: asObject(text) ?? text } };
 }
 
-/** The object that a text is the JSON of, if nothing is lost by it: prompts are made from the text as it is. */
+/** The object of a JSON text, if serializing it again yields the same text: prompts are built from the exact text. */
 function asObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -162,7 +162,7 @@ function fileOf(
   const { id, name, format, mime_type: mimeType, purpose, source } = object;
   const path = `files[${index}]`;
   if (!FILE_ID.test(id)) {
-    const message = `${path}.id must be the id of a file, such as "file-1"`;
+    const message = `${path}.id must be a file id, such as "file-1"`;
     throw new ServiceError("invalid_request", message, { param: `${path}.id` });
   }
   const content = bodyOf(object, path);

@@ -1,4 +1,4 @@
-// A session as it travels between servers. Spec: Sessions.
+// Wire schemas of exported sessions. Spec: Sessions.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { MESSAGES_MAX, SESSION_FILES_MAX, SESSION_MEDIA_MAX } from "../shared/limits.ts";
@@ -14,7 +14,7 @@ const SessionText = Type.Object(
 
 const SessionMedium = Type.Object(
   { type: Type.Union([Type.Literal("image"), Type.Literal("audio")]) },
-  { $id: "SessionMedium", description: "Stands for the next one of `images` or `audios`.", ...OPEN },
+  { $id: "SessionMedium", description: "Refers to the next entry of `images` or `audios`.", ...OPEN },
 );
 
 const SessionToolCall = Type.Object(
@@ -25,7 +25,7 @@ const SessionToolCall = Type.Object(
       {
         name: Type.String({ minLength: 1 }),
         arguments: Type.Union([Type.String(), Type.Record(Type.String(), Type.Unknown())], {
-          description: "An object, or the text where it is no JSON of the usual form.",
+          description: "An object, or the exact text if it is not compact JSON.",
         }),
       },
       OPEN,
@@ -49,33 +49,33 @@ const SessionMessage = Type.Object(
     tool_call_id: orNull(Type.String()),
     name: orNull(Type.String()),
   },
-  { $id: "SessionMessage", description: "A message, tool turns of the server included.", ...OPEN },
+  { $id: "SessionMessage", description: "A message; includes those of server-side tool rounds.", ...OPEN },
 );
 export type SessionMessage = Static<typeof SessionMessage>;
 
-/** The bytes for the parts of one kind. */
+/** Field with the files of the parts of one type. */
 function media(type: string) {
-  const description = `Base64 of the files that the parts of the type \`${type}\` stand for, in their order.`;
+  const description = `Base64 of the files of the parts with type \`${type}\`, in order.`;
   return orNull(Type.Array(Type.String(), { maxItems: SESSION_MEDIA_MAX, description }));
 }
 
 export const SerializedSession = Type.Object(
   {
-    version: Type.Optional(Type.Literal(1, { description: "Of this format; absent means 1." })),
+    version: Type.Optional(Type.Literal(1, { description: "Version of the format; absent means 1." })),
     messages: Type.Array(SessionMessage, { maxItems: MESSAGES_MAX }),
     files: orNull(
       Type.Array(FileBody, {
         maxItems: SESSION_FILES_MAX,
-        description: "Files of the session; those without a body are left out when it is imported.",
+        description: "Files of the session; files without a body are skipped on import.",
       }),
     ),
     images: media("image"),
     audios: media("audio"),
-    videos: orNull(Type.Array(Type.Unknown(), { description: "Not kept by this server: must be empty." })),
+    videos: orNull(Type.Array(Type.Unknown(), { description: "Not supported: must be empty." })),
   },
   {
     $id: "SerializedSession",
-    description: "A session, to be continued here or elsewhere.",
+    description: "A session, for import on this or another server.",
     ...OPEN,
     examples: [
       {

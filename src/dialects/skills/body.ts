@@ -1,4 +1,4 @@
-// Skills on the wire, in both shapes that clients know. Pure.
+// Wire form of skills, in OpenAI's and in Anthropic's format. Pure.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { assert } from "../../core/assert.ts";
@@ -8,7 +8,7 @@ import { rfc3339 } from "../../core/time.ts";
 export const SkillUploadForm = Type.Object(
   {
     files: Type.Array(Type.String({ format: "binary" }), {
-      description: "A zip archive, or the files of one folder with their paths; SKILL.md at its top.",
+      description: "A zip archive, or the files of one folder with their paths; SKILL.md at the top level.",
     }),
   },
   { $id: "SkillUploadForm" },
@@ -59,7 +59,7 @@ export const MessagesSkillObject = Type.Object(
     latest_version: Type.String(),
     source: Type.Literal("custom"),
   },
-  { $id: "MessagesSkillObject", description: "A skill, for clients of the messages dialect." },
+  { $id: "MessagesSkillObject", description: "A skill, in the format of the messages dialect." },
 );
 
 export const MessagesSkillVersionObject = Type.Object(
@@ -88,7 +88,7 @@ export const MessagesSkillVersionListObject = Type.Object(
   { $id: "MessagesSkillVersionListObject" },
 );
 
-/** A skill by its versions, oldest first. */
+/** A skill, from its versions, oldest first. */
 export function skillBody(versions: readonly SkillVersion[]): Static<typeof SkillObject> {
   const { first, last } = endsOf(versions);
   return {
@@ -114,7 +114,7 @@ export function versionBody(version: SkillVersion): Static<typeof SkillVersionOb
   };
 }
 
-/** The same for clients of the messages dialect. */
+/** A skill in the format of the messages dialect, from its versions, oldest first. */
 export function messagesSkill(versions: readonly SkillVersion[]): Static<typeof MessagesSkillObject> {
   const { first, last } = endsOf(versions);
   return {
@@ -145,7 +145,7 @@ export function messagesVersion(version: SkillVersion): Static<typeof MessagesSk
 function endsOf(versions: readonly SkillVersion[]) {
   const first = versions[0];
   const last = versions.at(-1);
-  assert(first !== undefined && last !== undefined, "a skill has a version");
+  assert(first !== undefined && last !== undefined, "a skill has at least one version");
   return { first, last };
 }
 

@@ -1,14 +1,14 @@
-// A speech body → what is to be spoken, and how the sound is packed. Pure.
+// Converts a speech body to a SpeakRequest and an audio format. Pure.
 
 import { ServiceError } from "../../core/error.ts";
 import type { SpeakRequest } from "../../core/speech.ts";
 import { checker, describeValue } from "../shared/check.ts";
 import { SpeechGenerationRequest } from "./schema.ts";
 
-/** A WAV file, or its samples alone. */
+/** A WAV file, or raw samples. */
 export type SpeechFormat = "wav" | "pcm";
 
-/** What a body asks for. */
+/** A parsed speech request. */
 export interface SpeechCall {
   readonly request: SpeakRequest;
   readonly format: SpeechFormat;
@@ -21,14 +21,14 @@ export function parseSpeechRequest(json: Readonly<Record<string, unknown>>): Spe
   const format = formatOf(json["response_format"]);
   const { input, model } = checkBody(json);
   if (input.trim() === "") {
-    throw new ServiceError("invalid_request", "input must not be empty; it has white space alone", {
+    throw new ServiceError("invalid_request", "input must not be empty; it has only white space", {
       param: "input",
     });
   }
   return { request: { model: model ?? "default", text: input }, format };
 }
 
-/** Before the schema, which would name the formats that are known but not supported. */
+/** Runs before the schema check, whose error would also list the unsupported formats. */
 function formatOf(format: unknown): SpeechFormat {
   if (format === undefined || format === null) return "wav";
   if (format === "wav" || format === "pcm") return format;

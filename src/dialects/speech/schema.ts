@@ -1,4 +1,4 @@
-// The speech wire: the request. The answer is sound.
+// Wire schema of a speech request. The answer is audio.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { SPEECH_INPUT_CHARS_MAX } from "../shared/limits.ts";
@@ -9,12 +9,12 @@ const AudioResponseFormat = Type.Union(
   {
     $id: "AudioResponseFormat",
     description:
-      "`wav`: a WAV file. `pcm`: its samples alone, 16 bits, little-endian, one channel; the header " +
-      "`x-audio-sample-rate` says how many a second. The others are not supported. Default `wav`.",
+      "`wav`: a WAV file. `pcm`: raw samples, 16 bits, little-endian, one channel; the header " +
+      "`x-audio-sample-rate` has the sample rate. Other formats are not supported. Default `wav`.",
   },
 );
 
-const ignored = Type.Optional(Type.Unknown({ description: "Accepted, without effect." }));
+const ignored = Type.Optional(Type.Unknown({ description: "Accepted without effect." }));
 
 export const SpeechGenerationRequest = Type.Object(
   {
@@ -22,14 +22,14 @@ export const SpeechGenerationRequest = Type.Object(
       minLength: 1,
       maxLength: SPEECH_INPUT_CHARS_MAX,
       description:
-        "Text to speak. What the voice cannot read is left out; it must be able to read something.",
+        "Text to speak. Characters that the voice cannot read are skipped; at least one must be readable.",
     }),
-    model: orNull(Type.String({ description: "Model id; `default` or absent takes the speech model." })),
+    model: orNull(Type.String({ description: "Model id; `default` or absent selects the speech model." })),
     response_format: orNull(AudioResponseFormat),
     voice: ignored,
     instructions: ignored,
     speed: ignored,
-    stream_format: orNull(Type.Literal("audio", { description: "The only one there is." })),
+    stream_format: orNull(Type.Literal("audio", { description: "The only supported value." })),
   },
   {
     $id: "SpeechGenerationRequest",

@@ -1,18 +1,17 @@
-// The head of a WAV file. It is 44 fixed bytes, which the packages for WAV files only write around samples that are all
-// there; here they are not.
+// Header of a WAV file, 44 bytes. Written here because WAV packages need all samples up front, and speech is streamed.
 
-const HEAD_BYTES = 44;
+const HEADER_BYTES = 44;
 const SAMPLE_BYTES = 2;
-/** Integer samples, as against floats and compressed ones. */
+/** Format code of integer samples. */
 const FORMAT_PCM = 1;
-/** Bytes of the `fmt ` chunk's content. */
+/** Size of the `fmt ` chunk, bytes. */
 const FORMAT_BYTES = 16;
-/** Stands for a size that is not known yet: players then read to the end. */
+/** Placeholder for an unknown size; players then read to the end of the stream. */
 const UNKNOWN_SIZE = 0xffff_ffff;
 
-/** The head of a file with one channel of 16-bit samples. `dataBytes` absent: the length is not known yet. */
-export function wavHead(sampleRate: number, dataBytes?: number): Uint8Array<ArrayBuffer> {
-  const head = new DataView(new ArrayBuffer(HEAD_BYTES));
+/** Header of a file with one channel of 16-bit samples. `dataBytes` absent: the length is not known yet. */
+export function wavHeader(sampleRate: number, dataBytes?: number): Uint8Array<ArrayBuffer> {
+  const head = new DataView(new ArrayBuffer(HEADER_BYTES));
   let at = 0;
   const text = (word: string): void => {
     for (const character of word) head.setUint8(at++, character.charCodeAt(0));
@@ -26,7 +25,7 @@ export function wavHead(sampleRate: number, dataBytes?: number): Uint8Array<Arra
     at += 4;
   };
   text("RIFF");
-  u32(dataBytes === undefined ? UNKNOWN_SIZE : HEAD_BYTES - 8 + dataBytes);
+  u32(dataBytes === undefined ? UNKNOWN_SIZE : HEADER_BYTES - 8 + dataBytes);
   text("WAVEfmt ");
   u32(FORMAT_BYTES);
   u16(FORMAT_PCM);

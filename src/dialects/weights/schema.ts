@@ -1,17 +1,19 @@
-// The wire of requantization and calibration.
+// Wire schemas of requantization and calibration.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { CALIBRATION_ROWS_MAX } from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
 
 const OPEN = { additionalProperties: true } as const;
-const model = orNull(Type.String({ description: "The model; `default` or absent takes the default model." }));
+const model = orNull(
+  Type.String({ description: "Model id; `default` or absent selects the default model." }),
+);
 const rows = (description: string) =>
   orNull(Type.Integer({ minimum: 0, maximum: CALIBRATION_ROWS_MAX, description }));
 
 export const ReIsqRequest = Type.Object(
   {
-    ggml_type: Type.String({ minLength: 1, description: "What to quantize to.", examples: ["Q4_K_M"] }),
+    ggml_type: Type.String({ minLength: 1, description: "Target quantization type.", examples: ["Q4_K_M"] }),
     model_id: model,
   },
   { $id: "ReIsqRequest", examples: [{ ggml_type: "Q4_K_M" }], ...OPEN },
@@ -23,14 +25,17 @@ export const ReIsqResponse = Type.Object(
     model_id: Type.String(),
     ggml_type: Type.String(),
   },
-  { $id: "ReIsqResponse", description: "It has begun; the model goes on answering and then changes over." },
+  {
+    $id: "ReIsqResponse",
+    description: "Requantization has started; the model keeps serving until it is replaced.",
+  },
 );
 
 export const CalibrationStartRequest = Type.Object(
   {
     model_id: model,
-    max_rows: rows("Rows after which a layer counts no more; 0 or absent: never."),
-    min_rows: rows("Rows that each layer must have seen before the statistics are used."),
+    max_rows: rows("Rows after which a layer stops collecting; 0 or absent: no limit."),
+    min_rows: rows("Rows that each layer must have collected before the statistics are used."),
   },
   { $id: "CalibrationStartRequest", examples: [{ min_rows: 1000 }], ...OPEN },
 );
@@ -39,7 +44,7 @@ export const CalibrationApplyRequest = Type.Object(
   {
     model_id: model,
     save_cimatrix: orNull(
-      Type.String({ minLength: 1, description: "Also write the statistics to a file of this name." }),
+      Type.String({ minLength: 1, description: "Also write the statistics to a file with this name." }),
     ),
   },
   { $id: "CalibrationApplyRequest", examples: [{ save_cimatrix: "imatrix.gguf" }], ...OPEN },
@@ -51,10 +56,10 @@ export const CalibrationStatus = Type.Object(
   {
     collecting: Type.Boolean(),
     layers: count("Weight matrices of the model's layers."),
-    layers_tracking: count("Those that have statistics."),
-    min_rows: count("Rows that one of these has seen: the fewest."),
-    max_rows: count("The most."),
-    total_rows: count("All together."),
+    layers_tracking: count("Matrices with statistics."),
+    min_rows: count("Fewest rows that a tracked matrix has collected."),
+    max_rows: count("Most rows that a tracked matrix has collected."),
+    total_rows: count("Rows over all tracked matrices."),
   },
   { $id: "CalibrationStatus" },
 );

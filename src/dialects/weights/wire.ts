@@ -1,4 +1,4 @@
-// Bodies of requantization and calibration ↔ what they mean.
+// Converts bodies of requantization and calibration to and from core types.
 
 import { ServiceError } from "../../core/error.ts";
 import { FILE_TYPE_NAMES, type FileType, fileTypeOf } from "../../core/quantization.ts";
@@ -17,16 +17,16 @@ const checkReIsq = checker(ReIsqRequest);
 const checkStart = checker(CalibrationStartRequest);
 const checkApply = checker(CalibrationApplyRequest);
 
-/** Reads the body of a requantization; throws a ServiceError naming the field at fault. */
+/** Parses the body of a requantization request; throws a ServiceError naming the field at fault. */
 export function parseReIsq(json: Json): { readonly model: string; readonly type: FileType } {
-  const { ggml_type: word, model_id: model } = checkReIsq(json);
-  const type = fileTypeOf(word);
+  const { ggml_type: name, model_id: model } = checkReIsq(json);
+  const type = fileTypeOf(name);
   if (type !== undefined) return { model: model ?? "default", type };
-  const message = `ggml_type must be one of ${FILE_TYPE_NAMES.join(", ")}; got ${describeValue(word)}`;
+  const message = `ggml_type must be one of ${FILE_TYPE_NAMES.join(", ")}; got ${describeValue(name)}`;
   throw new ServiceError("unsupported_value", message, { param: "ggml_type" });
 }
 
-/** Reads the body of a calibration's start; throws a ServiceError naming the field at fault. */
+/** Parses the body of a calibration start; throws a ServiceError naming the field at fault. */
 export function parseCalibrationStart(json: Json): {
   readonly model: string;
   readonly rows: CalibrationRows;
@@ -34,13 +34,13 @@ export function parseCalibrationStart(json: Json): {
   const { model_id: model, max_rows: max, min_rows: min } = checkStart(json);
   const rows = { min: min ?? 0, max: max ?? 0 };
   if (rows.max > 0 && rows.min > rows.max) {
-    const message = `min_rows ${rows.min} is more than max_rows ${rows.max}, after which no layer counts`;
+    const message = `min_rows ${rows.min} exceeds max_rows ${rows.max}, after which layers stop collecting; send min_rows at most max_rows`;
     throw new ServiceError("contradictory_fields", message, { param: "min_rows" });
   }
   return { model: model ?? "default", rows };
 }
 
-/** Reads the body of a calibration's end; throws a ServiceError naming the field at fault. */
+/** Parses the body of a calibration apply; throws a ServiceError naming the field at fault. */
 export function parseCalibrationApply(json: Json): {
   readonly model: string;
   readonly saveAs: string | undefined;
@@ -49,7 +49,7 @@ export function parseCalibrationApply(json: Json): {
   return { model: model ?? "default", saveAs: saveAs ?? undefined };
 }
 
-/** The wire form of a calibration. */
+/** The wire form of a calibration status. */
 export function calibrationBody(status: CoreStatus): CalibrationStatus {
   return {
     collecting: status.collecting,
