@@ -2,20 +2,20 @@
 
 import { ServiceError } from "../src/core/error.ts";
 import { assert } from "../src/core/assert.ts";
-import type { DraftAsk, DraftModel, SlotId } from "../src/worker/text/backend.ts";
+import type { DraftRequest, DraftModel, SlotId } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import { type Handle, nativeText } from "./text.ts";
 
 interface DraftSizes {
   readonly slots: number;
   /** Tokens of a guess. */
-  readonly most: number;
+  readonly max: number;
   /** Guesses are drawn as the answer is; else they are the likeliest tokens. */
   readonly drawn: boolean;
 }
 
 export class LlamaDraftModel implements DraftModel {
-  readonly most: number;
+  readonly max: number;
   /** See Speculative. */
   readonly drawn: boolean;
   private readonly native: Native;
@@ -28,16 +28,16 @@ export class LlamaDraftModel implements DraftModel {
   private readonly tokens: Int32Array; // [slots × most]
   private readonly counts: Int32Array; // [slots] tokens wanted, then tokens guessed
 
-  private constructor(native: Native, context: Handle, { slots, most, drawn }: DraftSizes) {
+  private constructor(native: Native, context: Handle, { slots, max, drawn }: DraftSizes) {
     this.native = native;
     this.context = context;
-    this.most = most;
+    this.max = max;
     this.slot = new Int32Array(slots);
     this.token = new Int32Array(slots);
     this.position = new Int32Array(slots);
     this.sampler = new BigUint64Array(slots);
     this.drawn = drawn;
-    this.tokens = new Int32Array(slots * most);
+    this.tokens = new Int32Array(slots * max);
     this.counts = new Int32Array(slots);
   }
 
@@ -46,27 +46,27 @@ export class LlamaDraftModel implements DraftModel {
    * ServiceError(model_unavailable) with the reason when it cannot.
    */
   static open(native: Native, context: Handle, model: Handle | null, sizes: DraftSizes): LlamaDraftModel {
-    const possible = native.svc_draft_open(context, model, sizes.most);
-    if (possible > 0) return new LlamaDraftModel(native, context, { ...sizes, most: possible });
+    const possible = native.svc_draft_open(context, model, sizes.max);
+    if (possible > 0) return new LlamaDraftModel(native, context, { ...sizes, max: possible });
     const source = model === null ? 'speculative = "mtp" without mtp_model' : "mtp_model";
     const reason = nativeText(native.svc_last_error());
     throw new ServiceError("model_unavailable", `${source} cannot guess for this model: ${reason}`);
   }
 
-  draft(asks: readonly DraftAsk[]): readonly Int32Array[] {
+  draft(asks: readonly DraftRequest[]): readonly Int32Array[] {
     assert(asks.length <= this.slot.length, "no slot is asked for twice");
-    asks.forEach(({ slot, token, position, sampler, most }, i) => {
+    asks.forEach(({ slot, token, position, sampler, max }, i) => {
       this.slot[i] = slot;
       this.token[i] = token;
       this.position[i] = position;
       this.sampler[i] = this.drawn ? sampler : 0n;
-      this.counts[i] = most;
+      this.counts[i] = max;
     });
     const { context, slot, token, position, sampler, counts, tokens } = this;
     const n = asks.length;
     const result = this.native.svc_draft(context, n, slot, token, position, sampler, counts, tokens);
     if (result !== 0) return [];
-    return asks.map((_, i) => tokens.slice(i * this.most, i * this.most + (counts[i] ?? 0)));
+    return asks.map((_, i) => tokens.slice(i * this.max, i * this.max + (counts[i] ?? 0)));
   }
 
   accept(slot: SlotId, right: number): void {

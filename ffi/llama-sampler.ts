@@ -14,18 +14,18 @@ interface SamplerSpec {
   /** Choice number: each has a random stream of its own. */
   readonly choice: number;
   /** Draws in the way that a draft model can guess. */
-  readonly guessable: boolean;
+  readonly draftable: boolean;
 }
 
 /** Makes a sampler; svc_sampler_free releases it. Throws when memory is short. */
 export function newSampler(
   native: Native,
   model: Handle,
-  { params, prompt, seed, choice, guessable }: SamplerSpec,
+  { params, prompt, seed, choice, draftable }: SamplerSpec,
 ): SamplerHandle {
   const draw = [params.temperature, params.topP, params.minP, params.topK];
   const penalties = [params.repetitionPenalty, params.frequencyPenalty, params.presencePenalty];
-  const columns = Float32Array.from([...draw, ...penalties, guessable ? 1 : 0]);
+  const columns = Float32Array.from([...draw, ...penalties, draftable ? 1 : 0]);
   const [low, high] = [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0];
   const sampler = native.svc_sampler_new(columns, columns.length, low, high, choice);
   if (sampler === null) throw new Error(nativeText(native.svc_last_error()));

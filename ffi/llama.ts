@@ -150,7 +150,7 @@ export class LlamaBackend implements Backend {
   }
 
   /** For engine processes, when native threads have started: ties compute threads, the caller among them; others stay free. */
-  tieThreads(): void {
+  pinThreads(): void {
     this.native.svc_tie_threads(this.computeThreads);
   }
 
@@ -181,7 +181,7 @@ export class LlamaBackend implements Backend {
 
   private openDraft({ speculative }: TextOptions): LlamaDraftModel | undefined {
     if (speculative?.type !== "mtp") return undefined;
-    const sizes = { slots: this.slots, most: speculative.most, drawn: speculative.drawn };
+    const sizes = { slots: this.slots, max: speculative.most, drawn: speculative.drawn };
     return LlamaDraftModel.open(this.native, this.context, this.draft ?? null, sizes);
   }
 
@@ -320,8 +320,8 @@ export class LlamaBackend implements Backend {
   }
 
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle {
-    const guessable = this.draftModel?.drawn === true;
-    return newSampler(this.native, this.model, { params, prompt, seed, choice, guessable });
+    const draftable = this.draftModel?.drawn === true;
+    return newSampler(this.native, this.model, { params, prompt, seed, choice, draftable });
   }
 
   /** Tells a sampler tokens of the answer that it did not draw. For tests. */

@@ -30,9 +30,9 @@ function sampler(
   prompt: readonly number[] = [],
   seed = 7,
   choice = 0,
-  guessable = false,
+  draftable = false,
 ): SamplerHandle {
-  const spec = { params, prompt: Int32Array.from(prompt), seed, choice, guessable };
+  const spec = { params, prompt: Int32Array.from(prompt), seed, choice, draftable };
   return newSampler(native(), backend.modelHandle, spec);
 }
 
@@ -103,12 +103,12 @@ describe("draws have the generic chain's distribution", () => {
       ],
     },
   ];
-  const ways = cases.flatMap((some) => [false, true].map((guessable) => ({ some, guessable })));
-  for (const { some, guessable } of ways) {
-    test(`${JSON.stringify(some)}${guessable ? ", drawn by a race" : ""}`, () => {
+  const ways = cases.flatMap((some) => [false, true].map((draftable) => ({ some, draftable })));
+  for (const { some, draftable } of ways) {
+    test(`${JSON.stringify(some)}${draftable ? ", drawn by a race" : ""}`, () => {
       const params = { ...DEFAULT_SAMPLING, ...some };
       const counts = new Float64Array(logits.length);
-      const handle = sampler(params, [], 7, 0, guessable);
+      const handle = sampler(params, [], 7, 0, draftable);
       for (let i = 0; i < DRAWS; i++) add(counts, drawFrom(handle, logits));
       backend.freeSampler(handle);
       expectDistribution(

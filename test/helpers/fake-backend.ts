@@ -9,7 +9,7 @@ import type {
   Backend,
   BatchColumns,
   DecodeOutcome,
-  DraftAsk,
+  DraftRequest,
   DraftModel,
   PendingPrompt,
   RenderedPrompt,
@@ -60,7 +60,7 @@ export interface FakeOptions {
   /** Looks at the encoder that an encoding takes. */
   readonly encodeSteps?: number;
   /** There is a model that guesses so many tokens at once; each is right with a chance of `rightShare`. */
-  readonly draft?: { readonly most: number; readonly rightShare: number };
+  readonly draft?: { readonly max: number; readonly rightShare: number };
   /** The encoder fails at contents of which this is true. */
   readonly encoderFails?: (content: number) => boolean;
 }
@@ -133,7 +133,7 @@ export class FakeBackend implements Backend {
   openSamplers = 0;
   largestStep = 0;
   /** Calls that asked for several steps. */
-  callsAhead = 0;
+  multiStepCalls = 0;
   selections = 0;
   encoded = 0;
   openEncodings = 0;
@@ -158,7 +158,7 @@ export class FakeBackend implements Backend {
   }
 
   /** The token that follows the one a guess is asked for, and so on. */
-  private *after({ slot, token, position }: DraftAsk): Generator<number, void> {
+  private *after({ slot, token, position }: DraftRequest): Generator<number, void> {
     const cells = this.held.get(slot) ?? [];
     if ((cells.at(-1)?.next ?? 0) !== position)
       throw new Error(`a guess at position ${position} of slot ${slot}`);
@@ -261,7 +261,7 @@ export class FakeBackend implements Backend {
   ): number | "full" | "failed" {
     const rows = Int32Array.from({ length: n }, (_, i) => i);
     const columns = { token: token.slice(0, n), position: position.slice(0, n), slot, output };
-    this.callsAhead++;
+    this.multiStepCalls++;
     for (let step = 0; step < steps; step++) {
       const outcome = this.decode(columns, n);
       if (outcome !== "done" && step === 0) return outcome;
@@ -356,7 +356,7 @@ export class FakeBackend implements Backend {
   cutSlot(slot: SlotId, from: number): boolean {
     const cells = this.held.get(slot) ?? [];
     const cut = (cells.at(-1)?.next ?? 0) - from;
-    if (from > 0 && this.reuse === "whole" && cut > (this.draftModel?.most ?? 0)) return false;
+    if (from > 0 && this.reuse === "whole" && cut > (this.draftModel?.max ?? 0)) return false;
     if (from === 0) {
       this.held.delete(slot);
       this.stateless.delete(slot);
@@ -401,35 +401,35 @@ export class FakeBackend implements Backend {
 
 /** Guesses what the fake model will say, now and then wrongly; it checks that every guess is accounted for. */
 export class FakeDraftModel implements DraftModel {
-  readonly most: number;
+  readonly max: number;
   follows = true;
   pauses = 0;
   /** Guesses that came out empty. */
   empty = 0;
   private readonly rightShare: number;
-  private readonly after: (ask: DraftAsk) => Iterable<number>;
+  private readonly after: (ask: DraftRequest) => Iterable<number>;
   private readonly guessed = new Map<number, number>(); // slot → tokens of its latest guess
   private state = 1;
   private tries = 0;
 
   constructor(
-    { most, rightShare }: { readonly most: number; readonly rightShare: number },
-    after: (ask: DraftAsk) => Iterable<number>,
+    { max, rightShare }: { readonly max: number; readonly rightShare: number },
+    after: (ask: DraftRequest) => Iterable<number>,
   ) {
-    this.most = most;
+    this.max = max;
     this.rightShare = rightShare;
     this.after = after;
   }
 
-  draft(asks: readonly DraftAsk[]): readonly Int32Array[] {
+  draft(asks: readonly DraftRequest[]): readonly Int32Array[] {
     if (!this.follows) throw new Error("a guess from a model that pauses");
     if (new Set(asks.map(({ slot }) => slot)).size !== asks.length) throw new Error("a slot is asked twice");
     this.guessed.clear();
     return asks.map((ask) => {
-      if (ask.most < 1 || ask.most > this.most) throw new Error(`${ask.most} tokens are asked for`);
+      if (ask.max < 1 || ask.max > this.max) throw new Error(`${ask.max} tokens are asked for`);
       const guess: number[] = [];
       for (const token of this.after(ask)) {
-        if (guess.length === ask.most || this.chance() < 0.1) break; // not sure enough
+        if (guess.length === ask.max || this.chance() < 0.1) break; // not sure enough
         this.tries++;
         guess.push(this.chance() < this.rightShare ? token : 97);
       }

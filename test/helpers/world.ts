@@ -73,10 +73,13 @@ export class World {
     {
       prefixesMax = 4,
       drafts = false,
-      aheadMs = 0,
+      multiStepMs = 0,
       recompute = false,
       checkpointBytes = 1 << 20,
-    }: Pick<Partial<EngineDeps>, "prefixesMax" | "drafts" | "aheadMs" | "recompute" | "checkpointBytes"> = {},
+    }: Pick<
+      Partial<EngineDeps>,
+      "prefixesMax" | "drafts" | "multiStepMs" | "recompute" | "checkpointBytes"
+    > = {},
   ) {
     this.backend = new FakeBackend(options);
     this.engine = new Engine({
@@ -84,7 +87,7 @@ export class World {
       constraints: noConstraints,
       prefixesMax,
       drafts,
-      aheadMs,
+      multiStepMs,
       recompute,
       checkpointBytes,
       emit: (run, event) => this.witness(run).take(event),
@@ -128,7 +131,7 @@ export class World {
     expect(this.backend.usedCells).toBe(0);
     expect(this.backend.openPrompts).toBe(0);
     expect(this.backend.openSamplers).toBe(0);
-    expect(this.engine.encodingsUnderWay).toBe(0);
+    expect(this.engine.pendingEncodings).toBe(0);
   }
 }
 

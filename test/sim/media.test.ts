@@ -118,7 +118,7 @@ describe("pictures in prompts", () => {
     world.add(1, chat(question, { maxTokens: 1 }));
     world.add(2, request([1, 2, 3], { maxTokens: 20 }));
     while (world.witness(2).ended === undefined) expect(world.engine.step(0)).toBe("worked");
-    expect(world.engine.encodingsUnderWay).toBe(1);
+    expect(world.engine.pendingEncodings).toBe(1);
     world.drain();
     expect(world.witness(1).ended?.type).toBe("finish");
   });
@@ -138,9 +138,9 @@ describe("pictures in prompts", () => {
     world.add(2, chat([text("me too "), image("cat:50.wide"), text("?")], { maxTokens: 1 }));
     for (let i = 0; i < 5; i++) world.engine.step(0);
     world.abort(1);
-    expect(world.engine.encodingsUnderWay).toBe(1);
+    expect(world.engine.pendingEncodings).toBe(1);
     world.abort(2);
-    expect(world.engine.encodingsUnderWay).toBe(0);
+    expect(world.engine.pendingEncodings).toBe(0);
     expect(world.engine.step(0)).toBe("idle");
     world.expectEmpty();
   });

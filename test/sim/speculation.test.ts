@@ -11,7 +11,7 @@ function letters(chance: () => number, length: number): number[] {
   return Array.from({ length }, () => 97 + Math.floor(chance() * 26));
 }
 
-const MODEL = { most: 3, rightShare: 0.7 };
+const MODEL = { max: 3, rightShare: 0.7 };
 
 /** Who guesses: the sequence's own index, or a model. */
 const GUESSERS: readonly (readonly [name: string, options: Partial<FakeOptions>])[] = [
@@ -80,7 +80,7 @@ describe("a model that guesses", () => {
   const prompt = letters(random(5), 20);
 
   function answer(rightShare: number): World {
-    const world = new World({ ...OPTIONS, eogOneIn: 1e9, draft: { most: 3, rightShare } });
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9, draft: { max: 3, rightShare } });
     world.add(1, request(prompt, { maxTokens: 200 }));
     world.drain();
     expect(world.witness(1).text).toBe(expectedText(world.backend, prompt, 200).text);
@@ -106,7 +106,7 @@ describe("a model that guesses", () => {
   });
 
   test("that pauses does so for those who come while as many run", () => {
-    const world = new World({ ...OPTIONS, eogOneIn: 1e9, draft: { most: 3, rightShare: 0 } });
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9, draft: { max: 3, rightShare: 0 } });
     const add = (id: number, maxTokens: number): void =>
       world.add(id, request(letters(random(id), 20), { maxTokens }));
     for (let id = 1; id <= 3; id++) add(id, 200);

@@ -110,27 +110,27 @@ export interface RenderedPrompt {
   free(): void;
 }
 
-/** A sequence whose next tokens are to be guessed. */
-export interface DraftAsk {
+/** A sequence that wants a draft. */
+export interface DraftRequest {
   readonly slot: SlotId;
   /** Its last token, which is not computed yet, and that token's position. */
   readonly token: number;
   readonly position: number;
-  /** Draws what follows. */
+  /** Samples what follows. */
   readonly sampler: SamplerHandle;
-  /** Tokens wanted at most; one at least. */
-  readonly most: number;
+  /** Maximum draft tokens, ≥ 1. */
+  readonly max: number;
 }
 
-/** A model that guesses next tokens. It computes what the main model computes, so that it can. */
+/** A draft model. It computes every pass of the main model, so that it can draft. */
 export interface DraftModel {
-  /** Tokens of a guess at most. */
-  readonly most: number;
-  /** Guesses for sequences, none of them twice; a guess may be empty. */
-  draft(asks: readonly DraftAsk[]): readonly Int32Array[];
-  /** Says how many tokens of a slot's guess were right, once they have been computed. */
-  accept(slot: SlotId, right: number): void;
-  /** Whether it computes along (at first it does). After a pause it begins anew, with less to go by. */
+  /** Maximum tokens of one draft. */
+  readonly max: number;
+  /** Drafts for sequences, each sequence at most once; a draft may be empty. */
+  draft(requests: readonly DraftRequest[]): readonly Int32Array[];
+  /** Reports how many tokens of a slot's draft were accepted, after they were computed. */
+  accept(slot: SlotId, accepted: number): void;
+  /** Whether it follows the main model's passes (it does at first). After a pause it starts over, with less context. */
   follow(on: boolean): void;
 }
 
@@ -165,7 +165,7 @@ export interface Backend extends MediaBackend {
   readonly contextTokens: number;
   /** Number of token ids. */
   readonly vocabulary: number;
-  /** Guesses next tokens; where there is one, the cache lets its guesses be cut off again, whatever `reuse` is. */
+  /** Drafts next tokens; where there is one, the cache lets its guesses be cut off again, whatever `reuse` is. */
   readonly draftModel?: DraftModel | undefined;
   /** Begins to render and tokenize; prompts are done one after the other, very long ones and those with media apart. */
   render(prompt: Prompt): PendingPrompt;

@@ -10,7 +10,7 @@ import type { Candidate } from "./scheduler.ts";
 const CANDIDATES_MAX = 8;
 
 /** Those that wait, first come first, and what they may find. */
-export interface WaitingLine {
+export interface QueueView {
   readonly waiting: readonly EngineSequence[];
   readonly running: readonly EngineSequence[];
   readonly kv: KvCache;
@@ -18,7 +18,7 @@ export interface WaitingLine {
 }
 
 /** For one adapter's step: at most so many. */
-export interface CandidateSearch extends WaitingLine {
+export interface CandidateSearch extends QueueView {
   readonly adapter: AdapterId;
   readonly most: number;
 }
@@ -37,8 +37,8 @@ export function findCandidates(search: CandidateSearch): readonly Candidate<Engi
     if (candidates.length >= most) break;
     const alien = sequence.adapter !== adapter;
     if (alien && sequence.media.length === 0) break;
-    const { shared, sharedPinned, wait, parting } = kv.match(sequence, running, ahead);
-    parting?.from.haltAt(parting.at);
+    const { shared, sharedPinned, wait, divergence } = kv.match(sequence, running, ahead);
+    divergence?.from.addBoundary(divergence.at);
     const encoded = wait || media.has(sequence, shared);
     if (alien && encoded) break;
     if (alien || wait || !encoded) continue;
@@ -50,7 +50,7 @@ export function findCandidates(search: CandidateSearch): readonly Candidate<Engi
 }
 
 /** Begins to encode what the first of those that wait will need. Whoever finds it in the cache needs nothing. */
-export function encodeAhead({ waiting, running, kv, media }: WaitingLine): void {
+export function requestEncodings({ waiting, running, kv, media }: QueueView): void {
   let looked = 0;
   for (const sequence of waiting) {
     if (sequence.media.length === 0) continue;

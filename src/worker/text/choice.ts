@@ -5,7 +5,7 @@ import type { ErrorData } from "../../core/error.ts";
 import { AnswerGuard, escapesOf, NO_ESCAPES, OUTSIDE_GRAMMAR } from "./answer-guard.ts";
 import type { AnswerPlan, RenderedPrompt } from "./backend.ts";
 import type { Matcher } from "./constraint-backend.ts";
-import type { Drafter } from "./drafter.ts";
+import type { DraftLength } from "./decode/draft-length.ts";
 import type { ChoiceOutput, RunState } from "./run-state.ts";
 import type { Sequence } from "./sequence.ts";
 
@@ -15,8 +15,8 @@ export interface Choice {
   readonly output: ChoiceOutput;
   /** What the answer must look like, if anything was asked. */
   guard: AnswerGuard | undefined;
-  /** Guesses what follows; undefined where nothing is guessed. */
-  drafter: Drafter | undefined;
+  /** Drafts what follows; undefined where nothing is guessed. */
+  draftLength: DraftLength | undefined;
   /** A tool call may still begin, and is then held to this. */
   calls: PendingCalls | undefined;
 }
@@ -100,7 +100,7 @@ export function beginCalls({ owner }: EngineSequence): ErrorData | undefined {
   }
   owner.guard?.free();
   owner.guard = new AnswerGuard(calls.matcher, NO_ESCAPES, "matching");
-  owner.drafter = undefined; // guesses know no grammar
+  owner.draftLength = undefined; // drafts know no grammar
   return undefined;
 }
 

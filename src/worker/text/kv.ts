@@ -12,7 +12,7 @@ import type { Backend, SlotId } from "./backend.ts";
 import { CellBook } from "./cells.ts";
 import { type Checkpoint, type CheckpointCounts, NO_CHECKPOINTS } from "./checkpoints.ts";
 import type { Sequence } from "./sequence.ts";
-import { type Holder, type Parting, PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
+import { type Holder, type Divergence, PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
 
 /**
  * Every kept cell lies in the span that attention walks for every token, also of others: 3,700 of them were measured to
@@ -33,7 +33,7 @@ export interface Match {
   /** The state to restore; undefined where cells are all there is to share. */
   readonly checkpoint?: Checkpoint;
   /** Who computes the prefix that is waited for, and where its state must be saved. */
-  readonly parting?: Parting;
+  readonly divergence?: Divergence;
 }
 
 /** The sequences around one that looks for a prefix. */
@@ -150,7 +150,7 @@ export class KvCache {
 
   /** Prepares the admission of a sequence that will share so many tokens: it may have to halt on its way. */
   prepare(sequence: Sequence, shared: number, running: readonly Sequence[]): void {
-    this.sharing?.planHalts(sequence, shared, this.holders(sequence, running));
+    this.sharing?.planBoundaries(sequence, shared, this.holders(sequence, running));
   }
 
   private takeSlot(
@@ -176,9 +176,9 @@ export class KvCache {
       const sharedPinned = source === undefined ? 0 : this.book.pinnedWithin(source, shared);
       found = { source, shared, sharedPinned, wait: false, checkpoint };
     }
-    const parting = sharing.parting(sequence, [...around.running, ...around.ahead]);
-    if (parting === undefined || parting.at - found.shared < PREFIX_TOKENS_MIN) return found;
-    return { ...found, wait: true, parting };
+    const divergence = sharing.divergence(sequence, [...around.running, ...around.ahead]);
+    if (divergence === undefined || divergence.at - found.shared < PREFIX_TOKENS_MIN) return found;
+    return { ...found, wait: true, divergence };
   }
 
   /** What slots hold that a sequence could share. */

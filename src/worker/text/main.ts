@@ -60,12 +60,12 @@ async function load(options: TextOptions): Promise<Loaded> {
       `engine: max_seqs is ${backend.maxSeqs}: llama.cpp cannot run more of ${architecture} at once`,
     );
   }
-  backend.tieThreads();
+  backend.pinThreads();
   let grammars: GrammarEngine | undefined;
   const constraints = (): GrammarEngine => {
     if (grammars === undefined) {
       grammars = new GrammarEngine(openGrammar(unpackGrammar(cacheDir)), backend.tokens(), MASK_THREADS);
-      backend.tieThreads(); // it has brought threads of its own
+      backend.pinThreads(); // it has brought threads of its own
     }
     return grammars;
   };
@@ -166,7 +166,7 @@ export class TextWork implements EngineWork {
         prefixesMax,
         checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
         drafts: speculative?.type === "ngram",
-        aheadMs: recompute ? 0 : TOGETHER_MS,
+        multiStepMs: recompute ? 0 : TOGETHER_MS,
         recompute,
         emit: (run, event) => this.outbox.add(run, event),
         now: () => performance.now(),
@@ -222,7 +222,7 @@ export class TextWork implements EngineWork {
 
   /** Whether what there is to tell will be told within a step or two. */
   private mayHold(): boolean {
-    return this.engine?.isCalm === true && !this.embedding && !this.stopping;
+    return this.engine?.isDecodingOnly === true && !this.embedding && !this.stopping;
   }
 
   private flush(): void {

@@ -76,7 +76,7 @@ export class MediaStore {
   }
 
   /** A sequence needs its media before this token no more; without it, none at all. What nobody waits for is dropped. */
-  letGo(user: MediaUser, before = Number.MAX_SAFE_INTEGER): void {
+  release(user: MediaUser, before = Number.MAX_SAFE_INTEGER): void {
     const needed = user.media.filter(({ at, tokens }) => at + tokens > before); // one may show what another showed
     for (const { content } of user.media) {
       const entry = this.entries.get(content);

@@ -3,7 +3,7 @@
 import type { AnswerGuard } from "./answer-guard.ts";
 import type { Backend } from "./backend.ts";
 import type { Choice, EngineSequence, PendingCalls } from "./choice.ts";
-import { Drafter } from "./drafter.ts";
+import { DraftLength } from "./decode/draft-length.ts";
 import type { TokenTexts } from "./detokenize.ts";
 import type { MediaChunk } from "./media-backend.ts";
 import type { PromptEcho } from "./prompt-echo.ts";
@@ -40,7 +40,7 @@ export function newChoice(start: ChoiceStart, { backend, texts, echo, drafts }: 
   if (request.echo === true && !scores) output.echo(echo.text(tokens));
   const words = media.length === 0 ? tokens : tokens.filter((token) => token >= 0);
   const sampler = backend.newSampler(request.sampling, words, seed, choice);
-  const drafter = drafts && guard === undefined ? new Drafter() : undefined;
-  const owner = { run, output, guard, drafter, calls };
+  const draftLength = drafts && guard === undefined ? new DraftLength() : undefined;
+  const owner = { run, output, guard, draftLength, calls };
   return new Sequence<Choice>(owner, tokens, sampler, { adapter: run.adapter, scoresPrompt: scores, media });
 }

@@ -10,11 +10,11 @@ export interface RowLimits {
   readonly least: number;
   readonly most: number;
   /** They go into a pass of their own, for they are computed from encodings of media; never the last known token. */
-  readonly apart: boolean;
+  readonly separate: boolean;
 }
 
 /** As many as there are, together with others. */
-export const FREE_ROWS: RowLimits = { least: 1, most: Number.MAX_SAFE_INTEGER, apart: false };
+export const FREE_ROWS: RowLimits = { least: 1, most: Number.MAX_SAFE_INTEGER, separate: false };
 
 /** What planning needs to know of a sequence. */
 export interface Schedulable {
@@ -38,7 +38,7 @@ export interface PlanInput<S extends Schedulable> {
   /** Sequences with a slot, in order of admission. */
   readonly running: readonly S[];
   /** Whether a running sequence may have rows in this step: only those that share an adapter go together. */
-  readonly inTurn: (sequence: S) => boolean;
+  readonly isEligible: (sequence: S) => boolean;
   /** Sequences that may get a slot, first come first; all in turn. */
   readonly candidates: readonly Candidate<S>[];
   readonly freeSlots: number;
@@ -62,7 +62,7 @@ export interface Plan<S> {
   /** What goes into one pass together. */
   readonly rows: readonly PlannedRows<S>[];
   /** What goes into passes of their own. */
-  readonly apart: readonly PlannedRows<S>[];
+  readonly separate: readonly PlannedRows<S>[];
   /** Candidates that get a slot now; a beginning of `candidates`. */
   readonly admitted: readonly Candidate<S>[];
   /** Running sequences that lose their slot and cells, and wait at the front of the queue; youngest first. */
@@ -80,7 +80,7 @@ const HEADROOM_CELLS = 16;
 export function plan<S extends Schedulable>(input: PlanInput<S>): Plan<S> {
   const { kept, preempted, freeCells } = preempt(input);
   const step = new Step<S>(input.budget, freeCells);
-  const served = kept.filter(input.inTurn);
+  const served = kept.filter(input.isEligible);
   for (const sequence of served)
     if (sequence.known - sequence.computed === 1) step.take(sequence, 1, 1, FREE_ROWS);
   let chunk = step.rows.length > 0 ? input.chunk : input.budget;
@@ -89,13 +89,13 @@ export function plan<S extends Schedulable>(input: PlanInput<S>): Plan<S> {
     if (gap > 1) chunk -= step.take(sequence, gap, chunk, sequence.rowsFrom(sequence.computed));
   }
   const admitted = preempted.length > 0 ? [] : admit(input, step, kept, chunk);
-  return { rows: step.rows, apart: step.apart, admitted, preempted };
+  return { rows: step.rows, separate: step.separate, admitted, preempted };
 }
 
 /** The rows of a step as they are handed out. */
 class Step<S> {
   readonly rows: PlannedRows<S>[] = [];
-  readonly apart: PlannedRows<S>[] = [];
+  readonly separate: PlannedRows<S>[] = [];
   budget: number;
   cells: number;
   private readonly pass: number;
@@ -108,20 +108,20 @@ class Step<S> {
 
   /** Rows handed out. */
   get planned(): number {
-    return [...this.rows, ...this.apart].reduce((sum, { count }) => sum + count, 0);
+    return [...this.rows, ...this.separate].reduce((sum, { count }) => sum + count, 0);
   }
 
   /**
    * Gives a sequence what it wants within all limits; returns how much that is. `share` is what it may have beside others;
    * rows that only make sense together may exceed it.
    */
-  take(sequence: S, wanted: number, share: number, { least, most, apart }: RowLimits): number {
+  take(sequence: S, wanted: number, share: number, { least, most, separate }: RowLimits): number {
     if (share <= 0) return 0;
-    const room = Math.min(apart ? this.pass : this.budget, this.cells);
+    const room = Math.min(separate ? this.pass : this.budget, this.cells);
     const count = Math.min(wanted, most, room, Math.max(share, least));
     if (count <= 0 || count < least) return 0;
-    (apart ? this.apart : this.rows).push({ sequence, count });
-    if (!apart) this.budget -= count;
+    (separate ? this.separate : this.rows).push({ sequence, count });
+    if (!separate) this.budget -= count;
     this.cells -= count;
     return count;
   }
@@ -181,99 +181,4 @@ function preempt<S extends Schedulable>({
 function leastRows(sequence: Schedulable): number {
   const { known, computed } = sequence;
   return known - computed <= 1 ? 1 : sequence.rowsFrom(computed).least;
-}
-
-/** Running averages of what steps cost, from which the prefill chunk is chosen. */
-export interface StepCost {
-  /** A step of decode rows alone, milliseconds; 0 while unknown. */
-  readonly decodeMs: number;
-  /** Rows of the last such step; 0 while unknown. */
-  readonly decodeRows: number;
-  /** Each prefill token on top of that, milliseconds; 0 while unknown. */
-  readonly prefillTokenMs: number;
-  /** Each guessed token on top of a step of decode rows, milliseconds; 0 while unknown. */
-  readonly draftTokenMs: number;
-}
-
-export const UNKNOWN_COST: StepCost = { decodeMs: 0, decodeRows: 0, prefillTokenMs: 0, draftTokenMs: 0 };
-
-/** A new measurement weighs this much. */
-const COST_WEIGHT = 0.2;
-
-/** Steps differ where one has so many times the other's rows. */
-const NEAR_ROWS = 1.5;
-
-/** One of so many steps in which sequences decode is theirs alone; more often where their number has changed. */
-const ALONE_EVERY = 16;
-const ALONE_EVERY_CHANGED = 4;
-
-/** A price before any guess was measured, and the least that a guess is taken to cost: 0 would mean unknown. */
-const DRAFT_PRICE_UNKNOWN = 0.5;
-const DRAFT_MS_MIN = 1e-6;
-
-function blend(old: number, value: number): number {
-  return old === 0 ? value : old + COST_WEIGHT * (value - old);
-}
-
-/** A busy machine makes steps longer, never shorter: what is low is believed sooner. */
-function blendLow(old: number, value: number): number {
-  return value < old ? (old + value) / 2 : blend(old, value);
-}
-
-/** Takes one measured step of decode rows and guessed tokens into the averages. */
-export function measuredDraft(cost: StepCost, stepMs: number, drafted: number): StepCost {
-  const ms = Math.max(DRAFT_MS_MIN, Math.min(cost.decodeMs, (stepMs - cost.decodeMs) / drafted));
-  return { ...cost, draftTokenMs: blendLow(cost.draftTokenMs, ms) };
-}
-
-/** What a guessed token costs as a share of the step that it saves one of `decoding` sequences if it is right. */
-export function draftPrice(cost: StepCost, decoding: number): number {
-  if (cost.draftTokenMs === 0) return DRAFT_PRICE_UNKNOWN;
-  return (cost.draftTokenMs * decoding) / cost.decodeMs;
-}
-
-/** Takes one measured step without guesses into the averages. */
-export function measured(
-  cost: StepCost,
-  stepMs: number,
-  decodeRows: number,
-  prefillTokens: number,
-): StepCost {
-  if (prefillTokens === 0) {
-    if (decodeRows === 0) return cost;
-    const isLike = isNear(decodeRows, cost.decodeRows);
-    return { ...cost, decodeRows, decodeMs: isLike ? blendLow(cost.decodeMs, stepMs) : stepMs };
-  }
-  const base = decodeRows > 0 ? Math.min(cost.decodeMs, stepMs) : 0;
-  return { ...cost, prefillTokenMs: blend(cost.prefillTokenMs, (stepMs - base) / prefillTokens) };
-}
-
-/** Whether a step of so many rows costs about as much as one of so many others. */
-export function isNear(rows: number, others: number): boolean {
-  return Math.max(rows, others) < NEAR_ROWS * Math.min(rows, others);
-}
-
-/**
- * Whether the sequences that decode should go without prompts in this step, the one after so many in which there were such,
- * so that it is known what they cost alone: that grows with their contexts and their number.
- */
-export function shouldDecodeAlone(cost: StepCost, decoding: number, steps: number): boolean {
-  if (decoding === 0) return false;
-  const every = isNear(decoding, cost.decodeRows) ? ALONE_EVERY : ALONE_EVERY_CHANGED;
-  return steps % every === every - 1;
-}
-
-/** Prefill may lengthen a step by as much as decode takes anyway, but never by less than this. */
-const CHUNK_MS_MIN = 20;
-const CHUNK_TOKENS_MIN = 2;
-
-/**
- * Prefill tokens of a step in which others decode, within [2, ubatch]: about as long as the decode itself, or longer in
- * the proportion in which more sequences wait for their prompt than for their next token.
- */
-export function prefillChunk(cost: StepCost, ubatch: number, decoding: number, prefilling: number): number {
-  if (cost.prefillTokenMs <= 0) return Math.min(64, ubatch);
-  const share = Math.max(1, prefilling / Math.max(1, decoding));
-  const tokens = Math.floor((Math.max(CHUNK_MS_MIN, cost.decodeMs) * share) / cost.prefillTokenMs);
-  return Math.max(Math.min(CHUNK_TOKENS_MIN, ubatch), Math.min(ubatch, tokens));
 }

@@ -9,7 +9,7 @@ import { FREE_ROWS, type RowLimits } from "./scheduler.ts";
 /** Room that a token buffer grows by at least. */
 const GROWTH = 256;
 /** Places at which a sequence halts, at most: each costs a pass that ends there. */
-const HALTS_MAX = 8;
+const BOUNDARIES_MAX = 8;
 /** Rows of a step whose logits are all kept. */
 const SCORED_ROWS: RowLimits = { ...FREE_ROWS, most: 32 };
 
@@ -84,36 +84,36 @@ export class Sequence<Owner = unknown> {
 
   /**
    * What one step may take from a token on: few where each token needs logits, as a row of logits takes vocabulary × 4
-   * bytes; and text and media go apart.
+   * bytes; and text and media go separate.
    */
   rowsFrom(token: number): RowLimits {
     const limits = this.freeRowsFrom(token);
     const halt = this.halts.find((at) => at > token);
-    return halt === undefined || limits.apart
+    return halt === undefined || limits.separate
       ? limits
       : { ...limits, most: Math.min(limits.most, halt - token) };
   }
 
   /** Ends passes where so many tokens are computed, instead of where it was planned before. */
-  planHalts(counts: readonly number[]): void {
+  planBoundaries(counts: readonly number[]): void {
     this.planned = counts;
     this.halts = [...this.planned, ...this.asked].toSorted((a, b) => a - b);
   }
 
   /** Ends a pass where `count` tokens are computed, for others. */
-  haltAt(count: number): void {
+  addBoundary(count: number): void {
     if (count <= this.computed || this.halts.includes(count)) return;
-    this.asked = [...this.asked.slice(1 - HALTS_MAX), count];
-    this.planHalts(this.planned);
+    this.asked = [...this.asked.slice(1 - BOUNDARIES_MAX), count];
+    this.planBoundaries(this.planned);
   }
 
   /** The last place in [from, to] at which it is still going to halt. */
-  haltWithin(from: number, to: number): number | undefined {
+  boundaryWithin(from: number, to: number): number | undefined {
     return this.halts.findLast((at) => at >= from && at <= to && at > this.computed);
   }
 
   /** Whether it halts where it is now. */
-  get halted(): boolean {
+  get isAtBoundary(): boolean {
     return this.halts.includes(this.computed);
   }
 
@@ -123,7 +123,7 @@ export class Sequence<Owner = unknown> {
     const chunk = chunkAt(this.media, token);
     if (chunk !== undefined) {
       const most = chunk.at + chunk.tokens - token;
-      return { least: chunk.whole ? most : 1, most, apart: true };
+      return { least: chunk.whole ? most : 1, most, separate: true };
     }
     const next = this.media.find(({ at }) => at > token);
     return next === undefined ? FREE_ROWS : { ...FREE_ROWS, most: next.at - token };

@@ -18,7 +18,7 @@ export interface Holder {
 }
 
 /** A sequence that computes what another one begins with, and where its state must be saved for that. */
-export interface Parting {
+export interface Divergence {
   readonly from: Sequence;
   readonly at: number;
 }
@@ -49,14 +49,14 @@ export class StateSharing {
   }
 
   /** Of the sequences that compute what another one begins with, the one that shares most with it and has not passed that place. */
-  parting(sequence: Sequence, others: readonly Sequence[]): Parting | undefined {
-    let best: Parting | undefined;
+  divergence(sequence: Sequence, others: readonly Sequence[]): Divergence | undefined {
+    let best: Divergence | undefined;
     for (const from of others) {
       if (from.adapter !== sequence.adapter) continue;
       const prompt = from.firstTokens(from.promptTokens); // an answer could be run after token by token
       const common = Math.min(sequence.known - 1, sequence.commonPrefix(prompt));
       const whole = sequence.wholeChunks(common);
-      const at = from.haltWithin(whole - PREFIX_TOKENS_MIN + 1, whole) ?? whole;
+      const at = from.boundaryWithin(whole - PREFIX_TOKENS_MIN + 1, whole) ?? whole;
       if (from.computed < at && at > (best?.at ?? 0)) best = { from, at };
     }
     return best;
@@ -66,7 +66,7 @@ export class StateSharing {
    * Decides where the state of a sequence that begins with so many shared tokens is saved: before the answer, and where it parts
    * from what others have computed.
    */
-  planHalts(sequence: Sequence, shared: number, holders: readonly Holder[]): void {
+  planBoundaries(sequence: Sequence, shared: number, holders: readonly Holder[]): void {
     sequence.savedAt = shared;
     const prompt = sequence.firstTokens(sequence.promptTokens);
     const boundary = lastBoundary(prompt, (token) => this.states.isMarkup(token));
@@ -80,14 +80,14 @@ export class StateSharing {
         if (isFar) last = at;
         return isFar;
       });
-    sequence.planHalts(halts);
+    sequence.planBoundaries(halts);
   }
 
   /** Saves a sequence's state after a pass, if this is a place to. */
   passed(sequence: Sequence): void {
     const { slot, computed, promptTokens, savedAt } = sequence;
     const isLong = computed < promptTokens && computed - savedAt >= CHECKPOINT_EVERY_TOKENS;
-    if (slot === undefined || sequence.draft.length > 0 || !(sequence.halted || isLong)) return;
+    if (slot === undefined || sequence.draft.length > 0 || !(sequence.isAtBoundary || isLong)) return;
     if (sequence.wholeChunks(computed) !== computed) return;
     sequence.savedAt = computed;
     if (this.checkpoints.has(sequence)) return;

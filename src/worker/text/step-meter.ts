@@ -1,8 +1,13 @@
 // Counts what the engine's steps do. Additions only: nothing here is sent, formatted or timed.
 
 import { Histogram } from "../../core/histogram.ts";
-import type { DraftOutcome } from "./speculation.ts";
 import { type EngineStats, ROWS_BUCKETS, STEP_BUCKETS } from "../../core/telemetry.ts";
+
+/** Draft tokens of a step, and how many were accepted. */
+export interface DraftOutcome {
+  readonly drafted: number;
+  readonly accepted: number;
+}
 
 /** The part of the numbers that only grows. */
 export type Counted = Pick<
@@ -46,11 +51,11 @@ export class StepMeter {
     this.prefixTokens += cached;
   }
 
-  /** Of `guessed` tokens so many were right, and with each another token was generated. */
-  drafted({ guessed, right }: DraftOutcome): void {
-    this.draftTokens += guessed;
-    this.draftHits += right;
-    this.decodeTokens += right;
+  /** With each accepted draft token, one more token was generated. */
+  drafted({ drafted, accepted }: DraftOutcome): void {
+    this.draftTokens += drafted;
+    this.draftHits += accepted;
+    this.decodeTokens += accepted;
   }
 
   preempted(sequences: number): void {

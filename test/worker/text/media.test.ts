@@ -36,10 +36,10 @@ describe("MediaStore", () => {
       true,
       2,
     ]);
-    store.letGo(first, 4); // the first cat is computed, the last one is not
+    store.release(first, 4); // the first cat is computed, the last one is not
     expect(store.has(first, 0)).toBe(true);
-    store.letGo(first);
-    store.letGo(second);
+    store.release(first);
+    store.release(second);
     expect(store.has(first, 0)).toBe(false);
     store.want(userOf("dog"), PROMPT, 0);
     expect(backend.encoded).toBe(2);
@@ -63,9 +63,9 @@ describe("MediaStore", () => {
     const [first, second] = [userOf("cat"), userOf("cat")];
     store.want(first, PROMPT, 0);
     store.want(second, PROMPT, 0);
-    store.letGo(first);
+    store.release(first);
     expect(store.pending).toBe(1);
-    store.letGo(second);
+    store.release(second);
     expect(store.pending).toBe(0);
     for (let i = 0; i < 10; i++) store.poll(0);
     expect(backend.encoded).toBe(0);
@@ -77,7 +77,7 @@ describe("MediaStore", () => {
     for (const user of users) store.want(user, PROMPT, 0);
     while (store.pending > 0) store.poll(0);
     expect(backend.openEncodings).toBe(4);
-    for (const user of users) store.letGo(user);
+    for (const user of users) store.release(user);
     expect(backend.openEncodings).toBe(2);
     store.want(userOf("d"), PROMPT, 0);
     expect(store.pending).toBe(0);

@@ -1,36 +1,34 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { FREE_ROWS, plan, type RowLimits } from "../../../src/worker/text/scheduler.ts";
 import {
-  FREE_ROWS,
+  draftCostRatio,
   measured,
-  plan,
+  measuredDraft,
   prefillChunk,
   shouldDecodeAlone,
-  type RowLimits,
   UNKNOWN_COST,
-  draftPrice,
-  measuredDraft,
-} from "../../../src/worker/text/scheduler.ts";
+} from "../../../src/worker/text/step-cost.ts";
 
 interface Fake {
   readonly known: number;
   readonly computed: number;
   readonly rowsFrom: (token: number) => RowLimits;
   /** Default: yes. */
-  readonly inTurn?: boolean;
+  readonly isEligible?: boolean;
 }
 
-const inTurn = (sequence: Fake): boolean => sequence.inTurn ?? true;
+const isEligible = (sequence: Fake): boolean => sequence.isEligible ?? true;
 const any = (): RowLimits => FREE_ROWS;
 /** Media at 40 … 60 in pieces, at 100 … 116 as a whole; text elsewhere. The last token is text in any case. */
 const mixed =
   (known: number) =>
   (token: number): RowLimits => {
     const last = known - 1;
-    if (token >= 40 && token < 60 && last >= 60) return { least: 1, most: 60 - token, apart: true };
-    if (token === 100 && last >= 116) return { least: 16, most: 16, apart: true };
+    if (token >= 40 && token < 60 && last >= 60) return { least: 1, most: 60 - token, separate: true };
+    if (token === 100 && last >= 116) return { least: 16, most: 16, separate: true };
     const end = token < 40 && last >= 60 ? 40 : token < 100 && last >= 116 ? 100 : known;
-    return { least: 1, most: end - token, apart: false };
+    return { least: 1, most: end - token, separate: false };
   };
 /** Where a sequence with such media can stand. */
 const standing = (known: number, token: number): number =>
@@ -63,19 +61,24 @@ const states = fc
       const computed = standing(known, Math.min(Math.floor(known * share), known - 1));
       if (used + computed > cells) break;
       used += computed;
-      running.push({ known, computed, rowsFrom: known % 2 > 0 ? mixed(known) : any, inTurn: known % 3 > 0 });
+      running.push({
+        known,
+        computed,
+        rowsFrom: known % 2 > 0 ? mixed(known) : any,
+        isEligible: known % 3 > 0,
+      });
     }
     const candidates = waiting.map(([known, share]) => {
       const shared = standing(known, Math.floor((known - 1) * share));
       const sharedPinned = Math.min(used, Math.floor(shared * share));
       return {
-        sequence: { known, computed: 0, rowsFrom: known % 2 > 0 ? mixed(known) : any, inTurn: true },
+        sequence: { known, computed: 0, rowsFrom: known % 2 > 0 ? mixed(known) : any, isEligible: true },
         shared,
         sharedPinned,
       };
     });
     const freeCells = cells - used;
-    return { freeCells, budget, chunk, running, candidates, freeSlots: slots - running.length, inTurn };
+    return { freeCells, budget, chunk, running, candidates, freeSlots: slots - running.length, isEligible };
   });
 
 const exclusiveCells = ({ computed }: Fake): number => computed;
@@ -84,15 +87,15 @@ describe("plan", () => {
   test("never exceeds budget, cells or slots, and always makes progress", () => {
     fc.assert(
       fc.property(states, (state) => {
-        const { rows: together, apart, admitted, preempted } = plan({ ...state, exclusiveCells });
-        const rows = [...together, ...apart];
+        const { rows: together, separate, admitted, preempted } = plan({ ...state, exclusiveCells });
+        const rows = [...together, ...separate];
         const total = rows.reduce((sum, { count }) => sum + count, 0);
         const lost = new Set(preempted);
         const kept = state.running.filter((sequence) => !lost.has(sequence));
         const freed = preempted.reduce((sum, { computed }) => sum + computed, 0);
         const taken = admitted.reduce((sum, { shared, sharedPinned }) => sum + shared - sharedPinned, 0);
         expect(together.reduce((sum, { count }) => sum + count, 0)).toBeLessThanOrEqual(state.budget);
-        expect(apart.every(({ count }) => count <= state.budget)).toBe(true);
+        expect(separate.every(({ count }) => count <= state.budget)).toBe(true);
         expect(total + taken).toBeLessThanOrEqual(state.freeCells + freed);
         expect(admitted.length).toBeLessThanOrEqual(state.freeSlots);
         expect(admitted).toEqual(state.candidates.slice(0, admitted.length));
@@ -101,13 +104,13 @@ describe("plan", () => {
           const limits = sequence.rowsFrom(candidate?.shared ?? sequence.computed);
           expect(count).toBeGreaterThanOrEqual(limits.least);
           expect(count).toBeLessThanOrEqual(limits.most);
-          expect(apart.some((entry) => entry.sequence === sequence)).toBe(limits.apart);
+          expect(separate.some((entry) => entry.sequence === sequence)).toBe(limits.separate);
           expect(count).toBeLessThanOrEqual(sequence.known - (candidate?.shared ?? sequence.computed));
           expect(new Set(kept).has(sequence) || candidate !== undefined).toBe(true);
         }
         expect(new Set(rows.map(({ sequence }) => sequence)).size).toBe(rows.length);
-        expect(rows.every(({ sequence }) => inTurn(sequence))).toBe(true);
-        if (kept.some(inTurn)) expect(total).toBeGreaterThan(0);
+        expect(rows.every(({ sequence }) => isEligible(sequence))).toBe(true);
+        if (kept.some(isEligible)) expect(total).toBeGreaterThan(0);
         if (state.running.length > 0) {
           expect(preempted.some((sequence) => sequence === state.running[0])).toBe(false);
         } else if (state.candidates.length > 0 && state.freeSlots > 0) {
@@ -135,7 +138,7 @@ describe("plan", () => {
       freeSlots: 0,
       freeCells: 4096,
       exclusiveCells,
-      inTurn,
+      isEligible,
       budget: 512,
       chunk: 64,
     });
@@ -154,7 +157,7 @@ describe("plan", () => {
       freeSlots: 1,
       freeCells: 4096,
       exclusiveCells,
-      inTurn,
+      isEligible,
       budget: 512,
       chunk: 16,
     });
@@ -170,7 +173,7 @@ describe("plan", () => {
       freeSlots: 0,
       freeCells: 1,
       exclusiveCells,
-      inTurn,
+      isEligible,
       budget: 64,
       chunk: 16,
     });
@@ -210,11 +213,11 @@ test("decode rows go alone now and then, and soon when there are many more of th
 
 test("a guess costs its share of a step, for each sequence that waits for the step", () => {
   let cost = measured(UNKNOWN_COST, 10, 4, 0);
-  expect(draftPrice(cost, 4)).toBe(0.5); // not measured yet
+  expect(draftCostRatio(cost, 4)).toBe(0.5); // not measured yet
   cost = measuredDraft(cost, 10 + 3, 6);
   expect(cost).toEqual({ ...UNKNOWN_COST, decodeMs: 10, decodeRows: 4, draftTokenMs: 0.5 });
-  expect(draftPrice(cost, 1)).toBe(0.05);
-  expect(draftPrice(cost, 4)).toBe(0.2);
+  expect(draftCostRatio(cost, 1)).toBe(0.05);
+  expect(draftCostRatio(cost, 4)).toBe(0.2);
 });
 
 test("a sequence whose every row needs logits gets few rows", () => {
@@ -226,7 +229,7 @@ test("a sequence whose every row needs logits gets few rows", () => {
     freeSlots: 1,
     freeCells: 4096,
     exclusiveCells,
-    inTurn,
+    isEligible,
     budget: 512,
     chunk: 16,
   };
@@ -235,21 +238,21 @@ test("a sequence whose every row needs logits gets few rows", () => {
 
 test("media go into a pass of their own, as a whole where they must, beside rows that decode", () => {
   const decode = { known: 10, computed: 9, rowsFrom: any };
-  const whole = { known: 300, computed: 0, rowsFrom: () => ({ least: 128, most: 128, apart: true }) };
-  const pieces = { known: 300, computed: 0, rowsFrom: () => ({ least: 1, most: 200, apart: true }) };
+  const whole = { known: 300, computed: 0, rowsFrom: () => ({ least: 128, most: 128, separate: true }) };
+  const pieces = { known: 300, computed: 0, rowsFrom: () => ({ least: 1, most: 200, separate: true }) };
   const state = {
     candidates: [],
     freeSlots: 0,
     freeCells: 4096,
     exclusiveCells,
-    inTurn,
+    isEligible,
     budget: 128,
     chunk: 32,
   };
   expect(plan({ ...state, running: [whole, decode] })).toMatchObject({
     rows: [{ sequence: decode, count: 1 }],
-    apart: [{ sequence: whole, count: 128 }],
+    separate: [{ sequence: whole, count: 128 }],
   });
-  expect(plan({ ...state, running: [pieces, decode] }).apart).toEqual([{ sequence: pieces, count: 32 }]);
-  expect(plan({ ...state, running: [pieces] }).apart).toEqual([{ sequence: pieces, count: 128 }]);
+  expect(plan({ ...state, running: [pieces, decode] }).separate).toEqual([{ sequence: pieces, count: 32 }]);
+  expect(plan({ ...state, running: [pieces] }).separate).toEqual([{ sequence: pieces, count: 128 }]);
 });

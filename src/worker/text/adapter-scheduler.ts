@@ -6,10 +6,10 @@ import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
  * A turn lasts at least so long while others wait. Selecting another adapter makes llama.cpp plan its graph anew, a few
  * milliseconds for a model of 28 layers; a reader does not notice a pause of this length.
  */
-const TURN_MS = 60;
+const ADAPTER_SLICE_MS = 60;
 
 /** Hands out turns: whoever has waited longest since its last one is next. */
-export class Turns {
+export class AdapterScheduler {
   private current: AdapterId = BASE_MODEL;
   private startedMs = 0;
   private readonly servedMs = new Map<AdapterId, number>(); // when its last turn ended
@@ -20,7 +20,7 @@ export class Turns {
    */
   order(wanting: readonly AdapterId[], nowMs: number): readonly AdapterId[] {
     if (wanting.length <= 1) return wanting;
-    const stays = nowMs - this.startedMs < TURN_MS;
+    const stays = nowMs - this.startedMs < ADAPTER_SLICE_MS;
     const rank = (adapter: AdapterId): number => {
       if (adapter === this.current) return stays ? -Infinity : Infinity;
       return this.servedMs.get(adapter) ?? -1;

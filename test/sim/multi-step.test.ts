@@ -8,7 +8,7 @@ import type { FakeOptions } from "../helpers/fake-backend.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 
 /** A call takes half a millisecond of a world's time, however many steps it does. */
-const AHEAD = { aheadMs: 4 };
+const AHEAD = { multiStepMs: 4 };
 const AT_ONCE = 8;
 
 function world(options: Partial<FakeOptions> = {}): World {
@@ -52,7 +52,7 @@ describe("several steps at once", () => {
         }
         made.drain();
         made.expectEmpty();
-        expect(made.backend.callsAhead).toBeGreaterThan(50);
+        expect(made.backend.multiStepCalls).toBeGreaterThan(50);
         for (const [id, { prompt, maxTokens, adapter }] of asked) {
           const { aborted, ended, text } = made.witness(id);
           if (aborted) continue;
@@ -73,17 +73,17 @@ describe("several steps at once", () => {
     }
     made.drain();
     made.expectEmpty();
-    expect(made.backend.callsAhead).toBeGreaterThan(50);
+    expect(made.backend.multiStepCalls).toBeGreaterThan(50);
     const ends = [...made.witnesses.values()].map(({ ended }) => ended?.type);
     expect(new Set(ends)).toEqual(new Set(["finish", "error"]));
   });
 
   test("go together where nothing else is to do, and not where somebody waits", () => {
     const made = decoding({}, request([1, 2, 3]), request([4, 5, 6]));
-    const [before, calls] = [lettersIn(made, 0), made.backend.callsAhead];
+    const [before, calls] = [lettersIn(made, 0), made.backend.multiStepCalls];
     made.engine.step(0);
     expect(lettersIn(made, 0) - before).toBe(AT_ONCE);
-    expect(made.backend.callsAhead).toBe(calls + 1);
+    expect(made.backend.multiStepCalls).toBe(calls + 1);
     const { decodeTokens, steps } = made.engine.stats();
     expect(countOf(steps)).toBe(made.backend.steps);
     made.add(2, request([7, 8, 9]));
@@ -112,7 +112,7 @@ describe("several steps at once", () => {
     made.add(0, request(prompt, { maxTokens: 150 }));
     made.drain();
     made.expectEmpty();
-    expect(made.backend.callsAhead).toBeGreaterThan(0);
+    expect(made.backend.multiStepCalls).toBeGreaterThan(0);
     expect(made.engine.stats().draftHits).toBeGreaterThan(0);
     expect(made.witness(0).text).toBe(expectedText(made.backend, prompt, 150).text);
   });
@@ -125,7 +125,7 @@ describe("several steps at once", () => {
     test(`never where ${what}`, () => {
       const made = decoding(options, request([1, 2, 3], { maxTokens: 60, ...extra }));
       made.drain();
-      expect(made.backend.callsAhead).toBe(0);
+      expect(made.backend.multiStepCalls).toBe(0);
       expect(made.witness(0).text).toBe(expectedText(made.backend, [1, 2, 3], 60).text);
     });
   }

@@ -2,25 +2,19 @@
 
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 import type { Backend } from "./backend.ts";
-import { encodeAhead, findCandidates, type WaitingLine } from "./candidates.ts";
+import { requestEncodings, findCandidates, type QueueView } from "./candidates.ts";
 import type { EngineSequence } from "./choice.ts";
 import type { KvCache } from "./kv.ts";
 import type { MediaStore } from "./media.ts";
-import {
-  type Plan,
-  plan,
-  type PlannedRows,
-  prefillChunk,
-  shouldDecodeAlone,
-  type StepCost,
-} from "./scheduler.ts";
+import { type Plan, plan, type PlannedRows } from "./scheduler.ts";
+import { prefillChunk, shouldDecodeAlone, type StepCost } from "./step-cost.ts";
 import type { StepMeter } from "./step-meter.ts";
-import { Turns } from "./turns.ts";
+import { AdapterScheduler } from "./adapter-scheduler.ts";
 
 /** The rows of a step: what goes into one pass together, and what into passes of their own. */
-export type Rows = Pick<Plan<EngineSequence>, "rows" | "apart">;
+export type Rows = Pick<Plan<EngineSequence>, "rows" | "separate">;
 
-export interface RosterDeps {
+export interface RunningSetDeps {
   readonly backend: Backend;
   readonly kv: KvCache;
   readonly media: MediaStore;
@@ -36,17 +30,17 @@ function isContinued({ generated, gap }: EngineSequence): boolean {
   return generated > 0 && gap === 1;
 }
 
-export class Roster {
-  private readonly deps: RosterDeps;
+export class RunningSet {
+  private readonly deps: RunningSetDeps;
   private queue: EngineSequence[] = []; // first come first
   private slots: EngineSequence[] = []; // in order of admission
-  private readonly turns = new Turns();
+  private readonly turns = new AdapterScheduler();
   /** Steps in which sequences decoded. */
   private decodeSteps = 0;
   /** The adapter that passes go through now. */
   private selected: AdapterId = BASE_MODEL;
 
-  constructor(deps: RosterDeps) {
+  constructor(deps: RunningSetDeps) {
     this.deps = deps;
     deps.backend.selectAdapter(this.selected);
   }
@@ -80,22 +74,22 @@ export class Roster {
   /** The rows of the next step: those of the first adapter in turn that can compute anything. */
   schedule(cost: StepCost, nowMs: number): Rows {
     if (this.deps.recompute) this.preempt(this.slots.filter(isContinued).toReversed()); // the queue keeps its order
-    encodeAhead(this.line());
+    requestEncodings(this.line());
     for (const adapter of this.turns.order(this.wanting(), nowMs)) {
       const rows = this.scheduleFor(adapter, cost);
-      if (rows.rows.length === 0 && rows.apart.length === 0) continue;
+      if (rows.rows.length === 0 && rows.separate.length === 0) continue;
       this.turns.take(adapter, nowMs);
       this.select(adapter);
       return rows;
     }
-    return { rows: [], apart: [] };
+    return { rows: [], separate: [] };
   }
 
   /** Gives up the cells of some sequences; they start over from their known tokens when there is room again. */
   preempt(sequences: readonly EngineSequence[]): void {
     for (const sequence of sequences) {
       this.deps.kv.release(sequence, false);
-      this.deps.media.letGo(sequence);
+      this.deps.media.release(sequence);
       this.slots.splice(this.slots.indexOf(sequence), 1);
       this.queue.unshift(sequence);
     }
@@ -117,7 +111,7 @@ export class Roster {
   /** Takes a sequence out of slot or queue. `keep`: its prefix may be of use to others. */
   release(sequence: EngineSequence, keep: boolean): void {
     this.deps.kv.release(sequence, keep);
-    this.deps.media.letGo(sequence);
+    this.deps.media.release(sequence);
     this.slots = this.slots.filter((other) => other !== sequence);
     this.queue = this.queue.filter((other) => other !== sequence);
   }
@@ -138,16 +132,16 @@ export class Roster {
 
   /** Plans a step of one adapter's sequences and moves sequences in and out of their slots as it says. */
   private scheduleFor(adapter: AdapterId, cost: StepCost): Rows {
-    const inTurn = (sequence: EngineSequence): boolean => sequence.adapter === adapter;
+    const isEligible = (sequence: EngineSequence): boolean => sequence.adapter === adapter;
     const candidates = findCandidates({ ...this.line(), adapter, most: this.freeRuns() });
-    const served = this.slots.filter(inTurn);
+    const served = this.slots.filter(isEligible);
     const decoding = served.filter(({ gap }) => gap === 1).length;
     const prefilling = served.length - decoding + candidates.length;
     const isAlone = shouldDecodeAlone(cost, decoding, this.decodeSteps);
     if (decoding > 0) this.decodeSteps++;
     const planned = plan<EngineSequence>({
       running: this.slots,
-      inTurn,
+      isEligible,
       candidates,
       freeSlots: this.freeRuns(),
       freeCells: this.deps.kv.availableCells,
@@ -160,12 +154,12 @@ export class Roster {
     const late = planned.admitted.filter(({ sequence, shared }) => !this.admit(sequence, shared));
     const holds = ({ sequence }: PlannedRows<EngineSequence>): boolean =>
       !late.some((candidate) => candidate.sequence === sequence);
-    const [rows, apart] =
+    const [rows, separate] =
       late.length === 0
-        ? [planned.rows, planned.apart]
-        : [planned.rows.filter(holds), planned.apart.filter(holds)];
-    this.deps.kv.makeRoom([...rows, ...apart].reduce((sum, { count }) => sum + count, 0));
-    return { rows, apart };
+        ? [planned.rows, planned.separate]
+        : [planned.rows.filter(holds), planned.separate.filter(holds)];
+    this.deps.kv.makeRoom([...rows, ...separate].reduce((sum, { count }) => sum + count, 0));
+    return { rows, separate };
   }
 
   /**
@@ -186,7 +180,7 @@ export class Roster {
     return true;
   }
 
-  private line(): WaitingLine {
+  private line(): QueueView {
     const { kv, media } = this.deps;
     return { waiting: this.queue, running: this.slots, kv, media };
   }

@@ -24,14 +24,14 @@ beforeAll(async () => void (backend = await tinyBackend({ prefixesMax: 4 })));
 afterAll(() => backend.close());
 
 /** What all requests say, one after the other and then all at once, by run and choice; and how many steps that takes. */
-function answers(aheadMs: number): { said: Record<string, string>; steps: number } {
+function answers(multiStepMs: number): { said: Record<string, string>; steps: number } {
   const said: Record<string, string> = {};
   let clock = 0;
   const engine = new Engine({
     backend,
     constraints: noConstraints,
     prefixesMax: 4,
-    aheadMs,
+    multiStepMs,
     emit: (run, event) => {
       const tell = (what: string, text: string): void => void (said[what] = (said[what] ?? "") + text);
       const { type } = event;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Drafter } from "../../../src/worker/text/drafter.ts";
-import { NgramIndex } from "../../../src/worker/text/ngram-index.ts";
+import { DraftLength } from "../../../../src/worker/text/decode/draft-length.ts";
+import { NgramIndex } from "../../../../src/worker/text/decode/ngram-index.ts";
 
 const tokens = (...list: number[]): Int32Array => Int32Array.from(list);
 
@@ -48,35 +48,35 @@ describe("n-gram index", () => {
   });
 });
 
-describe("drafter", () => {
+describe("draftLength", () => {
   test("guesses more, the more often it is right", () => {
-    const drafter = new Drafter();
-    const first = drafter.worth(0.3);
-    for (let i = 0; i < 30; i++) drafter.learn(1, true);
+    const draftLength = new DraftLength();
+    const first = draftLength.worth(0.3);
+    for (let i = 0; i < 30; i++) draftLength.learn(1, true);
     expect(first).toBe(1);
-    expect(drafter.worth(0.3)).toBeGreaterThan(12);
-    expect(drafter.worth(0)).toBe(Number.POSITIVE_INFINITY);
+    expect(draftLength.worth(0.3)).toBeGreaterThan(12);
+    expect(draftLength.worth(0)).toBe(Number.POSITIVE_INFINITY);
   });
 
   test("stops where it is wrong, but tries again now and then", () => {
-    const drafter = new Drafter();
+    const draftLength = new DraftLength();
     let drafted = 0;
     for (let known = 200; known < 400; known++) {
-      const wanted = drafter.wanted(known, 0.3);
+      const wanted = draftLength.wanted(known, 0.3);
       if (wanted === 0) continue;
       drafted += wanted;
-      drafter.guessed(known);
-      drafter.learn(0, false);
+      draftLength.drafted(known);
+      draftLength.learn(0, false);
     }
     expect(drafted).toBeGreaterThan(3);
     expect(drafted).toBeLessThan(12);
   });
 
   test("does not draft where a guess costs what it saves", () => {
-    const drafter = new Drafter();
-    expect(drafter.wanted(100, 1)).toBe(1); // the first try
-    drafter.guessed(100);
-    expect(drafter.wanted(101, 1)).toBe(0);
-    expect(drafter.worth(Number.POSITIVE_INFINITY)).toBe(0);
+    const draftLength = new DraftLength();
+    expect(draftLength.wanted(100, 1)).toBe(1); // the first try
+    draftLength.drafted(100);
+    expect(draftLength.wanted(101, 1)).toBe(0);
+    expect(draftLength.worth(Number.POSITIVE_INFINITY)).toBe(0);
   });
 });

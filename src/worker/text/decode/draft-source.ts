@@ -1,0 +1,126 @@
+// Where draft tokens come from: n-grams of the sequence itself, or a draft model.
+
+import { assert } from "../../../core/assert.ts";
+import type { DraftModel, DraftRequest, SlotId } from "../backend.ts";
+import type { EngineSequence } from "../choice.ts";
+import { NgramIndex } from "./ngram-index.ts";
+
+/** A sequence that wants a draft of at most `max` tokens (≥ 1) after its known ones. */
+export interface DraftTarget {
+  readonly sequence: EngineSequence;
+  readonly max: number;
+}
+
+export interface DraftSource {
+  /** Maximum tokens of one draft. */
+  readonly max: number;
+  /** Whether an empty draft takes time, too. */
+  readonly isCostly: boolean;
+  /** A step of `sequences` sequences has prefill rows, and therefore no drafts. */
+  onPrefill(sequences: number): void;
+  /** Whether it drafts in a step of `sequences` sequences. `pays`: drafts are worth their cost for at least one of them. */
+  isReady(sequences: number, pays: boolean): boolean;
+  /** Drafts of together at most `room` tokens, for the first of the targets; any may be empty. */
+  draft(targets: readonly DraftTarget[], room: number): readonly Int32Array[];
+  /** `accepted` tokens of a slot's draft were accepted, and its sequence goes on. */
+  verified(slot: SlotId, accepted: number): void;
+}
+
+/** Drafts the tokens that followed the last n-gram where it occurred before. */
+export class NgramSource implements DraftSource {
+  readonly max = 12;
+  readonly isCostly = false;
+  private readonly indexes = new WeakMap<EngineSequence, NgramIndex>();
+
+  onPrefill(): void {
+    // The index reads the prompt when it drafts.
+  }
+
+  isReady(): boolean {
+    return true;
+  }
+
+  draft(targets: readonly DraftTarget[], room: number): readonly Int32Array[] {
+    let left = room;
+    return targets.map(({ sequence, max }) => {
+      const index = this.indexes.get(sequence) ?? new NgramIndex();
+      this.indexes.set(sequence, index);
+      const draft = index.continuation(sequence.firstTokens(sequence.known), Math.min(max, left));
+      left -= draft.length;
+      return draft;
+    });
+  }
+
+  verified(): void {
+    // The index reads accepted tokens from the sequence.
+  }
+}
+
+/** Steps in a row in which drafts do not pay for any sequence, after which the draft model pauses. */
+const IDLE_STEPS_MAX = 64;
+
+/** Steps with drafts between two without, which measure what drafts save: few at first, then up to the maximum. */
+const DRAFTING_STEPS_FIRST = 2;
+const DRAFTING_STEPS_MAX = 64;
+
+/**
+ * Drafts by a draft model. The model must follow every pass to be able to draft, which takes time even in steps without
+ * drafts. It pauses where that does not pay, and resumes at a prompt that comes while fewer sequences run than at the
+ * pause, or only one.
+ */
+export class DraftModelSource implements DraftSource {
+  readonly max: number;
+  readonly isCostly = true;
+  private readonly model: DraftModel;
+  private idleSteps = 0;
+  private draftingSteps = 0;
+  private draftingStepsMax = DRAFTING_STEPS_FIRST;
+  /** Sequences of the step at which it paused; undefined while it follows. */
+  private pausedAt: number | undefined;
+
+  constructor(model: DraftModel) {
+    this.model = model;
+    this.max = model.max;
+  }
+
+  onPrefill(sequences: number): void {
+    if (this.pausedAt === undefined || (sequences > 1 && sequences >= this.pausedAt)) return;
+    this.pausedAt = undefined;
+    this.idleSteps = 0;
+    this.model.follow(true);
+  }
+
+  isReady(sequences: number, pays: boolean): boolean {
+    if (this.pausedAt !== undefined) return false;
+    this.idleSteps = pays ? 0 : this.idleSteps + 1;
+    if (this.idleSteps < IDLE_STEPS_MAX) return !this.isMeasuring();
+    this.pausedAt = sequences;
+    this.model.follow(false);
+    return false;
+  }
+
+  private isMeasuring(): boolean {
+    if (this.draftingSteps++ < this.draftingStepsMax) return false;
+    this.draftingSteps = 0;
+    this.draftingStepsMax = Math.min(DRAFTING_STEPS_MAX, 2 * this.draftingStepsMax);
+    return true;
+  }
+
+  draft(targets: readonly DraftTarget[], room: number): readonly Int32Array[] {
+    const requests: DraftRequest[] = [];
+    let left = room;
+    for (const { sequence, max } of targets) {
+      if (left <= 0) break;
+      const { slot, computed, sampler } = sequence;
+      assert(slot !== undefined, "only a sequence with a slot computes");
+      const position = sequence.positionOf(computed);
+      requests.push({ slot, token: sequence.tokenAt(computed), position, sampler, max: Math.min(max, left) });
+      left -= max;
+    }
+    return this.model.draft(requests);
+  }
+
+  verified(slot: SlotId, accepted: number): void {
+    this.model.accept(slot, accepted);
+  }
+}

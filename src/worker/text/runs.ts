@@ -1,0 +1,140 @@
+// The runs in the engine from admission to their terminal event: starts their choices, appends sampled tokens, ends and
+// fails them. Decides nothing about steps.
+
+import type { ErrorData } from "../../core/error.ts";
+import type { FinishReason } from "../../core/run.ts";
+import type { RunId } from "../../engine/protocol.ts";
+import { toErrorData } from "../shared/error-data.ts";
+import type { Arrival } from "./arrivals.ts";
+import type { Backend, RenderedPrompt } from "./backend.ts";
+import { beginCalls, type EngineSequence, type MatcherSet } from "./choice.ts";
+import type { TokenTexts } from "./detokenize.ts";
+import type { Logprobs } from "./logprobs.ts";
+import { chunksFrom, cutFrom } from "./media-layout.ts";
+import { type ChoiceStart, newChoice } from "./new-choice.ts";
+import type { PromptEcho } from "./prompt-echo.ts";
+import { checkRequest, type Emit, planLength, RunState } from "./run-state.ts";
+import type { RunningSet } from "./running-set.ts";
+
+export interface RunsDeps {
+  readonly backend: Backend;
+  readonly runningSet: RunningSet;
+  readonly texts: TokenTexts;
+  readonly logprobs: Logprobs;
+  readonly echo: PromptEcho;
+  /** Whether sequences have drafts. */
+  readonly drafts: boolean;
+  readonly emit: Emit;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly newSeed: () => number;
+}
+
+const ENGINE_FAILED: ErrorData = {
+  code: "engine_failed",
+  message: "The model's engine could not compute this request. It has been reset; send the request again.",
+};
+
+export class Runs {
+  private readonly deps: RunsDeps;
+
+  constructor(deps: RunsDeps) {
+    this.deps = deps;
+  }
+
+  /** Starts a run whose prompt is rendered. It owns the matchers if this returns; what it throws is the run's error. */
+  accept(arrival: Arrival, prompt: RenderedPrompt, matchers: MatcherSet): void {
+    const { backend, emit, now, newSeed } = this.deps;
+    const { request } = arrival;
+    checkRequest(request, backend.vocabulary);
+    if (request.countOnly === true) {
+      new RunState(arrival, prompt, 0, emit).finish(now());
+      matchers.free();
+      return;
+    }
+    const { drop, cap } = planLength(prompt.tokens.length, request, backend.contextTokens);
+    const run = new RunState(arrival, prompt, cap, emit, matchers.unenforced);
+    const cut = cutFrom(prompt.media, drop);
+    const tokens = prompt.tokens.subarray(cut);
+    const media = chunksFrom(prompt.media, cut);
+    const seed = request.sampling.seed ?? newSeed();
+    try {
+      for (let choice = 0; choice < request.choices; choice++) {
+        const own = choice === 0 ? matchers : matchers.clone();
+        this.addChoice({ run, choice, ...own.hold(prompt), tokens, media, seed });
+      }
+    } catch (error) {
+      this.fail(run, toErrorData(error));
+    }
+  }
+
+  private addChoice(start: ChoiceStart): void {
+    const sequence = newChoice(start, this.deps);
+    const { request, tokenCap } = start.run;
+    // An echo without log probabilities needs no computation. Without an echo, the prompt is computed even if the cap is 0.
+    const isEcho = tokenCap === 0 && request.echo === true && !sequence.scoresPrompt;
+    if (isEcho) this.endChoice(sequence, "length", false, this.deps.now());
+    else this.deps.runningSet.add(sequence);
+  }
+
+  /** Appends a sampled token to its sequence and ends the choice where it must. `row` has the token's logits. */
+  takeToken(sequence: EngineSequence, token: number, row: number, nowMs: number): void {
+    if (sequence.slot === undefined) return; // another choice of its run failed in this step
+    const { backend, logprobs } = this.deps;
+    const { run, output, guard } = sequence.owner;
+    if (token < 0) return this.fail(run, guard?.failure() ?? ENGINE_FAILED);
+    if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // only the prompt was wanted
+    sequence.append(token);
+    run.tokenDrawn(nowMs, output.reasoning);
+    const { logprobs: wanted, ignoreEnd = false } = run.request;
+    const ends = backend.endsGeneration(token) && !ignoreEnd;
+    if (ends) return this.endChoice(sequence, "stop", false, nowMs);
+    if (wanted !== undefined) output.noteLogprob(logprobs.at(row, token, wanted.top));
+    const bytes = backend.tokenBytes(token, run.prompt.format.visibleTokens.has(token));
+    const stopped = output.push(token, bytes, guard);
+    if (stopped) return this.endChoice(sequence, "stop", true, nowMs);
+    const guardError = guard?.accept(token, output.answering);
+    if (guardError !== undefined) return this.fail(run, guardError);
+    const callError = beginCalls(sequence);
+    if (callError !== undefined) return this.fail(run, callError);
+    if (run.isSpent(sequence.generated, bytes, nowMs)) this.endChoice(sequence, "length", false, nowMs);
+  }
+
+  /** Ends a run without further events. */
+  abort(id: RunId): void {
+    for (const sequence of this.deps.runningSet.all()) {
+      const { run } = sequence.owner;
+      if (run.id !== id) continue;
+      this.release(sequence, true);
+      run.close();
+    }
+  }
+
+  /** Fails the runs of sequences that could not be computed. */
+  failAll(sequences: readonly EngineSequence[]): void {
+    for (const run of new Set(sequences.map(({ owner }) => owner.run))) this.fail(run, ENGINE_FAILED);
+  }
+
+  private fail(run: RunState, error: ErrorData): void {
+    for (const sequence of this.deps.runningSet.all()) {
+      if (sequence.owner.run === run) this.release(sequence, false);
+    }
+    run.fail(error);
+  }
+
+  private endChoice(sequence: EngineSequence, reason: FinishReason, stopped: boolean, nowMs: number): void {
+    const { run, output } = sequence.owner;
+    output.end(reason, stopped);
+    this.release(sequence, true);
+    run.choiceEnded(nowMs);
+  }
+
+  /** Removes a sequence from the engine and frees what it holds. `keep`: its prefix stays in the cache for others. */
+  private release(sequence: EngineSequence, keep: boolean): void {
+    const { runningSet, backend } = this.deps;
+    runningSet.release(sequence, keep);
+    backend.freeSampler(sequence.sampler);
+    sequence.owner.guard?.free();
+    sequence.owner.calls?.matcher.free();
+  }
+}
