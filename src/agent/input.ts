@@ -6,7 +6,8 @@ import type { Message } from "../core/message.ts";
 import { mountedNames } from "../exec/names.ts";
 import type { InputFile } from "../exec/types.ts";
 import { hasMedia } from "../core/input-file.ts";
-import { type MediaRules, NO_MEDIA } from "../core/media.ts";
+import { NO_MEDIA } from "../core/media.ts";
+import type { ModelTarget } from "../core/target.ts";
 import { filesText, type InputFilesDeps, takeFiles } from "./input-files.ts";
 import { MediaRoom, takeMedia } from "./input-media.ts";
 import type { Plan } from "./plan.ts";
@@ -24,14 +25,9 @@ export interface Input {
   readonly files: readonly InputFile[];
 }
 
-export interface InputDeps extends InputFilesDeps {
-  /** What the model of that name takes besides text. Rejects as a run on it would. */
-  readonly media: (model: string, signal: AbortSignal) => Promise<MediaRules>;
-}
-
 interface Place {
   readonly plan: Plan;
-  readonly model: string;
+  readonly target: ModelTarget;
   /** Undefined where there is no session. */
   readonly sessionId: string | undefined;
   readonly sent: readonly InputMessage[];
@@ -39,12 +35,12 @@ interface Place {
 
 /** Takes the media and stores the files in messages; throws as takeMedia and takeFiles. */
 export async function takeInput(
-  deps: InputDeps,
-  { plan, model, sessionId, sent }: Place,
+  deps: InputFilesDeps,
+  { plan, target, sessionId, sent }: Place,
   signal: AbortSignal,
 ): Promise<Input> {
-  // Words alone, to be answered in words: the engine need not be asked what else it takes.
-  const rules = plan.acts || sent.some(hasMedia) ? await deps.media(model, signal) : NO_MEDIA;
+  // A conversation of text alone does not wait here until the model is loaded.
+  const rules = plan.acts || sent.some(hasMedia) ? (await target.loadFacts(signal)).media : NO_MEDIA;
   const room = new MediaRoom(rules);
   const seen = await takeMedia(deps, sent, { rules, room }, signal);
   const { messages, files } = await takeFiles(deps, seen, sessionId, signal);

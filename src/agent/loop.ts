@@ -1,31 +1,37 @@
 // Answers conversations: passes of the model with rounds of the server's tools between them. Sits between dialects and
 // the engine and speaks the words of both; a conversation in which the server does nothing is one run, passed through.
 
-import type { AnswerEvent, ApprovalScope, Conversation, Converse, Permission } from "../core/agent.ts";
+import type {
+  AnswerEvent,
+  ApprovalScope,
+  Conversation,
+  Converse,
+  Permission,
+  TargetedConversation,
+} from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import type { Message, ToolSpec } from "../core/message.ts";
 import { hasFile } from "../core/input-file.ts";
-import type { Generate, RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
+import type { RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
+import type { ModelFacts } from "../core/target.ts";
 import type { Approvals } from "./approvals.ts";
 import { Caller } from "./call.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
-import { type Input, type InputDeps, takeInput } from "./input.ts";
-import { type MadeCall, pass, type PassResult } from "./pass.ts";
+import { type Input, takeInput } from "./input.ts";
+import type { InputFilesDeps } from "./input-files.ts";
+import { type MadeCall, Pass, type PassResult } from "./pass.ts";
 import { strictest } from "./permission.ts";
 import { type Plan, type PlanDeps, planOf } from "./plan.ts";
 import { withShorterResults } from "./shorter-results.ts";
 import type { ServerTool } from "./tool.ts";
 
-export interface LoopDeps extends PlanDeps, InputDeps {
-  readonly generate: Generate;
+export interface LoopDeps extends PlanDeps, InputFilesDeps {
   /** The server's own setting; requests can only tighten it. */
   readonly permission: Permission;
   readonly approvalScope?: ApprovalScope;
   readonly approvals: Approvals;
   readonly sessions: Pick<Sessions, "open" | "keyOf">;
-  /** Context of the model of that name. Rejects as a run on it would. */
-  readonly contextTokens: (model: string, signal: AbortSignal) => Promise<number>;
   readonly log: (line: string) => void;
   /** Told when an answer in a session begins and when it ends. */
   readonly onAnswer?: (change: 1 | -1) => void;
@@ -35,47 +41,55 @@ export interface LoopDeps extends PlanDeps, InputDeps {
  * The Converse of a server with tools. Throws for a request that cannot be met, before anything is read; files and
  * sessions that cannot be had reject the first `next`.
  */
-export function agentConverse(deps: LoopDeps): Converse {
+export function agentConverse(deps: LoopDeps): Converse<TargetedConversation> {
   return (conversation, signal) => {
-    // What can be met does not depend on the model's context, which is not known before the model is loaded.
-    const surroundings = {
-      hasInputs: hasInputs(deps, conversation),
-      contextTokens: undefined,
-      modalities: [],
-    };
-    return converse(deps, conversation, planOf(deps, conversation, surroundings), signal);
+    const facts = conversation.target.facts();
+    const plan = planFor(deps, conversation, facts);
+    return converse(deps, conversation, { plan, isFitted: facts !== undefined }, signal);
   };
 }
 
-/** The plan for the model as it is: with its own tools the server waits for it. */
-async function fittingPlan(
+/** A plan, and whether the model's facts were known when it was made. */
+interface Draft {
+  readonly plan: Plan;
+  readonly isFitted: boolean;
+}
+
+/** Whether a request can be met does not depend on facts; what the model is told of tools does. */
+function planFor(deps: LoopDeps, conversation: Conversation, facts: ModelFacts | undefined): Plan {
+  return planOf(deps, conversation, {
+    hasInputs: hasInputs(deps, conversation),
+    contextTokens: facts?.contextTokens,
+    modalities: facts?.media.modalities ?? [],
+  });
+}
+
+/** The plan for the loaded model: a request with the server's tools waits for it. */
+async function fittedPlan(
   deps: LoopDeps,
-  conversation: Conversation,
-  plan: Plan,
+  conversation: TargetedConversation,
+  { plan, isFitted }: Draft,
   signal: AbortSignal,
 ): Promise<Plan> {
-  if (plan.tools.size === 0) return plan;
-  const { model } = conversation.run;
-  const contextTokens = await deps.contextTokens(model, signal);
-  const { modalities } = await deps.media(model, signal); // not at once: a request waits for its model in one place
-  return planOf(deps, conversation, { hasInputs: hasInputs(deps, conversation), contextTokens, modalities });
+  if (plan.tools.size === 0 || isFitted) return plan;
+  return planFor(deps, conversation, await conversation.target.loadFacts(signal));
 }
 
 async function* converse(
   deps: LoopDeps,
-  conversation: Conversation,
-  possible: Plan,
+  conversation: TargetedConversation,
+  draft: Draft,
   signal: AbortSignal,
 ): AsyncGenerator<AnswerEvent> {
-  const { run, agent } = conversation;
+  const { run, agent, target } = conversation;
   const sent = run.prompt.messages;
   let plan: Plan;
   let session: OpenSession | undefined;
   let input: Input;
   try {
-    plan = await fittingPlan(deps, conversation, possible, signal);
+    plan = await fittedPlan(deps, conversation, draft, signal);
     session = plan.hasSession ? deps.sessions.open(agent.sessionId, sent) : undefined;
-    const place = { plan, model: run.model, sessionId: session?.key, sent: session?.messages ?? sent };
+    const place = { plan, target, sessionId: session?.key, sent: session?.messages ?? sent };
     input = await takeInput(deps, place, signal);
   } catch (refusal) {
     if (signal.aborted) return;
@@ -83,7 +97,7 @@ async function* converse(
   }
   const prompt = { ...run.prompt, messages: input.messages, tools: plan.specs, toolChoice: plan.choice };
   const request = { ...run, prompt };
-  if (session === undefined) return yield* deps.generate(request, signal);
+  if (session === undefined) return yield* target.generate(request, signal);
   deps.onAnswer?.(1);
   try {
     yield* new Loop(deps, { conversation, plan, session, input, request }, signal).answer();
@@ -105,7 +119,7 @@ const TOO_LONG = "too long";
 type ChatRequest = RunRequest<Extract<RunRequest["prompt"], { type: "chat" }>>;
 
 interface Task {
-  readonly conversation: Conversation;
+  readonly conversation: TargetedConversation;
   readonly plan: Plan;
   readonly session: OpenSession;
   readonly input: Input;
@@ -115,7 +129,6 @@ interface Task {
 
 /** One answer in a session. */
 class Loop {
-  private readonly deps: LoopDeps;
   private readonly task: Task;
   private readonly signal: AbortSignal;
   private readonly caller: Caller;
@@ -124,7 +137,6 @@ class Loop {
   private cost: Cost = NO_COST;
 
   constructor(deps: LoopDeps, task: Task, signal: AbortSignal) {
-    this.deps = deps;
     this.task = task;
     this.signal = signal;
     const { agent } = task.conversation;
@@ -149,7 +161,7 @@ class Loop {
   async *answer(): AsyncGenerator<AnswerEvent> {
     let before: PassResult | undefined;
     for (let round = 1; ; round++) {
-      const made = yield* this.fittingPass(round);
+      const made = yield* this.pass(round);
       if (made === undefined) return;
       if (made === TOO_LONG) {
         if (before !== undefined) yield* this.end(before, true);
@@ -173,45 +185,42 @@ class Loop {
     }
   }
 
-  /** A pass for which the results of tools give way where they outgrow the context. */
-  private async *fittingPass(
-    round: number,
-  ): AsyncGenerator<AnswerEvent, PassResult | typeof TOO_LONG | undefined> {
+  /** One pass. Tool results that exceed the context are shortened, and the pass is repeated. */
+  private async *pass(round: number): AsyncGenerator<AnswerEvent, PassResult | typeof TOO_LONG | undefined> {
+    const { session, plan } = this.task;
+    const isHidden = this.isLast(round);
+    const isClients = (name: string): boolean => !isHidden && (!plan.acts || plan.clientNames.has(name));
     for (;;) {
-      const made = yield* this.pass(round);
-      if (made !== TOO_LONG) return made;
+      const pass = new Pass({ isFirst: round === 1, isClients });
+      let isTooLong = false;
+      for await (const event of this.generate(round)) {
+        isTooLong = round > 1 && event.type === "error" && event.error.code === "context_length_exceeded";
+        if (isTooLong) break;
+        const shown = pass.take(event);
+        if (shown !== undefined) yield shown;
+        if (shown?.type === "accepted") yield { type: "session", sessionId: session.id };
+        if (pass.isOver) break;
+      }
+      if (!isTooLong) {
+        if (pass.result !== undefined) this.cost = addCosts(this.cost, pass.result.cost);
+        return pass.result;
+      }
       const shorter = withShorterResults(this.turn);
-      if (shorter === undefined) return made;
+      if (shorter === undefined) return TOO_LONG;
       this.turn = shorter;
     }
   }
 
-  private async *pass(round: number): AsyncGenerator<AnswerEvent, PassResult | typeof TOO_LONG | undefined> {
-    const { request, session, plan } = this.task;
+  /** The run of a pass. */
+  private generate(round: number): AsyncIterable<RunEvent> {
+    const { request, conversation } = this.task;
     const prompt = { ...promptOf(request.prompt, round), ...this.toolsOf(round) };
     const messages = [...prompt.messages, ...this.turn];
-    const left = this.tokensLeft();
-    const events = this.deps.generate(
-      { ...request, prompt: { ...prompt, messages }, ...defined({ maxTokens: left }) },
+    const maxTokens = defined({ maxTokens: this.tokensLeft() });
+    return conversation.target.generate(
+      { ...request, prompt: { ...prompt, messages }, ...maxTokens },
       this.signal,
     );
-    const isHidden = this.isLast(round);
-    const isClients = (name: string): boolean => !isHidden && (!plan.acts || plan.clientNames.has(name));
-    const told = pass(events, { isFirst: round === 1, isClients });
-    for (;;) {
-      const next = await told.next();
-      if (next.done === true) {
-        if (next.value !== undefined) this.cost = addCosts(this.cost, next.value.cost);
-        return next.value;
-      }
-      const { value } = next;
-      if (round > 1 && value.type === "error" && value.error.code === "context_length_exceeded") {
-        await told.return(undefined);
-        return TOO_LONG;
-      }
-      yield value;
-      if (value.type === "accepted") yield { type: "session", sessionId: session.id };
-    }
   }
 
   /** What was said in a round, the beginning included that the request gave the answer. */

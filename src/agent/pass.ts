@@ -39,59 +39,66 @@ interface Draft {
   readonly clientIndex: number | undefined;
 }
 
-/**
- * Passes on text, reasoning and the client's calls. Returns what the pass came to; undefined when it failed, which the
- * client has then been told, or was cancelled.
- */
-export async function* pass(
-  events: AsyncIterable<RunEvent>,
-  { isFirst, isClients }: PassOptions,
-): AsyncGenerator<RunEvent, PassResult | undefined> {
-  const drafts: Draft[] = [];
-  const text: string[] = [];
-  const reasoning: string[] = [];
-  let clientCalls = 0;
-  let end: PassResult["end"] | undefined;
-  for await (const event of events) {
+/** Collects one pass. */
+export class Pass {
+  /** Set by the pass's `finish`; a failed or aborted pass has none. */
+  result: PassResult | undefined;
+  /** The pass has ended with a result or an error. */
+  isOver = false;
+  private readonly options: PassOptions;
+  private readonly drafts: Draft[] = [];
+  private readonly text: string[] = [];
+  private readonly reasoning: string[] = [];
+  private clientCalls = 0;
+  private end: PassResult["end"] | undefined;
+
+  constructor(options: PassOptions) {
+    this.options = options;
+  }
+
+  /** Collects an event of the run. Returns the event that the client gets: text, reasoning and its own calls. */
+  take(event: RunEvent): RunEvent | undefined {
     switch (event.type) {
       case "accepted":
-        if (isFirst) yield event;
-        break;
+        return this.options.isFirst ? event : undefined;
       case "text":
       case "reasoning":
-        (event.type === "text" ? text : reasoning).push(event.text);
-        yield event;
-        break;
+        this[event.type].push(event.text);
+        return event;
       case "tool_call_start": {
         const { index, id, name } = event;
-        const clientIndex = isClients(name) ? clientCalls++ : undefined;
-        drafts[index] = { id, name, args: [], clientIndex };
-        if (clientIndex !== undefined) yield { ...event, index: clientIndex };
-        break;
+        const clientIndex = this.options.isClients(name) ? this.clientCalls++ : undefined;
+        this.drafts[index] = { id, name, args: [], clientIndex };
+        return clientIndex === undefined ? undefined : { ...event, index: clientIndex };
       }
       case "tool_call_args": {
-        const draft = drafts[event.index];
+        const draft = this.drafts[event.index];
         assert(draft !== undefined, "arguments arrive for a tool call that has not started");
         draft.args.push(event.delta);
-        if (draft.clientIndex !== undefined) yield { ...event, index: draft.clientIndex };
-        break;
+        return draft.clientIndex === undefined ? undefined : { ...event, index: draft.clientIndex };
       }
       case "choice_end":
-        end = event;
-        break;
+        this.end = event;
+        return undefined;
       case "finish": {
         const { usage, timings } = event;
-        const said = { text: text.join(""), reasoning: reasoning.join(""), calls: drafts.map(madeCall) };
-        return { ...said, ...defined({ end }), cost: { usage, timings } };
+        const { text, reasoning, end } = this;
+        const said = {
+          text: text.join(""),
+          reasoning: reasoning.join(""),
+          calls: this.drafts.map(madeCall),
+        };
+        this.result = { ...said, ...defined({ end }), cost: { usage, timings } };
+        this.isOver = true;
+        return undefined;
       }
       case "error":
-        yield event;
-        return undefined;
+        this.isOver = true;
+        return event;
       default:
-        unreachable(event);
+        return unreachable(event);
     }
   }
-  return undefined;
 }
 
 function madeCall({ id, name, args, clientIndex }: Draft): MadeCall {

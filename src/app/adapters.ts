@@ -52,8 +52,7 @@ export function createAdapters(
   }
   return new AdaptedModels({
     models: () => models.list(),
-    resolve: (name) => models.able("generates", name).id,
-    generate: (request, signal, adapter) => models.generate(request, signal, adapter),
+    resolve: (name) => models.textModel(name),
     registries,
     isMutable,
   });

@@ -14,7 +14,8 @@ import { type ResolvedSkills, shellToolset } from "../agent/tools/shell.ts";
 import { defined } from "../core/defined.ts";
 import { afterFirstTry } from "./mcp.ts";
 import type { Settings } from "../config/settings.ts";
-import type { Converse, SkillReference } from "../core/agent.ts";
+import type { Converse, SkillReference, TargetedConversation } from "../core/agent.ts";
+import type { Generate } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
 import type { Skills } from "../core/skills.ts";
 import { skillFolder } from "../exec/names.ts";
@@ -23,10 +24,8 @@ import type { Web } from "../search/types.ts";
 import { skillsText } from "../skills/text.ts";
 import type { Tools } from "./tools.ts";
 
-export interface AgentOptions extends Pick<
-  LoopDeps,
-  "generate" | "files" | "fetchFile" | "contextTokens" | "media" | "log"
-> {
+export interface AgentOptions extends Pick<LoopDeps, "files" | "fetchFile" | "log"> {
+  readonly generate: Generate;
   readonly settings: Settings;
   readonly tools: Tools;
   readonly mcp: McpServers | undefined;
@@ -39,7 +38,7 @@ export interface AgentOptions extends Pick<
 
 /** Answers conversations. */
 export interface Agent {
-  readonly converse: Converse;
+  readonly converse: Converse<TargetedConversation>;
   /** Answers in sessions under way. Between two passes of one no engine knows of it. */
   activeAnswers(): number;
 }

@@ -6,7 +6,7 @@ import { createAdapters, loadAdapters, residentAdapters } from "./adapters.ts";
 import { createAgent, toolLine } from "./agent.ts";
 import { openMcp } from "./mcp.ts";
 import type { ModelOptions } from "./model-files.ts";
-import { abilitiesOf, createModels } from "./models.ts";
+import { createModels } from "./models.ts";
 import { openSearch } from "./search.ts";
 import { openStores } from "./stores.ts";
 import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "../core/agent.ts";
@@ -53,8 +53,7 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
   const fetchPublic = publicFetch();
   const embed: Embed = (request, signal) => models.embed(request, signal);
   const web = openSearch({ settings, embed, fetchPublic, log });
-  const abilities = abilitiesOf(models);
-  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, log, ...abilities };
+  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, log };
   const agent = createAgent({ ...surroundings, web, generate, fetchFile: fetchPublic });
   const close = async (): Promise<void> => {
     approvals.close();
@@ -68,7 +67,7 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
     return {
       model: firstModel(cards, settings.adapter),
       models: cards.map(({ id }) => id),
-      converse: adapters.steady(agent.converse),
+      converse: adapters.withTarget(agent.converse),
       answerApproval: approvals.answer,
       tools: { ...switchedOn(tools), ...(web === undefined ? {} : { webSearch: ANY_SEARCH }) },
       toolLine: toolLine(tools, web, settings),

@@ -2,7 +2,7 @@
 // count on them.
 
 import type { McpConfig } from "../core/mcp-config.ts";
-import type { Converse } from "../core/agent.ts";
+import type { Conversation, Converse } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ToolCounts } from "../core/model-info.ts";
 import { processEnvironment } from "../config/sources.ts";
@@ -31,15 +31,15 @@ export function toolCountsOf(
  * A Converse whose conversations begin when each server was tried once, so that the first ones see the same tools as
  * later ones. At most `waitingMax` wait, and no longer than connecting may take.
  */
-export function afterFirstTry(
+export function afterFirstTry<C extends Conversation>(
   mcp: Pick<McpServers, "tried">,
   waitingMax: number,
-  converse: Converse,
-): Converse {
+  converse: Converse<C>,
+): Converse<C> {
   let isTried = false;
   let waiting = 0;
   const tried = mcp.tried().then(() => void (isTried = true));
-  const wait: Converse = async function* (conversation, signal) {
+  const wait: Converse<C> = async function* (conversation, signal) {
     if (waiting >= waitingMax) {
       const message = `${waiting} requests are already waiting for this server's tools. Try again soon.`;
       throw new ServiceError("queue_full", message, { retryAfterSecs: 1 });

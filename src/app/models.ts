@@ -22,14 +22,6 @@ import { Places } from "../engine/places.ts";
 import type { EngineOptions, ImageOptions, SpeechOptions, TextOptions } from "../engine/protocol.ts";
 import type { Weights } from "../quantize/requantizer.ts";
 
-/** What answers are fitted to. Each waits for the model as a request does. */
-export function abilitiesOf(models: Models) {
-  return {
-    contextTokens: (name: string, signal: AbortSignal) => models.contextTokens(name, signal),
-    media: (name: string, signal: AbortSignal) => models.media(name, signal),
-  };
-}
-
 /** What `[models.multimodal]` says about requests. */
 function mediaLimitsOf({ multimodal }: ModelSettings): NonNullable<ServedModel["mediaLimits"]> {
   const { max_num_images: images, max_edge: edge, max_audio_seconds: seconds } = multimodal;

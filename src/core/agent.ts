@@ -5,6 +5,7 @@
 import type { HostedTool } from "./compat.ts";
 import type { ContentPart, Message, Modality } from "./message.ts";
 import type { ChatPrompt, RunEvent, RunRequest } from "./run.ts";
+import type { ModelTarget } from "./target.ts";
 
 /** Where the bytes of an input file come from. */
 export type FileSource =
@@ -97,6 +98,11 @@ export interface AgentRequest {
 export interface Conversation {
   readonly run: RunRequest<ChatPrompt<InputMessage>>;
   readonly agent: AgentRequest;
+}
+
+/** A conversation whose model and adapter are resolved. */
+export interface TargetedConversation extends Conversation {
+  readonly target: ModelTarget;
 }
 
 /** Which tool made a file, and when: round and turn count from 0 for what came with a request. */
@@ -207,4 +213,7 @@ export type AnswerApproval = (approvalId: string, decision: Decision) => "resolv
 export type AnswerEvent = RunEvent | AgentEvent;
 
 /** Answers a conversation: files become text, server tools run in a loop. As `Generate` in all else. */
-export type Converse = (conversation: Conversation, signal: AbortSignal) => AsyncIterable<AnswerEvent>;
+export type Converse<C extends Conversation = Conversation> = (
+  conversation: C,
+  signal: AbortSignal,
+) => AsyncIterable<AnswerEvent>;

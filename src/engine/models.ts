@@ -1,6 +1,6 @@
 // The served models by name. Knows who is meant; what a model's life is like is in managed-model.ts.
 
-import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
+import type { AdapterId } from "../core/adapter.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { ANY_MEDIA, type MediaRules } from "../core/media.ts";
@@ -16,6 +16,7 @@ import type {
   RunRequest,
 } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
+import type { ModelFacts, ModelTarget } from "../core/target.ts";
 import { type Ability, KIND_OF, mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
 import type { ManagedModel } from "./managed-model.ts";
 import type { Places } from "./places.ts";
@@ -32,6 +33,15 @@ export interface ServedModel {
   readonly model: ManagedModel;
   /** How much of pictures and recordings one request may bring, where it is not as usual. */
   readonly mediaLimits?: Partial<Omit<MediaRules, "modalities">>;
+}
+
+/** A text model that a request resolved to, without its adapter. */
+export interface TextModel extends Omit<ModelTarget, "generate"> {
+  readonly generate: (
+    request: RunRequest,
+    signal: AbortSignal,
+    adapter: AdapterId,
+  ) => AsyncIterable<RunEvent>;
 }
 
 export interface ModelsOptions {
@@ -135,27 +145,24 @@ export class Models implements ModelControl {
     return model;
   }
 
-  /** Longest sequence that the named text model takes; see ManagedModel.loadedInfo. */
-  async contextTokens(name: string, signal: AbortSignal): Promise<number> {
-    return textInfo(await this.able("generates", name).model.loadedInfo(signal)).contextTokens;
+  /** The text model of that name, resolved for all runs of one request. Throws like `able`. */
+  textModel(name: string): TextModel {
+    const { id, model, mediaLimits } = this.able("generates", name);
+    const factsOf = (info: EngineInfo): ModelFacts => {
+      const { contextTokens, modalities } = textInfo(info);
+      return { contextTokens, media: { ...ANY_MEDIA, ...mediaLimits, modalities } };
+    };
+    return {
+      id,
+      generate: (request, signal, adapter) => model.generate(this.seeded(request), signal, adapter),
+      facts: () => model.info && factsOf(model.info),
+      loadFacts: async (signal) => factsOf(await model.loadedInfo(signal)),
+    };
   }
 
-  /** What the named model takes besides text; see ManagedModel.loadedInfo. */
-  async media(name: string, signal: AbortSignal): Promise<MediaRules> {
-    const { model, mediaLimits } = this.able("generates", name);
-    const { modalities } = textInfo(await model.loadedInfo(signal));
-    return { ...ANY_MEDIA, ...mediaLimits, modalities };
-  }
-
-  /** Runs a request on the model it names; see ManagedModel.generate. */
-  async *generate(
-    request: RunRequest,
-    signal: AbortSignal,
-    adapter: AdapterId = BASE_MODEL,
-  ): AsyncGenerator<RunEvent> {
+  private seeded(request: RunRequest): RunRequest {
     const seed = request.sampling.seed ?? this.options.seed;
-    const seeded = seed === undefined ? request : { ...request, sampling: { ...request.sampling, seed } };
-    yield* this.able("generates", request.model).model.generate(seeded, signal, adapter);
+    return seed === undefined ? request : { ...request, sampling: { ...request.sampling, seed } };
   }
 
   /** Embeds with the model that the request names; see ManagedModel.embed. */
@@ -169,16 +176,16 @@ export class Models implements ModelControl {
     return { scores: vectors.map(([score = 0]) => score), promptTokens };
   }
 
-  /** Draws with the image model that the request names; see ManagedModel.draw. */
-  async *draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
+  /** Generates images with the model that the request names; see ManagedModel.draw. */
+  draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
     const seed = request.seed ?? this.options.seed;
     const seeded = seed === undefined ? request : { ...request, seed };
-    yield* this.able("draws", request.model).model.draw(seeded, signal);
+    return this.able("draws", request.model).model.draw(seeded, signal);
   }
 
   /** Speaks with the model that the request names; see ManagedModel.speak. */
-  async *speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
-    yield* this.able("speaks", request.model).model.speak(request, signal);
+  speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
+    return this.able("speaks", request.model).model.speak(request, signal);
   }
 
   status(name: string): ModelState {

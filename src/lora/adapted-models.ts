@@ -10,32 +10,35 @@ import {
   type AdapterSelection,
   BASE_MODEL,
 } from "../core/adapter.ts";
-import type { AnswerEvent, Conversation, Converse } from "../core/agent.ts";
-import { assert } from "../core/assert.ts";
+import type { AnswerEvent, Converse, TargetedConversation } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ModelInfo } from "../core/model-info.ts";
 import type { Generate, RunEvent, RunRequest } from "../core/run.ts";
+import type { ModelTarget } from "../core/target.ts";
 import type { AdapterRegistry, PreparedAdapter } from "./registry.ts";
 
 export interface AdaptedModelsDeps {
   /** The served models without adapters. */
   readonly models: () => readonly ModelInfo[];
-  /** The id of the model that a name means. Throws ServiceError(model_not_found). */
-  readonly resolve: (name: string) => string;
-  /** Generates with a model and one of the adapters that its engine holds. */
-  readonly generate: (
-    request: RunRequest,
-    signal: AbortSignal,
-    adapter: AdapterId,
-  ) => AsyncIterable<RunEvent>;
+  /** The model of a name. Throws ServiceError(model_not_found). */
+  readonly resolve: (name: string) => BaseModel;
   /** By model id; a model that is missing has no dynamic adapters. */
   readonly registries: ReadonlyMap<string, AdapterRegistry>;
   readonly isMutable: boolean;
 }
 
-/** What a request's `model` and `adapter` mean. */
-interface Meaning {
-  readonly model: string;
+/** A model that generates with one of the adapters that its engine holds. */
+export interface BaseModel extends Omit<ModelTarget, "generate"> {
+  readonly generate: (
+    request: RunRequest,
+    signal: AbortSignal,
+    adapter: AdapterId,
+  ) => AsyncIterable<RunEvent>;
+}
+
+/** A request's `model` and `adapter`, resolved. */
+interface Resolved {
+  readonly model: BaseModel;
   readonly selection: AdapterSelection | undefined;
 }
 
@@ -48,30 +51,20 @@ export class AdaptedModels implements Adapters {
     this.isMutable = deps.isMutable;
   }
 
-  /** Generates; the adapter stays in memory until the run has ended. `accepted` names its generation. */
-  readonly generate: Generate = (request, signal) => {
-    const { model, selection } = this.meaningOf(request);
-    const base = model === request.model ? request : { ...request, model };
-    return selection === undefined
-      ? this.deps.generate(base, signal, BASE_MODEL)
-      : this.generateWith(base, signal, selection);
-  };
+  /** Generates with the model and adapter of a request. Throws for a model that is not served. */
+  readonly generate: Generate = (request, signal) =>
+    this.onTarget(request, (target) => target.generate(request, signal));
 
   /**
-   * Makes all runs of an answer use one model and one generation, which stays in memory until the answer has ended,
-   * whatever becomes of its alias meanwhile. Throws for a model that is not served.
+   * Resolves model and adapter once for all runs of an answer. The adapter's generation is leased until the answer ends, even
+   * if its alias is replaced or unloaded meanwhile. Throws for a model that is not served.
    */
-  steady(converse: Converse): Converse {
-    return (conversation, signal) => {
-      const { run } = conversation;
-      const { model, selection } = this.meaningOf(run);
-      if (selection === undefined) return converse({ ...conversation, run: { ...run, model } }, signal);
-      return this.steadyAnswer(
-        converse,
-        { ...conversation, run: { ...run, model, adapter: selection } },
-        signal,
-      );
-    };
+  withTarget(converse: Converse<TargetedConversation>): Converse {
+    return (conversation, signal) =>
+      this.onTarget(conversation.run, (target) => {
+        const run = { ...conversation.run, model: target.id };
+        return converse({ ...conversation, run, target }, signal);
+      });
   }
 
   /** Models and their adapters, each adapter after its model. */
@@ -80,12 +73,12 @@ export class AdaptedModels implements Adapters {
   }
 
   list(name: string): AdapterList {
-    const registry = this.registryOf(this.deps.resolve(name));
+    const registry = this.registryOf(this.deps.resolve(name).id);
     return { entries: registry.entries(), generations: registry.records(), limits: registry.limits };
   }
 
   load(name: string, request: AdapterLoad): Promise<AdapterEntry> {
-    return this.registryOf(this.deps.resolve(name)).load(request);
+    return this.registryOf(this.deps.resolve(name).id).load(request);
   }
 
   /** Loads what the operator has named, wherever it lies. */
@@ -94,21 +87,30 @@ export class AdaptedModels implements Adapters {
     request: AdapterLoad,
     prepare: (source: string) => Promise<PreparedAdapter>,
   ): Promise<AdapterEntry> {
-    return this.registryOf(this.deps.resolve(name)).load(request, prepare);
+    return this.registryOf(this.deps.resolve(name).id).load(request, prepare);
   }
 
   unload(name: string, alias: string, expectedGeneration: string | undefined): AdapterEntry {
-    return this.registryOf(this.deps.resolve(name)).unload(alias, expectedGeneration);
+    return this.registryOf(this.deps.resolve(name).id).unload(alias, expectedGeneration);
   }
 
-  private async *generateWith(
-    request: RunRequest,
-    signal: AbortSignal,
+  private onTarget<E extends AnswerEvent>(
+    request: Pick<RunRequest, "model" | "adapter">,
+    work: (target: ModelTarget) => AsyncIterable<E>,
+  ): AsyncIterable<E> {
+    const { model, selection } = this.resolve(request);
+    return selection === undefined ? work(targetOf(model, BASE_MODEL)) : this.leased(model, selection, work);
+  }
+
+  /** Leases an adapter's generation for some work, and names it in the `accepted` event. */
+  private async *leased<E extends AnswerEvent>(
+    model: BaseModel,
     selection: AdapterSelection,
-  ): AsyncGenerator<RunEvent> {
-    const lease = this.registryOf(request.model, "adapter").lease(selection);
+    work: (target: ModelTarget) => AsyncIterable<E>,
+  ): AsyncGenerator<E> {
+    const lease = this.registryOf(model.id, "adapter").lease(selection);
     try {
-      for await (const event of this.deps.generate(request, signal, lease.adapter)) {
+      for await (const event of work(targetOf(model, lease.adapter))) {
         yield event.type === "accepted" ? { ...event, adapterGeneration: lease.generation } : event;
       }
     } finally {
@@ -116,26 +118,12 @@ export class AdaptedModels implements Adapters {
     }
   }
 
-  private async *steadyAnswer(
-    converse: Converse,
-    { run, agent }: Conversation,
-    signal: AbortSignal,
-  ): AsyncGenerator<AnswerEvent> {
-    const { adapter } = run;
-    assert(adapter !== undefined, "a steady answer has an adapter");
-    const lease = this.registryOf(run.model, "adapter").lease(adapter);
-    try {
-      yield* converse({ run: { ...run, adapter: { generation: lease.generation } }, agent }, signal);
-    } finally {
-      lease.release();
-    }
-  }
-
   /** A model's own name comes before an adapter's card, and a card before a short alias. */
-  private meaningOf({ model: name, adapter }: Pick<RunRequest, "model" | "adapter">): Meaning {
+  private resolve({ model: name, adapter }: Pick<RunRequest, "model" | "adapter">): Resolved {
     const named = this.adapterNamed(name);
     if (named === undefined) return { model: this.deps.resolve(name), selection: adapter };
-    if (adapter === undefined) return { model: named.model, selection: { alias: named.alias } };
+    if (adapter === undefined)
+      return { model: this.deps.resolve(named.model), selection: { alias: named.alias } };
     const message = `model ${JSON.stringify(name.slice(0, 200))} names an adapter already; leave adapter out`;
     throw new ServiceError("contradictory_fields", message, { param: "adapter" });
   }
@@ -185,6 +173,10 @@ export class AdaptedModels implements Adapters {
     const message = `${model} has no dynamic LoRA runtime; start the server with --enable-lora, or leave adapters out`;
     throw new ServiceError("lora_runtime_unavailable", message, { param });
   }
+}
+
+function targetOf(model: BaseModel, adapter: AdapterId): ModelTarget {
+  return { ...model, generate: (request, signal) => model.generate(request, signal, adapter) };
 }
 
 /** What encodeURIComponent leaves as it is. */

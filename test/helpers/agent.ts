@@ -1,11 +1,19 @@
 // The agent loop around a scripted model: what each pass says, fake tools, and sessions that note what they are told.
 
-import type { AgentRequest, AnswerEvent, Conversation, InputMessage } from "../../src/core/agent.ts";
+import type {
+  AgentRequest,
+  AnswerEvent,
+  Conversation,
+  Converse,
+  InputMessage,
+  TargetedConversation,
+} from "../../src/core/agent.ts";
 import { type Message, messageText } from "../../src/core/message.ts";
 import type { Generate, RunEvent, RunRequest } from "../../src/core/run.ts";
 import type { OpenSession, Sessions } from "../../src/core/sessions.ts";
-import { NO_MEDIA } from "../../src/core/media.ts";
+import { type MediaRules, NO_MEDIA } from "../../src/core/media.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import type { ModelTarget } from "../../src/core/target.ts";
 import { Approvals } from "../../src/agent/approvals.ts";
 import { agentConverse, type LoopDeps } from "../../src/agent/loop.ts";
 import type { CallContext, ServerTool, ToolOutcome } from "../../src/agent/tool.ts";
@@ -124,14 +132,40 @@ export interface TestLoop {
   readonly approvals: Approvals;
   readonly files: FileStore;
   readonly logged: string[];
-  readonly converse: ReturnType<typeof agentConverse>;
+  readonly converse: Converse;
   /** All events of a conversation. */
   answer(conversation: Conversation, signal?: AbortSignal): Promise<readonly AnswerEvent[]>;
 }
 
-export interface TestLoopOptions extends Partial<LoopDeps> {
-  readonly generate: Generate;
+export interface TestLoopOptions extends Partial<LoopDeps>, TargetOptions {
   readonly tools?: readonly ServerTool[];
+}
+
+export interface TargetOptions {
+  readonly generate: Generate;
+  /** By model id, as its `loadFacts` resolves. */
+  readonly contextTokens?: (model: string, signal: AbortSignal) => Promise<number>;
+  readonly media?: (model: string, signal: AbortSignal) => Promise<MediaRules>;
+}
+
+/** Answers conversations with a target that is not loaded yet. */
+export function withTestTarget(
+  converse: Converse<TargetedConversation>,
+  { generate, contextTokens = async () => 131_072, media = async () => NO_MEDIA }: TargetOptions,
+): Converse {
+  return (conversation, signal) => {
+    const id = conversation.run.model;
+    const target: ModelTarget = {
+      id,
+      generate,
+      facts: () => undefined,
+      loadFacts: async (loadSignal) => ({
+        contextTokens: await contextTokens(id, loadSignal),
+        media: await media(id, loadSignal),
+      }),
+    };
+    return converse({ ...conversation, target }, signal);
+  };
 }
 
 /** A loop with tools that are always there. */
@@ -140,18 +174,17 @@ export function testLoop({ tools = [], ...options }: TestLoopOptions): TestLoop 
   const approvals = new Approvals();
   const files = new FileStore(memoryState());
   const logged: string[] = [];
-  const converse = agentConverse({
+  const loop = agentConverse({
     toolsets: [() => ({ tools })],
     permission: "auto",
     approvals,
     sessions,
     files,
     fetchFile: () => Promise.reject(new Error("nothing is fetched here")),
-    contextTokens: async () => 131_072,
-    media: async () => NO_MEDIA,
     log: (line) => void logged.push(line),
     ...options,
   });
+  const converse = withTestTarget(loop, options);
   const answer = async (conversation: Conversation, signal = new AbortController().signal) =>
     Array.fromAsync(converse(conversation, signal));
   return { sessions, approvals, files, logged, converse, answer };

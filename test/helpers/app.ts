@@ -23,6 +23,7 @@ import { BackgroundResponses } from "../../src/responses/background.ts";
 import { ResponseStore } from "../../src/responses/store.ts";
 import { SessionStore } from "../../src/sessions/store.ts";
 import { SkillStore } from "../../src/skills/store.ts";
+import { withTestTarget } from "./agent.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { describeSystem } from "../../src/system/info.ts";
 import { answer, playing } from "./run-events.ts";
@@ -161,17 +162,17 @@ export function testDeps(
   const approvals = new Approvals();
   const converse =
     deps.converse ??
-    agentConverse({
-      generate,
-      ...stores,
-      fetchFile: publicFetch(),
-      toolsets: (["python", "shell", "search", "files"] as const).map(disabledToolset),
-      permission: "auto",
-      approvals,
-      contextTokens: async () => 131_072,
-      media: async () => media,
-      log,
-    });
+    withTestTarget(
+      agentConverse({
+        ...stores,
+        fetchFile: publicFetch(),
+        toolsets: (["python", "shell", "search", "files"] as const).map(disabledToolset),
+        permission: "auto",
+        approvals,
+        log,
+      }),
+      { generate, media: async () => media },
+    );
   const responses = deps.responses ?? new ResponseStore(state);
   return {
     generate,

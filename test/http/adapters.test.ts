@@ -16,8 +16,12 @@ function appWithAdapters(isMutable = true) {
   ] as const;
   const adapters = new AdaptedModels({
     models: () => base,
-    resolve: (name) => (name === "default" ? "tiny" : name),
-    generate: async function* () {},
+    resolve: (name) => ({
+      id: name === "default" ? "tiny" : name,
+      generate: async function* () {},
+      facts: () => undefined,
+      loadFacts: () => Promise.reject(new Error("not needed here")),
+    }),
     registries: new Map([["tiny", registry]]),
     isMutable,
   });

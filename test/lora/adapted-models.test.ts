@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Converse } from "../../src/core/agent.ts";
+import type { Converse, TargetedConversation } from "../../src/core/agent.ts";
 import { type ErrorCode, ServiceError } from "../../src/core/error.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { AdaptedModels } from "../../src/lora/adapted-models.ts";
@@ -31,14 +31,18 @@ function world(ids: readonly [string, string, string] = ["one", "two", "plain"])
         status: "loaded",
       })),
     resolve: (name) => {
-      if (name === "default") return one;
-      if (name === one || name === two || name === plain) return name;
-      throw new ServiceError("model_not_found", "no such model", { param: "model" });
-    },
-    generate: async function* ({ model }, _, adapter) {
-      ran.push([model, adapter]);
-      yield ACCEPTED;
-      yield FINISH;
+      const id = name === "default" ? one : name;
+      if (!ids.includes(id)) throw new ServiceError("model_not_found", "no such model", { param: "model" });
+      return {
+        id,
+        generate: async function* (_request, _signal, adapter) {
+          ran.push([id, adapter]);
+          yield ACCEPTED;
+          yield FINISH;
+        },
+        facts: () => undefined,
+        loadFacts: () => Promise.reject(new Error("not needed here")),
+      };
     },
     registries: new Map([
       [one, first],
@@ -114,38 +118,31 @@ describe("an answer of several runs", () => {
   const signal = new AbortController().signal;
 
   test("keeps its generation, though its alias moves on meanwhile", async () => {
-    const { models, first, load } = world();
+    const { models, first, ran, load } = world();
     await load("one", "red", "g1");
-    const used: unknown[] = [];
-    const twice: Converse = async function* ({ run }, signal) {
+    const twice: Converse<TargetedConversation> = async function* ({ target }, signal) {
       for (let pass = 0; pass < 2; pass++) {
-        const request = {
-          ...chatRequest("Hi"),
-          model: run.model,
-          ...(run.adapter && { adapter: run.adapter }),
-        };
-        for await (const event of models.generate(request, signal)) {
-          if (event.type === "accepted") used.push(event.adapterGeneration);
-          yield event;
-        }
+        yield* target.generate(chatRequest("Hi"), signal);
         await models.load("one", { alias: "red", source: `g${pass + 2}`, inPlace: true });
       }
     };
-    await Array.fromAsync(models.steady(twice)(asked("red"), signal));
-    expect(used).toEqual(["g1", "g1"]);
+    const [accepted] = await Array.fromAsync(models.withTarget(twice)(asked("red"), signal));
+    expect(accepted).toMatchObject({ type: "accepted", adapterGeneration: "g1" });
+    expect(new Set(ran.map(([, adapter]) => adapter)).size).toBe(1);
+    expect(ran).toHaveLength(2);
     expect(first.records().every(({ activeLeases }) => activeLeases === 0)).toBe(true);
   });
 
   test("is told the model behind the name, and refused at once where there is none", async () => {
     const { models } = world();
     const told: string[] = [];
-    const noting: Converse = async function* ({ run }) {
+    const noting: Converse<TargetedConversation> = async function* ({ run }) {
       told.push(run.model);
       yield FINISH;
     };
-    await Array.fromAsync(models.steady(noting)(asked(), signal));
+    await Array.fromAsync(models.withTarget(noting)(asked(), signal));
     expect(told).toEqual(["one"]);
-    expect(() => models.steady(noting)(asked("green"), signal)).toThrow("no such model");
+    expect(() => models.withTarget(noting)(asked("green"), signal)).toThrow("no such model");
   });
 });
 
