@@ -1,5 +1,5 @@
-// Responses that go on without their client. Each is stored when it is accepted and when it is final; between, its
-// builder says how far it is.
+// Background responses, which continue after their client disconnects. Each is stored when accepted and when final; in
+// between, its builder has the current state. Knows no HTTP.
 
 import type { AnswerEvent, Converse } from "../core/agent.ts";
 import { assert } from "../core/assert.ts";
@@ -15,18 +15,18 @@ import type { ResponseStore } from "./store.ts";
 export interface BackgroundOptions {
   readonly converse: Converse;
   readonly store: ResponseStore;
-  /** What a client is told of something thrown; logs what is a bug. */
+  /** Converts a thrown value to the error for the client; logs bugs. */
   readonly failureOf: (thrown: unknown) => ErrorData;
-  /** The time, Unix seconds. */
+  /** Current time, Unix seconds. */
   readonly clock: () => number;
 }
 
-/** A response that is being made. */
+/** A running background response. */
 interface Job {
   readonly call: ResponsesCall;
   readonly builder: ResponseBuilder;
   readonly abort: AbortController;
-  /** Where its frames come from and go to, if they may be asked for. */
+  /** Encoder and log of its frames, if the request has stream: true. */
   readonly stream?: { readonly encoder: ResponseStream; readonly log: FrameLog };
 }
 
@@ -34,19 +34,19 @@ interface Job {
 export class BackgroundResponses {
   private readonly options: BackgroundOptions;
   private readonly jobs = new Map<string, Job>();
-  /** Runs that are being read, cancelled ones included. */
+  /** Read loops of all runs, cancelled ones included. */
   private readonly reading = new Set<Promise<void>>();
-  /** Logs of running and of the latest finished responses, oldest first. */
+  /** Frame logs of running and of the latest finished responses, oldest first. */
   private readonly logs = new Map<string, FrameLog>();
 
   constructor(options: BackgroundOptions) {
     this.options = options;
   }
 
-  /** Starts a response and returns it as it stands: queued. Throws what refuses it at once. */
+  /** Starts a response and returns its resource with status `queued`. Throws if it is refused at once. */
   start(call: ResponsesCall, head: ResponseHead): ResponseResource {
     if (this.jobs.size >= BACKGROUND_RUNS_MAX) {
-      throw new ServiceError("queue_full", "too many background responses are running; try again later");
+      throw new ServiceError("queue_full", "too many background responses are running; retry later");
     }
     const job = this.newJob(call, head);
     const events = this.options.converse({ run: call.run, agent: call.agent }, job.abort.signal);
@@ -65,17 +65,17 @@ export class BackgroundResponses {
     return job.builder.resource();
   }
 
-  /** A response that is not finished; undefined for any other. */
+  /** Resource of an unfinished response; undefined for all others. */
   running(id: string): ResponseResource | undefined {
     return this.jobs.get(id)?.builder.resource();
   }
 
-  /** Ends a response that is not finished. Throws `response_not_found`, `response_not_cancellable`. */
+  /** Cancels an unfinished response. Throws `response_not_found`, `response_not_cancellable`. */
   cancel(id: string): ResponseResource {
     const job = this.jobs.get(id);
     if (job === undefined) {
       const { status, background } = this.options.store.resource(id);
-      const why = background ? `it is ${status} already` : "it does not run in the background";
+      const why = background ? `it is already ${status}` : "it was created without background: true";
       throw new ServiceError("response_not_cancellable", `the response cannot be cancelled: ${why}`);
     }
     job.builder.cancel();
@@ -83,18 +83,18 @@ export class BackgroundResponses {
     return job.builder.resource();
   }
 
-  /** Frames after a sequence number, of a response that was asked to stream; undefined when there are none any more. */
+  /** Reader of the frames after a sequence number; undefined if the response did not stream or its log was evicted. */
   frames(id: string, after: number): FrameReader | undefined {
     return this.logs.get(id)?.reader(after);
   }
 
-  /** Forgets the frames of a response, which ends their readers. */
+  /** Deletes the frames of a response, which ends their readers. */
   forget(id: string): void {
     this.logs.get(id)?.end();
     this.logs.delete(id);
   }
 
-  /** Fails what still runs, as the server stops; resolves once nothing is read any more. */
+  /** Fails all running responses because the server stops; resolves when all read loops have ended. */
   async close(): Promise<void> {
     for (const [id, job] of this.jobs) {
       const message = "the server stopped before this response was finished";
@@ -118,31 +118,31 @@ export class BackgroundResponses {
     const { builder } = job;
     try {
       for await (const event of events) {
-        if (builder.isFinal) break; // cancelled meanwhile
+        if (builder.isFinal) break; // cancelled in the meantime
         builder.add(event);
         publish(job);
       }
-      assert(builder.isFinal, "a run stopped without its terminal event");
+      assert(builder.isFinal, "run ended without its terminal event");
     } catch (thrown) {
       if (!builder.isFinal) builder.add({ type: "error", error: this.options.failureOf(thrown) });
     }
     this.settle(id, job);
   }
 
-  /** Stores what is final and lets go of the run; once, whoever comes first. */
+  /** Stores a final response and aborts its run. Only the first call for a response has an effect. */
   private settle(id: string, job: Job): void {
     if (!this.jobs.delete(id)) return;
     job.abort.abort();
     try {
       this.options.store.keep(job.call, job.builder);
     } catch (thrown) {
-      this.options.failureOf(thrown); // nobody is there to be told; the log is
+      this.options.failureOf(thrown); // only logged: no client is waiting
     }
     publish(job);
     job.stream?.log.end();
   }
 
-  /** Beyond the bound, the oldest logs of finished responses go. */
+  /** Adds a log and evicts the oldest logs of finished responses beyond FRAME_LOGS_MAX. */
   private addLog(id: string, log: FrameLog): void {
     this.logs.set(id, log);
     const finished = [...this.logs.keys()].filter((key) => !this.jobs.has(key));
@@ -150,7 +150,7 @@ export class BackgroundResponses {
   }
 }
 
-/** Hands what the encoder was told to those who read along. */
+/** Appends the encoder's new frames to the log, which wakes its readers. */
 function publish({ stream }: Job): void {
   stream?.log.add(stream.encoder.take());
 }

@@ -1,18 +1,18 @@
-// All frames of a background response, so that clients may come, go and come back. Ends with the response.
+// All frames of a background response, so that clients can disconnect and reconnect. Ends with the response.
 
 import type { NumberedFrame } from "../dialects/responses/stream.ts";
 
-/** A reader of frames, as the SSE writer wants it. */
+/** Source of frames for the SSE writer. */
 export interface FrameReader {
   next(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
-/** Written by one, read by any number, each at its own pace. */
+/** Append-only log with one writer and any number of readers, each with its own position. */
 export class FrameLog {
   private readonly frames: NumberedFrame[] = [];
   private ended = false;
-  private news = Promise.withResolvers<void>();
+  private changed = Promise.withResolvers<void>();
 
   add(frames: readonly NumberedFrame[]): void {
     if (frames.length === 0) return;
@@ -20,13 +20,13 @@ export class FrameLog {
     this.wake();
   }
 
-  /** No more will come. */
+  /** Ends the log: no more frames follow. */
   end(): void {
     this.ended = true;
     this.wake();
   }
 
-  /** Reads from the event after the one with this sequence number; −1 reads all. */
+  /** Reader of the frames after this sequence number; −1 reads all. */
   reader(after: number): FrameReader {
     let position = 0;
     let closed = false;
@@ -39,7 +39,7 @@ export class FrameLog {
             position++;
             if (frame.sequence > after) return frame.text;
           } else if (this.ended) return undefined;
-          else await this.news.promise;
+          else await this.changed.promise;
         }
       },
       close: async () => {
@@ -49,7 +49,7 @@ export class FrameLog {
   }
 
   private wake(): void {
-    this.news.resolve();
-    this.news = Promise.withResolvers();
+    this.changed.resolve();
+    this.changed = Promise.withResolvers();
   }
 }

@@ -1,4 +1,5 @@
-// Stored responses: what GET answers, what a chain goes on from, what items refer to. Knows neither HTTP nor runs.
+// Store of responses: serves GET, conversations for previous_response_id, and items for item references. Knows neither
+// HTTP nor runs.
 
 import type { InputMessage } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
@@ -12,14 +13,14 @@ import { answerMessages } from "../dialects/responses/messages.ts";
 import type { StoredConversation, StoredResponses, ResponsesCall } from "../dialects/responses/request.ts";
 import { errorBody, isFinal, type ResponseResource } from "../dialects/responses/resource.ts";
 
-/** An input item as it is listed and referred to. */
+/** An input item with the id under which it is listed and referred to. */
 export type StoredItem = InputItem & { readonly id: string };
 
 interface StoredResponse {
   readonly resource: ResponseResource;
-  /** What its request brought. */
+  /** Input items of its request. */
   readonly input: readonly StoredItem[];
-  /** The whole conversation without instructions; with the answer once it is final. See docs/decisions/025. */
+  /** The conversation without instructions, including the answer once it is final. See docs/decisions/025. */
   readonly messages: readonly InputMessage[];
   readonly sessionId?: string;
 }
@@ -28,7 +29,7 @@ interface StoredResponse {
 export class ResponseStore implements StoredResponses {
   private readonly records: Records<StoredResponse>;
 
-  /** Responses that an earlier process left unfinished are failed: nobody works on them any more. */
+  /** Marks responses that an earlier process left unfinished as failed. */
   constructor(state: State) {
     this.records = state.records("responses", {
       capacity: RESPONSES_MAX,
@@ -38,7 +39,7 @@ export class ResponseStore implements StoredResponses {
     for (const record of this.records.list()) this.failUnfinished(record);
   }
 
-  /** Stores a response as it stands, or replaces what was stored of it before. */
+  /** Stores the current state of a response, replacing an earlier state. */
   keep(call: ResponsesCall, builder: ResponseBuilder): void {
     const resource = builder.resource();
     const answer = isFinal(resource.status) ? answerMessages(builder.answer()) : [];
@@ -58,7 +59,7 @@ export class ResponseStore implements StoredResponses {
     return this.find(id).resource;
   }
 
-  /** What the request of a response brought. Throws `response_not_found`. */
+  /** Input items of a response's request. Throws `response_not_found`. */
   input(id: string): readonly StoredItem[] {
     return this.find(id).input;
   }
@@ -71,7 +72,7 @@ export class ResponseStore implements StoredResponses {
   conversation(id: string): StoredConversation {
     const { resource, messages, sessionId } = this.find(id, "previous_response_id");
     if (isFinal(resource.status)) return { messages, ...defined({ sessionId }) };
-    const message = "previous_response_id names a response that is not finished; wait until it is";
+    const message = "previous_response_id names an unfinished response; wait until it is finished";
     throw new ServiceError("invalid_request", message, { param: "previous_response_id" });
   }
 
@@ -104,7 +105,7 @@ export class ResponseStore implements StoredResponses {
   }
 }
 
-/** A message of a request as one of a chain: its files and media stand nowhere in the requests to come. */
+/** A message for later requests: errors about its files and media name previous_response_id, not a path of the old body. */
 function asEarlier(message: InputMessage): InputMessage {
   const param = "previous_response_id";
   return {
@@ -114,8 +115,8 @@ function asEarlier(message: InputMessage): InputMessage {
 }
 
 function notFound(id: string, param?: string): ServiceError {
-  const shown = id.length > 64 ? `${id.slice(0, 64)}…` : id;
-  const message = `there is no stored response ${JSON.stringify(shown)}; it may have expired or been deleted`;
+  const shortId = id.length > 64 ? `${id.slice(0, 64)}…` : id;
+  const message = `stored response ${JSON.stringify(shortId)} not found; it may have expired or been deleted`;
   if (param === undefined) return new ServiceError("response_not_found", message);
   return new ServiceError("response_not_found", `${param}: ${message}`, { param });
 }

@@ -41,7 +41,7 @@ describe("the store", () => {
     store.keep(call(), queued(idOf(0)));
     for (let index = 1; index <= RESPONSES_MAX; index++) store.keep(call(), finished(idOf(index)));
     expect(store.resource(idOf(0)).status).toBe("queued");
-    expect(() => store.resource(idOf(1))).toThrow("there is no stored response");
+    expect(() => store.resource(idOf(1))).toThrow("not found");
     expect(store.resource(idOf(2)).status).toBe("completed");
   });
 

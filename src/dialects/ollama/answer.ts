@@ -1,4 +1,4 @@
-// The Ollama wire: bodies and lines of answers. Durations are nanoseconds.
+// Wire schemas of Ollama answers: bodies and lines. Durations are nanoseconds.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { rfc3339 } from "../../core/time.ts";
@@ -10,7 +10,7 @@ import type { RunCost } from "../shared/usage.ts";
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const nanoseconds = (description: string) => Type.Integer({ minimum: 0, description: `${description}, ns.` });
 
-const modelName = Type.String({ description: "The model as the request named it." });
+const modelName = Type.String({ description: "Model name as sent in the request." });
 const createdAt = Type.String({ description: "ISO 8601." });
 
 const lineProperties = {
@@ -21,24 +21,24 @@ const lineProperties = {
   done_reason: Type.Optional(
     Type.Union([Type.Literal("stop"), Type.Literal("length"), Type.Literal("load"), Type.Literal("unload")]),
   ),
-  total_duration: Type.Optional(nanoseconds("Load, prompt and answer together")),
-  load_duration: Type.Optional(nanoseconds("Until the model was loaded")),
+  total_duration: Type.Optional(nanoseconds("Load, prefill and generation")),
+  load_duration: Type.Optional(nanoseconds("Loading of the model")),
   prompt_eval_count: Type.Optional(count("Tokens of the prompt.")),
-  prompt_eval_duration: Type.Optional(nanoseconds("Until the prompt was processed")),
+  prompt_eval_duration: Type.Optional(nanoseconds("From arrival to the end of prefill")),
   eval_count: Type.Optional(count("Generated tokens.")),
-  eval_duration: Type.Optional(nanoseconds("From there to the last token")),
+  eval_duration: Type.Optional(nanoseconds("From the end of prefill to the last token")),
 };
 
 const OllamaAnswerCall = Type.Object(
   {
     id: Type.String(),
     function: Type.Object({
-      index: count("Which call of the answer."),
+      index: count("Position of the call in the answer."),
       name: Type.String(),
       arguments: jsonObject("The arguments."),
     }),
   },
-  { $id: "OllamaAnswerCall", description: "A call that the model wants made." },
+  { $id: "OllamaAnswerCall", description: "A tool call requested by the model." },
 );
 export type OllamaAnswerCall = Static<typeof OllamaAnswerCall>;
 
@@ -52,22 +52,22 @@ export const OllamaChatResponse = Type.Object(
       tool_calls: Type.Optional(Type.Array(OllamaAnswerCall)),
     }),
   },
-  { $id: "OllamaChatResponse", description: "An answer, or one line of it." },
+  { $id: "OllamaChatResponse", description: "An answer, or one line of a stream." },
 );
 export type OllamaChatResponse = Static<typeof OllamaChatResponse>;
 
 export const OllamaGenerateResponse = Type.Object(
   { ...lineProperties, response: Type.String(), thinking: Type.Optional(Type.String()) },
-  { $id: "OllamaGenerateResponse", description: "An answer, or one line of it." },
+  { $id: "OllamaGenerateResponse", description: "An answer, or one line of a stream." },
 );
 export type OllamaGenerateResponse = Static<typeof OllamaGenerateResponse>;
 
 export const OllamaEmbedResponse = Type.Object(
   {
     model: modelName,
-    embeddings: Type.Array(Type.Array(Type.Number()), { description: "One an input, of length 1." }),
-    total_duration: nanoseconds("Load and work together"),
-    load_duration: nanoseconds("Until the model was loaded"),
+    embeddings: Type.Array(Type.Array(Type.Number()), { description: "One vector per input, of length 1." }),
+    total_duration: nanoseconds("Load and computation"),
+    load_duration: nanoseconds("Loading of the model"),
     prompt_eval_count: count("Tokens of the inputs."),
   },
   { $id: "OllamaEmbedResponse" },
@@ -79,23 +79,23 @@ export const OllamaEmbeddingsResponse = Type.Object(
   { $id: "OllamaEmbeddingsResponse" },
 );
 
-/** Whose answer it is, and what came before it. */
+/** Model and start of an answer. */
 export interface OllamaMeta {
   readonly model: string;
   /** Unix seconds. */
   readonly created: number;
-  /** Time that the model took to load for this request, seconds; 0 if it was loaded. */
+  /** Time that this request waited for the model to load, seconds; 0 if it was loaded. */
   readonly loadSecs: number;
 }
 
 const NS_PER_SEC = 1e9;
 
-/** Seconds in the wire's unit. */
+/** Converts seconds to nanoseconds. */
 export function nanosecondsOf(secs: number): number {
   return Math.round(secs * NS_PER_SEC);
 }
 
-/** What all lines and bodies begin with. */
+/** First fields of every line and body. */
 export function headOf({ model, created }: OllamaMeta): {
   readonly model: string;
   readonly created_at: string;
@@ -103,7 +103,7 @@ export function headOf({ model, created }: OllamaMeta): {
   return { model, created_at: rfc3339(created) };
 }
 
-/** What a finished answer says of itself. Calls end an answer as a stop does. */
+/** Final fields of an answer. Tool calls are reported as `stop`. */
 export function endingOf({ loadSecs }: OllamaMeta, reason: FinishReason, { usage, timings }: RunCost) {
   return {
     done: true,
@@ -117,7 +117,7 @@ export function endingOf({ loadSecs }: OllamaMeta, reason: FinishReason, { usage
   };
 }
 
-/** The whole answer to a request that only loads or unloads a model. */
+/** The answer to a request that only loads or unloads a model. */
 export function loadedBody(
   meta: OllamaMeta,
   shape: OllamaShape,
@@ -128,5 +128,5 @@ export function loadedBody(
   return { ...headOf(meta), message: { role: "assistant", content: "" }, ...ending };
 }
 
-/** Which of the two generation routes answers. */
+/** The generation route, /api/chat or /api/generate. */
 export type OllamaShape = "chat" | "generate";

@@ -1,4 +1,4 @@
-// Tool calls of an answer: their arguments come in pieces and go out whole, as objects.
+// A tool call under construction: argument deltas in, one object out.
 
 import { assert } from "../../core/assert.ts";
 import type { RunEvent } from "../../core/run.ts";
@@ -6,28 +6,28 @@ import { isRecord } from "../shared/check.ts";
 import type { OllamaAnswerCall } from "./answer.ts";
 
 type Start = Extract<RunEvent, { type: "tool_call_start" }>;
-type Piece = Extract<RunEvent, { type: "tool_call_args" }>;
+type Delta = Extract<RunEvent, { type: "tool_call_args" }>;
 
 export class OpenCall {
   private readonly start: Start;
-  private readonly pieces: string[] = [];
+  private readonly deltas: string[] = [];
 
   constructor(start: Start) {
     this.start = start;
   }
 
-  add({ index, delta }: Piece): void {
-    assert(index === this.start.index, "arguments arrive for a tool call that is not the open one");
-    this.pieces.push(delta);
+  add({ index, delta }: Delta): void {
+    assert(index === this.start.index, "arguments for a tool call that is not open");
+    this.deltas.push(delta);
   }
 
   body(): OllamaAnswerCall {
     const { id, index, name } = this.start;
-    return { id, function: { index, name, arguments: argumentsOf(this.pieces.join("")) } };
+    return { id, function: { index, name, arguments: argumentsOf(this.deltas.join("")) } };
   }
 }
 
-/** Text that is no object was cut off by the end of the answer, which `done_reason` tells. */
+/** Arguments as an object; empty if the JSON text is truncated, which `done_reason` reports. */
 function argumentsOf(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);

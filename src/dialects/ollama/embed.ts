@@ -1,4 +1,4 @@
-// Embed and embeddings bodies → an EmbedRequest, and vectors → bodies. Pure.
+// Converts bodies of /api/embed and /api/embeddings to an EmbedRequest, and vectors to response bodies. Pure.
 
 import type { EmbedRequest, EmbedResult } from "../../core/run.ts";
 import { checker, isPresent } from "../shared/check.ts";
@@ -7,9 +7,9 @@ import { type KeepAlive, keepAliveOf } from "./keep-alive.ts";
 import { OllamaEmbeddingsRequest, OllamaEmbedRequest } from "./schema.ts";
 
 export interface OllamaEmbedCall {
-  /** Without inputs, the model is only loaded. */
+  /** A request without inputs only loads the model. */
   readonly request: EmbedRequest;
-  /** Numbers of each vector; undefined: all. */
+  /** Length of the vectors; undefined: that of the model. */
   readonly dimensions: number | undefined;
   readonly keepAlive: KeepAlive;
 }
@@ -17,7 +17,7 @@ export interface OllamaEmbedCall {
 const checkEmbed = checker(OllamaEmbedRequest);
 const checkEmbeddings = checker(OllamaEmbeddingsRequest);
 
-/** Reads the body of /api/embed; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses the body of /api/embed; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseOllamaEmbed(json: Readonly<Record<string, unknown>>): OllamaEmbedCall {
   const body = checkEmbed(json);
   const texts = typeof body.input === "string" ? [body.input] : body.input;
@@ -32,7 +32,7 @@ export function parseOllamaEmbed(json: Readonly<Record<string, unknown>>): Ollam
   };
 }
 
-/** Reads the body of /api/embeddings, the older form; throws likewise. */
+/** Parses the body of /api/embeddings, the older route; throws likewise. */
 export function parseOllamaEmbeddings(json: Readonly<Record<string, unknown>>): OllamaEmbedCall {
   const body = checkEmbeddings(json);
   const inputs = isPresent(body.prompt) && body.prompt !== "" ? [body.prompt] : [];
@@ -43,7 +43,7 @@ export function parseOllamaEmbeddings(json: Readonly<Record<string, unknown>>): 
   };
 }
 
-/** The vectors as asked for: their first numbers, at length 1 again. */
+/** Vectors truncated to the requested dimensions and normalized to length 1. */
 export function truncatedVectors(
   { vectors }: Pick<EmbedResult, "vectors">,
   dimensions: number | undefined,
@@ -56,7 +56,7 @@ export function truncatedVectors(
   });
 }
 
-/** The body of /api/embed. Times are seconds. */
+/** The response body of /api/embed. Times are seconds. */
 export function embedBody(
   result: EmbedResult,
   { request, dimensions }: OllamaEmbedCall,

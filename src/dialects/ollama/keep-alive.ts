@@ -1,12 +1,12 @@
-// `keep_alive`: how long a model stays loaded after its last request.
+// Parses `keep_alive`, the time that a model stays loaded after its last request.
 
 import { ServiceError } from "../../core/error.ts";
 import { isPresent, describeValue } from "../shared/check.ts";
 
-/** Milliseconds; infinity: until it is unloaded; undefined: as the server is set. */
+/** Milliseconds; Infinity: until explicitly unloaded; undefined: the server's setting. */
 export type KeepAlive = number | undefined;
 
-/** Milliseconds of the units of a duration, as Go writes them. */
+/** Units of Go durations, in milliseconds. */
 const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   m: 60_000,
@@ -19,7 +19,7 @@ const UNITS: Readonly<Record<string, number>> = {
 const PART = /(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|ns)/g;
 const DURATION = new RegExp(`^[+-]?(?:(?:${PART.source})+|0+)$`);
 
-/** What the field says. Throws `invalid_request` for what is no duration. */
+/** Parses the field. Throws `invalid_request` for an invalid duration. */
 export function keepAliveOf(field: number | string | null | undefined): KeepAlive {
   if (!isPresent(field)) return undefined;
   const seconds = typeof field === "number" ? field : Number(field);

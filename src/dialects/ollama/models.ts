@@ -1,4 +1,4 @@
-// What is told of models: the bodies of /api/tags, /api/show and /api/ps.
+// Response bodies of /api/tags, /api/show and /api/ps.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { defined } from "../../core/defined.ts";
@@ -12,22 +12,26 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const OllamaDetails = Type.Object(
   {
-    parent_model: Type.String({ description: "Of an adapter: its base model." }),
+    parent_model: Type.String({ description: "Base model of an adapter." }),
     format: Type.String(),
     family: Type.String({ description: "Architecture; empty until the model has been loaded." }),
     families: Type.Array(Type.String()),
-    parameter_size: Type.String({ description: "As `0.6B`; empty until then." }),
-    quantization_level: Type.String({ description: "As `Q4_K_M`; empty until then." }),
+    parameter_size: Type.String({
+      description: "For example `0.6B`; empty until the model has been loaded.",
+    }),
+    quantization_level: Type.String({
+      description: "For example `Q4_K_M`; empty until the model has been loaded.",
+    }),
   },
   { $id: "OllamaDetails" },
 );
 type OllamaDetails = Static<typeof OllamaDetails>;
 
 const cardProperties = {
-  name: Type.String({ description: "What to send as `model`." }),
+  name: Type.String({ description: "Value for `model` in requests." }),
   model: Type.String(),
   size: count("Bytes of the weights; 0 until the model has been loaded."),
-  digest: Type.String({ description: "SHA-256 of the name: it tells models apart, and is none of a file." }),
+  digest: Type.String({ description: "SHA-256 of the name; unique per model, but not a hash of a file." }),
   details: OllamaDetails,
 };
 
@@ -38,16 +42,16 @@ const OllamaModel = Type.Object(
 
 export const OllamaTagsResponse = Type.Object(
   { models: Type.Array(OllamaModel) },
-  { $id: "OllamaTagsResponse", description: "The served text models, the default one first." },
+  { $id: "OllamaTagsResponse", description: "The served text models, the default model first." },
 );
 type OllamaTagsResponse = Static<typeof OllamaTagsResponse>;
 
 const OllamaRunningModel = Type.Object(
   {
     ...cardProperties,
-    expires_at: Type.String({ description: "When it is unloaded if nobody uses it; ISO 8601." }),
+    expires_at: Type.String({ description: "Time at which it is unloaded if it stays idle; ISO 8601." }),
     size_vram: count("Always 0: weights are in main memory."),
-    context_length: count("Longest sequence, tokens."),
+    context_length: count("Context length, tokens."),
   },
   { $id: "OllamaRunningModel" },
 );
@@ -66,10 +70,11 @@ export const OllamaShowResponse = Type.Object(
   {
     details: OllamaDetails,
     model_info: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
-      description: "`general.architecture`, and `{architecture}.context_length`: that of this server.",
+      description:
+        "`general.architecture`, and `{architecture}.context_length` as configured on this server.",
     }),
-    capabilities: Type.Array(Capability, { description: "What it can do; empty until it has been loaded." }),
-    parameters: Type.String({ description: "Options of the model, a line each: `num_ctx`." }),
+    capabilities: Type.Array(Capability, { description: "Empty until the model has been loaded." }),
+    parameters: Type.String({ description: "Options of the model, one per line: `num_ctx`." }),
     template: Type.String({ description: "Always empty." }),
     modified_at: Type.String({ description: "ISO 8601." }),
   },
@@ -78,13 +83,13 @@ export const OllamaShowResponse = Type.Object(
 type OllamaShowResponse = Static<typeof OllamaShowResponse>;
 
 export const OllamaVersionResponse = Type.Object(
-  { version: Type.String({ description: "That of svc." }) },
+  { version: Type.String({ description: "Version of svc." }) },
   { $id: "OllamaVersionResponse" },
 );
 
 const checkShow = checker(OllamaShowRequest);
 
-/** The model that a body of /api/show names. Throws ServiceError. */
+/** Parses the body of /api/show and returns the model name. Throws ServiceError. */
 export function parseOllamaShow(json: Readonly<Record<string, unknown>>): string {
   const { model, name } = checkShow(json);
   return model ?? name ?? "default";
@@ -97,7 +102,7 @@ export function tagsBody(models: readonly ModelInfo[]): OllamaTagsResponse {
   };
 }
 
-/** A loaded model, and when it is unloaded if nobody uses it, Unix milliseconds; infinity: never. */
+/** A loaded model, and the time at which it is unloaded if it stays idle, Unix milliseconds; Infinity: never. */
 export interface RunningModel {
   readonly model: ModelInfo;
   readonly expiresMs: number;
@@ -134,7 +139,7 @@ export function showBody(model: ModelInfo): OllamaShowResponse {
   };
 }
 
-/** Shown for a model that stays: no date is later in the four digits that clients parse. */
+/** Expiry date of a model that is never unloaded: the last day with a four-digit year, which clients can parse. */
 const FAR_MS = Date.UTC(9999, 11, 31);
 
 function isoOf(ms: number): string {
@@ -174,7 +179,7 @@ function capabilitiesOf({ abilities, modalities = [] }: ModelInfo): Capability[]
   const { generates, embeds, fillsGaps, thinks } = abilities;
   const able: Readonly<Record<Capability, boolean>> = {
     completion: generates,
-    tools: generates, // any model that continues conversations is given a format for calls
+    tools: generates, // models without their own call format are given one
     thinking: thinks,
     vision: modalities.includes("image"),
     audio: modalities.includes("audio"),

@@ -1,4 +1,4 @@
-// Chat and generate bodies → conversations and runs. Pure: knows neither HTTP nor the engine.
+// Converts chat and generate bodies to conversations and runs. Pure: knows neither HTTP nor the engine.
 
 import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
@@ -20,36 +20,36 @@ import {
   type OllamaOptions,
 } from "./schema.ts";
 
-/** What a body asks for. */
+/** The work of a request. */
 export type OllamaWork =
   | { readonly type: "converse"; readonly conversation: Conversation }
-  /** The prompt is continued as it is. */
+  /** Continues a raw prompt, without chat template. */
   | { readonly type: "continue"; readonly run: RunRequest }
-  /** Nothing is generated: the model is loaded, or unloaded. */
+  /** Loads or unloads the model without generating. */
   | { readonly type: "load" };
 
 export interface OllamaCall {
-  /** As the client named it. */
+  /** Model name as sent. */
   readonly model: string;
   readonly work: OllamaWork;
   readonly stream: boolean;
   readonly keepAlive: KeepAlive;
 }
 
-/** Where an option is absent, Ollama's own default. */
+/** Ollama's defaults. */
 const DEFAULTS = { temperature: 0.8, top_k: 40, top_p: 0.9 } as const;
 
 const checkChat = checker(OllamaChatRequest);
 const checkGenerate = checker(OllamaGenerateRequest);
 
-/** Reads the body of /api/chat; throws a ServiceError naming the field at fault and what would be accepted. */
+/** Parses the body of /api/chat; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseOllamaChat(
   json: Readonly<Record<string, unknown>>,
   compat: Compat = STRICT,
 ): OllamaCall {
   const body = checkChat(json);
   const messages = messagesOf(body.messages ?? []);
-  const run = generationOf(body); // also where nothing is generated: what is wrong in it is said
+  const run = generationOf(body); // also for a load request, to report its errors
   const { tools, choice } = toolUseOf(sentTools(body.tools), undefined);
   const prompt = {
     type: "chat",
@@ -62,13 +62,13 @@ export function parseOllamaChat(
   return callOf(body, messages.length === 0 ? { type: "load" } : { type: "converse", conversation });
 }
 
-/** Reads the body of /api/generate; throws likewise. */
+/** Parses the body of /api/generate; throws likewise. */
 export function parseOllamaGenerate(
   json: Readonly<Record<string, unknown>>,
   compat: Compat = STRICT,
 ): OllamaCall {
   const body = checkGenerate(json);
-  refuseForeign(body);
+  refuseUnsupported(body);
   const run = generationOf(body);
   const text = body.prompt ?? "";
   const after = body.suffix ?? "";
@@ -97,7 +97,7 @@ function callOf({ model, stream, keep_alive: field }: Body, work: OllamaWork): O
   return { model: model ?? "default", work, stream: stream ?? true, keepAlive: keepAliveOf(field) };
 }
 
-/** What the server may do by itself: what it does in every conversation. */
+/** The agent request of this dialect, which has no agent fields. */
 const NO_AGENT: AgentRequest = { python: false, files: [], interactive: false };
 
 type Generation = Pick<OllamaGenerateRequest, "model" | "options" | "format" | "logprobs" | "top_logprobs">;
@@ -123,14 +123,14 @@ function generationOf(body: Generation): Omit<RunRequest, "prompt"> {
     choices: 1,
     ...defined({ logprobs }),
     ...formatOf(body.format),
-    truncate: true, // Ollama drops the beginning of what exceeds the context
+    truncate: true, // as Ollama does
   };
 }
 
 function logprobsOf({ logprobs, top_logprobs: top }: Generation): RunRequest["logprobs"] {
   if (logprobs === true) return { top: top ?? 0 };
   if ((top ?? 0) === 0) return undefined;
-  throw new ServiceError("contradictory_fields", "top_logprobs needs logprobs: true", {
+  throw new ServiceError("contradictory_fields", "top_logprobs requires logprobs: true", {
     param: "top_logprobs",
   });
 }
@@ -149,7 +149,7 @@ function thinkOf({ think }: Pick<OllamaGenerateRequest, "think">, compat: Compat
   return thinkingOf({ reasoning_effort: think ?? null }, field);
 }
 
-function refuseForeign({ template, context }: OllamaGenerateRequest): void {
+function refuseUnsupported({ template, context }: OllamaGenerateRequest): void {
   const instead = {
     template: [isPresent(template) && template !== "", "send raw: true with a formatted prompt"],
     context: [Array.isArray(context) && context.length > 0, "send the conversation to /api/chat"],
@@ -172,13 +172,13 @@ function contentOf(
   return parts;
 }
 
-/** A call that no result has answered yet. */
+/** A call without a result so far. */
 interface OpenCall {
   readonly id: string;
   readonly name: string;
 }
 
-/** Results name their call by its id, by its tool, or by nothing: then they come in the order of the calls. */
+/** Converts messages. A result is matched to its call by id, else by tool name, else by order. */
 function messagesOf(messages: readonly OllamaMessage[]): readonly InputMessage[] {
   let open: OpenCall[] = [];
   return messages.map((message, index) => {

@@ -1,4 +1,4 @@
-// The events of an answer folded into one body. A test holds it equal to the fold of the stream.
+// Folds AnswerEvents into the body of a non-streaming answer. A test checks that it equals the fold of the stream.
 
 import type { AnswerEvent } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
@@ -17,7 +17,7 @@ import {
 } from "./answer.ts";
 import { OpenCall } from "./calls.ts";
 
-/** Collects the events of one run; pieces are joined once at the end, so the cost is linear in the answer. */
+/** Folds the events of one run. Text deltas are joined once at the end, so the cost is linear in the answer. */
 export class OllamaFold {
   private readonly shape: OllamaShape;
   private readonly text: string[] = [];
@@ -25,15 +25,15 @@ export class OllamaFold {
   private readonly calls: OpenCall[] = [];
   private readonly tokens: TokenLogprob[] = [];
   private reason: FinishReason = "stop";
-  private spent: RunCost | undefined;
+  private runCost: RunCost | undefined;
 
   constructor(shape: OllamaShape) {
     this.shape = shape;
   }
 
-  /** Takes the next event; throws the ServiceError of an `error` event. */
+  /** Adds an event; throws the ServiceError of an `error` event. */
   add(event: AnswerEvent): void {
-    if (isAgentEvent(event)) return; // this dialect has no words for what the server does itself
+    if (isAgentEvent(event)) return; // this dialect has no agent fields
     switch (event.type) {
       case "accepted":
         return;
@@ -54,7 +54,7 @@ export class OllamaFold {
         this.reason = event.reason;
         return;
       case "finish":
-        this.spent = { usage: event.usage, timings: event.timings };
+        this.runCost = { usage: event.usage, timings: event.timings };
         return;
       case "error":
         throw ServiceError.fromData(event.error);
@@ -63,12 +63,12 @@ export class OllamaFold {
     }
   }
 
-  /** The body; only after the run's `finish`. */
+  /** The body; requires that the run's `finish` was added. */
   body(meta: OllamaMeta): OllamaChatResponse | OllamaGenerateResponse {
-    assert(this.spent !== undefined, "a body is asked for before the run finished");
+    assert(this.runCost !== undefined, "body requested before the run finished");
     const thinking = this.thinking.length === 0 ? {} : { thinking: this.thinking.join("") };
     const logprobs = this.tokens.length === 0 ? {} : { logprobs: this.tokens.map(tokenLogprob) };
-    const ending = endingOf(meta, this.reason, this.spent);
+    const ending = endingOf(meta, this.reason, this.runCost);
     const text = this.text.join("");
     if (this.shape === "generate") {
       return { ...headOf(meta), response: text, ...thinking, ...logprobs, ...ending };

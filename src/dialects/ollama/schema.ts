@@ -1,4 +1,4 @@
-// The Ollama wire: bodies of requests. Unknown fields and options are accepted without effect, as Ollama does.
+// Wire schemas of Ollama requests. Unknown fields and options are accepted without effect, as Ollama does.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { EMBED_INPUTS_MAX, MESSAGES_MAX, TOP_LOGPROBS_MAX } from "../shared/limits.ts";
@@ -11,33 +11,37 @@ import { FUNCTION_TOOLS } from "../shared/tools.ts";
 const OPEN = { additionalProperties: true } as const;
 
 const model = orNull(
-  Type.String({ description: "Model id, also with `:latest`; `default` or absent takes the default model." }),
+  Type.String({
+    description: "Model id, optionally with `:latest`; `default` or absent selects the default model.",
+  }),
 );
 
-/** Options with an effect. Those that say how a model is loaded, such as `num_ctx`, have none. */
+/** Options with an effect. Options for loading a model, such as `num_ctx`, have none. */
 const OllamaOptions = Type.Object(
   {
-    num_predict: orNull(Type.Integer({ description: "Most tokens to generate; below 1: no cap." })),
+    num_predict: orNull(Type.Integer({ description: "Cap on generated tokens; below 1: no cap." })),
     temperature: samplingProperties.temperature,
     top_k: samplingProperties.top_k,
     top_p: samplingProperties.top_p,
     min_p: samplingProperties.min_p,
-    seed: orNull(Type.Integer({ description: "Makes the answer repeatable; below 0: any." })),
+    seed: orNull(Type.Integer({ description: "Makes the answer reproducible; below 0: random." })),
     stop: orNull(StopTokens),
     repeat_penalty: samplingProperties.repetition_penalty,
     presence_penalty: samplingProperties.presence_penalty,
     frequency_penalty: samplingProperties.frequency_penalty,
-    num_ctx: Type.Optional(Type.Unknown({ description: "Accepted, without effect: see `max_seq_len`." })),
+    num_ctx: Type.Optional(
+      Type.Unknown({ description: "Accepted without effect; see the setting `max_seq_len`." }),
+    ),
   },
-  { $id: "OllamaOptions", description: "How tokens are drawn, and when to stop.", ...OPEN },
+  { $id: "OllamaOptions", description: "Sampling and stop options.", ...OPEN },
 );
 export type OllamaOptions = Static<typeof OllamaOptions>;
 
-/** How long a model stays loaded once its last request has ended. */
+/** Time that a model stays loaded after its last request. */
 const keepAlive = orNull(
   Type.Union([Type.Number(), Type.String()], {
     description:
-      'How long the model stays loaded afterwards: seconds, or a duration such as "5m"; 0 unloads it, below 0 keeps it. Default: the server\'s idle_timeout.',
+      'Time that the model stays loaded after the request: seconds, or a duration such as "5m"; 0 unloads it at once, below 0 keeps it loaded. Default: the server\'s idle_timeout.',
   }),
 );
 
@@ -45,31 +49,29 @@ const common = { model, options: orNull(OllamaOptions), keep_alive: keepAlive };
 
 const generationProperties = {
   ...common,
-  stream: orNull(
-    Type.Boolean({ description: "Send the answer as JSON lines while it is made. Default true." }),
-  ),
+  stream: orNull(Type.Boolean({ description: "Stream the answer as JSON lines. Default true." })),
   format: orNull(
-    Type.Union([Type.String(), jsonObject("The JSON Schema that the answer must satisfy.")], {
+    Type.Union([Type.String(), jsonObject("JSON Schema that the answer must satisfy.")], {
       description: '`"json"` for any JSON object, or a JSON Schema.',
     }),
   ),
   think: orNull(
     Type.Union([Type.Boolean(), Type.String()], {
-      description: 'Whether to think first, or how much: "low", "medium", "high". Default: yes.',
+      description: 'Thinking on or off, or its effort: "low", "medium", "high". Default: on.',
     }),
   ),
-  logprobs: orNull(Type.Boolean({ description: "Report how likely each token of the answer was." })),
+  logprobs: orNull(Type.Boolean({ description: "Return the log probability of each token of the answer." })),
   top_logprobs: orNull(
     Type.Integer({
       minimum: 0,
       maximum: TOP_LOGPROBS_MAX,
-      description: "Report so many alternatives a token too. Needs `logprobs`.",
+      description: "Number of most likely alternatives to return per token. Requires `logprobs`.",
     }),
   ),
 };
 
 const Images = orNull(
-  Type.Array(Type.String({ minLength: 1 }), { description: "Pictures (PNG, JPEG, GIF, BMP) as base64." }),
+  Type.Array(Type.String({ minLength: 1 }), { description: "Images (PNG, JPEG, GIF, BMP) as base64." }),
 );
 
 const OllamaToolCall = Type.Object(
@@ -80,7 +82,7 @@ const OllamaToolCall = Type.Object(
       OPEN,
     ),
   },
-  { $id: "OllamaToolCall", description: "A call that the assistant made earlier.", ...OPEN },
+  { $id: "OllamaToolCall", description: "An earlier tool call of the assistant.", ...OPEN },
 );
 
 const OllamaMessage = Type.Object(
@@ -92,11 +94,13 @@ const OllamaMessage = Type.Object(
       Type.Literal("tool"),
     ]),
     content: orNull(Type.String()),
-    thinking: orNull(Type.String({ description: "The reasoning that preceded the content." })),
+    thinking: orNull(Type.String({ description: "The reasoning before the content." })),
     images: Images,
     tool_calls: orNull(Type.Array(OllamaToolCall)),
-    tool_name: orNull(Type.String({ description: "Of a tool's result: the tool." })),
-    tool_call_id: orNull(Type.String({ description: "Of a tool's result: the call, where calls have ids." })),
+    tool_name: orNull(Type.String({ description: "For a tool result: name of the tool." })),
+    tool_call_id: orNull(
+      Type.String({ description: "For a tool result: id of the call, if calls have ids." }),
+    ),
   },
   { $id: "OllamaMessage", ...OPEN },
 );
@@ -108,7 +112,8 @@ export const OllamaChatRequest = Type.Object(
     messages: orNull(
       Type.Array(OllamaMessage, {
         maxItems: MESSAGES_MAX,
-        description: "The conversation so far; none loads the model, or unloads it with `keep_alive` 0.",
+        description:
+          "The conversation so far. Without messages, loads the model, or unloads it with `keep_alive` 0.",
       }),
     ),
     tools: orNull(
@@ -138,13 +143,15 @@ export const OllamaGenerateRequest = Type.Object(
     ...generationProperties,
     prompt: orNull(
       Type.String({
-        description: "What to answer; none loads the model, or unloads it with `keep_alive` 0.",
+        description: "The prompt. Without one, loads the model, or unloads it with `keep_alive` 0.",
       }),
     ),
-    suffix: orNull(Type.String({ description: "Text after the gap to fill, for models that can." })),
+    suffix: orNull(
+      Type.String({ description: "Text after the gap to fill, for fill-in-the-middle models." }),
+    ),
     system: orNull(Type.String({ description: "Instructions." })),
     images: Images,
-    raw: orNull(Type.Boolean({ description: "Continue the prompt as it is, without a chat template." })),
+    raw: orNull(Type.Boolean({ description: "Continue the prompt unchanged, without a chat template." })),
     template: orNull(
       Type.String({ description: "Not supported; send `raw: true` with a formatted prompt." }),
     ),
@@ -167,11 +174,11 @@ export const OllamaEmbedRequest = Type.Object(
   {
     ...common,
     input: Type.Union([Type.String(), inputs(Type.String({ minLength: 1 }))], {
-      description: "A text, or an array of texts; none only loads the model.",
+      description: "A text, or an array of texts. Without text, only loads the model.",
     }),
-    truncate: orNull(Type.Boolean({ description: "Cut inputs that exceed the context. Default true." })),
+    truncate: orNull(Type.Boolean({ description: "Truncate inputs that exceed the context. Default true." })),
     dimensions: orNull(
-      Type.Integer({ minimum: 1, description: "Numbers of each vector: its first ones, at length 1 again." }),
+      Type.Integer({ minimum: 1, description: "Length to truncate vectors to, before normalization." }),
     ),
   },
   {
@@ -184,10 +191,10 @@ export const OllamaEmbedRequest = Type.Object(
 export type OllamaEmbedRequest = Static<typeof OllamaEmbedRequest>;
 
 export const OllamaEmbeddingsRequest = Type.Object(
-  { ...common, prompt: orNull(Type.String({ description: "A text; none only loads the model." })) },
+  { ...common, prompt: orNull(Type.String({ description: "A text. Without text, only loads the model." })) },
   {
     $id: "OllamaEmbeddingsRequest",
-    description: "Body of an Ollama embeddings request: the older form, with one text.",
+    description: "Body of an Ollama embeddings request, the older route with one text.",
     ...OPEN,
     examples: [{ model: "default", prompt: "A text." }],
   },

@@ -1,6 +1,7 @@
-// RunEvents → lines of JSON. Guarantees: exactly one end, which has `done: true` or is an error. Calls are told whole.
+// Encodes AnswerEvents as JSON lines. Guarantees: exactly one end, which has `done: true` or is an error. Tool calls are
+// sent whole.
 //
-// A line is made for every token of every stream, so its constant text is built once and only what is new is serialised.
+// Every token of every stream makes a line, so its constant text is built once and only the delta is serialized.
 
 import type { AnswerEvent } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
@@ -14,7 +15,7 @@ import { OpenCall } from "./calls.ts";
 export class OllamaStream implements StreamEncoder<AnswerEvent> {
   private readonly meta: OllamaMeta;
   private readonly shape: OllamaShape;
-  /** A line up to what is new, open. */
+  /** Text of a line before the delta. */
   private readonly head: string;
   private call: OpenCall | undefined;
   private reason: FinishReason = "stop";
@@ -26,7 +27,7 @@ export class OllamaStream implements StreamEncoder<AnswerEvent> {
     this.head = JSON.stringify(headOf(meta)).slice(0, -1);
   }
 
-  /** Lines for one event; "" when it has none and for anything after the end. */
+  /** Lines of one event; "" if it has none and for all events after the end. */
   encode(event: AnswerEvent): string {
     if (this.ended || isAgentEvent(event)) return "";
     switch (event.type) {
@@ -60,7 +61,7 @@ export class OllamaStream implements StreamEncoder<AnswerEvent> {
     }
   }
 
-  /** The call that has been open until now. */
+  /** Line of the open call, if any; closes it. */
   private flush(): string {
     if (this.call === undefined) return "";
     const calls = JSON.stringify([this.call.body()]);
@@ -68,11 +69,11 @@ export class OllamaStream implements StreamEncoder<AnswerEvent> {
     return this.line(this.content("", `,"tool_calls":${calls}`));
   }
 
-  /** The field of the text, with fields beside it. */
-  private content(text: string, beside: string): string {
+  /** The text field, followed by other fields of the message. */
+  private content(text: string, otherFields: string): string {
     const quoted = JSON.stringify(text);
-    if (this.shape === "generate") return `"response":${quoted}${beside}`;
-    return `"message":{"role":"assistant","content":${quoted}${beside}}`;
+    if (this.shape === "generate") return `"response":${quoted}${otherFields}`;
+    return `"message":{"role":"assistant","content":${quoted}${otherFields}}`;
   }
 
   private line(content: string, tokens?: readonly TokenLogprob[]): string {
