@@ -13,7 +13,7 @@ interface NativeInfo {
 }
 
 /** To be called when the libraries are open. */
-export function describeHost(native: Native): EngineHost {
+export function describeHost(native: Native): Omit<EngineHost, "backend_failures"> {
   const info: NativeInfo = JSON.parse(takeText(native, native.svc_system_info()));
   return {
     llama_version: info.llama_version,

@@ -2,7 +2,9 @@
 
 import { dlopen, type Library as BunLibrary } from "bun:ffi";
 import { join } from "node:path";
+import { loadBackends } from "./backends.ts";
 import { nativeText } from "./text.ts";
+import type { BackendLibrary } from "../src/engine/protocol.ts";
 import { ABI_HASH as GRAMMAR_ABI_HASH, SYMBOLS as GRAMMAR_SYMBOLS } from "./grammar-symbols.ts";
 import { ABI_HASH as IMAGE_ABI_HASH, SYMBOLS as IMAGE_SYMBOLS } from "./image-symbols.ts";
 import { ABI_HASH as SPEECH_ABI_HASH, SYMBOLS as SPEECH_SYMBOLS } from "./speech-symbols.ts";
@@ -38,16 +40,23 @@ function checkAbi(file: string, built: string, needed: string, word: string): vo
 }
 
 /**
- * Loads the libraries in `dir` and their compute back ends. Throws when one is missing, or was built from another
- * version of the shim's header. verbosity: 0 errors … 3 debug.
+ * Loads the libraries in `dir` and their compute back ends, then added ones. Throws when one of svc's own is missing, or was
+ * built from another version of the shim's header. verbosity: 0 errors … 3 debug. `onFailure` gets a sentence for each added
+ * back end that could not be loaded.
  */
-export function openNative(dir: string, verbosity: number): Native {
+export function openNative(
+  dir: string,
+  verbosity: number,
+  added: readonly BackendLibrary[] = [],
+  onFailure: (failure: string) => void = () => {},
+): Native {
   loadInOrder(dir, LOAD_ORDER);
   const { symbols: native } = dlopen(join(dir, "libsvc_llama.so"), SYMBOLS);
   checkAbi("libsvc_llama.so", nativeText(native.svc_abi_hash()), ABI_HASH, "shim");
   if (native.svc_init(Buffer.from(`${dir}\0`), verbosity) !== 0) {
     throw new Error(nativeText(native.svc_last_error()));
   }
+  for (const failure of loadBackends(dir, added)) onFailure(failure); // whose log lines go where svc_init sends them
   return native;
 }
 

@@ -62,7 +62,12 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   },
   { from: "src/responses/", may: [CORE, "src/dialects/responses/"], why: "no HTTP" },
   { from: "src/http/", may: [CORE, "src/dialects/"], types: ["src/responses/"], why: "no engine" },
-  { from: "src/cli/", may: [CORE, "src/config/", "src/hub/"] },
+  { from: "src/backends/", may: [CORE], types: [PROTOCOL] },
+  {
+    from: "src/cli/",
+    may: [CORE, "src/config/", "src/hub/", "src/backends/catalog.ts"],
+    types: ["src/backends/command.ts"],
+  },
   { from: "src/cli/chat/", may: [CORE], why: "conversations and terminals only" },
   {
     from: "src/worker/",
@@ -75,7 +80,20 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: "src/app/",
     may: [
-      ...rooms("agent", "config", "core", "engine", "exec", "files", "http", "hub", "images", "lora", "mcp"),
+      ...rooms(
+        "agent",
+        "backends",
+        "config",
+        "core",
+        "engine",
+        "exec",
+        "files",
+        "http",
+        "hub",
+        "images",
+        "lora",
+        "mcp",
+      ),
       ...rooms(
         "measure",
         "metrics",
@@ -100,6 +118,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
       "src/worker/quantize.ts",
       "src/lora/convert-process.ts",
     ],
+    types: ["src/backends/command.ts"],
     why: "the commands of all processes",
   },
   {

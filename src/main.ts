@@ -4,7 +4,9 @@ import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { availableParallelism } from "node:os";
 import { type AppOptions, type RunningServer, startServer } from "./app/server.ts";
+import { runBackend } from "./app/backends.ts";
 import { openChat } from "./app/chat.ts";
+import type { BackendCommand } from "./backends/command.ts";
 import { type BenchedModel, benchModel, type MeasureOptions, tuneModel } from "./app/measure.ts";
 import { modelFile } from "./app/model-files.ts";
 import { runDoctor } from "./app/system.ts";
@@ -323,6 +325,17 @@ async function withSettings(
   return go(result, read);
 }
 
+async function backend(command: BackendCommand): Promise<number> {
+  try {
+    await runBackend(command, { cacheDir: cacheFolder(process.env), verbosity: 0, log: complain });
+    return EXIT.ok;
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    complain(`svc: ${error.message}`);
+    return EXIT.failure;
+  }
+}
+
 async function execute(invocation: Invocation): Promise<number> {
   switch (invocation.command) {
     case "serve":
@@ -371,6 +384,8 @@ async function execute(invocation: Invocation): Promise<number> {
     case "show":
     case "stop":
       return withSettings(invocation, undefined, ({ settings }) => askServer(invocation, settings));
+    case "backend":
+      return backend(invocation);
     case "login":
       return login();
     case "engine":

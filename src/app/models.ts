@@ -1,5 +1,6 @@
 // The part of the composition root that is about models: from settings to models that can be loaded.
 
+import { installedBackends } from "../backends/store.ts";
 import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { defined } from "../core/defined.ts";
@@ -85,9 +86,15 @@ export async function textOptions(
     ...(template === undefined ? {} : { chatTemplate: readFileSync(template, "utf8") }),
     contentTokens: model.content_tokens ?? [],
     thinkingDefault: model.thinking_default ?? (settings.server.compat === "clients" ? "template" : "on"),
-    gpuLayers: model.device.cpu ? 0 : (model.device.device_layers ?? -1),
+    ...deviceOf(model, cacheDir),
     verbosity,
   };
+}
+
+/** Where the layers of a model are computed. Without a layer for an accelerator no back end is loaded. */
+function deviceOf({ device }: ModelSettings, cacheDir: string): Pick<TextOptions, "gpuLayers" | "backends"> {
+  const gpuLayers = device.cpu ? 0 : (device.device_layers ?? -1);
+  return gpuLayers === 0 ? { gpuLayers } : { gpuLayers, backends: installedBackends(cacheDir) };
 }
 
 /** Who guesses next tokens, by `[runtime]`. */

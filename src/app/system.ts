@@ -1,6 +1,7 @@
 // The part of the composition root that looks at the machine: for a server, and for `svc doctor` without one.
 
 import { isAbsolute } from "node:path";
+import { installedBackends } from "../backends/store.ts";
 import type { ModelOptions } from "./model-files.ts";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
@@ -16,7 +17,7 @@ import { type DoctorDeps, examine, type ModelFacts } from "../system/doctor.ts";
 import { describeSystem } from "../system/info.ts";
 
 /** As little of the built-in model as makes an engine start. */
-const PROBE_ENGINE = {
+export const PROBE_ENGINE = {
   kind: "text",
   maxSeqs: 1,
   prefixesMax: 0,
@@ -62,7 +63,7 @@ async function probeHost({
 }: ModelOptions): Promise<EngineHost | { readonly failure: string }> {
   const engine = new EngineClient({
     name: BUILTIN_MODEL_ID,
-    options: { ...PROBE_ENGINE, cacheDir, verbosity },
+    options: { ...PROBE_ENGINE, cacheDir, verbosity, backends: installedBackends(cacheDir) },
     openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
     queueMax: 1,
     log,

@@ -5,6 +5,7 @@ import { Argument, Command, CommanderError } from "commander";
 import { defined } from "../core/defined.ts";
 import { FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { VERSION } from "../core/version.ts";
+import { addBackendCommands } from "./backend-args.ts";
 import { completionScript, SHELLS, type Shell } from "./completions.ts";
 import { type Choose, configFile, type Invocation, type SettingsArgs } from "./invocation.ts";
 import { manualPage } from "./manual.ts";
@@ -47,6 +48,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   addHubCommands(program, (chosen) => (invocation = chosen));
   addServerCommands(program, (chosen) => (invocation = chosen));
   addMeasuringCommands(program, (chosen) => (invocation = chosen));
+  addBackendCommands(program, (chosen) => (invocation = chosen));
   addGenerated(program, (chosen) => (invocation = chosen));
   const wantsAll = argv.includes("--help-all");
   if (!wantsAll && (argv.includes("--help") || argv.includes("-h") || argv[0] === "help"))

@@ -5,6 +5,7 @@ import type { Attachment } from "./chat/attachments.ts";
 import type { ServerCommand } from "./server-commands.ts";
 import type { Flags } from "../config/sources.ts";
 import type { TuneProfile } from "../core/measure.ts";
+import type { BackendCommand } from "../backends/command.ts";
 
 /** Exit codes of the process. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
@@ -47,6 +48,7 @@ export type Invocation =
   | ({ readonly command: "pull" } & SettingsArgs)
   | ({ readonly command: "cache-list" } & SettingsArgs)
   | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)
+  | ({ readonly command: "backend" } & BackendCommand)
   | { readonly command: "login" }
   /** Talks to a running server. */
   | (ServerCommand & SettingsArgs)

@@ -26,6 +26,9 @@ export const EngineHost = Type.Object({
   cpu_features: Type.Array(Type.String(), { description: "Instruction sets that this build uses." }),
   devices: Type.Array(Device),
   landlock_abi: orNull(Type.Integer({ minimum: 1 }), "Version of the kernel's Landlock; null without."),
+  backend_failures: Type.Array(Type.String(), {
+    description: "Added compute back ends that could not be loaded, with the reason.",
+  }),
 });
 export type EngineHost = Static<typeof EngineHost>;
 

@@ -66,6 +66,27 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly adapterPath?: string;
   /** Layers on the GPU; -1 for all. */
   readonly gpuLayers: number;
+  /** Compute back ends to load beside the embedded one for the CPU; absent: none. */
+  readonly backends?: readonly BackendLibrary[];
+}
+
+/** A compute back end that was added to svc. */
+export interface BackendLibrary {
+  readonly name: string;
+  /** Absolute path of its shared library. */
+  readonly path: string;
+  /** Shared libraries of the system that it needs, in load order. */
+  readonly needs: readonly NeededLibrary[];
+}
+
+/** A shared library of the system. */
+export interface NeededLibrary {
+  /** Names and paths to try. */
+  readonly paths: readonly string[];
+  /** One that it exports. */
+  readonly symbol: string;
+  /** Where it comes from, for error messages. */
+  readonly from: string;
 }
 
 /** Files of an image model: a checkpoint that holds all parts, or the diffusion weights; the others add or replace parts. */

@@ -97,13 +97,35 @@ export function cpuCheck({ cpu_variant, cpu_features }: EngineHost): DoctorCheck
   );
 }
 
-/** `drivers`: makers of graphics cards whose drivers are loaded. */
-export function acceleratorCheck({ devices }: EngineHost, drivers: readonly string[]): DoctorCheck {
+/** A loaded driver of a graphics card, and the back end that suits it. */
+interface Driver {
+  readonly maker: string;
+  readonly backend: string;
+}
+
+/** `drivers`: those that are loaded. */
+export function acceleratorCheck(
+  { devices, backend_failures }: EngineHost,
+  drivers: readonly Driver[],
+): DoctorCheck {
   const name = "accelerator";
   const gpus = devices.filter(({ type }) => type === "gpu");
+  const [failure] = backend_failures;
+  if (failure !== undefined)
+    return warn(
+      name,
+      `${failure}: models run on the other devices`,
+      "Install what it names, or remove the back end: svc backend remove.",
+    );
   if (gpus.length === 0 && drivers.length > 0) {
-    const detail = `a driver of ${drivers.join(" and ")} is loaded, but the engine sees no card: models run on the CPU`;
-    return warn(name, detail, "This build of svc has no back end for it.");
+    const makers = drivers.map(({ maker }) => maker).join(" and ");
+    const names = [...new Set(drivers.map(({ backend }) => backend))];
+    const detail = `a driver of ${makers} is loaded, but no back end for it is installed: models run on the CPU`;
+    return warn(
+      name,
+      detail,
+      `Install it: ${names.map((one) => `svc backend install ${one}`).join(", or ")}`,
+    );
   }
   if (gpus.length === 0) return pass(name, "none found: models run on the CPU");
   return pass(
@@ -112,9 +134,14 @@ export function acceleratorCheck({ devices }: EngineHost, drivers: readonly stri
   );
 }
 
-function loadedDrivers(): readonly string[] {
-  const drivers = { NVIDIA: "/proc/driver/nvidia/version", AMD: "/dev/kfd" };
-  return Object.entries(drivers).flatMap(([maker, path]) => (existsSync(path) ? [maker] : []));
+function loadedDrivers(): readonly Driver[] {
+  const drivers = [
+    { maker: "NVIDIA", backend: "cuda", path: "/proc/driver/nvidia/version" },
+    { maker: "AMD", backend: "vulkan", path: "/dev/kfd" },
+    { maker: "Intel", backend: "vulkan", path: "/sys/module/xe" },
+    { maker: "Intel", backend: "vulkan", path: "/sys/module/i915" },
+  ];
+  return drivers.filter(({ path }) => existsSync(path));
 }
 
 function memoryCheck({ totalBytes, availableBytes, limitBytes }: Memory): DoctorCheck {

@@ -40,6 +40,8 @@ export interface RunOptions {
   /** Working directory; an empty one unless given. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Time that runBinary gives it, milliseconds; 30 s if absent. */
+  readonly limitMs?: number;
   /** Value of XDG_CACHE_HOME. */
   readonly cache?: string;
   /** Makes the process the leader of a group and session of its own. */
@@ -86,13 +88,14 @@ export interface Ended {
   readonly err: string;
 }
 
-/** Runs the executable to its end, which must come within 30 s. */
+/** Runs the executable to its end, which must come within `limitMs`. */
 export function runBinary(
   args: readonly string[],
   options: RunOptions & { readonly stdin?: string } = {},
 ): Promise<Ended> {
   const { stdin, ...rest } = options;
-  return ended(spawnBinary(args, { ...rest, ...(stdin === undefined ? {} : { stdin: Buffer.from(stdin) }) }));
+  const child = spawnBinary(args, { ...rest, ...(stdin === undefined ? {} : { stdin: Buffer.from(stdin) }) });
+  return ended(child, options.limitMs);
 }
 
 /** The same with a line for the shell, in which "$0" is the executable. */
@@ -100,8 +103,8 @@ export function runShell(line: string, options: RunOptions = {}): Promise<Ended>
   return ended(spawnBinary([], { ...options, command: ["sh", "-c", line, binaryPath()] }));
 }
 
-async function ended(child: ReturnType<typeof spawnBinary>): Promise<Ended> {
-  const killer = setTimeout(() => child.kill("SIGKILL"), START_MS);
+async function ended(child: ReturnType<typeof spawnBinary>, limitMs = START_MS): Promise<Ended> {
+  const killer = setTimeout(() => child.kill("SIGKILL"), limitMs);
   try {
     const [out, err, exit] = await Promise.all([
       new Response(child.stdout).text(),

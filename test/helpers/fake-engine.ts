@@ -31,6 +31,7 @@ const HOST: EngineHost = {
   cpu_features: [],
   devices: [],
   landlock_abi: null,
+  backend_failures: [],
 };
 
 /** One process. */

@@ -30,6 +30,7 @@ const HOST: EngineHost = {
     { name: "CPU", description: "A processor", type: "cpu", memory_total: 2 ** 34, memory_free: 2 ** 33 },
   ],
   landlock_abi: 3,
+  backend_failures: [],
 };
 const MEMORY = { totalBytes: 2 ** 34, availableBytes: 2 ** 33, limitBytes: undefined };
 
@@ -103,7 +104,15 @@ test.if(process.arch === "x64")("a processor without AVX2 is a warning", () => {
 
 test("a driver without a back end for it is a warning", () => {
   expect(acceleratorCheck(HOST, [])).toMatchObject({ status: "pass" });
-  expect(acceleratorCheck(HOST, ["NVIDIA"])).toMatchObject({ status: "warn", fix: expect.any(String) });
+  expect(acceleratorCheck(HOST, [{ maker: "NVIDIA", backend: "cuda" }])).toMatchObject({
+    status: "warn",
+    fix: "Install it: svc backend install cuda",
+  });
+  const failing = { ...HOST, backend_failures: ["back end cuda: libcuda.so.1 could not be loaded"] };
+  expect(acceleratorCheck(failing, [])).toMatchObject({
+    status: "warn",
+    detail: expect.stringContaining("libcuda.so.1"),
+  });
 });
 
 test("a graphics card is named", async () => {

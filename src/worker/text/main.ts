@@ -47,7 +47,11 @@ interface Loaded {
 
 async function load(options: TextOptions): Promise<Loaded> {
   const { cacheDir } = options;
-  const native = openNative(unpackLibraries(cacheDir), options.verbosity);
+  const backendFailures: string[] = [];
+  const native = openNative(unpackLibraries(cacheDir), options.verbosity, options.backends, (failure) => {
+    console.error(`engine: ${failure}; models run on the other devices`);
+    backendFailures.push(failure);
+  });
   native.svc_catch_crashes();
   const path = options.modelPath ?? unpackBuiltinModel(cacheDir);
   const backend = await LlamaBackend.load(native, path, options, {
@@ -69,7 +73,7 @@ async function load(options: TextOptions): Promise<Loaded> {
     }
     return grammars;
   };
-  return { backend, host: describeHost(native), constraints };
+  return { backend, host: { ...describeHost(native), backend_failures: backendFailures }, constraints };
 }
 
 function sendEmbedding({ id, result }: EmbedOutcome): void {

@@ -1,0 +1,64 @@
+// Loads compute back ends that were added to svc.
+
+import { dlopen } from "bun:ffi";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readlinkSync, renameSync, symlinkSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { BackendLibrary, NeededLibrary } from "../src/engine/protocol.ts";
+
+/**
+ * Loads the back ends into the ggml in `dir`, which is already loaded. Returns a sentence for each that could not be loaded:
+ * models then run on what is left.
+ *
+ * The libraries need `libggml-base.so` by that name and search for it beside themselves. So each is loaded through a link in
+ * a folder that also links to svc's own copy; the loader recognizes that as the library it has already loaded.
+ */
+export function loadBackends(dir: string, backends: readonly BackendLibrary[]): readonly string[] {
+  return backends.flatMap((backend) => {
+    try {
+      loadBackend(dir, backend);
+      return [];
+    } catch (error) {
+      return [`back end ${backend.name}: ${error instanceof Error ? error.message : String(error)}`];
+    }
+  });
+}
+
+function loadBackend(dir: string, { name, path, needs }: BackendLibrary): void {
+  for (const library of needs) loadNeeded(library);
+  const folder = join(dir, "backends", name);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  link(join(dir, "libggml-base.so.0"), join(folder, "libggml-base.so"));
+  const linked = join(folder, basename(path));
+  link(path, linked);
+  const { symbols: ggml } = dlopen(join(dir, "libggml.so.0"), {
+    ggml_backend_load: { args: ["buffer"], returns: "ptr" },
+  });
+  if (ggml.ggml_backend_load(Buffer.from(`${linked}\0`)) === null)
+    throw new Error(`llama.cpp could not load ${basename(path)}`);
+}
+
+/** Loads a library of the system from the first path that has it. */
+function loadNeeded({ paths, symbol, from }: NeededLibrary): void {
+  for (const path of paths) {
+    try {
+      dlopen(path, { [symbol]: { args: [], returns: "ptr" } });
+      return;
+    } catch {
+      // not there, or not loadable: the next path
+    }
+  }
+  throw new Error(`${paths[0]} could not be loaded. It comes with ${from}`);
+}
+
+/** Makes or corrects a symbolic link; another engine may do the same at the same time. */
+function link(target: string, path: string): void {
+  try {
+    if (readlinkSync(path) === target) return;
+  } catch {
+    // absent
+  }
+  const aside = `${path}.${randomBytes(6).toString("hex")}`;
+  symlinkSync(target, aside);
+  renameSync(aside, path);
+}

@@ -1,0 +1,159 @@
+// `svc backend`: puts the package, the store and throw-away engines together.
+
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { BACKENDS, type BackendKind, RELEASE } from "../backends/catalog.ts";
+import { fetchPackage } from "../backends/fetch.ts";
+import type { BackendCommand } from "../backends/command.ts";
+import { type BackendRow, backendTable, type TrialReport, trialText } from "../backends/report.ts";
+import { discard, installedBackends, publish, stage, uninstall } from "../backends/store.ts";
+import { unreachable } from "../core/assert.ts";
+import { processEnvironment } from "../config/sources.ts";
+import type { RunRequest } from "../core/run.ts";
+import { DEFAULT_SAMPLING } from "../core/sampling.ts";
+import { StartError } from "../core/start-error.ts";
+import type { EngineHost } from "../core/system.ts";
+import { EngineClient } from "../engine/client.ts";
+import { spawnEngine } from "../engine/host.ts";
+import type { BackendLibrary } from "../engine/protocol.ts";
+import type { ModelOptions } from "./model-files.ts";
+import { PROBE_ENGINE } from "./system.ts";
+
+type TrialOptions = Pick<ModelOptions, "cacheDir" | "verbosity" | "log">;
+
+/** Runs one command of `svc backend`; its output goes to stdout. Throws StartError for what the user can mend. */
+export async function runBackend(command: BackendCommand, options: TrialOptions): Promise<void> {
+  switch (command.action) {
+    case "list":
+      return console.log(backendTable(listBackends(options.cacheDir)));
+    case "test":
+      return console.log(trialText(await testBackend(command.kind, options)));
+    case "remove": {
+      const { name } = command.kind;
+      const was = uninstall(options.cacheDir, command.kind);
+      return console.log(was ? `${name} is removed.` : `${name} was not installed.`);
+    }
+    case "install": {
+      const { kind, from } = command;
+      options.log(`Trying ${kind.name}. Its first start compiles kernels, which can take a minute.`);
+      console.log(trialText(await installBackend(kind, from, options)));
+      return console.log(`${kind.name} is installed. Models use it when they are loaded the next time.`);
+    }
+    default:
+      return unreachable(command);
+  }
+}
+
+/** All back ends of the catalog. */
+function listBackends(cacheDir: string): readonly BackendRow[] {
+  const installed = new Set(installedBackends(cacheDir).map(({ name }) => name));
+  return BACKENDS.map((kind) => ({
+    name: kind.name,
+    package: `${kind.package}@${RELEASE}`,
+    isInstalled: installed.has(kind.name),
+  }));
+}
+
+/**
+ * Fetches a back end, or takes it from `file`, tries it, and installs it. Throws StartError with the reason when it cannot be
+ * fetched, is not of this release, or does not work here; what was installed before stays then.
+ */
+async function installBackend(
+  kind: BackendKind,
+  file: string | undefined,
+  options: TrialOptions,
+): Promise<TrialReport> {
+  const fetched = file === undefined ? await fetchPackage(kind, processEnvironment()) : undefined;
+  try {
+    const staged = await stage(options.cacheDir, kind, file ?? fetched?.library ?? "");
+    try {
+      const trial = await tryBackend(staged, options);
+      publish(options.cacheDir, kind, staged);
+      return trial;
+    } finally {
+      discard(join(staged.path, "..")); // nothing is there after it was published
+    }
+  } finally {
+    if (fetched !== undefined) rmSync(fetched.folder, { recursive: true, force: true });
+  }
+}
+
+/** Tries an installed back end. Throws StartError when it is not installed or does not work. */
+async function testBackend(kind: BackendKind, options: TrialOptions): Promise<TrialReport> {
+  const library = installedBackends(options.cacheDir).find(({ name }) => name === kind.name);
+  if (library === undefined)
+    throw new StartError(`${kind.name} is not installed. Install it with: svc backend install ${kind.name}`);
+  return tryBackend(library, options);
+}
+
+/** Answers one question on the back end's devices and on the CPU. */
+async function tryBackend(library: BackendLibrary, options: TrialOptions): Promise<TrialReport> {
+  const onDevice = await answer({ gpuLayers: -1, backends: [library] }, options);
+  const [failure] = onDevice.host.backend_failures;
+  if (failure !== undefined) throw new StartError(failure);
+  const devices = onDevice.host.devices.filter(({ type }) => type !== "cpu");
+  if (devices.length === 0)
+    throw new StartError(
+      `back end ${library.name} works, but finds no device. Is the card's driver installed, and may this user open its device files?`,
+    );
+  const onCpu = await answer({ gpuLayers: 0 }, options);
+  return {
+    devices,
+    answers: { device: onDevice.text, cpu: onCpu.text },
+    ms: { device: onDevice.ms, cpu: onCpu.ms },
+  };
+}
+
+const QUESTION: RunRequest = {
+  model: "default",
+  prompt: {
+    type: "chat",
+    messages: [{ role: "user", content: [{ type: "text", text: "What is 12 + 30?" }] }],
+    tools: [],
+    toolChoice: { type: "none" },
+    thinking: { enabled: false },
+  },
+  sampling: { ...DEFAULT_SAMPLING, temperature: 0 },
+  stop: [],
+  maxTokens: 24,
+  choices: 1,
+  truncate: false,
+};
+
+interface Answer {
+  readonly text: string;
+  readonly ms: number;
+  readonly host: EngineHost;
+}
+
+/** The built-in model's answer in an engine of its own. Throws StartError when the engine fails. */
+async function answer(
+  device: { readonly gpuLayers: number; readonly backends?: readonly BackendLibrary[] },
+  { cacheDir, verbosity, log }: TrialOptions,
+): Promise<Answer> {
+  const engine = new EngineClient({
+    name: "back end trial",
+    options: { ...PROBE_ENGINE, ...device, cacheDir, verbosity },
+    openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
+    queueMax: 1,
+    log,
+  });
+  try {
+    await engine.ready();
+    const { host } = engine;
+    if (host === undefined) throw new StartError("the trial engine did not describe its devices");
+    const started = performance.now();
+    let text = "";
+    for await (const event of engine.generate(QUESTION, new AbortController().signal)) {
+      if (event.type === "text") text += event.text;
+      if (event.type === "error") throw new StartError(`the trial engine failed: ${event.error.message}`);
+    }
+    return { text, ms: performance.now() - started, host };
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`the trial engine failed: ${reason}`, { cause: error });
+  } finally {
+    await engine.stop();
+  }
+}

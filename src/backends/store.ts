@@ -1,0 +1,81 @@
+// Folder of installed back ends: one library a back end and release, found by its name. Does not load them.
+
+import { createHash, randomBytes } from "node:crypto";
+import { copyFileSync, createReadStream, existsSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { privateFolder } from "../core/private-folder.ts";
+import { StartError } from "../core/start-error.ts";
+import type { BackendLibrary } from "../engine/protocol.ts";
+import { BACKENDS, type BackendKind, RELEASE, VENDOR_FOLDERS } from "./catalog.ts";
+
+function folderOf(cacheDir: string, kind: BackendKind): string {
+  return join(cacheDir, "backends", `${kind.name}-${RELEASE}`);
+}
+
+/** The library as engines load it from `folder`. */
+function libraryOf(kind: BackendKind, folder: string): BackendLibrary {
+  return {
+    name: kind.name,
+    path: join(folder, kind.file),
+    needs: kind.needs.map(({ library, symbol, from }) => ({
+      paths: [
+        library,
+        ...VENDOR_FOLDERS.map((vendor) => join(vendor, library)).filter((path) => existsSync(path)),
+      ],
+      symbol,
+      from,
+    })),
+  };
+}
+
+/** The back ends installed for this release. */
+export function installedBackends(cacheDir: string): readonly BackendLibrary[] {
+  return BACKENDS.map((kind) => libraryOf(kind, folderOf(cacheDir, kind))).filter(({ path }) =>
+    existsSync(path),
+  );
+}
+
+/**
+ * Copies a library into a folder of its own for a trial. Throws StartError when its content is not the catalog's: it would
+ * be another release, or damaged.
+ */
+export async function stage(cacheDir: string, kind: BackendKind, file: string): Promise<BackendLibrary> {
+  const folder = `${folderOf(cacheDir, kind)}.${randomBytes(6).toString("hex")}`;
+  privateFolder(join(cacheDir, "backends"));
+  privateFolder(folder);
+  const library = libraryOf(kind, folder);
+  copyFileSync(file, library.path);
+  const digest = await sha256(library.path);
+  if (digest === kind.sha256) return library;
+  discard(folder);
+  throw new StartError(
+    `${file} is not ${kind.file} of ${kind.package} ${RELEASE} (SHA-256 ${digest}, expected ${kind.sha256}). Use the file of exactly that release.`,
+  );
+}
+
+/** Puts a staged library in the place of the installed one. Engines that have that one loaded keep it. */
+export function publish(cacheDir: string, kind: BackendKind, staged: BackendLibrary): void {
+  const folder = folderOf(cacheDir, kind);
+  const from = join(staged.path, "..");
+  discard(folder);
+  renameSync(from, folder);
+}
+
+/** Removes a staged or installed library. Engines that have it loaded keep it. */
+export function discard(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Removes an installed back end; false when it is not installed. */
+export function uninstall(cacheDir: string, kind: BackendKind): boolean {
+  const folder = folderOf(cacheDir, kind);
+  const isInstalled = existsSync(folder);
+  discard(folder);
+  return isInstalled;
+}
+
+async function sha256(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return hash.digest("hex");
+}

@@ -1,0 +1,48 @@
+// The commands of `svc backend`.
+
+import { Argument, type Command } from "commander";
+import { assert } from "../core/assert.ts";
+import { BACKENDS, type BackendKind } from "../backends/catalog.ts";
+import type { Choose } from "./invocation.ts";
+
+/** Adds `svc backend list | install | remove | test`. */
+export function addBackendCommands(program: Command, choose: Choose): void {
+  const backend = program
+    .command("backend")
+    .description("Add or remove compute back ends for graphics cards.");
+  const name = (): Argument =>
+    new Argument("<name>", "the back end").choices(BACKENDS.map((kind) => kind.name));
+  backend
+    .command("list")
+    .description("List back ends and say which are installed.")
+    .action(() => choose({ command: "backend", action: "list" }));
+  backend
+    .command("install")
+    .description("Download a back end from npm, try it, and install it.")
+    .addArgument(name())
+    .option("--from <file>", "the back end's library, instead of a download")
+    .action((chosen: string, { from }: { from?: string }) =>
+      choose({
+        command: "backend",
+        action: "install",
+        kind: kindOf(chosen),
+        ...(from === undefined ? {} : { from }),
+      }),
+    );
+  for (const [action, description] of [
+    ["remove", "Remove a back end. Running engines keep it until they end."],
+    ["test", "Answer one question on a back end's devices and on the CPU."],
+  ] as const)
+    backend
+      .command(action)
+      .description(description)
+      .addArgument(name())
+      .action((chosen: string) => choose({ command: "backend", action, kind: kindOf(chosen) }));
+}
+
+/** commander has checked the name. */
+function kindOf(name: string): BackendKind {
+  const kind = BACKENDS.find((candidate) => candidate.name === name);
+  assert(kind !== undefined, "the choices are the catalog's names");
+  return kind;
+}

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The tests of the Vulkan back end, on Mesa's software device. Needs Debian's packages and the npm registry; says so and ends
+# with 0 where they cannot be had.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+skip() { echo "SKIPPED: test/vulkan.sh: $1"; exit 0; }
+
+if [ ! -e /usr/share/vulkan/icd.d/lvp_icd.x86_64.json ]; then
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "mesa-vulkan-drivers is missing and cannot be installed here"
+    timeout 100 apt-get install -y -qq --no-install-recommends mesa-vulkan-drivers libvulkan1 >/dev/null ||
+        skip "mesa-vulkan-drivers could not be installed"
+fi
+SVC_VULKAN_TESTS=1 node_modules/.bin/bun test --timeout 180000 test/vulkan
