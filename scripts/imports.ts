@@ -125,6 +125,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     from: "src/entry.ts",
     may: [
       "src/core/launcher.ts",
+      "src/core/parent-pipe.ts",
       "src/reader/protocol.ts",
       "src/reader/main.ts",
       "src/main.ts",

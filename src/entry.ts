@@ -5,6 +5,7 @@
 import { endWithParent } from "../ffi/parent-death.ts";
 import { launcherMain } from "../ffi/sandbox-launcher.ts";
 import { GUARD_WORD, LAUNCHER_WORD, SOCKETS_WORD } from "./core/launcher.ts";
+import { GUARD_PARENT_PIPE_FD, PARENT_PIPE_FD } from "./core/parent-pipe.ts";
 import { READER_WORD } from "./reader/protocol.ts";
 
 /** Hidden commands, each a helper process of another svc. */
@@ -12,7 +13,7 @@ const HELPERS = ["engine", "convert-adapter", "quantize-worker", READER_WORD, GU
 
 const [, , word = "", ...words] = process.argv;
 
-if (HELPERS.includes(word)) endWithParent();
+if (HELPERS.includes(word)) endWithParent(word === GUARD_WORD ? GUARD_PARENT_PIPE_FD : PARENT_PIPE_FD);
 
 if (word === LAUNCHER_WORD) process.exit(launcherMain(words));
 else if (word === GUARD_WORD)

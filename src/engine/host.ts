@@ -42,7 +42,7 @@ const ENGINE_ENVIRONMENT = {
 /** Starts `svc engine` as a child process, linked by Bun's IPC: one JSON message costs about 5 µs, measured. */
 export function spawnEngine({ onMessage, onExit }: LinkHandlers, environment: Environment): EngineLink {
   const child = Bun.spawn([...ownCommand(), "engine"], {
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: ["ignore", "inherit", "inherit", "pipe"], // the last one: core/parent-pipe.ts
     serialization: "json",
     env: { ...ENGINE_ENVIRONMENT, ...environment },
     ipc: (message) => onMessage(message as FromEngine), // plain data of our own process; the type is protocol.ts's

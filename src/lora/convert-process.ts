@@ -13,7 +13,9 @@ const BAD_INPUT = 3;
 /** Does a conversion. Throws AdapterError, or ServiceError(adapter_load_failed). */
 export async function convertInProcess(conversion: Conversion): Promise<void> {
   const command = [...ownCommand(), "convert-adapter", JSON.stringify(conversion)];
-  const child = Bun.spawn(command, { stdio: ["ignore", "pipe", "inherit"] });
+  const child = Bun.spawn(command, {
+    stdio: ["ignore", "pipe", "inherit", "pipe"], // the last one: core/parent-pipe.ts
+  });
   const [reason, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
   if (code === 0) return;
   if (code === BAD_INPUT) throw new AdapterError(reason);

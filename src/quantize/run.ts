@@ -35,7 +35,7 @@ export async function quantize(
   signal.throwIfAborted();
   const partial = `${work.output}.part`;
   const child = Bun.spawn([...ownCommand(), "quantize-worker", ...wordsOf(work, partial)], {
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", "pipe", "pipe"], // the last one: core/parent-pipe.ts
     signal,
   });
   try {

@@ -25,7 +25,7 @@ export function createReader(timeoutMs = READ_MS): Read {
 
 async function readOnce(job: string, timeoutMs: number, signal: AbortSignal): Promise<string> {
   const child = Bun.spawn([...ownCommand(), READER_WORD], {
-    stdio: [new Blob([job]), "pipe", "ignore"],
+    stdio: [new Blob([job]), "pipe", "ignore", "pipe"], // the last one: core/parent-pipe.ts
     env: {}, // it works on what strangers wrote, so it is told nothing
     timeout: timeoutMs,
     killSignal: "SIGKILL",
