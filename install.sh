@@ -340,6 +340,8 @@ ExecStart="$(for_systemd "$bin_dir/svc")" serve "$(for_systemd "$config")"
 ExecReload=/bin/kill -HUP \$MAINPID
 Restart=on-failure
 RestartSec=5
+# svc caps the memory of tools by control groups of its own.
+Delegate=yes
 
 [Install]
 WantedBy=default.target

@@ -90,13 +90,13 @@ function executorLines(
     ...(python === undefined ? [] : [python.facts.version]),
     ...(shell === undefined ? [] : [`shell ${runtime.shell_path}`]),
   ];
-  const { mechanism, filesystem, network, reachesMachine } = protection;
+  const { mechanism, filesystem, network, reachesMachine, caps } = protection;
   const reach =
     network !== "full" ? "" : reachesMachine ? ", this machine included" : " without this machine";
   const sandbox =
     mechanism === "none"
       ? "not confined"
-      : `confined by ${mechanism}, files: ${filesystem}, network: ${network}${reach}, caps by watching`;
+      : `confined by ${mechanism}, files: ${filesystem}, network: ${network}${reach}, caps: ${caps ?? "none"}`;
   return [`${names.join(", ")} (${sandbox}; permission: ${runtime.agent_permission})`];
 }
 

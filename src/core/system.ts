@@ -56,6 +56,10 @@ export const Sandbox = Type.Object(
     user_namespaces: Mechanism,
     seccomp: Mechanism,
     network_guard: Mechanism,
+    control_groups: Type.Union([Type.Literal("works"), Type.Literal("fails"), Type.Literal("absent")], {
+      description:
+        "Whether the kernel can hold tools to their caps (cgroup v2). fails: no group may be made here; absent: version 1, or another system.",
+    }),
     landlock_abi: EngineHost.properties.landlock_abi,
   },
   { $id: "SystemSandbox", description: "What tools could be confined with." },

@@ -56,6 +56,7 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
     command: (job) => ({
       words: [
         ...(options.guard?.(job) ?? []),
+        ...(job.enter ?? []),
         ...(job.network?.holder === undefined
           ? []
           : (options.shared?.join(job.network.holder, descriptorsOf(job)) ?? [])),
@@ -63,6 +64,7 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
         ...commandWords(options, job, kept !== undefined),
       ],
       hasReport: true,
+      hasGuard: options.guard !== undefined,
       // Opened anew: a duplicate would share the place up to which the last one was read.
       ...(kept === undefined ? {} : { filter: openSync(`/proc/self/fd/${kept}`, "r") }),
     }),

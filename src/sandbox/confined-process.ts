@@ -6,6 +6,7 @@ import { Readable } from "node:stream";
 import { assert } from "../core/assert.ts";
 import { SANDBOX_KILL_MS, SANDBOX_PIPES_MS } from "./limits.ts";
 import { type Assignment, type Confinement, FD } from "./confinement.ts";
+import type { ControlGroup } from "./control-groups.ts";
 import { isAlive, type ProcessInfo, processes } from "./processes.ts";
 import type { BrokenLimit, ConfinedProcess, Ending } from "./types.ts";
 import type { ToolPeers } from "./tool-peers.ts";
@@ -18,6 +19,8 @@ export interface Start {
   readonly env: Readonly<Record<string, string>>;
   /** Holds the processes to their caps. */
   readonly watch?: Watch;
+  /** In which the kernel holds the processes to their caps. */
+  readonly group?: ControlGroup;
   /** Told of each tree while it lives. */
   readonly peers?: ToolPeers;
 }
@@ -91,11 +94,13 @@ class Confined implements ConfinedProcess {
   }
 
   private async untilAllIsOver(): Promise<Ending> {
-    const { watch, job, peers } = this.start;
+    const { watch, job, peers, group } = this.start;
+    const kills = group?.memoryKills() ?? 0;
     const forget = peers?.add(this, job.workdir.uid ?? process.getuid?.() ?? 0);
     const unwatch = watch?.add({
       members: this.members,
       workdir: job.workdir,
+      ...(group === undefined ? {} : { group }),
       onBreach: (limit) => {
         this.limit = limit;
         this.kill();
@@ -116,6 +121,7 @@ class Confined implements ConfinedProcess {
     forget?.();
     clearInterval(this.killer);
     await unwatch?.();
+    if (group !== undefined && group.memoryKills() > kills) this.limit ??= "memory";
     return this.limit === undefined ? ending : { ...ending, limit: this.limit };
   }
 
@@ -139,7 +145,7 @@ class Confined implements ConfinedProcess {
 }
 
 function spawnCommand({ confinement, job, env }: Start): ChildProcess {
-  const { words, filter, hasReport } = confinement.command(job);
+  const { words, filter, hasReport, hasGuard } = confinement.command(job);
   const [program = "", ...args] = words;
   const pipe = job.conversation === true ? "pipe" : "ignore";
   try {
@@ -147,7 +153,15 @@ function spawnCommand({ confinement, job, env }: Start): ChildProcess {
       // Started elsewhere: a program that looks for its settings where it stands would find what a model has put there.
       cwd: "/",
       env,
-      stdio: [pipe, "pipe", "pipe", pipe, filter ?? "ignore", hasReport === true ? "pipe" : "ignore"],
+      stdio: [
+        pipe,
+        "pipe",
+        "pipe",
+        pipe,
+        filter ?? "ignore",
+        hasReport === true ? "pipe" : "ignore",
+        hasGuard === true ? "pipe" : "ignore",
+      ],
       detached: true, // the first of a session of its own
     });
   } finally {

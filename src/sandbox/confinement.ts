@@ -1,6 +1,7 @@
 // One way to confine: how the command is built, and how its processes are found again. The three of them:
 // bubblewrap.ts, launcher.ts, macos.ts; `unconfined` is the absence of all.
 
+import { GUARD_PARENT_PIPE_FD } from "../core/parent-pipe.ts";
 import { type ProcessInfo, treeOf, uidOf } from "./processes.ts";
 import type { Mechanism, Network, SandboxJob } from "./types.ts";
 
@@ -12,12 +13,16 @@ export const FD = {
   filter: 4,
   /** Where the command tells of what it has started. */
   report: 5,
+  /** Held open by the server as long as it lives. */
+  parent: GUARD_PARENT_PIPE_FD,
 } as const;
 
 /** A job with what the sandbox knows about it. */
 export interface Assignment extends SandboxJob {
   /** What can be read: profile, job. */
   readonly readPaths: readonly string[];
+  /** Words that start a command in the control group of the job. Absent without one. */
+  readonly enter?: readonly string[];
 }
 
 /** What is to be started. */
@@ -27,6 +32,8 @@ export interface Command {
   readonly filter?: number;
   /** Whether it tells, on FD.report, of the first process in its namespace. */
   readonly hasReport?: true;
+  /** Whether it is a network guard, which ends with us by a pipe on FD.parent. */
+  readonly hasGuard?: boolean;
 }
 
 export interface Confinement {

@@ -78,7 +78,9 @@ export function launcher(options: LauncherOptions): Confinement {
       const memory = ["/bin/sh", "-c", 'ulimit -d "$1" && shift && exec "$@"', "sh", kib];
       const keep = job.conversation === true ? [3] : [];
       const guard = isGuarded ? guardWords(ownCommand, job, { keep, allowsUnixSockets: false }) : [];
-      return { words: [...guard, ...ownCommand, LAUNCHER_WORD, policy, ...memory, ...job.argv] };
+      const enter = job.enter ?? [];
+      const words = [...guard, ...enter, ...ownCommand, LAUNCHER_WORD, policy, ...memory, ...job.argv];
+      return { words, hasGuard: isGuarded };
     },
     ...(isGuarded ? guardedProcess : oneProcess),
   };

@@ -29,5 +29,9 @@ export const SANDBOX_UID_FIRST = 60_706;
 export const SANDBOX_UIDS = 478;
 /** Time between two attempts to kill what a tool has left behind, milliseconds. */
 export const SANDBOX_KILL_MS = 20;
+/** Tasks that a control group holds beyond `max_procs`: launchers, and the processes of bubblewrap. */
+export const CONTROL_GROUP_TASKS = 24;
+/** Share of the processors against the 100 of the server where both are busy. */
+export const CONTROL_GROUP_WEIGHT = 50;
 /** The pipes of a process that has ended are read for so long, milliseconds: somebody who got away may hold them for ever. */
 export const SANDBOX_PIPES_MS = 1_000;

@@ -9,6 +9,8 @@ import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MA
 import { bubblewrap, type BubblewrapOptions, descriptorsOf } from "./bubblewrap.ts";
 import { startConfined } from "./confined-process.ts";
 import { type Assignment, type Confinement, unconfined } from "./confinement.ts";
+import { controlGroupBase } from "../core/control-groups.ts";
+import { ControlGroups } from "./control-groups.ts";
 import { confinedEnvironment, type Environment } from "./environment.ts";
 import type { FolderSize } from "./folder-size.ts";
 import {
@@ -42,6 +44,8 @@ export interface SandboxOptions {
   readonly mechanisms?: readonly Mechanism[];
   /** False: as on a machine where no guard can watch over the network, for tests. */
   readonly guard?: boolean;
+  /** False: as on a machine without control groups of version 2, for tests. */
+  readonly controlGroups?: boolean;
   /** What a private folder may hold. Default: limits.ts, WORKDIR_*. */
   readonly disk?: FolderSize;
 }
@@ -63,7 +67,11 @@ export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
   const workdirs = new Workdirs({ isRoot, canMount: abilities.mounts });
   const choice = await choose(options, abilities, workdirs);
   if (policy.mode === "on") insist(choice, policy);
-  return assemble(options, choice, workdirs);
+  const groups =
+    choice.hasLimits && options.controlGroups !== false
+      ? await ControlGroups.open(controlGroupBase(), policy.limits)
+      : undefined;
+  return assemble(options, choice, workdirs, groups);
 }
 
 async function choose(
@@ -262,7 +270,12 @@ async function tryOnce(
   }
 }
 
-function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): Sandbox {
+function assemble(
+  options: SandboxOptions,
+  choice: Choice,
+  workdirs: Workdirs,
+  groups?: ControlGroups,
+): Sandbox {
   const { policy, environment, home } = options;
   const { confinement, filesystem, warnings } = choice;
   const { profile, limits } = policy;
@@ -293,7 +306,7 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
       filesystem,
       network: confinement.network === "full" && policy.network !== "full" ? "open" : confinement.network,
       reachesMachine: confinement.reachesMachine,
-      ...(choice.hasLimits ? { limits } : {}),
+      ...(choice.hasLimits ? { limits, caps: groups === undefined ? "watching" : "cgroup v2" } : {}),
       warnings,
     },
     newWorkdir: (prefix) => workdirs.create(prefix),
@@ -301,14 +314,22 @@ function assemble(options: SandboxOptions, choice: Choice, workdirs: Workdirs): 
     openWorkdir: (path) => workdirs.open(path),
     ...(peers === undefined ? {} : { isToolPeer: (peer, ownPort) => peers.isTool(peer, ownPort) }),
     joinNetwork: (session) => networks.join(session),
-    removeWorkdir: (workdir) => workdirs.remove(workdir),
-    spawn: (job) =>
-      startConfined({
+    removeWorkdir: async (workdir) => {
+      await groups?.removeGroupOf(workdir);
+      await workdirs.remove(workdir);
+    },
+    spawn: (job) => {
+      const group = groups?.enter(job.workdir);
+      const readPaths = readable(job.readPaths ?? []);
+      const run = startConfined({
         confinement,
-        job: { ...job, readPaths: readable(job.readPaths ?? []) },
+        job: { ...job, readPaths, ...(group === undefined ? {} : { enter: group.enterWords }) },
         env: environmentOf(job),
-        ...defined({ watch, peers }),
-      }),
+        ...defined({ group, watch, peers }),
+      });
+      if (group !== undefined) void run.ended.then(() => groups?.leave(job.workdir, group));
+      return run;
+    },
   };
 }
 

@@ -43,7 +43,7 @@ export class SocketMemory {
     try {
       const child = Bun.spawn(words, {
         cwd: "/",
-        stdio: ["ignore", "pipe", "ignore"],
+        stdio: ["ignore", "pipe", "ignore", "pipe"], // the last one: core/parent-pipe.ts
         timeout: SANDBOX_PROBE_MS,
       });
       const text = await new Response(child.stdout).text();

@@ -38,6 +38,8 @@ export interface EffectiveProtection {
   readonly reachesMachine: boolean;
   /** Caps that hold; absent where none do. */
   readonly limits?: Limits;
+  /** What holds process trees to them: the kernel, by control groups, or this server, by looking at them. */
+  readonly caps?: "cgroup v2" | "watching";
   /** Sentences about what was asked for and is missing. */
   readonly warnings: readonly string[];
 }

@@ -13,6 +13,7 @@ import {
   WORKDIR_POLL_MS,
 } from "./limits.ts";
 import { folderSize, type FolderSize, freeBytes } from "./folder-size.ts";
+import type { ControlGroup } from "./control-groups.ts";
 import { type ProcessInfo, processes, proportionalBytes } from "./processes.ts";
 import type { SocketMemory } from "./socket-memory.ts";
 import type { BrokenLimit, Limits, Workdir } from "./types.ts";
@@ -26,6 +27,8 @@ export interface WatchedLimits extends Limits {
 export interface Watched {
   /** Which of all processes are its own. */
   readonly members: (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
+  /** Holds the tree to its caps on memory and processes. Absent: both are looked after here. */
+  readonly group?: ControlGroup;
   /** Its size counts where it is a private one. */
   readonly workdir: Workdir;
   /** Called once, with the cap that the tree is over. */
@@ -36,6 +39,8 @@ interface Account {
   readonly watched: Watched;
   /** Highest sum of processor time seen: what children used is known only while somebody is left who waited for them. */
   cpuSecs: number;
+  /** What earlier processes of the group had used by then. */
+  readonly cpuSecsBefore: number;
   /** What the disk had left in the beginning, bytes. */
   readonly freeBytes: number;
   /** What may lie in the folder: the cap, or what lay there before, so that it can still be made smaller. */
@@ -81,6 +86,7 @@ export class Watch {
     const account: Account = {
       watched,
       cpuSecs: 0,
+      cpuSecsBefore: watched.group?.cpuSecs() ?? 0,
       freeBytes: freeBytes(workdir.path),
       disk: { bytes: Math.max(bytes, before?.bytes ?? 0), entries: Math.max(entries, before?.entries ?? 0) },
       measuredAt: performance.now(),
@@ -130,11 +136,12 @@ export class Watch {
   private brokenBy(account: Account, members: readonly ProcessInfo[]): BrokenLimit | undefined {
     const total = (of: (info: ProcessInfo) => number): number =>
       members.reduce((sum, member) => sum + of(member), 0);
-    account.cpuSecs = Math.max(
-      account.cpuSecs,
-      total((info) => info.cpuSecs),
-    );
+    const { group } = account.watched;
+    const used =
+      group === undefined ? total((info) => info.cpuSecs) : group.cpuSecs() - account.cpuSecsBefore;
+    account.cpuSecs = Math.max(account.cpuSecs, used);
     if (account.cpuSecs > this.limits.cpuSecs) return "cpu";
+    if (group !== undefined) return undefined;
     const cap = this.limits.memoryMb * MIB;
     const isOver = total((info) => info.residentBytes) > cap;
     // Shared pages count in every process there; the exact figure is dear and is asked for only in doubt.
@@ -144,6 +151,7 @@ export class Watch {
   }
 
   private async measureSockets(account: Account, members: readonly ProcessInfo[]): Promise<void> {
+    if (account.watched.group !== undefined) return;
     if (this.sockets === undefined || performance.now() < account.socketsAt) return;
     const room =
       this.limits.memoryMb * MIB - members.reduce((sum, { residentBytes }) => sum + residentBytes, 0);

@@ -254,9 +254,11 @@ function sandboxCheck({
   seccomp,
   network_guard,
   landlock_abi,
+  control_groups,
 }: Awaited<ReturnType<typeof probeSandbox>>): DoctorCheck {
   const landlock = landlock_abi === null ? "absent" : `ABI ${landlock_abi}`;
-  const detail = `bubblewrap ${bubblewrap}, user namespaces ${user_namespaces}, seccomp ${seccomp}, Landlock ${landlock}, network guard ${network_guard}, caps by watching`;
+  const caps = control_groups === "works" ? "cgroup v2" : `watching (cgroup v2 ${control_groups})`;
+  const detail = `bubblewrap ${bubblewrap}, user namespaces ${user_namespaces}, seccomp ${seccomp}, Landlock ${landlock}, network guard ${network_guard}, caps by ${caps}`;
   const works = bubblewrap === "works" || user_namespaces === "works" || landlock_abi !== null;
   if (works && network_guard === "works") return pass("sandbox", detail);
   if (works) {

@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import type { EngineHost, Sandbox } from "../core/system.ts";
+import { controlGroupBase } from "../core/control-groups.ts";
 import { LAUNCHER_WORD, type LauncherAbilities, PROBE_WORD } from "../core/launcher.ts";
 import { ownCommand } from "../core/own-command.ts";
 
@@ -22,8 +23,15 @@ export async function probeSandbox(host: EngineHost | undefined): Promise<Sandbo
     user_namespaces: userNamespaces,
     seccomp: hasSeccomp() ? "works" : "absent",
     network_guard: guard,
+    control_groups: probeControlGroups(),
     landlock_abi: host?.landlock_abi ?? null,
   };
+}
+
+function probeControlGroups(): Mechanism {
+  const base = controlGroupBase();
+  if (base.kind !== "none") return "works";
+  return base.isAbsent ? "absent" : "fails";
 }
 
 /** Whether tools with network "full" can be kept from this machine; the sandbox's launcher finds out. */
