@@ -58,12 +58,14 @@ export class ControlGroup {
   }
 }
 
+/** Groups of this process so far. */
+let count = 0;
+
 /** Makes groups with the same caps below one base. */
 export class ControlGroups {
   private readonly base: string;
   private readonly limits: Limits;
   private readonly groups = new Map<Workdir, ControlGroup>();
-  private count = 0;
 
   private constructor(base: string, limits: Limits) {
     this.base = base;
@@ -104,7 +106,7 @@ export class ControlGroups {
   }
 
   private make(): ControlGroup | undefined {
-    const path = join(this.base, `${TOOLS_PREFIX}${process.pid}-${++this.count}`);
+    const path = join(this.base, `${TOOLS_PREFIX}${process.pid}-${++count}`);
     const { memoryMb, procs } = this.limits;
     try {
       mkdirSync(path);
