@@ -9,7 +9,7 @@
 // Knows nothing of files; model.ts writes them.
 
 import { assert } from "../src/core/assert.ts";
-import { TENSOR, type Tensor } from "../src/core/gguf-write.ts";
+import { TENSOR, type Tensor } from "../src/lora/gguf-write.ts";
 import { wordSource } from "./random.ts";
 
 /** What of a model's shape matters here. To copy, queries and keys are normed and the output matrix is the embeddings. */

@@ -2,7 +2,7 @@
 // attention of Qwen3.5 and Qwen3-Next. Sizes are those of their small models. Knows nothing of files; model.ts writes them.
 
 import type { Field } from "../src/core/gguf.ts";
-import { int32sField, TENSOR, type Tensor, u32Field } from "../src/core/gguf-write.ts";
+import { int32sField, TENSOR, type Tensor, u32Field } from "../src/lora/gguf-write.ts";
 
 /** Architectures of this file. */
 export type MemoryArch = "gemma3" | "qwen35";

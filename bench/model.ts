@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { type CopierShape, copierTensors, ROPE_BASE } from "./copier.ts";
 import { exec } from "./exec.ts";
 import { arrayLength, type Field, int32Array, readFields } from "../src/core/gguf.ts";
-import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "../src/core/gguf-write.ts";
+import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "../src/lora/gguf-write.ts";
 import {
   hasState,
   type MemoryArch,

@@ -3,7 +3,7 @@
 import { statSync } from "node:fs";
 import { assert } from "../src/core/assert.ts";
 import { ServiceError } from "../src/core/error.ts";
-import { physicalCores } from "../src/core/physical-cores.ts";
+import { physicalCores } from "./physical-cores.ts";
 import type { ImageFiles, ImageOptions, MediaInfo } from "../src/engine/protocol.ts";
 import type { Drawing, ImageBackend, Picture, Pixels } from "../src/worker/image/backend.ts";
 import type { ImageNative } from "./library.ts";

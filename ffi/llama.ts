@@ -3,7 +3,7 @@
 import { toArrayBuffer } from "bun:ffi";
 import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
-import { physicalCores } from "../src/core/physical-cores.ts";
+import { physicalCores } from "./physical-cores.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
 import type { TextInfo, TextOptions } from "../src/engine/protocol.ts";
 import type {

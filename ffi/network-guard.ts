@@ -4,6 +4,7 @@
 
 import { closeSync, openSync } from "node:fs";
 import { GUARD_CHANNEL, type GuardPolicy, LAUNCHER_FAILED } from "../src/core/launcher.ts";
+import { reasonOf } from "../src/core/reason.ts";
 import { perform, type Result, type Wanted } from "./guard-calls.ts";
 import { call, ERRNO, must, poll, startProgram } from "./guard-system.ts";
 import { Target } from "./guard-target.ts";
@@ -31,7 +32,7 @@ export function guardMain([policy = "{}", ...command]: readonly string[], env: E
   try {
     return new Guard(JSON.parse(policy) as GuardPolicy).run(command, env); // our own process wrote it
   } catch (error) {
-    console.error(`svc: the network guard failed: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`svc: the network guard failed: ${reasonOf(error)}`);
     return LAUNCHER_FAILED;
   }
 }

@@ -12,6 +12,7 @@ import {
   type LimitName,
   PROBE_WORD,
 } from "../src/core/launcher.ts";
+import { reasonOf } from "../src/core/reason.ts";
 import { canMount, revealPaths } from "./sandbox-mounts.ts";
 
 const SYMBOLS = {
@@ -97,9 +98,7 @@ export function launcherMain(words: readonly string[]): number {
   try {
     launcher.become(JSON.parse(first) as LauncherPolicy, command); // our own process wrote it
   } catch (error) {
-    console.error(
-      `svc: the sandbox cannot be set up: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    console.error(`svc: the sandbox cannot be set up: ${reasonOf(error)}`);
   }
   return LAUNCHER_FAILED;
 }

@@ -35,6 +35,7 @@ import { StartError } from "./core/start-error.ts";
 import { cacheFolder } from "./config/cache-folder.ts";
 import { parseHubId } from "./core/hub-id.ts";
 import { TIMER_MS_MAX } from "./core/limits.ts";
+import { reasonOf } from "./core/reason.ts";
 import { deleteCached, listCache } from "./hub/cache.ts";
 import { type HubPlace, hubPlace } from "./hub/place.ts";
 import { storeToken } from "./hub/token.ts";
@@ -121,7 +122,7 @@ async function loadedOrReason({ loaded }: RunningServer): Promise<string> {
     await loaded;
     return "loaded";
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return reasonOf(error);
   }
 }
 
@@ -152,7 +153,7 @@ async function chat(loaded: Loaded, { input, files }: ChatArgs): Promise<number>
       await partner.close();
     }
   } catch (error) {
-    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    complain(`svc: ${reasonOf(error)}`);
     return EXIT.failure;
   }
 }
@@ -167,7 +168,7 @@ async function measuring(work: (options: MeasureOptions) => Promise<void>): Prom
     await work({ signal: stop.signal, onStep });
     return EXIT.ok;
   } catch (error) {
-    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    complain(`svc: ${reasonOf(error)}`);
     return EXIT.failure;
   } finally {
     if (stderr.isTTY) stderr.write("\r\u001b[K");
@@ -216,7 +217,7 @@ async function pull(loaded: Loaded): Promise<number> {
     console.log(await modelFile(model, appOptions(loaded), { signal: stop.signal, refresh: true }));
     return EXIT.ok;
   } catch (error) {
-    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    complain(`svc: ${reasonOf(error)}`);
     return EXIT.failure;
   }
 }
@@ -272,7 +273,7 @@ async function quantizeModel(
       stop.signal,
     );
   } catch (error) {
-    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    complain(`svc: ${reasonOf(error)}`);
     return EXIT.failure;
   } finally {
     bar?.stop();

@@ -1,6 +1,7 @@
 // The part of the composition root that is about LoRA adapters: from settings to registries in front of the models.
 
 import { defined } from "../core/defined.ts";
+import { reasonOf } from "../core/reason.ts";
 import { adapterFolder, type ModelOptions } from "./model-files.ts";
 import { loraParts } from "../config/lora-entry.ts";
 import { modelName } from "../config/model-name.ts";
@@ -91,7 +92,7 @@ export async function loadAdapters(
           ),
         );
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = reasonOf(error);
         throw new Error(`${modelName(model)}: the adapter ${alias} could not be loaded: ${reason}`, {
           cause: error,
         });

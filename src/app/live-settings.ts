@@ -5,7 +5,7 @@ import { aliasParts } from "../config/alias-entry.ts";
 import { changedSettings } from "../config/changes.ts";
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
-import { type ModelAliases, modelAliases } from "../core/model-alias.ts";
+import { type ModelAliases, modelAliases } from "../http/model-alias.ts";
 import { accessLine, inBatches } from "../http/access-log.ts";
 import type { ApiKeys } from "../http/api-keys.ts";
 import type { HttpDeps } from "../http/deps.ts";

@@ -1,6 +1,7 @@
 // The part of the composition root that measures: engines of its own for a bench or a tuning, beside those that serve.
 
 import { availableParallelism } from "node:os";
+import { reasonOf } from "../core/reason.ts";
 import type { ModelOptions } from "./model-files.ts";
 import { ownWeights, textOptions } from "./models.ts";
 import { modelName } from "../config/model-name.ts";
@@ -11,7 +12,6 @@ import { freeMemory } from "../core/free-memory.ts";
 import { SLOTS_MAX } from "../core/limits.ts";
 import type { BenchRow, TuneProfile, TuneReport } from "../core/measure.ts";
 import type { TuneModel } from "../core/model-info.ts";
-import { reasonOf } from "../core/start-error.ts";
 import { textInfo } from "../engine/abilities.ts";
 import { EngineClient } from "../engine/client.ts";
 import { spawnEngine } from "../engine/host.ts";

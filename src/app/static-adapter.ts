@@ -1,6 +1,7 @@
 // The part of the composition root that is about adapters which every answer of a model goes through.
 
 import { join } from "node:path";
+import { reasonOf } from "../core/reason.ts";
 import { adapterFolder, type ModelOptions } from "./model-files.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
@@ -37,7 +38,7 @@ export async function staticAdapter(
     );
     return prepared.file;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new Error(`${modelName(model)}: legacy_lora could not be applied: ${reason}`, { cause: error });
   }
 }

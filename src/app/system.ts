@@ -2,6 +2,7 @@
 
 import { isAbsolute } from "node:path";
 import { installedBackends } from "../backends/store.ts";
+import { reasonOf } from "../core/reason.ts";
 import type { ModelOptions } from "./model-files.ts";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
@@ -72,7 +73,7 @@ async function probeHost({
     await engine.ready();
     return engine.host ?? { failure: "it told nothing" };
   } catch (error) {
-    return { failure: error instanceof Error ? error.message : String(error) };
+    return { failure: reasonOf(error) };
   } finally {
     await engine.stop();
   }

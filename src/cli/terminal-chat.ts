@@ -6,6 +6,7 @@ import type { Settings } from "../config/settings.ts";
 import { unreachable } from "../core/assert.ts";
 import type { AnswerApproval, Converse, FileObject, InputMessage } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
+import { reasonOf } from "../core/reason.ts";
 import { CHAT_FILES_MAX } from "./chat/limits.ts";
 import type { Thinking } from "../core/run.ts";
 import { AnswerWriter, type Screen } from "./chat/answer-writer.ts";
@@ -61,7 +62,7 @@ export async function terminalChat(options: TerminalChatOptions): Promise<number
   try {
     chat.state.attached = (options.files ?? []).map(readAttachment);
   } catch (error) {
-    return complain(error instanceof Error ? error.message : String(error));
+    return complain(reasonOf(error));
   }
   if (options.prompt === undefined && options.isTty) {
     await talk(chat, options);
@@ -108,7 +109,7 @@ class Chat {
     try {
       failure = await this.follow(question, writer, signal);
     } catch (error) {
-      failure = error instanceof Error ? error.message : String(error);
+      failure = reasonOf(error);
       isUnperceived = error instanceof ServiceError && error.code === "unsupported_capability";
     } finally {
       writer.pause();

@@ -6,6 +6,7 @@ import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
+import { reasonOf } from "../core/reason.ts";
 import { FAILED_LOAD_MS } from "./limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
@@ -363,8 +364,7 @@ export class ManagedModel implements Holder {
     this.failure = { at: performance.now() };
     const waiters = this.takeWaiters();
     const isTold = waiters.some(({ isCommand }) => isCommand);
-    if (!isTold)
-      this.deps.log(`it could not be loaded: ${reason instanceof Error ? reason.message : String(reason)}`);
+    if (!isTold) this.deps.log(`it could not be loaded: ${reasonOf(reason)}`);
     for (const { isCommand, loaded } of waiters) loaded.reject(isCommand ? reason : failed());
   }
 

@@ -5,6 +5,7 @@ import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { ANY_MEDIA, type MediaRules } from "../core/media.ts";
 import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
+import { reasonOf } from "../core/reason.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type {
@@ -220,9 +221,7 @@ export class Models implements ModelControl {
       await model.reload();
     } catch (error) {
       if (error instanceof ServiceError && error.code === "shutting_down") throw error;
-      this.options.log(
-        `${id}: it could not be loaded: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      this.options.log(`${id}: it could not be loaded: ${reasonOf(error)}`);
       throw new ServiceError("model_unavailable", NOT_LOADED, { retryAfterSecs: 5, cause: error });
     }
     return this.status(name);

@@ -1,5 +1,6 @@
 // A folder that a setting names, opened at the start.
 
+import { reasonOf } from "../core/reason.ts";
 import type { Workdir } from "../sandbox/types.ts";
 
 /** What `open` gives. Throws one sentence that names the setting where the folder cannot be had. */
@@ -7,7 +8,7 @@ export function usableFolder(setting: string, folder: string, open: () => Workdi
   try {
     return open();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new Error(`${setting} = "${folder}": ${reason}`, { cause: error });
   }
 }

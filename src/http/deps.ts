@@ -5,7 +5,7 @@ import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { Compat } from "../core/compat.ts";
 import type { Files } from "../core/files.ts";
 import type { Draw, ImageStore } from "../core/image.ts";
-import type { ModelAliases } from "../core/model-alias.ts";
+import type { ModelAliases } from "./model-alias.ts";
 import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/model-info.ts";
 import type { Requantizing } from "../core/requantize.ts";
 import type { Embed, Generate, Rank } from "../core/run.ts";

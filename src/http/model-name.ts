@@ -1,7 +1,7 @@
 // The model that a request names, aliases resolved. Order: model id, adapter card, adapter alias, exact alias, longest
 // pattern. So what answers and metrics show is what really answers.
 
-import type { ModelAliases } from "../core/model-alias.ts";
+import type { ModelAliases } from "./model-alias.ts";
 import type { ModelInfo } from "../core/model-info.ts";
 
 export interface KnownModels {

@@ -7,7 +7,7 @@ import { asCaller, type Place } from "../core/caller.ts";
 import type { AnswerEvent } from "../core/agent.ts";
 import type { CompatKind } from "../core/compat.ts";
 import type { ErrorCode, ServiceError } from "../core/error.ts";
-import type { ModelAliases } from "../core/model-alias.ts";
+import type { ModelAliases } from "./model-alias.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { Admission, Arrived } from "./admission.ts";

@@ -6,6 +6,7 @@ import { createHash, type Hash } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
+import { reasonOf } from "../core/reason.ts";
 import {
   DOWNLOAD_REDIRECTS_MAX,
   DOWNLOAD_RETRY_MS,
@@ -200,8 +201,4 @@ async function rehash(file: FileHandle, bytes: number, hasher: Hash): Promise<vo
     hasher.update(buffer.subarray(0, bytesRead));
     at += bytesRead;
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -3,6 +3,7 @@
 
 import { HubApiError, listFiles, modelInfo } from "@huggingface/hub";
 import { type HubId, formatRepo } from "../core/hub-id.ts";
+import { reasonOf } from "../core/reason.ts";
 import { HUB_ANSWER_MS } from "./limits.ts";
 import { revisionOf } from "./cache.ts";
 import { HubError } from "./error.ts";
@@ -80,7 +81,7 @@ export function refusal(status: number, id: HubId, endpoint: string, hasToken: b
 
 function explain(error: unknown, id: HubId, endpoint: string, hasToken: boolean): HubError {
   if (error instanceof HubApiError) return refusal(error.statusCode, id, endpoint, hasToken);
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = reasonOf(error);
   const isName = /ENOTFOUND|EAI_AGAIN|getaddrinfo/.test(reason);
   const why = isName ? "no address is known for that name" : reason;
   const fix = "Check the network, or set HF_ENDPOINT to a mirror.";

@@ -3,7 +3,7 @@
 
 import { lstatSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "../core/gguf-write.ts";
+import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "./gguf-write.ts";
 import { type GgufHeader, readGgufHeader, textOf, unsigned } from "../core/gguf.ts";
 import { AdapterError } from "./adapter-error.ts";
 import { ARCHITECTURES, type Heads, permuteRows, type Target, targetOf } from "./names.ts";

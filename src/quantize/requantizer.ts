@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { ServiceError } from "../core/error.ts";
 import { readGgufHeader, unsigned } from "../core/gguf.ts";
 import { type FileType, fileTypeOfNumber, needsImportance } from "../core/quantization.ts";
+import { reasonOf } from "../core/reason.ts";
 import type { CalibrationRows, CalibrationStatus, RequantizationProgress } from "../core/requantize.ts";
 
 /** What a model's weights are quantized to before they are loaded; both absent: they are loaded as they are. */
@@ -124,7 +125,7 @@ export class Requantizer {
       log(`answers with ${type} weights now`);
     } catch (error) {
       this.weights = before;
-      log(`could not be requantized to ${type}: ${error instanceof Error ? error.message : String(error)}`);
+      log(`could not be requantized to ${type}: ${reasonOf(error)}`);
     } finally {
       this.under = undefined;
     }

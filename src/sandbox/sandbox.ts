@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defined } from "../core/defined.ts";
 import type { LauncherAbilities } from "../core/launcher.ts";
+import { reasonOf } from "../core/reason.ts";
 import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MAX } from "./limits.ts";
 import { bubblewrap, type BubblewrapOptions, descriptorsOf } from "./bubblewrap.ts";
 import { startConfined } from "./confined-process.ts";
@@ -263,7 +264,7 @@ async function tryOnce(
     if (code === 9) return "files outside could be read";
     return said.trim().split("\n").at(-1) || `it ended with ${code ?? signal}`;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return reasonOf(error);
   } finally {
     rmSync(outside, { recursive: true });
     await workdirs.remove(workdir);

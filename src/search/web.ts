@@ -1,6 +1,7 @@
 // A search from query to results: hits of a provider, their pages, the passages that fit the query, as many as the budget
 // lets through.
 
+import { reasonOf } from "../core/reason.ts";
 import { PAGES_MS, SEARCH_QUERY_CHARS_MAX, SEARCH_SITE_TERMS_MAX } from "./limits.ts";
 import type { ReadHit } from "../reader/protocol.ts";
 import { isAllowed } from "./domains.ts";
@@ -86,9 +87,7 @@ async function search(
   if (rerank === undefined) return fitResults(hits, passages, budget);
   const ranked = await rerank(asked, { hits, passages }, signal).catch((error: unknown) => {
     signal.throwIfAborted();
-    deps.log(
-      `web search: results are not reranked: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    deps.log(`web search: results are not reranked: ${reasonOf(error)}`);
     return passages;
   });
   return fitResults(hits, ranked, budget);

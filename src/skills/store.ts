@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { SkillReference } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
+import { reasonOf } from "../core/reason.ts";
 import { SKILL_VERSIONS_MAX, STORED_SKILLS_MAX } from "./limits.ts";
 import type { Skills, SkillUpload, SkillVersion } from "../core/skills.ts";
 import type { Clock } from "../core/state.ts";
@@ -91,7 +92,7 @@ export class SkillStore implements Skills {
       return await placed;
     } catch (error) {
       if (error instanceof ServiceError) throw error;
-      this.log(`skills: ${error instanceof Error ? error.message : String(error)}`);
+      this.log(`skills: ${reasonOf(error)}`);
       const message = "the server could not store the skill";
       throw new ServiceError("storage_unavailable", message, { cause: error });
     } finally {

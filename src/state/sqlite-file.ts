@@ -2,6 +2,7 @@
 
 import { Database } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
+import { reasonOf } from "../core/reason.ts";
 
 /** Marks a file as ours: "svc!" */
 const APPLICATION_ID = 0x73_76_63_21;
@@ -103,7 +104,7 @@ function explained(path: string, error: unknown): StateFileError {
   if (code.startsWith("SQLITE_CORRUPT")) {
     return new StateFileError(path, "is damaged; restore it from a copy, or name another file", error);
   }
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = reasonOf(error);
   const problem = `cannot be opened: ${reason}; its folder must exist, and both must be writable`;
   return new StateFileError(path, problem, error);
 }

@@ -4,6 +4,7 @@
 import { assert } from "../core/assert.ts";
 import type { Database } from "bun:sqlite";
 import { ServiceError } from "../core/error.ts";
+import { reasonOf } from "../core/reason.ts";
 import type { Clock, Records, RecordsOptions, State } from "../core/state.ts";
 import { BodyFolder } from "./bodies.ts";
 import { openStateFile } from "./sqlite-file.ts";
@@ -64,7 +65,7 @@ function reconcile(db: Database, bodies: BodyFolder): void {
 
 function storageFault(error: unknown, log: (line: string) => void): ServiceError {
   if (error instanceof ServiceError) return error;
-  log(`state: ${error instanceof Error ? error.message : String(error)}`);
+  log(`state: ${reasonOf(error)}`);
   return new ServiceError("storage_unavailable", "the server could not read or write its state", {
     cause: error,
   });

@@ -4,6 +4,7 @@
 import { createServer } from "node:net";
 import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { reasonOf } from "../core/reason.ts";
 import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
 import { checkGguf } from "./gguf-check.ts";
 import { readMemory, type Memory } from "./memory.ts";
@@ -192,7 +193,7 @@ export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory)
     if (isLoaded || bytes < room) return pass(name, detail);
     return warn(name, `${detail}; ${gib(room)} of memory are available`, "Choose a smaller quantization.");
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     return fail(name, `its file is not usable: ${reason}`, "Copy or download the file again.");
   }
 }

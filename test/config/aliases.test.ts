@@ -1,7 +1,7 @@
 // Other names for models: from files and flags, and what aborts the start.
 
 import { describe, expect, test } from "bun:test";
-import { modelAliases } from "../../src/core/model-alias.ts";
+import { modelAliases } from "../../src/http/model-alias.ts";
 import { loadSettings } from "../../src/config/resolve.ts";
 import { aliasParts } from "../../src/config/alias-entry.ts";
 import { tempDir } from "../helpers/tmp.ts";

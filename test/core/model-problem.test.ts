@@ -1,7 +1,7 @@
 // Headers of model files that would end the process that loads them are refused, by the field; sound ones are not.
 
 import { describe, expect, test } from "bun:test";
-import { f32Field, int32sField, stringField, stringsField, u32Field } from "../../src/core/gguf-write.ts";
+import { f32Field, int32sField, stringField, stringsField, u32Field } from "../../src/lora/gguf-write.ts";
 import { type Field, readGgufHeader, type TensorInfo } from "../../src/core/gguf.ts";
 import { modelProblem } from "../../src/core/model-problem.ts";
 import { TINY_FILE } from "../helpers/binary.ts";

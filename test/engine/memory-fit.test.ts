@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { stringField, u32Field, writeGguf } from "../../src/core/gguf-write.ts";
+import { stringField, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import type { Field } from "../../src/core/gguf.ts";
 import { FIELD } from "../../src/core/gguf.ts";
 import { checkMemory, memoryNeed } from "../../src/engine/memory-fit.ts";

@@ -2,7 +2,7 @@
 // least that it is the file.
 
 import { expect, test } from "bun:test";
-import { stringField, u32Field } from "../../src/core/gguf-write.ts";
+import { stringField, u32Field } from "../../src/lora/gguf-write.ts";
 import type { Field } from "../../src/core/gguf.ts";
 import { runBinary } from "../helpers/binary.ts";
 import { tinyWith } from "../helpers/tiny-models.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
 import { readGgufHeader } from "../../src/core/gguf.ts";
-import { f32Field, stringField, writeGguf } from "../../src/core/gguf-write.ts";
+import { f32Field, stringField, writeGguf } from "../../src/lora/gguf-write.ts";
 import type { Message } from "../../src/core/message.ts";
 import type { RunEvent, TokenLogprob } from "../../src/core/run.ts";
 import { Engine } from "../../src/worker/text/engine.ts";

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from "bun:test";
 import type { LlamaBackend } from "../../ffi/llama.ts";
-import { stringField, u32Field } from "../../src/core/gguf-write.ts";
+import { stringField, u32Field } from "../../src/lora/gguf-write.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { RankRequest } from "../../src/core/run.ts";
 import { Embedder, type EmbedOutcome } from "../../src/worker/text/embedder.ts";

@@ -1,7 +1,7 @@
 // Filling a gap in a text, on the built-in model with some of its tokens declared to be the marks of a gap.
 
 import { afterEach, describe, expect, test } from "bun:test";
-import { boolField, u32Field } from "../../src/core/gguf-write.ts";
+import { boolField, u32Field } from "../../src/lora/gguf-write.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { Prompt } from "../../src/core/run.ts";
 import { chatRequest, run, runAll } from "../helpers/engine-run.ts";

@@ -11,7 +11,7 @@ import {
   type Tensor,
   u32Field,
   writeGguf,
-} from "../../src/core/gguf-write.ts";
+} from "../../src/lora/gguf-write.ts";
 import { type Field, FIELD, readFields } from "../../src/core/gguf.ts";
 import { uniformSource } from "../../bench/random.ts";
 import { architecture, type Value } from "./architectures.ts";

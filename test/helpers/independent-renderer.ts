@@ -4,6 +4,7 @@ import { Template } from "@huggingface/jinja";
 import { defined } from "../../src/core/defined.ts";
 import type { Message } from "../../src/core/message.ts";
 import { messageText } from "../../src/core/message.ts";
+import { reasonOf } from "../../src/core/reason.ts";
 import type { Asked } from "./template-bench.ts";
 
 /** What templates know of a model's vocabulary. */
@@ -80,7 +81,7 @@ function renderAs(
     });
     return { text };
   } catch (error) {
-    return { refusal: error instanceof Error ? error.message : String(error) };
+    return { refusal: reasonOf(error) };
   }
 }
 

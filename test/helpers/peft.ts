@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { GgufHeader, TensorInfo } from "../../src/core/gguf.ts";
-import { stringField, u32Field } from "../../src/core/gguf-write.ts";
+import { stringField, u32Field } from "../../src/lora/gguf-write.ts";
 
 export interface FakeTensor {
   readonly shape: readonly number[];

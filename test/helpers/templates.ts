@@ -3,6 +3,7 @@
 
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { reasonOf } from "../../src/core/reason.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const SOURCE = join(ROOT, "prebuilt/source");
@@ -33,7 +34,7 @@ export function chatTemplates(): Templates {
       sources: new Map(files.map((name) => [name.slice(0, -".jinja".length), read(name)])),
     };
   } catch (error) {
-    return { type: "missing", reason: error instanceof Error ? error.message : String(error) };
+    return { type: "missing", reason: reasonOf(error) };
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { f32Field, stringField, type Tensor, u32Field, writeGguf } from "../../src/core/gguf-write.ts";
+import { f32Field, stringField, type Tensor, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import { arrayLength, readFields } from "../../src/core/gguf.ts";
 import { uniformSource } from "../../bench/random.ts";
 import { TINY_PATH } from "./native.ts";

@@ -10,7 +10,7 @@ import {
   type Tensor,
   u32Field,
   writeGguf,
-} from "../../src/core/gguf-write.ts";
+} from "../../src/lora/gguf-write.ts";
 import { arrayLength, type Field, readFields } from "../../src/core/gguf.ts";
 import { uniformSource } from "../../bench/random.ts";
 import { TINY_PATH } from "./native.ts";

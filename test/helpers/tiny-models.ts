@@ -11,7 +11,7 @@ import {
   type Tensor,
   u32Field,
   writeGguf,
-} from "../../src/core/gguf-write.ts";
+} from "../../src/lora/gguf-write.ts";
 import { type Field, readFields } from "../../src/core/gguf.ts";
 import { uniformSource } from "../../bench/random.ts";
 import { f32Tensor } from "./tiny-tensors.ts";

@@ -1,6 +1,6 @@
 // Tensors of model files that tests write.
 
-import { TENSOR, type Tensor } from "../../src/core/gguf-write.ts";
+import { TENSOR, type Tensor } from "../../src/lora/gguf-write.ts";
 
 /** What a value is, by its place. */
 export type Fill = (index: number) => number;

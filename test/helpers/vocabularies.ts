@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { cText, type Handle, nativeText } from "../../ffi/text.ts";
 import { type Field, int32Array, readFields, stringsOf } from "../../src/core/gguf.ts";
-import { int32sField, stringsField, writeGguf } from "../../src/core/gguf-write.ts";
+import { int32sField, stringsField, writeGguf } from "../../src/lora/gguf-write.ts";
 import { native } from "./native.ts";
 import { type VocabularyKind, vocabularyFile } from "./templates.ts";
 import { tempDir } from "./tmp.ts";

@@ -10,7 +10,7 @@ import {
   type Tensor,
   u32Field,
   writeGguf,
-} from "../../src/core/gguf-write.ts";
+} from "../../src/lora/gguf-write.ts";
 
 /** The size of an encoder. */
 interface Encoder {

@@ -1,7 +1,7 @@
 // One card at a time, by any name a request may use; and the names that settings add.
 
 import { describe, expect, test } from "bun:test";
-import { modelAliases } from "../../src/core/model-alias.ts";
+import { modelAliases } from "../../src/http/model-alias.ts";
 import type { ModelInfo } from "../../src/core/model-info.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import { chatBody, messagesBody, responsesBody, testApp } from "../helpers/app.ts";

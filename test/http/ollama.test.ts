@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { ApiKeys } from "../../src/http/api-keys.ts";
 import { ServiceError } from "../../src/core/error.ts";
-import { modelAliases } from "../../src/core/model-alias.ts";
+import { modelAliases } from "../../src/http/model-alias.ts";
 import type { ModelControl, ModelInfo } from "../../src/core/model-info.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";

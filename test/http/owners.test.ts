@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { asServer } from "../../src/core/caller.ts";
-import { ownedState } from "../../src/core/owned-state.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import type { State } from "../../src/core/state.ts";
 import { Admission } from "../../src/http/admission.ts";
 import { ApiKeys } from "../../src/http/api-keys.ts";

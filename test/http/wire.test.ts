@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
-import { modelAliases } from "../../src/core/model-alias.ts";
+import { modelAliases } from "../../src/http/model-alias.ts";
 import type { RunRequest } from "../../src/core/run.ts";
 import { testApp } from "../helpers/app.ts";
 import { answer, playing } from "../helpers/run-events.ts";

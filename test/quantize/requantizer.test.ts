@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { u32Field, writeGguf } from "../../src/core/gguf-write.ts";
+import { u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import { fileTypeNumber, type FileType } from "../../src/core/quantization.ts";
 import { type MatrixCounts, Requantizer, type Weights } from "../../src/quantize/requantizer.ts";
 import { tempDir } from "../helpers/tmp.ts";

@@ -2,6 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import type { FileObject } from "../../core/agent.ts";
+import { reasonOf } from "../../core/reason.ts";
 import { type Attachment, readAttachment, typedPath } from "./attachments.ts";
 import type { ChatState } from "./conversation.ts";
 import { loadChat, saveChat } from "./saved-chat.ts";
@@ -109,7 +110,7 @@ export function runCommand(line: string, context: CommandContext): CommandOutcom
     const outcome = command.run(argument, context);
     return typeof outcome === "string" ? { text: outcome } : outcome;
   } catch (error) {
-    return { text: `/${word}: ${error instanceof Error ? error.message : String(error)}\n` };
+    return { text: `/${word}: ${reasonOf(error)}\n` };
   }
 }
 

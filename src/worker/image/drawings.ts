@@ -3,6 +3,7 @@
 
 import { ServiceError } from "../../core/error.ts";
 import type { ImageEvent, ImageRequest } from "../../core/image.ts";
+import { reasonOf } from "../../core/reason.ts";
 import { DRAWING_POLL_MS } from "../shared/limits.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import type { Drawing, ImageBackend } from "./backend.ts";
@@ -74,7 +75,7 @@ export class Drawings {
       if (!(await this.drawOne(job))) return; // aborted: it is not waiting any more
     } catch (error) {
       this.remove(job);
-      log(`a picture could not be drawn: ${error instanceof Error ? error.message : String(error)}`);
+      log(`a picture could not be drawn: ${reasonOf(error)}`);
       return emit(job.id, { type: "error", error: FAILED });
     }
     if (!this.remove(job)) return;

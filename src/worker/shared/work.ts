@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { ServiceError } from "../../core/error.ts";
+import { reasonOf } from "../../core/reason.ts";
 import type { FromEngine, ToEngine } from "../../engine/protocol.ts";
 
 /** What concerns the work. Whether the process still answers is none of it. */
@@ -21,7 +22,7 @@ export function send(message: FromEngine): void {
 
 /** Says why the model cannot be loaded. */
 export function sendFailure(error: unknown): void {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = reasonOf(error);
   const data =
     error instanceof ServiceError ? error.toData() : ({ code: "model_unavailable", message } as const);
   send({ type: "failed", error: data });

@@ -2,7 +2,7 @@
 // little-endian, data aligned to 32 bytes). The maintained npm package, @huggingface/gguf, writes no tensors.
 
 import { closeSync, openSync, writeSync } from "node:fs";
-import { type Field, FIELD } from "./gguf.ts";
+import { type Field, FIELD } from "../core/gguf.ts";
 
 /** Tensor element types, by their numbers in the file. */
 export const TENSOR = { f32: 0, f16: 1 } as const;

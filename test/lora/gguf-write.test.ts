@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { stringField, TENSOR, u32Field, writeGguf } from "../../src/core/gguf-write.ts";
+import { stringField, TENSOR, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import { normalSource } from "../../bench/random.ts";
 import { type Field, int32Array, readFields } from "../../src/core/gguf.ts";
 

@@ -2,10 +2,10 @@
 // any. What was made before there were keys belongs to the first key of the configuration. Who asks is told by the caller of
 // the request at hand; without one, nothing is seen.
 
-import { assert } from "./assert.ts";
-import { currentCaller } from "./caller.ts";
-import { defined } from "./defined.ts";
-import type { Records, RecordsOptions, StagedBody, State } from "./state.ts";
+import { assert } from "../core/assert.ts";
+import { currentCaller } from "../core/caller.ts";
+import { defined } from "../core/defined.ts";
+import type { Records, RecordsOptions, StagedBody, State } from "../core/state.ts";
 
 /** A record as it is stored. Without an owner it is from before there were keys. */
 type Owned<T> = T & { readonly owner?: string };
