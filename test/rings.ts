@@ -1,0 +1,61 @@
+// The rings of the test suite: which file belongs to which, and how long each took.
+//
+//   bun test/rings.ts files RING      the test files of a ring, or of `all`
+//   bun test/rings.ts times REPORT    sums the times of a JUnit report by ring
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A file belongs to the first ring that one of its prefixes fits. */
+const RINGS: readonly (readonly [ring: string, prefixes: readonly string[]])[] = [
+  ["ui", ["test/ui/", "test/e2e/ui"]],
+  ["e2e", ["test/e2e/"]],
+  ["faults", ["test/faults/", "test/soak/"]],
+  ["native", ["test/ffi/", "test/templates/", "test/vulkan/", "test/zoo/"]],
+  ["unit", ["test/"]],
+];
+
+/** Files that take the most time are listed, so many. */
+const SLOWEST = 5;
+
+function ringOf(file: string): string {
+  return RINGS.find(([, prefixes]) => prefixes.some((prefix) => file.startsWith(prefix)))?.[0] ?? "unit";
+}
+
+function filesOf(ring: string): readonly string[] {
+  const root = join(import.meta.dir, "..");
+  const files = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync(root)].sort();
+  return files.filter((file) => ring === "all" || ringOf(file) === ring);
+}
+
+/** Lines `RING  SECONDS  FILES`, and the slowest files. Times are of files, which run two at a time. */
+function timesOf(report: string): readonly string[] {
+  const suites = [
+    ...report.matchAll(/<testsuite name="(?<name>[^"]+)" file="\k<name>"[^>]* time="(?<secs>[\d.]+)"/g),
+  ];
+  const times = suites.map(({ groups }) => ({
+    file: groups?.["name"] ?? "",
+    secs: Number(groups?.["secs"]),
+  }));
+  const row = (name: string, secs: number, rest: string): string =>
+    `${name.padEnd(8)} ${secs.toFixed(1).padStart(7)} s  ${rest}`;
+  const rings = [...Map.groupBy(times, ({ file }) => ringOf(file))].map(([ring, files]) =>
+    row(
+      ring,
+      files.reduce((sum, { secs }) => sum + secs, 0),
+      `${files.length} files`,
+    ),
+  );
+  const slowest = times.toSorted((a, b) => b.secs - a.secs).slice(0, SLOWEST);
+  return [...rings, ...slowest.map(({ file, secs }) => row("", secs, file))];
+}
+
+const [command, argument = ""] = process.argv.slice(2);
+if (command === "files")
+  console.log(
+    filesOf(argument)
+      .map((file) => `./${file}`)
+      .join("\n"),
+  );
+else if (command === "times") console.log(timesOf(readFileSync(argument, "utf8")).join("\n"));
+else throw new Error("usage: bun test/rings.ts files RING | times REPORT");
