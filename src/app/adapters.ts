@@ -6,6 +6,7 @@ import { adapterFolder, type ModelOptions } from "./model-files.ts";
 import { loraParts } from "../config/lora-entry.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
+import { assert } from "../core/assert.ts";
 import { textInfo } from "../engine/abilities.ts";
 import { ResidentAdapters } from "../engine/adapters.ts";
 import type { Models } from "../engine/models.ts";
@@ -63,7 +64,11 @@ function sourceOptions(models: Models, model: ModelSettings, { cacheDir }: Model
   return {
     bytesMax: model.adapter.lora_max_bytes,
     cacheDir,
-    baseModel: async () => textInfo(await models.load(modelName(model))).modelPath,
+    baseModel: async () => {
+      const { modelPath } = textInfo(await models.load(modelName(model)));
+      assert(modelPath !== undefined, "only models that run here have adapters");
+      return modelPath;
+    },
     convert: convertInProcess,
   };
 }

@@ -10,6 +10,7 @@ import { modelName } from "../config/model-name.ts";
 import type { Requantizing } from "../core/requantize.ts";
 import { textInfo } from "../engine/abilities.ts";
 import type { CalibrationCommand, CalibrationCounts } from "../engine/protocol.ts";
+import { ManagedModel } from "../engine/managed-model.ts";
 import type { Models } from "../engine/models.ts";
 import { Requantizer } from "../quantize/requantizer.ts";
 
@@ -18,9 +19,10 @@ export function createRequantizers(models: Models, options: ModelOptions): Reado
   const { settings, cacheDir, log } = options;
   const signal = new AbortController().signal;
   return new Map(
-    settings.models.map((entry) => {
+    settings.models.flatMap((entry) => {
       const id = modelName(entry);
       const { model } = models.resolve(id);
+      if (!(model instanceof ManagedModel)) return [];
       const calibrate = async (command: CalibrationCommand): Promise<CalibrationCounts> => {
         await model.load();
         const engine = model.loadedEngine;
@@ -43,7 +45,7 @@ export function createRequantizers(models: Models, options: ModelOptions): Reado
         workingDirectory: process.cwd(),
         log: (line) => log(`${id}: ${line}`),
       });
-      return [id, requantizer];
+      return [[id, requantizer] as const];
     }),
   );
 }
@@ -53,7 +55,10 @@ export function requantizing(models: Models, requantizers: ReadonlyMap<string, R
   const of = (name: string): readonly [string, Requantizer] => {
     const { id } = models.able("generates", name, "model_id");
     const found = requantizers.get(id);
-    if (found === undefined) throw new Error(`${id} has no requantizer`);
+    if (found === undefined) {
+      const message = `The model "${id}" runs on upstream servers, so svc cannot change its weights. Name a model that runs here.`;
+      throw new ServiceError("unsupported_capability", message, { param: "model_id" });
+    }
     return [id, found];
   };
   return {

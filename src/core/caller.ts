@@ -11,6 +11,16 @@ export interface Caller {
   readonly owner?: string;
   /** The place that the request took when it arrived. */
   readonly place?: Place;
+  /** What upstream servers are sent, so that their logs can be joined with ours. */
+  readonly trace?: Trace;
+}
+
+/** Identifies a request across servers. */
+export interface Trace {
+  readonly requestId: string;
+  /** W3C trace context, as the client sent it. */
+  readonly traceparent?: string;
+  readonly tracestate?: string;
 }
 
 /** A place in the bounded number of requests that a server works on. */

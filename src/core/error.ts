@@ -37,6 +37,8 @@ export const ERROR_TABLE = {
   queue_full: [429, "rate_limit_error"],
   too_many_connections: [503, "server_error"],
   engine_failed: [500, "server_error"],
+  upstream_failed: [502, "server_error"],
+  upstream_timeout: [504, "server_error"],
   internal_error: [500, "server_error"],
   model_unavailable: [503, "server_error"],
   invalid_adapter: [422, "invalid_request_error"],
@@ -109,12 +111,12 @@ export class ServiceError extends Error {
     return {
       code: this.code,
       message: this.message,
-      ...defined({ param: this.param }),
+      ...defined({ param: this.param, retryAfterSecs: this.retryAfterSecs }),
     };
   }
 
-  static fromData(data: ErrorData): ServiceError {
-    return new ServiceError(data.code, data.message, defined({ param: data.param }));
+  static fromData({ code, message, param, retryAfterSecs }: ErrorData): ServiceError {
+    return new ServiceError(code, message, defined({ param, retryAfterSecs }));
   }
 }
 
@@ -123,4 +125,5 @@ export interface ErrorData {
   readonly code: ErrorCode;
   readonly message: string;
   readonly param?: string;
+  readonly retryAfterSecs?: number;
 }

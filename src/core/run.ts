@@ -138,6 +138,8 @@ export type RunEvent =
       readonly promptTokens: number;
       /** Of the adapter that answers; absent: the base model does. */
       readonly adapterGeneration?: string;
+      /** Id of the model that answers, where it is another one than the request names: a fallback. */
+      readonly answeredBy?: string;
       /** Places in the request's schemas that the answer is not held to. */
       readonly unenforced?: readonly string[];
     }

@@ -32,6 +32,22 @@ export const EngineHost = Type.Object({
 });
 export type EngineHost = Static<typeof EngineHost>;
 
+export const SystemUpstream = Type.Object(
+  {
+    upstream: Type.String({ description: "Host and port of its address." }),
+    model: Type.String({ description: "Name of the model there." }),
+    engine: orNull(Type.String(), "Server software, where its model list tells; null until it has answered."),
+    status: Type.Union([Type.Literal("healthy"), Type.Literal("cooling"), Type.Literal("unknown")], {
+      description:
+        "cooling: it has failed and gets no requests for a while. unknown: it has not answered yet.",
+    }),
+    in_flight: Type.Integer({ minimum: 0, description: "Requests that this server has sent it." }),
+    problem: orNull(Type.String(), "Why it gets no requests; null while it does."),
+  },
+  { $id: "SystemUpstream", description: "A server that runs a model." },
+);
+export type SystemUpstream = Static<typeof SystemUpstream>;
+
 const SystemModel = Type.Object(
   {
     id: Type.String(),
@@ -41,6 +57,9 @@ const SystemModel = Type.Object(
     context_tokens: orNull(Type.Integer({ minimum: 1 }), "Longest sequence."),
     kv_cells: orNull(Type.Integer({ minimum: 1 }), "Size of the KV cache in tokens, for all sequences."),
     threads: orNull(Type.Integer({ minimum: 1 }), "Threads that generate."),
+    upstreams: Type.Optional(
+      Type.Array(SystemUpstream, { description: "Servers that run the model; absent: this machine does." }),
+    ),
   },
   { $id: "SystemModel" },
 );

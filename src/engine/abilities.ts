@@ -4,8 +4,8 @@ import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import { modalitiesOf } from "../core/message.ts";
 import type { ModelKind } from "../core/model-info.ts";
+import type { RuntimeFacts, TextFacts } from "../core/model-runtime.ts";
 import type { RunRequest } from "../core/run.ts";
-import type { EngineInfo, TextInfo } from "./protocol.ts";
 
 export type Ability = "generates" | "embeds" | "ranks" | "draws" | "speaks";
 
@@ -39,7 +39,7 @@ export function mustBeOfKind(name: string, kind: ModelKind, ability: Ability, pa
 }
 
 /** Throws ServiceError(unsupported_capability) for what a loaded model cannot do. */
-export function mustBeAble(name: string, info: EngineInfo, ability: Ability): void {
+export function mustBeAble(name: string, info: RuntimeFacts, ability: Ability): void {
   mustBeOfKind(name, info.kind, ability);
   if (info.kind !== "text") return;
   const { generates, embeds, ranks } = info;
@@ -48,7 +48,7 @@ export function mustBeAble(name: string, info: EngineInfo, ability: Ability): vo
 }
 
 /** Throws ServiceError(unsupported_capability) for pictures or recordings that a loaded text model does not take. */
-export function mustPerceive(name: string, info: EngineInfo, { prompt }: RunRequest): void {
+export function mustPerceive(name: string, info: RuntimeFacts, { prompt }: RunRequest): void {
   if (prompt.type !== "chat") return;
   const able = textInfo(info).modalities;
   const missing = modalitiesOf(prompt.messages).find((modality) => !able.includes(modality));
@@ -60,9 +60,9 @@ export function mustPerceive(name: string, info: EngineInfo, { prompt }: RunRequ
 }
 
 /** The facts of a text model. Only they are asked for; another kind has been refused before. */
-export function textInfo(info: EngineInfo): TextInfo {
+export function textInfo<T extends RuntimeFacts>(info: T): Extract<T, TextFacts> {
   assert(info.kind === "text", "a text model is asked for");
-  return info;
+  return info as Extract<T, TextFacts>; // TypeScript does not narrow a type parameter by its discriminant
 }
 
 /** Nobody serves what `default` is asked for. */

@@ -23,3 +23,5 @@ export const ENGINE_LOAD_DEATHS_MAX = 3;
 export const FAILED_LOAD_MS = 5_000;
 /** Speeches that one engine speaks in turns, besides as many as may wait (queue_max). */
 export const SPEECHES_MAX = 32;
+/** Context that the server plans with for an upstream model that does not state its own, tokens. */
+export const UPSTREAM_CONTEXT_TOKENS = 32_768;

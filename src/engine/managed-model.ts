@@ -9,6 +9,7 @@ import { FairShare } from "../core/fair-share.ts";
 import { reasonOf } from "../core/reason.ts";
 import { FAILED_LOAD_MS } from "./limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";
+import type { ModelRuntime } from "../core/model-runtime.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
@@ -48,7 +49,7 @@ type State =
   | { readonly type: "unloading"; readonly done: Promise<void> }
   | { readonly type: "stopped" };
 
-export class ManagedModel implements Holder {
+export class ManagedModel implements Holder, ModelRuntime {
   usedAt = 0;
   /** What its engine found on the machine, once there was one. */
   host: EngineHost | undefined;

@@ -5,6 +5,7 @@ import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { ANY_MEDIA, type MediaRules } from "../core/media.ts";
 import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
+import type { ModelRuntime, RuntimeFacts } from "../core/model-runtime.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
@@ -19,9 +20,8 @@ import type {
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { ModelFacts, ModelTarget } from "../core/target.ts";
 import { type Ability, KIND_OF, mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
-import type { ManagedModel } from "./managed-model.ts";
+import { UPSTREAM_CONTEXT_TOKENS } from "./limits.ts";
 import type { Places } from "./places.ts";
-import type { EngineInfo } from "./protocol.ts";
 
 /** A configured model under the name that clients use. */
 export interface ServedModel {
@@ -31,7 +31,7 @@ export interface ServedModel {
   readonly root?: string;
   /** Loaded by its first request, not at the start. */
   readonly isLazy?: boolean;
-  readonly model: ManagedModel;
+  readonly model: ModelRuntime;
   /** How much of pictures and recordings one request may bring, where it is not as usual. */
   readonly mediaLimits?: Partial<Omit<MediaRules, "modalities">>;
 }
@@ -59,15 +59,16 @@ const DEFAULT_NAME = "default";
 const NOT_LOADED = "The model could not be loaded. The server's log says why.";
 
 /** What cards tell of a text model that has been loaded. */
-function textFacts(info: EngineInfo | undefined): Partial<ModelInfo> {
+function textFacts(info: RuntimeFacts | undefined): Partial<ModelInfo> {
   if (info?.kind !== "text") return {};
   const { modalities, contextTokens, generates, embeds, fillsGaps, thinks } = info;
   const { architecture, description, sizeBytes } = info;
+  const isDescribed = architecture !== undefined && description !== undefined && sizeBytes !== undefined;
   return {
     modalities,
-    contextTokens,
+    ...(contextTokens === undefined ? {} : { contextTokens }),
     abilities: { generates, embeds, fillsGaps, thinks },
-    weights: { architecture, description, sizeBytes },
+    ...(isDescribed ? { weights: { architecture, description, sizeBytes } } : {}),
   };
 }
 
@@ -99,7 +100,8 @@ export class Models implements ModelControl {
   /** What the engines know of their models, in the order of `list`. */
   describe(): readonly SystemModel[] {
     return this.list().map(({ id, status }) => {
-      const info = this.models.find((model) => model.id === id)?.model.info;
+      const model = this.models.find((model) => model.id === id)?.model;
+      const info = model?.info;
       const text = info?.kind === "text" ? info : undefined;
       return {
         id,
@@ -109,6 +111,7 @@ export class Models implements ModelControl {
         context_tokens: text?.contextTokens ?? null,
         kv_cells: text?.cells ?? null,
         threads: info?.threads ?? null,
+        ...(model?.upstreams === undefined ? {} : { upstreams: [...model.upstreams] }),
       };
     });
   }
@@ -149,8 +152,8 @@ export class Models implements ModelControl {
   /** The text model of that name, resolved for all runs of one request. Throws like `able`. */
   textModel(name: string): TextModel {
     const { id, model, mediaLimits } = this.able("generates", name);
-    const factsOf = (info: EngineInfo): ModelFacts => {
-      const { contextTokens, modalities } = textInfo(info);
+    const factsOf = (info: RuntimeFacts): ModelFacts => {
+      const { contextTokens = UPSTREAM_CONTEXT_TOKENS, modalities } = textInfo(info);
       return { contextTokens, media: { ...ANY_MEDIA, ...mediaLimits, modalities } };
     };
     return {
@@ -228,7 +231,7 @@ export class Models implements ModelControl {
   }
 
   /** Loads one model. Throws the reason why it can't be loaded. */
-  load(name: string): Promise<EngineInfo> {
+  load(name: string): Promise<RuntimeFacts> {
     return this.resolve(name).model.load();
   }
 

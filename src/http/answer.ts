@@ -11,12 +11,15 @@ export function answerMeta(
   deps: HttpDeps,
   model: string,
   prefix: IdPrefix,
-  { adapterGeneration }: { readonly adapterGeneration?: string } = {},
+  {
+    adapterGeneration,
+    answeredBy,
+  }: { readonly adapterGeneration?: string; readonly answeredBy?: string } = {},
 ): AnswerMeta {
   return {
     id: newId(prefix),
     created: Math.floor(Date.now() / 1000),
-    model: answeringModel(deps, model),
+    model: answeredBy ?? answeringModel(deps, model),
     fingerprint: deps.fingerprint,
     ...defined({ adapterGeneration }),
   };

@@ -3,7 +3,7 @@
 // a prompt.
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { asCaller, type Place } from "../core/caller.ts";
+import { asCaller, type Place, type Trace } from "../core/caller.ts";
 import type { AnswerEvent } from "../core/agent.ts";
 import type { CompatKind } from "../core/compat.ts";
 import type { ErrorCode, ServiceError } from "../core/error.ts";
@@ -61,6 +61,8 @@ const COMPAT_HEADER = "x-svc-compat";
 
 /** Names the places of the request's schemas to which the answer is not held. */
 const UNENFORCED_HEADER = "x-svc-unenforced";
+/** Tokens of the prompt, which a svc in front of this one states when its own run is accepted. */
+const PROMPT_TOKENS_HEADER = "x-svc-prompt-tokens";
 /** So many places are named. */
 const UNENFORCED_MAX = 20;
 
@@ -132,6 +134,7 @@ export class Observation implements ObservedRequest {
   private readonly options: ObserverOptions;
   private readonly request: Request;
   private readonly modelField: ModelField | undefined;
+  private promptTokens: number | undefined;
   private place: Place | undefined;
   private readonly startMs = performance.now();
   private lastTokenMs: number[] | undefined; // [choices], once there is a token
@@ -159,7 +162,8 @@ export class Observation implements ObservedRequest {
   begin(handle: () => unknown): unknown {
     const { admission, refused } = this.options;
     if (admission === undefined) return handle();
-    const { caller, refusal, turn } = admission.admit(this.arrived());
+    const { caller: admitted, refusal, turn } = admission.admit(this.arrived());
+    const caller = { ...admitted, trace: traceOf(this.id, this.request.headers) };
     if (refusal !== undefined) {
       this.error = refusal.code;
       return refused?.(refusal, this);
@@ -197,9 +201,10 @@ export class Observation implements ObservedRequest {
     this.model = this.label(model);
   }
 
-  /** Parts of the request's schemas are not enforced. */
-  leftOut(places: readonly string[]): void {
-    this.unenforced.push(...places.slice(0, UNENFORCED_MAX).map(headerText));
+  /** A run of the request was accepted. */
+  accepted({ promptTokens, unenforced = [] }: Extract<AnswerEvent, { type: "accepted" }>): void {
+    this.promptTokens = (this.promptTokens ?? 0) + promptTokens;
+    this.unenforced.push(...unenforced.slice(0, UNENFORCED_MAX).map(headerText));
   }
 
   /** The answer is a stream; it goes on until `streamEnd`. */
@@ -249,6 +254,8 @@ export class Observation implements ObservedRequest {
     if (answer instanceof Response) {
       this.status = answer.status;
       if (this.compat.size > 0) answer.headers.set(COMPAT_HEADER, [...this.compat].join(", "));
+      if (this.promptTokens !== undefined && answer.ok)
+        answer.headers.set(PROMPT_TOKENS_HEADER, String(this.promptTokens));
       if (this.unenforced.length > 0) answer.headers.set(UNENFORCED_HEADER, this.unenforced.join(", "));
     }
     if (this.streamBytes !== undefined && !this.streamEnded) {
@@ -296,6 +303,18 @@ export class Observation implements ObservedRequest {
     }
     return models.find(({ id, root }) => id === name || root === name)?.id ?? UNKNOWN_MODEL;
   }
+}
+
+/** W3C trace context: version, trace id, parent id, flags. */
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
+
+function traceOf(requestId: string, headers: Headers): Trace {
+  const traceparent = headers.get("traceparent");
+  if (traceparent === null || !TRACEPARENT.test(traceparent)) return { requestId };
+  const tracestate = headers.get("tracestate");
+  const isUsable = tracestate !== null && TRACESTATE.test(tracestate);
+  return { requestId, traceparent, ...(isUsable ? { tracestate } : {}) };
 }
 
 /** What the model writes, as against what is told about it. */

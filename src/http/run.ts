@@ -55,7 +55,7 @@ export async function startRun<R, E extends AnswerEvent>(
   }
   const accepted: AnswerEvent = first.value;
   assert(accepted.type === "accepted", `a run began with ${accepted.type}`);
-  if (accepted.unenforced !== undefined) observed()?.leftOut(accepted.unenforced);
+  observed()?.accepted(accepted);
   return { accepted, events: resume<E>(first.value, source), abort };
 }
 

@@ -56,7 +56,8 @@ async function answerMessages(deps: HttpDeps, request: Request): Promise<Respons
     MESSAGES_TERMS,
     startRun(deps.converse, { run, agent }, request.signal),
   );
-  const meta = answerMeta(deps, run.model, "msg_");
+  const { answeredBy } = started.accepted;
+  const meta = answerMeta(deps, run.model, "msg_", answeredBy === undefined ? {} : { answeredBy });
   if (stream) {
     const encoder = new MessagesStream(meta, view);
     return sseResponse(framesOf(started, encoder, deps.log), {

@@ -116,7 +116,12 @@ async function createResponse(deps: HttpDeps, request: Request): Promise<Respons
   if (call.background) return startBackground(deps, call);
   const started = await accepted(deps, call, request.signal);
   const { names } = call;
-  const options = { head: headOf(deps, call), choices: call.run.choices, names, clock: unixSeconds };
+  const options = {
+    head: headOf(deps, call, started.accepted.answeredBy),
+    choices: call.run.choices,
+    names,
+    clock: unixSeconds,
+  };
   if (call.stream) return streamed(deps, call, started, new ResponseStream(options));
   const fold = new ResponseFold(options);
   await foldRun(started, fold);
@@ -138,8 +143,9 @@ async function countTokens(deps: HttpDeps, request: Request): Promise<Response> 
   return Response.json({ object: "response.input_tokens", input_tokens: tokens });
 }
 
-function headOf(deps: HttpDeps, call: ResponsesCall): ResponseHead {
-  const { id, created, model } = answerMeta(deps, call.run.model, "resp_");
+function headOf(deps: HttpDeps, call: ResponsesCall, answeredBy?: string): ResponseHead {
+  const by = answeredBy === undefined ? {} : { answeredBy };
+  const { id, created, model } = answerMeta(deps, call.run.model, "resp_", by);
   return { id, created, model, echo: call.echo };
 }
 

@@ -1,0 +1,76 @@
+// What serves one model: an engine process of this machine, or a pool of upstream servers. The registry of models knows no
+// more of either than this.
+
+import type { AdapterId } from "./adapter.ts";
+import type { ImageEvent, ImageRequest } from "./image.ts";
+import type { Modality } from "./message.ts";
+import type { ModelStatus, ModelWeights } from "./model-info.ts";
+import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "./run.ts";
+import type { SpeakRequest, SpeechEvent } from "./speech.ts";
+import type { EngineHost, SystemUpstream } from "./system.ts";
+
+/** Facts of a text model. What an upstream does not state is absent, or assumed to be possible. */
+export interface TextFacts extends Partial<ModelWeights> {
+  readonly kind: "text";
+  /** Longest sequence, prompt and answer together, tokens. */
+  readonly contextTokens?: number;
+  /** Size of the KV cache, tokens. */
+  readonly cells?: number;
+  /** Threads that decode. */
+  readonly threads?: number;
+  /** GGUF file on this machine. */
+  readonly modelPath?: string;
+  readonly generates: boolean;
+  readonly embeds: boolean;
+  readonly ranks: boolean;
+  readonly fillsGaps: boolean;
+  readonly thinks: boolean;
+  readonly modalities: readonly Modality[];
+}
+
+/** Facts of an image or speech model. */
+export interface MediaFacts extends Partial<ModelWeights> {
+  readonly kind: "image" | "speech";
+  readonly threads?: number;
+}
+
+export type RuntimeFacts = TextFacts | MediaFacts;
+
+/** Unloads a model that is not used. */
+export interface IdleControl {
+  /** Milliseconds until the model is unloaded; undefined: it stays. */
+  readonly leftMs: number | undefined;
+  /** Sets the time without requests, milliseconds; undefined: as configured. */
+  set(idleMs: number | undefined): void;
+}
+
+/** Serves one model. */
+export interface ModelRuntime {
+  readonly status: ModelStatus;
+  /** The last attempt to load the model failed. */
+  readonly hasFailed: boolean;
+  /** Facts of the loaded model; undefined while there is none. */
+  readonly info: RuntimeFacts | undefined;
+  /** Facts of the model when it was last loaded. */
+  readonly known: RuntimeFacts | undefined;
+  /** What its engine found on this machine. */
+  readonly host: EngineHost | undefined;
+  /** The servers that run it; absent: an engine of this machine does. */
+  readonly upstreams?: readonly SystemUpstream[];
+  /** Requests in flight or waiting. */
+  readonly activeRuns: number;
+  readonly idle: IdleControl;
+  /** Waits until the model is loaded; throws ServiceError. */
+  loadedInfo(signal: AbortSignal): Promise<RuntimeFacts>;
+  /** Events with one terminal event, or none after an abort. */
+  generate(request: RunRequest, signal: AbortSignal, adapter?: AdapterId): AsyncGenerator<RunEvent>;
+  draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent>;
+  speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent>;
+  /** Embeds texts, or scores documents: their vectors have one element. */
+  embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult>;
+  /** Throws the reason why the model cannot be loaded. */
+  load(): Promise<RuntimeFacts>;
+  unload(): Promise<void>;
+  reload(): Promise<RuntimeFacts>;
+  stop(): Promise<void>;
+}
