@@ -16,6 +16,7 @@ import {
   toggle,
 } from "./field.ts";
 import { LoraEntry } from "./lora-entry.ts";
+import { ModelRouting, Upstreams } from "./upstream-settings.ts";
 
 /** `model_id` of the toy chat model inside the executable; served when no model is configured. */
 export const BUILTIN_MODEL_ID = "svc-tiny";
@@ -211,11 +212,28 @@ export const Models = entries("One entry for each model. Without any, the built-
       example: "chat",
     }),
   ),
-  kind: choice(["auto", "text", "multimodal", "image", "speech", "embedding"], "What the model is for.", {
-    default: "auto",
-    laterValues: ["embedding"],
-    valueAliases: { diffusion: "image" },
-  }),
+  kind: choice(
+    ["auto", "text", "multimodal", "image", "speech", "embedding", "upstream"],
+    "What the model is for; `upstream`: other servers run it, one for each [[models.upstreams]] (docs/fleet.md).",
+    {
+      default: "auto",
+      laterValues: ["embedding"],
+      valueAliases: { diffusion: "image" },
+    },
+  ),
+  serves: optional(
+    choice(["text", "image", "speech"], "What an upstream model makes; unset: text.", {
+      example: "text",
+      flag: false,
+    }),
+  ),
+  fallback: optional(
+    list(
+      Type.String({ minLength: 1 }),
+      "Models that answer, in this order, when no upstream of this one can: names of other [[models]] entries, local ones too.",
+      { minItems: 1, example: ["qwen3-8b"], flag: false },
+    ),
+  ),
   chat_template: optional(
     text("As in [runtime], for this model alone.", { flag: false, isPath: true, example: "chat.jinja" }),
   ),
@@ -251,4 +269,6 @@ export const Models = entries("One entry for each model. Without any, the built-
   device: ModelDevice,
   multimodal: ModelMultimodal,
   image: ModelImage,
+  routing: ModelRouting,
+  upstreams: Upstreams,
 });

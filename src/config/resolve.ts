@@ -192,7 +192,9 @@ function findModel(
 /** What a model_id names, by the kind of model that its entry describes. */
 function modelOf(value: RawValue, path: string, values: readonly RawValue[]): ModelFile {
   const id = String(value.value);
-  const isImage = isImageKind(textBeside(value, "kind", values));
+  const kind = textBeside(value, "kind", values);
+  if (kind === "upstream") return { ok: true, file: id };
+  const isImage = isImageKind(kind);
   if (isImage && id === BUILTIN_MODEL_ID) {
     return { ok: false, what: "the built-in model makes no pictures", fix: "Name an image model's file." };
   }
@@ -276,7 +278,7 @@ function complete(values: readonly RawValue[]): Settings {
   return { ...tree, runtime: { ...runtime, ubatch: Math.min(runtime.ubatch, runtime.batch) } };
 }
 
-/** Nested as the schema wants it. The one list, models, is gathered as a table with numbered keys first. */
+/** Nested as the schema wants it. Lists of tables are gathered as tables with numbered keys first. */
 function toTree(values: readonly RawValue[]): Record<string, unknown> {
   const tree: Record<string, unknown> = {};
   for (const { path, value } of values) {
@@ -286,7 +288,12 @@ function toTree(values: readonly RawValue[]): Record<string, unknown> {
     const parent = steps.slice(0, -1).reduce(childTable, tree);
     parent[row.key] = normalize(row, value);
   }
-  return { ...tree, models: Object.values(childTable(tree, "models")) };
+  const models = Object.values(childTable(tree, "models")).map((model) =>
+    isTable(model) && isTable(model["upstreams"])
+      ? { ...model, upstreams: Object.values(model["upstreams"]) }
+      : model,
+  );
+  return { ...tree, models };
 }
 
 function childTable(parent: Record<string, unknown>, key: string): Record<string, unknown> {

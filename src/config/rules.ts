@@ -10,6 +10,7 @@ import { formatOrigin, type Problem } from "./problem.ts";
 import { SEARCH_MODEL_NAME } from "./settings.ts";
 import type { RawValue } from "./sources.ts";
 import { rowAt } from "./table.ts";
+import { upstreamProblems } from "./upstream-rules.ts";
 
 /** Of each group at most one alternative may be given; an alternative may take several keys. */
 const EXCLUSIVE: readonly (readonly (readonly string[])[])[] = [
@@ -82,6 +83,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...guesses(values),
     ...otherKind(values, entries),
     ...modelAliases(values, entries),
+    ...upstreamProblems(values, entries),
   ];
 }
 

@@ -3,7 +3,7 @@
 import { formatOrigin, type Origin } from "./problem.ts";
 import type { Loaded } from "./resolve.ts";
 import { isTable } from "./sources.ts";
-import { header, join, ROWS, SECTIONS, type Row } from "./table.ts";
+import { header, join, ROWS, type Row, type Section, SECTIONS } from "./table.ts";
 
 /** The settings in force as a TOML file, with a comment on each line that says where the value comes from. */
 export function showSettings({ settings, origins }: Pick<Loaded, "settings" | "origins">): string {
@@ -14,13 +14,30 @@ export function showSettings({ settings, origins }: Pick<Loaded, "settings" | "o
   }
   settings.models.forEach((model, index) => {
     for (const section of SECTIONS.filter(({ path }) => path.startsWith("models"))) {
-      const path = section.path.replace("[]", `[${index}]`);
-      const table = section.isList ? model : tableAt(model, section.path.slice("models[].".length));
-      const inner = sectionLines(section.path, path, table, origins);
-      if (inner.length > 0) lines.push("", header(section), ...inner);
+      for (const { path, table } of tablesOf(section, model, index)) {
+        const inner = sectionLines(section.path, path, table, origins);
+        if (inner.length > 0) lines.push("", header(section), ...inner);
+      }
     }
   });
   return `${lines.join("\n")}\n`;
+}
+
+/** The tables of a section in one entry of [[models]], with their paths. */
+function tablesOf(
+  section: Section,
+  model: object,
+  index: number,
+): readonly { readonly path: string; readonly table: object }[] {
+  const path = section.path.replace("[]", `[${index}]`);
+  const key = section.path.slice("models[].".length);
+  if (key === "") return [{ path, table: model }];
+  if (!section.isList) return [{ path, table: tableAt(model, key) }];
+  const list: unknown = Object.entries(model).find(([name]) => `${name}[]` === key)?.[1];
+  const tables: readonly unknown[] = Array.isArray(list) ? list : [];
+  return tables.flatMap((table, i) =>
+    isTable(table) ? [{ path: path.replace("[]", `[${i}]`), table }] : [],
+  );
 }
 
 /** A value as it stands in a TOML file. */

@@ -19,6 +19,8 @@ test("the table was read: every section of the interface is there", () => {
     "[models.device]",
     "[models.multimodal]",
     "[models.image]",
+    "[models.routing]",
+    "[[models.upstreams]]",
   ]);
 });
 
