@@ -42,7 +42,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   ...rooms("config", "engine", "files", "hub", "images", "lora", "mcp", "measure", "metrics", "net").map(
     leaf,
   ),
-  ...rooms("quantize", "reader", "sandbox", "sessions", "skills", "state", "system").map(leaf),
+  ...rooms("quantize", "reader", "sandbox", "sessions", "skills", "state", "system", "upstream").map(leaf),
   ...DIALECTS.map((name) => ({
     from: `src/dialects/${name}/`,
     may: [CORE, "src/dialects/shared/"],
@@ -105,7 +105,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
         "sessions",
         "skills",
       ),
-      ...rooms("state", "system"),
+      ...rooms("state", "system", "upstream"),
       "ffi/listen-backlog.ts",
     ],
     why: "the composition root; neither a dialect nor the engine process",
@@ -166,7 +166,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   yaml: ["src/skills/"],
   yauzl: ["src/skills/"],
   "@sinclair/typebox": [
-    ...rooms("agent", "config", "core", "dialects", "exec", "http", "lora", "search", "skills"),
+    ...rooms("agent", "config", "core", "dialects", "exec", "http", "lora", "search", "skills", "upstream"),
     "ui/",
   ],
   "fast-png": ["src/worker/"],

@@ -130,6 +130,8 @@ const GLOSSARY: readonly Term[] = [
     term: "lease",
     meaning: "the right to use a model or an adapter generation; unload waits for its release",
   },
+  { term: "upstream, pool", meaning: "a server that runs a model for svc; all upstreams of one model" },
+  { term: "cooldown", meaning: "the time in which a failed upstream gets no requests" },
   { term: "pin", meaning: "cells or a model are excluded from eviction" },
   { term: "adapter, generation", meaning: "a LoRA; one of its loaded versions" },
   { term: "adapter scheduling", meaning: "which adapter the next step is for; a pass uses one" },

@@ -17,7 +17,8 @@ import { quantizedCopy } from "../quantize/copy.ts";
 import type { Weights } from "../quantize/requantizer.ts";
 
 /** What an entry's model makes. */
-export function kindOf({ kind, model_id }: ModelSettings): ModelKind {
+export function kindOf({ kind, model_id, serves }: ModelSettings): ModelKind {
+  if (kind === "upstream") return serves ?? "text";
   if (kind === "auto") return isBuiltinVoice(model_id) ? "speech" : "text";
   return kind === "image" || kind === "speech" ? kind : "text";
 }
@@ -50,6 +51,8 @@ export async function modelFile(
   options: ModelOptions,
   { signal, refresh = false }: FileOptions,
 ): Promise<string> {
+  if (model.kind === "upstream")
+    throw new Error(`${modelName(model)} runs on upstream servers: it has no file on this machine`);
   if (kindOf(model) === "speech")
     throw new Error(`${modelName(model)} is a voice, and this is for text models`);
   const id = parseHubId(model.model_id);

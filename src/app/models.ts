@@ -22,6 +22,8 @@ import { Models, type ServedModel } from "../engine/models.ts";
 import { Places } from "../engine/places.ts";
 import type { EngineOptions, ImageOptions, SpeechOptions, TextOptions } from "../engine/protocol.ts";
 import type { Weights } from "../quantize/requantizer.ts";
+import type { Pool } from "../upstream/pool.ts";
+import { upstreamConnections, upstreamModel } from "./upstreams.ts";
 
 /** What `[models.multimodal]` says about requests. */
 function mediaLimitsOf({ multimodal }: ModelSettings): NonNullable<ServedModel["mediaLimits"]> {
@@ -164,14 +166,22 @@ export interface ModelParts {
   readonly weightsOf?: (model: ModelSettings) => Weights;
   /** Makes what takes a model's numbers. */
   readonly newMeter?: (() => EngineMeter) | undefined;
+  /** Told of the pool of each upstream model. */
+  readonly onPool?: ((id: string, pool: Pool) => void) | undefined;
 }
 
 /** The configured models and, where none of them speaks, the built-in voice; none of them loaded yet. */
 export function createModels(options: ModelOptions, parts: ModelParts = {}): Models {
   const { settings, log } = options;
   const places = new Places(settings.server.max_loaded_models);
+  const upstreams = { connections: upstreamConnections(), models: () => models };
   const configured = settings.models.map((model): ServedModel => {
     const id = modelName(model);
+    if (model.kind === "upstream") {
+      const pool = upstreamModel(model, options, upstreams);
+      parts.onPool?.(id, pool.pool);
+      return { id, kind: kindOf(model), mediaLimits: mediaLimitsOf(model), model: pool };
+    }
     const { weightsOf = ownWeights } = parts;
     const prepare = (signal: AbortSignal): Promise<EngineOptions> =>
       engineOptions(model, weightsOf(model), options, signal);
@@ -184,12 +194,13 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
       model: managed(id, { prepare, places }, options, parts),
     };
   });
-  return new Models([...configured, ...builtinVoice(configured, options, parts)], {
+  const models = new Models([...configured, ...builtinVoice(configured, options, parts)], {
     defaultId: settings.default_model_id,
     seed: settings.global.seed,
     places,
     log,
   });
+  return models;
 }
 
 const BUILTIN_VOICE = { model_id: BUILTIN_VOICES[0], format: { format: "gguf" } } as const;

@@ -15,6 +15,7 @@ import { spawnEngine } from "../engine/host.ts";
 import type { Models } from "../engine/models.ts";
 import type { System } from "../http/deps.ts";
 import { type DoctorDeps, examine, type ModelFacts } from "../system/doctor.ts";
+import { askUpstreams } from "./upstreams.ts";
 import { describeSystem } from "../system/info.ts";
 
 /** As little of the built-in model as makes an engine start. */
@@ -79,25 +80,31 @@ async function probeHost({
   }
 }
 
-function doctorDeps({ settings, cacheDir }: ModelOptions, served: readonly ModelInfo[]) {
+function doctorDeps({ settings, cacheDir, log }: ModelOptions, served: readonly ModelInfo[]) {
   return {
-    models: modelFacts(settings, served),
+    models: modelFacts(settings, served, log),
     cacheDir,
     hostname: settings.server.host,
     now: () => new Date(),
   } satisfies Partial<DoctorDeps>;
 }
 
-function modelFacts({ models }: Settings, served: readonly ModelInfo[]): readonly ModelFacts[] {
+function modelFacts(
+  { models }: Settings,
+  served: readonly ModelInfo[],
+  log: (line: string) => void,
+): readonly ModelFacts[] {
   return models.map((model) => {
     const id = modelName(model);
     const isLoaded = served.some((one) => one.id === id && one.status === "loaded");
-    return { id, source: sourceOf(model), isLoaded };
+    return { id, source: sourceOf(model, log), isLoaded };
   });
 }
 
 /** config/ has made the paths of files absolute; what is not one is a name of the hub. */
-function sourceOf({ model_id: source, kind }: ModelSettings): ModelFacts["source"] {
+function sourceOf(model: ModelSettings, log: (line: string) => void): ModelFacts["source"] {
+  const { model_id: source, kind } = model;
+  if (kind === "upstream") return { type: "upstream", ask: () => askUpstreams(model, log) };
   if (kind === "image") return { type: "image" };
   if (source === BUILTIN_MODEL_ID || isBuiltinVoice(source)) return { type: "built-in" };
   if (kind === "speech") return { type: "voice" };

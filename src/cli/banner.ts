@@ -42,7 +42,7 @@ export function readyLines(
     `  model   ${models.map(modelName).join(", ")}`,
     ...(toolLine === undefined ? [] : [`  tools   ${toolLine}`]),
   ];
-  if (models.some(({ model_id }) => model_id === BUILTIN_MODEL_ID)) {
+  if (models.some(({ model_id, kind }) => model_id === BUILTIN_MODEL_ID && kind !== "upstream")) {
     lines.push(
       `  ${BUILTIN_MODEL_ID} is the built-in toy of 4 million parameters, for trying the API. It knows next to nothing.`,
       "  Serve a real model with: svc serve -m path/to/model.gguf",

@@ -31,9 +31,21 @@ export interface ModelFacts {
     | { readonly type: "image" }
     /** A voice with a library of the operator's; config/ has looked at its files. */
     | { readonly type: "voice" }
+    /** Servers that run it; each is asked for its model list. */
+    | { readonly type: "upstream"; readonly ask: () => Promise<readonly UpstreamFinding[]> }
     /** Absolute path of a GGUF file; of a split one its first part. */
     | { readonly type: "file"; readonly path: string };
   readonly isLoaded: boolean;
+}
+
+/** What an upstream server answered. */
+export interface UpstreamFinding {
+  /** Host and port. */
+  readonly name: string;
+  /** Server software, context and the time of the answer. */
+  readonly detail: string;
+  /** Why it gets no requests. */
+  readonly problem?: string;
 }
 
 const GIB = 2 ** 30;
@@ -56,7 +68,7 @@ export async function examine(deps: DoctorDeps): Promise<DoctorReport> {
     ...(host === undefined ? [] : [cpuCheck(host), acceleratorCheck(host, loadedDrivers())]),
     memoryCheck(memory),
     ...cacheChecks(deps.cacheDir),
-    ...deps.models.map((model) => modelCheck(model, memory)),
+    ...(await Promise.all(deps.models.map((model) => modelChecks(model, memory)))).flat(),
     await portCheck(deps),
     ...backlogCheck(),
     clockCheck(deps.now()),
@@ -177,8 +189,25 @@ function diskCheck(cacheDir: string): DoctorCheck {
   return bytes < DISK_BYTES_FEW ? warn("disk", detail, fix) : pass("disk", detail);
 }
 
+async function modelChecks(model: ModelFacts, memory: Memory): Promise<readonly DoctorCheck[]> {
+  if (model.source.type !== "upstream") return [modelCheck(model, memory)];
+  return upstreamChecks(model.id, await model.source.ask());
+}
+
+/** One check an upstream. A model fails only where none of its upstreams can be used. */
+function upstreamChecks(id: string, found: readonly UpstreamFinding[]): readonly DoctorCheck[] {
+  const isUsable = found.some(({ problem }) => problem === undefined);
+  const fix = "Check its url, model and key in [[models.upstreams]], and whether the server runs.";
+  return found.map(({ name, detail, problem }) => {
+    const title = `model ${id} on ${name}`;
+    if (problem === undefined) return pass(title, detail);
+    return (isUsable ? warn : fail)(title, problem, fix);
+  });
+}
+
 export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory): DoctorCheck {
   const name = `model ${id}`;
+  if (source.type === "upstream") return pass(name, "runs on upstream servers");
   if (source.type === "built-in") return pass(name, "built in");
   if (source.type === "voice")
     return pass(name, "its files are there: its library checks them when it is loaded");

@@ -1,0 +1,113 @@
+// The part of the composition root that is about models on upstream servers: from settings to their pools.
+
+import { readFileSync } from "node:fs";
+import { kindOf, type ModelOptions } from "./model-files.ts";
+import { modelName } from "../config/model-name.ts";
+import type { ModelSettings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
+import { StartError } from "../core/start-error.ts";
+import type { Models } from "../engine/models.ts";
+import { Connections } from "../upstream/connections.ts";
+import { CONNECTIONS_BY_DEFAULT, CONNECTIONS_RESERVED } from "../upstream/limits.ts";
+import { UpstreamModel } from "../upstream/model.ts";
+import type { UpstreamOptions } from "../upstream/options.ts";
+import { UpstreamServer } from "../upstream/server.ts";
+import type { UpstreamFinding } from "../system/doctor.ts";
+
+/** What all pools of a server share. */
+export interface UpstreamParts {
+  readonly connections: Connections;
+  /** Finds fallbacks when they are needed. */
+  readonly models: () => Models;
+}
+
+/** Environment name by which Bun's HTTP client is told how many connections it may open. Read by Bun when it starts. */
+const CONNECTIONS_NAME = "BUN_CONFIG_MAX_HTTP_REQUESTS";
+
+/** The bound on connections that the runtime was started with. */
+export function upstreamConnections(): Connections {
+  const told = Number(processEnvironment()[CONNECTIONS_NAME] ?? Number.NaN);
+  const max = Number.isInteger(told) && told > CONNECTIONS_RESERVED ? told : CONNECTIONS_BY_DEFAULT;
+  return new Connections(max - CONNECTIONS_RESERVED);
+}
+
+/** The pool of an entry with kind = "upstream". Throws StartError for a key that cannot be read. */
+export function upstreamModel(
+  model: ModelSettings,
+  { log }: Pick<ModelOptions, "log">,
+  { connections, models }: UpstreamParts,
+): UpstreamModel {
+  const { routing, upstreams, fallback = [], device } = model;
+  const name = modelName(model);
+  return new UpstreamModel({
+    name,
+    kind: kindOf(model),
+    upstreams: upstreams.map((upstream) => upstreamOptions(upstream, model)),
+    routing: {
+      policy: routing.policy,
+      firstTokenMs: routing.first_token_timeout * 1000,
+      retries: routing.retries,
+      cooldownMs: routing.cooldown * 1000,
+      queueMax: routing.max_queue,
+    },
+    ...(device.max_seq_len === undefined ? {} : { contextTokens: device.max_seq_len }),
+    connections,
+    fallbacks: () => fallback.map((id) => ({ id, model: models().resolve(id).model })),
+    log: (line) => log(`${name}: ${line}`),
+  });
+}
+
+/** Asks every upstream of an entry for its model list, without an effect on requests. */
+export async function askUpstreams(
+  model: ModelSettings,
+  log: (line: string) => void,
+): Promise<readonly UpstreamFinding[]> {
+  const health = { cooldownMs: 0, now: () => performance.now(), log };
+  return Promise.all(
+    model.upstreams.map(async (upstream) => {
+      const server = new UpstreamServer(upstreamOptions(upstream, model), health);
+      const startedMs = performance.now();
+      const verdict = await server.probe();
+      const { name, facts } = server;
+      const context = facts.contextTokens === undefined ? "" : `, context ${facts.contextTokens} tokens`;
+      const detail = `${facts.engine}${context}, model list in ${Math.round(performance.now() - startedMs)} ms`;
+      return { name, detail, ...(verdict.type === "failed" ? { problem: verdict.problem } : {}) };
+    }),
+  );
+}
+
+function upstreamOptions(
+  upstream: ModelSettings["upstreams"][number],
+  model: ModelSettings,
+): UpstreamOptions {
+  const { url, weight, max_inflight: maxInFlight } = upstream;
+  const key = upstream.key === undefined ? undefined : readKey(upstream.key, modelName(model));
+  return {
+    url: url.replace(/\/+$/, ""),
+    model: upstream.model ?? model.model_id,
+    weight,
+    ...(key === undefined ? {} : { key }),
+    ...(maxInFlight === undefined ? {} : { maxInFlight }),
+  };
+}
+
+/** The key that `env:NAME`, `path:FILE` or `literal:KEY` names. Its value is never part of an error. */
+function readKey(source: string, model: string): string {
+  const colon = source.indexOf(":");
+  const kind = source.slice(0, colon);
+  const rest = source.slice(colon + 1);
+  const found = kind === "env" ? processEnvironment()[rest] : kind === "path" ? readText(rest) : rest;
+  const key = found?.trim() ?? "";
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  const what = kind === "literal" ? "its key" : `the key that ${source} names`;
+  const problem = key === "" ? "is not set" : "has characters that a header cannot hold";
+  throw new StartError(`${model}: ${what} ${problem}. Set it, or leave key out.`);
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}

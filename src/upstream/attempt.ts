@@ -1,0 +1,263 @@
+// One attempt of a run on one upstream. Yields the run's events, or returns why there are none.
+
+import type { RunEvent, RunRequest } from "../core/run.ts";
+import { Answer } from "./answer.ts";
+import { chatBody } from "./chat-body.ts";
+import type { Body } from "./common-body.ts";
+import { completionBody } from "./completion-body.ts";
+import { estimatedTokens } from "./count.ts";
+import {
+  brokenAnswer,
+  connectionFailure,
+  type Failure,
+  garbageFailure,
+  refusal,
+  streamError,
+  timeoutFailure,
+} from "./failure.ts";
+import { readError, send } from "./http.ts";
+import { ERROR_BYTES_MAX, SILENCE_MS, TRAILER_MS } from "./limits.ts";
+import type { Lease } from "./pool.ts";
+import { EventReader, StreamError } from "./sse.ts";
+import { readChunk, type WireChunk } from "./wire.ts";
+
+export interface AttemptOptions {
+  readonly request: RunRequest;
+  readonly firstTokenMs: number;
+  /** When the run arrived, milliseconds of performance.now. */
+  readonly startedMs: number;
+}
+
+const DONE = "[DONE]";
+
+/**
+ * Asks the upstream of a lease. Events come from the upstream's first one on; after it every end is an event, and nothing is
+ * returned. Always releases the lease; an abort ends the connection, and no event follows.
+ */
+export async function* attempt(
+  lease: Lease,
+  options: AttemptOptions,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent, Failure | undefined> {
+  const call = new Call(lease, options, signal);
+  try {
+    return yield* call.events();
+  } finally {
+    call.close();
+  }
+}
+
+/** The path and body of a run. */
+function messageOf(request: RunRequest, { server }: Lease): { readonly path: string; readonly body: Body } {
+  const { prompt } = request;
+  const { model } = server.options;
+  if (prompt.type === "chat")
+    return { path: "/chat/completions", body: chatBody({ ...request, prompt }, model, server.facts) };
+  return { path: "/completions", body: completionBody({ ...request, prompt }, model, server.facts) };
+}
+
+class Call {
+  private readonly lease: Lease;
+  private readonly options: AttemptOptions;
+  private readonly signal: AbortSignal;
+  private readonly connection = new AbortController();
+  private readonly onAbort = (): void => this.connection.abort(this.signal.reason);
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private isLate = false; // first_token_timeout has passed, or the stream has been silent
+  private heardMs = 0;
+  private reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  private isRead = false; // the body, to its end
+
+  constructor(lease: Lease, options: AttemptOptions, signal: AbortSignal) {
+    this.lease = lease;
+    this.options = options;
+    this.signal = signal;
+    signal.addEventListener("abort", this.onAbort, { once: true });
+  }
+
+  /** Ends what is still under way. */
+  close(): void {
+    clearTimeout(this.timer);
+    this.signal.removeEventListener("abort", this.onAbort);
+    if (!this.isRead) this.connection.abort();
+    this.lease.release("aborted");
+  }
+
+  async *events(): AsyncGenerator<RunEvent, Failure | undefined> {
+    const { firstTokenMs } = this.options;
+    this.timer = setTimeout(() => this.giveUp(), firstTokenMs);
+    let response: Response;
+    const chunks: WireChunk[] = [];
+    const events = new EventReader();
+    try {
+      const { path, body } = messageOf(this.options.request, this.lease);
+      response = await send(this.lease.server.options, { path, body, signal: this.connection.signal });
+      if (!response.ok) return this.refused(response, await readError(response, ERROR_BYTES_MAX));
+      this.reader = response.body?.getReader();
+      if (!(await this.more(events, chunks))) return this.fail(garbageFailure());
+    } catch (thrown) {
+      return this.signal.aborted ? undefined : this.fail(this.failureOf(thrown));
+    }
+    clearTimeout(this.timer);
+    const [first] = chunks;
+    if (first?.error !== undefined && first.error !== null) return this.failedAtOnce(first);
+    yield* this.answer(response, events, chunks);
+    return undefined;
+  }
+
+  /** Everything from the first chunk on. */
+  private async *answer(
+    response: Response,
+    events: EventReader,
+    chunks: WireChunk[],
+  ): AsyncGenerator<RunEvent> {
+    const { request, startedMs } = this.options;
+    const promptTokens = promptTokensOf(response.headers) ?? estimatedTokens(request.prompt);
+    const firstMs = performance.now();
+    yield { type: "accepted", promptTokens, ...unenforcedOf(response.headers) };
+    this.watchSilence();
+    const answer = new Answer(request);
+    try {
+      do {
+        for (const chunk of chunks.splice(0)) {
+          if (chunk.error !== undefined && chunk.error !== null) {
+            const error = streamError(chunk.error, this.lease.server.options.key);
+            this.lease.release("broken", {
+              type: "failed",
+              problem: "an answer ended with an error",
+              isCertain: false,
+            });
+            return yield { type: "error", error: error.toData() };
+          }
+          yield* answer.take(chunk);
+        }
+      } while (await this.more(events, chunks));
+    } catch (thrown) {
+      if (this.signal.aborted) return;
+      return yield this.broken(thrown);
+    }
+    if (!answer.isComplete)
+      return yield this.broken(new StreamError("ended the answer before it was complete"));
+    this.lease.release("answered", { type: "well" });
+    const endMs = performance.now();
+    yield {
+      type: "finish",
+      usage: answer.counts(promptTokens),
+      timings: { promptSecs: (firstMs - startedMs) / 1000, completionSecs: (endMs - firstMs) / 1000 },
+    };
+  }
+
+  /** Reads on until there are more chunks; false at the end of the stream. Throws StreamError for what is no chunk. */
+  private async more(events: EventReader, chunks: WireChunk[]): Promise<boolean> {
+    while (chunks.length === 0) {
+      const { reader } = this;
+      if (reader === undefined || this.isRead) return false;
+      const { done, value } = await reader.read();
+      this.heardMs = performance.now();
+      if (done) {
+        this.isRead = true;
+        return false;
+      }
+      for (const data of events.push(value)) {
+        if (data === DONE) {
+          this.finishReading();
+          return chunks.length > 0;
+        }
+        chunks.push(chunkOf(data));
+      }
+    }
+    return true;
+  }
+
+  /** The body ends right after its last event. Read to its end, its connection can be used again. */
+  private finishReading(): void {
+    const { reader, connection } = this;
+    this.isRead = true;
+    const timer = setTimeout(() => connection.abort(), TRAILER_MS);
+    void (async () => {
+      try {
+        for (let end = reader === undefined; !end;) end = (await reader?.read())?.done ?? true;
+      } catch {
+        // The answer is complete; the connection is closed.
+      } finally {
+        clearTimeout(timer);
+      }
+    })();
+  }
+
+  private giveUp(): void {
+    this.isLate = true;
+    this.connection.abort();
+  }
+
+  private watchSilence(): void {
+    const quietMs = performance.now() - this.heardMs;
+    if (quietMs >= SILENCE_MS) return this.giveUp();
+    this.timer = setTimeout(() => this.watchSilence(), SILENCE_MS - quietMs + 1);
+  }
+
+  private failureOf(thrown: unknown): Failure {
+    const { runsNoTools } = this.lease.server.facts;
+    if (this.isLate) return timeoutFailure(this.options.firstTokenMs / 1000, runsNoTools);
+    return thrown instanceof StreamError ? garbageFailure() : connectionFailure(thrown, runsNoTools);
+  }
+
+  private fail(failure: Failure): Failure {
+    const outcome =
+      failure.verdict.type === "busy" ? "busy" : failure.verdict.type === "well" ? "refused" : "failed";
+    this.lease.release(outcome, failure.verdict);
+    return failure;
+  }
+
+  private refused({ status, headers }: Response, body: string): Failure {
+    this.isRead = true;
+    return this.fail(refusal(status, headers, body, this.lease.server.options.key));
+  }
+
+  private failedAtOnce({ error }: WireChunk): Failure {
+    const failure = streamError(error, this.lease.server.options.key);
+    const verdict = { type: "failed", problem: "an answer began with an error", isCertain: false } as const;
+    return this.fail({ error: failure, mayRetry: false, verdict });
+  }
+
+  private broken(thrown: unknown): RunEvent {
+    const what = this.isLate
+      ? `sent nothing for ${SILENCE_MS / 1000} seconds`
+      : thrown instanceof StreamError
+        ? thrown.message
+        : "closed the connection within the answer";
+    this.lease.release("broken", { type: "failed", problem: `it ${what}`, isCertain: false });
+    return { type: "error", error: brokenAnswer(what).toData() };
+  }
+}
+
+function chunkOf(data: string): WireChunk {
+  let json: unknown;
+  try {
+    json = JSON.parse(data);
+  } catch {
+    throw new StreamError("sent an event that is not JSON");
+  }
+  const chunk = readChunk(json);
+  if (chunk === undefined) throw new StreamError("sent an event that is not a completion");
+  return chunk;
+}
+
+/** svc states what a local model states when it accepts a request. */
+function promptTokensOf(headers: Headers): number | undefined {
+  const count = Number(headers.get("x-svc-prompt-tokens") ?? Number.NaN);
+  return Number.isSafeInteger(count) && count >= 0 ? count : undefined;
+}
+
+function unenforcedOf(headers: Headers): { readonly unenforced?: readonly string[] } {
+  const places = headers.get("x-svc-unenforced");
+  return places === null || places === "" ? {} : { unenforced: places.split(", ").map(decoded) };
+}
+
+function decoded(place: string): string {
+  try {
+    return decodeURIComponent(place);
+  } catch {
+    return place;
+  }
+}

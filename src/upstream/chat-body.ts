@@ -1,0 +1,180 @@
+// RunRequest → the body of a chat completion, in the spelling of the server that gets it. Pure. Only called for requests
+// whose fields the server honours (engines.ts).
+
+import { unreachable } from "../core/assert.ts";
+import type { ContentPart, MediaPart, Message, ToolSpec } from "../core/message.ts";
+import { messageText } from "../core/message.ts";
+import type { ChatPrompt, RunRequest, Thinking, ToolChoice } from "../core/run.ts";
+import { constraintFields, type Body, commonFields } from "./common-body.ts";
+import type { ServerFacts } from "./facts.ts";
+
+export type ChatRequest = RunRequest<ChatPrompt>;
+
+/** The body that asks a server for a streamed answer. */
+export function chatBody(request: ChatRequest, model: string, facts: ServerFacts): Body {
+  const { prompt, logprobs, maxTokens } = request;
+  const cap = facts.engine === "other" && facts.isOpenAi ? "max_completion_tokens" : "max_tokens";
+  return {
+    model,
+    messages: messagesOf(prompt, facts),
+    ...(maxTokens === undefined ? {} : { [cap]: Math.max(1, maxTokens) }),
+    ...commonFields(request, facts.engine),
+    ...(logprobs === undefined ? {} : { logprobs: true, top_logprobs: logprobs.top }),
+    ...toolFields(prompt, facts),
+    ...constraintFields(request, facts),
+    ...thinkingFields(prompt.thinking, facts),
+    ...prefixFields(prompt, facts),
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+}
+
+/** Messages of the conversation; the beginning of the answer is the last one. */
+export function messagesOf(prompt: ChatPrompt, facts: ServerFacts): readonly Body[] {
+  const { messages, answerPrefix } = prompt;
+  const wire = messages.flatMap((message) => messageOf(message, facts));
+  return answerPrefix === undefined ? wire : [...wire, { role: "assistant", content: answerPrefix }];
+}
+
+function messageOf(message: Message, facts: ServerFacts): readonly Body[] {
+  const { role, name, toolCallId } = message;
+  const named = name === undefined ? {} : { name };
+  const media = message.content.filter((part) => part.type !== "text");
+  switch (role) {
+    case "developer":
+      return [{ role: facts.engine === "svc" ? role : "system", content: messageText(message), ...named }];
+    case "system":
+      return [{ role, content: messageText(message), ...named }];
+    case "user":
+      return [{ role, content: contentOf(message.content), ...named }];
+    case "assistant":
+      return [assistantOf(message, facts)];
+    case "tool": {
+      const result = { role, content: messageText(message), tool_call_id: toolCallId ?? "", ...named };
+      // Chat completions have no media in a tool's result: they follow as the user's.
+      return media.length === 0 ? [result] : [result, { role: "user", content: contentOf(media) }];
+    }
+    default:
+      return unreachable(role);
+  }
+}
+
+function assistantOf(message: Message, { engine }: ServerFacts): Body {
+  const { reasoning, toolCalls = [] } = message;
+  const text = messageText(message);
+  const knowsReasoning = engine !== "other" && engine !== "ollama";
+  return {
+    role: "assistant",
+    content: text === "" && toolCalls.length > 0 ? null : text,
+    ...(reasoning === undefined || !knowsReasoning ? {} : { reasoning_content: reasoning }),
+    ...(reasoning === undefined || engine !== "vllm" ? {} : { reasoning }), // its name since 0.12
+    ...(toolCalls.length === 0
+      ? {}
+      : {
+          tool_calls: toolCalls.map(({ id, name, arguments: args }) => ({
+            id,
+            type: "function",
+            function: { name, arguments: args },
+          })),
+        }),
+  };
+}
+
+/** Text alone is one string, whose parts join as in svc; servers differ in how they join parts. */
+function contentOf(content: readonly ContentPart[]): string | readonly Body[] {
+  if (content.every((part) => part.type === "text"))
+    return content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  return content.map((part) => (part.type === "text" ? { type: "text", text: part.text } : mediaPart(part)));
+}
+
+/** First characters of a file in base64, by its type. */
+const SIGNATURES: readonly (readonly [string, string])[] = [
+  ["/9j/", "jpeg"],
+  ["iVBOR", "png"],
+  ["R0lG", "gif"],
+  ["Qk", "bmp"],
+  ["ZkxhQ", "flac"],
+  ["SUQz", "mp3"],
+];
+
+function mediaPart({ type, data }: MediaPart): Body {
+  const found = SIGNATURES.find(([start]) => data.startsWith(start))?.[1];
+  if (type === "image") {
+    const url = `data:image/${found ?? "png"};base64,${data}`;
+    return { type: "image_url", image_url: { url } };
+  }
+  const format = found ?? (data.startsWith("UklGR") ? "wav" : "mp3");
+  return { type: "input_audio", input_audio: { data, format } };
+}
+
+function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: ServerFacts): Body {
+  if (tools.length === 0) return {};
+  const listed = engine === "svc" ? tools : allowedTools(tools, toolChoice);
+  const choice = toolChoiceOf(toolChoice, engine === "svc");
+  return {
+    tools: listed.map(({ name, description, parameters, strict }) => ({
+      type: "function",
+      function: {
+        name,
+        ...(description === undefined ? {} : { description }),
+        parameters,
+        ...(strict ? { strict } : {}),
+      },
+    })),
+    ...(choice === undefined ? {} : { tool_choice: choice }),
+    ...(singleCall === true ? { parallel_tool_calls: false } : {}),
+  };
+}
+
+/** Only svc knows a choice among some of the tools: others are shown these alone. */
+function allowedTools(tools: readonly ToolSpec[], choice: ToolChoice): readonly ToolSpec[] {
+  if (choice.type !== "named") return tools;
+  return tools.filter(({ name }) => choice.names.includes(name));
+}
+
+function toolChoiceOf(choice: ToolChoice, isSvc: boolean): unknown {
+  switch (choice.type) {
+    case "auto":
+      return undefined;
+    case "none":
+    case "required":
+      return choice.type;
+    case "named": {
+      const [only] = choice.names;
+      if (choice.names.length === 1 && choice.required) return { type: "function", function: { name: only } };
+      const mode = choice.required ? "required" : "auto";
+      if (!isSvc) return mode;
+      return { type: "allowed_tools", mode, tools: choice.names.map((name) => ({ type: "function", name })) };
+    }
+    default:
+      return unreachable(choice);
+  }
+}
+
+function thinkingFields({ enabled, unsaid, effort }: Thinking, { engine }: ServerFacts): Body {
+  if (unsaid === true) return {};
+  switch (engine) {
+    case "svc":
+      return effort === undefined ? { enable_thinking: enabled } : { reasoning_effort: effort };
+    case "vllm":
+    case "sglang":
+    case "llama-server":
+      return {
+        // The names that chat templates have for it: Qwen, GLM and others; DeepSeek.
+        chat_template_kwargs: { enable_thinking: enabled, thinking: enabled },
+        ...(effort === undefined ? {} : { reasoning_effort: effort === "xhigh" ? "high" : effort }),
+      };
+    case "ollama":
+    case "other":
+      if (!enabled) return { reasoning_effort: "none" };
+      return effort === undefined ? {} : { reasoning_effort: effort };
+    default:
+      return unreachable(engine);
+  }
+}
+
+/** llama-server continues a last message of the assistant without being told. */
+function prefixFields({ answerPrefix }: ChatPrompt, { engine }: ServerFacts): Body {
+  if (answerPrefix === undefined || engine === "llama-server") return {};
+  return { continue_final_message: true, ...(engine === "svc" ? {} : { add_generation_prompt: false }) };
+}

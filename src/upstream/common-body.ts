@@ -1,0 +1,85 @@
+// Fields that bodies of chat completions and completions share. Pure.
+
+import type { Constraint } from "../core/constraint.ts";
+import type { RunRequest } from "../core/run.ts";
+import type { EngineName } from "./engines.ts";
+import type { ServerFacts } from "./facts.ts";
+
+export type Body = Readonly<Record<string, unknown>>;
+
+type Request = RunRequest<unknown>;
+
+/** Sampling and ending. What is neutral is left to the server, but for temperature and top_p, whose defaults servers change. */
+export function commonFields({ sampling, stop, choices, truncate }: Request, engine: EngineName): Body {
+  const { dry, logitBias, repetitionPenalty } = sampling;
+  const repetition = engine === "llama-server" ? "repeat_penalty" : "repetition_penalty";
+  return {
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    ...(sampling.topK > 0 ? { top_k: sampling.topK } : {}),
+    ...(sampling.minP > 0 ? { min_p: sampling.minP } : {}),
+    ...(sampling.presencePenalty === 0 ? {} : { presence_penalty: sampling.presencePenalty }),
+    ...(sampling.frequencyPenalty === 0 ? {} : { frequency_penalty: sampling.frequencyPenalty }),
+    ...(repetitionPenalty === 1 ? {} : { [repetition]: repetitionPenalty }),
+    ...(dry.multiplier > 0
+      ? {
+          dry_multiplier: dry.multiplier,
+          dry_base: dry.base,
+          dry_allowed_length: dry.allowedLength,
+          dry_sequence_breakers: dry.sequenceBreakers,
+        }
+      : {}),
+    ...(logitBias.length === 0
+      ? {}
+      : { logit_bias: Object.fromEntries(logitBias.map(({ token, bias }) => [String(token), bias])) }),
+    ...(sampling.seed === undefined ? {} : { seed: sampling.seed }),
+    ...(stop.length === 0 ? {} : { stop }),
+    ...(choices === 1 ? {} : { n: choices }),
+    ...(truncate ? truncation(engine) : {}),
+  };
+}
+
+function truncation(engine: EngineName): Body {
+  return engine === "vllm" ? { truncate_prompt_tokens: -1 } : { truncate_sequence: true };
+}
+
+/** What the answer must look like. */
+export function constraintFields({ constraint, constraintParam }: Request, facts: ServerFacts): Body {
+  if (constraint === undefined) return {};
+  const isGrammar = constraintParam === "grammar";
+  if (constraint.type === "json_schema" && !(isGrammar && facts.engine === "svc")) {
+    const { schema, strict = isGrammar } = constraint;
+    return { response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict } } };
+  }
+  if (constraint.type === "regex" && facts.engine !== "svc") return regexField(constraint.pattern, facts);
+  return { grammar: grammarOf(constraint) };
+}
+
+/** Guided decoding under the server's name for it. vLLM renamed it in 0.11. */
+function regexField(pattern: string, { engine, version }: ServerFacts): Body {
+  if (engine === "sglang") return { regex: pattern };
+  const isOld = version !== undefined && version[0] === 0 && version[1] < 11;
+  return isOld ? { guided_regex: pattern } : { structured_outputs: { regex: pattern } };
+}
+
+function grammarOf(constraint: Constraint): Body {
+  switch (constraint.type) {
+    case "json_schema":
+      return { type: "json_schema", value: constraint.schema };
+    case "regex":
+      return { type: "regex", value: constraint.pattern };
+    case "lark":
+      return { type: "lark", value: constraint.grammar };
+    case "grammars":
+      return {
+        type: "llguidance",
+        value: {
+          grammars: constraint.grammars.map(({ name, jsonSchema, larkGrammar }) => ({
+            ...(name === undefined ? {} : { name }),
+            ...(jsonSchema === undefined ? {} : { json_schema: jsonSchema }),
+            ...(larkGrammar === undefined ? {} : { lark_grammar: larkGrammar }),
+          })),
+        },
+      };
+  }
+}

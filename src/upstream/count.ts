@@ -1,0 +1,133 @@
+// Tokens of a prompt: counted by the upstream where it has an endpoint for it, else estimated from bytes.
+
+import type { Message } from "../core/message.ts";
+import type { Prompt, RunRequest } from "../core/run.ts";
+import { messagesOf } from "./chat-body.ts";
+import { readJson, send } from "./http.ts";
+import { BYTES_PER_TOKEN, PROBE_MS, TOKENS_PER_MESSAGE } from "./limits.ts";
+import type { UpstreamServer } from "./server.ts";
+import { readCounted, readTemplate, readTokenized } from "./wire.ts";
+
+const encoder = new TextEncoder();
+
+/** A rough count, rather too many: UTF-8 bytes by BYTES_PER_TOKEN. */
+export function estimatedTokens(prompt: Prompt): number {
+  switch (prompt.type) {
+    case "tokens":
+      return prompt.tokens.length;
+    case "text":
+      return tokensIn(prompt.text + (prompt.suffix ?? ""));
+    case "gap":
+      return tokensIn(prompt.before + prompt.after);
+    case "chat": {
+      const messages = prompt.messages.map(
+        ({ content, toolCalls = [] }) =>
+          content.map((part) => (part.type === "text" ? part.text : "")).join("") +
+          toolCalls.map((call) => call.name + call.arguments).join(""),
+      );
+      const tools = prompt.tools.length === 0 ? "" : JSON.stringify(prompt.tools);
+      return tokensIn(messages.join("") + tools) + messages.length * TOKENS_PER_MESSAGE;
+    }
+  }
+}
+
+/** The upstream's own count; undefined where it has no endpoint for it or does not answer. */
+export async function countedTokens(
+  request: RunRequest,
+  server: UpstreamServer,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const within = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
+  const post = async (path: string, body: unknown, root = true): Promise<unknown> => {
+    const response = await send(server.options, { path, root, body, signal: within });
+    return response.ok ? readJson(response) : undefined;
+  };
+  try {
+    if (server.facts.engine === "svc") {
+      const body = inputOf(request.prompt, server);
+      return body && readCounted(await post("/responses/input_tokens", body, false))?.input_tokens;
+    }
+    const call = callOf(request, server);
+    if (call === undefined) return undefined;
+    let { body } = call;
+    if (call.template !== undefined) {
+      const text = readTemplate(await post("/apply-template", call.template))?.prompt;
+      if (text === undefined) return undefined;
+      body = { content: text, parse_special: true };
+    }
+    const counted = readTokenized(await post("/tokenize", body));
+    return counted?.count ?? counted?.tokens?.length;
+  } catch {
+    return undefined; // the estimate serves
+  }
+}
+
+/** The input of a Responses request, of which svc counts the tokens. Plain texts have no such route. */
+function inputOf(prompt: Prompt, { options }: UpstreamServer): object | undefined {
+  if (prompt.type !== "chat") return undefined;
+  const { tools, thinking } = prompt;
+  return {
+    model: options.model,
+    input: prompt.messages.flatMap(itemsOf),
+    ...(tools.length === 0
+      ? {}
+      : {
+          tools: tools.map(({ name, description, parameters, strict }) => ({
+            type: "function",
+            name,
+            ...(description === undefined ? {} : { description }),
+            parameters,
+            strict,
+          })),
+        }),
+    ...(thinking.unsaid === true ? {} : { enable_thinking: thinking.enabled }),
+  };
+}
+
+function itemsOf({ role, content, toolCalls = [], toolCallId = "" }: Message): readonly object[] {
+  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  if (role === "tool") return [{ type: "function_call_output", call_id: toolCallId, output: text }];
+  const message = role === "assistant" && text === "" ? [] : [{ role, content: text }];
+  const calls = toolCalls.map(({ id, name, arguments: args }) => ({
+    type: "function_call",
+    call_id: id,
+    name,
+    arguments: args,
+  }));
+  return [...message, ...calls];
+}
+
+interface CountCall {
+  readonly body: unknown;
+  /** llama-server renders first. */
+  readonly template?: unknown;
+}
+
+function callOf({ prompt }: RunRequest, { options, facts }: UpstreamServer): CountCall | undefined {
+  const isChat = prompt.type === "chat";
+  const text = prompt.type === "text" ? prompt.text : undefined;
+  if (!isChat && text === undefined) return undefined;
+  const chat = isChat
+    ? {
+        messages: messagesOf(prompt, facts),
+        ...(prompt.tools.length === 0 ? {} : { tools: toolsOf(prompt.tools) }),
+      }
+    : {};
+  if (facts.engine === "vllm")
+    return { body: { model: options.model, ...(isChat ? chat : { prompt: text }) } };
+  if (facts.engine !== "llama-server") return undefined;
+  return isChat ? { body: undefined, template: chat } : { body: { content: text } };
+}
+
+function toolsOf(
+  tools: readonly { readonly name: string; readonly description?: string; readonly parameters: unknown }[],
+) {
+  return tools.map(({ name, description, parameters }) => ({
+    type: "function",
+    function: { name, ...(description === undefined ? {} : { description }), parameters },
+  }));
+}
+
+function tokensIn(text: string): number {
+  return Math.ceil(encoder.encode(text).byteLength / BYTES_PER_TOKEN);
+}

@@ -1,0 +1,188 @@
+// What went wrong with an attempt: the error for the client, whether another attempt may follow, and what it says of the
+// upstream. An upstream's own words reach the client; its address and key do not.
+
+import { ERROR_TABLE, type ErrorCode, ServiceError } from "../core/error.ts";
+import { ERROR_CHARS_MAX, RETRY_AFTER_MS_MAX } from "./limits.ts";
+
+/** What an attempt says of its upstream. `busy`: it is well and takes no more for now. */
+export type Verdict =
+  | { readonly type: "well" }
+  | { readonly type: "busy"; readonly ms: number }
+  /** `isCertain`: no other request will get through either, so the cooldown begins at once. */
+  | { readonly type: "failed"; readonly problem: string; readonly isCertain: boolean };
+
+/** A failed attempt of which the client has seen nothing. */
+export interface Failure {
+  readonly error: ServiceError;
+  /** Whether another attempt cannot repeat anything that the first may have done. */
+  readonly mayRetry: boolean;
+  readonly verdict: Verdict;
+}
+
+const WELL: Verdict = { type: "well" };
+
+/** Errors of the runtime's HTTP client for connections that were never there: nothing was written. */
+const NO_CONNECTION =
+  /^(?:ECONNREFUSED|ConnectionRefused|FailedToOpenSocket|ENOTFOUND|EAI_AGAIN|EAI_FAIL|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EPROTO|ERR_TLS.*|ERR_SSL.*|CERT_.*|.*_CERT.*|UNABLE_TO_.*|.*CERTIFICATE.*|HOSTNAME_MISMATCH)$/;
+
+/** A request that got no answer. `runsNoTools`: it may be repeated although it may have been worked on. */
+export function connectionFailure(thrown: unknown, runsNoTools: boolean): Failure {
+  const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown";
+  const isUnwritten = NO_CONNECTION.test(code);
+  const problem = isUnwritten ? `no connection (${code})` : `the connection broke (${code})`;
+  return {
+    error: upstreamFailed(isUnwritten ? "could not be reached" : "closed the connection without an answer"),
+    mayRetry: isUnwritten || runsNoTools,
+    verdict: { type: "failed", problem, isCertain: isUnwritten },
+  };
+}
+
+/** No event within first_token_timeout. The connection has been closed. */
+export function timeoutFailure(secs: number, runsNoTools: boolean): Failure {
+  const message = `The upstream server sent nothing within ${secs} seconds (routing.first_token_timeout). Try again later.`;
+  return {
+    error: new ServiceError("upstream_timeout", message),
+    mayRetry: runsNoTools,
+    verdict: { type: "failed", problem: `no answer within ${secs} s`, isCertain: false },
+  };
+}
+
+/** An answer that is not what was asked for, before anything of it was passed on. */
+export function garbageFailure(): Failure {
+  return {
+    error: upstreamFailed("sent something else than a completion"),
+    mayRetry: false,
+    verdict: { type: "failed", problem: "its answer is not a completion", isCertain: false },
+  };
+}
+
+/** The answer of an upstream that refused. */
+export function refusal(status: number, headers: Headers, body: string, secret?: string): Failure {
+  const said = errorOf(body, secret);
+  if (status === 429 || status === 503) {
+    const ms = retryAfterMs(headers);
+    const code = status === 429 ? "queue_full" : "model_unavailable";
+    const message = "All upstream servers are busy. Try again soon.";
+    const error = new ServiceError(code, message, {
+      retryAfterSecs: Math.max(1, Math.ceil((ms ?? 1000) / 1000)),
+    });
+    const verdict: Verdict =
+      status === 429 || ms !== undefined
+        ? { type: "busy", ms: ms ?? 1000 }
+        : { type: "failed", problem: "503", isCertain: false };
+    return { error, mayRetry: true, verdict };
+  }
+  if (status >= 500) {
+    const verdict: Verdict = { type: "failed", problem: `status ${status}`, isCertain: false };
+    return { error: upstreamFailed(`answered with status ${status}`), mayRetry: true, verdict };
+  }
+  if (status === 401 || status === 403) return misconfigured(`it refuses the key (status ${status})`);
+  if (status === 404 || status === 405)
+    return misconfigured(`it does not serve the model or the route (status ${status})`);
+  return { error: requestError(status, said), mayRetry: false, verdict: WELL };
+}
+
+/** An error that came within the stream: the upstream's words. */
+export function streamError(body: unknown, secret?: string): ServiceError {
+  const said = errorOf(JSON.stringify({ error: body }), secret);
+  if (isContextError(said)) return contextError(said);
+  return upstreamFailed(
+    said.message === ""
+      ? "ended the answer with an error"
+      : `ended the answer with an error: ${said.message}`,
+  );
+}
+
+/** An answer that had begun broke off. */
+export function brokenAnswer(what: string): ServiceError {
+  return upstreamFailed(what);
+}
+
+function upstreamFailed(what: string): ServiceError {
+  return new ServiceError("upstream_failed", `The upstream server ${what}.`);
+}
+
+/** Only the operator can mend it; another upstream may be right. */
+function misconfigured(problem: string): Failure {
+  return {
+    error: upstreamFailed("is not set up for this model; the operator must look at GET /v1/system/info"),
+    mayRetry: true,
+    verdict: { type: "failed", problem, isCertain: true },
+  };
+}
+
+interface Said {
+  readonly code: string;
+  readonly message: string;
+  readonly param?: string;
+}
+
+/** The error object of an answer in any of the usual shapes. */
+function errorOf(body: string, secret: string | undefined): Said {
+  const json = parsed(body);
+  const outer: unknown = recordOf(json)?.["error"] ?? recordOf(json)?.["detail"] ?? json;
+  const record = recordOf(outer);
+  const text = typeof outer === "string" ? outer : stringOf(record?.["message"]);
+  const hidden = secret === undefined || secret === "" ? text : text.replaceAll(secret, "…");
+  const param = stringOf(record?.["param"]);
+  return {
+    code: [record?.["code"], record?.["type"]].map(stringOf).join(" "),
+    message: hidden.slice(0, ERROR_CHARS_MAX).toWellFormed(),
+    ...(param === "" ? {} : { param: param.slice(0, 200) }),
+  };
+}
+
+/** The words of vLLM, SGLang, llama-server, OpenAI and Ollama for a prompt that is too long. */
+const TOO_LONG =
+  /context_length_exceeded|exceed_context_size|maximum context length|context (?:size|length|window).*exceed|exceed.*context (?:size|length|window)|longer than the (?:model's )?(?:maximum )?context|input is too long|prompt is too long/i;
+
+function isContextError({ code, message }: Said): boolean {
+  return TOO_LONG.test(code) || TOO_LONG.test(message);
+}
+
+function contextError({ message }: Said): ServiceError {
+  const text = message === "" ? "The prompt exceeds the context of the model." : message;
+  return new ServiceError("context_length_exceeded", text, { param: "messages" });
+}
+
+/** Codes of svc that concern the connection between the two servers, not the request. */
+const NOT_THE_CLIENTS: ReadonlySet<string> = new Set([
+  "invalid_api_key",
+  "origin_not_allowed",
+  "host_not_allowed",
+  "request_timeout",
+]);
+
+/** The refusal of a request: our code where the upstream speaks it, else the nearest one by status. */
+function requestError(status: number, said: Said): ServiceError {
+  const { message, param } = said;
+  const options = param === undefined ? {} : { param };
+  const own = said.code.split(" ").find((code): code is ErrorCode => code in ERROR_TABLE);
+  if (own === "context_length_exceeded" && message !== "") return new ServiceError(own, message, options);
+  if (isContextError(said)) return contextError(said);
+  if (own !== undefined && ERROR_TABLE[own][0] < 500 && !NOT_THE_CLIENTS.has(own) && message !== "")
+    return new ServiceError(own, message, options);
+  const text = message === "" ? `The upstream server refused the request with status ${status}.` : message;
+  return new ServiceError(status === 413 ? "payload_too_large" : "invalid_request", text, options);
+}
+
+function retryAfterMs(headers: Headers): number | undefined {
+  const secs = Number(headers.get("retry-after") ?? Number.NaN);
+  return Number.isFinite(secs) && secs >= 0 ? Math.min(secs * 1000, RETRY_AFTER_MS_MAX) : undefined;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined; // an HTML page of a proxy, say: its words are no use to a client
+  }
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+}
+
+function stringOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

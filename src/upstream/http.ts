@@ -1,0 +1,85 @@
+// Requests to one upstream: addresses, headers, bodies within bounds. Knows neither models nor retries.
+
+import { currentCaller } from "../core/caller.ts";
+import { BODY_BYTES_MAX } from "./limits.ts";
+import type { UpstreamOptions } from "./options.ts";
+
+/** An answer is larger than it may be. */
+export class TooLarge extends Error {}
+
+/** A request to a path below the base address, or with `root` beside it. Rejects as fetch does. */
+export interface HttpCall {
+  readonly path: string;
+  /** The path is the server's own, without the API's version. */
+  readonly root?: boolean;
+  /** JSON to post; absent: GET. */
+  readonly body?: unknown;
+  readonly signal: AbortSignal;
+}
+
+export function send(
+  { url, key }: UpstreamOptions,
+  { path, root, body, signal }: HttpCall,
+): Promise<Response> {
+  const base = root === true ? url.replace(/\/v\d+$/, "") : url;
+  return fetch(base + path, {
+    method: body === undefined ? "GET" : "POST",
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...traceHeaders(),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    redirect: "error", // the key is for this server alone
+    signal,
+  });
+}
+
+/** The client's request id and trace context. */
+function traceHeaders(): Record<string, string> {
+  const trace = currentCaller()?.trace;
+  if (trace === undefined) return {};
+  const { requestId, traceparent, tracestate } = trace;
+  return {
+    "x-request-id": requestId,
+    ...(traceparent === undefined ? {} : { traceparent }),
+    ...(tracestate === undefined ? {} : { tracestate }),
+  };
+}
+
+/** A body as text. Rejects with TooLarge beyond the bound. */
+async function readText(response: Response, bytesMax = BODY_BYTES_MAX): Promise<string> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let bytes = 0; ;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.byteLength;
+    if (bytes > bytesMax) {
+      await reader.cancel();
+      throw new TooLarge(`the body has more than ${bytesMax} bytes`);
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+/** The beginning of an error's body, as text; what cannot be read is "". */
+export async function readError(response: Response, bytesMax: number): Promise<string> {
+  try {
+    return await readText(response, bytesMax);
+  } catch {
+    return "";
+  }
+}
+
+/** A body as JSON; undefined where it is none. */
+export async function readJson(response: Response): Promise<unknown> {
+  const text = await readText(response);
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

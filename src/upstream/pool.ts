@@ -1,0 +1,213 @@
+// The upstreams of one model: chooses one for each attempt, queues attempts while all are full, probes them.
+
+import { currentCaller } from "../core/caller.ts";
+import { ServiceError } from "../core/error.ts";
+import { FairShare } from "../core/fair-share.ts";
+import type { Verdict } from "./failure.ts";
+import { PROBE_EVERY_MS } from "./limits.ts";
+import type { PoolOptions } from "./options.ts";
+import { choose } from "./routing.ts";
+import { type Outcome, UpstreamServer } from "./server.ts";
+
+/** What an attempt is chosen an upstream for. */
+export interface Wanted {
+  readonly blocks: readonly number[];
+  readonly key: number;
+  /** Whether the upstream can honour the request. */
+  readonly accepts: (server: UpstreamServer) => boolean;
+  /** Upstreams that have failed this request. */
+  readonly tried: ReadonlySet<UpstreamServer>;
+}
+
+/** An attempt's right to an upstream. */
+export interface Lease {
+  readonly server: UpstreamServer;
+  /** Ends it; `verdict` is absent where the attempt says nothing of the upstream. Only the first call counts. */
+  release(outcome: Outcome, verdict?: Verdict): void;
+}
+
+interface Waiter {
+  readonly wanted: Wanted;
+  readonly lease: PromiseWithResolvers<Lease>;
+}
+
+/** Numbers of a pool, since the start. */
+interface PoolCounts {
+  retries: number;
+  fallbacks: number;
+  /** Blocks of requests routed, and those of them that their upstream had computed. */
+  blocks: number;
+  blocksFound: number;
+}
+
+export class Pool {
+  readonly servers: readonly UpstreamServer[];
+  readonly counts: PoolCounts = { retries: 0, fallbacks: 0, blocks: 0, blocksFound: 0 };
+  private readonly options: PoolOptions;
+  private readonly places: FairShare;
+  private readonly waiters: Waiter[] = [];
+  private turn = 0;
+  private probing: ReturnType<typeof setInterval> | undefined;
+  private wakeTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: PoolOptions) {
+    this.options = options;
+    const { now = () => performance.now(), log, routing, upstreams, connections } = options;
+    const health = { cooldownMs: routing.cooldownMs, now, log };
+    this.servers = upstreams.map((upstream) => new UpstreamServer(upstream, health));
+    this.places = new FairShare(() => routing.queueMax);
+    connections.onFree(() => this.wake());
+  }
+
+  get waiting(): number {
+    return this.waiters.length;
+  }
+
+  get inFlight(): number {
+    return this.servers.reduce((sum, { inFlight }) => sum + inFlight, 0);
+  }
+
+  /** Some upstream gets requests. */
+  get isUsable(): boolean {
+    return this.servers.some(({ health, isKnown }) => isKnown && !health.isCooling);
+  }
+
+  /** Probes all upstreams at once and then again and again. Resolves after the first round. */
+  async start(): Promise<void> {
+    this.probing ??= setInterval(() => void this.probe(), PROBE_EVERY_MS);
+    this.probing.unref();
+    await this.probe();
+  }
+
+  stop(): void {
+    clearInterval(this.probing);
+    clearTimeout(this.wakeTimer);
+    for (const { lease } of this.waiters.splice(0))
+      lease.reject(
+        new ServiceError("shutting_down", "The server was stopped before this request was finished."),
+      );
+  }
+
+  /** An upstream for an attempt; waits while all that could serve it are full. Throws ServiceError or the signal's reason. */
+  async acquire(wanted: Wanted, signal: AbortSignal): Promise<Lease> {
+    signal.throwIfAborted();
+    const found = this.tryTake(wanted);
+    if (found instanceof ServiceError) throw found;
+    if (found !== undefined) return found;
+    const client = currentCaller()?.client ?? "";
+    if (!this.places.take(client)) throw queueFull(this.places.taken);
+    const waiter: Waiter = { wanted, lease: Promise.withResolvers() };
+    this.waiters.push(waiter);
+    this.wakeLater();
+    const abort = (): void => {
+      const index = this.waiters.indexOf(waiter);
+      if (index < 0) return;
+      this.waiters.splice(index, 1);
+      waiter.lease.reject(signal.reason);
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return await waiter.lease.promise;
+    } finally {
+      signal.removeEventListener("abort", abort);
+      this.places.release(client);
+    }
+  }
+
+  /** A lease, undefined where the request has to wait, or the reason why waiting is of no use. */
+  private tryTake(wanted: Wanted): Lease | ServiceError | undefined {
+    const able = this.servers.filter((server) => wanted.accepts(server));
+    const untried = able.filter((server) => !wanted.tried.has(server) && isUp(server));
+    const eligible = untried.length > 0 ? untried : able.filter(isUp);
+    if (eligible.length === 0) return noneLeft(able);
+    if (this.options.connections.isFull) return undefined;
+    const candidates = eligible.map((server) => ({
+      server,
+      name: server.options.url,
+      weight: server.options.weight,
+      inFlight: server.inFlight,
+      hasRoom: server.hasRoom && server.health.isAvailable,
+      depth: server.affinity.depth(wanted.blocks),
+    }));
+    const { policy } = this.options.routing;
+    const chosen = choose(candidates, { policy, key: wanted.key, turn: this.turn });
+    if (chosen === undefined) return undefined;
+    this.turn++;
+    this.counts.blocks += wanted.blocks.length;
+    this.counts.blocksFound += chosen.depth;
+    return this.lease(chosen.server, wanted.blocks);
+  }
+
+  private lease(server: UpstreamServer, blocks: readonly number[]): Lease {
+    const { connections } = this.options;
+    server.inFlight++;
+    server.health.begin();
+    server.affinity.add(blocks);
+    connections.take();
+    let isReleased = false;
+    return {
+      server,
+      release: (outcome, verdict) => {
+        if (isReleased) return;
+        isReleased = true;
+        server.inFlight--;
+        server.count(outcome);
+        if (verdict === undefined) server.health.end();
+        else server.health.take(verdict);
+        connections.release(); // wakes the waiters of all pools
+      },
+    };
+  }
+
+  private wake(): void {
+    for (const waiter of this.waiters.slice()) {
+      const found = this.tryTake(waiter.wanted);
+      if (found === undefined) continue;
+      this.waiters.splice(this.waiters.indexOf(waiter), 1);
+      if (found instanceof ServiceError) waiter.lease.reject(found);
+      else waiter.lease.resolve(found);
+    }
+    this.wakeLater();
+  }
+
+  /** Waiters also go on when an upstream's pause ends. */
+  private wakeLater(): void {
+    clearTimeout(this.wakeTimer);
+    if (this.waiters.length === 0) return;
+    const waits = this.servers.map(({ health }) => health.waitMs).filter((ms) => ms > 0);
+    if (waits.length > 0) this.wakeTimer = setTimeout(() => this.wake(), Math.min(...waits) + 1);
+  }
+
+  private async probe(): Promise<void> {
+    await Promise.all(this.servers.map((server) => this.probeOne(server)));
+    this.wake();
+  }
+
+  /** One that is cooling is asked again when its time has come; a probe is its trial. */
+  private async probeOne(server: UpstreamServer): Promise<void> {
+    const { health } = server;
+    if (health.isCooling && !health.isAvailable) return;
+    const wasDown = health.isCooling || !server.isKnown;
+    health.begin();
+    const verdict = await server.probe();
+    if (wasDown && verdict.type === "well") server.affinity.clear();
+    health.take(verdict);
+  }
+}
+
+/** It is well, or its trial is due. */
+function isUp({ health }: UpstreamServer): boolean {
+  return health.isAvailable || health.isBusy;
+}
+
+function noneLeft(able: readonly UpstreamServer[]): ServiceError {
+  const waitMs = Math.min(...able.map(({ health }) => health.waitMs));
+  const retryAfterSecs = Math.max(1, Math.ceil(Number.isFinite(waitMs) ? waitMs / 1000 : 1));
+  const message = "None of the model's upstream servers can be used at present. Try again later.";
+  return new ServiceError("model_unavailable", message, { retryAfterSecs });
+}
+
+function queueFull(waiting: number): ServiceError {
+  const message = `${waiting} requests are already waiting for this model. Try again soon.`;
+  return new ServiceError("queue_full", message, { retryAfterSecs: 1 });
+}

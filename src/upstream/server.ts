@@ -1,0 +1,112 @@
+// One upstream server: what is known of it, its health, its load and its numbers.
+
+import type { SystemUpstream } from "../core/system.ts";
+import { Affinity } from "./affinity.ts";
+import { factsOf, type ServerFacts, UNKNOWN_SERVER } from "./facts.ts";
+import { connectionFailure, refusal, type Verdict } from "./failure.ts";
+import { Health, type HealthOptions } from "./health.ts";
+import { readError, readJson, send } from "./http.ts";
+import { ERROR_BYTES_MAX, PROBE_MS } from "./limits.ts";
+import type { UpstreamOptions } from "./options.ts";
+import { readModelList, readVersion } from "./wire.ts";
+
+/** How attempts ended. */
+export type Outcome = "answered" | "refused" | "busy" | "failed" | "broken" | "aborted";
+
+export class UpstreamServer {
+  readonly options: UpstreamOptions;
+  /** Host and port, for people. */
+  readonly name: string;
+  readonly health: Health;
+  readonly affinity = new Affinity();
+  facts: ServerFacts = UNKNOWN_SERVER;
+  /** A probe has succeeded since the start. */
+  isKnown = false;
+  inFlight = 0;
+  /** Ended attempts by outcome. */
+  readonly outcomes = new Map<Outcome, number>();
+
+  constructor(options: UpstreamOptions, health: HealthOptions) {
+    this.options = options;
+    this.name = new URL(options.url).host;
+    const log = (line: string): void => health.log(`upstream ${this.name}: ${line}`);
+    this.health = new Health({ ...health, log });
+  }
+
+  get hasRoom(): boolean {
+    return this.inFlight < (this.options.maxInFlight ?? Infinity);
+  }
+
+  count(outcome: Outcome): void {
+    this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
+  }
+
+  describe(): SystemUpstream {
+    const { health, facts, isKnown } = this;
+    return {
+      upstream: this.name,
+      model: this.options.model,
+      engine: isKnown ? facts.engine : null,
+      status: health.isCooling ? "cooling" : isKnown ? "healthy" : "unknown",
+      in_flight: this.inFlight,
+      problem: health.problem ?? null,
+    };
+  }
+
+  /** Reads the model list. The verdict is not taken yet: a probe that a person asks for changes nothing. Never rejects. */
+  async probe(): Promise<Verdict> {
+    try {
+      const signal = AbortSignal.timeout(PROBE_MS);
+      const response = await send(this.options, { path: "/models", signal });
+      if (!response.ok) {
+        const body = await readError(response, ERROR_BYTES_MAX);
+        // A server without a model list may still answer requests.
+        if (response.status === 404 || response.status === 405) return { type: "well" };
+        return refusal(response.status, response.headers, body, this.options.key).verdict;
+      }
+      return await this.learn(await readJson(response));
+    } catch (thrown) {
+      if (thrown instanceof Error && thrown.name === "TimeoutError")
+        return {
+          type: "failed",
+          problem: `no answer to a probe within ${PROBE_MS / 1000} s`,
+          isCertain: true,
+        };
+      const { verdict } = connectionFailure(thrown, true);
+      return verdict.type === "failed" ? { ...verdict, isCertain: true } : verdict;
+    }
+  }
+
+  private async learn(json: unknown): Promise<Verdict> {
+    const list = readModelList(json)?.data;
+    if (list === undefined) return { type: "failed", problem: "its model list is not one", isCertain: true };
+    const { model } = this.options;
+    const card =
+      list.find(({ id }) => id === model) ??
+      list.find(({ root }) => root === model) ??
+      (model === "default" ? list[0] : undefined);
+    if (card === undefined && list.length > 0) {
+      const others = list
+        .slice(0, 5)
+        .map(({ id }) => id)
+        .join(", ");
+      return { type: "failed", problem: `it does not serve "${model}", but ${others}`, isCertain: true };
+    }
+    if (card !== undefined) {
+      const isVllm = card.owned_by === "vllm";
+      this.facts = factsOf(card, isVllm ? await this.version() : undefined);
+    }
+    this.isKnown = true;
+    return { type: "well" };
+  }
+
+  private async version(): Promise<string | undefined> {
+    try {
+      const signal = AbortSignal.timeout(PROBE_MS);
+      const response = await send(this.options, { path: "/version", root: true, signal });
+      return response.ok ? readVersion(await readJson(response))?.version : undefined;
+    } catch {
+      return undefined; // an old one, or a proxy that hides it
+    }
+  }
+}

@@ -1,0 +1,42 @@
+// Reads server-sent events: the `data` of each event as it arrives. Other fields are not read; chat completions have none.
+
+import { EVENT_CHARS_MAX } from "./limits.ts";
+
+/** An upstream broke the format or a bound. */
+export class StreamError extends Error {}
+
+/** Takes bytes, gives whole events. */
+export class EventReader {
+  private readonly decoder = new TextDecoder();
+  private rest = ""; // of a line
+  private data: string[] = []; // of the event under way
+  private size = 0;
+
+  /** Data of the events that these bytes complete. Throws StreamError for an event that is too large. */
+  push(bytes: Uint8Array): readonly string[] {
+    const text = this.rest + this.decoder.decode(bytes, { stream: true });
+    const events: string[] = [];
+    let from = 0;
+    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", from)) {
+      const end = at > from && text.charCodeAt(at - 1) === 13 ? at - 1 : at;
+      this.line(text.slice(from, end), events);
+      from = at + 1;
+    }
+    this.rest = text.slice(from);
+    if (this.size + this.rest.length > EVENT_CHARS_MAX) throw new StreamError("an event is too large");
+    return events;
+  }
+
+  private line(line: string, events: string[]): void {
+    if (line === "") {
+      if (this.data.length > 0)
+        events.push(this.data.length === 1 ? (this.data[0] ?? "") : this.data.join("\n"));
+      this.data = [];
+      this.size = 0;
+    } else if (line.startsWith("data:")) {
+      const data = line.slice(line.charCodeAt(5) === 32 ? 6 : 5);
+      this.data.push(data);
+      this.size += data.length;
+    }
+  }
+}

@@ -1,0 +1,65 @@
+// Embeddings and scores of documents by an upstream.
+
+import type { EmbedRequest, EmbedResult, RankRequest } from "../core/run.ts";
+import { type Failure, garbageFailure } from "./failure.ts";
+import type { UpstreamServer } from "./server.ts";
+import { askJson } from "./whole.ts";
+import { readEmbeddings, readRanking } from "./wire.ts";
+
+/** One vector of unit length for each input. */
+export async function embedUpstream(
+  { inputs, truncate }: EmbedRequest,
+  server: UpstreamServer,
+  signal: AbortSignal,
+): Promise<EmbedResult | Failure> {
+  const cut = server.facts.engine === "vllm" ? { truncate_prompt_tokens: -1 } : { truncate_sequence: true };
+  const body = {
+    model: server.options.model,
+    input: inputs,
+    encoding_format: "float",
+    ...(truncate ? cut : {}),
+  };
+  const answer = await askJson(
+    server,
+    { path: "/embeddings", body, isRepeatable: true },
+    signal,
+    readEmbeddings,
+  );
+  if (!("data" in answer)) return answer;
+  const vectors = answer.data
+    .map(({ index, embedding }, position) => ({ index: index ?? position, embedding }))
+    .sort((a, b) => a.index - b.index)
+    .map(({ embedding }) => unit(embedding));
+  if (vectors.length !== inputs.length) return garbageFailure();
+  return { vectors, promptTokens: answer.usage?.prompt_tokens ?? 0 };
+}
+
+/** One score for each document, as a vector of one element. */
+export async function rankUpstream(
+  { query, documents, truncate, documentTokens }: RankRequest,
+  server: UpstreamServer,
+  signal: AbortSignal,
+): Promise<EmbedResult | Failure> {
+  const body = {
+    model: server.options.model,
+    query,
+    documents,
+    top_n: documents.length,
+    ...(truncate ? { truncate_sequence: true } : {}),
+    ...(documentTokens === undefined ? {} : { max_tokens_per_doc: documentTokens }),
+  };
+  const answer = await askJson(server, { path: "/rerank", body, isRepeatable: true }, signal, readRanking);
+  if (!("results" in answer)) return answer;
+  const scores = new Map(answer.results.map(({ index, relevance_score: score }) => [index, score]));
+  if (documents.some((_, index) => !scores.has(index))) return garbageFailure();
+  const { prompt_tokens: prompt, total_tokens: total } = answer.usage ?? {};
+  return {
+    vectors: documents.map((_, index) => [scores.get(index) ?? 0]),
+    promptTokens: prompt ?? total ?? 0,
+  };
+}
+
+function unit(vector: readonly number[]): readonly number[] {
+  const length = Math.hypot(...vector);
+  return length === 0 || Math.abs(length - 1) < 1e-6 ? vector : vector.map((value) => value / length);
+}

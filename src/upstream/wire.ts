@@ -1,0 +1,159 @@
+// What upstreams send: schemas of the parts that are read, and the check that anything from outside goes through.
+
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+
+const OPEN = { additionalProperties: true } as const;
+
+/** Absent or null: servers differ in which they send. */
+function maybe<T extends TSchema>(schema: T) {
+  return Type.Optional(Type.Union([schema, Type.Null()]));
+}
+
+const Count = Type.Integer({ minimum: 0 });
+
+const TokenChance = Type.Object(
+  { token: Type.String(), logprob: Type.Number(), bytes: maybe(Type.Array(Type.Integer())) },
+  OPEN,
+);
+export type WireChance = Static<typeof TokenChance>;
+
+const TokenLogprob = Type.Object(
+  {
+    token: Type.String(),
+    logprob: Type.Number(),
+    bytes: maybe(Type.Array(Type.Integer())),
+    top_logprobs: maybe(Type.Array(TokenChance)),
+  },
+  OPEN,
+);
+
+/** Of completions: parallel lists. */
+const TextLogprobs = Type.Object(
+  {
+    tokens: Type.Array(Type.String()),
+    token_logprobs: Type.Array(Type.Union([Type.Number(), Type.Null()])),
+    top_logprobs: maybe(Type.Array(Type.Union([Type.Record(Type.String(), Type.Number()), Type.Null()]))),
+  },
+  OPEN,
+);
+export type WireTextLogprobs = Static<typeof TextLogprobs>;
+
+const ToolCallDelta = Type.Object(
+  {
+    index: maybe(Count),
+    id: maybe(Type.String()),
+    function: maybe(Type.Object({ name: maybe(Type.String()), arguments: maybe(Type.String()) }, OPEN)),
+  },
+  OPEN,
+);
+export type WireToolCall = Static<typeof ToolCallDelta>;
+
+const Delta = Type.Object(
+  {
+    content: maybe(Type.String()),
+    refusal: maybe(Type.String()),
+    reasoning_content: maybe(Type.String()),
+    reasoning: maybe(Type.String()),
+    tool_calls: maybe(Type.Array(ToolCallDelta)),
+  },
+  OPEN,
+);
+export type WireDelta = Static<typeof Delta>;
+
+const Choice = Type.Object(
+  {
+    index: maybe(Count),
+    delta: maybe(Delta),
+    /** Of a completion. */
+    text: maybe(Type.String()),
+    logprobs: maybe(Type.Object({}, OPEN)),
+    finish_reason: maybe(Type.String()),
+    /** vLLM, SGLang and svc: the stop string that ended the choice; a number is a token. */
+    stop_reason: maybe(Type.Unknown()),
+    matched_stop: maybe(Type.Unknown()),
+  },
+  OPEN,
+);
+export type WireChoice = Static<typeof Choice>;
+
+const Usage = Type.Object(
+  {
+    prompt_tokens: Count,
+    completion_tokens: maybe(Count),
+    prompt_tokens_details: maybe(Type.Object({ cached_tokens: maybe(Count) }, OPEN)),
+    completion_tokens_details: maybe(Type.Object({ reasoning_tokens: maybe(Count) }, OPEN)),
+  },
+  OPEN,
+);
+export type WireUsage = Static<typeof Usage>;
+
+/** One `data:` of a stream. `error` stands alone. */
+const Chunk = Type.Object(
+  { choices: maybe(Type.Array(Choice)), usage: maybe(Usage), error: maybe(Type.Unknown()) },
+  OPEN,
+);
+export type WireChunk = Static<typeof Chunk>;
+
+const ChatLogprobs = Type.Object({ content: maybe(Type.Array(TokenLogprob)) }, OPEN);
+
+const ModelCard = Type.Object(
+  {
+    id: Type.String(),
+    owned_by: maybe(Type.String()),
+    max_model_len: maybe(Type.Integer({ minimum: 1 })),
+    modalities: maybe(Type.Array(Type.String())),
+    capabilities: maybe(Type.Unknown()),
+    tools_available: maybe(Type.Boolean()),
+    kind: maybe(Type.String()),
+    root: maybe(Type.String()),
+    meta: maybe(Type.Unknown()),
+  },
+  OPEN,
+);
+export type WireModelCard = Static<typeof ModelCard>;
+
+const ModelList = Type.Object({ data: Type.Array(ModelCard) }, OPEN);
+const Embeddings = Type.Object(
+  {
+    data: Type.Array(Type.Object({ index: maybe(Count), embedding: Type.Array(Type.Number()) }, OPEN)),
+    usage: maybe(Usage),
+  },
+  OPEN,
+);
+const Ranking = Type.Object(
+  {
+    results: Type.Array(Type.Object({ index: Count, relevance_score: Type.Number() }, OPEN)),
+    usage: maybe(Type.Object({ prompt_tokens: maybe(Count), total_tokens: maybe(Count) }, OPEN)),
+  },
+  OPEN,
+);
+const Images = Type.Object(
+  { data: Type.Array(Type.Object({ b64_json: Type.String({ minLength: 1 }) }, OPEN), { minItems: 1 }) },
+  OPEN,
+);
+const Tokenized = Type.Object({ count: maybe(Count), tokens: maybe(Type.Array(Type.Unknown())) }, OPEN);
+const Template = Type.Object({ prompt: Type.String() }, OPEN);
+const Counted = Type.Object({ input_tokens: Count }, OPEN);
+const Version = Type.Object({ version: Type.String() }, OPEN);
+
+/** A function that returns its argument typed by the schema, or undefined where it is something else. */
+function reader<T extends TSchema>(schema: T): (value: unknown) => Static<T> | undefined {
+  let compiled: TypeCheck<T> | undefined;
+  return (value) => {
+    compiled ??= TypeCompiler.Compile(schema); // on first use: most servers have no upstreams
+    return compiled.Check(value) ? value : undefined;
+  };
+}
+
+export const readChunk = reader(Chunk);
+export const readChatLogprobs = reader(ChatLogprobs);
+export const readTextLogprobs = reader(TextLogprobs);
+export const readModelList = reader(ModelList);
+export const readEmbeddings = reader(Embeddings);
+export const readRanking = reader(Ranking);
+export const readImages = reader(Images);
+export const readTokenized = reader(Tokenized);
+export const readTemplate = reader(Template);
+export const readCounted = reader(Counted);
+export const readVersion = reader(Version);

@@ -1,0 +1,392 @@
+// Upstreams that break: who gets what, nothing lost twice, nothing generated twice after a byte was sent.
+
+import { describe, expect, onTestFinished, test } from "bun:test";
+import type { RunEvent, RunRequest } from "../../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { Connections } from "../../src/upstream/connections.ts";
+import { UpstreamModel } from "../../src/upstream/model.ts";
+import type { UpstreamModelOptions, UpstreamOptions } from "../../src/upstream/options.ts";
+import { chunk, type FakeUpstream, fakeUpstream, HELLO } from "../helpers/fake-upstream.ts";
+import { until } from "../helpers/until.ts";
+
+const NEVER = new AbortController().signal;
+
+type Overrides = Partial<Omit<UpstreamModelOptions, "routing" | "upstreams">> & {
+  readonly routing?: Partial<UpstreamModelOptions["routing"]>;
+  readonly each?: Partial<UpstreamOptions>;
+};
+
+/** A model on these upstreams, with a log. */
+function modelOn(upstreams: readonly Pick<FakeUpstream, "url">[], overrides: Overrides = {}) {
+  const { routing, each, ...others } = overrides;
+  const log: string[] = [];
+  const model = new UpstreamModel({
+    name: "big",
+    kind: "text",
+    upstreams: upstreams.map(({ url }) => ({ url, model: "m", weight: 1, ...each })),
+    routing: {
+      policy: "round_robin",
+      firstTokenMs: 5000,
+      retries: 2,
+      cooldownMs: 60_000,
+      queueMax: 16,
+      ...routing,
+    },
+    connections: new Connections(200),
+    fallbacks: () => [],
+    log: (line) => void log.push(line),
+    ...others,
+  });
+  onTestFinished(() => model.stop());
+  return { model, log };
+}
+
+function chat(extra: Partial<RunRequest> = {}): RunRequest {
+  return {
+    model: "big",
+    prompt: {
+      type: "chat",
+      messages: [{ role: "user", content: [{ type: "text", text: "Hello?" }] }],
+      tools: [],
+      toolChoice: { type: "auto" },
+      thinking: { enabled: true, unsaid: true },
+    },
+    sampling: DEFAULT_SAMPLING,
+    stop: [],
+    choices: 1,
+    truncate: false,
+    ...extra,
+  };
+}
+
+async function all(events: AsyncIterable<RunEvent>): Promise<readonly RunEvent[]> {
+  return Array.fromAsync(events);
+}
+
+function textOf(events: readonly RunEvent[]): string {
+  return events.map((event) => (event.type === "text" ? event.text : "")).join("");
+}
+
+function errorOf(events: readonly RunEvent[]) {
+  const last = events.at(-1);
+  return last?.type === "error" ? last.error : undefined;
+}
+
+const types = (events: readonly RunEvent[]) => events.map(({ type }) => type);
+
+describe("one of two upstreams", () => {
+  test("is gone: its requests are answered by the other, and it gets no more", async () => {
+    const [dead, well] = [fakeUpstream(), fakeUpstream()];
+    const { model, log } = modelOn([dead, well]);
+    await model.load();
+    dead.stop();
+    for (let i = 0; i < 4; i++) expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(well.seen).toHaveLength(4);
+    expect(log).toEqual([expect.stringContaining("no connection (ECONNREFUSED); no requests for 60 s")]);
+    expect(model.upstreams.map(({ status }) => status)).toEqual(["cooling", "healthy"]);
+  });
+
+  test.each([429, 503, 500, 502])("answers %i: the request goes to the other", async (status) => {
+    const [ill, well] = [fakeUpstream({ type: "status", status }), fakeUpstream()];
+    const { model } = modelOn([ill, well]);
+    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect([ill.seen.length, well.seen.length]).toEqual([1, 1]);
+    expect(model.pool.counts.retries).toBe(1);
+  });
+
+  test("does not know the model: it is passed over from the start", async () => {
+    const [wrong, well] = [fakeUpstream(), fakeUpstream()];
+    wrong.cards = [{ id: "another", owned_by: "vllm" }];
+    const { model } = modelOn([wrong, well]);
+    for (let i = 0; i < 3; i++) await all(model.generate(chat(), NEVER));
+    expect(wrong.seen).toHaveLength(0);
+    expect(model.upstreams[0]?.problem).toBe('it does not serve "m", but another');
+  });
+
+  test("hangs: after first_token_timeout its connection is closed, and the other answers", async () => {
+    const [hanging, well] = [fakeUpstream({ type: "hang" }), fakeUpstream()];
+    const { model } = modelOn([hanging, well], { routing: { firstTokenMs: 60 } });
+    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    await until("the connection is closed", () => hanging.left === 1);
+  });
+
+  test("breaks after the head: repeated, as this server runs no tools", async () => {
+    const [ill, well] = [fakeUpstream({ type: "close", after: "head" }), fakeUpstream()];
+    const { model } = modelOn([ill, well]);
+    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+  });
+
+  test("speaks no TLS although its address says so", async () => {
+    const well = fakeUpstream();
+    const other = fakeUpstream();
+    const { model, log } = modelOn([{ url: other.url.replace("http:", "https:") }, well]);
+    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(log[0]).toContain("no connection (EPROTO)");
+  });
+});
+
+describe("after the first byte nothing is repeated", () => {
+  const begun = HELLO.slice(0, 2);
+  test.each([
+    ["the connection breaks", { type: "close", after: begun }, "closed the connection within the answer"],
+    ["the stream ends early", { type: "answer", chunks: begun }, "ended the answer before it was complete"],
+    [
+      "garbage follows",
+      { type: "answer", pauseMs: 20, chunks: [...begun, { choices: 5 }] },
+      "sent an event that is not a completion",
+    ],
+    [
+      "an error follows",
+      { type: "answer", pauseMs: 20, chunks: [...begun, { error: { message: "out of memory" } }] },
+      "ended the answer with an error: out of memory",
+    ],
+  ] as const)("%s: one error in band", async (_, behaviour, what) => {
+    const [ill, well] = [fakeUpstream(behaviour), fakeUpstream()];
+    const { model } = modelOn([ill, well]);
+    const events = await all(model.generate(chat(), NEVER));
+    expect(types(events)).toEqual(["accepted", "text", "error"]);
+    expect(errorOf(events)).toMatchObject({
+      code: "upstream_failed",
+      message: `The upstream server ${what}.`,
+    });
+    expect(well.seen).toHaveLength(0);
+    expect(model.pool.inFlight).toBe(0);
+  });
+
+  test("a server that may run tools is not asked again after a timeout or a reset", async () => {
+    for (const behaviour of [{ type: "hang" }, { type: "close", after: "nothing" }] as const) {
+      const [ill, well] = [fakeUpstream(behaviour), fakeUpstream()];
+      for (const one of [ill, well]) one.cards = [{ id: "m", owned_by: "somebody" }];
+      const { model } = modelOn([ill, well], { routing: { firstTokenMs: 60 } });
+      const error = errorOf(await all(model.generate(chat(), NEVER)));
+      expect(error?.code).toBe(behaviour.type === "hang" ? "upstream_timeout" : "upstream_failed");
+      expect(well.seen).toHaveLength(0);
+    }
+  });
+
+  test("garbage at once is an error without a second try", async () => {
+    for (const data of [undefined, "data: <html>\n\n", "event: x\n\n"]) {
+      const ill = fakeUpstream(data === undefined ? { type: "garbage" } : { type: "garbage", data });
+      ill.cards = [{ id: "m", owned_by: "somebody" }];
+      const { model } = modelOn([ill]);
+      const events = await all(model.generate(chat(), NEVER));
+      expect(types(events)).toEqual(["error"]);
+      expect(errorOf(events)?.code).toBe("upstream_failed");
+      expect(ill.seen).toHaveLength(1);
+    }
+  });
+
+  test("slow drips are answers", async () => {
+    const slow = fakeUpstream({ type: "answer", pauseMs: 10 });
+    const { model } = modelOn([slow], { routing: { firstTokenMs: 1000 } });
+    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+  });
+});
+
+describe("refusals of upstreams become ours", () => {
+  const refused = async (status: number, body: unknown) => {
+    const upstream = fakeUpstream({ type: "status", status, body });
+    const { model } = modelOn([upstream], { each: { key: "secret-key" } });
+    const error = errorOf(await all(model.generate(chat(), NEVER)));
+    expect(JSON.stringify(error)).not.toContain("secret-key");
+    return { ...error, asked: upstream.seen.length };
+  };
+
+  test.each([
+    ["vLLM", { object: "error", message: "This model's maximum context length is 4096 tokens.", code: 400 }],
+    ["OpenAI", { error: { code: "context_length_exceeded", message: "too long" } }],
+    [
+      "llama-server",
+      { error: { code: 400, type: "exceed_context_size_error", message: "the request exceeds" } },
+    ],
+    ["svc", { error: { code: "context_length_exceeded", message: "The prompt has 5000 tokens." } }],
+  ])("%s: the prompt is too long", async (_, body) => {
+    expect(await refused(400, body)).toMatchObject({ code: "context_length_exceeded", asked: 1 });
+  });
+
+  test("a bad field keeps its name; our codes stay; the key is never told", async () => {
+    expect(
+      await refused(400, { error: { message: "top_k must be positive", param: "top_k" } }),
+    ).toMatchObject({
+      code: "invalid_request",
+      param: "top_k",
+    });
+    expect(
+      await refused(400, { error: { code: "unsupported_value", message: "no secret-key", param: "stop" } }),
+    ).toMatchObject({ code: "unsupported_value", message: "no …", param: "stop" });
+    expect(await refused(422, { detail: "nonsense" })).toMatchObject({
+      code: "invalid_request",
+      message: "nonsense",
+    });
+  });
+
+  test("what only the operator can mend is no fault of the client's", async () => {
+    expect(await refused(401, { error: { message: "bad key secret-key" } })).toMatchObject({
+      code: "upstream_failed",
+    });
+    expect(await refused(404, { error: { message: "no model" } })).toMatchObject({ code: "upstream_failed" });
+  });
+
+  test("429 of all upstreams: 429 with a time to wait", async () => {
+    const upstream = fakeUpstream({ type: "status", status: 429, headers: { "retry-after": "7" } });
+    const { model } = modelOn([upstream], { routing: { retries: 0 } });
+    const error = errorOf(await all(model.generate(chat(), NEVER)));
+    expect(error).toMatchObject({ code: "queue_full", retryAfterSecs: 7 });
+  });
+});
+
+describe("queue and cancellation", () => {
+  test("max_inflight holds; the others wait in order, up to max_queue", async () => {
+    const upstream = fakeUpstream({ type: "answer", pauseMs: 5 });
+    const { model } = modelOn([upstream], { routing: { queueMax: 3 }, each: { maxInFlight: 2 } });
+    await model.load();
+    const runs = Array.from({ length: 6 }, () => all(model.generate(chat(), NEVER)));
+    const ended = await Promise.all(runs);
+    const errors = ended.map((events) => errorOf(events)?.code);
+    expect(errors).toEqual([undefined, undefined, undefined, undefined, undefined, "queue_full"]);
+    expect(upstream.openMax).toBe(2);
+  });
+
+  test("a client that leaves cancels the upstream, in an answer and before it", async () => {
+    const upstream = fakeUpstream({ type: "answer", pauseMs: 20 });
+    const { model } = modelOn([upstream]);
+    const leaving = new AbortController();
+    for await (const event of model.generate(chat(), leaving.signal))
+      if (event.type === "text") leaving.abort();
+    await until("the upstream sees it", () => upstream.left === 1);
+    upstream.behaviour = { type: "hang" };
+    const early = new AbortController();
+    const run = all(model.generate(chat(), early.signal));
+    await until("it is asked", () => upstream.open === 1);
+    early.abort();
+    expect(await run).toEqual([]);
+    await until("the upstream sees it", () => upstream.left === 2);
+    expect([model.pool.inFlight, model.activeRuns]).toEqual([0, 0]);
+  });
+
+  test("an upstream that returns gets one trial, then all", async () => {
+    const upstream = fakeUpstream();
+    const { model, log } = modelOn([upstream], { routing: { cooldownMs: 50, retries: 0 } });
+    await model.load();
+    upstream.stop();
+    expect(errorOf(await all(model.generate(chat(), NEVER)))?.code).toBe("upstream_failed");
+    const refused = errorOf(await all(model.generate(chat(), NEVER)));
+    expect(refused).toMatchObject({ code: "model_unavailable", retryAfterSecs: 1 });
+    upstream.start();
+    await until("it answers again", async () => textOf(await all(model.generate(chat(), NEVER))) !== "");
+    expect(log.at(-1)).toContain("it answers again");
+  });
+
+  test("half of the pool gone under load: every request is answered once", async () => {
+    const pool = Array.from({ length: 4 }, () => fakeUpstream({ type: "answer", pauseMs: 2 }));
+    const { model } = modelOn(pool, { routing: { policy: "least_busy" } });
+    await model.load();
+    const whole: string[] = [];
+    const codes: (string | undefined)[] = [];
+    const runs: Promise<void>[] = [];
+    for (let i = 0; i < 200; i++) {
+      if (i === 60) pool[0]?.stop();
+      if (i === 120) pool[1]?.stop();
+      runs.push(
+        all(model.generate(chat(), NEVER)).then((events) => {
+          const code = errorOf(events)?.code;
+          codes.push(code);
+          if (code === undefined) whole.push(textOf(events));
+          expect(types(events).filter((type) => type === "finish" || type === "error")).toHaveLength(1);
+        }),
+      );
+      await Bun.sleep(1);
+    }
+    await Promise.all(runs);
+    const broken = codes.filter((code) => code !== undefined);
+    expect(new Set(broken)).toEqual(broken.length > 0 ? new Set(["upstream_failed"]) : new Set());
+    expect(whole.filter((text) => text === "Hello there.")).toHaveLength(200 - broken.length);
+    // Only answers that had begun are lost.
+    expect(broken.length).toBeLessThan(20);
+  });
+});
+
+describe("fallbacks", () => {
+  test("answer between runs, named, and not after a refusal of the request itself", async () => {
+    const [down, up] = [fakeUpstream(), fakeUpstream()];
+    down.stop();
+    const { model: second } = modelOn([up]);
+    const { model } = modelOn([down], { fallbacks: () => [{ id: "small", model: second }] });
+    const events = await all(model.generate(chat(), NEVER));
+    expect(events[0]).toMatchObject({ type: "accepted", answeredBy: "small" });
+    expect(textOf(events)).toBe("Hello there.");
+    expect(model.pool.counts.fallbacks).toBe(1);
+    expect(up.seen[0]?.body["model"]).toBe("m");
+
+    const bad = fakeUpstream({ type: "status", status: 400, body: { error: { message: "bad" } } });
+    const { model: refusing } = modelOn([bad], { fallbacks: () => [{ id: "small", model: second }] });
+    expect(errorOf(await all(refusing.generate(chat(), NEVER)))?.code).toBe("invalid_request");
+    expect(up.seen).toHaveLength(1);
+  });
+
+  test("that cannot honour the request leave the first error", async () => {
+    const [down, up] = [fakeUpstream(), fakeUpstream()];
+    down.stop();
+    up.cards = [{ id: "m", owned_by: "library" }];
+    const { model: second } = modelOn([up]);
+    const { model } = modelOn([down], { fallbacks: () => [{ id: "small", model: second }] });
+    const request = chat({ sampling: { ...DEFAULT_SAMPLING, logitBias: [{ token: 1, bias: 1 }] } });
+    expect(errorOf(await all(model.generate(request, NEVER)))?.code).toBe("model_unavailable");
+    expect(up.seen).toHaveLength(0);
+  });
+});
+
+test("a field that no upstream honours is refused by its name, before anything is sent", async () => {
+  const upstream = fakeUpstream();
+  upstream.cards = [{ id: "m", owned_by: "library" }];
+  const { model } = modelOn([upstream]);
+  const events = await all(model.generate(chat({ sampling: { ...DEFAULT_SAMPLING, minP: 0.1 } }), NEVER));
+  expect(errorOf(events)).toEqual({
+    code: "unsupported_capability",
+    message:
+      'No upstream server of the model "big" (ollama) supports min_p. Leave it out, or name another model.',
+    param: "min_p",
+  });
+  expect(upstream.seen).toHaveLength(0);
+});
+
+test("of two kinds of servers the request goes to the one that honours it", async () => {
+  const [ollama, vllm] = [fakeUpstream(), fakeUpstream()];
+  ollama.cards = [{ id: "m", owned_by: "library" }];
+  const { model } = modelOn([ollama, vllm]);
+  const request = chat({ sampling: { ...DEFAULT_SAMPLING, minP: 0.1 } });
+  for (let i = 0; i < 3; i++) await all(model.generate(request, NEVER));
+  expect([ollama.seen.length, vllm.seen.length]).toEqual([0, 3]);
+  expect(vllm.seen[0]?.body["min_p"]).toBe(0.1);
+});
+
+test("reasoning in either spelling, tools numbered alike, and counts", async () => {
+  const upstream = fakeUpstream({
+    type: "answer",
+    chunks: [
+      chunk({ reasoning: "Hm." }),
+      chunk({ reasoning_content: " So." }),
+      chunk({ tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: '{"x":' } }] }),
+      chunk({ tool_calls: [{ index: 0, function: { arguments: "1}" } }] }),
+      chunk({ tool_calls: [{ index: 0, id: "b", function: { name: "g", arguments: "{}" } }] }),
+      chunk({}, "stop"),
+      {
+        choices: [],
+        usage: { prompt_tokens: 9, completion_tokens: 8, prompt_tokens_details: { cached_tokens: 4 } },
+      },
+    ],
+  });
+  const { model } = modelOn([upstream]);
+  const events = await all(model.generate(chat(), NEVER));
+  expect(events.slice(1, -1)).toEqual([
+    { type: "reasoning", choice: 0, text: "Hm." },
+    { type: "reasoning", choice: 0, text: " So." },
+    { type: "tool_call_start", choice: 0, index: 0, id: "a", name: "f" },
+    { type: "tool_call_args", choice: 0, index: 0, delta: '{"x":' },
+    { type: "tool_call_args", choice: 0, index: 0, delta: "1}" },
+    { type: "tool_call_start", choice: 0, index: 1, id: "b", name: "g" },
+    { type: "tool_call_args", choice: 0, index: 1, delta: "{}" },
+    { type: "choice_end", choice: 0, reason: "tool_calls" },
+  ]);
+  expect(events.at(-1)).toMatchObject({ usage: { promptTokens: 9, cachedTokens: 4, completionTokens: 8 } });
+});
