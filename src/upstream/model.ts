@@ -5,7 +5,7 @@ import { ServiceError } from "../core/error.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import { modalitiesOf, type Modality } from "../core/message.ts";
 import type { ModelStatus } from "../core/model-info.ts";
-import type { IdleControl, ModelFacts, ModelRuntime, TextFacts } from "../core/model-runtime.ts";
+import type { IdleControl, RuntimeFacts, ModelRuntime, TextFacts } from "../core/model-runtime.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { SystemUpstream } from "../core/system.ts";
@@ -61,26 +61,26 @@ export class UpstreamModel implements ModelRuntime {
     return this.pool.servers.map((server) => server.describe());
   }
 
-  get known(): ModelFacts | undefined {
-    return this.pool.servers.some(({ isKnown }) => isKnown) ? this.info : undefined;
+  get known(): RuntimeFacts | undefined {
+    return this.pool.servers.some(({ isKnown }) => isKnown) ? this.facts() : undefined;
   }
 
-  get info(): ModelFacts {
-    return this.options.kind === "text" ? this.textFacts() : { kind: this.options.kind };
+  get info(): RuntimeFacts | undefined {
+    return this.known;
   }
 
-  async load(): Promise<ModelFacts> {
+  async load(): Promise<RuntimeFacts> {
     await (this.started ??= this.pool.start());
-    return this.info;
+    return this.facts();
   }
 
   /** Resolves also while no upstream answers: then a request says so. */
-  loadedInfo(): Promise<ModelFacts> {
+  loadedInfo(): Promise<RuntimeFacts> {
     return this.load();
   }
 
   /** Probes all upstreams again. */
-  async reload(): Promise<ModelFacts> {
+  async reload(): Promise<RuntimeFacts> {
     this.started = this.pool.start();
     return this.load();
   }
@@ -298,6 +298,10 @@ export class UpstreamModel implements ModelRuntime {
         : `No upstream server of the model "${name}" (${engines}) supports ${fields.get(field)}. Leave it out, or name another model.`;
     const param = field === undefined ? "messages" : (fields.get(field) ?? field);
     return { type: "error", error: new ServiceError("unsupported_capability", message, { param }).toData() };
+  }
+
+  private facts(): RuntimeFacts {
+    return this.options.kind === "text" ? this.textFacts() : { kind: this.options.kind };
   }
 
   /** What all upstreams together can: the shortest context, the media that one of them takes. */
