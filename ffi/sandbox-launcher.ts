@@ -46,6 +46,7 @@ const SET_DESCRIPTOR_FLAGS = 2; // F_SETFD
 
 const PR_SET_PDEATHSIG = 1;
 const PR_GET_SECCOMP = 21;
+const PR_SET_CHILD_SUBREAPER = 36;
 const PR_SET_SECCOMP = 22;
 const PR_SET_NO_NEW_PRIVS = 38;
 const SECCOMP_MODE_FILTER = 2;
@@ -129,6 +130,7 @@ class Launcher {
     }
     this.must("chdir", this.c.chdir(cText(policy.folder)));
     this.must("prctl", this.c.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+    if (policy.adoptsOrphans === true) this.must("prctl", this.c.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
     this.must("prctl", this.c.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
     if (rules !== undefined) this.must("landlock_restrict_self", this.call(LANDLOCK_RESTRICT, rules, 0));
     const [program = ""] = command;

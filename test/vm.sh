@@ -102,7 +102,7 @@ cp -L "$root/vmlinuz" "$root/initrd.img" "$work"
 echo "== vm: boot"
 timeout 3000 qemu-system-x86_64 "${accel[@]}" -smp 2 -m 4G -no-reboot -nic none \
     -display none -monitor none -serial "file:$work/console" \
-    -kernel "$work/vmlinuz" -initrd "$work/initrd.img" -append "root=/dev/vda rw console=ttyS0 quiet loglevel=1 systemd.show_status=false" \
+    -kernel "$work/vmlinuz" -initrd "$work/initrd.img" -append "root=/dev/vda rw console=ttyS0 quiet loglevel=1 cryptomgr.notests systemd.show_status=false" \
     -drive "file=$work/disk,if=virtio,format=raw,cache=unsafe" </dev/null &
 machine=$!
 tail --pid="$machine" -n +1 -F "$work/console" 2>/dev/null

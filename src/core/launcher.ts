@@ -43,6 +43,8 @@ export interface LauncherPolicy {
   };
   /** Whether abstract sockets and processes outside are out of reach, where the kernel can do that. */
   readonly isScoped: boolean;
+  /** Whether orphans below the program become its children. */
+  readonly adoptsOrphans?: boolean;
   /** The system call filter, base64. */
   readonly filter?: string;
   /** The filter of calls that a guard above makes in the program's place, base64; its listener goes through GUARD_CHANNEL. */

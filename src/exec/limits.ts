@@ -17,6 +17,8 @@ export const OUTPUT_PAUSE_MS = 1;
 /** Characters of a shell call's output and error each: where the call says nothing, and at most. */
 export const SHELL_OUTPUT_CHARS = 4096;
 export const SHELL_OUTPUT_CHARS_MAX = 1024 * 1024;
+/** Shell calls of a session whose processes are kept because something runs in their background; the oldest is ended. */
+export const SHELL_CALLS_KEPT_MAX = 8;
 /** Files that one call reports, bytes of one, and bytes of all. */
 export const PRODUCED_FILES_MAX = 64;
 export const PRODUCED_FILE_BYTES_MAX = 256 * 1024 * 1024;

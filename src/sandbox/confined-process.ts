@@ -8,7 +8,7 @@ import { SANDBOX_KILL_MS, SANDBOX_PIPES_MS } from "./limits.ts";
 import { type Assignment, type Confinement, FD } from "./confinement.ts";
 import type { ControlGroup } from "./control-groups.ts";
 import { isAlive, type ProcessInfo, processes } from "./processes.ts";
-import type { BrokenLimit, ConfinedProcess, Ending } from "./types.ts";
+import type { BrokenLimit, ConfinedProcess, Ending, Workdir } from "./types.ts";
 import type { ToolPeers } from "./tool-peers.ts";
 import type { Watch } from "./watch.ts";
 
@@ -30,6 +30,9 @@ export function startConfined(start: Start): ConfinedProcess {
   start.watch?.admit(start.job.workdir);
   return new Confined(start);
 }
+
+/** Processes by the folder that they work in. */
+const running = new Map<Workdir, Set<Confined>>();
 
 class Confined implements ConfinedProcess {
   readonly stdout: Readable;
@@ -58,6 +61,8 @@ class Confined implements ConfinedProcess {
     this.reported = this.readReport(readable(stdio[FD.report]));
     stdin?.on("error", () => {}); // nobody reads any more: `ended` tells
     if (pid !== undefined) preferForKilling(pid);
+    const together = running.get(start.job.workdir) ?? new Set();
+    running.set(start.job.workdir, together.add(this));
     this.ended = this.untilAllIsOver();
   }
 
@@ -78,12 +83,42 @@ class Confined implements ConfinedProcess {
     this.killer = setInterval(() => this.killAll(), SANDBOX_KILL_MS); // whoever was being made at that moment
   }
 
+  endInput(): void {
+    this.child.stdin?.end();
+  }
+
+  hasOthers(): boolean {
+    const { pid: root } = this.child;
+    if (root === undefined || this.isOver) return false;
+    const { confinement } = this.start;
+    const members = this.members(processes());
+    const own = [
+      root,
+      this.inner,
+      confinement.program(root, members),
+      ...confinement.wrappers(root, members),
+    ];
+    return members.some(({ pid }) => !own.includes(pid));
+  }
+
+  /** Strays belong to the youngest of the processes that work in a folder. */
   readonly members = (all: readonly ProcessInfo[]): readonly ProcessInfo[] => {
     const { confinement, job } = this.start;
-    const roots = [this.isOver ? undefined : this.child.pid, this.inner];
-    const found = roots.flatMap((root) => (root === undefined ? [] : confinement.members(root, job)(all)));
-    return [...new Set(found)];
+    const own = this.ownMembers(all);
+    const { isStray } = confinement;
+    const together = [...(running.get(job.workdir) ?? [])];
+    if (isStray === undefined || (together.length > 1 && together.at(-1) !== this)) return own;
+    const others = new Set(
+      together.flatMap((one) => (one === this ? [] : one.ownMembers(all))).map(({ pid }) => pid),
+    );
+    const strays = all.filter((info) => !others.has(info.pid) && isStray(info, job.workdir));
+    return [...new Set([...own, ...strays])];
   };
+
+  private ownMembers(all: readonly ProcessInfo[]): readonly ProcessInfo[] {
+    const roots = [this.isOver ? undefined : this.child.pid, this.inner];
+    return roots.flatMap((root) => (root === undefined ? [] : this.start.confinement.members(root)(all)));
+  }
 
   private killAll(): void {
     const all = this.members(processes());
@@ -118,6 +153,9 @@ class Confined implements ConfinedProcess {
       pauseMs = Math.min(2 * pauseMs, SANDBOX_KILL_MS);
     }
     this.isOver = true;
+    const together = running.get(job.workdir);
+    together?.delete(this);
+    if (together?.size === 0) running.delete(job.workdir);
     forget?.();
     clearInterval(this.killer);
     await unwatch?.();

@@ -3,7 +3,7 @@
 
 import { GUARD_PARENT_PIPE_FD } from "../core/parent-pipe.ts";
 import { type ProcessInfo, treeOf, uidOf } from "./processes.ts";
-import type { Mechanism, Network, SandboxJob } from "./types.ts";
+import type { Mechanism, Network, SandboxJob, Workdir } from "./types.ts";
 
 /** File descriptors of a command besides the standard ones. */
 export const FD = {
@@ -43,8 +43,10 @@ export interface Confinement {
   /** Words that start a process which holds a network of its own for many calls. Absent where there is none to share. */
   readonly holder?: readonly string[];
   command(job: Assignment): Command;
-  /** Which processes belong to the job whose command has the id `root`. */
-  members(root: number, job: SandboxJob): (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
+  /** Processes that belong to the job by their user alone, which another job of the same folder may have started. */
+  readonly isStray?: (info: ProcessInfo, workdir: Workdir) => boolean;
+  /** Which processes belong to the job whose command has the id `root`; strays are not among them. */
+  members(root: number): (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
   /** The program itself among them. */
   program(root: number, members: readonly ProcessInfo[]): number | undefined;
   /** Those among them that end by themselves with the rest, and then tell how it ended. */
@@ -54,13 +56,11 @@ export interface Confinement {
 }
 
 /** The command becomes the program, and its processes are told by their session, or by their user where that is their own. */
-export const oneProcess: Pick<Confinement, "members" | "program" | "wrappers"> = {
-  members: (root, { workdir }) => {
-    const { uid } = workdir;
-    const isOwn = ({ pid, session }: ProcessInfo): boolean =>
-      session === root || (workdir.isPrivate && uid !== undefined && uidOf(pid) === uid);
-    return (all) => [...new Set([...treeOf(root, all), ...all.filter(isOwn)])];
-  },
+export const oneProcess: Pick<Confinement, "members" | "isStray" | "program" | "wrappers"> = {
+  members: (root) => (all) => [
+    ...new Set([...treeOf(root, all), ...all.filter(({ session }) => session === root)]),
+  ],
+  isStray: ({ pid }, { uid, isPrivate }) => isPrivate && uid !== undefined && uidOf(pid) === uid,
   program: (root) => root,
   wrappers: () => [],
 };
@@ -72,9 +72,10 @@ export function belowGuard(root: number, members: readonly ProcessInfo[]): numbe
 }
 
 /** A guard and the one process that it has started, which becomes the program. */
-export const guardedProcess: Pick<Confinement, "members" | "program" | "wrappers"> = {
-  members: (root, job) => {
-    const members = oneProcess.members(root, job);
+export const guardedProcess: typeof oneProcess = {
+  ...oneProcess,
+  members: (root) => {
+    const members = oneProcess.members(root);
     return (all) => members(all).filter(({ pid }) => pid !== root);
   },
   program: belowGuard,

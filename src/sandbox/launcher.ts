@@ -167,7 +167,8 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
   const { workdir } = job;
   const isAlone = workdir.uid !== undefined && workdir.isPrivate;
   const filter = seccompFilter({ profile, network, sharesUser: !isAlone, allowsUnixSockets: false });
-  const tasks = tasksOf(workdir.uid ?? options.uid);
+  // What runs in the background of a session counts too where the user is its own.
+  const tasks = isAlone ? 0 : tasksOf(workdir.uid ?? options.uid);
   const both = (value: number): readonly [number, number] => [value, value];
   return {
     folder: workdir.path,
@@ -179,6 +180,7 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
       write: [workdir.path, ...DEVICES],
     },
     isScoped: true,
+    ...defined({ adoptsOrphans: job.adoptsOrphans }),
     ...guardedCalls(options.isGuarded),
     ...(filter === undefined || !abilities.seccomp ? {} : { filter: Buffer.from(filter).toString("base64") }),
     limits: {

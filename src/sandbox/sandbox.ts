@@ -199,7 +199,11 @@ function launcherHere(
     warnings.push("This kernel has no Landlock: tools can reach all files of their user.");
   if (!abilities.seccomp) warnings.push("This kernel has no seccomp: system calls are not filtered.");
   if (confinement.network !== network) {
-    warnings.push(`Network "${network}" cannot be enforced here: tools have "${confinement.network}".`);
+    const why =
+      network === "loopback" && uid !== 0
+        ? "needs bubblewrap where svc is not root"
+        : "cannot be enforced here";
+    warnings.push(`Network "${network}" ${why}: tools have "${confinement.network}".`);
   }
   return { confinement, filesystem, hasLimits: true, warnings };
 }

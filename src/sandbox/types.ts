@@ -77,6 +77,8 @@ export interface SandboxJob {
   readonly network?: SharedNetwork;
   /** Pipes for standard input and for file descriptor 3; otherwise the one is empty and the other closed. */
   readonly conversation?: boolean;
+  /** Processes whose parents have ended become children of the program, as far as the mechanism lets them stay. */
+  readonly adoptsOrphans?: boolean;
 }
 
 /** Which cap ended a process tree. */
@@ -98,6 +100,10 @@ export interface ConfinedProcess {
   readonly replies: Readable | undefined;
   /** Writes to standard input; nothing happens once nobody reads any more. */
   write(text: string): void;
+  /** Closes standard input. */
+  endInput(): void;
+  /** Whether anything but the program itself still runs. */
+  hasOthers(): boolean;
   /** Sends SIGINT to the program itself. */
   interrupt(): void;
   /** Kills the program and everything it has started. */

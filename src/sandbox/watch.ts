@@ -121,24 +121,35 @@ export class Watch {
 
   private look(): void {
     const all = processes();
-    for (const account of this.accounts) {
-      const members = account.watched.members(all);
-      const limit = this.brokenBy(account, members);
+    const looks = [...this.accounts].map((account) => ({ account, members: account.watched.members(all) }));
+    for (const { account, members } of looks) {
+      // Processes of one private folder share a cap: what earlier calls have left in the background counts.
+      const { workdir } = account.watched;
+      const together = workdir.isPrivate
+        ? looks.flatMap((look) => (look.account.watched.workdir === workdir ? look.members : []))
+        : members;
+      const limit = this.brokenBy(account, members, together);
       if (limit !== undefined) {
         this.end(account, limit);
         continue;
       }
       void this.measureFolder(account);
-      void this.measureSockets(account, members);
+      void this.measureSockets(account, together);
     }
   }
 
-  private brokenBy(account: Account, members: readonly ProcessInfo[]): BrokenLimit | undefined {
+  private brokenBy(
+    account: Account,
+    members: readonly ProcessInfo[],
+    together: readonly ProcessInfo[],
+  ): BrokenLimit | undefined {
     const total = (of: (info: ProcessInfo) => number): number =>
-      members.reduce((sum, member) => sum + of(member), 0);
+      together.reduce((sum, member) => sum + of(member), 0);
     const { group } = account.watched;
     const used =
-      group === undefined ? total((info) => info.cpuSecs) : group.cpuSecs() - account.cpuSecsBefore;
+      group === undefined
+        ? members.reduce((sum, info) => sum + info.cpuSecs, 0)
+        : group.cpuSecs() - account.cpuSecsBefore;
     account.cpuSecs = Math.max(account.cpuSecs, used);
     if (account.cpuSecs > this.limits.cpuSecs) return "cpu";
     if (group !== undefined) return undefined;

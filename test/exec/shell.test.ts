@@ -5,19 +5,26 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "
 import { join } from "node:path";
 import { openShell } from "../../src/exec/shell/sessions.ts";
 import type { ShellCall, ShellResult, ShellSessions } from "../../src/exec/types.ts";
+import { SHELL_CALLS_KEPT_MAX } from "../../src/exec/limits.ts";
 import { processes } from "../../src/sandbox/processes.ts";
 import {
   closeExecutors,
   commands,
+  HAS_PYTHON,
   NEVER,
+  PYTHON,
   sandboxWith,
   shellWith,
+  testIf,
   TIMEOUT_SECS,
 } from "../helpers/real-executors.ts";
 import { wordsOf } from "../helpers/processes.ts";
+import { until } from "../helpers/until.ts";
 import { sharedDir, tempDir } from "../helpers/tmp.ts";
 
 closeExecutors();
+
+const pythonTest = testIf(HAS_PYTHON, "memory of background processes: needs python3");
 
 let shell: ShellSessions;
 
@@ -91,12 +98,6 @@ describe("timeouts", () => {
     const short = await shellWith({ timeoutSecs: 1 });
     const late = await short.run(commands(["sleep 600"], { timeoutMs: 3_600_000 }), NEVER);
     expect(late).toMatchObject({ status: "timeout", timedOut: true });
-  });
-
-  test("what a call leaves running ends with it", async () => {
-    const marker = `9${process.pid}00`;
-    expect((await run([`sleep ${marker} >/dev/null 2>&1 &`, "echo done"])).stdout).toBe("done\n");
-    expect(processes().filter(({ pid }) => wordsOf(pid).includes(marker))).toEqual([]);
   });
 
   test("a signal that aborts ends the call", async () => {
@@ -199,5 +200,50 @@ describe("start-up", () => {
     );
     expect(message).toStartWith(`runtime.shell_path = "${name}": `);
     expect(message).toContain(words);
+  });
+});
+
+describe("what a call leaves in the background", () => {
+  const withWord = (word: string) => processes().filter(({ pid }) => wordsOf(pid).includes(word));
+
+  test("goes on in its session, unheard, and ends with it", async () => {
+    const word = `9${process.pid}00`;
+    const own = { sessionId: "background" };
+    const first = await run([`(echo heard; sleep ${word}; echo late) &`, "sleep 0.2", "echo done"], own);
+    expect(first).toMatchObject({ status: "success", exitCode: 0, stdout: "heard\ndone\n" });
+    expect((await run(["echo again"], own)).stdout).toBe("again\n");
+    expect(withWord(word)).not.toEqual([]);
+    await shell.dispose("background");
+    expect(withWord(word)).toEqual([]);
+  });
+
+  test("outlives a later call that takes too long", async () => {
+    const word = `9${process.pid}01`;
+    const own = { sessionId: "late" };
+    await run([`sleep ${word} >/dev/null 2>&1 &`], own);
+    expect(await run(["sleep 60"], { ...own, timeoutMs: 100 })).toMatchObject({ status: "timeout" });
+    expect(withWord(word)).not.toEqual([]);
+    await shell.dispose("late");
+  });
+
+  test("is ended beyond a number of calls, the oldest first", async () => {
+    const own = { sessionId: "many" };
+    const word = (n: number): string => `9${process.pid}${10 + n}`;
+    for (let n = 0; n <= SHELL_CALLS_KEPT_MAX; n++) await run([`sleep ${word(n)} &`], own);
+    await until("the oldest is gone", () => withWord(word(0)).length === 0);
+    expect(withWord(word(SHELL_CALLS_KEPT_MAX))).not.toEqual([]);
+    await shell.dispose("many");
+    expect(withWord(word(SHELL_CALLS_KEPT_MAX))).toEqual([]);
+  });
+
+  pythonTest("shares the cap on memory with later calls", async () => {
+    const sandbox = await sandboxWith({ limits: { memoryMb: 256, cpuSecs: 60, procs: 64 } });
+    const capped = await shellWith({ sandbox });
+    const hold = `${PYTHON} -c 'import time; kept = bytearray(160 << 20); open("held", "w"); time.sleep(60)'`;
+    const first = await capped.run(commands([`${hold} &`, "until [ -e held ]; do sleep 0.05; done"]), NEVER);
+    expect(first.status).toBe("success");
+    const second = await capped.run(commands([hold]), NEVER);
+    expect(second).toMatchObject({ status: "error", exitCode: null });
+    expect(second.stderr).toContain("256 MiB of memory");
   });
 });

@@ -45,6 +45,11 @@ describe.each(["launcher", "bubblewrap"] as const)("%s", (mechanism) => {
       }
       const python = await pythonWith({ sandbox });
       const shell = await shellWith({ sandbox });
+      const serve = `${PYTHON} -uc '${SERVE}\nthreading.Event().wait()' >port &`;
+      await shell.run(commands([serve, "until [ -s port ]; do sleep 0.05; done"]), NEVER);
+      const ownPort = (await shell.run(commands(["cat port"]), NEVER)).stdout.trim();
+      const next = await shell.run(commands([ask(ownPort)]), NEVER);
+      expect(next).toMatchObject({ stdout: "b'hello'\n", exitCode: 0 });
       const { stdout } = await python.run(cell(SERVE), NEVER);
       const port = stdout.trim();
       const again = await python.run(

@@ -115,6 +115,7 @@ function shellDescription(timeoutSecs: number, protection: EffectiveProtection):
     "Runs shell commands and returns their output.",
     "All lines of one call run as one script in a fresh process: cd, variables and exports end with the call. Files stay in the working directory of this conversation.",
     "Skills, where the conversation has any, lie in skills/NAME. Read skills/NAME/SKILL.md before you use one.",
+    "A command that ends with & goes on in the background, also during later calls of this conversation; send its output to a file to read it later.",
     `A call may take ${timeoutSecs} seconds; timeout_ms makes that less. stdin is empty, so nothing may ask for input.`,
     "Of stdout and stderr 4096 characters each are returned, the beginning and the end of what is longer; max_output_length changes that.",
     confinementNote(protection),

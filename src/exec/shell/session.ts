@@ -1,15 +1,15 @@
 // The shell of one session: a working directory, and a process for each call.
 
 import { ServiceError } from "../../core/error.ts";
-import { SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX } from "../limits.ts";
+import { SHELL_CALLS_KEPT_MAX, SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX } from "../limits.ts";
 import { shorten } from "../../core/shorten.ts";
-import type { ConfinedProcess, Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
+import type { Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
 import { endingText } from "../ending.ts";
 import { Mounts } from "../mount.ts";
 import { produced, readAll, snapshot } from "../produced.ts";
-import { runToEnd } from "../run-to-end.ts";
 import type { Owned } from "../session-map.ts";
 import type { ShellCall, ShellResult, SurfaceCall, SurfaceResult } from "../types.ts";
+import { CallProcess } from "./call-process.ts";
 
 export interface ShellSessionOptions {
   readonly sandbox: Sandbox;
@@ -29,7 +29,8 @@ function bytesFor(chars: number): number {
 export class ShellSession implements Owned {
   private readonly options: ShellSessionOptions;
   private readonly mounts: Mounts;
-  private process: ConfinedProcess | undefined;
+  /** The latest call, and earlier ones that have left something running. */
+  private calls: readonly CallProcess[] = [];
   private network: SharedNetwork | undefined;
   private isStopped = false;
 
@@ -45,10 +46,13 @@ export class ShellSession implements Owned {
     const before = await snapshot(workdir.path);
     if (this.isStopped) throw new ServiceError("shutting_down", "the session's tools are being ended");
     const startedAt = performance.now();
-    this.process = sandbox.spawn({ argv: [shell, "-c", call.commands.join("\n")], workdir, network });
     const chars = Math.min(call.maxOutputLength ?? SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX);
     const timeoutMs = Math.min(call.timeoutMs ?? this.options.timeoutMs, this.options.timeoutMs);
-    const run = await runToEnd(this.process, timeoutMs, { signal, bytesMax: bytesFor(chars) });
+    const argv = [shell, "-c", call.commands.join("\n")];
+    const process = this.begin(
+      new CallProcess({ sandbox, argv, workdir, network, bytesMax: bytesFor(chars) }),
+    );
+    const run = await process.run(timeoutMs, signal);
     const { code, limit } = run.ending;
     const isOwnEnd = code !== undefined && limit === undefined && !run.timedOut && !signal.aborted;
     const note = limit === undefined ? "" : endingText(run.ending, sandbox.effective.limits);
@@ -75,13 +79,22 @@ export class ShellSession implements Owned {
 
   stop(): void {
     this.isStopped = true;
-    this.process?.kill();
+    for (const call of this.calls) call.kill();
   }
 
   async close(): Promise<void> {
-    await this.process?.ended;
+    await Promise.all(this.calls.map(({ ended }) => ended));
     this.network?.leave();
     await this.options.sandbox.removeWorkdir(this.options.workdir);
+  }
+
+  /** Background processes of many calls: the oldest make room. */
+  private begin(call: CallProcess): CallProcess {
+    const busy = this.calls.filter((earlier) => earlier.endUnlessBusy());
+    for (const oldest of busy.slice(0, Math.max(0, busy.length + 1 - SHELL_CALLS_KEPT_MAX))) oldest.kill();
+    this.calls = [...this.calls, call];
+    void call.ended.then(() => (this.calls = this.calls.filter((one) => one !== call)));
+    return call;
   }
 
   private async mount({ inputs, skills }: SurfaceCall): Promise<void> {
