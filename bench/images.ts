@@ -10,7 +10,7 @@ import { unpackImage } from "../ffi/embedded.ts";
 import { DiffusionBackend } from "../ffi/image.ts";
 import { openImage } from "../ffi/library.ts";
 import type { ImageFiles } from "../src/engine/protocol.ts";
-import { mannerOf } from "../src/worker/image/family.ts";
+import { familyDefaults } from "../src/worker/image/family.ts";
 import { pngOf } from "../src/worker/image/png.ts";
 
 const PICTURES = 3;
@@ -33,10 +33,12 @@ async function main(): Promise<void> {
     console.log(cpus()[0]?.model ?? "unknown processor");
     console.log(`${family}, ${Math.round(info.sizeBytes / MIB)} MiB of files, ${info.threads} threads`);
     console.log(`loaded in ${((performance.now() - startMs) / 1000).toFixed(2)} s`);
-    const manner = mannerOf(family);
-    const steps = chosenSteps === undefined ? manner.steps : Number(chosenSteps);
+    const defaults = familyDefaults(family);
+    const steps = chosenSteps === undefined ? defaults.steps : Number(chosenSteps);
     for (let seed = 0; seed < PICTURES; seed++) {
-      console.log(await measured(backend, { prompt: "a lighthouse", width, height, ...manner, steps, seed }));
+      console.log(
+        await measured(backend, { prompt: "a lighthouse", width, height, ...defaults, steps, seed }),
+      );
     }
     console.log(`memory ${Math.round(process.memoryUsage.rss() / MIB)} MiB`);
     backend.free();
@@ -47,22 +49,22 @@ async function main(): Promise<void> {
 
 async function measured(
   backend: DiffusionBackend,
-  picture: Parameters<DiffusionBackend["draw"]>[0],
+  spec: Parameters<DiffusionBackend["generate"]>[0],
 ): Promise<string> {
-  const { width, height, steps } = picture;
+  const { width, height, steps } = spec;
   const startMs = performance.now();
-  const drawing = backend.draw(picture);
+  const generation = backend.generate(spec);
   let firstMs = 0; // when the first step was done: the text is encoded before it
   let lastMs = 0;
-  while (drawing.state === "drawing") {
-    if (drawing.steps >= 1 && firstMs === 0) firstMs = performance.now();
-    if (drawing.steps >= steps && lastMs === 0) lastMs = performance.now();
+  while (generation.state === "running") {
+    if (generation.steps >= 1 && firstMs === 0) firstMs = performance.now();
+    if (generation.steps >= steps && lastMs === 0) lastMs = performance.now();
     await Bun.sleep(1);
   }
-  if (drawing.state !== "drawn") throw new Error(drawing.failure);
+  if (generation.state !== "done") throw new Error(generation.failure);
   const drawnMs = performance.now();
-  const bytes = pngOf(drawing.pixels(), width, height).byteLength;
-  drawing.free();
+  const bytes = pngOf(generation.pixels(), width, height).byteLength;
+  generation.free();
   const seconds = (ms: number): string => `${(ms / 1000).toFixed(3)} s`;
   const step =
     lastMs > firstMs && steps > 1 ? seconds((lastMs - firstMs) / (steps - 1)) : "too short to tell";

@@ -1,19 +1,19 @@
-// stable-diffusion.cpp behind the ImageBackend interface. Owns every native handle it makes.
+// ImageBackend over stable-diffusion.cpp. Owns its native handles.
 
 import { statSync } from "node:fs";
 import { assert } from "../src/core/assert.ts";
 import { ServiceError } from "../src/core/error.ts";
 import { physicalCores } from "./physical-cores.ts";
 import type { ImageFiles, ImageOptions, MediaInfo } from "../src/engine/protocol.ts";
-import type { Drawing, ImageBackend, Picture, Pixels } from "../src/worker/image/backend.ts";
+import type { ImageBackend, ImageGeneration, ImageSpec, Pixels } from "../src/worker/image/backend.ts";
 import type { ImageNative } from "./library.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
 
-/** How often the thread that loads is asked how far it is, milliseconds. */
+/** Interval at which the progress of loading is polled, milliseconds. */
 const LOAD_POLL_MS = 20;
 const LOADED = 1001;
 
-const STATES = ["drawing", "drawn", "cancelled"] as const;
+const STATES = ["running", "done", "cancelled"] as const;
 const CHANNELS = 3;
 
 export class DiffusionBackend implements ImageBackend {
@@ -64,7 +64,7 @@ export class DiffusionBackend implements ImageBackend {
     return this.native.svc_image_is_broken() !== 0;
   }
 
-  draw({ prompt, width, height, steps, guidance, seed }: Picture): Drawing {
+  generate({ prompt, width, height, steps, guidance, seed }: ImageSpec): ImageGeneration {
     const { native, model } = this;
     const params = Int32Array.of(width, height, steps);
     const handle = native.svc_image_draw_begin(
@@ -76,7 +76,7 @@ export class DiffusionBackend implements ImageBackend {
       BigInt(seed),
     );
     if (handle === null) throw new Error(nativeText(native.svc_image_last_error()));
-    return new NativeDrawing(native, handle);
+    return new NativeGeneration(native, handle);
   }
 
   free(): void {
@@ -84,7 +84,7 @@ export class DiffusionBackend implements ImageBackend {
   }
 }
 
-class NativeDrawing implements Drawing {
+class NativeGeneration implements ImageGeneration {
   private readonly native: ImageNative;
   private readonly handle: Handle;
 
@@ -93,7 +93,7 @@ class NativeDrawing implements Drawing {
     this.handle = handle;
   }
 
-  get state(): Drawing["state"] {
+  get state(): ImageGeneration["state"] {
     return STATES[this.native.svc_image_draw_state(this.handle)] ?? "failed";
   }
 
@@ -109,7 +109,7 @@ class NativeDrawing implements Drawing {
     const [width = 0, height = 0, channels = 0] = [0, 1, 2].map((which) =>
       this.native.svc_image_draw_size(this.handle, which),
     );
-    assert(channels === CHANNELS, "a picture has three colours");
+    assert(channels === CHANNELS, "an image has three colour channels");
     const data = new Uint8Array(width * height * channels);
     const outcome = this.native.svc_image_draw_pixels(this.handle, data, data.length);
     assert(outcome === 0, nativeText(this.native.svc_image_last_error()));

@@ -55,7 +55,6 @@ const NOT_CLEAN_YET: readonly string[] = [
   "src/sessions",
   "src/skills",
   "src/state",
-  "src/worker",
   "src/app",
   "ui",
   "AGENTS.md",

@@ -1,4 +1,4 @@
-// The engine process: `svc engine`. Becomes what the kind of its model asks for. Never sees HTTP.
+// The engine process, `svc engine`: starts the worker for the model's kind. Never sees HTTP.
 
 import type { EngineOptions, ToEngine } from "../engine/protocol.ts";
 import { ImageWork } from "./image/main.ts";
@@ -6,14 +6,14 @@ import { SpeechWork } from "./speech/main.ts";
 import { TextWork } from "./text/main.ts";
 import { type EngineWork, send } from "./shared/work.ts";
 
-/** Entry of the hidden command `svc engine`. Serves until told to stop or the parent is gone. Returns the exit code. */
+/** Entry of the hidden command `svc engine`. Serves until `stop` arrives or the parent exits. Returns the exit code. */
 export async function engineMain(): Promise<number> {
   const started = Promise.withResolvers<EngineWork | undefined>();
   let work: EngineWork | undefined;
   const receive = (message: ToEngine): void => {
     if (message.type === "ping") send({ type: "pong" });
     else if (message.type === "start") started.resolve((work ??= workFor(message.options)));
-    else if (work === undefined) started.resolve(undefined); // told to stop before there was anything to do
+    else if (work === undefined) started.resolve(undefined); // stopped before a model was named
     else work.receive(message);
   };
   process.on("message", receive);

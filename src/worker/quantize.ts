@@ -1,10 +1,10 @@
-// The process behind src/quantize: one call into llama.cpp's quantizer.
+// The quantizer process that src/quantize starts: one call of llama.cpp's quantizer.
 
 import { unpackBuiltinModel, unpackLibraries } from "../../ffi/embedded.ts";
 import { openNative } from "../../ffi/library.ts";
 import { quantizeFile } from "../../ffi/quantize.ts";
 
-/** Entry of the hidden command; words as quantize/run.ts writes them. Prints "done total" lines. Returns the exit code. */
+/** Entry of the hidden command; `words` as quantize/run.ts writes them. Prints "done total" lines. Returns the exit code. */
 export function quantizeMain(words: readonly string[]): number {
   const [input = "", output = "", type = "", threads = "", cacheDir = "", importance = ""] = words;
   const native = openNative(unpackLibraries(cacheDir), 0);

@@ -7,7 +7,7 @@ import { DiffusionBackend } from "../../ffi/image.ts";
 import { openImage } from "../../ffi/library.ts";
 import { nativeText } from "../../ffi/text.ts";
 import type { ImageFiles } from "../../src/engine/protocol.ts";
-import type { Picture } from "../../src/worker/image/backend.ts";
+import type { ImageSpec } from "../../src/worker/image/backend.ts";
 import type { TinyImageModel } from "./tiny-images.ts";
 
 const [cacheDir = "", model = "{}"] = process.argv.slice(2);
@@ -16,18 +16,18 @@ const native = openImage(unpackImage(cacheDir), 3);
 const load = (files: ImageFiles) =>
   DiffusionBackend.load(native, { kind: "image", files, cacheDir, verbosity: 3, threads: 1 }, () => {});
 
-const PICTURE: Picture = { prompt: "a cat", width: 64, height: 48, steps: 2, guidance: 1, seed: 1 };
+const SPEC: ImageSpec = { prompt: "a cat", width: 64, height: 48, steps: 2, guidance: 1, seed: 1 };
 
-async function draw(backend: DiffusionBackend, extra: Partial<Picture> = {}, cancelMs?: number) {
-  const drawing = backend.draw({ ...PICTURE, ...extra });
+async function draw(backend: DiffusionBackend, extra: Partial<ImageSpec> = {}, cancelMs?: number) {
+  const generation = backend.generate({ ...SPEC, ...extra });
   if (cancelMs !== undefined) {
     await Bun.sleep(cancelMs);
-    drawing.cancel();
+    generation.cancel();
   }
-  while (drawing.state === "drawing") await Bun.sleep(1);
-  const { state } = drawing;
-  const pixels = state === "drawn" ? drawing.pixels() : undefined;
-  drawing.free();
+  while (generation.state === "running") await Bun.sleep(1);
+  const { state } = generation;
+  const pixels = state === "done" ? generation.pixels() : undefined;
+  generation.free();
   return { state, pixels };
 }
 

@@ -1,39 +1,39 @@
-// What the drawing of pictures needs of a library. Implemented by ffi/image.ts, and by a fake in tests.
+// What image generation needs of a library. Implemented by ffi/image.ts, faked in tests.
 
 import type { MediaInfo } from "../../engine/protocol.ts";
 
-/** One picture to draw. */
-export interface Picture {
+/** One image to generate. */
+export interface ImageSpec {
   readonly prompt: string;
-  /** Pixels; the library may draw a larger one. */
+  /** Pixels; the library may generate a larger image. */
   readonly width: number;
   readonly height: number;
   readonly steps: number;
-  /** How strongly the text counts; 1 saves the pass without it. */
+  /** Weight of the prompt (CFG scale); 1 saves the unconditional pass. */
   readonly guidance: number;
-  /** Same seed, same picture. */
+  /** Equal seeds give equal images. */
   readonly seed: number;
 }
 
-/** Pixels of a picture, row by row, red, green and blue a byte each. */
+/** Pixels of an image, row by row: red, green and blue, a byte each. */
 export interface Pixels {
   readonly width: number;
   readonly height: number;
   readonly data: Uint8Array;
 }
 
-/** A picture on a thread of its own. */
-export interface Drawing {
-  readonly state: "drawing" | "drawn" | "cancelled" | "failed";
-  /** Done so far. */
+/** An image that is generated on its own thread. */
+export interface ImageGeneration {
+  readonly state: "running" | "done" | "cancelled" | "failed";
+  /** Steps completed. */
   readonly steps: number;
-  /** Ends it soon, in the middle of a step. */
+  /** Cancels it soon, also within a step. */
   cancel(): void;
-  /** The picture, once it is drawn. */
+  /** The image of a generation that is done. */
   pixels(): Pixels;
-  /** Why it failed; for the operator. */
+  /** Why it failed, for the operator. */
   readonly failure: string;
-  /** Frees everything of it; waits for the thread. */
+  /** Waits for the thread and frees everything. */
   free(): void;
 }
 
@@ -41,8 +41,8 @@ export interface ImageBackend {
   readonly info: MediaInfo;
   /** The library's name for the kind of model, such as `Flux`. */
   readonly family: string;
-  /** Starts to draw; one picture at a time. Throws what the library says. */
-  draw(picture: Picture): Drawing;
-  /** The library has given up within a drawing: nothing more can be drawn in this process. */
+  /** Starts to generate an image; one at a time. Throws the library's error. */
+  generate(spec: ImageSpec): ImageGeneration;
+  /** The library failed fatally within a generation: this process cannot generate any more. */
   readonly isBroken: boolean;
 }

@@ -1,4 +1,4 @@
-// What an engine process does for an image model: draws pictures, one at a time, on a thread of the library.
+// The engine process of an image model: loads it and generates images, one at a time, on a thread of the library.
 
 import { leaveCrashesToParent } from "../../../ffi/crash-signals.ts";
 import { unpackImage } from "../../../ffi/embedded.ts";
@@ -6,19 +6,19 @@ import { DiffusionBackend } from "../../../ffi/image.ts";
 import { openImage } from "../../../ffi/library.ts";
 import { unreachable } from "../../core/assert.ts";
 import type { ImageOptions } from "../../engine/protocol.ts";
-import { Drawings } from "./drawings.ts";
-import { mannerOf } from "./family.ts";
+import { familyDefaults } from "./family.ts";
+import { ImageQueue } from "./queue.ts";
 import { type EngineWork, newSeed, send, sendFailure, type WorkMessage } from "../shared/work.ts";
 
 const BROKEN = {
   code: "engine_failed",
-  message: "the image library has given up within a picture; its process is started anew",
+  message: "The image library failed while it generated an image. Its process is restarted.",
 } as const;
 
 export class ImageWork implements EngineWork {
   private readonly options: ImageOptions;
   private backend: DiffusionBackend | undefined;
-  private drawings: Drawings | undefined;
+  private queue: ImageQueue | undefined;
   private stopping = false;
   private wake: (() => void) | undefined;
 
@@ -28,12 +28,12 @@ export class ImageWork implements EngineWork {
 
   async run(): Promise<number> {
     leaveCrashesToParent();
-    void this.load(); // messages are read meanwhile; the first of them may be to stop
+    void this.load(); // in the background: the first message may be `stop`
     while (!this.stopping) {
-      if (this.drawings === undefined || this.drawings.isIdle || this.isBroken()) {
+      if (this.queue === undefined || this.queue.isIdle || this.isBroken()) {
         await new Promise<void>((resolve) => (this.wake = resolve));
       } else {
-        await this.drawings.drawNext();
+        await this.queue.generateNext();
         if (this.isBroken()) send({ type: "failed", error: BROKEN });
       }
     }
@@ -43,17 +43,17 @@ export class ImageWork implements EngineWork {
   receive(message: WorkMessage): void {
     switch (message.type) {
       case "draw":
-        this.drawings?.add(message.id, message.request);
+        this.queue?.add(message.id, message.request);
         break;
       case "abort":
-        this.drawings?.abort(message.id);
+        this.queue?.abort(message.id);
         break;
       case "stop":
         this.stopping = true;
-        this.drawings?.stop();
+        this.queue?.stop();
         break;
-      case "start": // it has been: nothing is sent twice
-      case "run": // the rest is for models of other kinds
+      case "start": // received already
+      case "run": // the rest is for other kinds of models
       case "speak":
       case "speak_on":
       case "embed":
@@ -79,12 +79,12 @@ export class ImageWork implements EngineWork {
       const backend = await DiffusionBackend.load(native, this.options, (permille) =>
         send({ type: "loading", permille }),
       );
-      const manner = mannerOf(backend.family);
+      const defaults = familyDefaults(backend.family);
       this.backend = backend;
-      this.drawings = new Drawings({
+      this.queue = new ImageQueue({
         backend,
-        steps: this.options.steps ?? manner.steps,
-        guidance: this.options.guidance ?? manner.guidance,
+        steps: this.options.steps ?? defaults.steps,
+        guidance: this.options.guidance ?? defaults.guidance,
         emit: (id, event) => send({ type: "events", runs: [id], events: [event] }),
         log: (line) => send({ type: "log", line }),
         newSeed,

@@ -1,18 +1,18 @@
-// Limits of engine process, with their units and sources.
+// Limits of the engine process, with their units and sources.
 
-/** Time a prompt may take to be rendered and its grammar to be compiled, milliseconds; 50 MB take some minutes. */
+/** Time to render a prompt and to compile its grammar, milliseconds; 50 MB take some minutes. */
 export const RENDER_MS_MAX = 15 * 60_000;
-/** Checkpoints of a model's state: each lookup compares with all of them. */
+/** Checkpoints of one model; a lookup compares with each. */
 export const CHECKPOINTS_MAX = 128;
-/** How often a picture that is being drawn is asked how far it is, milliseconds. */
-export const DRAWING_POLL_MS = 20;
-/** Characters spoken at once: what others wait for, and an abort. About ten seconds of speech. */
+/** Interval at which the progress of an image is polled, milliseconds. */
+export const IMAGE_POLL_MS = 20;
+/** Characters of one speech piece, about ten seconds of speech. Aborts and other requests wait for a piece to end. */
 export const SPEECH_PIECE_CHARS_MAX = 200;
-/** Characters beyond which the first piece of a speech ends with a clause instead of its sentence. */
+/** Length beyond which the first piece of a speech ends after a clause instead of its sentence, characters. */
 export const SPEECH_FIRST_PIECE_CHARS = 80;
-/** Characters of a word; flite's time grows with their square. */
+/** Characters of a word; flite's time is quadratic in them. */
 export const SPEECH_WORD_CHARS_MAX = 30;
-/** Pieces of a speech that may be made ahead of its reader. */
+/** Pieces of a speech that may be synthesized ahead of its reader. */
 export const SPEECH_AHEAD = 2;
-/** Loudest sample, of 32767, up to which speech counts as silence: voices breathe. */
+/** Peak sample, of 32767, up to which speech counts as silence: voices have breath noise. */
 export const SPEECH_SILENCE_PEAK = 256;

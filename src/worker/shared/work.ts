@@ -1,18 +1,18 @@
-// What an engine process does, whatever kind of model it serves, and how it speaks to the serving process.
+// The interface of a worker, one for each kind of model, and its messages to the serving process.
 
 import { randomBytes } from "node:crypto";
 import { ServiceError } from "../../core/error.ts";
 import { reasonOf } from "../../core/reason.ts";
 import type { FromEngine, ToEngine } from "../../engine/protocol.ts";
 
-/** What concerns the work. Whether the process still answers is none of it. */
+/** Messages for the worker; `ping` is answered by the process itself. */
 export type WorkMessage = Exclude<ToEngine, { readonly type: "ping" }>;
 
-/** The work with one model, from loading it on. */
+/** Loads one model and serves it. */
 export interface EngineWork {
-  /** Takes a message; never throws. */
+  /** Handles a message; never throws. */
   receive(message: WorkMessage): void;
-  /** Loads the model, says how that went, and works until `stop` has been received. Returns the process's exit code. */
+  /** Loads the model, sends `ready` or `failed`, and works until `stop` arrives. Returns the process's exit code. */
   run(): Promise<number>;
 }
 
@@ -20,7 +20,7 @@ export function send(message: FromEngine): void {
   process.send?.(message);
 }
 
-/** Says why the model cannot be loaded. */
+/** Sends why the model cannot be loaded. */
 export function sendFailure(error: unknown): void {
   const message = reasonOf(error);
   const data =
@@ -28,7 +28,7 @@ export function sendFailure(error: unknown): void {
   send({ type: "failed", error: data });
 }
 
-/** A seed for what has none. */
+/** A random seed for requests without one. */
 export function newSeed(): number {
   return Number(randomBytes(8).readBigUInt64LE() >> 11n); // 53 bits: every value is an exact number
 }

@@ -1,10 +1,9 @@
-// Text as an English voice that knows ASCII alone can read it. Numbers, abbreviations and symbols of ASCII are the voice's
-// own business.
+// Text for an English voice that reads ASCII only. The voice itself expands numbers, abbreviations and ASCII symbols.
 
 import { ServiceError } from "../../core/error.ts";
 import { SPEECH_WORD_CHARS_MAX } from "../shared/limits.ts";
 
-/** What stands for characters that are no ASCII letter with an accent. What is read as a word has room around it. */
+/** ASCII spellings of characters that are not an accented ASCII letter. Spellings that are words have spaces around them. */
 const SPELLINGS: Readonly<Record<string, string>> = {
   ß: "ss",
   æ: "ae",
@@ -50,28 +49,28 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   "→": " to ",
 };
 
-/** Letters, digits and symbols; the rest of ASCII only shapes how they are spoken. */
+/** Letters, digits and symbols; the rest of ASCII only affects intonation. */
 const AUDIBLE = /[A-Za-z0-9#$%&*+/=@\\^_|~]/;
 const LONG_WORD = new RegExp(`\\S{${SPEECH_WORD_CHARS_MAX}}(?=\\S)`, "g");
 
-/** Whether the voice makes any sound of a text. */
+/** Whether the voice makes sound of a text. */
 export function isAudibleEnglish(text: string): boolean {
   return AUDIBLE.test(text);
 }
 
 /**
- * The text in ASCII. Letters lose their accents, wide ones become plain, and what has no counterpart (other scripts, emoji,
- * control characters) is left out. Throws ServiceError(unsupported_value) when nothing is left that makes a sound.
+ * The text in ASCII: letters lose their accents, full-width forms become plain, other scripts, emoji and control characters
+ * are dropped. Throws ServiceError(unsupported_value) when nothing is left that makes sound.
  */
 export function readableEnglish(text: string): string {
   const plain = text
     .normalize("NFKD")
     .replace(/\p{M}+/gu, "")
     .replace(/[^\n\x20-\x7e]/gu, (character) => SPELLINGS[character] ?? " ")
-    .replace(LONG_WORD, "$& "); // flite's time grows with the square of a word's length
+    .replace(LONG_WORD, "$& "); // flite's time is quadratic in a word's length
   if (isAudibleEnglish(plain)) return plain;
   const reason = /\p{L}/u.test(text)
     ? "is in a script that this English voice cannot read. Write it in Latin letters, or name a model that speaks its language"
-    : "has nothing to say: no letter, digit or symbol that this voice could speak. Send words";
+    : "has no letter, digit or symbol that this voice could speak. Send words";
   throw new ServiceError("unsupported_value", `input ${reason}.`, { param: "input" });
 }

@@ -1,5 +1,4 @@
-// What an engine process does for a speech model: speaks piece after piece while there is work. Reads messages between
-// pieces only.
+// The engine process of a speech model: synthesizes texts piece by piece. Messages are read between pieces only.
 
 import { readdirSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -38,7 +37,7 @@ function folderBytes(folder: string): number {
   return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
 }
 
-/** Speeches of one voice. */
+/** Speech requests of one voice. */
 export class SpeechWork implements EngineWork {
   private readonly options: SpeechOptions;
   private speaker: Speaker | undefined;
@@ -61,7 +60,7 @@ export class SpeechWork implements EngineWork {
   }
 
   receive(message: WorkMessage): void {
-    const { type } = message; // those that are missing here are for engines of other kinds
+    const { type } = message; // other types are for other kinds of models
     if (type === "speak") this.speaker?.add(message.id, message.request.text);
     if (type === "speak_on") this.speaker?.more(message.id);
     if (type === "abort") this.speaker?.abort(message.id);

@@ -1,16 +1,16 @@
-// Cuts a text into the pieces that are spoken one after the other: sentences, because a voice gives each its melody.
+// Splits a text into pieces that are synthesized one by one: sentences, because a voice gives each its intonation.
 
 import { SPEECH_FIRST_PIECE_CHARS, SPEECH_PIECE_CHARS_MAX } from "../shared/limits.ts";
 
 const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
-/** Where Unicode's rules see the end of a sentence and a reader does not: after initials, titles and their like. */
+/** Abbreviations after which Unicode's rules wrongly end a sentence: initials, titles. */
 const ABBREVIATION = /(?:^|[\s(])(?:\p{Lu}|Dr|Mrs?|Ms|Prof|Sr|Jr|St|Mt|Gen|Capt|Lt|Col|Rev|vs|[Ff]ig|No)\.$/u;
-/** A line break within a paragraph, unless a list's item follows. */
+/** A line break within a paragraph, unless a list item follows. */
 const WRAP = /(?<!\n)\n(?!\n|(?:[-*+•]|\d+[.)]) )/g;
 /** The end of a clause. */
 const CLAUSE = /[,;:)] | -+ /g;
 
-/** The pieces, none longer than SPEECH_PIECE_CHARS_MAX; the first one is short where it can be, as somebody waits for it. */
+/** The pieces, none longer than SPEECH_PIECE_CHARS_MAX. The first one is short where possible, for a short time to first audio. */
 export function piecesOf(text: string): readonly string[] {
   const pieces: string[] = [];
   for (const sentence of sentencesOf(text)) {
@@ -49,13 +49,13 @@ function sentencesOf(text: string): readonly string[] {
   return [...sentences, begun.trim()].filter((sentence) => sentence !== "");
 }
 
-/** Where the last clause ends that begins with the text and has at most `max` characters. */
+/** End of the last clause within the first `max` characters. */
 function clauseEnd(text: string, max: number): number | undefined {
   const last = [...text.slice(0, max).matchAll(CLAUSE)].at(-1);
   return last === undefined ? undefined : last.index + last[0].length;
 }
 
-/** Where the last word ends that a piece holds; within one that is longer than a piece. */
+/** End of the last word that fits a piece; within the word where it is longer than a piece. */
 function wordEnd(text: string): number {
   const space = text.lastIndexOf(" ", SPEECH_PIECE_CHARS_MAX);
   if (space > 0) return space;

@@ -1,5 +1,5 @@
-// Speaks the texts of many requests in turns, a piece each, so that all of them begin to be heard early and none is far
-// ahead of its reader. Knows no process and no library.
+// Speech requests, synthesized round-robin, one piece at a time: each gets its first audio early, and none runs far ahead
+// of its reader (backpressure). Knows neither the process nor the library.
 
 import { ServiceError } from "../../core/error.ts";
 import { SPEECH_AHEAD, SPEECH_SILENCE_PEAK } from "../shared/limits.ts";
@@ -14,19 +14,19 @@ import type { Reading } from "./reading.ts";
 interface Job {
   readonly id: RunId;
   readonly pieces: readonly string[];
-  /** Pieces spoken so far. */
+  /** Pieces synthesized so far. */
   spoken: number;
-  /** Pieces that may be spoken before the reader asks for more. */
+  /** Pieces that may be synthesized before the reader takes another. */
   wanted: number;
-  /** A part has been sent. */
-  isHeard: boolean;
+  /** Audio was sent; silence before it is dropped. */
+  hasSent: boolean;
 }
 
 export class Speaker {
   private readonly voice: SpeechBackend;
   private readonly reading: Reading;
   private readonly emit: (id: RunId, event: SpeechEvent) => void;
-  private jobs: readonly Job[] = []; // whose turn is next first
+  private jobs: readonly Job[] = []; // next first
 
   constructor(voice: SpeechBackend, reading: Reading, emit: (id: RunId, event: SpeechEvent) => void) {
     this.voice = voice;
@@ -37,24 +37,24 @@ export class Speaker {
   add(id: RunId, text: string): void {
     try {
       const pieces = piecesOf(this.reading.readable(text)).filter((piece) => this.reading.isAudible(piece));
-      this.jobs = [...this.jobs, { id, pieces, spoken: 0, wanted: SPEECH_AHEAD, isHeard: false }];
+      this.jobs = [...this.jobs, { id, pieces, spoken: 0, wanted: SPEECH_AHEAD, hasSent: false }];
     } catch (error) {
       this.emit(id, { type: "error", error: toErrorData(error) });
     }
   }
 
-  /** The reader of a request has taken a part. Unknown ids are ignored. */
+  /** The reader of a request has taken a piece. Ignores unknown ids. */
   more(id: RunId): void {
     const job = this.jobs.find((entry) => entry.id === id);
     if (job !== undefined) job.wanted++;
   }
 
-  /** Drops a request; unknown ids are ignored. */
+  /** Drops a request. Ignores unknown ids. */
   abort(id: RunId): void {
     this.jobs = this.jobs.filter((job) => job.id !== id);
   }
 
-  /** Speaks one piece. False when there is nothing to do. */
+  /** Synthesizes one piece. False: there is no work. */
   step(): boolean {
     const job = this.jobs.find(({ wanted }) => wanted > 0);
     if (job === undefined) return false;
@@ -67,17 +67,17 @@ export class Speaker {
     return true;
   }
 
-  /** Speaks the next piece of a request; true if there are more. */
+  /** Synthesizes the next piece of a request. True: more pieces follow. */
   private speak(job: Job): boolean {
     const samples = this.voice.say(job.pieces[job.spoken++] ?? "");
     const isLast = job.spoken >= job.pieces.length;
-    job.isHeard ||= samples.some((sample) => Math.abs(sample) > SPEECH_SILENCE_PEAK);
-    if (job.isHeard) {
+    job.hasSent ||= samples.some((sample) => Math.abs(sample) > SPEECH_SILENCE_PEAK);
+    if (job.hasSent) {
       job.wanted--;
       const audio = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength).toString("base64");
       this.emit(job.id, { type: "speech", sampleRate: this.voice.sampleRate, audio, isLast });
     } else if (isLast) {
-      throw new ServiceError("unsupported_value", "The voice makes no sound of input. Send other words.", {
+      throw new ServiceError("unsupported_value", "The voice makes no sound for input. Send other words.", {
         param: "input",
       });
     }

@@ -1,22 +1,22 @@
-// Which adapter the next step is for. A pass goes through one adapter, so sequences of different ones take turns.
+// Adapter scheduling: which adapter the next step uses. A pass uses one adapter, so adapters get time slices.
 
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 
 /**
- * A turn lasts at least so long while others wait. Selecting another adapter makes llama.cpp plan its graph anew, a few
- * milliseconds for a model of 28 layers; a reader does not notice a pause of this length.
+ * Minimum time slice while other adapters wait. Another adapter makes llama.cpp rebuild its graph, a few milliseconds for a
+ * model of 28 layers; a reader does not notice a pause of this length.
  */
 const ADAPTER_SLICE_MS = 60;
 
-/** Hands out turns: whoever has waited longest since its last one is next. */
+/** Gives each adapter time slices; the one that has waited longest is next. */
 export class AdapterScheduler {
   private current: AdapterId = BASE_MODEL;
   private startedMs = 0;
-  private readonly servedMs = new Map<AdapterId, number>(); // when its last turn ended
+  private readonly servedMs = new Map<AdapterId, number>(); // end of its last time slice
 
   /**
-   * The adapters that have work, in the order in which they may have the next step: the first whose sequences can use it
-   * should. `wanting` has no duplicates.
+   * The adapters with work, in the order in which they may get the next step; the first whose sequences can compute should
+   * take it. `wanting` has no duplicates.
    */
   order(wanting: readonly AdapterId[], nowMs: number): readonly AdapterId[] {
     if (wanting.length <= 1) return wanting;
@@ -28,7 +28,7 @@ export class AdapterScheduler {
     return [...wanting].sort((a, b) => rank(a) - rank(b));
   }
 
-  /** Notes that a step is for this adapter. */
+  /** A step uses this adapter. */
   take(adapter: AdapterId, nowMs: number): void {
     if (adapter === this.current) return;
     this.servedMs.set(this.current, nowMs);
@@ -36,7 +36,7 @@ export class AdapterScheduler {
     this.startedMs = nowMs;
   }
 
-  /** Notes that an adapter is gone. */
+  /** An adapter was unloaded. */
   forget(adapter: AdapterId): void {
     this.servedMs.delete(adapter);
   }

@@ -1,5 +1,5 @@
-// What a constraint asks of one choice's next token. The content of the answer must match the grammar; reasoning before it
-// and tool calls instead of it are free, so at the places where they may begin their first tokens are allowed besides.
+// Enforces a grammar on one choice's answer. The content must match; reasoning before it and tool calls instead of it are
+// free, so their first tokens are allowed besides where they may begin.
 
 import { unreachable } from "../../core/assert.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
@@ -7,12 +7,12 @@ import type { OutputFormat } from "./backend.ts";
 import type { Matcher } from "./constraint-backend.ts";
 
 /**
- * opening: the answer or, after reasoning, its content begins; the grammar holds, and ways around it are open.
- * reasoning: nothing holds until the reasoning ends, but that the answer must not end in it. matching: the grammar holds. off: a tool call was begun instead.
+ * opening: the answer or, after reasoning, its content begins; grammar and escapes are allowed. reasoning: free, except that
+ * the answer must not end. matching: the grammar applies. off: a tool call began instead.
  */
 type Phase = "opening" | "reasoning" | "matching" | "off";
 
-/** What the answer may begin with besides what the grammar says. */
+/** First tokens that are allowed besides the grammar. */
 export interface Escapes {
   /** Token that opens reasoning, if the model may reason. */
   readonly reasoning: number | undefined;
@@ -20,7 +20,7 @@ export interface Escapes {
   readonly tools: number | undefined;
 }
 
-/** The ways around a grammar that a format has. A marker of several tokens escapes by its first. */
+/** The escapes of a format. A marker of several tokens escapes by its first. */
 export function escapesOf(format: OutputFormat, mayReason: boolean, mayCall: boolean): Escapes {
   const [think] = format.thinkingStartTokens;
   const single = format.thinkingStartTokens.length === 1;
@@ -32,10 +32,10 @@ export function escapesOf(format: OutputFormat, mayReason: boolean, mayCall: boo
 
 export const NO_ESCAPES: Escapes = { reasoning: undefined, tools: undefined };
 
-/** The answer is not what it was held to. */
+/** The answer has left its grammar. */
 export const OUTSIDE_GRAMMAR: ErrorData = {
   code: "engine_failed",
-  message: "The answer left the grammar it was held to. Send the request again.",
+  message: "The answer does not match its grammar. Send the request again.",
 };
 
 export class AnswerGuard {
@@ -44,19 +44,19 @@ export class AnswerGuard {
   private phase: Phase;
   private reasoned = false;
 
-  /** `phase`: where the answer begins. */
+  /** `phase`: at the answer's first token. */
   constructor(matcher: Matcher, escapes: Escapes, phase: Exclude<Phase, "off">) {
     this.matcher = matcher;
     this.escapes = escapes;
     this.phase = phase;
   }
 
-  /** The matcher whose mask the next draw needs; undefined if the draw is free. */
+  /** The matcher whose mask the next token needs; undefined for a free token. */
   get active(): Matcher | undefined {
     return this.phase === "opening" || this.phase === "matching" ? this.matcher : undefined;
   }
 
-  /** Address of the mask for the next draw, 0 if it is free. The matcher's mask must have been computed. */
+  /** Address of the mask for the next token, 0 for a free one. The matcher's mask must have been computed. */
   maskAddress(): bigint {
     if (this.phase === "reasoning") return this.matcher.openMaskAddress;
     if (this.active === undefined) return 0n;
@@ -68,7 +68,7 @@ export class AnswerGuard {
     return this.matcher.maskAddress;
   }
 
-  /** Takes the drawn token. `answering`: reasoning, if there was any, has ended. Returns what went wrong. */
+  /** Advances by the sampled token. `answering`: any reasoning has ended. Returns the error of a mismatch. */
   accept(token: number, answering: boolean): ErrorData | undefined {
     switch (this.phase) {
       case "off":
@@ -89,7 +89,7 @@ export class AnswerGuard {
     }
   }
 
-  /** Whether the answer may end after a token that has been drawn and not taken yet. */
+  /** Whether the answer may end after a token that was sampled and not accepted yet. */
   mayEndWith(token: number): boolean {
     if (this.phase !== "matching") return true;
     const ahead = this.matcher.clone();
@@ -99,7 +99,7 @@ export class AnswerGuard {
     return mayEnd;
   }
 
-  /** Why no token could be drawn: what the grammar ran into; undefined if it is not to blame. */
+  /** The grammar's error when no token could be sampled; undefined if the grammar is not the cause. */
   failure(): ErrorData | undefined {
     return attempt(() => void this.matcher.mayEnd());
   }
@@ -115,7 +115,7 @@ export class AnswerGuard {
   }
 }
 
-/** Runs a step of the grammar; what it throws, in words for the caller. */
+/** Runs a step of the grammar; returns the ServiceError that it throws. */
 function attempt(step: () => void): ErrorData | undefined {
   try {
     step();

@@ -1,5 +1,5 @@
-// Requests whose prompts are still being rendered. They leave in the order they came, but for very long ones and those with
-// pictures and recordings, whose files take time to read: both have a line of their own.
+// Requests whose prompts are being rendered and whose grammars are being compiled. FIFO, with separate queues for very
+// long prompts and for prompts with media, whose files take time to decode.
 
 import type { AdapterId } from "../../core/adapter.ts";
 import { modalitiesOf } from "../../core/message.ts";
@@ -11,7 +11,7 @@ import { MatcherSet } from "./choice.ts";
 import type { ConstraintBackend, Matcher, PendingGrammar } from "./constraint-backend.ts";
 import type { Emit } from "./run-state.ts";
 
-/** A request on its way in. */
+/** A request that has reached the engine. */
 export interface Arrival {
   readonly id: RunId;
   readonly request: RunRequest;
@@ -20,7 +20,7 @@ export interface Arrival {
   readonly arrivedMs: number;
 }
 
-/** An arrival with what has become of its halves so far. What is pending is set to undefined once it has been taken. */
+/** An arrival with its pending parts and their results. A pending part becomes undefined when its result is taken. */
 interface Incoming extends Arrival {
   pending: PendingPrompt | undefined;
   prompt: RenderedPrompt | undefined;
@@ -29,7 +29,7 @@ interface Incoming extends Arrival {
   calls: IncomingCalls | undefined;
 }
 
-/** The grammar of the answer's tool calls, which is known once the prompt is. */
+/** The grammar of the answer's tool calls, known once the prompt is rendered. */
 interface IncomingCalls {
   readonly plan: AnswerPlan;
   pending: PendingGrammar | undefined;
@@ -41,10 +41,10 @@ export class Arrivals {
   private readonly constraints: () => ConstraintBackend;
   private readonly emit: Emit;
   private readonly now: () => number;
-  private readonly texts = new Line();
-  private readonly longTexts = new Line();
-  private readonly media = new Line();
-  private readonly lines = [this.texts, this.longTexts, this.media] as const;
+  private readonly texts = new ArrivalQueue();
+  private readonly longTexts = new ArrivalQueue();
+  private readonly media = new ArrivalQueue();
+  private readonly queues = [this.texts, this.longTexts, this.media] as const;
 
   constructor(backend: Backend, constraints: () => ConstraintBackend, emit: Emit, now: () => number) {
     this.backend = backend;
@@ -54,16 +54,16 @@ export class Arrivals {
   }
 
   get count(): number {
-    return this.lines.reduce((sum, { queue }) => sum + queue.length, 0);
+    return this.queues.reduce((sum, { waiting }) => sum + waiting.length, 0);
   }
 
-  /** Time for which the same request has been the first in line, milliseconds. Read it between calls of `take`. */
+  /** How long the same request has been at the head of its queue, milliseconds. Read it between calls of `take`. */
   get headMs(): number {
     const nowMs = this.now();
-    return Math.max(...this.lines.map((line) => line.headMs(nowMs)));
+    return Math.max(...this.queues.map((queue) => queue.headMs(nowMs)));
   }
 
-  /** Begins to render a request's prompt and to compile what its answer must look like. */
+  /** Starts to render a request's prompt and to compile its constraint. */
   add(id: RunId, request: RunRequest, adapter: AdapterId): void {
     try {
       const { constraint, constraintParam } = request;
@@ -75,27 +75,27 @@ export class Arrivals {
       const arrivedMs = this.now();
       const arrival = { id, request, adapter, arrivedMs };
       const text = pending.long ? this.longTexts : this.texts;
-      const line = hasMedia(request.prompt) ? this.media : text;
+      const queue = hasMedia(request.prompt) ? this.media : text;
       const nothing = { prompt: undefined, matcher: undefined, calls: undefined };
-      line.queue.push({ ...arrival, pending, grammar, ...nothing });
+      queue.waiting.push({ ...arrival, pending, grammar, ...nothing });
     } catch (error) {
       this.fail(id, error);
     }
   }
 
-  /** Drops a request; unknown ids are ignored. */
+  /** Drops a request. Ignores unknown ids. */
   abort(id: RunId): void {
-    for (const line of this.lines) line.abort(id);
+    for (const queue of this.queues) queue.abort(id);
   }
 
   /**
-   * Hands over what is ready, waiting up to `waitMs` for the first. What `accept`, the rendering or the compilation
-   * throws becomes the run's error; prompt and matcher belong to `accept` only if it returns.
+   * Passes ready requests to `accept`, waiting up to `waitMs` for the first. Errors of `accept`, rendering or compilation
+   * become the run's error; prompt and matchers belong to `accept` only if it returns.
    */
   take(waitMs: number, accept: Accept): void {
     const fail = (id: RunId, error: unknown): void => this.fail(id, error);
-    const first = this.lines.find(({ queue }) => queue.length > 0);
-    for (const line of this.lines) line.take(line === first ? waitMs : 0, accept, fail, this.constraints);
+    const first = this.queues.find(({ waiting }) => waiting.length > 0);
+    for (const queue of this.queues) queue.take(queue === first ? waitMs : 0, accept, fail, this.constraints);
   }
 
   private fail(id: RunId, error: unknown): void {
@@ -105,22 +105,22 @@ export class Arrivals {
 
 type Accept = (arrival: Arrival, prompt: RenderedPrompt, matchers: MatcherSet) => void;
 
-/** Arrivals that do not overtake each other. */
-class Line {
-  queue: Incoming[] = [];
+/** FIFO of arrivals. */
+class ArrivalQueue {
+  waiting: Incoming[] = [];
   private head: { readonly incoming: Incoming; readonly sinceMs: number } | undefined;
 
-  /** Time for which the same request has been the first, as of when it was looked at. */
+  /** How long the same request has been at the head. */
   headMs(nowMs: number): number {
-    const [incoming] = this.queue;
+    const [incoming] = this.waiting;
     if (incoming === undefined) this.head = undefined;
     else if (this.head?.incoming !== incoming) this.head = { incoming, sinceMs: nowMs };
     return this.head === undefined ? 0 : nowMs - this.head.sinceMs;
   }
 
   abort(id: RunId): void {
-    for (const incoming of this.queue) if (incoming.id === id) drop(incoming);
-    this.queue = this.queue.filter((incoming) => incoming.id !== id);
+    for (const incoming of this.waiting) if (incoming.id === id) drop(incoming);
+    this.waiting = this.waiting.filter((incoming) => incoming.id !== id);
   }
 
   take(
@@ -129,14 +129,14 @@ class Line {
     fail: (id: RunId, error: unknown) => void,
     constraints: () => ConstraintBackend,
   ): void {
-    for (let incoming = this.queue[0]; incoming !== undefined; incoming = this.queue[0]) {
+    for (let incoming = this.waiting[0]; incoming !== undefined; incoming = this.waiting[0]) {
       try {
         const prompt = advance(incoming, waitMs, constraints);
         if (prompt === undefined) return;
-        this.queue.shift();
+        this.waiting.shift();
         accept(incoming, prompt, matchersOf(incoming));
       } catch (error) {
-        if (this.queue[0] === incoming) this.queue.shift();
+        if (this.waiting[0] === incoming) this.waiting.shift();
         drop(incoming);
         fail(incoming.id, error);
       }
@@ -148,12 +148,12 @@ function hasMedia(prompt: Prompt): boolean {
   return prompt.type === "chat" && modalitiesOf(prompt.messages).length > 0;
 }
 
-/** Whether only the prompt says what the grammar is: a schema may be one with tool calls, or begin behind markup. */
+/** Whether the grammar depends on the rendered prompt: a schema may be combined with tool calls, or begin after markup. */
 function needsPrompt({ constraint, prompt }: RunRequest): boolean {
   return prompt.type === "chat" && constraint?.type === "json_schema";
 }
 
-/** Takes over what has become ready; the prompt once all is there. Throws what rendering or compiling threw. */
+/** Takes finished parts; returns the prompt once all parts are finished. Throws what rendering or compiling threw. */
 function advance(
   incoming: Incoming,
   waitMs: number,
@@ -161,7 +161,7 @@ function advance(
 ): RenderedPrompt | undefined {
   const { pending } = incoming;
   if (pending !== undefined) {
-    incoming.pending = undefined; // if it throws, nothing of it is left to free
+    incoming.pending = undefined; // when `take` throws, nothing is left to free
     incoming.prompt = pending.take(waitMs);
     if (incoming.prompt === undefined) incoming.pending = pending;
     else planAnswer(incoming, incoming.prompt, constraints);
@@ -184,7 +184,7 @@ function advance(
   return isReady ? incoming.prompt : undefined;
 }
 
-/** Begins to compile what a rendered prompt's answer may be. */
+/** Starts to compile the grammar of a rendered prompt's answer. */
 function planAnswer(incoming: Incoming, prompt: RenderedPrompt, constraints: () => ConstraintBackend): void {
   const { request } = incoming;
   if (request.countOnly === true) return;

@@ -7,12 +7,12 @@ import type { AdapterId } from "../../core/adapter.ts";
 import type { AnswerConstraint } from "./constraint-backend.ts";
 import type { MediaBackend, MediaChunk } from "./media-backend.ts";
 
-/** Native sequence id: a share of the KV cache that holds one sequence's cells. 0 … slots-1. */
+/** llama.cpp's sequence id, 0 … slots-1. It holds the KV cells of one sequence. */
 export type SlotId = number & { readonly __brand: "SlotId" };
 
 /**
- * How KV cells may be reused. prefix: any beginning of any slot, also of one in use. own: a slot may be cut and go on,
- * but nothing can be shared between slots. whole: a slot's memory can't be cut; it can only go on from its end.
+ * How KV cells may be reused. prefix: any prefix of any slot, also of a running one. own: a slot may be truncated and
+ * continued, but slots share nothing. whole: a slot cannot be truncated, only continued from its end.
  */
 export type ReuseMode = "prefix" | "own" | "whole";
 
@@ -28,8 +28,8 @@ export interface BatchColumns {
 }
 
 /**
- * done: every row is in the cache. full: the cache had no room, nothing changed. failed: rows may be partly in the
- * cache; their slots must be cleared.
+ * done: all rows are in the cache. full: the cache had no room, nothing changed. failed: some rows may be in the cache;
+ * their slots must be cleared.
  */
 export type DecodeOutcome = "done" | "full" | "failed";
 
@@ -48,15 +48,15 @@ export interface ParsedMessage {
   readonly toolCalls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
 }
 
-/** How the model marks up its answer, as far as the template tells. */
+/** The markup of the model's answer, as far as the template defines it. */
 export interface OutputFormat {
-  /** Thinking is on, as the request or the template has it. */
+  /** Thinking is on, by the request or the template. */
   readonly thinks: boolean;
   /** Tag that opens reasoning, "" if the format has none. */
   readonly thinkingStart: string;
   readonly thinkingStartTokens: Int32Array;
   readonly thinkingEnds: readonly string[];
-  /** The template has opened the reasoning itself: the answer's first token is part of it. */
+  /** The template opens the reasoning itself: the answer's first token is part of it. */
   readonly startsInReasoning: boolean;
   /** Strings that begin a tool call; empty when no tools were offered or the format has no fixed one. */
   readonly toolMarkers: readonly string[];
@@ -64,19 +64,19 @@ export interface OutputFormat {
   readonly toolMarkerTokens: Int32Array;
   /** Stop strings of the format itself. */
   readonly stops: readonly string[];
-  /** Control tokens that are part of the markup and must stay visible to the parser. */
+  /** Control tokens that the parser must see because they are part of the markup. */
   readonly visibleTokens: ReadonlySet<number>;
-  /** Every string at which the parser has to look again; between them text is passed straight on. */
+  /** Strings at which the parser must run again; text between them is passed on without parsing. */
   readonly markup: readonly string[];
 }
 
-/** A prompt that is being rendered and tokenized beside the engine's own thread. */
+/** A prompt that is being rendered and tokenized on another thread. */
 export interface PendingPrompt {
-  /** So long that those who come later do not wait for it. */
+  /** Too long for later prompts to wait for it. */
   readonly long: boolean;
   /**
-   * Waits up to `waitMs` for the result; undefined while it is not there. Throws ServiceError(invalid_request) when
-   * the template rejects the conversation, in which case nothing is left to free.
+   * Waits up to `waitMs` for the result; undefined while it is pending. Throws ServiceError(invalid_request) when the
+   * template rejects the conversation; then nothing is left to free.
    */
   take(waitMs: number): RenderedPrompt | undefined;
   /** Drops the work. Not to be called after `take` returned or threw. */
@@ -84,8 +84,8 @@ export interface PendingPrompt {
 }
 
 /**
- * What an answer with tool calls is held to, and from where on: its first token; a tool marker; or the first name of a tool, in
- * a format in which calls are bare JSON.
+ * The constraint of an answer with tool calls, and where it starts: at the first token, at a tool marker, or at the first
+ * tool name (in formats whose calls are bare JSON).
  */
 export interface AnswerPlan {
   readonly from: "start" | "marker" | "name";
@@ -95,17 +95,17 @@ export interface AnswerPlan {
 /** A rendered prompt. `free` it when the run has ended. */
 export interface RenderedPrompt {
   readonly tokens: Int32Array; // [prompt] below 0 where media stand
-  /** The pictures and recordings in it, in order. */
+  /** Its media chunks, in order. */
   readonly media: readonly MediaChunk[];
   readonly format: OutputFormat;
-  /** The answer has no markup at all: not a conversation, only text to continue. */
+  /** The answer has no markup: the prompt is text to continue, not a conversation. */
   readonly plain: boolean;
   /**
-   * The grammar of the answer's tool calls; undefined where none can be made. `content`: the schema that an answer without
-   * calls has to follow. Throws ServiceError for a strict tool whose schema the format cannot express.
+   * The grammar of the answer's tool calls; undefined for a prompt without tools. `content`: the schema of an answer
+   * without calls. Throws ServiceError for a strict tool whose schema the format cannot express.
    */
   plan(content?: JsonSchemaConstraint): AnswerPlan | undefined;
-  /** Parses everything the model wrote so far. undefined: it has left the format, whatever may still come. */
+  /** Parses all the model wrote so far. undefined: the text has left the format and cannot return to it. */
   parse(text: string): ParsedMessage | undefined;
   free(): void;
 }
@@ -134,46 +134,46 @@ export interface DraftModel {
   follow(on: boolean): void;
 }
 
-/** States of memory that cannot be cut, where `reuse` is "whole". */
+/** Saved states, for memory that cannot be truncated (`reuse` is "whole"). */
 export interface StateBackend {
-  /** A state is all there is of a sequence; else the cells before it are needed, too. */
+  /** A state holds the whole sequence; otherwise the KV cells before it are needed, too. */
   readonly alone: boolean;
-  /** Copies the state at the end of a slot; undefined when that fails. */
+  /** Copies the state at the end of a slot; undefined on failure. */
   save(slot: SlotId): Uint8Array | undefined;
   /**
-   * Gives a slot a state that was saved at a position up to which it has the cells, be they its own or shared; what it has
-   * beyond is dropped. False: the slot must be cleared.
+   * Restores a state into a slot that has the cells up to the position of the state, its own or shared ones; cells after it
+   * are dropped. False: the slot must be cleared.
    */
   restore(slot: SlotId, state: Uint8Array, position: number): boolean;
-  /** Whether a token is markup, as stands between messages. */
+  /** Whether a token is markup between messages. */
   isMarkup(token: number): boolean;
 }
 
 export interface Backend extends MediaBackend {
-  /** Tokens of one forward pass at most. */
+  /** Maximum tokens of one forward pass. */
   readonly batch: number;
-  /** Tokens of one compute batch: a pass is cut into pieces of this size. */
+  /** Tokens of one micro-batch. */
   readonly ubatch: number;
-  /** Sequences that may run at once. */
+  /** Maximum running sequences. */
   readonly maxSeqs: number;
-  /** Native sequences: those that run and those kept for reuse. */
+  /** Sequence slots: of running sequences and of prefixes kept for reuse. */
   readonly slots: number;
   readonly cells: number;
   readonly reuse: ReuseMode;
-  /** Lets sequences share what cannot be cut. */
+  /** Lets sequences share states that cannot be truncated. */
   readonly states?: StateBackend | undefined;
   readonly contextTokens: number;
   /** Number of token ids. */
   readonly vocabulary: number;
-  /** Drafts next tokens; where there is one, the cache lets its guesses be cut off again, whatever `reuse` is. */
+  /** With a draft model, the cache can always drop rejected draft tokens, whatever `reuse` is. */
   readonly draftModel?: DraftModel | undefined;
-  /** Begins to render and tokenize; prompts are done one after the other, very long ones and those with media apart. */
+  /** Starts to render and tokenize. Prompts are rendered in order; very long ones and those with media have queues of their own. */
   render(prompt: Prompt): PendingPrompt;
-  /** Sends the rows of all later passes through an adapter. */
+  /** Selects the adapter of all later passes. */
   selectAdapter(adapter: AdapterId): void;
   decode(columns: BatchColumns, n: number): DecodeOutcome;
   /**
-   * Draws a token for each of the first n rows; -1 where a row has no usable logits. `masks` holds the address of each
+   * Samples a token for each of the first n rows; -1 where a row has no usable logits. `masks` holds the address of each
    * row's bitset of allowed tokens, or 0.
    */
   sample(
@@ -184,9 +184,9 @@ export interface Backend extends MediaBackend {
     tokens: Int32Array,
   ): void;
   /**
-   * Decodes and samples up to `steps` times: the columns have one row of each sequence, and what is drawn from it, without a
-   * mask, is its row of the next step. Stops after a step in which an answer ends or a row has no usable logits. `tokens`
-   * [steps][n] receives what is drawn. Returns the steps done, one at least, or the outcome of a first one that was not.
+   * Decodes and samples up to `steps` times. The columns have one row of each sequence; the token sampled from it, without
+   * a mask, is its row of the next step. Stops after a step in which an answer ends or a row has no usable logits. `tokens`
+   * [steps][n] receives the tokens. Returns the steps done (≥ 1), or the outcome of a first step that was not computed.
    */
   decodeSteps(
     columns: BatchColumns,
@@ -195,17 +195,17 @@ export interface Backend extends MediaBackend {
     steps: number,
     tokens: Int32Array,
   ): number | Exclude<DecodeOutcome, "done">;
-  /** Log probability of a token at a row of the last decode, and the `top` most likely ones, best first. */
+  /** Log probability of a token at a row of the last decode, and of the `top` most likely tokens, best first. */
   logprobs(row: number, token: number, top: number): RowLogprobs;
-  /** Forgets a slot's positions from `from` on. False: this memory can't be cut there, nothing has changed. */
+  /** Truncates a slot to its positions before `from`. False: this memory cannot be truncated there, nothing changed. */
   cutSlot(slot: SlotId, from: number): boolean;
-  /** Lets the empty slot `target` share the first `length` positions of `source`. */
+  /** Makes the empty slot `target` share the first `length` positions of `source`. */
   shareSlot(source: SlotId, target: SlotId, length: number): void;
-  /** A sampler for one choice. `prompt` is what repetition is counted over besides the answer. */
+  /** A sampler for one choice. Repetition penalties count `prompt` and the answer. */
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle;
   freeSampler(sampler: SamplerHandle): void;
-  /** Bytes of a token; with `visible`, control tokens too. The array must not be changed. */
+  /** Bytes of a token; with `visible`, of control tokens too. The array must not be changed. */
   tokenBytes(token: number, visible: boolean): Uint8Array;
-  /** True for tokens that end the answer. */
+  /** Whether a token ends the answer. */
   endsGeneration(token: number): boolean;
 }

@@ -1,4 +1,4 @@
-// The columns of one forward pass, allocated once and filled anew each step.
+// The columns of one forward pass, allocated once and refilled for each pass.
 
 import type { BatchColumns } from "./backend.ts";
 import type { PlannedRows } from "./scheduler.ts";
@@ -8,12 +8,12 @@ export class Batch<S extends Sequence> {
   readonly columns: BatchColumns;
   /** Rows in use. */
   count = 0;
-  /** Sequences whose next token is drawn in this step; the arrays below run parallel to it. */
+  /** Sequences whose next token is sampled in this pass; the arrays below are parallel to it. */
   readonly drawn: S[] = [];
-  readonly batchRows: Int32Array; // [slots] row of each drawn sequence's last token
+  readonly batchRows: Int32Array; // [slots] row of each sequence's last token
   readonly samplers: BigUint64Array; // [slots]
-  readonly masks: BigUint64Array; // [slots] address of each drawn sequence's bitset of allowed tokens, 0 for none
-  readonly tokens: Int32Array; // [slots] what was drawn
+  readonly masks: BigUint64Array; // [slots] address of each sequence's bitset of allowed tokens, 0 for none
+  readonly tokens: Int32Array; // [slots] sampled tokens
 
   constructor(rows: number, slots: number) {
     this.columns = {
@@ -28,7 +28,7 @@ export class Batch<S extends Sequence> {
     this.tokens = new Int32Array(slots);
   }
 
-  /** Lays the planned rows out. A sequence whose gap closes gets its next token drawn. Returns the prefill tokens. */
+  /** Lays out the planned rows. A sequence whose gap closes gets its next token sampled. Returns the prefill tokens. */
   fill(rows: readonly PlannedRows<S>[]): number {
     const { token, position, slot, output } = this.columns;
     let at = 0;
@@ -54,7 +54,7 @@ export class Batch<S extends Sequence> {
     return prefill;
   }
 
-  /** Guessed tokens follow their sequence's last known one, each with logits to check the next by. */
+  /** Draft tokens follow their sequence's last known token, each with logits to verify the next. */
   private fillDraft({ draft, slot }: S, at: number, position: number): number {
     const { columns } = this;
     const end = at + draft.length;

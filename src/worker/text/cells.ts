@@ -1,23 +1,23 @@
-// Who holds which cell of the KV cache. A cell that several sequences share counts once. Mirrors what the native cache
-// does, so that the scheduler can know without asking.
+// Bookkeeping of KV cells: which slots hold which cell. A shared cell counts once. Mirrors the native cache, so that the
+// scheduler needs no native calls.
 
 import { assert } from "../../core/assert.ts";
 import type { SlotId } from "./backend.ts";
 
-/** Room that a slot's list grows by at least. */
+/** Minimum growth of a slot's list. */
 const GROWTH = 256;
 
 /**
- * Cells by slot and position. A slot is either pinned (its sequence runs, its cells must stay) or not (its cells are kept
- * only for reuse and may be taken back at any time).
+ * Cells by slot and position. A slot is pinned (its sequence runs) or not (its cells are kept for reuse and may be evicted
+ * at any time).
  */
 export class CellBook {
   readonly cells: number;
   private readonly holders: Uint16Array; // [cells] slots that hold the cell
   private readonly pins: Uint16Array; // [cells] pinned slots among them
-  private readonly freeList: Int32Array; // [cells] the first `freeCount` entries are cells that nobody holds
+  private readonly freeList: Int32Array; // [cells] the first `freeCount` entries are the free cells
   private freeCount: number;
-  private unpinned: number; // cells that no pinned slot holds, free ones among them
+  private unpinned: number; // cells that no pinned slot holds, including free ones
   private readonly lists: Int32Array[]; // [slots][≥ length] cells by position
   private readonly lengths: Int32Array; // [slots]
   private readonly pinned: Uint8Array; // [slots] 1 if the slot is pinned
@@ -34,12 +34,12 @@ export class CellBook {
     this.pinned = new Uint8Array(slots);
   }
 
-  /** Cells that nobody holds. */
+  /** Free cells. */
   get free(): number {
     return this.freeCount;
   }
 
-  /** Cells that running sequences do not need: free ones and those that may be taken back. */
+  /** Cells that running sequences do not hold: free ones and those that may be evicted. */
   get available(): number {
     return this.unpinned;
   }
@@ -49,7 +49,7 @@ export class CellBook {
     return this.lengths[slot] ?? 0;
   }
 
-  /** How many of a slot's first `count` cells a running sequence holds. */
+  /** Cells among a slot's first `count` that a running sequence holds. */
   pinnedWithin(slot: SlotId, count: number): number {
     const list = this.list(slot);
     let n = 0;
@@ -57,7 +57,7 @@ export class CellBook {
     return n;
   }
 
-  /** Cells that would become available if this pinned slot gave up. */
+  /** Cells that would become available without this pinned slot. */
   exclusive(slot: SlotId): number {
     const list = this.list(slot);
     let n = 0;
@@ -65,7 +65,7 @@ export class CellBook {
     return n;
   }
 
-  /** Gives a pinned slot `count` free cells at its end. There must be as many. */
+  /** Appends `count` free cells to a pinned slot. The caller makes sure that they exist. */
   append(slot: SlotId, count: number): void {
     assert(count <= this.freeCount, "cells are freed before they are needed");
     const length = this.length(slot);
@@ -78,7 +78,7 @@ export class CellBook {
     this.lengths[slot] = length + count;
   }
 
-  /** Lets the empty slot `target` share the first `count` cells of `source`. */
+  /** Makes the empty slot `target` share the first `count` cells of `source`. */
   share(source: SlotId, target: SlotId, count: number): void {
     assert(this.length(target) === 0, "only an empty slot can take a prefix");
     const from = this.list(source);
@@ -91,14 +91,14 @@ export class CellBook {
     this.lengths[target] = count;
   }
 
-  /** Gives up a slot's cells from position `from` on. */
+  /** Releases a slot's cells from position `from` on. */
   truncate(slot: SlotId, from: number): void {
     const list = this.list(slot);
     for (let i = from; i < this.length(slot); i++) this.drop(list[i] ?? 0, slot);
     this.lengths[slot] = Math.min(from, this.length(slot));
   }
 
-  /** Marks a slot as running or as kept for reuse only. */
+  /** Marks a slot as running (pinned) or as kept for reuse. */
   setPinned(slot: SlotId, pinned: boolean): void {
     if ((this.pinned[slot] === 1) === pinned) return;
     const list = this.list(slot);

@@ -1,20 +1,20 @@
-// Checkpoints: saved states of memory that cannot be cut (recurrent and hybrid models), by the tokens that led to them.
-// Bounded by bytes and evicted by value. Knows nothing of slots and cells: kv.ts finds the cells that belong to a state.
+// Checkpoints: saved states of recurrent and hybrid models, by the tokens that led to them. Bounded by bytes, evicted by
+// value. Knows nothing of slots and cells: kv.ts finds the cells that belong to a state.
 
 import type { AdapterId } from "../../core/adapter.ts";
 import { CHECKPOINTS_MAX } from "../shared/limits.ts";
 import type { Sequence } from "./sequence.ts";
 
-/** A state as the backend saved it, and the tokens it is the end of. */
+/** A saved state and the tokens that led to it. */
 export interface Checkpoint {
   readonly adapter: AdapterId;
   readonly tokens: Int32Array;
   readonly state: Uint8Array;
-  /** When it was saved or restored last, on the store's clock. */
+  /** Last save or restore, in ticks of the store's clock. */
   usedAt: number;
 }
 
-/** What is held, and what it was good for so far. */
+/** Checkpoints held and restored. */
 export interface CheckpointCounts {
   readonly checkpoints: number;
   readonly checkpointBytes: number;
@@ -29,12 +29,12 @@ export const NO_CHECKPOINTS: CheckpointCounts = {
 
 /** Tokens at the end of a prompt that may open the answer: `<|im_start|>assistant\n<think>\n\n</think>\n\n` has nine. */
 const OPENING_TOKENS_MAX = 10;
-/** Without markup, so many tokens are left out: where text goes on, the last ones may become others. */
+/** Without markup, the last tokens of a prompt are left out: continued text may be tokenized differently there. */
 const OPEN_TOKENS = 4;
 
 /**
- * How many tokens of a prompt the next turn will begin with most likely: all before the markup that opens the answer, which the
- * template writes otherwise once the answer is history; nearly all where there is no markup.
+ * How many tokens of a prompt the next turn most likely begins with: all before the markup that opens the answer, because
+ * templates render a past answer differently; nearly all in a prompt without markup.
  */
 export function lastBoundary(prompt: Int32Array, isMarkup: (token: number) => boolean): number {
   const end = prompt.length;
@@ -47,7 +47,7 @@ export class Checkpoints {
   private readonly bytesMax: number;
   private held: Checkpoint[] = [];
   private bytes = 0;
-  private clock = 0; // goes on with each checkpoint that is saved or restored
+  private clock = 0; // ticks with each save or restore
   private restored = 0;
 
   constructor(bytesMax: number) {
@@ -62,27 +62,27 @@ export class Checkpoints {
     };
   }
 
-  /** The longest checkpoint of at most `most` tokens that a sequence begins with. */
-  find(sequence: Sequence, most: number): Checkpoint | undefined {
+  /** The longest checkpoint of at most `max` tokens that is a prefix of a sequence. */
+  find(sequence: Sequence, max: number): Checkpoint | undefined {
     let best: Checkpoint | undefined;
     for (const checkpoint of this.held) {
       const { length } = checkpoint.tokens;
-      if (length <= most && length > (best?.tokens.length ?? 0) && begins(sequence, checkpoint))
+      if (length <= max && length > (best?.tokens.length ?? 0) && begins(sequence, checkpoint))
         best = checkpoint;
     }
     return best;
   }
 
-  /** How many of a sequence's tokens are also the beginning of a checkpoint's, at most. */
+  /** The longest common prefix of a sequence and any checkpoint, in tokens. */
   commonPrefix(sequence: Sequence): number {
     return this.held.reduce(
-      (most, { adapter, tokens }) =>
-        adapter === sequence.adapter ? Math.max(most, sequence.commonPrefix(tokens)) : most,
+      (longest, { adapter, tokens }) =>
+        adapter === sequence.adapter ? Math.max(longest, sequence.commonPrefix(tokens)) : longest,
       0,
     );
   }
 
-  /** Whether the state of a sequence's computed tokens is held. */
+  /** Whether a checkpoint of exactly a sequence's computed tokens exists. */
   has(sequence: Sequence): boolean {
     const { computed } = sequence;
     return this.held.some(
@@ -100,7 +100,7 @@ export class Checkpoints {
     this.bytes += size;
   }
 
-  /** Notes that a checkpoint was restored. */
+  /** A checkpoint was restored. */
   used(checkpoint: Checkpoint): void {
     this.restored++;
     checkpoint.usedAt = ++this.clock;
@@ -115,7 +115,7 @@ export class Checkpoints {
     this.bytes = 0;
   }
 
-  /** Drops what is worth least: the tokens that would have to be computed again, by its bytes and the time since its last use. */
+  /** Evicts the least valuable checkpoint: tokens to recompute without it, per byte and tick since its last use. */
   private dropLeast(): void {
     const value = (checkpoint: Checkpoint): number =>
       this.gain(checkpoint) / (sizeOf(checkpoint) * (1 + this.clock - checkpoint.usedAt));

@@ -1,5 +1,5 @@
-// One continuation of a run's prompt: what its sequence belongs to, and how its answer is held to what was asked of it
-// (a constraint, the grammar of tool calls from the answer's or a call's beginning on).
+// One choice of a run: the owner of its sequence, and how constraints apply to its answer (a grammar for the content, one
+// for tool calls from the answer's first token or from a call's beginning on).
 
 import type { ErrorData } from "../../core/error.ts";
 import { AnswerGuard, escapesOf, NO_ESCAPES, OUTSIDE_GRAMMAR } from "./answer-guard.ts";
@@ -9,15 +9,15 @@ import type { DraftLength } from "./decode/draft-length.ts";
 import type { ChoiceOutput, RunState } from "./run-state.ts";
 import type { Sequence } from "./sequence.ts";
 
-/** What a sequence of the engine belongs to. */
+/** The owner of a sequence. */
 export interface Choice {
   readonly run: RunState;
   readonly output: ChoiceOutput;
-  /** What the answer must look like, if anything was asked. */
+  /** Enforces the answer's constraint; undefined without one. */
   guard: AnswerGuard | undefined;
-  /** Drafts what follows; undefined where nothing is guessed. */
+  /** undefined: the sequence has no drafts. */
   draftLength: DraftLength | undefined;
-  /** A tool call may still begin, and is then held to this. */
+  /** The grammar of a tool call that may still begin. */
   calls: PendingCalls | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface PendingCalls {
   readonly matcher: Matcher;
   /** Names of the tools, in quotes. */
   readonly names: readonly string[];
-  /** Arguments must follow their schemas: a call that cannot be followed ends the answer. */
+  /** A call that leaves the grammar fails the run, because its arguments must follow their schemas. */
   readonly strict: boolean;
 }
 
@@ -38,20 +38,20 @@ function mayReason({ format }: RenderedPrompt): boolean {
   return format.thinks && (format.thinkingStart !== "" || format.startsInReasoning);
 }
 
-/** Matchers of one choice's answer, until they are handed to it. Whoever gets the set owns it. */
+/** Matchers of one choice's answer, before the choice takes them. The receiver of the set owns it. */
 export class MatcherSet {
   private readonly content: Matcher | undefined;
   private readonly plan: AnswerPlan | undefined;
   private readonly calls: Matcher | undefined;
 
-  /** `content`: what the content must look like; `calls`: of the plan for calls, or for the answer with them. */
+  /** `content`: for the answer's content. `calls`: for tool calls, or for the whole answer, as `plan` says. */
   constructor(content: Matcher | undefined, plan: AnswerPlan | undefined, calls: Matcher | undefined) {
     this.content = content;
     this.plan = plan;
     this.calls = calls;
   }
 
-  /** Places in the request that are not enforced. */
+  /** Schema locations of the request that are not enforced. */
   get unenforced(): readonly string[] {
     const all = [this.content?.unenforced, this.plan?.constraint.unenforced, this.calls?.unenforced];
     return [...new Set(all.flatMap((places) => places ?? []))];
@@ -66,7 +66,7 @@ export class MatcherSet {
     this.calls?.free();
   }
 
-  /** Hands the matchers over: what holds from the first token on, and what calls are held to once they begin. */
+  /** The guard from the first token on, and the grammar of calls that begin later. They own the matchers. */
   hold(prompt: RenderedPrompt): Pick<Choice, "guard" | "calls"> {
     const { content, plan, calls } = this;
     if (plan?.from === "start" && calls !== undefined)
@@ -87,7 +87,7 @@ function pendingCalls({ from, constraint }: AnswerPlan, matcher: Matcher): Pendi
   return { from: from === "name" ? "name" : "marker", matcher, names, strict };
 }
 
-/** Where a tool call has begun, holds it to the grammar of the tools. Returns what went wrong. */
+/** When a tool call has begun, switches the guard to the grammar of the tools. Returns the error if the call breaks it. */
 export function beginCalls({ owner }: EngineSequence): ErrorData | undefined {
   const { calls, output } = owner;
   if (calls === undefined) return undefined;
@@ -104,10 +104,10 @@ export function beginCalls({ owner }: EngineSequence): ErrorData | undefined {
   return undefined;
 }
 
-/** An answer longer than this does not begin with the name of a tool, characters. */
+/** An answer longer than this does not begin with a bare tool call, characters. */
 const NAME_WITHIN = 400;
 
-/** The answer up to now, if it begins like a bare call and names a tool; "" if it does not, undefined if it still may. */
+/** The answer so far if it begins with a bare tool call; "" if it does not; undefined while that is open. */
 function nameText({ names }: PendingCalls, output: ChoiceOutput): string | undefined {
   const text = output.answerText();
   const trimmed = text.trimStart();

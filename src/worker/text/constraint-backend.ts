@@ -1,7 +1,7 @@
-// What the engine loop needs to hold answers to a grammar. Implemented by ffi/grammar.ts, faked in tests.
+// What the engine needs to constrain answers by a grammar. Implemented by ffi/grammar.ts, faked in tests.
 //
-// The order in a step, so that masks cost no time of their own: accept the drawn tokens, masksBegin for the rows of the
-// next pass, decode, masksWait, sample under the masks.
+// Order in a step, so that masks are computed beside the pass: accept the sampled tokens, masksBegin for the rows of the
+// next pass, decode, masksWait, sample with the masks.
 
 import type { Constraint } from "../../core/constraint.ts";
 
@@ -9,70 +9,70 @@ import type { Constraint } from "../../core/constraint.ts";
 export type Acceptance = "ok" | "finished" | "rejected";
 
 /**
- * The grammar of a whole answer, or of its tool calls, as the constraint library takes it: a Lark grammar in which the rules
- * named by `parts` are missing, and the schemas from which these are made.
+ * The grammar of a whole answer or of its tool calls: a Lark grammar without the rules of `parts`, and the schemas that
+ * these rules are compiled from.
  */
 export interface AnswerConstraint {
   readonly type: "answer";
   readonly grammar: string;
   readonly parts: readonly AnswerPart[];
   readonly sources: readonly AnswerSource[];
-  /** What stands of the answer in the prompt already. */
+  /** The part of the answer that the prompt contains already. */
   readonly prefix: string;
-  /** Places in the request that are not enforced, besides those that the library finds. */
+  /** Schema locations that are not enforced, besides those that the library reports. */
   readonly unenforced: readonly string[];
 }
 
 /** A schema of the request. */
 export interface AnswerSource {
   readonly schema: Readonly<Record<string, unknown>>;
-  /** What cannot be enforced is refused. */
+  /** A schema that cannot be enforced is rejected. */
   readonly strict: boolean;
-  /** Where it stands in the request. */
+  /** Its location in the request. */
   readonly at: string;
 }
 
-/** A rule whose body is made from parts of a source, by JSON pointer. */
+/** A rule whose body is compiled from parts of a source, by JSON pointer. */
 export interface AnswerPart {
   readonly rule: string;
   readonly source: number;
   readonly pointers: readonly string[];
-  /** Types to which values are limited besides. */
+  /** Types that values are limited to, besides. */
   readonly types?: readonly string[];
-  /** No white space but after commas and colons. */
+  /** White space only after commas and colons. */
   readonly compact?: boolean;
-  /** Written as it is, up to a tag; absent: JSON. */
+  /** Raw text up to a tag; absent: JSON. */
   readonly text?: { readonly avoid: readonly string[]; readonly end: string; readonly except: string };
 }
 
-/** A grammar and how far one answer has come in it. Not to be touched between masksBegin and masksWait. */
+/** A grammar and the state of one answer in it. Must not be used between masksBegin and masksWait. */
 export interface Matcher {
-  /** [ceil(vocabulary / 32)] bit t % 32 of word t / 32 is set where token t may come next. The same memory for good. */
+  /** [ceil(vocabulary / 32)] bit t % 32 of word t / 32 is set where token t may come next. Its memory never moves. */
   readonly mask: Uint32Array;
-  /** Where `mask` lies, for native samplers. */
+  /** Address of `mask`, for native samplers. */
   readonly maskAddress: bigint;
-  /** Where a mask lies that allows all but the tokens that end an answer. */
+  /** Address of a mask that allows all tokens except those that end an answer. */
   readonly openMaskAddress: bigint;
-  /** Places in the request that are not enforced. */
+  /** Schema locations of the request that are not enforced. */
   readonly unenforced: readonly string[];
-  /** Moves on by a text, markup included, in whatever tokens. After "rejected" the matcher is of no more use. Throws like accept. */
+  /** Advances by a text, markup included, however it is tokenized. After "rejected" the matcher is unusable. Throws like accept. */
   feed(text: string): Acceptance;
-  /** Moves on by one token. Throws ServiceError when the grammar ran into a limit; the matcher is then of no more use. */
+  /** Advances by one token. Throws ServiceError when the grammar exceeds a limit; then the matcher is unusable. */
   accept(token: number): Acceptance;
-  /** The answer may end here. Throws like accept. */
+  /** Whether the answer may end here. Throws like accept. */
   mayEnd(): boolean;
-  /** Computes `mask` at once. Throws like accept. */
+  /** Computes `mask` synchronously. Throws like accept. */
   computeMask(): void;
-  /** An independent copy at the same place, with a mask of its own. */
+  /** An independent copy in the same state, with its own mask. */
   clone(): Matcher;
   free(): void;
 }
 
-/** A grammar that is being compiled beside the engine's own thread. */
+/** A grammar that is being compiled on another thread. */
 export interface PendingGrammar {
   /**
-   * Waits up to `waitMs` for the result; undefined while it is not there. Throws ServiceError(invalid_request) with the
-   * reason when the constraint cannot be expressed, in which case nothing is left to free.
+   * Waits up to `waitMs` for the result; undefined while it is pending. Throws ServiceError(invalid_request) with the reason
+   * when the constraint cannot be expressed; then nothing is left to free.
    */
   take(waitMs: number): Matcher | undefined;
   /** Drops the work. Not to be called after `take` returned a matcher or threw. */
@@ -80,9 +80,9 @@ export interface PendingGrammar {
 }
 
 export interface ConstraintBackend {
-  /** Begins to compile; a constraint seen before is ready at once. `param`: the request field, for the error. */
+  /** Starts to compile; a cached constraint is ready at once. `param`: the request field, for the error. */
   compile(constraint: Constraint | AnswerConstraint, param?: string): PendingGrammar;
-  /** Starts to compute the masks of different matchers on threads of their own. One batch at a time. */
+  /** Starts to compute the masks of distinct matchers on other threads. One batch at a time. */
   masksBegin(matchers: readonly Matcher[]): void;
   /** Waits for the batch. Returns the matchers that failed: their masks are zero, and `accept` throws the reason. */
   masksWait(): readonly Matcher[];

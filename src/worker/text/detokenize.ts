@@ -1,13 +1,13 @@
-// Token bytes to text. A token may end within a UTF-8 character; the rest of it comes with a later token.
+// Token bytes to text. A token may end within a UTF-8 character, which a later token completes.
 
 const UTF8_LEAD = 0x80;
 
-/** The text of a vocabulary's tokens that are whole characters by themselves, remembered. Shared by all sequences. */
+/** Cached texts of the tokens that are valid UTF-8 by themselves. Shared by all sequences. */
 export class TokenTexts {
   private readonly known: (string | null | undefined)[] = []; // null: not valid UTF-8 by itself
   private readonly strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-  /** Text of a token, or null if its bytes only make sense together with their neighbours'. */
+  /** Text of a token; null if its bytes are not valid UTF-8 by themselves. */
   get(token: number, bytes: Uint8Array): string | null {
     const cached = this.known[token];
     if (cached !== undefined) return cached;
@@ -22,7 +22,7 @@ export class TokenTexts {
   }
 }
 
-/** One sequence's stream of bytes. Never splits a character; bytes that can't become one turn into U+FFFD. */
+/** Decoder of one sequence's bytes. Never splits a character; invalid bytes become U+FFFD. */
 export class Detokenizer {
   private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   private readonly texts: TokenTexts;
@@ -32,7 +32,7 @@ export class Detokenizer {
     this.texts = texts;
   }
 
-  /** Text that a token completes; "" while a character is unfinished. */
+  /** Text that a token completes; "" while a character is incomplete. */
   push(token: number, bytes: Uint8Array): string {
     if (!this.open) {
       const text = this.texts.get(token, bytes);
@@ -43,14 +43,14 @@ export class Detokenizer {
     return text;
   }
 
-  /** What an unfinished character leaves at the end of the stream. */
+  /** Text of an incomplete character at the end of the stream. */
   flush(): string {
     this.open = false;
     return this.decoder.decode();
   }
 }
 
-/** True unless the last byte is ASCII or the character that the bytes end with is complete. */
+/** Whether the bytes end within a character. */
 function endsInsideCharacter(bytes: Uint8Array): boolean {
   for (let back = 1; back <= Math.min(4, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;

@@ -14,12 +14,12 @@ export interface QueryDocument {
   readonly truncate: boolean;
 }
 
-/** How token vectors become one. */
+/** How token embeddings are pooled. */
 export type Pooling = "mean" | "cls" | "last";
 
-/** An embedding context. Every row is output and has an embedding. */
+/** An embedding context. Every row has an embedding. */
 export interface EmbedBackend {
-  /** Tokens of one compute batch. */
+  /** Tokens of one micro-batch. */
   readonly batch: number;
   /** Longest input. */
   readonly contextTokens: number;
@@ -27,16 +27,16 @@ export interface EmbedBackend {
   readonly slots: number;
   readonly dimensions: number;
   readonly pooling: Pooling;
-  /** The result is a score instead of a vector, from the head of a ranking model over the pooled token. Dimensions: 1. */
+  /** The result is a score from the head of a reranker over the pooled token, not a vector. Dimensions: 1. */
   readonly ranks: boolean;
-  /** Tokens see only what is before them, so that an input may be computed in pieces. */
+  /** Attention is causal, so an input may be computed in pieces. */
   readonly causal: boolean;
   tokenize(input: EmbedInput): PendingPrompt;
-  /** False when computing failed. */
+  /** False: the computation failed. */
   decode(columns: BatchColumns, n: number): boolean;
-  /** Adds the embeddings of rows to sum[dimensions]. */
+  /** Adds the embeddings of rows to `sum` [dimensions]. */
   addRows(rows: Int32Array, sum: Float32Array): void;
-  /** Relevance 0 … 1 of the sequence in a slot, as of the last decode that had tokens of it. Only where `ranks`. */
+  /** Relevance 0 … 1 of a slot's sequence after its last decode. Only where `ranks`. */
   score(slot: SlotId): number;
   clearSlot(slot: SlotId): void;
 }

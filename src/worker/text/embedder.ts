@@ -1,6 +1,6 @@
-// Embeddings and scores of documents, computed in a context of their own beside the running sequences: one compute batch a step, so that neither
-// holds up the other for long. A batch holds inputs of all requests, one of each in turn, so that a long list of texts
-// does not make others wait for its end.
+// Embeddings and rerank scores, computed in a separate context beside the running sequences, one micro-batch a step so that
+// neither delays the other for long. Batches take inputs round-robin from all requests, so a long list of texts does not
+// delay the others.
 
 import { ServiceError } from "../../core/error.ts";
 import type { EmbedRequest, RankRequest } from "../../core/run.ts";
@@ -21,26 +21,26 @@ interface Job {
   readonly request: EmbedRequest | RankRequest;
   /** Inputs that are being tokenized, in order. */
   readonly pending: PendingPrompt[];
-  /** Those that have been. */
+  /** Tokenized inputs. */
   readonly inputs: Int32Array[];
-  /** Inputs laid out in a batch so far, and those done with. */
+  /** Inputs put into a batch so far, and inputs finished. */
   begun: number;
   finished: number;
   readonly vectors: Float32Array[]; // [inputs]
 }
 
-/** An input on its way through one batch or several. */
+/** An input in progress, over one batch or several. */
 interface Input {
   readonly job: Job;
   readonly index: number;
   readonly tokens: Int32Array;
   readonly slot: SlotId;
-  /** Tokens computed, and what they add up to. */
+  /** Tokens computed, and the sum of their embeddings. */
   computed: number;
   readonly sum: Float32Array; // [dimensions]
 }
 
-/** The part of an input that is in the present batch. */
+/** The part of an input in the current batch. */
 interface Piece {
   readonly input: Input;
   readonly row: number;
@@ -51,17 +51,17 @@ export class Embedder {
   private readonly backend: () => EmbedBackend;
   private readonly done: (outcome: EmbedOutcome) => void;
   private columns: BatchColumns | undefined;
-  private arriving: Job[] = []; // first come first
-  private ready: Job[] = []; // whose turn is next first
-  private cut: Input | undefined; // the last batch ended within it
+  private arriving: Job[] = []; // oldest first
+  private ready: Job[] = []; // next first
+  private cut: Input | undefined; // the input that the last batch ended within
 
-  /** `backend` is called at the first request: an embedding context takes memory. */
+  /** `backend` is called at the first request, because an embedding context takes memory. */
   constructor(backend: () => EmbedBackend, done: (outcome: EmbedOutcome) => void) {
     this.backend = backend;
     this.done = done;
   }
 
-  /** Takes a request. Its vectors are scores, [inputs][1], if it ranks. */
+  /** Adds a request. The vectors of a rank request are scores, [inputs][1]. */
   add(id: RunId, request: EmbedRequest | RankRequest): void {
     const job: Job = { id, request, pending: [], inputs: [], begun: 0, finished: 0, vectors: [] };
     try {
@@ -73,15 +73,15 @@ export class Embedder {
     }
   }
 
-  /** Drops a request; unknown ids are ignored. */
+  /** Drops a request. Ignores unknown ids. */
   abort(id: RunId): void {
     const job = [...this.arriving, ...this.ready].find((entry) => entry.id === id);
     if (job !== undefined) this.drop(job);
   }
 
   /**
-   * Does one batch. `waitMs` is how long it may wait for texts to be tokenized when there is nothing to compute. False
-   * when there is nothing to do at all.
+   * Computes one batch. `waitMs`: how long it may wait for texts to be tokenized when there is nothing to compute. False:
+   * there is no work.
    */
   step(waitMs: number): boolean {
     if (this.arriving.length === 0 && this.ready.length === 0) return false;
@@ -90,7 +90,7 @@ export class Embedder {
     return true;
   }
 
-  /** Takes over requests whose inputs have all been tokenized. */
+  /** Moves requests whose inputs are all tokenized to `ready`. */
   private takeArrivals(waitMs: number): void {
     for (let job = this.arriving[0]; job !== undefined; job = this.arriving[0]) {
       try {
@@ -103,10 +103,10 @@ export class Embedder {
     }
   }
 
-  /** Takes tokenized inputs over; true when all are there. */
+  /** Takes tokenized inputs. True: all are tokenized. */
   private collect(job: Job, waitMs: number): boolean {
     for (let next = job.pending.shift(); next !== undefined; next = job.pending.shift()) {
-      const prompt = next.take(waitMs); // if it throws, nothing of it is left to free
+      const prompt = next.take(waitMs); // when it throws, nothing is left to free
       if (prompt === undefined) {
         job.pending.unshift(next);
         return false;
@@ -120,7 +120,8 @@ export class Embedder {
   private fit(tokens: Int32Array, { request, inputs }: Job): Int32Array {
     const { contextTokens } = this.backend();
     const param = fieldOf(request, inputs.length);
-    if (tokens.length === 0) throw new ServiceError("invalid_request", "The input is empty.", { param });
+    if (tokens.length === 0)
+      throw new ServiceError("invalid_request", "The input is empty. Send text or tokens.", { param });
     if (tokens.length <= contextTokens) return tokens;
     if (request.truncate) return tokens.subarray(0, contextTokens);
     throw new ServiceError(
@@ -150,7 +151,7 @@ export class Embedder {
     for (const { input } of pieces) if (input !== this.cut) this.finish(input, backend);
   }
 
-  /** Lays out as much as a batch holds, each input in a slot of its own; the one that was cut goes on first. */
+  /** Fills a batch, each input in its own slot; an input that was cut continues first. */
   private fill(
     backend: EmbedBackend,
     columns: BatchColumns,
@@ -176,7 +177,7 @@ export class Embedder {
     return { pieces, rows: row };
   }
 
-  /** The next input of the request whose turn it is; undefined if there is none, or if it needs more than the room. */
+  /** The next input of the next request; undefined without one, or if it does not fit the room. */
   private begin(slot: SlotId, backend: EmbedBackend, room: number): Input | undefined {
     const job = this.ready.find(({ begun, inputs }) => begun < inputs.length);
     const tokens = job?.inputs[job.begun];
@@ -220,7 +221,7 @@ function inputsOf(request: EmbedRequest | RankRequest): readonly EmbedInput[] {
   return documents.map((document) => ({ ...common, document }));
 }
 
-/** The request's field that holds an input. */
+/** The request field of an input. */
 function fieldOf(request: EmbedRequest | RankRequest, index: number): string {
   if ("documents" in request) return `documents[${index}]`;
   return request.inputs.length === 1 ? "input" : `input[${index}]`;
@@ -235,7 +236,7 @@ function newColumns(rows: number): BatchColumns {
   };
 }
 
-/** Adds those tokens of a piece that count to the sum of its input. */
+/** Adds a piece's pooled tokens to the sum of its input. */
 function pool({ input, row, count }: Piece, backend: EmbedBackend): void {
   const isFirst = input.computed === 0;
   input.computed += count;
@@ -254,7 +255,7 @@ function pool({ input, row, count }: Piece, backend: EmbedBackend): void {
   }
 }
 
-/** To unit length; a vector of zeros stays one. The mean's divisor cancels out here. */
+/** Normalizes to unit length, except a zero vector. The divisor of mean pooling cancels out here. */
 function normalize(vector: Float32Array): void {
   const length = Math.hypot(...vector);
   if (length > 0) for (let i = 0; i < vector.length; i++) vector[i] = (vector[i] ?? 0) / length;

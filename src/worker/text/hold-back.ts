@@ -1,4 +1,6 @@
-/** What HoldBack.push found: `free` may be passed on; if `match` is set, `rest` begins with it. */
+// Streaming search for stop strings and markup.
+
+/** Result of HoldBack.push: `free` may be passed on; if `match` is set, `rest` begins with it. */
 export interface Released {
   readonly free: string;
   readonly match: string | undefined;
@@ -7,16 +9,15 @@ export interface Released {
 }
 
 /**
- * Watches a stream of text for any of some strings, which may arrive in pieces. Text that could be the beginning of one
- * of them is held until it is clear whether it is. Used for stop strings and for the markup of model output.
- * Cost a push: its own length times the number of strings that share its characters, whatever came before.
+ * Searches a text stream for strings that may arrive in pieces. Text that could begin one of them is held until that is
+ * decided. The cost of a push is its length times the number of strings that share its characters, regardless of history.
  */
 export class HoldBack {
   private readonly needles: readonly string[];
   private readonly firstChars: ReadonlySet<string>;
   private held = "";
 
-  /** Empty strings are ignored. Of two matches at one place, the one named first wins. */
+  /** Ignores empty strings. Of two matches at one position, the one listed first wins. */
   constructor(needles: readonly string[]) {
     this.needles = needles.filter((needle) => needle !== "");
     this.firstChars = new Set(this.needles.map((needle) => needle.charAt(0)));
@@ -40,12 +41,12 @@ export class HoldBack {
     return { free: all.slice(0, all.length - keep), match: undefined, rest: "" };
   }
 
-  /** What is held. */
+  /** Text held at present. */
   get heldText(): string {
     return this.held;
   }
 
-  /** Gives up what is held: the stream has ended. */
+  /** Returns the held text: the stream has ended. */
   flush(): string {
     const held = this.held;
     this.held = "";
@@ -58,7 +59,7 @@ export class HoldBack {
     return false;
   }
 
-  /** Length of the longest end of `text` that is a proper beginning of a needle. */
+  /** Length of the longest suffix of `text` that is a proper prefix of a needle. */
   private possibleStart(text: string): number {
     let longest = 0;
     for (const needle of this.needles) {

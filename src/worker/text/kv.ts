@@ -1,10 +1,10 @@
-// The KV cache with its slots: which sequence holds what, which finished prefixes are kept for reuse, and what a new
-// sequence can share instead of computing it. The native cache is changed only here.
+// The KV cache: slots of running sequences, finished prefixes kept for reuse, and the prefix hits of new sequences. Only
+// this file changes the native cache.
 //
-// Prefixes are found by comparing tokens slot by slot. There are at most a few dozen slots and a comparison ends at the
-// first difference, so that a search costs microseconds and needs no index to keep true (docs/decisions/013).
+// Prefixes are found by comparing tokens slot by slot. There are a few dozen slots and a comparison ends at the first
+// difference, so a search takes microseconds and needs no index (docs/decisions/013).
 //
-// Memory that cannot be cut is shared where its state was saved: at checkpoints (state-sharing.ts, docs/decisions/084).
+// Memory that cannot be truncated is shared at checkpoints (state-sharing.ts, docs/decisions/084).
 
 import type { AdapterId } from "../../core/adapter.ts";
 import { assert } from "../../core/assert.ts";
@@ -15,39 +15,39 @@ import type { Sequence } from "./sequence.ts";
 import { type Holder, type Divergence, PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
 
 /**
- * Every kept cell lies in the span that attention walks for every token, also of others: 3,700 of them were measured to
- * cost a 0.6B model on two cores a tenth of its speed. A long prefix is worth that; of those shorter than this, which are
- * soon computed again, only the latest stay.
+ * Attention reads every kept cell for every token, also of other sequences: 3,700 kept cells cost a 0.6B model on two
+ * cores a tenth of its speed. A long prefix is worth that; of shorter ones, which are quickly recomputed, only the latest
+ * are kept.
  */
 const SHORT_PREFIX_TOKENS = 512;
 const SHORT_PREFIX_CELLS_MAX = 1024;
 
-/** What a sequence would find in the cache. */
+/** The prefix hit of a sequence. */
 export interface Match {
-  /** Slot to share or take over; undefined when nothing is shared. */
+  /** Slot to share or to take over; undefined without a hit. */
   readonly source: SlotId | undefined;
   readonly shared: number;
   readonly sharedPinned: number;
-  /** A sequence is just computing more of this prefix: better to wait for it than to compute it twice. */
+  /** A running sequence is computing a longer prefix: waiting for it is better than computing it twice. */
   readonly wait: boolean;
-  /** The state to restore; undefined where cells are all there is to share. */
+  /** The state to restore; undefined where only cells are shared. */
   readonly checkpoint?: Checkpoint;
-  /** Who computes the prefix that is waited for, and where its state must be saved. */
+  /** The sequence that computes the awaited prefix, and where its state must be saved. */
   readonly divergence?: Divergence;
 }
 
-/** The sequences around one that looks for a prefix. */
+/** The other sequences at a search. */
 interface Around {
   readonly running: readonly Sequence[];
   readonly ahead: readonly Sequence[];
 }
 
-/** A finished sequence's tokens, kept in their slot. */
+/** A finished prefix, kept in its slot. */
 interface Kept extends Holder {
   readonly adapter: AdapterId;
 }
 
-const NOTHING: Match = { source: undefined, shared: 0, sharedPinned: 0, wait: false };
+const NO_HIT: Match = { source: undefined, shared: 0, sharedPinned: 0, wait: false };
 
 export class KvCache {
   private readonly backend: Backend;
@@ -57,7 +57,7 @@ export class KvCache {
   private kept: Kept[] = []; // least recently used first
   private readonly sharing: StateSharing | undefined;
 
-  /** `keptMax`: finished prefixes to keep; 0 keeps none and shares nothing. `checkpointBytes`: room for saved states. */
+  /** `keptMax`: finished prefixes to keep; 0 disables sharing. `checkpointBytes`: memory for saved states. */
   constructor(backend: Backend, keptMax: number, checkpointBytes = 0) {
     this.backend = backend;
     const { states } = backend;
@@ -69,12 +69,12 @@ export class KvCache {
     this.freeSlots = Array.from({ length: backend.slots }, (_, i) => (backend.slots - 1 - i) as SlotId);
   }
 
-  /** Cells that running sequences do not need. */
+  /** Cells that running sequences do not hold. */
   get availableCells(): number {
     return this.book.available;
   }
 
-  /** Cells that nobody holds. */
+  /** Free cells. */
   get freeCells(): number {
     return this.book.free;
   }
@@ -89,7 +89,7 @@ export class KvCache {
     return this.kept.length;
   }
 
-  /** Slots that no running sequence has. */
+  /** Slots without a running sequence. */
   get availableSlots(): number {
     return this.freeSlots.length + this.kept.length;
   }
@@ -99,20 +99,20 @@ export class KvCache {
     return this.sharing?.checkpoints.counted() ?? NO_CHECKPOINTS;
   }
 
-  /** Cells that would become available if this running sequence gave up. */
+  /** Cells that would become available by preempting this sequence. */
   exclusiveCells(sequence: Sequence): number {
     return sequence.slot === undefined ? 0 : this.book.exclusive(sequence.slot);
   }
 
   /**
-   * The best that the cache offers a waiting sequence: the longest prefix among finished and running sequences. `ahead`
-   * are candidates that will be admitted before it.
+   * The longest prefix hit of a waiting sequence among finished and running sequences. `ahead`: candidates that will be
+   * admitted before it.
    */
   match(sequence: Sequence, running: readonly Sequence[], ahead: readonly Sequence[]): Match {
-    if (this.keptMax === 0 || sequence.scoresPrompt) return NOTHING;
-    const most = sequence.known - 1; // one token at least is computed, for its logits
-    const shareable = (length: number): number => sequence.wholeChunks(Math.min(most, length));
-    let best = NOTHING;
+    if (this.keptMax === 0 || sequence.scoresPrompt) return NO_HIT;
+    const max = sequence.known - 1; // at least one token is computed, for its logits
+    const shareable = (length: number): number => sequence.wholeChunks(Math.min(max, length));
+    let best = NO_HIT;
     const consider = (source: SlotId, length: number): void => {
       if (length > best.shared) {
         best = { source, shared: length, sharedPinned: this.book.pinnedWithin(source, length), wait: false };
@@ -136,8 +136,8 @@ export class KvCache {
   }
 
   /**
-   * Gives a sequence a slot, pins it, and shares a prefix of at most `sharedMax` tokens: what the step was planned with.
-   * An admission just before may have used up what was found then, so it is looked for again.
+   * Admits a sequence to a slot, with a prefix hit of at most `sharedMax` tokens, as planned. The hit is searched again,
+   * because an admission just before may have used it up.
    */
   admit(sequence: Sequence, running: readonly Sequence[], sharedMax: number): void {
     const { source, shared, checkpoint } = this.match(sequence, running, []);
@@ -148,7 +148,7 @@ export class KvCache {
     sequence.computed = this.book.length(slot);
   }
 
-  /** Prepares the admission of a sequence that will share so many tokens: it may have to halt on its way. */
+  /** Plans the boundaries of a sequence that will be admitted with `shared` tokens. */
   prepare(sequence: Sequence, shared: number, running: readonly Sequence[]): void {
     this.sharing?.planBoundaries(sequence, shared, this.holders(sequence, running));
   }
@@ -165,7 +165,7 @@ export class KvCache {
     return this.takePrefix(source, length, positions);
   }
 
-  /** The longest checkpoint whose cells are there, if it is longer than what was found; or the promise of one. */
+  /** The longest checkpoint with its cells, if it is longer than the hit so far; or one worth waiting for. */
   private matchState(sharing: StateSharing, sequence: Sequence, around: Around, best: Match): Match {
     const holders = this.holders(sequence, around.running);
     const restorable = sharing.restorable(sequence, holders);
@@ -181,7 +181,7 @@ export class KvCache {
     return { ...found, wait: true, divergence };
   }
 
-  /** What slots hold that a sequence could share. */
+  /** Slots that hold tokens of a sequence's adapter. */
   private holders({ adapter }: Sequence, running: readonly Sequence[]): readonly Holder[] {
     const held: Holder[] = this.kept.filter((kept) => kept.adapter === adapter);
     for (const other of running)
@@ -190,7 +190,7 @@ export class KvCache {
     return held;
   }
 
-  /** A slot with a restored state and the cells before it, of which `source` has them; undefined: a state is all there is. */
+  /** A slot with a restored state. `source` has the cells before it; undefined: the state needs none. */
   private restore(checkpoint: Checkpoint, source: SlotId | undefined, positions: number): SlotId {
     const { length } = checkpoint.tokens;
     const kept = this.kept.find(({ slot }) => slot === source);
@@ -216,12 +216,12 @@ export class KvCache {
     return target;
   }
 
-  /** Makes sure that `count` cells are free, dropping kept prefixes. Running sequences must leave as many. */
+  /** Evicts kept prefixes until `count` cells are free. Running sequences must leave that many. */
   makeRoom(count: number): void {
     while (this.book.free < count && this.kept.length > 0) this.dropOldest();
   }
 
-  /** Notes that `count` more tokens of a sequence are in the cache. */
+  /** `count` more tokens of a sequence were computed. */
   extend(sequence: Sequence, count: number): void {
     assert(sequence.slot !== undefined, "only a sequence with a slot computes");
     this.book.append(sequence.slot, count);
@@ -229,28 +229,31 @@ export class KvCache {
     this.sharing?.passed(sequence);
   }
 
-  /** Notes that `count` tokens are in the cache after those computed of a sequence, of which it does not know yet. */
+  /** `count` tokens were computed after those that a sequence counts: drafts, or further steps of one call. */
   extendBeyond(sequence: Sequence, count: number): void {
     assert(sequence.slot !== undefined, "only a sequence with a slot computes");
     this.book.append(sequence.slot, count);
   }
 
-  /** Drops what the cache has of a sequence beyond its computed tokens: wrong guesses, or what follows its end. */
+  /** Drops a sequence's cells beyond its computed tokens: rejected drafts, or tokens after its end. */
   settle(sequence: Sequence): void {
     const { slot, computed } = sequence;
     if (slot === undefined || this.book.length(slot) === computed) return;
-    assert(this.backend.cutSlot(slot, sequence.positionOf(computed)), "whoever guesses can be cut");
+    assert(
+      this.backend.cutSlot(slot, sequence.positionOf(computed)),
+      "sequences with drafts can be truncated",
+    );
     this.book.truncate(slot, computed);
   }
 
-  /** Takes a sequence's slot away. `keep`: what it computed may be of use to a later one. */
+  /** Releases a sequence's slot. `keep`: its computed prefix is kept for reuse. */
   release(sequence: Sequence, keep: boolean): void {
     const { slot, adapter } = sequence;
     if (slot === undefined) return;
     this.settle(sequence);
     const usable = sequence.wholeChunks(sequence.computed);
-    const cut = usable === sequence.computed || (keep && this.cutBack(sequence, slot, usable));
-    const tokens = sequence.firstTokens(cut ? usable : 0);
+    const isUsable = usable === sequence.computed || (keep && this.cutBack(sequence, slot, usable));
+    const tokens = sequence.firstTokens(isUsable ? usable : 0);
     sequence.slot = undefined;
     sequence.computed = 0;
     this.book.setPinned(slot, false);
@@ -264,20 +267,20 @@ export class KvCache {
     }
   }
 
-  /** Drops what is computed of a picture or recording that is not computed wholly. False: it can't be dropped alone. */
+  /** Drops the computed part of an incomplete media chunk. False: this memory cannot be truncated there. */
   private cutBack(sequence: Sequence, slot: SlotId, length: number): boolean {
     if (!this.backend.cutSlot(slot, sequence.positionOf(length))) return false;
     this.book.truncate(slot, length);
     return true;
   }
 
-  /** Forgets the kept prefixes of an adapter that is going away. */
+  /** Drops the kept prefixes and checkpoints of an adapter. */
   dropAdapter(adapter: AdapterId): void {
     for (const kept of this.kept.filter((one) => one.adapter === adapter)) this.drop(kept);
     this.sharing?.checkpoints.dropAdapter(adapter);
   }
 
-  /** Forgets all kept prefixes and checkpoints. */
+  /** Drops all kept prefixes and checkpoints. */
   dropAll(): void {
     this.sharing?.checkpoints.dropAll();
     while (this.kept.length > 0) this.dropOldest();
@@ -291,19 +294,19 @@ export class KvCache {
   }
 
   /**
-   * A slot that holds the first `shared` tokens of `source`, which take so many positions: the source itself if all of it is
-   * wanted, else a share.
+   * A slot with the first `shared` tokens of `source`, which take `positions` positions: the source itself if all its tokens
+   * are shared, otherwise another slot that shares its cells.
    */
   private takePrefix(source: SlotId, shared: number, positions: number): SlotId {
     const kept = this.kept.find(({ slot }) => slot === source);
-    const wholly = kept !== undefined && kept.tokens.length === shared;
-    const alone = this.freeSlots.length === 0 && this.kept.length === 1;
-    if (kept !== undefined && (wholly || alone || this.backend.reuse !== "prefix")) {
+    const isWhole = kept !== undefined && kept.tokens.length === shared;
+    const isLast = this.freeSlots.length === 0 && this.kept.length === 1;
+    if (kept !== undefined && (isWhole || isLast || this.backend.reuse !== "prefix")) {
       this.kept = this.kept.filter((other) => other !== kept);
-      if (wholly || this.backend.cutSlot(source, positions)) {
+      if (isWhole || this.backend.cutSlot(source, positions)) {
         this.book.truncate(source, shared);
       } else {
-        this.backend.cutSlot(source, 0); // it can't be cut after all: start over in it
+        this.backend.cutSlot(source, 0); // it cannot be truncated there: start over
         this.book.truncate(source, 0);
       }
       return source;

@@ -1,4 +1,4 @@
-// Log probabilities in the words of the waist.
+// Log probabilities as RunEvents carry them.
 
 import type { TokenChance, TokenLogprob } from "../../core/run.ts";
 import type { Backend } from "./backend.ts";
@@ -15,7 +15,7 @@ export class Logprobs {
     this.texts = texts;
   }
 
-  /** A token at a row of the last decode, with the `top` most likely ones there. */
+  /** A token at a row of the last decode, with the `top` most likely tokens there. */
   at(row: number, token: number, top: number): TokenLogprob {
     const result = this.backend.logprobs(row, token, top);
     return {
@@ -24,7 +24,7 @@ export class Logprobs {
     };
   }
 
-  /** The first token of a prompt: nothing comes before it, so it has no probability. */
+  /** The first token of a prompt, which has no probability. */
   unscored(token: number): TokenLogprob {
     return { ...this.chance(token, 0), top: [] };
   }

@@ -1,5 +1,5 @@
-// What an engine process does for a text model: steps the engine while there is work. Reads messages between steps only,
-// so that an abort takes effect within one step.
+// The engine process of a text model: steps the engine while there is work. Messages are read between steps only, so an
+// abort takes effect within one step.
 
 import { availableParallelism } from "node:os";
 import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../../ffi/embedded.ts";
@@ -20,28 +20,28 @@ import { Engine } from "./engine.ts";
 import { Outbox } from "./outbox.ts";
 import { type EngineWork, newSeed, send, sendFailure, type WorkMessage } from "../shared/work.ts";
 
-/** Numbers are told this long after the first work they do not contain, milliseconds. */
+/** Statistics are sent at most this long after the work that they count, milliseconds. */
 const STATS_MS = 250;
 
-/** Tokens of steps shorter than this go together, milliseconds: a message costs as much as a step of a tiny model. */
-const TOGETHER_MS = 1;
+/** Events of shorter steps are coalesced, milliseconds: a message costs as much as a step of a tiny model. */
+const COALESCE_MS = 1;
 
 /**
- * Masks are computed beside the pass. Where compute threads keep all CPUs busy, each mask thread holds one up and the others
- * wait for it, so one for every CPU costs least; more than these have nothing to do.
+ * Grammar masks are computed beside the pass. Compute threads keep all CPUs busy, so one mask thread per CPU delays them
+ * least; more than four have nothing to do.
  */
 const MASK_THREADS = Math.min(4, availableParallelism());
 
-/** Share of the free memory that checkpoints may take. */
+/** Share of the free memory that checkpoints may use. */
 const CHECKPOINTS_SHARE = 0.25;
 
-/** Longest time a step may wait for a prompt to be rendered; messages are not read meanwhile. */
+/** Longest wait of a step for a prompt to be rendered, milliseconds; messages are not read meanwhile. */
 const RENDER_WAIT_MS = 1;
 
 interface Loaded {
   readonly backend: LlamaBackend;
   readonly host: EngineHost;
-  /** Made at the first call: the library costs nothing to those who never constrain an answer. */
+  /** Opened at the first call: a model without constrained answers does not load the library. */
   readonly constraints: () => ConstraintBackend;
 }
 
@@ -61,7 +61,7 @@ async function load(options: TextOptions): Promise<Loaded> {
   if (backend.maxSeqs < options.maxSeqs) {
     const { architecture } = backend.info;
     console.error(
-      `engine: max_seqs is ${backend.maxSeqs}: llama.cpp cannot run more of ${architecture} at once`,
+      `engine: max_seqs is lowered to ${backend.maxSeqs}: llama.cpp runs no more sequences of ${architecture} at once`,
     );
   }
   backend.pinThreads();
@@ -69,7 +69,7 @@ async function load(options: TextOptions): Promise<Loaded> {
   const constraints = (): GrammarEngine => {
     if (grammars === undefined) {
       grammars = new GrammarEngine(openGrammar(unpackGrammar(cacheDir)), backend.tokens(), MASK_THREADS);
-      backend.pinThreads(); // it has brought threads of its own
+      backend.pinThreads(); // the library has started threads
     }
     return grammars;
   };
@@ -101,15 +101,15 @@ export class TextWork implements EngineWork {
   }
 
   async run(): Promise<number> {
-    void this.load(); // messages are read meanwhile; the first of them may be to stop
+    void this.load(); // in the background: the first message may be `stop`
     while (!this.stopping) {
       const outcome = this.engine?.step(RENDER_WAIT_MS) ?? "idle";
-      if (!this.mayHold() || performance.now() - this.flushedMs >= TOGETHER_MS) this.flush();
+      if (!this.mayCoalesce() || performance.now() - this.flushedMs >= COALESCE_MS) this.flush();
       if (this.engine?.isStuck === true) {
-        console.error("engine: a prompt cannot be rendered, and holds up all others; giving up");
-        return 1; // those under way are told by who started this process, which starts another
+        console.error("engine: rendering a prompt hangs and blocks all others; ending this process");
+        return 1; // the serving process fails the open runs and starts another engine
       }
-      this.statsTimer ??= setTimeout(() => this.sendStats(), STATS_MS); // an abort, too, brings us here
+      this.statsTimer ??= setTimeout(() => this.sendStats(), STATS_MS); // aborts are counted, too
       this.embedding = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
       if (outcome === "idle" && !this.embedding) await new Promise<void>((resolve) => (this.wake = resolve));
       else await new Promise((resolve) => setImmediate(resolve));
@@ -121,8 +121,8 @@ export class TextWork implements EngineWork {
   receive(message: WorkMessage): void {
     this.flush(); // the next step may be a long one
     switch (message.type) {
-      case "start": // it has been: nothing is sent twice
-      case "draw": // for models of other kinds
+      case "start": // received already
+      case "draw": // for other kinds of models
       case "speak":
       case "speak_on":
         break;
@@ -170,7 +170,7 @@ export class TextWork implements EngineWork {
         prefixesMax,
         checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
         drafts: speculative?.type === "ngram",
-        multiStepMs: recompute ? 0 : TOGETHER_MS,
+        multiStepMs: recompute ? 0 : COALESCE_MS,
         recompute,
         emit: (run, event) => this.outbox.add(run, event),
         now: () => performance.now(),
@@ -192,7 +192,7 @@ export class TextWork implements EngineWork {
 
   private add({ id, request, adapter = BASE_MODEL }: Extract<ToEngine, { type: "run" }>): void {
     if (this.backend?.hasAdapter(adapter) === true) return this.engine?.add(id, request, adapter);
-    const message = "The adapter could not be loaded into this engine; load it again.";
+    const message = "The adapter is not loaded in this model's engine. Load it again.";
     send({
       type: "events",
       runs: [id],
@@ -224,8 +224,8 @@ export class TextWork implements EngineWork {
     }
   }
 
-  /** Whether what there is to tell will be told within a step or two. */
-  private mayHold(): boolean {
+  /** Whether events may wait for those of the next step. */
+  private mayCoalesce(): boolean {
     return this.engine?.isDecodingOnly === true && !this.embedding && !this.stopping;
   }
 

@@ -1,36 +1,36 @@
-// What the engine needs from native code for pictures and recordings in prompts. Implemented in ffi/llama.ts, faked in tests.
+// What the engine needs from native code for media in prompts. Implemented in ffi/llama.ts, faked in tests.
 
 import type { DecodeOutcome, RenderedPrompt, SlotId } from "./backend.ts";
 
 /**
- * A run of a prompt's tokens that stands for a picture or recording, or a part of one. It is computed from an encoding
- * instead of token ids, and shared between sequences wholly or not at all.
+ * Placeholder tokens of an image or audio clip, or of a part of it. They are computed from an encoding instead of token ids,
+ * and shared between sequences as a whole or not at all.
  */
 export interface MediaChunk {
-  /** Which of the prompt's chunks it is. */
+  /** Index among the prompt's chunks. */
   readonly index: number;
-  /** The first of its tokens. */
+  /** Index of its first token. */
   readonly at: number;
   readonly tokens: number;
-  /** Positions it takes: fewer than tokens in models whose positions have several dimensions. */
+  /** Positions that it takes; fewer than tokens in models with multi-dimensional positions. */
   readonly positions: number;
-  /** The id of its tokens, below 0, and what its encoding goes by: equal for equal content. */
+  /** Id of its tokens and key of its encoding; negative, equal for equal content. */
   readonly content: number;
-  /** Its tokens see each other, so they must be computed in one pass. */
+  /** Its tokens attend to each other, so they must be computed in one pass. */
   readonly whole: boolean;
 }
 
-/** What a chunk was encoded to. `free` it when no pass needs it. */
+/** The embeddings of a chunk. `free` it when no pass needs it. */
 export interface Encoding {
   readonly bytes: number;
   free(): void;
 }
 
-/** A chunk that is being encoded beside the engine's own thread. */
+/** A chunk that is being encoded on another thread. */
 export interface PendingEncoding {
   /**
-   * Waits up to `waitMs` for the result; undefined while it is not there. Throws when the encoder failed, in which case
-   * nothing is left to free.
+   * Waits up to `waitMs` for the result; undefined while it is pending. Throws when the encoder failed; then nothing is left
+   * to free.
    */
   take(waitMs: number): Encoding | undefined;
   /** Drops the work. Not to be called after `take` returned or threw. */
@@ -50,7 +50,7 @@ export interface MediaPass {
 }
 
 export interface MediaBackend {
-  /** Begins to encode a chunk of a prompt, one after the other. The prompt may be freed meanwhile. */
+  /** Starts to encode a chunk of a prompt; chunks are encoded in order. The prompt may be freed meanwhile. */
   encode(prompt: RenderedPrompt, chunk: MediaChunk): PendingEncoding;
   decodeMedia(pass: MediaPass): DecodeOutcome;
 }

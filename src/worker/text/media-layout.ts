@@ -1,4 +1,4 @@
-// Where media stand in a sequence's tokens, and what follows from it. Pure. `chunks` is in order and without overlap.
+// Arithmetic on the media chunks among a sequence's tokens. Pure. `chunks` is in order and without overlap.
 
 import type { MediaChunk } from "./media-backend.ts";
 
@@ -7,7 +7,7 @@ export function chunkAt(chunks: readonly MediaChunk[], token: number): MediaChun
   return chunks.find(({ at, tokens }) => at <= token && token < at + tokens);
 }
 
-/** The longest beginning of at most `count` tokens that cuts no chunk in two. */
+/** The longest prefix of at most `count` tokens that splits no chunk. */
 export function wholeChunks(chunks: readonly MediaChunk[], count: number): number {
   const cut = chunkAt(chunks, count);
   return cut === undefined ? count : cut.at;
@@ -20,12 +20,12 @@ export function positionOf(chunks: readonly MediaChunk[], token: number): number
   return position;
 }
 
-/** The chunks from a token on, which begins one or is text, as they are when what comes before it is dropped. */
+/** The chunks after dropping all tokens before `token`, which must not lie within a chunk. */
 export function chunksFrom(chunks: readonly MediaChunk[], token: number): readonly MediaChunk[] {
   return chunks.filter(({ at }) => at >= token).map((chunk) => ({ ...chunk, at: chunk.at - token }));
 }
 
-/** The first place from `token` on where a prompt can be cut. */
+/** The first position from `token` on where a prompt can be cut. */
 export function cutFrom(chunks: readonly MediaChunk[], token: number): number {
   const cut = chunkAt(chunks, token);
   return cut === undefined || cut.at === token ? token : cut.at + cut.tokens;

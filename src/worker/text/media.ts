@@ -1,19 +1,19 @@
-// The encodings of pictures and recordings: which are there, which are being made, and who waits for them. An encoding goes by
-// its content, so that a picture is encoded once however many prompts show it, and kept for later ones within a bound.
+// Encodings of media chunks: cached, in progress, and the sequences that need them. Encodings are keyed by content, so an
+// image is encoded once for any number of prompts. The cache is bounded by bytes.
 
 import { assert } from "../../core/assert.ts";
 import type { EngineStats } from "../../core/telemetry.ts";
 import type { RenderedPrompt } from "./backend.ts";
 import type { Encoding, MediaBackend, MediaChunk, PendingEncoding } from "./media-backend.ts";
 
-/** A sequence as it is seen here: an identity, and its media. */
+/** A sequence: an identity and its media chunks. */
 export interface MediaUser {
   readonly media: readonly MediaChunk[];
 }
 
 interface Entry {
   readonly content: number;
-  /** Sequences that have yet to compute it. */
+  /** Sequences that have not computed it yet. */
   readonly users: Set<MediaUser>;
   readonly begunMs: number;
   pending: PendingEncoding | undefined;
@@ -26,19 +26,19 @@ export class MediaStore {
   private readonly backend: MediaBackend;
   private readonly bytesMax: number;
   private readonly now: () => number;
-  private readonly entries = new Map<number, Entry>(); // by content, least recently wanted first
+  private readonly entries = new Map<number, Entry>(); // by content, least recently requested first
   private bytes = 0;
   private doneMs = 0; // when the encoder finished last
   private counts: MediaCounts = { mediaEncoded: 0, mediaReused: 0, mediaSecs: 0 };
 
-  /** `bytesMax`: encodings kept; those that somebody still needs may exceed it. `now`: monotonic milliseconds. */
+  /** `bytesMax`: encodings kept; those in use may exceed it. `now`: monotonic milliseconds. */
   constructor(backend: MediaBackend, bytesMax: number, now: () => number) {
     this.backend = backend;
     this.bytesMax = bytesMax;
     this.now = now;
   }
 
-  /** Encodings under way. */
+  /** Encodings in progress. */
   get pending(): number {
     let count = 0;
     for (const { pending } of this.entries.values()) if (pending !== undefined) count++;
@@ -49,8 +49,8 @@ export class MediaStore {
     return this.counts;
   }
 
-  /** Begins to encode what a sequence needs from a token on and nobody has encoded; it holds all of it until it lets go. */
-  want(user: MediaUser, prompt: RenderedPrompt, from: number): void {
+  /** Pins the encodings that a sequence needs from a token on, and starts those that are missing. `release` unpins them. */
+  request(user: MediaUser, prompt: RenderedPrompt, from: number): void {
     for (const chunk of user.media) {
       if (chunk.at < from) continue;
       const entry = this.entries.get(chunk.content) ?? this.begin(prompt, chunk);
@@ -63,21 +63,21 @@ export class MediaStore {
     }
   }
 
-  /** Whether a sequence holds the encodings of all its media from a token on. */
+  /** Whether all encodings that a sequence needs from a token on are pinned for it and ready. */
   has(user: MediaUser, from: number): boolean {
     return user.media.every(({ at, content }) => at < from || this.held(user, content) !== undefined);
   }
 
-  /** An encoding that a sequence holds. */
+  /** An encoding that is pinned for a sequence. */
   encoding(user: MediaUser, { content }: MediaChunk): Encoding {
     const encoding = this.held(user, content);
     assert(encoding !== undefined, "a sequence runs when its media are encoded");
     return encoding;
   }
 
-  /** A sequence needs its media before this token no more; without it, none at all. What nobody waits for is dropped. */
+  /** Unpins a sequence's encodings before a token, by default all. Encodings in progress without another user are cancelled. */
   release(user: MediaUser, before = Number.MAX_SAFE_INTEGER): void {
-    const needed = user.media.filter(({ at, tokens }) => at + tokens > before); // one may show what another showed
+    const needed = user.media.filter(({ at, tokens }) => at + tokens > before); // two chunks may have the same content
     for (const { content } of user.media) {
       const entry = this.entries.get(content);
       if (needed.some((chunk) => chunk.content === content)) continue;
@@ -89,7 +89,7 @@ export class MediaStore {
     this.shrink();
   }
 
-  /** Takes over what is encoded, waiting up to `waitMs` for the first. Returns the sequences whose encoding failed. */
+  /** Takes finished encodings, waiting up to `waitMs` for the first. Returns the sequences whose encoding failed. */
   poll(waitMs: number): readonly MediaUser[] {
     const failed: MediaUser[] = [];
     let wait = waitMs;
@@ -107,7 +107,7 @@ export class MediaStore {
     return failed;
   }
 
-  /** Frees all encodings; nobody holds any. */
+  /** Frees all encodings; none may be pinned. */
   clear(): void {
     for (const { encoding, pending } of this.entries.values()) {
       encoding?.free();
@@ -133,7 +133,7 @@ export class MediaStore {
     if (encoding === undefined) return;
     const nowMs = this.now();
     const { mediaEncoded, mediaSecs } = this.counts;
-    const ms = nowMs - Math.max(entry.begunMs, this.doneMs); // it may have waited for the one before
+    const ms = nowMs - Math.max(entry.begunMs, this.doneMs); // it may have queued behind the previous one
     this.counts = { ...this.counts, mediaEncoded: mediaEncoded + 1, mediaSecs: mediaSecs + ms / 1000 };
     this.doneMs = nowMs;
     entry.pending = undefined;
@@ -142,7 +142,7 @@ export class MediaStore {
     this.shrink();
   }
 
-  /** Drops encodings that nobody needs, least recently wanted first, until the rest fits. */
+  /** Evicts unpinned encodings, least recently requested first, until the rest fits. */
   private shrink(): void {
     for (const { content, users, encoding } of this.entries.values()) {
       if (this.bytes <= this.bytesMax) return;

@@ -1,4 +1,4 @@
-// How a choice begins: its output, its sampler, and what is asked of its answer from the start.
+// Creates a choice: its output, its sampler and its sequence.
 
 import type { AnswerGuard } from "./answer-guard.ts";
 import type { Backend } from "./backend.ts";
@@ -12,26 +12,26 @@ import { Sequence } from "./sequence.ts";
 
 export interface ChoiceStart {
   readonly run: RunState;
-  /** Its number among the run's choices. */
+  /** Index among the run's choices. */
   readonly choice: number;
   readonly guard: AnswerGuard | undefined;
   readonly calls: PendingCalls | undefined;
-  /** The prompt, and the pictures and recordings in it. */
+  /** The prompt and its media chunks. */
   readonly tokens: Int32Array;
   readonly media: readonly MediaChunk[];
   readonly seed: number;
 }
 
-/** What all choices of an engine share. */
+/** Shared by all choices of an engine. */
 export interface ChoiceTools {
   readonly backend: Backend;
   readonly texts: TokenTexts;
   readonly echo: PromptEcho;
-  /** Whether next tokens are guessed, where nothing constrains them. */
+  /** Whether sequences without a guard have drafts. */
   readonly drafts: boolean;
 }
 
-/** The choice as a sequence that has nothing computed yet. */
+/** The choice's sequence, with no token computed. */
 export function newChoice(start: ChoiceStart, { backend, texts, echo, drafts }: ChoiceTools): EngineSequence {
   const { run, choice, guard, calls, tokens, media, seed } = start;
   const { request } = run;

@@ -1,5 +1,5 @@
-// What is to be told of runs. Pieces of one text that go together anyway are joined: of a tiny model's token, telling it by
-// itself is the dearest part, here, in the serving process and at the client.
+// Pending run events, flushed in one message. Coalesces text deltas of the same choice: for a tiny model, sending a token
+// costs more than computing it, in this process, in the serving process and at the client.
 
 import type { RunEvent } from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";
@@ -21,7 +21,7 @@ export class Outbox {
     return this.runs.length === 0;
   }
 
-  /** Events of a run stay in order; those of several need not. */
+  /** Events of one run keep their order. */
   add(run: RunId, event: RunEvent): void {
     const at = this.latest.get(run);
     const before = at === undefined ? undefined : this.events[at];
@@ -34,7 +34,7 @@ export class Outbox {
     this.events.push(event);
   }
 
-  /** What there is, and is here no longer. */
+  /** Removes and returns all events. */
   take(): Outgoing {
     const { runs, events } = this;
     this.runs = [];
@@ -48,7 +48,7 @@ function isPiece(event: RunEvent): event is Piece {
   return event.type === "text" || event.type === "reasoning";
 }
 
-/** Whether one piece is more of another's text; log probabilities belong to the piece that they came with. */
+/** Whether one piece continues another's text. Pieces with log probabilities stay apart. */
 function continues(piece: Piece, before: RunEvent): before is Piece {
   const isSame = piece.type === before.type && piece.choice === before.choice;
   return isSame && piece.logprobs === undefined && before.logprobs === undefined;

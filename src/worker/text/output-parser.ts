@@ -1,13 +1,13 @@
-// Model output to reasoning, text and tool calls.
+// Parses model output into reasoning, text and tool calls.
 //
-// llama.cpp's parser knows the markup of every model family, but it reads the whole answer each time. To keep the cost of
-// a token independent of the answer's length, the parser is asked only where markup may be: once it shows that new text
-// simply lengthens the reasoning or the content, text is passed straight on until a piece of markup turns up.
+// llama.cpp's parser knows the markup of every model family, but parses the whole answer each time. To keep the cost of a
+// token independent of the answer's length, it runs only where markup may be: once new text only extends the reasoning or
+// the content, text is passed on unparsed until the next markup.
 
 import { HoldBack } from "./hold-back.ts";
 import type { ParsedMessage, RenderedPrompt } from "./backend.ts";
 
-/** What a piece of output adds to the answer. Indexes count the calls of the answer from 0. */
+/** What new output adds to the answer. Indexes count the answer's tool calls from 0. */
 export type OutputDelta =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
@@ -17,7 +17,7 @@ export type OutputDelta =
 type Channel = "text" | "reasoning";
 
 const EMPTY: ParsedMessage = { content: "", reasoning: "", toolCalls: [] };
-/** Inside markup, the parser runs again when this share of the region is new: the number of runs grows as its logarithm. */
+/** Within markup, the parser runs when 1/2^n of the region is new: the number of runs grows with the region's logarithm. */
 const REPARSE_SHIFT = 5;
 
 export class OutputParser {
@@ -25,17 +25,17 @@ export class OutputParser {
   private readonly newCallId: () => string;
   private readonly markup: HoldBack;
   private raw = ""; // everything the model wrote
-  private plain: Channel | undefined; // where text goes while no markup is open
-  private broken = false; // the format was left for good: all that follows is text
-  private markerAt = -1; // where the first tool marker stands outside of reasoning
+  private plain: Channel | undefined; // channel of text while no markup is open
+  private broken = false; // the answer has left the format: all later text is content
+  private markerAt = -1; // position of the first tool marker outside of reasoning
   private reasoningClosed = false;
-  private regionStart = 0; // where in `raw` the present stretch of markup began
-  private parsedTo = 0; // length of `raw` at the last look of the parser
+  private regionStart = 0; // start of the current markup in `raw`
+  private parsedTo = 0; // length of `raw` at the last parse
   private last: ParsedMessage = EMPTY;
   private contentSent = 0;
   private reasoningSent = 0;
   private argsSent: number[] = []; // [calls] characters of arguments sent
-  private space = ""; // white space at the end of plain text: markup may follow, and would swallow it
+  private space = ""; // white space at the end of plain text: markup that follows would absorb it
   private out: OutputDelta[] = [];
 
   constructor(prompt: RenderedPrompt, newCallId: () => string) {
@@ -45,19 +45,19 @@ export class OutputParser {
     if (prompt.plain) this.plain = "text";
   }
 
-  /** True while the model reasons, as far as is known. */
+  /** Whether the model is reasoning, as far as parsed. */
   get reasoning(): boolean {
     if (this.plain !== undefined) return this.plain === "reasoning";
     const over = this.reasoningClosed || this.markerAt >= 0 || this.toolCalls > 0;
     return !over && this.contentSent === 0 && this.reasoningSent > 0;
   }
 
-  /** True once the answer proper has begun: the model does not reason, or no longer. */
+  /** Whether the content of the answer has begun, after any reasoning. */
   get answering(): boolean {
     return this.contentSent > 0 || this.reasoningClosed;
   }
 
-  /** The text from the first tool marker outside of reasoning on; undefined until there is one. */
+  /** The text from the first tool marker outside of reasoning on; undefined before it. */
   get callText(): string | undefined {
     return this.markerAt < 0 ? undefined : this.raw.slice(this.markerAt);
   }
@@ -72,7 +72,7 @@ export class OutputParser {
     return this.argsSent.length;
   }
 
-  /** Takes text, returns what it adds to the answer. */
+  /** Adds text; returns what it adds to the answer. */
   push(text: string): readonly OutputDelta[] {
     if (text === "") return [];
     this.out = [];
@@ -86,7 +86,7 @@ export class OutputParser {
     return this.out;
   }
 
-  /** The answer has ended: returns what is still missing. Text that does not follow the format arrives as content. */
+  /** The answer has ended: returns the rest. Text outside the format becomes content. */
   end(): readonly OutputDelta[] {
     this.out = [];
     if (this.prompt.plain || this.broken) return this.out;
@@ -115,11 +115,11 @@ export class OutputParser {
       this.send(channel, solid);
       return;
     }
-    // What stands before the match is left to the parser too: a longer piece of markup may begin there.
+    // Text before the match goes to the parser, too: longer markup may begin there.
     this.space = "";
     this.regionStart = this.raw.length - rest.length;
     this.plain = undefined;
-    this.parse(false); // only a starting point: what it shows about new text, the next look tells
+    this.parse(false); // a baseline: the next parse shows where new text goes
   }
 
   private parseWhenDue(): void {
@@ -144,7 +144,7 @@ export class OutputParser {
     }
   }
 
-  /** The answer has left the format, and nothing to come can mend that: what has not been read of it is content. */
+  /** The answer has left the format: text that was not parsed yet becomes content. */
   private giveUp(): void {
     const readable = (length: number): boolean => this.prompt.parse(this.raw.slice(0, length)) !== undefined;
     const good = last(this.parsedTo, this.raw.length, readable);
@@ -158,10 +158,10 @@ export class OutputParser {
     this.broken = true;
   }
 
-  /** Sends what stands at the end of the answer and may have become markup, had the answer not ended there. */
+  /** Sends text at the end of the answer that was held because it could have become markup. */
   private sendCutOff(message: ParsedMessage): void {
     const { toolMarkers, markup } = this.prompt.format;
-    // Behind a call there is nothing but markup.
+    // After a call, only markup follows.
     const from = this.unread(message, this.raw, message.toolCalls.length > 0 ? toolMarkers : markup);
     if (from < 0) return;
     const before = this.prompt.parse(this.raw.slice(0, from)) ?? EMPTY;
@@ -169,10 +169,10 @@ export class OutputParser {
     this.sendRaw(more.reasoning.length > before.reasoning.length ? "reasoning" : "text", from, before);
   }
 
-  /** Sends the answer from `from` on, before which it said `before`, as it is. */
+  /** Sends the raw answer from `from` on; `before` is the message up to there. */
   private sendRaw(channel: Channel, from: number, before: ParsedMessage): void {
-    this.sendNew(before); // white space may be missing that the markup, had it been some, would have swallowed
-    // What went out before the parser saw it must not go out twice.
+    this.sendNew(before); // white space that markup would have absorbed
+    // Text that was sent before it was parsed must not be sent twice.
     const ahead =
       channel === "text"
         ? this.contentSent - before.content.length
@@ -181,8 +181,8 @@ export class OutputParser {
   }
 
   /**
-   * Where the first of some tags begins of which nothing came in `message`, made of `text`: cut off at its end or, if it is
-   * the marker of a tool call, whole. -1 if there is none.
+   * Start of the first tag in `text` that did not contribute to `message`, the result of parsing `text`: a tag cut off at
+   * the end of the text, or a whole tool marker. -1 without one.
    */
   private unread(message: ParsedMessage, text: string, tags: readonly string[]): number {
     const { toolMarkers } = this.prompt.format;
@@ -198,7 +198,7 @@ export class OutputParser {
     return [...new Set(starts)].sort((a, b) => a - b).find(isUnread) ?? -1;
   }
 
-  /** Length of the shortest beginning of the first `end` characters that says all that `message`, made of them, says. */
+  /** Length of the shortest prefix of the first `end` characters that parses to as much as `message`. */
   private readTo(message: ParsedMessage, end: number): number {
     const saysLess = (length: number): boolean => {
       const parsed = this.prompt.parse(this.raw.slice(0, length));
@@ -207,7 +207,7 @@ export class OutputParser {
     return saysLess(0) ? last(0, end, saysLess) + 1 : 0;
   }
 
-  /** Notes where reasoning has ended and a tool call begun. A marker within reasoning is only talked about. */
+  /** Finds the end of reasoning and the first tool marker. A marker within reasoning does not count. */
   private noteStructure(): void {
     const { toolMarkers, thinkingStart, thinkingEnds, startsInReasoning } = this.prompt.format;
     const opened =
@@ -268,7 +268,7 @@ function sameSize(a: ParsedMessage, b: ParsedMessage): boolean {
   );
 }
 
-/** The last number in [from, to) for which something holds that holds for `from` and, once it does not, never again. */
+/** Binary search: the last number in [from, to) for which `holds`, which is true at `from` and false from some number on. */
 function last(from: number, to: number, holds: (value: number) => boolean): number {
   let [yes, no] = [from, to];
   while (no - yes > 1) {
@@ -279,7 +279,7 @@ function last(from: number, to: number, holds: (value: number) => boolean): numb
   return yes;
 }
 
-/** Where at the end of `text` a beginning of `tag` begins, the longest there is; -1 if there is none. */
+/** Start of the longest suffix of `text` that is a proper prefix of `tag`; -1 without one. */
 function cutOff(text: string, tag: string): number {
   for (let n = Math.min(tag.length - 1, text.length); n > 0; n--) {
     if (text.endsWith(tag.slice(0, n))) return text.length - n;

@@ -1,4 +1,4 @@
-// Prompts that are told back: their text, and how likely each of their tokens was.
+// Echoed prompts (`echo`): their text and the log probabilities of their tokens.
 
 import type { Backend } from "./backend.ts";
 import type { EngineSequence } from "./choice.ts";
@@ -23,7 +23,7 @@ export class PromptEcho {
     return text.join("") + decoder.decode();
   }
 
-  /** Notes log probabilities of prompt tokens after a pass; their sequences do not count its rows as computed yet. */
+  /** Records log probabilities of prompt tokens after a pass, before its rows count as computed. */
   score(rows: readonly PlannedRows<EngineSequence>[]): void {
     let row = 0;
     for (const { sequence, count } of rows) {

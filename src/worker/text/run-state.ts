@@ -1,4 +1,4 @@
-// One run inside the engine: its request, its choices and what has been said about it.
+// One run in the engine: its request, the output of its choices, its counts, and its events.
 
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import { newId } from "../../core/id.ts";
@@ -12,10 +12,10 @@ import { HoldBack } from "./hold-back.ts";
 import { OutputParser } from "./output-parser.ts";
 import type { AdapterId } from "../../core/adapter.ts";
 
-/** Passes on an event of a run; the order of calls is the order of events. */
+/** Emits an event of a run, in order. */
 export type Emit = (run: RunId, event: RunEvent) => void;
 
-/** The text side of one choice: from tokens to events. */
+/** Output of one choice: tokens to text to events. */
 export class ChoiceOutput {
   readonly index: number;
   private readonly detokenizer: Detokenizer;
@@ -24,8 +24,8 @@ export class ChoiceOutput {
   private readonly emit: (event: RunEvent) => void;
   private logprobs: TokenLogprob[] = []; // of tokens whose text has not been emitted yet
   private readonly request: RunRequest;
-  private stop: string | undefined; // which of the request's stop strings was completed
-  private surplus = false; // a call has begun that must not be made: nothing is emitted any more
+  private stop: string | undefined; // the request's stop string that was completed
+  private surplus = false; // a call beyond the limit has begun: no more events
 
   constructor(
     index: number,
@@ -42,41 +42,41 @@ export class ChoiceOutput {
     this.emit = emit;
   }
 
-  /** True while the model reasons. */
+  /** Whether the model is reasoning. */
   get reasoning(): boolean {
     return this.parser.reasoning;
   }
 
-  /** True once the answer proper has begun. */
+  /** Whether the content of the answer has begun. */
   get answering(): boolean {
     return this.parser.answering;
   }
 
-  /** What has been written from the marker of the first tool call on; undefined until there is one. */
+  /** The text from the first tool marker on; undefined before it. */
   callText(): string | undefined {
     const text = this.parser.callText;
     return text === undefined ? undefined : text + this.stops.heldText;
   }
 
-  /** All that has been written. */
+  /** The whole text so far. */
   answerText(): string {
     return this.parser.text + this.stops.heldText;
   }
 
-  /** Notes how likely a token was; goes out with its text. */
+  /** Records a token's log probability; it is sent with the token's text. */
   noteLogprob(logprob: TokenLogprob): void {
     this.logprobs.push(logprob);
   }
 
-  /** Emits text that is no output of the model: the echoed prompt. */
+  /** Emits the echoed prompt. */
   echo(text: string): void {
     this.send([{ type: "text", text }]);
   }
 
   /**
-   * Takes a token's bytes. Returns true when the choice must end: a stop string was completed, or a call begun that is
-   * one too many. Nothing of it or after it is emitted. `guard`: what the answer is held to; until it may end, the stop
-   * strings of the chat template are text, such as a tag in the argument of a call.
+   * Adds a token's bytes. True: the choice must end, because a stop string was completed or a call beyond the limit has
+   * begun; neither it nor later text is emitted. `guard`: until its grammar may end, stop strings of the chat template are
+   * text, such as a tag in a call's argument.
    */
   push(token: number, bytes: Uint8Array, guard?: Pick<AnswerGuard, "mayEndWith">): boolean {
     let text = this.detokenizer.push(token, bytes);
@@ -95,7 +95,7 @@ export class ChoiceOutput {
     return this.surplus;
   }
 
-  /** Ends the choice; `stopped` when `push` said so, after which nothing must come out. */
+  /** Ends the choice. `stopped`: because `push` returned true; then held text is dropped. */
   end(reason: FinishReason, stopped: boolean): void {
     if (!stopped)
       this.send(this.parser.push(this.stops.push(this.detokenizer.flush()).free + this.stops.flush()));
@@ -127,7 +127,7 @@ function isSingle({ prompt }: RunRequest): boolean {
   return prompt.type === "chat" && prompt.singleCall === true;
 }
 
-/** Bookkeeping of one run from `accepted` on. Emits exactly one terminal event. */
+/** State of one run from `accepted` on. Emits exactly one terminal event. */
 export class RunState {
   readonly id: RunId;
   readonly request: RunRequest;
@@ -135,7 +135,7 @@ export class RunState {
   readonly adapter: AdapterId;
   /** Tokens each choice may generate. */
   readonly tokenCap: number;
-  /** Prompt tokens of the first choice that were not computed but found in the cache. */
+  /** Prefix hit of the first choice, tokens. */
   cachedTokens = 0;
   private reasoningTokens = 0;
   private readonly emit: Emit;
@@ -169,14 +169,14 @@ export class RunState {
     return new ChoiceOutput(choice, this.prompt, this.request, texts, (event) => this.send(event));
   }
 
-  /** Counts a drawn token. */
+  /** Counts a sampled token. */
   tokenDrawn(nowMs: number, reasoning: boolean): void {
     this.prefilledMs ??= nowMs;
     this.completionTokens++;
     if (reasoning) this.reasoningTokens++;
   }
 
-  /** Whether a choice with so many tokens, the last of these bytes, has reached its cap, or the end of a line after its deadline. */
+  /** Whether a choice has reached its token cap, or the end of a line after its deadline. `bytes`: of its last token. */
   isSpent(generated: number, bytes: Uint8Array, nowMs: number): boolean {
     if (generated >= this.tokenCap) return true;
     const { lineDeadlineMs } = this.request;
@@ -184,13 +184,13 @@ export class RunState {
     return bytes.includes(LINE_BREAK);
   }
 
-  /** A choice has ended; after the last one the run finishes. */
+  /** A choice has ended; after the last one, the run finishes. */
   choiceEnded(nowMs: number): void {
     this.openChoices--;
     if (this.openChoices === 0) this.finish(nowMs);
   }
 
-  /** Ends a run from which nothing more is to come. */
+  /** Emits `finish`. */
   finish(nowMs: number): void {
     const prefilledMs = this.prefilledMs ?? nowMs;
     this.send({
@@ -209,13 +209,13 @@ export class RunState {
     this.close();
   }
 
-  /** Ends the run with an error. */
+  /** Emits `error`. */
   fail(error: ErrorData): void {
     this.send({ type: "error", error });
     this.close();
   }
 
-  /** Ends the run without a word: nobody listens any more. */
+  /** Ends the run without an event: the client is gone. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -227,7 +227,7 @@ export class RunState {
   }
 }
 
-/** ASCII, and so UTF-8. */
+/** The byte of a line feed in ASCII and UTF-8. */
 const LINE_BREAK = 0x0a;
 
 /** How prompt and answer share the context. */
@@ -238,28 +238,27 @@ export interface LengthPlan {
   readonly cap: number;
 }
 
-/** At most this share of the context is kept free for the answer when a prompt is truncated. */
+/** Maximum share of the context that is reserved for the answer when a prompt is truncated. */
 const ANSWER_SHARE = 0.25;
 
-/** What only the engine can judge of a request. Throws ServiceError. */
+/** Validates what only the engine knows: vocabulary and template. Throws ServiceError. */
 export function checkRequest({ sampling, prompt, constraint }: RunRequest, vocabulary: number): void {
-  const alien = sampling.logitBias.find(({ token }) => token >= vocabulary);
-  if (alien !== undefined) {
-    const message = `logit_bias names token ${alien.token}, but the model's vocabulary has ${vocabulary} tokens.`;
+  const unknown = sampling.logitBias.find(({ token }) => token >= vocabulary);
+  if (unknown !== undefined) {
+    const message = `logit_bias names token ${unknown.token}, but the model's vocabulary has ${vocabulary} tokens. Use ids below that.`;
     throw new ServiceError("invalid_request", message, { param: "logit_bias" });
   }
   if (constraint === undefined || prompt.type !== "chat") return;
   const { toolChoice } = prompt;
   if (toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required)) {
-    const message =
-      "An answer cannot be a tool call and follow response_format or grammar: leave one of them out.";
+    const message = "A required tool call excludes response_format and grammar. Omit one of them.";
     throw new ServiceError("contradictory_fields", message, { param: "tool_choice" });
   }
 }
 
 /**
- * Fits a prompt of so many tokens into the context. Throws ServiceError(context_length_exceeded) when it does not fit
- * and must not be truncated, ServiceError(invalid_request) when there is nothing to continue.
+ * Fits a prompt of `promptTokens` tokens into the context. Throws ServiceError(context_length_exceeded) when it does not fit
+ * and must not be truncated, ServiceError(invalid_request) when it is empty.
  */
 export function planLength(
   promptTokens: number,
@@ -268,7 +267,7 @@ export function planLength(
 ): LengthPlan {
   const param = prompt.type === "chat" ? "messages" : "prompt";
   if (promptTokens === 0) {
-    throw new ServiceError("invalid_request", "The prompt is empty: there is nothing to continue.", {
+    throw new ServiceError("invalid_request", "The prompt is empty. Send at least one token.", {
       param,
     });
   }
@@ -285,8 +284,8 @@ export function planLength(
 function tooLong(tokens: number, contextTokens: number, param: string): ServiceError {
   return new ServiceError(
     "context_length_exceeded",
-    // Agents look for these words to learn that they must compact.
-    `The prompt is too long: ${tokens} tokens > ${contextTokens}, which the model's context holds including the answer.`,
+    // Coding agents match these words to start compaction.
+    `The prompt is too long: ${tokens} tokens > ${contextTokens}, the model's context for prompt and answer.`,
     { param },
   );
 }

@@ -1,4 +1,4 @@
-// Who waits and who runs: gives sequences their slots and takes them back, as the scheduler says.
+// Request queue and running set: admits sequences to slots and preempts them, as the scheduler plans.
 
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 import type { Backend } from "./backend.ts";
@@ -11,7 +11,7 @@ import { prefillChunk, shouldDecodeAlone, type StepCost } from "./step-cost.ts";
 import type { StepMeter } from "./step-meter.ts";
 import { AdapterScheduler } from "./adapter-scheduler.ts";
 
-/** The rows of a step: what goes into one pass together, and what into passes of their own. */
+/** The rows of a step: those of the token pass, and those of separate passes. */
 export type Rows = Pick<Plan<EngineSequence>, "rows" | "separate">;
 
 export interface RunningSetDeps {
@@ -21,23 +21,23 @@ export interface RunningSetDeps {
   readonly meter: StepMeter;
   /** Tokens of a step. */
   readonly budget: number;
-  /** Whether a sequence gives up its cells after each token. */
+  /** Whether each sequence is preempted after each token. */
   readonly recompute: boolean;
 }
 
-/** One row is enough for its next token, because the cache holds the rest. */
+/** Its next token needs one row, because the cache holds the rest. */
 function isContinued({ generated, gap }: EngineSequence): boolean {
   return generated > 0 && gap === 1;
 }
 
 export class RunningSet {
   private readonly deps: RunningSetDeps;
-  private queue: EngineSequence[] = []; // first come first
+  private queue: EngineSequence[] = []; // oldest first
   private slots: EngineSequence[] = []; // in order of admission
-  private readonly turns = new AdapterScheduler();
+  private readonly adapters = new AdapterScheduler();
   /** Steps in which sequences decoded. */
   private decodeSteps = 0;
-  /** The adapter that passes go through now. */
+  /** The adapter selected in the backend. */
   private selected: AdapterId = BASE_MODEL;
 
   constructor(deps: RunningSetDeps) {
@@ -45,7 +45,7 @@ export class RunningSet {
     deps.backend.selectAdapter(this.selected);
   }
 
-  /** Sequences without a slot, first come first. */
+  /** Sequences without a slot, oldest first. */
   get waiting(): readonly EngineSequence[] {
     return this.queue;
   }
@@ -55,37 +55,37 @@ export class RunningSet {
     return this.slots;
   }
 
-  /** All of them; a list of its own, so that they may be released meanwhile. */
+  /** All sequences, as a copy: callers release some while they iterate. */
   all(): EngineSequence[] {
     return [...this.slots, ...this.queue];
   }
 
-  /** Lets a new sequence wait for its slot. */
+  /** Queues a new sequence. */
   add(sequence: EngineSequence): void {
     this.queue.push(sequence);
   }
 
-  /** Forgets an adapter that no sequence uses any more. */
+  /** An adapter was unloaded; no sequence uses it. */
   forgetAdapter(adapter: AdapterId): void {
-    this.turns.forget(adapter);
+    this.adapters.forget(adapter);
     if (this.selected === adapter) this.select(BASE_MODEL);
   }
 
-  /** The rows of the next step: those of the first adapter in turn that can compute anything. */
+  /** The rows of the next step: of the first scheduled adapter whose sequences can compute. */
   schedule(cost: StepCost, nowMs: number): Rows {
-    if (this.deps.recompute) this.preempt(this.slots.filter(isContinued).toReversed()); // the queue keeps its order
-    requestEncodings(this.line());
-    for (const adapter of this.turns.order(this.wanting(), nowMs)) {
+    if (this.deps.recompute) this.preempt(this.slots.filter(isContinued).toReversed()); // reversed: the queue keeps its order
+    requestEncodings(this.view());
+    for (const adapter of this.adapters.order(this.wanting(), nowMs)) {
       const rows = this.scheduleFor(adapter, cost);
       if (rows.rows.length === 0 && rows.separate.length === 0) continue;
-      this.turns.take(adapter, nowMs);
+      this.adapters.take(adapter, nowMs);
       this.select(adapter);
       return rows;
     }
     return { rows: [], separate: [] };
   }
 
-  /** Gives up the cells of some sequences; they start over from their known tokens when there is room again. */
+  /** Preempts sequences: they lose their cells, return to the head of the queue, and are computed again. */
   preempt(sequences: readonly EngineSequence[]): void {
     for (const sequence of sequences) {
       this.deps.kv.release(sequence, false);
@@ -96,8 +96,8 @@ export class RunningSet {
   }
 
   /**
-   * The cache had no room although our count said so (a model may need more cells than one a token). False: there is nothing
-   * left that could be given up.
+   * Frees cells after the cache was full although our count said otherwise: a model may need more than one cell a token.
+   * False: nothing is left to evict or preempt.
    */
   makeRoom(): boolean {
     const { kv } = this.deps;
@@ -108,7 +108,7 @@ export class RunningSet {
     return true;
   }
 
-  /** Takes a sequence out of slot or queue. `keep`: its prefix may be of use to others. */
+  /** Removes a sequence. `keep`: its prefix stays in the cache for others. */
   release(sequence: EngineSequence, keep: boolean): void {
     this.deps.kv.release(sequence, keep);
     this.deps.media.release(sequence);
@@ -116,7 +116,7 @@ export class RunningSet {
     this.queue = this.queue.filter((other) => other !== sequence);
   }
 
-  /** The adapters of all sequences, each once. */
+  /** Distinct adapters of all sequences. */
   private wanting(): readonly AdapterId[] {
     const found: AdapterId[] = [];
     for (const { adapter } of this.slots) if (!found.includes(adapter)) found.push(adapter);
@@ -130,10 +130,10 @@ export class RunningSet {
     this.selected = adapter;
   }
 
-  /** Plans a step of one adapter's sequences and moves sequences in and out of their slots as it says. */
+  /** Plans a step of one adapter, and admits and preempts as planned. */
   private scheduleFor(adapter: AdapterId, cost: StepCost): Rows {
     const isEligible = (sequence: EngineSequence): boolean => sequence.adapter === adapter;
-    const candidates = findCandidates({ ...this.line(), adapter, most: this.freeRuns() });
+    const candidates = findCandidates({ ...this.view(), adapter, max: this.freeRuns() });
     const served = this.slots.filter(isEligible);
     const decoding = served.filter(({ gap }) => gap === 1).length;
     const prefilling = served.length - decoding + candidates.length;
@@ -163,8 +163,8 @@ export class RunningSet {
   }
 
   /**
-   * Gives a waiting sequence its slot. False: what it would have shared was used up by an admission just before, and its
-   * media before that place may not be encoded; it goes on waiting.
+   * Admits a waiting sequence to a slot. False: an admission just before used up the prefix it would have shared, and its
+   * media within that prefix may not be encoded; it keeps waiting.
    */
   private admit(sequence: EngineSequence, shared: number): boolean {
     this.deps.kv.admit(sequence, this.slots, shared);
@@ -180,7 +180,7 @@ export class RunningSet {
     return true;
   }
 
-  private line(): QueueView {
+  private view(): QueueView {
     const { kv, media } = this.deps;
     return { waiting: this.queue, running: this.slots, kv, media };
   }

@@ -1,22 +1,22 @@
-// Which tokens go into the next forward pass. Pure: no native calls, no clock, no changes to what it is given.
+// Scheduler: which tokens the next step computes. Pure: no native calls, no clock, no changes of its input.
 //
 // There are no prefill and decode phases: every running sequence has a gap between known and computed tokens, and a step
-// closes gaps under one token budget (the idea of vLLM V1's scheduler). A gap of one is a decode row and always goes
-// first; wider gaps share what is left, oldest first, in chunks small enough not to hold up the decode rows.
+// closes gaps under one token budget (as vLLM V1's scheduler). A gap of one is a decode row and always goes first; wider
+// gaps share the rest, oldest first, in prefill chunks small enough not to delay the decode rows.
 
-/** What one step may take of a sequence's tokens from a certain one on. */
+/** How many of a sequence's tokens, from a certain one on, a step may compute. */
 export interface RowLimits {
-  /** Fewer are of no use. */
+  /** Fewer cannot be computed. */
   readonly least: number;
   readonly most: number;
-  /** They go into a pass of their own, for they are computed from encodings of media; never the last known token. */
+  /** They need a separate pass, because they are computed from an encoding; never the last known token. */
   readonly separate: boolean;
 }
 
-/** As many as there are, together with others. */
+/** No limits, in a common pass. */
 export const FREE_ROWS: RowLimits = { least: 1, most: Number.MAX_SAFE_INTEGER, separate: false };
 
-/** What planning needs to know of a sequence. */
+/** A sequence as the scheduler sees it. */
 export interface Schedulable {
   /** Prompt and generated tokens. */
   readonly known: number;
@@ -25,21 +25,21 @@ export interface Schedulable {
   rowsFrom(token: number): RowLimits;
 }
 
-/** A waiting sequence and what it can take over instead of computing it. */
+/** A waiting sequence with its prefix hit. */
 export interface Candidate<S> {
   readonly sequence: S;
-  /** Tokens whose cells it will share. */
+  /** Tokens of the prefix hit. */
   readonly shared: number;
-  /** How many of these cells running sequences hold anyway. */
+  /** Cells among them that running sequences hold already. */
   readonly sharedPinned: number;
 }
 
 export interface PlanInput<S extends Schedulable> {
   /** Sequences with a slot, in order of admission. */
   readonly running: readonly S[];
-  /** Whether a running sequence may have rows in this step: only those that share an adapter go together. */
+  /** Whether a running sequence may have rows in this step: only sequences of one adapter share a pass. */
   readonly isEligible: (sequence: S) => boolean;
-  /** Sequences that may get a slot, first come first; all in turn. */
+  /** Sequences that may be admitted, oldest first; all eligible. */
   readonly candidates: readonly Candidate<S>[];
   readonly freeSlots: number;
   /** Cells that no running sequence holds. */
@@ -48,34 +48,34 @@ export interface PlanInput<S extends Schedulable> {
   readonly exclusiveCells: (sequence: S) => number;
   /** Tokens of one pass. */
   readonly budget: number;
-  /** Tokens of one step that may belong to gaps wider than one while others decode. */
+  /** Prefill tokens of a step in which others decode. */
   readonly chunk: number;
 }
 
-/** `count` tokens of a sequence from its computed position on (for a candidate: from its shared length on). */
+/** `count` tokens of a sequence from its computed length on (for a candidate: from its shared length on). */
 export interface PlannedRows<S> {
   readonly sequence: S;
   readonly count: number;
 }
 
 export interface Plan<S> {
-  /** What goes into one pass together. */
+  /** Rows of the common pass. */
   readonly rows: readonly PlannedRows<S>[];
-  /** What goes into passes of their own. */
+  /** Rows of separate passes. */
   readonly separate: readonly PlannedRows<S>[];
-  /** Candidates that get a slot now; a beginning of `candidates`. */
+  /** Candidates to admit; a prefix of `candidates`. */
   readonly admitted: readonly Candidate<S>[];
-  /** Running sequences that lose their slot and cells, and wait at the front of the queue; youngest first. */
+  /** Running sequences to preempt, youngest first. */
   readonly preempted: readonly S[];
 }
 
-/** Cells left free for each running sequence at an admission, so that the newcomer is not thrown out a moment later. */
+/** Cells left free for each running sequence at an admission, so that the new one is not preempted at once. */
 const HEADROOM_CELLS = 16;
 
 /**
- * Plans one step. Holds always: rows of each pass ≤ budget; rows and newly held shared cells ≤ free cells after preemption; the oldest
- * running sequence is never preempted; if any sequence that is not preempted is in turn, or a candidate fits, there is at
- * least one row.
+ * Plans one step. Invariants: rows of each pass ≤ budget; rows and newly pinned cells ≤ free cells after preemption; the
+ * oldest running sequence is never preempted; if a remaining sequence is eligible, or a candidate fits, there is at least
+ * one row.
  */
 export function plan<S extends Schedulable>(input: PlanInput<S>): Plan<S> {
   const { kept, preempted, freeCells } = preempt(input);
@@ -92,7 +92,7 @@ export function plan<S extends Schedulable>(input: PlanInput<S>): Plan<S> {
   return { rows: step.rows, separate: step.separate, admitted, preempted };
 }
 
-/** The rows of a step as they are handed out. */
+/** Rows assigned so far, and the budget left. */
 class Step<S> {
   readonly rows: PlannedRows<S>[] = [];
   readonly separate: PlannedRows<S>[] = [];
@@ -106,14 +106,14 @@ class Step<S> {
     this.cells = cells;
   }
 
-  /** Rows handed out. */
+  /** Rows assigned. */
   get planned(): number {
     return [...this.rows, ...this.separate].reduce((sum, { count }) => sum + count, 0);
   }
 
   /**
-   * Gives a sequence what it wants within all limits; returns how much that is. `share` is what it may have beside others;
-   * rows that only make sense together may exceed it.
+   * Assigns rows to a sequence within all limits; returns their number. `share` is its part of the budget; rows that must be
+   * computed together may exceed it.
    */
   take(sequence: S, wanted: number, share: number, { least, most, separate }: RowLimits): number {
     if (share <= 0) return 0;
@@ -127,7 +127,7 @@ class Step<S> {
   }
 }
 
-/** Admits candidates in order until one does not fit: nobody overtakes. */
+/** Admits candidates in order until one does not fit; none overtakes it. */
 function admit<S extends Schedulable>(
   { candidates, freeSlots }: PlanInput<S>,
   step: Step<S>,
@@ -135,7 +135,7 @@ function admit<S extends Schedulable>(
   chunkLeft: number,
 ): Candidate<S>[] {
   const admitted: Candidate<S>[] = [];
-  let owed = kept.reduce((sum, { known, computed }) => sum + known - computed, 0) - step.planned; // cells to be filled
+  let owed = kept.reduce((sum, { known, computed }) => sum + known - computed, 0) - step.planned; // cells still to fill
   let chunk = chunkLeft;
   for (const candidate of candidates) {
     const { sequence, shared, sharedPinned } = candidate;
@@ -154,7 +154,7 @@ function admit<S extends Schedulable>(
   return admitted;
 }
 
-/** Takes slots from the youngest until the others can go on: each needs room for its next rows. */
+/** Preempts the youngest sequences until the others have cells for their next rows. */
 function preempt<S extends Schedulable>({
   running,
   freeCells,

@@ -1,4 +1,4 @@
-// One continuation being generated: known tokens, how many of them are computed, and what became of it.
+// A sequence: its known tokens, how many of them are computed, and its boundaries.
 
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 import type { SamplerHandle, SlotId } from "./backend.ts";
@@ -6,11 +6,11 @@ import type { MediaChunk } from "./media-backend.ts";
 import { chunkAt, positionOf, wholeChunks } from "./media-layout.ts";
 import { FREE_ROWS, type RowLimits } from "./scheduler.ts";
 
-/** Room that a token buffer grows by at least. */
+/** Minimum growth of a token buffer. */
 const GROWTH = 256;
-/** Places at which a sequence halts, at most: each costs a pass that ends there. */
+/** Maximum boundaries that other sequences request: each costs a pass that ends there. */
 const BOUNDARIES_MAX = 8;
-/** Rows of a step whose logits are all kept. */
+/** Rows of a step that keeps the logits of each. */
 const SCORED_ROWS: RowLimits = { ...FREE_ROWS, most: 32 };
 
 const NO_MEDIA: readonly MediaChunk[] = [];
@@ -23,30 +23,30 @@ export interface SequenceOptions {
 }
 
 /**
- * A sequence's tokens and progress. "Known" tokens are the prompt and everything drawn so far; "computed" ones are in the
- * KV cache. A step tries to close the gap; nothing distinguishes prefill from decode but the width of the gap.
+ * A sequence's tokens and progress. "Known" tokens are the prompt and all sampled tokens; "computed" ones are in the KV
+ * cache. A step closes the gap between the two; prefill and decode differ only in its width.
  */
 export class Sequence<Owner = unknown> {
   readonly owner: Owner;
   readonly sampler: SamplerHandle;
-  /** What its rows go through. Cells computed through different adapters have nothing in common. */
+  /** Adapter of its passes. Cells of different adapters are never shared. */
   readonly adapter: AdapterId;
   readonly promptTokens: number;
-  /** Logits are wanted at every prompt token, so none may come from the cache. */
+  /** Every prompt token needs logits, so none may come from the cache. */
   readonly scoresPrompt: boolean;
-  /** The pictures and recordings among the prompt's tokens. The last token is never one of theirs. */
+  /** The media chunks among the prompt's tokens. The last token is never part of one. */
   readonly media: readonly MediaChunk[];
   /** Slot that holds the computed cells; undefined while the sequence waits. */
   slot: SlotId | undefined;
   computed = 0;
-  /** Tokens guessed to follow the known ones, computed with them in this step. */
+  /** Draft tokens after the known ones, computed with them in this step. */
   draft = NO_DRAFT;
-  /** Tokens computed when its state was last saved, or when it was admitted. */
+  /** Computed tokens at its last checkpoint or at its admission. */
   savedAt = 0;
-  /** Token counts at which a pass ends, so that the state there can be saved: planned, and asked for by others. */
-  private planned: readonly number[] = [];
-  private asked: readonly number[] = [];
-  private halts: readonly number[] = []; // both, ascending
+  /** Boundaries, as computed tokens: own ones, and those that other sequences need. */
+  private own: readonly number[] = [];
+  private requested: readonly number[] = [];
+  private boundaries: readonly number[] = []; // both, ascending
   private buffer: Int32Array; // [≥ known]
   private count: number;
 
@@ -72,49 +72,49 @@ export class Sequence<Owner = unknown> {
     return this.count;
   }
 
-  /** Tokens drawn so far. */
+  /** Tokens sampled so far. */
   get generated(): number {
     return this.count - this.promptTokens;
   }
 
-  /** Tokens that must be computed before the next one can be drawn. */
+  /** Tokens to compute before the next one can be sampled. */
   get gap(): number {
     return this.count - this.computed;
   }
 
   /**
-   * What one step may take from a token on: few where each token needs logits, as a row of logits takes vocabulary × 4
-   * bytes; and text and media go separate.
+   * Limits of a step from a token on: few rows where each needs logits, because a row of logits has vocabulary × 4 bytes;
+   * media rows are separate from text rows.
    */
   rowsFrom(token: number): RowLimits {
     const limits = this.freeRowsFrom(token);
-    const halt = this.halts.find((at) => at > token);
-    return halt === undefined || limits.separate
+    const boundary = this.boundaries.find((at) => at > token);
+    return boundary === undefined || limits.separate
       ? limits
-      : { ...limits, most: Math.min(limits.most, halt - token) };
+      : { ...limits, most: Math.min(limits.most, boundary - token) };
   }
 
-  /** Ends passes where so many tokens are computed, instead of where it was planned before. */
+  /** Replaces its own boundaries. */
   planBoundaries(counts: readonly number[]): void {
-    this.planned = counts;
-    this.halts = [...this.planned, ...this.asked].toSorted((a, b) => a - b);
+    this.own = counts;
+    this.boundaries = [...this.own, ...this.requested].toSorted((a, b) => a - b);
   }
 
-  /** Ends a pass where `count` tokens are computed, for others. */
+  /** Adds a boundary for another sequence. */
   addBoundary(count: number): void {
-    if (count <= this.computed || this.halts.includes(count)) return;
-    this.asked = [...this.asked.slice(1 - BOUNDARIES_MAX), count];
-    this.planBoundaries(this.planned);
+    if (count <= this.computed || this.boundaries.includes(count)) return;
+    this.requested = [...this.requested.slice(1 - BOUNDARIES_MAX), count];
+    this.planBoundaries(this.own);
   }
 
-  /** The last place in [from, to] at which it is still going to halt. */
+  /** The last boundary in [from, to] that it has not reached. */
   boundaryWithin(from: number, to: number): number | undefined {
-    return this.halts.findLast((at) => at >= from && at <= to && at > this.computed);
+    return this.boundaries.findLast((at) => at >= from && at <= to && at > this.computed);
   }
 
-  /** Whether it halts where it is now. */
+  /** Whether its computed tokens end at a boundary. */
   get isAtBoundary(): boolean {
-    return this.halts.includes(this.computed);
+    return this.boundaries.includes(this.computed);
   }
 
   private freeRowsFrom(token: number): RowLimits {
@@ -129,12 +129,12 @@ export class Sequence<Owner = unknown> {
     return next === undefined ? FREE_ROWS : { ...FREE_ROWS, most: next.at - token };
   }
 
-  /** The chunk whose tokens are computed next; undefined while it is text's turn. */
+  /** The chunk whose tokens are computed next; undefined for text. */
   get chunk(): MediaChunk | undefined {
     return this.media.length === 0 ? undefined : chunkAt(this.media, this.computed);
   }
 
-  /** The longest beginning of at most `count` tokens that cuts no picture or recording in two. */
+  /** The longest prefix of at most `count` tokens that splits no media chunk. */
   wholeChunks(count: number): number {
     return this.media.length === 0 ? count : wholeChunks(this.media, count);
   }
@@ -144,7 +144,7 @@ export class Sequence<Owner = unknown> {
     return this.media.length === 0 ? token : positionOf(this.media, token);
   }
 
-  /** Token at a known place. */
+  /** A known token. */
   tokenAt(position: number): number {
     return this.buffer[position] ?? -1;
   }
@@ -158,7 +158,7 @@ export class Sequence<Owner = unknown> {
     this.buffer[this.count++] = token;
   }
 
-  /** Known tokens at the beginning that are the same as `other`'s. */
+  /** Length of the common prefix of its known tokens and `other`. */
   commonPrefix(other: Int32Array): number {
     const n = Math.min(this.count, other.length);
     let i = 0;
@@ -166,7 +166,7 @@ export class Sequence<Owner = unknown> {
     return i;
   }
 
-  /** The first `count` known tokens; a view, valid until the next append. */
+  /** The first `count` known tokens: a view, valid until the next append. */
   firstTokens(count: number): Int32Array {
     return this.buffer.subarray(0, count);
   }

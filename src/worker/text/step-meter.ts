@@ -1,4 +1,4 @@
-// Counts what the engine's steps do. Additions only: nothing here is sent, formatted or timed.
+// Counters and histograms of the engine's steps. Only adds; formats and sends nothing.
 
 import { Histogram } from "../../core/histogram.ts";
 import { type EngineStats, ROWS_BUCKETS, STEP_BUCKETS } from "../../core/telemetry.ts";
@@ -9,7 +9,7 @@ export interface DraftOutcome {
   readonly accepted: number;
 }
 
-/** The part of the numbers that only grows. */
+/** The monotonic part of the statistics. */
 export type Counted = Pick<
   EngineStats,
   | "prefillTokens"
@@ -36,7 +36,7 @@ export class StepMeter {
   private readonly rows = new Histogram(ROWS_BUCKETS);
   private readonly steps = new Histogram(STEP_BUCKETS);
 
-  /** A step of `rows` tokens, `prefill` of them of prompts, in which `drawn` tokens were generated. */
+  /** A step of `rows` tokens, `prefill` of them prompt tokens, that sampled `drawn` tokens. */
   stepped(ms: number, rows: number, prefill: number, drawn: number): void {
     this.prefillTokens += prefill;
     this.decodeTokens += drawn;
@@ -44,7 +44,7 @@ export class StepMeter {
     this.steps.add(ms / 1000);
   }
 
-  /** A sequence got its slot and found its first `cached` tokens there. */
+  /** A sequence was admitted with a prefix hit of `cached` tokens. */
   admitted(cached: number): void {
     this.prefixQueries++;
     if (cached > 0) this.prefixHits++;

@@ -55,10 +55,10 @@ describe("an English voice", () => {
   }
 
   for (const text of ["...", "?!", "👍", "—", "()[]{}<>", '"\'"', "\u0000", "、。"]) {
-    test(`refuses ${JSON.stringify(text)}, which has nothing to say`, () => {
+    test(`refuses ${JSON.stringify(text)}, which has nothing to speak`, () => {
       const error = refusal(ENGLISH, text);
       expect([error.code, error.param]).toEqual(["unsupported_value", "input"]);
-      expect(error.message).toContain("nothing to say");
+      expect(error.message).toContain("no letter");
     });
   }
 });

@@ -25,8 +25,8 @@ describe("MediaStore", () => {
   test("a content is encoded once for all who show it, and kept for later ones", () => {
     const { store, backend } = storeOf(8);
     const [first, second] = [userOf("cat", "dog", "cat"), userOf("cat")];
-    store.want(first, PROMPT, 0);
-    store.want(second, PROMPT, 0);
+    store.request(first, PROMPT, 0);
+    store.request(second, PROMPT, 0);
     expect([store.pending, store.has(second, 0)]).toEqual([2, false]);
     store.poll(0);
     store.poll(0);
@@ -41,7 +41,7 @@ describe("MediaStore", () => {
     store.release(first);
     store.release(second);
     expect(store.has(first, 0)).toBe(false);
-    store.want(userOf("dog"), PROMPT, 0);
+    store.request(userOf("dog"), PROMPT, 0);
     expect(backend.encoded).toBe(2);
     expect(store.counted()).toMatchObject({ mediaEncoded: 2, mediaReused: 1 });
     expect(store.counted().mediaSecs).toBeGreaterThan(0);
@@ -52,7 +52,7 @@ describe("MediaStore", () => {
   test("what comes from the cache is not wanted", () => {
     const { store } = storeOf(8);
     const user = userOf("cat", "dog");
-    store.want(user, PROMPT, 4);
+    store.request(user, PROMPT, 4);
     expect(store.pending).toBe(1);
     store.poll(0);
     expect([store.has(user, 4), store.has(user, 0)]).toEqual([true, false]);
@@ -61,8 +61,8 @@ describe("MediaStore", () => {
   test("an encoding that nobody waits for any more is dropped", () => {
     const { store, backend } = storeOf(8, 5);
     const [first, second] = [userOf("cat"), userOf("cat")];
-    store.want(first, PROMPT, 0);
-    store.want(second, PROMPT, 0);
+    store.request(first, PROMPT, 0);
+    store.request(second, PROMPT, 0);
     store.release(first);
     expect(store.pending).toBe(1);
     store.release(second);
@@ -74,14 +74,14 @@ describe("MediaStore", () => {
   test("beyond its room the least recently wanted go, but none that is needed", () => {
     const { store, backend } = storeOf(2);
     const users = ["a", "b", "c", "d"].map((name) => userOf(name));
-    for (const user of users) store.want(user, PROMPT, 0);
+    for (const user of users) store.request(user, PROMPT, 0);
     while (store.pending > 0) store.poll(0);
     expect(backend.openEncodings).toBe(4);
     for (const user of users) store.release(user);
     expect(backend.openEncodings).toBe(2);
-    store.want(userOf("d"), PROMPT, 0);
+    store.request(userOf("d"), PROMPT, 0);
     expect(store.pending).toBe(0);
-    store.want(userOf("a"), PROMPT, 0);
+    store.request(userOf("a"), PROMPT, 0);
     expect(store.pending).toBe(1);
   });
 });

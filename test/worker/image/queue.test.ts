@@ -3,28 +3,28 @@
 import { describe, expect, test } from "bun:test";
 import { decode } from "fast-png";
 import type { ImageEvent, ImageRequest } from "../../../src/core/image.ts";
-import { Drawings } from "../../../src/worker/image/drawings.ts";
-import type { Drawing, ImageBackend, Picture } from "../../../src/worker/image/backend.ts";
-import { mannerOf } from "../../../src/worker/image/family.ts";
+import { ImageQueue } from "../../../src/worker/image/queue.ts";
+import type { ImageGeneration, ImageBackend, ImageSpec } from "../../../src/worker/image/backend.ts";
+import { familyDefaults } from "../../../src/worker/image/family.ts";
 
 const STEPS = 3;
 
-class FakeDrawing implements Drawing {
-  state: Drawing["state"] = "drawing";
+class FakeGeneration implements ImageGeneration {
+  state: ImageGeneration["state"] = "running";
   steps = 0;
   failure = "";
   isFreed = false;
-  private readonly picture: Picture;
+  private readonly spec: ImageSpec;
 
-  constructor(picture: Picture) {
-    this.picture = picture;
+  constructor(spec: ImageSpec) {
+    this.spec = spec;
   }
 
   /** Goes on by a step. */
   look(): void {
-    if (this.state !== "drawing") return;
+    if (this.state !== "running") return;
     this.steps++;
-    if (this.steps === STEPS) this.state = "drawn";
+    if (this.steps === STEPS) this.state = "done";
   }
 
   cancel(): void {
@@ -32,9 +32,9 @@ class FakeDrawing implements Drawing {
   }
 
   pixels() {
-    const width = Math.ceil(this.picture.width / 8) * 8;
-    const height = Math.ceil(this.picture.height / 8) * 8;
-    return { width, height, data: new Uint8Array(width * height * 3).fill(this.picture.seed) };
+    const width = Math.ceil(this.spec.width / 8) * 8;
+    const height = Math.ceil(this.spec.height / 8) * 8;
+    return { width, height, data: new Uint8Array(width * height * 3).fill(this.spec.seed) };
   }
 
   free(): void {
@@ -43,42 +43,42 @@ class FakeDrawing implements Drawing {
 }
 
 function setup() {
-  const drawings: FakeDrawing[] = [];
-  const pictures: Picture[] = [];
-  const told: [number, ImageEvent][] = [];
+  const generations: FakeGeneration[] = [];
+  const specs: ImageSpec[] = [];
+  const emitted: [number, ImageEvent][] = [];
   const log: string[] = [];
-  const hooks: { onLook?: (drawing: FakeDrawing) => void } = {};
+  const hooks: { onLook?: (generation: FakeGeneration) => void } = {};
   const backend: ImageBackend = {
     info: { kind: "image", description: "fake", architecture: "fake", sizeBytes: 1, threads: 1 },
     family: "fake",
     isBroken: false,
-    draw: (picture) => {
-      if (picture.prompt === "impossible") throw new Error("/secret is gone");
-      const drawing = new FakeDrawing(picture);
-      pictures.push(picture);
-      drawings.push(drawing);
-      return drawing;
+    generate: (spec) => {
+      if (spec.prompt === "impossible") throw new Error("/secret is gone");
+      const generation = new FakeGeneration(spec);
+      specs.push(spec);
+      generations.push(generation);
+      return generation;
     },
   };
-  const queue = new Drawings({
+  const queue = new ImageQueue({
     backend,
     steps: STEPS,
     guidance: 1,
-    emit: (id, event) => void told.push([id, event]),
+    emit: (id, event) => void emitted.push([id, event]),
     log: (line) => void log.push(line),
     newSeed: () => 100,
     now: () => 0,
     sleep: async () => {
-      const current = drawings.at(-1);
+      const current = generations.at(-1);
       current?.look();
       if (current !== undefined) hooks.onLook?.(current);
     },
   });
   const all = async (): Promise<void> => {
-    while (!queue.isIdle) await queue.drawNext();
+    while (!queue.isIdle) await queue.generateNext();
   };
-  const kinds = (): string[] => told.map(([id, event]) => `${id} ${event.type}`);
-  return { queue, all, told, kinds, log, drawings, pictures, hooks };
+  const kinds = (): string[] => emitted.map(([id, event]) => `${id} ${event.type}`);
+  return { queue, all, emitted, kinds, log, generations, specs, hooks };
 }
 
 function request(count: number, extra: Partial<ImageRequest> = {}): ImageRequest {
@@ -87,23 +87,23 @@ function request(count: number, extra: Partial<ImageRequest> = {}): ImageRequest
 
 describe("drawing", () => {
   test("steps are told, then the picture in the size asked for, then the end", async () => {
-    const { queue, all, told, kinds, drawings } = setup();
+    const { queue, all, emitted, kinds, generations } = setup();
     queue.add(1, request(1, { seed: 5 }));
     await all();
     expect(kinds()).toEqual(["1 step", "1 step", "1 step", "1 image", "1 finish"]);
-    const image = told.find(([, event]) => event.type === "image")?.[1];
+    const image = emitted.find(([, event]) => event.type === "image")?.[1];
     if (image?.type !== "image") throw new Error("there is no picture");
     const png = decode(Buffer.from(image.png, "base64"));
     expect([png.width, png.height, png.channels, png.data[0]]).toEqual([13, 9, 3, 5]);
-    expect(drawings.every(({ isFreed }) => isFreed)).toBe(true);
+    expect(generations.every(({ isFreed }) => isFreed)).toBe(true);
   });
 
   test("each picture of a request has the next seed; without one they are new", async () => {
-    const { queue, all, pictures } = setup();
+    const { queue, all, specs } = setup();
     queue.add(1, request(3, { seed: 7 }));
     queue.add(2, request(1));
     await all();
-    expect(pictures.map(({ seed }) => seed)).toEqual([7, 100, 8, 9]);
+    expect(specs.map(({ seed }) => seed)).toEqual([7, 100, 8, 9]);
   });
 
   test("requests take turns by the picture", async () => {
@@ -122,7 +122,7 @@ describe("drawing", () => {
   });
 
   test("what was aborted is cancelled and never spoken of again", async () => {
-    const { queue, all, kinds, hooks, drawings } = setup();
+    const { queue, all, kinds, hooks, generations } = setup();
     queue.add(1, request(2));
     queue.add(2, request(1));
     queue.add(3, request(1));
@@ -133,18 +133,18 @@ describe("drawing", () => {
     };
     await all();
     expect(kinds().filter((kind) => !kind.endsWith("step"))).toEqual(["2 image", "2 finish"]);
-    expect(drawings.map(({ state }) => state)).toEqual(["cancelled", "drawn"]);
+    expect(generations.map(({ state }) => state)).toEqual(["cancelled", "done"]);
   });
 
   test("a failure is an error without its reason, which is logged; the next request is drawn", async () => {
-    const { queue, all, told, kinds, log, hooks, drawings } = setup();
+    const { queue, all, emitted, kinds, log, hooks, generations } = setup();
     queue.add(1, request(1, { prompt: "impossible" }));
     queue.add(2, request(1));
     queue.add(3, request(1));
-    hooks.onLook = (drawing) => {
-      if (drawing !== drawings[0]) return;
-      drawing.state = "failed";
-      drawing.failure = "no memory";
+    hooks.onLook = (generation) => {
+      if (generation !== generations[0]) return;
+      generation.state = "failed";
+      generation.failure = "no memory";
     };
     await all();
     expect(kinds().filter((kind) => !kind.endsWith("step"))).toEqual([
@@ -153,7 +153,9 @@ describe("drawing", () => {
       "3 image",
       "3 finish",
     ]);
-    expect(JSON.stringify(told.filter(([, event]) => event.type === "error"))).not.toMatch(/secret|memory/);
+    expect(JSON.stringify(emitted.filter(([, event]) => event.type === "error"))).not.toMatch(
+      /secret|memory/,
+    );
     expect(log.join()).toMatch(/secret.*no memory/);
   });
 
@@ -175,5 +177,5 @@ test.each([
   ["Flux.2", 20, 1],
   ["Z-Image", 8, 1],
 ])("%s is drawn in %p steps with guidance %p", (family, steps, guidance) => {
-  expect(mannerOf(family)).toEqual({ steps, guidance });
+  expect(familyDefaults(family)).toEqual({ steps, guidance });
 });
