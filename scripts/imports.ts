@@ -111,9 +111,14 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     why: "the composition root; neither a dialect nor the engine process",
   },
   {
+    from: "src/commands/",
+    may: rooms("app", "cli", "config", "core", "hub", "quantize"),
+    why: "one function for each command; neither reads the environment nor exits",
+  },
+  {
     from: "src/main.ts",
     may: [
-      ...rooms("app", "cli", "config", "core", "hub", "quantize"),
+      ...rooms("app", "cli", "commands", "config", "core"),
       "src/worker/main.ts",
       "src/worker/quantize.ts",
       "src/lora/convert-process.ts",
@@ -184,7 +189,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "@huggingface/hub": ["src/hub/"],
   preact: ["ui/"],
   "@preact/signals": ["ui/"],
-  "eventsource-parser": ["ui/"],
+  "eventsource-parser": ["ui/", "src/cli/"],
   idb: ["ui/"],
   marked: ["ui/"],
   entities: ["ui/"],

@@ -1,46 +1,31 @@
 // Process entry: parses the command line, runs one command, maps its outcome to an exit code. The only file that exits.
 
-import { existsSync } from "node:fs";
-import { isAbsolute, join, resolve } from "node:path";
-import { availableParallelism } from "node:os";
+import { chat } from "./commands/chat.ts";
+import { type CommandHost, failed } from "./commands/host.ts";
+import { runBench, runTune } from "./commands/measure.ts";
+import { deleteModel, listModels, login, pull, quantizeModel } from "./commands/models.ts";
 import { type AppOptions, type RunningServer, startServer } from "./app/server.ts";
 import { runBackend } from "./app/backends.ts";
-import { openChat } from "./app/chat.ts";
 import type { BackendCommand } from "./backends/command.ts";
-import { type BenchedModel, benchModel, type MeasureOptions, tuneModel } from "./app/measure.ts";
-import { modelFile } from "./app/model-files.ts";
 import { runDoctor } from "./app/system.ts";
 import { parseArgs } from "./cli/args.ts";
 import { listeningLine, readyLines } from "./cli/banner.ts";
-import { cacheTable, deletedText } from "./cli/cache-table.ts";
 import { doctorTable } from "./cli/doctor-table.ts";
-import { benchReport, benchTable, tuneTable } from "./cli/measure-table.ts";
-import { type BenchArgs, type ChatArgs, EXIT, type Invocation, type SettingsArgs } from "./cli/invocation.ts";
+import { EXIT, type Invocation, type SettingsArgs } from "./cli/invocation.ts";
 import { loadBar, progressBar } from "./cli/progress-bar.ts";
 import { rereadAtHangup } from "./cli/hangup.ts";
 import { serverCommand, type ServerCommand } from "./cli/server-commands.ts";
-import { readSecret } from "./cli/read-secret.ts";
-import { terminalChat, thinkingOf } from "./cli/terminal-chat.ts";
 import { formatProblems } from "./config/problem.ts";
 import { type Loaded, loadSettings, type LoadResult } from "./config/resolve.ts";
 import { showSettings } from "./config/show.ts";
-import { modelName } from "./config/model-name.ts";
-import { BUILTIN_MODEL_ID } from "./config/model-settings.ts";
 import type { Settings } from "./config/settings.ts";
 import { unreachable } from "./core/assert.ts";
 import { defined } from "./core/defined.ts";
-import type { TuneProfile } from "./core/measure.ts";
-import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "./core/quantization.ts";
 import { StartError } from "./core/start-error.ts";
 import { cacheFolder } from "./config/cache-folder.ts";
-import { parseHubId } from "./core/hub-id.ts";
-import { TIMER_MS_MAX } from "./core/limits.ts";
 import { reasonOf } from "./core/reason.ts";
-import { deleteCached, listCache } from "./hub/cache.ts";
-import { type HubPlace, hubPlace } from "./hub/place.ts";
-import { storeToken } from "./hub/token.ts";
+import { TIMER_MS_MAX } from "./core/limits.ts";
 import { convertMain } from "./lora/convert-process.ts";
-import { quantize } from "./quantize/run.ts";
 import { engineMain } from "./worker/main.ts";
 import { quantizeMain } from "./worker/quantize.ts";
 
@@ -126,183 +111,13 @@ async function loadedOrReason({ loaded }: RunningServer): Promise<string> {
   }
 }
 
-/** Whether looks may be used on an output. See https://no-color.org. */
-function mayColor(isTty: boolean): boolean {
-  return isTty && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";
-}
-
-async function chat(loaded: Loaded, { input, files }: ChatArgs): Promise<number> {
-  const options = appOptions(loaded);
-  const thinking = thinkingOf(loaded.settings);
-  const isTty = process.stdin.isTTY && process.stdout.isTTY;
-  try {
-    const partner = await openChat(options);
-    try {
-      return await terminalChat({
-        ...partner,
-        input: process.stdin,
-        output: process.stdout,
-        errorOutput: process.stderr,
-        isTty,
-        colors: mayColor(isTty),
-        files,
-        historyFile: join(options.cacheDir, "chat-history"),
-        ...defined({ thinking, prompt: input }),
-      });
-    } finally {
-      await partner.close();
-    }
-  } catch (error) {
-    complain(`svc: ${reasonOf(error)}`);
-    return EXIT.failure;
-  }
-}
-
-/** Runs a measurement until it is done or stopped; steps are told on a terminal. */
-async function measuring(work: (options: MeasureOptions) => Promise<void>): Promise<number> {
-  const stop = new AbortController();
-  void untilSignal().then(() => stop.abort(new Error("it was stopped")));
-  const { stderr } = process;
-  const onStep = (words: string): void => void (stderr.isTTY && stderr.write(`\r\u001b[K${words} …`));
-  try {
-    await work({ signal: stop.signal, onStep });
-    return EXIT.ok;
-  } catch (error) {
-    complain(`svc: ${reasonOf(error)}`);
-    return EXIT.failure;
-  } finally {
-    if (stderr.isTTY) stderr.write("\r\u001b[K");
-  }
-}
-
-function runBench(loaded: Loaded, { json, ...plan }: BenchArgs): Promise<number> {
-  return measuring(async (options) => {
-    const benched: BenchedModel[] = [];
-    for (const model of loaded.settings.models) {
-      const result = await benchModel(model, appOptions(loaded), plan, options);
-      benched.push(result);
-      if (!json) process.stdout.write(benchTable(result));
-    }
-    if (json) console.log(JSON.stringify(benchReport(benched), null, 2));
-  });
-}
-
-function runTune(
-  loaded: Loaded,
-  { profile, json }: { readonly profile: TuneProfile; readonly json: boolean },
-): Promise<number> {
-  return measuring(async (options) => {
-    const [model] = loaded.settings.models;
-    if (model === undefined) throw new Error("there is no model");
-    const report = await tuneModel(model, appOptions(loaded), profile, { ...options, isBusy: () => false });
-    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : tuneTable(report));
-  });
-}
-
-/** Where the hub keeps things for the first model, which stands for all flags. */
-function hubOf(settings: Settings): HubPlace {
-  return hubPlace(process.env, settings.models[0]?.device.hf_cache);
-}
-
-/** Downloads a model, or makes sure that the newest is there. Prints its path. */
-async function pull(loaded: Loaded): Promise<number> {
-  const [model] = loaded.settings.models;
-  if (model === undefined || isAbsolute(model.model_id) || parseHubId(model.model_id) === undefined) {
-    complain(`svc: this is a model of this machine; pull takes one of the hub, like owner/name:Q4_K_M.`);
-    return EXIT.usage;
-  }
-  const stop = new AbortController();
-  void untilSignal().then(() => stop.abort(new Error("it was stopped; the next pull goes on from here")));
-  try {
-    console.log(await modelFile(model, appOptions(loaded), { signal: stop.signal, refresh: true }));
-    return EXIT.ok;
-  } catch (error) {
-    complain(`svc: ${reasonOf(error)}`);
-    return EXIT.failure;
-  }
-}
-
-function deleteModel(settings: Settings, name: string): number {
-  const id = parseHubId(name);
-  const place = hubOf(settings);
-  const deleted = id === undefined ? undefined : deleteCached(place.cacheDir, id);
-  if (deleted === undefined || deleted.files.length === 0) {
-    complain(`svc: ${place.cacheDir} has no GGUF model ${name}; \`svc cache list\` shows what there is.`);
-    return EXIT.failure;
-  }
-  process.stdout.write(deletedText(deleted));
-  return EXIT.ok;
-}
-
-/** Writes a model anew with another type of weights; an existing file is never written over. */
-async function quantizeModel(
-  loaded: Loaded,
-  { type: word, output }: Extract<Invocation, { command: "quantize" }>,
-): Promise<number> {
-  const [model] = loaded.settings.models;
-  const type = fileTypeOf(word);
-  const importance = model?.quantization.imatrix;
-  if (model === undefined || type === undefined) {
-    complain(`svc: "${word}" is no type; use one of ${FILE_TYPE_NAMES.join(", ")}.`);
-    return EXIT.usage;
-  }
-  if (needsImportance(type) && importance === undefined) {
-    complain(`svc: ${type} needs an importance matrix: --imatrix FILE.`);
-    return EXIT.usage;
-  }
-  const target = resolve(output ?? `${modelName(model)}-${type}.gguf`);
-  if (existsSync(target)) {
-    complain(`svc: ${target} exists already; name another file with --output, or remove it.`);
-    return EXIT.usage;
-  }
-  const stop = new AbortController();
-  void untilSignal().then(() => stop.abort(new Error("it was stopped")));
-  const bar = process.stderr.isTTY ? progressBar(type, (tensors) => `${tensors} tensors`) : undefined;
-  try {
-    const file = await modelFile(model, appOptions(loaded), { signal: stop.signal });
-    await quantize(
-      {
-        ...(file === BUILTIN_MODEL_ID ? {} : { input: file }),
-        output: target,
-        type,
-        threads: availableParallelism(),
-        cacheDir: cacheFolder(process.env),
-        ...defined({ importance }),
-      },
-      (done, total) => bar?.update({ doneBytes: done, totalBytes: total }),
-      stop.signal,
-    );
-  } catch (error) {
-    complain(`svc: ${reasonOf(error)}`);
-    return EXIT.failure;
-  } finally {
-    bar?.stop();
-  }
-  console.log(target);
-  return EXIT.ok;
-}
-
 async function askServer(invocation: ServerCommand, settings: Settings): Promise<number> {
   try {
     process.stdout.write(await serverCommand(invocation, settings));
     return EXIT.ok;
   } catch (error) {
-    complain(`svc: ${error instanceof Error ? error.message : String(error)}`);
-    return EXIT.failure;
+    return failed({ complain }, error);
   }
-}
-
-async function login(): Promise<number> {
-  const place = hubPlace(process.env);
-  const question = `Token for ${place.endpoint} (it is not shown): `;
-  const token = await readSecret(process.stdin, process.stderr, question);
-  if (token === undefined || /\s/.test(token)) {
-    complain("svc: no token was given; type it, or pipe it in.");
-    return EXIT.usage;
-  }
-  storeToken(place, token);
-  console.log(`The token is stored in ${place.tokenFile}.`);
-  return EXIT.ok;
 }
 
 /** Loads the settings and goes on with them, or lists every problem. */
@@ -337,15 +152,19 @@ async function backend(command: BackendCommand): Promise<number> {
   }
 }
 
+function hostOf(loaded: Loaded): CommandHost {
+  return { options: appOptions(loaded), environment: process.env, complain, untilSignal };
+}
+
 async function execute(invocation: Invocation): Promise<number> {
   switch (invocation.command) {
     case "serve":
     case "run":
     case "from-config": {
       const command = invocation.command === "from-config" ? undefined : invocation.command;
-      const question = invocation.command === "serve" ? { files: [] } : invocation;
+      const question = invocation.command === "serve" ? { files: [], isLocal: false } : invocation;
       return withSettings(invocation, command, (loaded, reread) =>
-        loaded.settings.command === "run" ? chat(loaded, question) : serve(loaded, reread),
+        loaded.settings.command === "run" ? chat(loaded, question, hostOf(loaded)) : serve(loaded, reread),
       );
     }
     case "config-check":
@@ -365,21 +184,21 @@ async function execute(invocation: Invocation): Promise<number> {
         return report.ok ? EXIT.ok : EXIT.failure;
       });
     case "bench":
-      return withSettings(invocation, undefined, (loaded) => runBench(loaded, invocation));
+      return withSettings(invocation, undefined, (loaded) => runBench(loaded, invocation, hostOf(loaded)));
     case "tune":
-      return withSettings(invocation, undefined, (loaded) => runTune(loaded, invocation));
+      return withSettings(invocation, undefined, (loaded) => runTune(loaded, invocation, hostOf(loaded)));
     case "pull":
-      return withSettings(invocation, undefined, pull);
+      return withSettings(invocation, undefined, (loaded) => pull(loaded, hostOf(loaded)));
     case "cache-list":
-      return withSettings(invocation, undefined, ({ settings }) => {
-        const { cacheDir: folder } = hubOf(settings);
-        process.stdout.write(cacheTable(listCache(folder), folder));
-        return EXIT.ok;
-      });
+      return withSettings(invocation, undefined, (loaded) => listModels(loaded, hostOf(loaded)));
     case "cache-delete":
-      return withSettings(invocation, undefined, ({ settings }) => deleteModel(settings, invocation.id));
+      return withSettings(invocation, undefined, (loaded) =>
+        deleteModel(loaded, invocation.id, hostOf(loaded)),
+      );
     case "quantize":
-      return withSettings(invocation, undefined, (loaded) => quantizeModel(loaded, invocation));
+      return withSettings(invocation, undefined, (loaded) =>
+        quantizeModel(loaded, invocation, hostOf(loaded)),
+      );
     case "ps":
     case "list":
     case "show":
@@ -388,7 +207,7 @@ async function execute(invocation: Invocation): Promise<number> {
     case "backend":
       return backend(invocation);
     case "login":
-      return login();
+      return withSettings({ flags: {} }, undefined, (loaded) => login(hostOf(loaded)));
     case "engine":
       return engineMain();
     case "convert-adapter":

@@ -9,6 +9,8 @@ import type { ModelOptions } from "./model-files.ts";
 import { createModels } from "./models.ts";
 import { openSearch } from "./search.ts";
 import { openStores } from "./stores.ts";
+import type { ChatModel } from "../core/model-info.ts";
+import { defined } from "../core/defined.ts";
 import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "../core/agent.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import type { ModelInfo } from "../core/model-info.ts";
@@ -20,8 +22,8 @@ import { openTools, type Tools } from "./tools.ts";
 export interface ChatPartner {
   /** Name of the model to begin with. */
   readonly model: string;
-  /** Names of all models, adapters among them, the default one first. */
-  readonly models: readonly string[];
+  /** All models, adapters among them, the default one first. */
+  readonly cards: readonly ChatModel[];
   readonly converse: Converse;
   readonly answerApproval: AnswerApproval;
   /** The tools that are switched on. */
@@ -66,7 +68,10 @@ export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner
     const cards = adapters.cards().filter(({ kind }) => kind === "text");
     return {
       model: firstModel(cards, settings.adapter),
-      models: cards.map(({ id }) => id),
+      cards: cards.map(({ id, contextTokens, modalities, abilities }) => ({
+        id,
+        ...defined({ contextTokens, modalities, thinks: abilities?.thinks }),
+      })),
       converse: adapters.withTarget(agent.converse),
       answerApproval: approvals.answer,
       tools: { ...switchedOn(tools), ...(web === undefined ? {} : { webSearch: ANY_SEARCH }) },

@@ -199,15 +199,17 @@ interface ChatOptions {
   readonly image?: readonly string[];
   readonly audio?: readonly string[];
   readonly video?: string;
+  readonly local?: boolean;
 }
 
 function withChatOptions(command: Command): Command {
   return command
     .option("-i, --input <text>", "answer this prompt and end")
     .option("--attach <path>", "attach a file to the first question; may be repeated", gather)
-    .option("--image <path>", "attach a picture to the first question; may be repeated", gather)
-    .option("--audio <path>", "attach a recording to the first question; may be repeated", gather)
-    .option("--video <path>", "refused: video is not supported");
+    .option("--image <path>", "attach an image to the first question; may be repeated", gather)
+    .option("--audio <path>", "attach audio to the first question; may be repeated", gather)
+    .option("--video <path>", "refused: video is not supported")
+    .option("--local", "load the model here, even if a server that runs has it");
 }
 
 function gather(value: string, earlier: readonly string[] | undefined): readonly string[] {
@@ -216,7 +218,7 @@ function gather(value: string, earlier: readonly string[] | undefined): readonly
 
 function chatInvocation(
   invocation: { readonly command: "run" | "from-config" } & SettingsArgs,
-  { input, attach = [], image = [], audio = [], video }: ChatOptions,
+  { input, attach = [], image = [], audio = [], video, local = false }: ChatOptions,
   words: readonly string[],
 ): Invocation {
   const given = [input, ...(words.length === 0 ? [] : [words.join(" ")])].filter(
@@ -231,7 +233,7 @@ function chatInvocation(
     ...audio.map((path) => ({ kind: "audio", path }) as const),
   ];
   const [prompt] = given;
-  return { ...invocation, files, ...defined({ input: prompt }) };
+  return { ...invocation, files, ...defined({ input: prompt, isLocal: local ? true : undefined }) };
 }
 
 function usageError(what: string): Invocation {

@@ -20,8 +20,10 @@ export interface SettingsArgs {
 export interface ChatArgs {
   /** One-shot: the prompt to answer. */
   readonly input?: string;
-  /** What goes with the first question. */
+  /** Attached to the first question. */
   readonly files: readonly Attachment[];
+  /** Load the model here, even if a running server has it. */
+  readonly isLocal?: boolean;
 }
 
 /** What is measured; each combination of the lists is. */

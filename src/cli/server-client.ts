@@ -22,7 +22,7 @@ export interface ServedModel {
 }
 
 /** An answer with an error status. The message is the server's. */
-class AnswerError extends Error {
+export class AnswerError extends Error {
   readonly code: string;
   readonly param: string | undefined;
 

@@ -5,7 +5,6 @@ import type { Readable, Writable } from "node:stream";
 import type { Settings } from "../config/settings.ts";
 import { unreachable } from "../core/assert.ts";
 import type { AnswerApproval, Converse, FileObject, InputMessage } from "../core/agent.ts";
-import { ServiceError } from "../core/error.ts";
 import { reasonOf } from "../core/reason.ts";
 import { CHAT_FILES_MAX } from "./chat/limits.ts";
 import type { Thinking } from "../core/run.ts";
@@ -17,15 +16,19 @@ import { chatCompleter } from "./chat/completer.ts";
 import { ChatState, type ChatTools } from "./chat/conversation.ts";
 import { readHistory, writeHistory } from "./chat/history.ts";
 import { Keyboard } from "./chat/keyboard.ts";
+import { modelNote } from "./chat/model-note.ts";
+import type { ChatModel } from "../core/model-info.ts";
 import { ChatStats, statsLine } from "./chat/stats.ts";
-import { harmless, painter, type Paint } from "./chat/style.ts";
+import { harmless, painter, type Paint, toClipboard } from "./chat/style.ts";
 
 export interface TerminalChatOptions {
   readonly converse: Converse;
   /** Name of the model, as a client would send it. */
   readonly model: string;
-  /** All that /model may choose from. */
-  readonly models?: readonly string[];
+  /** All that /model may choose from; default: the one model. */
+  readonly cards?: readonly ChatModel[];
+  /** Address of the server that answers; absent: models are loaded here. */
+  readonly url?: string;
   readonly input: Readable;
   readonly output: Writable;
   /** Where failures are told; `output` unless given, so that scripts can keep the two apart. */
@@ -101,25 +104,28 @@ class Chat {
     this.state = new ChatState(options.model, options.thinking ?? { enabled: true });
   }
 
-  /** Streams the answer to a question. False when the run failed; the question is then forgotten. */
+  /** Text of the last question where it has no answer, for the next input line. */
+  unanswered = "";
+
+  /** Streams the answer to a question. False when the run failed; the question can then be edited and sent again. */
   async answer(question: InputMessage, signal: AbortSignal): Promise<boolean> {
     const writer = new AnswerWriter(this.screen);
     let failure: string | undefined;
-    let isUnperceived = false;
     try {
       failure = await this.follow(question, writer, signal);
     } catch (error) {
       failure = reasonOf(error);
-      isUnperceived = error instanceof ServiceError && error.code === "unsupported_capability";
     } finally {
       writer.pause();
     }
     const { output, errorOutput = output, isTty } = this.options;
     const isAnswered = (failure === undefined || signal.aborted) && writer.answer !== "";
     if (isAnswered) this.state.remember(question, writer.answer);
-    else this.state.giveBack(question, !isUnperceived);
+    else this.unanswered = this.state.giveBack(question);
     if (signal.aborted) output.write(`${this.paint("dim", "(stopped)")}\n`);
     else if (failure !== undefined) errorOutput.write(`svc: ${isTty ? harmless(failure) : failure}\n`);
+    if (isTty && !isAnswered && !signal.aborted && this.state.attached.length > 0)
+      output.write("The question and its files are kept: change it, or drop the files with /detach.\n");
     return isAnswered || failure === undefined;
   }
 
@@ -166,8 +172,10 @@ class Chat {
         case "tool_call_start":
         case "tool_call_args":
         case "accepted":
-        case "session":
         case "choice_end":
+          break;
+        case "session":
+          this.state.sessionId = event.sessionId;
           break;
         default:
           unreachable(event);
@@ -193,7 +201,7 @@ class Chat {
 
 /** A conversation with a person at a terminal. */
 async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
-  const { input, output, historyFile, models = [options.model] } = options;
+  const { input, output, historyFile, cards = [{ id: options.model }] } = options;
   const interrupt = new Interrupt();
   const keyboard = new Keyboard({
     input,
@@ -207,7 +215,7 @@ async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
       if (meaning === "warn" || meaning === "empty") keyboard.restart();
     },
     onClose: () => interrupt.leave(),
-    completer: chatCompleter(models),
+    completer: chatCompleter(cards.map(({ id }) => id)),
   });
   const answer = async (question: InputMessage): Promise<boolean> => {
     const signal = interrupt.begin();
@@ -216,26 +224,45 @@ async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
     interrupt.end();
     return isAnswered;
   };
-  output.write(`Chatting with ${options.model}. /help lists the commands.\n`);
+  const card = cards.find(({ id }) => id === options.model) ?? { id: options.model };
+  output.write(modelNote(card, options.url));
   if (options.toolLine !== undefined) output.write(`It may use ${options.toolLine}.\n`);
   while (!interrupt.hasLeft) {
-    const text = (await keyboard.read("> "))?.trim();
+    const initial = chat.unanswered;
+    chat.unanswered = "";
+    const text = (await keyboard.read("> ", initial))?.trim();
     interrupt.end();
     if (text === undefined) break;
     if (!text.startsWith("/")) {
       if (text !== "") await answer(chat.state.question(text));
       continue;
     }
-    const outcome = runCommand(text, { state: chat.state, stats: chat.stats, made: chat.made, models });
+    const { state, stats, made } = chat;
+    const outcome = runCommand(text, { state, stats, made, cards });
     output.write(harmless(outcome.text));
+    if (outcome.copy !== undefined) output.write(toClipboard(outcome.copy));
+    chat.unanswered = outcome.edit ?? "";
     if (outcome.next === "leave") break;
-    if (outcome.next !== "regenerate") continue;
-    const before = chat.state.messages;
-    const question = chat.state.takeBack();
-    if (question === undefined) output.write("There is no question to answer anew.\n");
-    else if (!(await answer(question))) chat.state.messages = before;
+    if (outcome.next === "retry") await retry(chat, output, answer);
   }
   keyboard.close();
+}
+
+/** Answers the last question again; the old answer stays where that fails. */
+async function retry(
+  chat: Chat,
+  output: Writable,
+  answer: (question: InputMessage) => Promise<boolean>,
+): Promise<void> {
+  const { messages, attached } = chat.state;
+  const question = chat.state.takeBack();
+  if (question === undefined) {
+    output.write("No question yet.\n");
+  } else if (!(await answer(question))) {
+    chat.state.messages = messages;
+    chat.state.attached = attached;
+    chat.unanswered = "";
+  }
 }
 
 /**

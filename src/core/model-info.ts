@@ -31,6 +31,12 @@ export interface ModelInfo {
   readonly adapterGeneration?: string;
 }
 
+/** A model as a chat shows it. */
+export interface ChatModel extends Pick<ModelInfo, "id" | "contextTokens" | "modalities"> {
+  /** Whether it can reason before it answers. */
+  readonly thinks?: boolean;
+}
+
 /** Where a model is in its life. */
 export interface ModelState {
   readonly id: string;

@@ -1,4 +1,4 @@
-// Tells how far a download is. On a terminal src/cli draws a bar instead.
+// Progress of long work as log lines. On a terminal src/cli draws a bar instead.
 
 import { DOWNLOAD_LOG_MS } from "./limits.ts";
 import type { Progress } from "./fetch-model.ts";
@@ -10,15 +10,29 @@ export interface ProgressMeter {
   stop(): void;
 }
 
-/** Writes a line now and then. */
+/** How a log words the progress. */
+interface Wording {
+  /** Default: downloading. */
+  readonly verb?: string;
+  /** Words an amount; default: megabytes, with the speed. */
+  readonly size?: (amount: number) => string;
+}
+
+/** Logs a line now and then, with the time left. */
 export class ProgressLog implements ProgressMeter {
   private readonly log: (line: string) => void;
+  private readonly wording: Wording;
   private readonly now: () => number;
   private toldAt = -Infinity;
   private first: { readonly bytes: number; readonly at: number } | undefined;
 
-  constructor(log: (line: string) => void, now: () => number = () => performance.now()) {
+  constructor(
+    log: (line: string) => void,
+    wording: Wording = {},
+    now: () => number = () => performance.now(),
+  ) {
     this.log = log;
+    this.wording = wording;
     this.now = now;
   }
 
@@ -30,13 +44,22 @@ export class ProgressLog implements ProgressMeter {
     this.toldAt = at;
     const percent = totalBytes === 0 ? 100 : Math.floor((doneBytes / totalBytes) * 100);
     const perSec = ((doneBytes - this.first.bytes) / Math.max(1, at - this.first.at)) * 1000;
-    const speed = perSec > 0 ? ` at ${megabytes(perSec)}/s` : "";
-    this.log(`downloading: ${percent} % of ${megabytes(totalBytes)}${isDone ? "" : speed}`);
+    const { verb = "downloading", size = megabytes } = this.wording;
+    const speed = perSec > 0 && size === megabytes ? ` at ${megabytes(perSec)}/s` : "";
+    const left = perSec > 0 ? `, ${timeLeft((totalBytes - doneBytes) / perSec)} left` : "";
+    this.log(`${verb}: ${percent} % of ${size(totalBytes)}${isDone ? "" : speed + left}`);
   }
 
   stop(): void {
     this.toldAt = -Infinity;
   }
+}
+
+/** `40 s`, `12 min`, `1 h 5 min`. */
+function timeLeft(secs: number): string {
+  if (secs < 90) return `${Math.ceil(secs)} s`;
+  const minutes = Math.ceil(secs / 60);
+  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** `12.3 MB`. */

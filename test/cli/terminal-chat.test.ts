@@ -196,7 +196,7 @@ describe("interactive", () => {
     type("two\r");
     await screen.until("answer 4");
     type("/clear\r");
-    await screen.until("forgotten");
+    await screen.until("cleared");
     type("three\r");
     await screen.until("answer 2");
     type("/system\r/exit\r");
@@ -255,7 +255,7 @@ describe("interactive", () => {
     expect(requests).toEqual([]);
   });
 
-  test("Ctrl-D leaves, a failure does not, and its question is forgotten", async () => {
+  test("Ctrl-D leaves, a failure does not, and its question is on the line again", async () => {
     const { converse, requests } = fake(({ run: { prompt } }) =>
       JSON.stringify(prompt).includes("bad")
         ? [{ type: "error", error: { code: "queue_full", message: "try later" } }]
@@ -265,7 +265,8 @@ describe("interactive", () => {
     await screen.until("> ");
     type("bad\r");
     await screen.until("svc: try later");
-    type("good\r");
+    await screen.until("bad");
+    type("\x15good\r");
     await screen.until("fine");
     type("\x04");
     expect(await exit).toBe(0);
@@ -343,7 +344,7 @@ describe("interactive", () => {
     }
   });
 
-  test("/regenerate asks the last question anew; when that fails the old answer stays", async () => {
+  test("/retry answers the last question again; when that fails the old answer stays", async () => {
     let count = 0;
     const { converse, requests } = fake(() =>
       ++count === 3
@@ -352,13 +353,13 @@ describe("interactive", () => {
     );
     const { screen, exit, type } = open(converse);
     await screen.until("> ");
-    type("/regenerate\r");
-    await screen.until("There is no question to answer anew.");
+    type("/retry\r");
+    await screen.until("No question yet.");
     type("one\r");
     await screen.until("answer 1");
-    type("/regenerate\r");
+    type("/retry\r");
     await screen.until("answer 2");
-    type("/regenerate\r");
+    type("/retry\r");
     await screen.until("svc: try later");
     type("two\r");
     await screen.until("answer 4");
@@ -372,7 +373,7 @@ describe("interactive", () => {
     ]);
   });
 
-  test("a picture that the model does not take is let go, so that the next question can be answered", async () => {
+  test("a refused question keeps its image until /detach", async () => {
     const path = join(tempDir(), "cat.png");
     writeFileSync(path, png());
     const { converse, requests } = fake(({ run }) => {
@@ -389,6 +390,10 @@ describe("interactive", () => {
     await screen.until("cat.png goes with your next question.");
     type("what?\r");
     await screen.until("svc: cat.png is a picture, but the model does not take images");
+    await screen.until("drop the files with /detach");
+    await screen.until("what?");
+    type("\x15/detach\r");
+    await screen.until("Nothing is attached.");
     type("two\r");
     await screen.until("ok");
     type("/exit\r");
@@ -404,13 +409,40 @@ describe("interactive", () => {
     const { screen, exit, type } = open(converse, { files: [{ kind: "file", path: import.meta.path }] });
     await screen.until("> ");
     type("one\r");
-    await screen.until("svc: try later");
-    type("two\r");
+    await screen.until("one");
+    type("\x15two\r");
     await screen.until("ok");
     type("/exit\r");
     expect(await exit).toBe(0);
     const name = "[terminal-chat.test.ts]";
     expect(requests.map(transcript)).toEqual([[`user: ${name}one`], [`user: ${name}two`]]);
+  });
+
+  test("/edit brings a question of several lines back whole, as history does; /copy copies the answer", async () => {
+    const historyFile = join(folder, "edited");
+    const { converse, requests } = fake(() => say("ok"));
+    const { screen, exit, type } = open(converse, { historyFile });
+    await screen.until("> ");
+    type("one\\\r");
+    await screen.until("… ");
+    type("two\r");
+    await screen.until("ok");
+    type("/edit\r");
+    await screen.until("one␤two");
+    type(" three\r");
+    await screen.until("ok");
+    type("/copy\r");
+    await screen.until("\x1b]52;c;b2s=\x07");
+    type("\x1b[A\x1b[A\r");
+    await screen.until("ok");
+    type("/exit\r");
+    expect(await exit).toBe(0);
+    expect(requests.map((request) => transcript(request).at(-1))).toEqual([
+      "user: one\ntwo",
+      "user: one\ntwo three",
+      "user: one\ntwo three",
+    ]);
+    expect(readFileSync(historyFile, "utf8")).toContain("one␤two\n/edit\n");
   });
 
   test("lines are remembered from chat to chat, answers to questions of tools are not", async () => {

@@ -74,7 +74,7 @@ describe("on a terminal (needs script of util-linux)", () => {
   test.skipIf(!HAS_TERMINAL)("a conversation, Ctrl-C in an answer, /exit", async () => {
     const terminal = openTerminal("run chat.toml", cwd);
     const beginning = await terminal.shows(PROMPT);
-    expect(beginning).toContain("Chatting with svc-tiny.");
+    expect(beginning).toContain("Chatting with svc-tiny (4096 tokens of context");
     expect(beginning).not.toContain("It may use");
     expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
 
@@ -88,7 +88,7 @@ describe("on a terminal (needs script of util-linux)", () => {
     process.kill(engine, "SIGCONT");
 
     expect(await say(terminal, "/stats")).toContain("1 answer ");
-    expect(await say(terminal, "/clear")).toContain("forgotten");
+    expect(await say(terminal, "/clear")).toContain("cleared");
     expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
     expect(terminal.enginePid()).toBe(engine);
     terminal.type("/exit\r");

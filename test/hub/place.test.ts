@@ -78,6 +78,7 @@ test("progress in lines: the first, one now and then, the last", () => {
   let now = 0;
   const meter = new ProgressLog(
     (line) => void lines.push(line),
+    {},
     () => now,
   );
   for (let mb = 0; mb <= 100; mb++) {
@@ -87,8 +88,8 @@ test("progress in lines: the first, one now and then, the last", () => {
   meter.stop();
   expect(lines).toEqual([
     "downloading: 0 % of 100.0 MB",
-    "downloading: 40 % of 100.0 MB at 4.0 MB/s",
-    "downloading: 80 % of 100.0 MB at 4.0 MB/s",
+    "downloading: 40 % of 100.0 MB at 4.0 MB/s, 15 s left",
+    "downloading: 80 % of 100.0 MB at 4.0 MB/s, 5 s left",
     "downloading: 100 % of 100.0 MB",
   ]);
 });

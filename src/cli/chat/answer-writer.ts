@@ -4,6 +4,7 @@
 import type { Writable } from "node:stream";
 import type { AgentEvent, FileObject, ToolProgress } from "../../core/agent.ts";
 import { MarkdownStream } from "./markdown.ts";
+import { WordWrap } from "./word-wrap.ts";
 import { begin, endAll, firstLines, harmless, painter, type Paint } from "./style.ts";
 
 /** Lines that are shown of what a tool was given, and of what came of it. */
@@ -23,6 +24,7 @@ export class AnswerWriter {
   private readonly screen: Screen;
   private readonly paint: Paint;
   private markdown = new MarkdownStream();
+  private wrap: WordWrap;
   private isReasoning = false;
   private last = "\n";
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -30,6 +32,7 @@ export class AnswerWriter {
 
   constructor(screen: Screen) {
     this.screen = screen;
+    this.wrap = this.newWrap();
     this.paint = painter(screen.colors);
     if (screen.isTty && screen.colors) this.showWait(performance.now());
   }
@@ -39,7 +42,9 @@ export class AnswerWriter {
     this.endReasoning();
     const { isTty, colors } = this.screen;
     const safe = isTty ? harmless(text) : text;
-    this.write(colors ? this.markdown.write(safe) : safe);
+    const wasCode = this.markdown.isCode;
+    const shown = colors ? this.markdown.write(safe) : safe;
+    this.write(this.wrap.write(shown, wasCode || this.markdown.isCode));
   }
 
   reasoning(text: string): void {
@@ -47,7 +52,7 @@ export class AnswerWriter {
     const safe = harmless(text);
     if (!this.isReasoning && this.screen.colors) this.write(begin("dim"));
     this.isReasoning = true;
-    this.write(safe);
+    this.write(this.wrap.write(safe));
   }
 
   /** What a server tool is about to do, has done or has made. */
@@ -68,6 +73,14 @@ export class AnswerWriter {
     if (this.screen.colors) this.write(this.markdown.end());
     this.markdown = new MarkdownStream();
     if (this.last !== "\n") this.write("\n");
+    this.wrap = this.newWrap();
+  }
+
+  private newWrap(): WordWrap {
+    const { output, isTty } = this.screen;
+    return new WordWrap(() =>
+      isTty && "columns" in output && typeof output.columns === "number" ? output.columns : undefined,
+    );
   }
 
   private lines(text: string): void {
@@ -84,6 +97,7 @@ export class AnswerWriter {
     this.isReasoning = false;
     if (this.screen.colors) this.write(endAll());
     if (this.last !== "\n") this.write("\n");
+    this.wrap = this.newWrap();
   }
 
   private write(text: string): void {

@@ -4,24 +4,29 @@ import { writeFileSync } from "node:fs";
 import type { FileObject } from "../../core/agent.ts";
 import { reasonOf } from "../../core/reason.ts";
 import { type Attachment, readAttachment, typedPath } from "./attachments.ts";
-import type { ChatState } from "./conversation.ts";
+import { type ChatState, textOf } from "./conversation.ts";
+import type { ChatModel } from "../../core/model-info.ts";
 import { loadChat, saveChat } from "./saved-chat.ts";
 import type { ChatStats } from "./stats.ts";
 
-/** What a command may look at and change. */
+/** State that a command may read and change. */
 export interface CommandContext {
   readonly state: ChatState;
   readonly stats: ChatStats;
-  /** Names of the models that can be chosen. */
-  readonly models: readonly string[];
+  /** Models that can be chosen. */
+  readonly cards: readonly ChatModel[];
   /** Files that tools have made, by name. */
   readonly made: ReadonlyMap<string, FileObject>;
 }
 
-/** What to print, and what to do then. */
+/** Text to print, and the next action. */
 export interface CommandOutcome {
   readonly text: string;
-  readonly next?: "leave" | "regenerate";
+  readonly next?: "leave" | "retry";
+  /** Text to put on the next input line. */
+  readonly edit?: string;
+  /** Text for the terminal's clipboard. */
+  readonly copy?: string;
 }
 
 interface Command {
@@ -47,16 +52,28 @@ const COMMANDS: readonly Command[] = [
   { name: "system", argument: "TEXT", help: "set the system prompt (alone: remove it)", run: setSystem },
   {
     name: "clear",
-    help: "forget the conversation",
+    help: "forget the conversation and start a new session",
     run: (_, { state }) => {
       state.clear();
-      return "The conversation is forgotten.\n";
+      return "The conversation is cleared.\n";
     },
   },
   {
-    name: "regenerate",
-    help: "answer the last question anew",
-    run: () => ({ text: "", next: "regenerate" }),
+    name: "retry",
+    aliases: ["regenerate"],
+    help: "answer the last question again",
+    run: () => ({ text: "", next: "retry" }),
+  },
+  { name: "edit", help: "put the last question on the input line again, to change it", run: edit },
+  { name: "copy", help: "copy the last answer to the clipboard", run: copy },
+  { name: "context", help: "tokens of the conversation, and room in the model's context", run: context },
+  {
+    name: "detach",
+    help: "drop the attached files",
+    run: (_, { state }) => {
+      state.attached = [];
+      return "Nothing is attached.\n";
+    },
   },
   {
     name: "file",
@@ -68,26 +85,36 @@ const COMMANDS: readonly Command[] = [
   {
     name: "image",
     argument: "PATH",
-    help: "attach a picture (PNG, JPEG, GIF, BMP)",
+    help: "attach an image (PNG, JPEG, GIF, BMP)",
     takesPath: true,
     run: attaching("image"),
   },
   {
     name: "audio",
     argument: "PATH",
-    help: "attach a recording (WAV, MP3, FLAC)",
+    help: "attach audio (WAV, MP3, FLAC)",
     takesPath: true,
     run: attaching("audio"),
   },
-  { name: "get", argument: "NAME", help: "write a file that a tool has made into this folder", run: getFile },
-  { name: "model", argument: "NAME", help: "go on with another model (alone: list them)", run: chooseModel },
+  { name: "get", argument: "NAME", help: "write a file made by a tool into this folder", run: getFile },
+  {
+    name: "model",
+    argument: "NAME",
+    help: "continue with another model (alone: list them)",
+    run: chooseModel,
+  },
   { name: "think", argument: "LEVEL", help: `on, off, ${LEVELS.join(", ")}`, run: setThinking },
-  { name: "temperature", argument: "N", help: "0 … 2: how freely words are drawn", run: setTemperature },
-  { name: "topk", argument: "N", help: "draw from the N likeliest tokens; 0: from all", run: setTopK },
+  {
+    name: "temperature",
+    argument: "N",
+    help: "0 to 2; 0 always takes the likeliest token",
+    run: setTemperature,
+  },
+  { name: "topk", argument: "N", help: "sample from the N likeliest tokens; 0: from all", run: setTopK },
   {
     name: "topp",
     argument: "N",
-    help: "above 0 … 1: draw from the likeliest that together reach N",
+    help: "above 0, up to 1: sample from the likeliest that together reach N",
     run: setTopP,
   },
   {
@@ -97,11 +124,11 @@ const COMMANDS: readonly Command[] = [
     takesPath: true,
     run: save,
   },
-  { name: "load", argument: "FILE", help: "go on with a saved conversation", takesPath: true, run: load },
+  { name: "load", argument: "FILE", help: "continue a saved conversation", takesPath: true, run: load },
   { name: "stats", help: "tokens and speed so far", run: (_, { stats }) => stats.describe() },
 ];
 
-/** Runs a line that begins with a slash. A command that cannot be done says why. */
+/** Runs a line that begins with a slash. A command that fails returns the reason as its text. */
 export function runCommand(line: string, context: CommandContext): CommandOutcome {
   const { word, argument } = split(line);
   const command = COMMANDS.find(({ name, aliases }) => name === word || aliases?.includes(word) === true);
@@ -114,7 +141,7 @@ export function runCommand(line: string, context: CommandContext): CommandOutcom
   }
 }
 
-/** What the word before the cursor may become: names of commands, of models, or a path that the caller has to complete. */
+/** Completions of the word before the cursor: commands, models, or a path that the caller completes. */
 export function commandWords(line: string, models: readonly string[]): readonly string[] | "path" {
   if (!line.startsWith("/")) return [];
   const { word, argument } = split(line);
@@ -135,11 +162,29 @@ function helpText(): string {
     ({ name, argument, help }) => [`/${name}${argument === undefined ? "" : ` ${argument}`}`, help] as const,
   );
   const keys = [
-    ["\\ at a line's end", "goes on in the next line; pasted text may have several, too"],
+    ["\\ at a line's end", "continues on the next line; pasted text may have several lines"],
     ["Ctrl-C", "stops an answer"],
   ] as const;
   const width = Math.max(...[...rows, ...keys].map(([words]) => words.length));
   return [...rows, ...keys].map(([words, help]) => `${words.padEnd(width)}  ${help}\n`).join("");
+}
+
+function edit(_: string, { state }: CommandContext): CommandOutcome | string {
+  const question = state.takeBack();
+  return question === undefined ? "No question yet.\n" : { text: "", edit: state.giveBack(question) };
+}
+
+function copy(_: string, { state }: CommandContext): CommandOutcome | string {
+  const answer = state.messages.findLast(({ role }) => role === "assistant");
+  if (answer === undefined) return "No answer yet.\n";
+  return { text: "The last answer is sent to the terminal's clipboard.\n", copy: textOf(answer.content) };
+}
+
+function context(_: string, { state, stats, cards }: CommandContext): string {
+  const used = stats.conversationTokens(state.messages.length > 0);
+  const room = cards.find(({ id }) => id === state.model)?.contextTokens;
+  if (room === undefined) return `${used} tokens; ${state.model} does not say how long its context is.\n`;
+  return `${used} of ${room} tokens (${Math.round((used / room) * 100)} %). /clear empties it.\n`;
 }
 
 function setSystem(text: string, { state }: CommandContext): string {
@@ -160,20 +205,21 @@ function attaching(kind: Attachment["kind"]): Command["run"] {
 }
 
 function getFile(argument: string, { made }: CommandContext): string {
-  if (made.size === 0) return "No tool has made a file.\n";
+  if (made.size === 0) return "No tool has made a file yet.\n";
   const file = made.get(argument);
   if (file === undefined) return `Made so far: ${[...made.keys()].join(", ")}.\n`;
   const { name, text, data_base64: base64 } = file;
   if (text === undefined && base64 === undefined) return `${name} is too large to be kept here.\n`;
-  const target = name.replaceAll(/[/\\]/g, "_").replace(/^\.+/, "_"); // a tool chose it: it stays in this folder
+  const target = name.replaceAll(/[/\\]/g, "_").replace(/^\.+/, "_"); // the name is chosen by a tool: the file stays in this folder
   writeFileSync(target, text ?? Buffer.from(base64 ?? "", "base64"), { flag: "wx" });
   return `${target} is written.\n`;
 }
 
-function chooseModel(name: string, { state, models }: CommandContext): string {
+function chooseModel(name: string, { state, cards }: CommandContext): string {
+  const models = cards.map(({ id }) => id);
   if (name === "") return models.map((model) => `${model === state.model ? "*" : " "} ${model}\n`).join("");
   if (!models.includes(name))
-    return `There is no model ${name}; there is ${models.join(", ")}. Start with -m to have others.\n`;
+    return `No model ${name}. Models: ${models.join(", ")}. Start svc with -m to add one.\n`;
   state.model = name;
   return `${name} answers from now on.\n`;
 }
@@ -212,7 +258,7 @@ function setTopP(text: string, { state }: CommandContext): string {
   return topP === 1 ? "top-p is off.\n" : `top-p is ${topP}.\n`;
 }
 
-/** The number that was typed, the present one for nothing. */
+/** The typed number; the present one for an empty text. */
 function numberOf(text: string, present: number, isGood: (n: number) => boolean, range: string): number {
   if (text === "") return present;
   const value = Number(text);

@@ -1,11 +1,12 @@
-// What a chat has been about so far, and with which settings it goes on. Knows nothing of terminals.
+// State of one terminal chat: messages, attached files, settings of the next request. Knows nothing of terminals.
 
 import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import type { Thinking } from "../../core/run.ts";
 import { DEFAULT_SAMPLING, type SamplingParams } from "../../core/sampling.ts";
 import type { Attached } from "./attachments.ts";
 
-/** What the server may do by itself in this chat. */
+/** Server tools of this chat. */
 export type ChatTools = Partial<Pick<AgentRequest, "python" | "shell" | "webSearch">>;
 
 /** One chat. Its commands change the fields; a question joins it once it has an answer. */
@@ -15,7 +16,9 @@ export class ChatState {
   system: string | undefined;
   sampling: SamplingParams = DEFAULT_SAMPLING;
   messages: readonly InputMessage[] = [];
-  /** Files, pictures and recordings that go with the next question. */
+  /** Session of the tools: later questions find its variables and files. */
+  sessionId: string | undefined;
+  /** Files, images and audio that go with the next question. */
   attached: readonly Attached[] = [];
 
   constructor(model: string, thinking: Thinking) {
@@ -30,7 +33,7 @@ export class ChatState {
     return { role: "user", content };
   }
 
-  /** A stopped answer counts as far as it came. */
+  /** Adds a question with its answer; of a stopped answer, what was received. */
   remember(question: InputMessage, answer: string): void {
     this.messages = [
       ...this.messages,
@@ -39,21 +42,22 @@ export class ChatState {
     ];
   }
 
-  /** A question that has no answer: what was attached goes with the next one, media only if the model takes them. */
-  giveBack({ content }: InputMessage, withMedia: boolean): void {
-    const kept = content.flatMap((part): readonly Attached[] => {
-      if (part.type === "file") return [part];
-      return withMedia && part.type === "media" ? [part] : [];
-    });
+  /** A question without an answer: its files are attached to the next one. Returns its text, to be edited. */
+  giveBack({ content }: InputMessage): string {
+    const kept = content.flatMap((part): readonly Attached[] =>
+      part.type === "file" || part.type === "media" ? [part] : [],
+    );
     this.attached = [...kept, ...this.attached];
+    return textOf(content);
   }
 
   clear(): void {
     this.messages = [];
     this.attached = [];
+    this.sessionId = undefined;
   }
 
-  /** Forgets the last answer and gives back its question; undefined when there is none. */
+  /** Removes the last question with its answer and returns the question; undefined for an empty conversation. */
   takeBack(): InputMessage | undefined {
     const at = this.messages.findLastIndex(({ role }) => role === "user");
     const question = this.messages[at];
@@ -61,7 +65,7 @@ export class ChatState {
     return question;
   }
 
-  /** What is asked of the model. `interactive`: somebody can be asked for an approval. */
+  /** The request for an answer. `interactive`: a person can approve actions. */
   request(question: InputMessage, tools: ChatTools, interactive: boolean): Conversation {
     const system: readonly InputMessage[] =
       this.system === undefined ? [] : [{ role: "system", content: [{ type: "text", text: this.system }] }];
@@ -80,7 +84,18 @@ export class ChatState {
         choices: 1,
         truncate: true,
       },
-      agent: { python: false, files: [], ...tools, interactive },
+      agent: {
+        python: false,
+        files: [],
+        ...tools,
+        ...defined({ sessionId: this.sessionId }),
+        interactive,
+      },
     };
   }
+}
+
+/** The text of a message, without its files. */
+export function textOf(content: readonly InputPart[]): string {
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }

@@ -5,7 +5,7 @@ import { type Completer, createInterface, type Interface } from "node:readline";
 import { Transform, Writable, type Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { TYPED_AHEAD_MAX, HISTORY_LINES_MAX } from "./limits.ts";
-import { PASTE_MARKS, PasteFilter, withLineEnds } from "./paste.ts";
+import { PASTE_MARKS, PasteFilter, withLineEnds, withLineSigns } from "./paste.ts";
 
 export interface KeyboardOptions {
   readonly input: Readable;
@@ -30,6 +30,7 @@ export class Keyboard {
   private readonly gate: Gate;
   private readonly ahead: string[] = []; // typed while nobody asked
   private asking: PromiseWithResolvers<string | undefined> | undefined;
+  private begun: string[] = []; // lines of a question that is not complete, for the history
   private isPrivate = false; // the line is no part of the history
   private isClosed = false;
 
@@ -49,8 +50,7 @@ export class Keyboard {
     });
     this.lines.on("line", (line) => this.receive(line));
     this.lines.on("history", (all: string[]) => {
-      if (this.isPrivate) all.shift();
-      else onHistory(all);
+      if (this.keeps(all)) onHistory(all);
     });
     this.lines.on("SIGINT", () => onInterrupt(this.asking === undefined ? undefined : this.lines.line));
     this.lines.on("close", () => {
@@ -60,13 +60,32 @@ export class Keyboard {
     });
   }
 
-  /** The next input: a line, or several where each but the last ends with a backslash. Undefined: there is none. */
-  async read(prompt: string): Promise<string | undefined> {
+  /** Puts the newest line into the history: a question of several lines is one entry. False: nothing to keep. */
+  private keeps(all: string[]): boolean {
+    const [line] = all;
+    if (this.isPrivate || line === undefined || line.endsWith("\\")) {
+      all.shift();
+      if (!this.isPrivate && line !== undefined) this.begun.push(line.slice(0, -1));
+      return false;
+    }
+    if (this.begun.length > 0) all[0] = withLineSigns([...this.begun, line].join("\n"));
+    this.begun = [];
+    return true;
+  }
+
+  /**
+   * The next input: a line, or several where each but the last ends with a backslash; undefined at the end of input. `initial`
+   * is on the line already, to be edited.
+   */
+  async read(prompt: string, initial = ""): Promise<string | undefined> {
     let text = "";
     for (let shown = prompt; ; shown = CONTINUED) {
-      const line = this.takeAhead(shown) ?? (await this.ask(shown));
+      const line = this.takeAhead(shown) ?? (await this.ask(shown, shown === prompt ? initial : ""));
       if (line === undefined) return undefined;
-      if (!line.endsWith("\\")) return withLineEnds(text + line);
+      if (!line.endsWith("\\")) {
+        this.begun = [];
+        return withLineEnds(text + line);
+      }
       text += `${line.slice(0, -1)}\n`;
     }
   }
@@ -105,13 +124,14 @@ export class Keyboard {
     this.output.write(PASTE_MARKS.off);
   }
 
-  private async ask(prompt: string): Promise<string | undefined> {
+  private async ask(prompt: string, initial = ""): Promise<string | undefined> {
     if (this.isClosed) return undefined;
     const asking = Promise.withResolvers<string | undefined>();
     this.asking = asking;
     this.gate.isOpen = true;
     this.lines.setPrompt(prompt);
     this.lines.prompt(true);
+    if (initial !== "") this.lines.write(withLineSigns(initial));
     try {
       return await asking.promise;
     } finally {

@@ -27,6 +27,11 @@ export class MarkdownStream {
   private fence: string | undefined; // the mark that ends the code block we are in
   private table: string[] = [];
 
+  /** Whether the text is in a code block. */
+  get isCode(): boolean {
+    return this.fence !== undefined;
+  }
+
   /** Takes a piece; returns what can be shown now. */
   write(text: string): string {
     this.held += text;

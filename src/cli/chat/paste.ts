@@ -55,3 +55,8 @@ function flattened(text: string): string {
 export function withLineEnds(line: string): string {
   return line.replaceAll(LINE_END_SIGN, "\n");
 }
+
+/** A text of several lines as one line of the editor. */
+export function withLineSigns(text: string): string {
+  return text.replaceAll("\n", LINE_END_SIGN);
+}

@@ -49,7 +49,8 @@ export function loadChat(file: string): LoadedChat {
   return { system, messages: system === undefined ? messages : messages.slice(1) };
 }
 
-function toWire(content: readonly InputPart[]): unknown {
+/** The content of a message as chat completions have it. */
+export function toWire(content: readonly InputPart[]): unknown {
   const [only] = content;
   if (content.length === 1 && only?.type === "text") return only.text;
   return content.map(partToWire);

@@ -42,9 +42,15 @@ export class ChatStats {
     this.secs += timings.completionSecs;
   }
 
+  /** Tokens of the conversation after the last answer; an estimate once questions were taken back. */
+  conversationTokens(hasMessages: boolean): number {
+    if (this.last === undefined || !hasMessages) return 0;
+    return this.last.usage.promptTokens + this.last.usage.completionTokens;
+  }
+
   /** Several lines; what `/stats` answers. */
   describe(): string {
-    if (this.last === undefined) return "Nothing has been answered yet.\n";
+    if (this.last === undefined) return "No answer yet.\n";
     const speed = this.secs > 0 ? `, ${rate((this.tokens - this.answers) / this.secs)} tok/s` : "";
     const answers = this.answers === 1 ? "1 answer" : `${this.answers} answers`;
     const reasoning = this.reasoning > 0 ? ` (${this.reasoning} of them reasoning)` : "";

@@ -27,6 +27,11 @@ export function endAll(): string {
   return PLAIN;
 }
 
+/** Asks the terminal to put a text into its clipboard (OSC 52); also over ssh. */
+export function toClipboard(text: string): string {
+  return `\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`;
+}
+
 /** Puts looks on a text, or leaves it as it is. */
 export type Paint = (look: Look, text: string) => string;
 

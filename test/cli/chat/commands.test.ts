@@ -16,7 +16,12 @@ const temporaryFolder = (): string => mkdtempSync(join(root, "x-"));
 let context: CommandContext;
 beforeEach(() => {
   const state = new ChatState("one", { enabled: true });
-  context = { state, stats: new ChatStats(), models: ["one", "two"], made: new Map() };
+  context = {
+    state,
+    stats: new ChatStats(),
+    cards: [{ id: "one", contextTokens: 4096 }, { id: "two" }],
+    made: new Map(),
+  };
 });
 
 const run = (line: string): string => runCommand(line, context).text;
@@ -37,14 +42,18 @@ test.each([
   ["/think hard", "/think: LEVEL must be on, off, low, medium, high, xhigh"],
   ["/model", "* one\n  two"],
   ["/model two", "two answers from now on."],
-  ["/model three", "There is no model three; there is one, two. Start with -m to have others."],
+  ["/model three", "No model three. Models: one, two. Start svc with -m to add one."],
   ["/image cat.png", "/image: there is no file cat.png"],
   ["/audio a.wav", "/audio: there is no file a.wav"],
   ["/file", "Nothing is attached; /file PATH attaches one."],
   ["/file no-such-file", "/file: there is no file no-such-file"],
   ["/save", "/save: name a FILE"],
-  ["/get x", "No tool has made a file."],
-  ["/stats", "Nothing has been answered yet."],
+  ["/get x", "No tool has made a file yet."],
+  ["/stats", "No answer yet."],
+  ["/context", "0 of 4096 tokens (0 %). /clear empties it."],
+  ["/edit", "No question yet."],
+  ["/copy", "No answer yet."],
+  ["/detach", "Nothing is attached."],
   ["/nothing", "/nothing is not a command; /help lists them."],
 ])("%s", (line, words) => {
   expect(run(line)).toBe(`${words}\n`);

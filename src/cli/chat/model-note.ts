@@ -1,0 +1,23 @@
+// What a person should know of the model of a chat: its name, its context, what it takes, and whether it is the toy.
+
+import type { ChatModel } from "../../core/model-info.ts";
+
+/** Id of the built-in model, which config knows as BUILTIN_MODEL_ID. */
+const TOY = "svc-tiny";
+
+/** Lines that introduce a model; `where` names the server that runs it. */
+export function modelNote({ id, contextTokens, modalities = [], thinks }: ChatModel, where?: string): string {
+  const facts = [
+    ...(contextTokens === undefined ? [] : [`${contextTokens} tokens of context`]),
+    ...modalities.map((modality) => `takes ${modality === "image" ? "images" : modality}`),
+    ...(thinks === true ? ["thinks (/think off)"] : []),
+  ];
+  const note = facts.length === 0 ? "" : ` (${facts.join(", ")})`;
+  const place = where === undefined ? "" : `, served at ${where}`;
+  const toy =
+    id === TOY
+      ? "It is the built-in toy: it copies, counts, adds small numbers and knows some capitals, and little else.\n" +
+        "Chat with a real model: svc run -m Qwen/Qwen3-4B-GGUF:Q4_K_M\n"
+      : "";
+  return `Chatting with ${id}${note}${place}. /help lists the commands.\n${toy}`;
+}

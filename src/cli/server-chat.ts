@@ -1,0 +1,201 @@
+// Chat backend over HTTP: conversations of the terminal chat answered by a svc server that already runs. Its models, adapters,
+// tools and sessions are used; nothing is loaded here.
+
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import { modelName } from "../config/model-name.ts";
+import type { Settings } from "../config/settings.ts";
+import type {
+  AnswerApproval,
+  AnswerEvent,
+  Conversation,
+  Converse,
+  FileObject,
+  ToolProgress,
+} from "../core/agent.ts";
+import { defined } from "../core/defined.ts";
+import type { ChatModel, ModelInfo } from "../core/model-info.ts";
+import type { Usage } from "../core/run.ts";
+import { toWire } from "./chat/saved-chat.ts";
+import { AnswerError, ServerClient, type ServedModel } from "./server-client.ts";
+
+/** A running server as a chat uses it. */
+export interface ServerChat {
+  readonly url: string;
+  /** Name of the model to begin with. */
+  readonly model: string;
+  readonly cards: readonly ChatModel[];
+  readonly converse: Converse;
+  readonly answerApproval: AnswerApproval;
+  readonly tools: { readonly python: true; readonly shell: { readonly skills: readonly [] } };
+}
+
+/** The server at the configured address, if it runs and serves the model that is asked for; else undefined. */
+export async function findServer(settings: Settings, isModelNamed: boolean): Promise<ServerChat | undefined> {
+  const client = new ServerClient(settings.server);
+  const served = (await client.probe())?.filter(({ kind }) => kind === "text");
+  const [wanted] = settings.models;
+  const first = served?.[0];
+  if (served === undefined || first === undefined || wanted === undefined) return undefined;
+  const names = new Set([modelName(wanted), wanted.model_id]);
+  const model = isModelNamed ? served.find(({ id, root }) => names.has(id) || names.has(root ?? "")) : first;
+  if (model === undefined) return undefined;
+  const adapter = served.find(({ parent, root }) => parent === model.id && root === settings.adapter);
+  return {
+    url: client.url,
+    model: (settings.adapter === undefined ? undefined : adapter?.id) ?? model.id,
+    cards: served.map(chatModel),
+    converse: conversing(client),
+    answerApproval: (id, decision) => {
+      const body = decision.approved
+        ? { decision: "approve", remember_for_session: decision.remember }
+        : { decision: "deny", ...defined({ message: decision.message }) };
+      // A decision that is lost times out on the server as a denial, and the stream says so.
+      client.json(`/v1/agent/approvals/${encodeURIComponent(id)}`, body).catch(() => undefined);
+      return "resolved";
+    },
+    tools: { python: true, shell: { skills: [] } },
+  };
+}
+
+function chatModel({ id, context_length: contextTokens, modalities, capabilities }: ServedModel): ChatModel {
+  return {
+    id,
+    ...defined({
+      contextTokens,
+      modalities: modalities as ModelInfo["modalities"],
+      thinks: capabilities?.["reasoning"],
+    }),
+  };
+}
+
+/** Fields that ask for a tool of the server, and the setting that switches it on there. */
+const TOOL_SETTINGS = {
+  tools: "enable_code_execution",
+  enable_shell: "enable_shell",
+  web_search_options: "enable_search",
+} as const;
+type ToolField = keyof typeof TOOL_SETTINGS;
+
+function conversing(client: ServerClient): Converse {
+  const missing = new Set<ToolField>();
+  return async function* (conversation, signal) {
+    for (;;) {
+      const body = bodyOf(conversation, missing);
+      let response: Response;
+      try {
+        response = await client.send("/v1/chat/completions", body, signal);
+      } catch (error) {
+        if (!dropsTool(error, missing)) throw error;
+        continue;
+      }
+      if (response.body !== null) yield* events(response.body);
+      return;
+    }
+  };
+}
+
+/** Whether a refusal names a tool that the server has switched off; the next try leaves it out. */
+function dropsTool(error: unknown, missing: Set<ToolField>): boolean {
+  if (!(error instanceof AnswerError) || error.code !== "capability_disabled") return false;
+  for (const field of ["tools", "enable_shell", "web_search_options"] as const) {
+    if (missing.has(field) || !error.message.includes(TOOL_SETTINGS[field])) continue;
+    missing.add(field);
+    return true;
+  }
+  return false;
+}
+
+function bodyOf({ run, agent }: Conversation, missing: ReadonlySet<ToolField>): unknown {
+  const { prompt, sampling } = run;
+  const { thinking } = prompt;
+  const asks = (field: ToolField, isAsked: boolean): boolean => isAsked && !missing.has(field);
+  return {
+    model: run.model,
+    messages: prompt.messages.map(({ role, content }) => ({ role, content: toWire(content) })),
+    stream: true,
+    temperature: sampling.temperature,
+    top_k: sampling.topK,
+    top_p: sampling.topP,
+    truncate_sequence: run.truncate,
+    enable_thinking: thinking.enabled,
+    ...defined({ reasoning_effort: thinking.effort, session_id: agent.sessionId }),
+    ...(asks("tools", agent.python) ? { tools: [{ type: "code_interpreter" }] } : {}),
+    ...(asks("enable_shell", agent.shell !== undefined) ? { enable_shell: true } : {}),
+    ...(asks("web_search_options", agent.webSearch !== undefined) ? { web_search_options: {} } : {}),
+  };
+}
+
+/** A chunk of the stream, as far as a chat reads it. */
+interface Chunk {
+  readonly error?: { readonly message: string };
+  readonly session_id?: string;
+  readonly choices?: readonly {
+    readonly delta: { readonly content?: string; readonly reasoning_content?: string };
+  }[];
+  readonly usage?: {
+    readonly prompt_tokens: number;
+    readonly completion_tokens: number;
+    readonly prompt_tokens_details: { readonly cached_tokens: number };
+    readonly completion_tokens_details: { readonly reasoning_tokens: number };
+    readonly total_prompt_time_sec: number;
+    readonly total_completion_time_sec: number;
+  };
+}
+
+/** The events of an answer. A stream that breaks off ends with a failure. */
+async function* events(bytes: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<AnswerEvent> {
+  const parsed = bytes.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  for await (const { event, data } of parsed as unknown as AsyncIterable<{ event?: string; data: string }>) {
+    if (data === "[DONE]") return;
+    const body: unknown = JSON.parse(data);
+    if (event === undefined || event === "message") yield* chunkEvents(body as Chunk);
+    else yield* agentEvents(event, body);
+  }
+  throw new Error("The connection to the server ended before the answer did.");
+}
+
+function* chunkEvents({ error, session_id: session, choices = [], usage }: Chunk): Generator<AnswerEvent> {
+  if (error !== undefined) throw new Error(error.message);
+  if (session !== undefined) yield { type: "session", sessionId: session };
+  for (const { delta } of choices) {
+    if (delta.reasoning_content) yield { type: "reasoning", choice: 0, text: delta.reasoning_content };
+    if (delta.content) yield { type: "text", choice: 0, text: delta.content };
+  }
+  if (usage === undefined) return;
+  const counts: Usage = {
+    promptTokens: usage.prompt_tokens,
+    cachedTokens: usage.prompt_tokens_details.cached_tokens,
+    completionTokens: usage.completion_tokens,
+    reasoningTokens: usage.completion_tokens_details.reasoning_tokens,
+  };
+  const { total_prompt_time_sec: promptSecs, total_completion_time_sec: completionSecs } = usage;
+  yield { type: "finish", usage: counts, timings: { promptSecs, completionSecs } };
+}
+
+function* agentEvents(name: string, body: unknown): Generator<AnswerEvent> {
+  if (name === "file_produced") yield { type: "file_produced", file: body as FileObject };
+  if (name === "agentic_tool_approval_required") {
+    const { approval_id: approvalId, session_id: sessionId, ...rest } = body as ApprovalBody;
+    yield { type: "approval_required", approvalId, sessionId, ...rest };
+  }
+  if (name !== "agentic_tool_call_progress") return;
+  const { round, tool_name: toolName, phase, data } = body as ProgressBody;
+  const at = { round, toolName, callId: "", arguments: "", data };
+  if (phase === "calling") yield { type: "tool_calling", ...at };
+  else yield { type: "tool_complete", ...at, resultContent: "", images: [], fileIds: [] };
+}
+
+interface ApprovalBody {
+  readonly approval_id: string;
+  readonly session_id: string;
+  readonly round: number;
+  readonly tool: Extract<AnswerEvent, { type: "approval_required" }>["tool"];
+  readonly arguments: unknown;
+}
+
+interface ProgressBody {
+  readonly round: number;
+  readonly tool_name: string;
+  readonly phase: "calling" | "complete";
+  readonly data: ToolProgress;
+}

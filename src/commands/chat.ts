@@ -1,0 +1,64 @@
+// `svc run`: a chat in the terminal, answered by a server that runs, or by models that are loaded here.
+
+import { join } from "node:path";
+import { openChat } from "../app/chat.ts";
+import type { ChatArgs } from "../cli/invocation.ts";
+import { findServer, type ServerChat } from "../cli/server-chat.ts";
+import { terminalChat, thinkingOf } from "../cli/terminal-chat.ts";
+import type { Loaded } from "../config/resolve.ts";
+import type { Environment } from "../config/sources.ts";
+import { defined } from "../core/defined.ts";
+import { type CommandHost, failed } from "./host.ts";
+
+/** Whether looks may be used on an output. See https://no-color.org. */
+function mayColor(isTty: boolean, environment: Environment): boolean {
+  return isTty && !environment["NO_COLOR"] && environment["TERM"] !== "dumb";
+}
+
+/** Settings of flags or a file with which a running server can answer: its address, the model, the thinking. */
+const OF_SERVER_CHATS =
+  /^(?:command|thinking|reasoning_effort|adapter|server\.(?:host|port|api_keys)|models\[0\](?:\.model_id)?)$/;
+
+/** The server that can answer a chat. One with settings of its own, or with `--local`, loads its model here. */
+function serverFor({ settings, origins }: Loaded, isLocal: boolean): Promise<ServerChat | undefined> {
+  const said = [...origins].filter(([, { type }]) => type !== "default");
+  const here = said.filter(([path, { type }]) => type !== "env" && !OF_SERVER_CHATS.test(path));
+  if (isLocal || here.length > 0) return Promise.resolve(undefined);
+  return findServer(
+    settings,
+    said.some(([path]) => path === "models[0].model_id"),
+  );
+}
+
+/** Chats in the terminal, or answers one prompt. */
+export async function chat(
+  loaded: Loaded,
+  { input, files, isLocal = false }: ChatArgs,
+  host: CommandHost,
+): Promise<number> {
+  const { options, environment } = host;
+  const thinking = thinkingOf(loaded.settings);
+  const isTty = process.stdin.isTTY && process.stdout.isTTY;
+  try {
+    const server = await serverFor(loaded, isLocal);
+    const partner =
+      server === undefined ? await openChat(options) : { ...server, close: () => Promise.resolve() };
+    try {
+      return await terminalChat({
+        ...partner,
+        input: process.stdin,
+        output: process.stdout,
+        errorOutput: process.stderr,
+        isTty,
+        colors: mayColor(isTty, environment),
+        files,
+        historyFile: join(options.cacheDir, "chat-history"),
+        ...defined({ thinking, prompt: input }),
+      });
+    } finally {
+      await partner.close();
+    }
+  } catch (error) {
+    return failed(host, error);
+  }
+}

@@ -1,0 +1,28 @@
+// What a command gets of its process, so that commands themselves neither read the environment nor end the process.
+
+import type { AppOptions } from "../app/server.ts";
+import type { Environment } from "../config/sources.ts";
+import { reasonOf } from "../core/reason.ts";
+import { EXIT } from "../cli/invocation.ts";
+
+export interface CommandHost {
+  readonly options: AppOptions;
+  readonly environment: Environment;
+  /** Prints a line on stderr. */
+  readonly complain: (line: string) => void;
+  /** Resolves at the first SIGINT or SIGTERM. */
+  readonly untilSignal: () => Promise<void>;
+}
+
+/** Prints the reason of a failure and returns its exit code. */
+export function failed({ complain }: Pick<CommandHost, "complain">, error: unknown): number {
+  complain(`svc: ${reasonOf(error)}`);
+  return EXIT.failure;
+}
+
+/** A signal that the first SIGINT or SIGTERM aborts with this reason. */
+export function stoppable({ untilSignal }: CommandHost, reason: string): AbortSignal {
+  const stop = new AbortController();
+  void untilSignal().then(() => stop.abort(new Error(reason)));
+  return stop.signal;
+}

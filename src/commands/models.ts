@@ -1,0 +1,140 @@
+// Commands about models on disk and the hub: pull, cache, rm, quantize, login.
+
+import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { isAbsolute, resolve } from "node:path";
+import { modelFile } from "../app/model-files.ts";
+import { cacheTable, deletedText } from "../cli/cache-table.ts";
+import { EXIT, type Invocation } from "../cli/invocation.ts";
+import { progressBar } from "../cli/progress-bar.ts";
+import { readSecret } from "../cli/read-secret.ts";
+import { modelName } from "../config/model-name.ts";
+import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
+import type { Loaded } from "../config/resolve.ts";
+import type { ModelSettings, Settings } from "../config/settings.ts";
+import { defined } from "../core/defined.ts";
+import { parseHubId } from "../core/hub-id.ts";
+import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "../core/quantization.ts";
+import { deleteCached, listCache } from "../hub/cache.ts";
+import { type HubPlace, hubPlace } from "../hub/place.ts";
+import { ProgressLog } from "../hub/progress.ts";
+import { storeToken } from "../hub/token.ts";
+import { quantize } from "../quantize/run.ts";
+import { type CommandHost, failed, stoppable } from "./host.ts";
+
+/** The hub's place for the first model, which stands for all flags. */
+function hubOf({ environment }: CommandHost, settings: Settings): HubPlace {
+  return hubPlace(environment, settings.models[0]?.device.hf_cache);
+}
+
+/** Downloads a model, or brings it up to date. Prints its path. */
+export async function pull({ settings }: Loaded, host: CommandHost): Promise<number> {
+  const [model] = settings.models;
+  if (model === undefined || isAbsolute(model.model_id) || parseHubId(model.model_id) === undefined) {
+    host.complain("svc: pull: this is a file of this machine. Give a repository: owner/name:Q4_K_M.");
+    return EXIT.usage;
+  }
+  const signal = stoppable(host, "it was stopped; the next pull resumes");
+  try {
+    console.log(await modelFile(model, host.options, { signal, refresh: true }));
+    return EXIT.ok;
+  } catch (error) {
+    return failed(host, error);
+  }
+}
+
+export function listModels({ settings }: Loaded, host: CommandHost): number {
+  const { cacheDir } = hubOf(host, settings);
+  process.stdout.write(cacheTable(listCache(cacheDir), cacheDir));
+  return EXIT.ok;
+}
+
+export function deleteModel({ settings }: Loaded, name: string, host: CommandHost): number {
+  const id = parseHubId(name);
+  const place = hubOf(host, settings);
+  const deleted = id === undefined ? undefined : deleteCached(place.cacheDir, id);
+  if (deleted === undefined || deleted.files.length === 0) {
+    host.complain(`svc: no GGUF model ${name} in ${place.cacheDir}. svc cache list shows what is there.`);
+    return EXIT.failure;
+  }
+  process.stdout.write(deletedText(deleted));
+  return EXIT.ok;
+}
+
+/** What `svc quantize` writes; undefined with a complaint for arguments that make no sense. */
+function quantizeTarget(
+  model: ModelSettings,
+  { type: word, output }: Extract<Invocation, { command: "quantize" }>,
+  complain: CommandHost["complain"],
+) {
+  const type = fileTypeOf(word);
+  if (type === undefined) {
+    complain(`svc: quantize: "${word}" is not a type. Types: ${FILE_TYPE_NAMES.join(", ")}.`);
+    return undefined;
+  }
+  if (needsImportance(type) && model.quantization.imatrix === undefined) {
+    complain(`svc: quantize: ${type} needs an importance matrix. Give one with --imatrix FILE.`);
+    return undefined;
+  }
+  const target = resolve(output ?? `${modelName(model)}-${type}.gguf`);
+  if (existsSync(target)) {
+    complain(`svc: quantize: ${target} exists. Name another file with --output, or delete it.`);
+    return undefined;
+  }
+  return { type, target };
+}
+
+/** Writes a model again with another type of weights; never overwrites a file. */
+export async function quantizeModel(
+  { settings }: Loaded,
+  invocation: Extract<Invocation, { command: "quantize" }>,
+  host: CommandHost,
+): Promise<number> {
+  const [model] = settings.models;
+  const wanted = model === undefined ? undefined : quantizeTarget(model, invocation, host.complain);
+  if (model === undefined || wanted === undefined) return EXIT.usage;
+  const { type, target } = wanted;
+  const signal = stoppable(host, "it was stopped");
+  const tensors = (total: number): string => `${total} tensors`;
+  const meter = process.stderr.isTTY
+    ? progressBar(type, tensors)
+    : new ProgressLog((line) => host.complain(`svc: ${line}`), {
+        verb: `quantizing to ${type}`,
+        size: tensors,
+      });
+  try {
+    const file = await modelFile(model, host.options, { signal });
+    await quantize(
+      {
+        ...(file === BUILTIN_MODEL_ID ? {} : { input: file }),
+        output: target,
+        type,
+        threads: availableParallelism(),
+        cacheDir: host.options.cacheDir,
+        ...defined({ importance: model.quantization.imatrix }),
+      },
+      (done, total) => meter.update({ doneBytes: done, totalBytes: total }),
+      signal,
+    );
+  } catch (error) {
+    return failed(host, error);
+  } finally {
+    meter.stop();
+  }
+  console.log(target);
+  return EXIT.ok;
+}
+
+/** Stores a hub token, typed or piped in. */
+export async function login(host: CommandHost): Promise<number> {
+  const place = hubPlace(host.environment);
+  const question = `Token for ${place.endpoint} (it is not shown): `;
+  const token = await readSecret(process.stdin, process.stderr, question);
+  if (token === undefined || /\s/.test(token)) {
+    host.complain("svc: login: no token. Type it, or pipe it in: svc login <token.txt");
+    return EXIT.usage;
+  }
+  storeToken(place, token);
+  console.log(`The token is stored in ${place.tokenFile}.`);
+  return EXIT.ok;
+}
