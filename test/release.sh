@@ -137,7 +137,7 @@ if has image; then
     base=$(build from scratch)
     build add --quiet "$base" "$work/base.tar" /
     build commit --quiet "$base" svc-base >/dev/null
-    build bud --quiet --isolation chroot --pull-never --build-arg BASE=localhost/svc-base --tag svc -f packaging/Dockerfile "$root/srv/new"
+    build bud --quiet --format docker --isolation chroot --pull-never --build-arg BASE=localhost/svc-base --tag svc -f packaging/Dockerfile "$root/srv/new"
     container=$(build from --pull-never localhost/svc)
     mounted=$(build mount "$container")
     rm -rf "$root"

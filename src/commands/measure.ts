@@ -7,7 +7,7 @@ import type { Loaded } from "../config/resolve.ts";
 import type { TuneProfile } from "../core/measure.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
 
-/** Runs a measurement until it is done or stopped; steps are told on a terminal. */
+/** Runs a measurement until it is done or stopped; steps are shown on a terminal. */
 async function measuring(
   host: CommandHost,
   work: (options: MeasureOptions) => Promise<void>,

@@ -2,8 +2,8 @@
 // next line, so that no text waits for the end of its word. Looks (escape sequences) take no columns.
 
 /** Looks, line ends, spaces; the rest are words, of which wide characters (CJK) are one each. */
-// eslint-disable-next-line no-control-regex
-const TOKENS = /(\u001b\[[0-9;]*m|\n| |[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])/;
+const ESCAPE = "\u001b";
+const TOKENS = new RegExp(`(${ESCAPE}\\[[0-9;]*m|\\n| |[\\u2e80-\\u9fff\\uac00-\\ud7af\\uff00-\\uffef])`);
 
 export class WordWrap {
   private readonly columns: () => number | undefined;
@@ -27,7 +27,7 @@ export class WordWrap {
 
   private place(token: string, width: number): string {
     if (token === "") return "";
-    if (token.startsWith("\u001b")) {
+    if (token.startsWith(ESCAPE)) {
       this.word += token;
       return token;
     }

@@ -3,11 +3,14 @@
 import { expect, test } from "bun:test";
 import { WordWrap } from "../../../src/cli/chat/word-wrap.ts";
 
+const ESCAPE = "\u001b";
+const TOKENS = new RegExp(`${ESCAPE}\\[\\d+D|${ESCAPE}\\[K|${ESCAPE}\\[[0-9;]*m|[^]`, "gu");
+
 /** What a terminal shows: looks are dropped, moves and erasures done. */
 function shown(written: string): readonly string[] {
   const lines = [""];
   let column = 0;
-  for (const [token] of written.matchAll(/\u001b\[\d+D|\u001b\[K|\u001b\[[0-9;]*m|[^]/gu)) {
+  for (const [token] of written.matchAll(TOKENS)) {
     const line = lines.at(-1) ?? "";
     const back = /\[(\d+)D$/.exec(token)?.[1];
     if (back !== undefined) column -= Number(back);
@@ -36,7 +39,7 @@ const LINES = [
 
 test.each([1, 2, 3, 5, 100])("in pieces of %d characters", (size) => {
   const wrap = new WordWrap(() => 22);
-  const looks = /(\u001b\[[0-9;]*m)/;
+  const looks = new RegExp(`(${ESCAPE}\\[[0-9;]*m)`);
   const pieces = TEXT.split(looks).flatMap((part) =>
     looks.test(part) ? [part] : (part.match(new RegExp(`[^]{1,${size}}`, "g")) ?? []),
   );
