@@ -92,13 +92,13 @@ class Confined implements ConfinedProcess {
     if (root === undefined || this.isOver) return false;
     const { confinement } = this.start;
     const members = this.members(processes());
-    const own = [
+    const own = new Set([
       root,
       this.inner,
       confinement.program(root, members),
       ...confinement.wrappers(root, members),
-    ];
-    return members.some(({ pid }) => !own.includes(pid));
+    ]);
+    return members.some(({ pid }) => !own.has(pid));
   }
 
   /** Strays belong to the youngest of the processes that work in a folder. */
@@ -117,7 +117,10 @@ class Confined implements ConfinedProcess {
 
   private ownMembers(all: readonly ProcessInfo[]): readonly ProcessInfo[] {
     const roots = [this.isOver ? undefined : this.child.pid, this.inner];
-    return roots.flatMap((root) => (root === undefined ? [] : this.start.confinement.members(root)(all)));
+    const found = roots.flatMap((root) =>
+      root === undefined ? [] : this.start.confinement.members(root)(all),
+    );
+    return [...new Set(found)];
   }
 
   private killAll(): void {
