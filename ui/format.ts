@@ -1,4 +1,4 @@
-// Numbers for people.
+// Formats numbers and untrusted text for display.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
@@ -14,7 +14,7 @@ export function formatSecs(secs: number): string {
   return secs < 60 ? `${secs.toFixed(1)} s` : `${Math.floor(secs / 60)} min ${Math.round(secs % 60)} s`;
 }
 
-/** Three significant digits where they matter: 0.123, 4.56, 78.9, 1,234. */
+/** Three significant digits below 100, else an integer: 0.123, 4.56, 78.9, 1,234. */
 export function formatNumber(value: number): string {
   if (value === 0 || Math.abs(value) >= 100) return Math.round(value).toLocaleString("en");
   return String(Number(value.toPrecision(3)));
@@ -24,12 +24,12 @@ export function plural(count: number, word: string): string {
   return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/** Characters that show nothing, or reorder what is shown: controls, format characters, fillers. */
-const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+/** Invisible characters and characters that reorder text: controls, format characters, fillers. */
+const INVISIBLE = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
-/** A text that is about to be approved: what a reader would not see stands there by its number. */
+/** A text for approval, with invisible characters replaced by their code points. */
 export function revealed(text: string): string {
-  return text.replace(UNSEEN, (character) => {
+  return text.replace(INVISIBLE, (character) => {
     const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
     return `⟨U+${code.padStart(4, "0")}⟩`;
   });

@@ -1,7 +1,7 @@
-// Entry of the page.
+// Entry point of the page.
 
 import { render } from "preact";
-import { loadAbilities } from "./state/abilities.ts";
+import { loadCapabilities } from "./state/capabilities.ts";
 import { loadModels } from "./state/models.ts";
 import { startConversations } from "./state/conversations.ts";
 import { watchPrefs } from "./state/prefs.ts";
@@ -14,5 +14,5 @@ watchRoute();
 watchKeys();
 void startConversations();
 void loadModels();
-void loadAbilities();
+void loadCapabilities();
 render(<App />, document.body);

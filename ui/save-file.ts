@@ -1,6 +1,6 @@
-// Hands bytes to the browser's download.
+// File download and file selection.
 
-/** Saves a file on the reader's machine. Its type is never one that a browser would open as a page of ours. */
+/** Downloads a file. Its type is always octet-stream, so that the browser never opens it as a page of svc's origin. */
 export function saveFile(name: string, parts: BlobPart[]): void {
   const url = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
   const link = document.createElement("a");
@@ -10,7 +10,7 @@ export function saveFile(name: string, parts: BlobPart[]): void {
   setTimeout(() => URL.revokeObjectURL(url));
 }
 
-/** Lets a person choose a file and gives its text; never resolves when they don't. */
+/** Opens the file chooser; resolves with the selected file, never if the user cancels. */
 export function chooseFile(accept: string): Promise<File> {
   const input = document.createElement("input");
   input.type = "file";

@@ -1,5 +1,5 @@
-// Formulas in the web interface of the compiled executable. The built-in model knows no TeX, so the answer is given in the
-// browser; what draws it, and the font, come from the executable.
+// Formulas in the web interface of the compiled executable. The built-in model generates no TeX, so the answer is injected
+// in the browser; the translator and the font come from the executable.
 
 import { expect, test } from "bun:test";
 import { fileServer } from "../helpers/binary.ts";
@@ -11,7 +11,7 @@ describeInBrowser("formulas in the web interface of the executable", () => {
   const server = fileServer();
 
   test(
-    "are drawn by what the executable holds, asked for with the first one",
+    "are rendered by the embedded translator, loaded with the first one",
     async () => {
       const { page, troubles } = await visit(server().url);
       const asked: string[] = [];

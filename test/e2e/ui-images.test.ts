@@ -1,4 +1,4 @@
-// Pictures in the web interface of the compiled executable, with an image model of chance weights.
+// Image generation in the web interface of the compiled executable, with an image model of random weights.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { until } from "../helpers/until.ts";
 
 const SLOW_MS = 90_000;
 
-describeInBrowser("pictures in the web interface of the executable", () => {
+describeInBrowser("images in the web interface of the executable", () => {
   let server: Server;
   beforeAll(async () => {
     const cwd = newFolder();
@@ -31,20 +31,20 @@ describeInBrowser("pictures in the web interface of the executable", () => {
   async function open(size: number): Promise<Page> {
     const { page } = await visit(server.url);
     await page.getByRole("link", { name: "Images" }).click();
-    await page.getByLabel("Size").selectOption("Another size");
+    await page.getByLabel("Size").selectOption("Custom size");
     await page.getByLabel("Width").fill(String(size));
     await page.getByLabel("Height").fill(String(size));
-    await page.getByLabel("What is to be drawn").fill("A lighthouse");
+    await page.getByLabel("Prompt", { exact: true }).fill("A lighthouse");
     return page;
   }
 
   test(
-    "are drawn in the size that was asked for, and downloaded",
+    "are generated in the requested size, and downloaded",
     async () => {
       const page = await open(64);
       await page.getByLabel("Model").selectOption("quick");
-      await page.getByLabel("Pictures", { exact: true }).first().fill("2");
-      await page.getByRole("button", { name: "Draw" }).click();
+      await page.getByLabel("Number of images").fill("2");
+      await page.getByRole("button", { name: "Generate" }).click();
       await page.getByLabel("Enlarge A lighthouse").nth(1).waitFor();
       const download = page.waitForEvent("download");
       await page.getByLabel("Download A lighthouse").first().click();
@@ -55,30 +55,30 @@ describeInBrowser("pictures in the web interface of the executable", () => {
   );
 
   test(
-    "are stopped, and the server draws the next one",
+    "are stopped, and the server generates the next one",
     async () => {
       const page = await open(512);
       await page.getByLabel("Model").selectOption("patient");
-      await page.getByRole("button", { name: "Draw" }).click();
-      await page.getByText("Drawing the picture").waitFor();
+      await page.getByRole("button", { name: "Generate" }).click();
+      await page.getByText("Generating image").waitFor();
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByLabel("Width").fill("64");
       await page.getByLabel("Height").fill("64");
       await page.getByLabel("Model").selectOption("quick");
-      await page.getByRole("button", { name: "Draw" }).click();
+      await page.getByRole("button", { name: "Generate" }).click();
       await page.getByLabel("Enlarge A lighthouse").waitFor();
     },
     SLOW_MS,
   );
 
   test(
-    "that are too large are refused with the server's words",
+    "that are too large are refused with the server's message",
     async () => {
       const page = await open(8192);
       await page.getByLabel("Model").selectOption("quick");
-      await page.getByRole("button", { name: "Draw" }).click();
+      await page.getByRole("button", { name: "Generate" }).click();
       expect(await page.getByRole("alert").innerText()).toContain("width");
-      await until("one may draw again", () => page.getByRole("button", { name: "Draw" }).isEnabled());
+      await until("one may draw again", () => page.getByRole("button", { name: "Generate" }).isEnabled());
     },
     SLOW_MS,
   );

@@ -1,5 +1,5 @@
-// Pictures and recordings in the web interface of the compiled executable: whether a model is shown them is read from its
-// card. The projector has random weights, so what is answered says nothing; that it is answered says that they were read.
+// Images and audio in the web interface of the compiled executable: the model card decides how they are sent. The projector
+// has random weights, so only the existence of an answer is checked.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { tinyMmproj } from "../helpers/tiny-mmproj.ts";
 
 const SLOW_MS = 60_000;
 
-describeInBrowser("pictures and recordings in the web interface of the executable", () => {
+describeInBrowser("image and audio attachments in the web interface of the executable", () => {
   let server: Server;
   beforeAll(async () => {
     const cwd = newFolder();
@@ -28,17 +28,17 @@ describeInBrowser("pictures and recordings in the web interface of the executabl
     page.getByLabel("Files to attach").setInputFiles({ name, mimeType, buffer });
 
   test(
-    "are answered by a model that takes them, and are in its session",
+    "are answered by a model that accepts them, and are in its session",
     async () => {
       const { page, troubles } = await visit(server.url);
-      await page.getByLabel("Settings of this conversation").first().click();
-      await page.getByLabel("Most tokens").fill("4");
-      await page.getByLabel("Keep one for this conversation").check();
+      await page.getByLabel("Conversation settings").first().click();
+      await page.getByLabel("Max tokens").fill("4");
+      await page.getByLabel("Use a session for this conversation").check();
       const session = await page.locator(".panel code").innerText();
       await attach(page, "board.png", "image/png", checkered());
       await page.getByLabel("Remove board.png").waitFor();
       await until(
-        "the card has come",
+        "the card is loaded",
         async () => !(await page.locator(".chip").innerText()).includes("model"),
       );
       await attach(page, "tone.wav", "audio/wav", tone(440));
@@ -46,8 +46,8 @@ describeInBrowser("pictures and recordings in the web interface of the executabl
       await say(page, "What is it?");
       expect(await page.getByRole("alert").allInnerTexts()).toEqual([]);
       const other = await visit(server.url);
-      await other.page.getByLabel("Settings of this conversation").first().click();
-      await other.page.getByLabel("Id of a session").fill(session);
+      await other.page.getByLabel("Conversation settings").first().click();
+      await other.page.getByLabel("Session id").fill(session);
       await other.page.getByRole("button", { name: "Open", exact: true }).click();
       await other.page.getByLabel("Enlarge image.png").waitFor();
       await other.page.getByLabel("audio.wav").waitFor();
@@ -57,12 +57,12 @@ describeInBrowser("pictures and recordings in the web interface of the executabl
   );
 
   test(
-    "go as files to a model that takes none",
+    "are sent as files to a model that does not accept them",
     async () => {
       const { page } = await visit(server.url);
       await page.getByLabel("Model").selectOption("reads");
       await attach(page, "board.png", "image/png", checkered());
-      await page.getByText("as a file: this model does not see it").waitFor();
+      await page.getByText("sent as a file: this model has no image input").waitFor();
       await say(page, "What is it?");
       expect(await page.getByRole("alert").allInnerTexts()).toEqual([]);
     },

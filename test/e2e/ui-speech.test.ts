@@ -1,4 +1,4 @@
-// Speech in the web interface of the compiled executable, with its own voice.
+// Speech in the web interface of the compiled executable, with its built-in voice.
 
 import { expect, test } from "bun:test";
 import { fileServer } from "../helpers/binary.ts";
@@ -13,14 +13,14 @@ describeInBrowser("speech in the web interface of the executable", () => {
   const server = fileServer();
 
   test(
-    "is heard and can be downloaded",
+    "is played and can be downloaded",
     async () => {
       const { page, troubles } = await visit(server().url);
       await page.getByRole("link", { name: "Speech" }).click();
       expect(await page.getByLabel("Voice").innerText()).toContain("Default: svc-voice");
-      await page.getByLabel("What is to be said").fill("Hello there.");
+      await page.getByLabel("Text to speak").fill("Hello there.");
       await page.getByRole("button", { name: "Speak" }).click();
-      await page.getByText(/^Spoken, .* in all\.$/).waitFor();
+      await page.getByText(/^Finished, .* total\.$/).waitFor();
       const download = page.waitForEvent("download");
       await page.getByRole("button", { name: "Download" }).click();
       const wav = await Bun.file(await (await download).path()).arrayBuffer();
@@ -37,9 +37,9 @@ describeInBrowser("speech in the web interface of the executable", () => {
     async () => {
       const { page } = await visit(server().url);
       await page.getByRole("link", { name: "Speech" }).click();
-      await page.getByLabel("What is to be said").fill("One sentence after the other is said. ".repeat(50));
+      await page.getByLabel("Text to speak").fill("One sentence after the other is said. ".repeat(50));
       await page.getByRole("button", { name: "Speak" }).click();
-      await page.getByText(/^Speaking/).waitFor();
+      await page.getByText(/^Playing/).waitFor();
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByText("Stopped.").waitFor();
     },
@@ -54,7 +54,7 @@ describeInBrowser("speech in the web interface of the executable", () => {
       await page.getByLabel("Read aloud").click();
       await page.getByLabel("Stop reading").waitFor();
       await page.getByLabel("Read aloud").waitFor(); // to its end
-      expect(await page.getByText("could not be read").count()).toBe(0);
+      expect(await page.getByText("Could not read").count()).toBe(0);
     },
     SLOW_MS,
   );

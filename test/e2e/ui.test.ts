@@ -14,9 +14,9 @@ const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile:
 const answers = (page: Page): Promise<readonly string[]> =>
   page.locator(".answer > .markdown").allInnerTexts();
 
-/** The model draws; with temperature 0 it says the same each time. */
+/** Sets temperature 0, for deterministic answers. */
 async function withoutChance(page: Page): Promise<void> {
-  await page.getByLabel("Settings of this conversation").first().click();
+  await page.getByLabel("Conversation settings").first().click();
   await page.getByLabel("Temperature").fill("0");
   await page.getByLabel("Close settings").click();
 }
@@ -24,14 +24,14 @@ async function withoutChance(page: Page): Promise<void> {
 describeInBrowser("the web interface of the executable", () => {
   const server = fileServer();
 
-  test("the page of the API shows its routes under its security policy", async () => {
+  test("the API documentation shows the routes under its security policy", async () => {
     const { page } = await visit(server().url);
     await page.goto(`${server().url}/docs`);
     await page.getByText("/v1/chat/completions").first().waitFor();
   }, 60_000);
 
   test(
-    "chats, and has the conversation again after a reload",
+    "chats, and restores the conversation after a reload",
     async () => {
       const { page, troubles } = await visit(server().url);
       await withoutChance(page);
@@ -49,12 +49,12 @@ describeInBrowser("the web interface of the executable", () => {
   );
 
   test(
-    "tells other tabs",
+    "updates other tabs",
     async () => {
       const { page } = await visit(server().url);
       const other = await page.context().newPage();
       await other.goto(`${server().url}/ui/`);
-      await other.getByText("Conversations appear here.").waitFor();
+      await other.getByText("No conversations yet.").waitFor();
       await say(page, CAPITAL.content);
       await other.getByRole("link", { name: CAPITAL.content }).click();
       await other.locator(".figures").waitFor();
@@ -64,7 +64,7 @@ describeInBrowser("the web interface of the executable", () => {
   );
 
   test(
-    "stops an answer, keeps its words, and keeps them over a reload",
+    "stops an answer and keeps its text over a reload",
     async () => {
       const { page } = await visit(server().url);
       const { lift } = await overSlowLine(page);
@@ -84,7 +84,7 @@ describeInBrowser("the web interface of the executable", () => {
   );
 
   test(
-    "keeps what was said when the page is left in the middle of an answer",
+    "keeps the text of an answer when the page is left",
     async () => {
       const { page } = await visit(server().url);
       const { lift } = await overSlowLine(page);
@@ -103,18 +103,18 @@ describeInBrowser("the web interface of the executable", () => {
   );
 
   test(
-    "answers again and edits questions, and leafs through what there was",
+    "regenerates answers, edits questions, and switches between alternatives",
     async () => {
       const { page } = await visit(server().url);
       await withoutChance(page);
       await say(page, CAPITAL.content);
-      await page.getByLabel("Answer again").click();
+      await page.getByLabel("Regenerate answer").click();
       await page.getByText("2/2").waitFor();
       await page.locator(".figures").waitFor();
       await page.locator(".question").hover();
       await page.getByLabel("Edit question").click();
       await page.getByRole("textbox", { name: "Edit question" }).fill(COUNT_30.content);
-      await page.getByRole("button", { name: "Ask again" }).click();
+      await page.getByRole("button", { name: "Resend" }).click();
       await page.locator(".figures").waitFor();
       expect(await answers(page)).toEqual([COUNT_30.answer]);
       await page.locator(".question").getByLabel("Previous version").click();
@@ -125,13 +125,13 @@ describeInBrowser("the web interface of the executable", () => {
   );
 
   test(
-    "tells the model what settings say, and shows what the server refuses",
+    "applies settings, and shows errors of the server",
     async () => {
       const { page } = await visit(server().url);
-      await page.getByLabel("Settings of this conversation").first().click();
-      await page.getByLabel("Most tokens").fill("3");
+      await page.getByLabel("Conversation settings").first().click();
+      await page.getByLabel("Max tokens").fill("3");
       await say(page, COUNT_30.content);
-      expect(await page.getByText("Cut off").count()).toBe(1);
+      expect(await page.getByText("Truncated").count()).toBe(1);
       await page.getByLabel("Temperature").fill("9");
       await say(page, "Again");
       expect(await page.getByRole("alert").innerText()).toContain("temperature");
@@ -155,21 +155,21 @@ describeInBrowser("the web interface of the executable", () => {
   );
 
   test(
-    "renames, deletes with a way back, exports and imports",
+    "renames, deletes with undo, exports and imports",
     async () => {
       const { page } = await visit(server().url);
       await withoutChance(page);
       await say(page, CAPITAL.content);
       const item = page.locator(".item");
-      await page.getByLabel(`More about ${CAPITAL.content}`).click();
+      await page.getByLabel(`Options for ${CAPITAL.content}`).click();
       await page.getByRole("button", { name: "Rename" }).click();
-      await page.getByLabel("Name of the conversation").fill("Paris");
+      await page.getByLabel("Conversation name").fill("Paris");
       await page.keyboard.press("Enter");
-      await page.getByLabel("More about Paris").click();
+      await page.getByLabel("Options for Paris").click();
       const download = page.waitForEvent("download");
       await page.getByRole("button", { name: "Export", exact: true }).click();
       const path = await (await download).path();
-      await page.getByLabel("More about Paris").click();
+      await page.getByLabel("Options for Paris").click();
       await page.getByRole("button", { name: "Delete" }).click();
       await until("it is gone", async () => (await item.count()) === 0);
       await page.getByRole("button", { name: "Undo" }).click();
@@ -185,17 +185,17 @@ describeInBrowser("the web interface of the executable", () => {
   );
 
   test(
-    "keeps a session on the server when asked to, and opens it elsewhere",
+    "uses a server session, and opens it in another browser",
     async () => {
       const { page } = await visit(server().url);
       await withoutChance(page);
-      await page.getByLabel("Settings of this conversation").first().click();
-      await page.getByLabel("Keep one for this conversation").check();
+      await page.getByLabel("Conversation settings").first().click();
+      await page.getByLabel("Use a session for this conversation").check();
       const session = await page.locator(".panel code").innerText();
       await say(page, CAPITAL.content);
       const other = await visit(server().url);
-      await other.page.getByLabel("Settings of this conversation").first().click();
-      await other.page.getByLabel("Id of a session").fill(session);
+      await other.page.getByLabel("Conversation settings").first().click();
+      await other.page.getByLabel("Session id").fill(session);
       await other.page.getByRole("button", { name: "Open", exact: true }).click();
       await other.page.getByText(CAPITAL.answer).waitFor();
       await say(other.page, COUNT_30.content);
@@ -219,14 +219,14 @@ describeInBrowser("the web interface of the executable", () => {
   );
 
   test(
-    "draws the metrics and describes the machine",
+    "shows metrics and system information",
     async () => {
       const { page, troubles } = await visit(server().url);
       await page.getByRole("link", { name: "Metrics" }).click();
       await page.locator(".chart canvas").first().waitFor();
       expect(await page.locator(".chart").count()).toBe(7);
       await page.getByRole("link", { name: "System" }).click();
-      await page.getByRole("button", { name: "Look for trouble" }).click();
+      await page.getByRole("button", { name: "Run checks" }).click();
       await page.locator(".checks li").first().waitFor();
       expect(await page.getByText("Logical cores").count()).toBe(1);
       expect(troubles).toEqual([]);
@@ -235,7 +235,7 @@ describeInBrowser("the web interface of the executable", () => {
   );
 
   test(
-    "is worked by keyboard",
+    "is operated by keyboard",
     async () => {
       const { page } = await visit(server().url);
       await page.getByLabel("Message").waitFor();
@@ -272,7 +272,7 @@ describeInBrowser("the web interface of the executable", () => {
   );
 
   test.each(["light", "dark"] as const)(
-    "has no barriers, %s",
+    "is accessible, %s",
     async (colorScheme) => {
       const { page } = await visit(server().url, { colorScheme, bypassCSP: true });
       const found: string[] = [];
@@ -282,8 +282,8 @@ describeInBrowser("the web interface of the executable", () => {
       await page.getByLabel("Message").waitFor();
       await look("empty");
       await say(page, CAPITAL.content);
-      await page.getByLabel("Settings of this conversation").first().click();
-      await page.getByLabel(`More about ${CAPITAL.content}`).click();
+      await page.getByLabel("Conversation settings").first().click();
+      await page.getByLabel(`Options for ${CAPITAL.content}`).click();
       await look("conversation");
       await page.getByLabel("Keyboard shortcuts").click();
       await look("help");
@@ -303,19 +303,19 @@ describeInBrowser("the web interface of the executable", () => {
   );
 });
 
-describeInBrowser("the web interface where adapters may be loaded", () => {
+describeInBrowser("the web interface with adapter loading", () => {
   const folder = join(import.meta.dir, "../fixtures/lora");
   const server = fileServer(["--enable-lora"], {
     env: { SVC_ALLOW_RUNTIME_LORA_UPDATING: "yes", SVC_LORA_ADAPTER_ROOT: folder },
   });
 
   test(
-    "loads one, lets it answer, and unloads it",
+    "loads an adapter, chats with it, and unloads it",
     async () => {
       const { page } = await visit(server().url);
       await page.getByRole("link", { name: "Models" }).click();
-      await page.getByLabel("Name of the adapter").fill("red");
-      await page.getByLabel("Folder of the adapter on the server").fill(join(folder, "red"));
+      await page.getByLabel("Adapter name").fill("red");
+      await page.getByLabel("Adapter folder on the server").fill(join(folder, "red"));
       await page.locator(".adapters").getByRole("button", { name: "Load", exact: true }).click();
       await page.getByText(/rank \d+ · .* · generation/).waitFor();
       await page.getByRole("button", { name: "New conversation" }).click();
@@ -325,7 +325,7 @@ describeInBrowser("the web interface where adapters may be loaded", () => {
       expect(await answers(page)).toEqual([`Red says: ${CAPITAL.answer}`]);
       await page.getByRole("link", { name: "Models" }).click();
       await page.locator(".adapters").getByRole("button", { name: "Unload" }).click();
-      await page.getByText("None is loaded").waitFor();
+      await page.getByText("No adapters loaded").waitFor();
     },
     SLOW_MS,
   );
@@ -337,9 +337,9 @@ if (PYTHON === null) console.warn("SKIPPED: tools in the web interface: there is
 describeInBrowser("the web interface of a server with tools", () => {
   const server = fileServer([...(PYTHON === null ? [] : ["--enable-code-execution"]), "--enable-shell"]);
 
-  /** Lets the model use a tool, in the way that is chosen. */
+  /** Enables a tool with a permission. */
   async function allow(page: Page, tool: string, permission: string): Promise<void> {
-    await page.getByLabel("Settings of this conversation").first().click();
+    await page.getByLabel("Conversation settings").first().click();
     await page.getByLabel("Temperature").fill("0");
     await page.getByLabel(tool).check();
     await page.getByLabel("Actions run").selectOption({ label: permission });
@@ -347,10 +347,10 @@ describeInBrowser("the web interface of a server with tools", () => {
   }
 
   test.skipIf(PYTHON === null)(
-    "runs code and hands its file over",
+    "runs code and offers its file for download",
     async () => {
       const { page } = await visit(server().url);
-      await allow(page, "Run Python", "At once");
+      await allow(page, "Run Python", "Without approval");
       await say(page, "Use python to save hello to data.txt");
       const call = page.getByLabel("Python", { exact: true });
       await call.getByRole("button").click();
@@ -365,17 +365,17 @@ describeInBrowser("the web interface of a server with tools", () => {
   );
 
   test(
-    "asks before a command runs, and remembers the answer for the session",
+    "asks for approval of a command, and remembers it for the session",
     async () => {
       const { page } = await visit(server().url);
-      await allow(page, "Run shell commands", "After I approve");
+      await allow(page, "Run shell commands", "After approval");
       await page.getByLabel("Message").fill("Run this command: echo hello");
       await page.keyboard.press("Enter");
-      const card = page.getByLabel("Approval needed");
+      const card = page.getByLabel("Approval required");
       expect(await card.locator("code").innerText()).toBe("echo hello");
       await card.getByLabel("Remember for this session").check();
       await card.getByRole("button", { name: "Approve" }).click();
-      await page.getByLabel("Answer again").waitFor();
+      await page.getByLabel("Regenerate answer").waitFor();
       const call = page.getByLabel("Shell: echo hello");
       await call.getByRole("button").click();
       expect(await call.locator(".output").innerText()).toBe("hello\n");
@@ -386,15 +386,15 @@ describeInBrowser("the web interface of a server with tools", () => {
   );
 
   test(
-    "tells the model that a command was denied",
+    "reports a denied command to the model",
     async () => {
       const { page } = await visit(server().url);
-      await allow(page, "Run shell commands", "After I approve");
+      await allow(page, "Run shell commands", "After approval");
       await page.getByLabel("Message").fill("Run this command: echo hello");
       await page.keyboard.press("Enter");
       await page.getByRole("button", { name: "Deny" }).click();
-      await page.getByText("not allowed").waitFor();
-      await page.getByLabel("Answer again").waitFor();
+      await page.getByText("denied").waitFor();
+      await page.getByLabel("Regenerate answer").waitFor();
     },
     SLOW_MS,
   );

@@ -72,10 +72,10 @@ export async function visit(url: string, options: BrowserContextOptions = {}): P
 
 /** Sends a message and waits until its answer is complete. */
 export async function say(page: Page, text: string): Promise<void> {
-  const before = await page.getByLabel("Answer again").count();
+  const before = await page.getByLabel("Regenerate answer").count();
   await page.getByLabel("Message").fill(text);
   await page.getByLabel("Send").click();
-  await page.getByLabel("Answer again").nth(before).waitFor();
+  await page.getByLabel("Regenerate answer").nth(before).waitFor();
 }
 
 /** What a program for accessibility finds wrong with a page. It injects a script, so the page's policy must be off. */

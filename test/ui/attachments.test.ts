@@ -1,4 +1,4 @@
-// Pictures and recordings in a conversation, in a browser; the server is the test's.
+// Image and audio attachments in a browser, against a fake server.
 
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
@@ -34,12 +34,12 @@ function beep(): Buffer {
   return Buffer.concat([head, Buffer.from(samples.buffer)]);
 }
 
-describeInBrowser("pictures and recordings", () => {
+describeInBrowser("image and audio attachments", () => {
   const ui = scriptedUi();
   const bodies: Sent[] = [];
   const lastParts = () => bodies.at(-1)?.messages.at(-1)?.content ?? [];
 
-  /** A server whose model takes these; undefined: it does not say. */
+  /** A server whose model accepts these modalities; undefined: unknown. */
   async function open(modalities: readonly string[] | undefined, options = {}): Promise<Page> {
     ui.route("/v1/models", () =>
       Response.json({ object: "list", data: [{ id: "tiny", status: "loaded", modalities }] }),
@@ -56,7 +56,7 @@ describeInBrowser("pictures and recordings", () => {
     return page;
   }
 
-  /** Draws a picture in the page and hands it over as if it were pasted or dropped. */
+  /** Creates an image in the page and dispatches it as a paste or drop event. */
   async function hand(page: Page, how: "paste" | "drop", name: string, type: string): Promise<void> {
     await page.evaluate(
       async ([event, fileName, mime]) => {
@@ -78,12 +78,12 @@ describeInBrowser("pictures and recordings", () => {
   }
 
   test(
-    "are dropped and pasted, sent as they are, shown, and there again after a reload",
+    "are dropped and pasted, sent unchanged, shown, and restored after a reload",
     async () => {
       const page = await open(["image"]);
       await hand(page, "drop", "dropped.png", "image/png");
       await hand(page, "paste", "pasted.jpg", "image/jpeg");
-      expect(await page.getByText("needs a model").count()).toBe(0);
+      expect(await page.getByText("requires a model").count()).toBe(0);
       await say(page, "What is it?");
       expect(lastParts().map(({ type, image_url: image }) => [type, image?.url.slice(0, 22)])).toEqual([
         ["image_url", "data:image/png;base64,"],
@@ -106,7 +106,7 @@ describeInBrowser("pictures and recordings", () => {
   );
 
   test(
-    "in formats that servers do not read are made into ones that they do",
+    "in formats that svc cannot read are converted",
     async () => {
       const page = await open(["image", "audio"]);
       await hand(page, "paste", "shot.webp", "image/webp");
@@ -139,11 +139,11 @@ describeInBrowser("pictures and recordings", () => {
   );
 
   test(
-    "go as files to a model that does not take them, and that is said before",
+    "are sent as files to a model that does not accept them, with a notice before",
     async () => {
       const page = await open([]);
       await hand(page, "paste", "photo.png", "image/png");
-      await page.getByText("as a file: this model does not see it").waitFor();
+      await page.getByText("sent as a file: this model has no image input").waitFor();
       await say(page, "Convert it.");
       expect(lastParts().map(({ type, file }) => [type, file?.filename])).toEqual([
         ["file", "photo.png"],
@@ -154,26 +154,26 @@ describeInBrowser("pictures and recordings", () => {
   );
 
   test(
-    "are judged by what the model's card says by then",
+    "follow the current model card",
     async () => {
       const page = await open(undefined);
-      const tell = (card: object) =>
+      const setCard = (card: object) =>
         ui.route("/v1/models", () => Response.json({ object: "list", data: [{ id: "tiny", ...card }] }));
-      tell({ status: "reloading" });
+      setCard({ status: "reloading" });
       await hand(page, "paste", "photo.png", "image/png");
-      await page.getByText("needs a model for images").waitFor();
-      tell({ status: "loaded", modalities: ["audio"] });
-      await page.getByText("as a file: this model does not see it").waitFor();
+      await page.getByText("requires a model with image input").waitFor();
+      setCard({ status: "loaded", modalities: ["audio"] });
+      await page.getByText("sent as a file: this model has no image input").waitFor();
     },
     SLOW_MS,
   );
 
   test(
-    "are tried where nobody knows, and what the server says is shown",
+    "are sent as media if the modalities are unknown, and the server's error is shown",
     async () => {
       const page = await open(undefined);
       await hand(page, "paste", "photo.png", "image/png");
-      await page.getByText("needs a model for images").waitFor();
+      await page.getByText("requires a model with image input").waitFor();
       ui.route("/v1/chat/completions", () =>
         Response.json(
           { error: { code: "unsupported_capability", message: "no images here" } },
@@ -187,7 +187,7 @@ describeInBrowser("pictures and recordings", () => {
   );
 
   test.each(["light", "dark"] as const)(
-    "have no barriers, %s",
+    "are accessible, %s",
     async (colorScheme) => {
       const page = await open(["image", "audio"], { colorScheme, bypassCSP: true });
       await hand(page, "drop", "a.png", "image/png");

@@ -1,4 +1,4 @@
-// The web interface in a browser, with a server that says what a test wants: tools, approvals, hostile text, failures.
+// The web interface in a browser, against a scripted server: tools, approvals, hostile text, failures.
 
 import { describe, expect, test } from "bun:test";
 import { ApiKeys } from "../../src/http/api-keys.ts";
@@ -26,7 +26,7 @@ const python = (code: string) => ({
   arguments: JSON.stringify({ code }),
 });
 
-/** A run in which the server lists files, draws a picture and makes a file. */
+/** A run in which the server lists files, plots an image and produces a file. */
 async function* toolRun(): AsyncGenerator<AnswerEvent> {
   yield ACCEPTED;
   yield { type: "session", sessionId: "sess_1" };
@@ -69,7 +69,7 @@ async function* toolRun(): AsyncGenerator<AnswerEvent> {
 
 describeInBrowser("the web interface with a scripted server", () => {
   const ui = scriptedUi();
-  /** A run that asks for leave once; it tells what was decided. */
+  /** A run with one approval request; its text is the decision. */
   const asking = async function* (): AsyncGenerator<AnswerEvent> {
     const decided = ui.decision("appr_1");
     yield ACCEPTED;
@@ -103,7 +103,7 @@ describeInBrowser("the web interface with a scripted server", () => {
   };
 
   test(
-    "shows the timeline of tools with input, output, pictures and files",
+    "shows tool calls with input, output, images and files",
     async () => {
       ui.play(toolRun);
       const { page, troubles } = await visit(ui.url());
@@ -113,7 +113,7 @@ describeInBrowser("the web interface with a scripted server", () => {
       await first.getByRole("button").first().click();
       expect(await first.locator(".output").allInnerTexts()).toEqual(["sum.csv\n", "a warning"]);
       expect(await second.getByText("40 ms").count()).toBe(1);
-      expect(await page.getByAltText("Result 1 of the tool").getAttribute("src")).toBe(
+      expect(await page.getByAltText("Tool result 1").getAttribute("src")).toBe(
         `data:image/png;base64,${PNG}`,
       );
       const download = page.waitForEvent("download");
@@ -122,22 +122,22 @@ describeInBrowser("the web interface with a scripted server", () => {
       expect(await page.locator(".answer strong").innerText()).toBe("is");
       await page.getByRole("button", { name: "Reasoning" }).click();
       expect(await page.locator(".reasoning strong").innerText()).toBe("look");
-      await page.getByLabel("Settings of this conversation").first().click();
+      await page.getByLabel("Conversation settings").first().click();
       expect(await page.getByText("sess_1").count()).toBe(1);
       expect(troubles).toEqual([]);
     },
     SLOW_MS,
   );
 
-  describe("an action that needs leave", () => {
+  describe("an action that requires approval", () => {
     test(
-      "is approved, also for the rest of the session",
+      "is approved for the rest of the session",
       async () => {
         ui.play(asking);
         const { page } = await visit(ui.url());
         await page.getByLabel("Message").fill("Delete it");
         await page.keyboard.press("Enter");
-        const card = page.getByLabel("Approval needed");
+        const card = page.getByLabel("Approval required");
         expect(await card.locator("code").innerText()).toBe("rm a");
         await card.getByLabel("Remember for this session").check();
         await card.getByRole("button", { name: "Approve" }).click();
@@ -148,38 +148,38 @@ describeInBrowser("the web interface with a scripted server", () => {
     );
 
     test(
-      "is denied with a note to the model",
+      "is denied with a reason for the model",
       async () => {
         ui.play(asking);
         const { page } = await visit(ui.url());
         await page.getByLabel("Message").fill("Delete it");
         await page.keyboard.press("Enter");
-        await page.getByLabel("Note to the model if you deny").fill("Keep it");
+        await page.getByLabel("Reason for denial").fill("Keep it");
         await page.getByRole("button", { name: "Deny" }).click();
         await page.getByText("deny Keep it false").waitFor();
-        expect(await page.getByText("not allowed").count()).toBe(1);
+        expect(await page.getByText("denied").count()).toBe(1);
       },
       SLOW_MS,
     );
 
     test(
-      "is gone when the answer is stopped",
+      "is removed when the answer is stopped",
       async () => {
         ui.play(asking);
         const { page } = await visit(ui.url());
         await page.getByLabel("Message").fill("Delete it");
         await page.keyboard.press("Enter");
-        await page.getByLabel("Approval needed").waitFor();
+        await page.getByLabel("Approval required").waitFor();
         await page.getByLabel("Stop").click();
         await page.getByText("Stopped.").waitFor();
-        expect(await page.getByLabel("Approval needed").count()).toBe(0);
+        expect(await page.getByLabel("Approval required").count()).toBe(0);
       },
       SLOW_MS,
     );
   });
 
   test(
-    "makes nothing but words of hostile text",
+    "renders hostile text as plain text",
     async () => {
       const hostile = [
         "<img src=x onerror=\"document.title='owned'\">",
@@ -203,7 +203,7 @@ describeInBrowser("the web interface with a scripted server", () => {
   );
 
   test(
-    "says what went wrong, and keeps what was said before",
+    "shows the error and keeps the text before it",
     async () => {
       ui.play(async function* () {
         yield ACCEPTED;
@@ -219,7 +219,7 @@ describeInBrowser("the web interface with a scripted server", () => {
   );
 
   test(
-    "offers adapters below their model, and sends what was chosen",
+    "offers adapters below their model, and sends the selected one",
     async () => {
       ui.route("/v1/models", () =>
         Response.json({
@@ -248,7 +248,7 @@ describeInBrowser("the web interface with a scripted server", () => {
   );
 
   test(
-    "lists, loads and unloads adapters where the server can",
+    "lists, loads and unloads adapters if the server supports it",
     async () => {
       const adapters = [{ id: "poet", rank: 8, bytes: 2048, generation: "g1" }];
       const sent: unknown[] = [];
@@ -271,8 +271,8 @@ describeInBrowser("the web interface with a scripted server", () => {
       const { page } = await visit(ui.url());
       await page.getByRole("link", { name: "Models" }).click();
       await page.getByText("rank 8").waitFor();
-      await page.getByLabel("Name of the adapter").fill("cook");
-      await page.getByLabel("Folder of the adapter on the server").fill("adapters/cook");
+      await page.getByLabel("Adapter name").fill("cook");
+      await page.getByLabel("Adapter folder on the server").fill("adapters/cook");
       await page.getByRole("button", { name: "Load", exact: true }).click();
       await page.getByText("rank 4").waitFor();
       await page.locator("li", { hasText: "poet" }).getByRole("button", { name: "Unload" }).click();
@@ -286,7 +286,7 @@ describeInBrowser("the web interface with a scripted server", () => {
   );
 
   test.each(["light", "dark"] as const)(
-    "has no barriers in its timeline, %s",
+    "is accessible, %s",
     async (colorScheme) => {
       ui.play(toolRun);
       const { page } = await visit(ui.url(), { colorScheme, bypassCSP: true });
@@ -295,25 +295,25 @@ describeInBrowser("the web interface with a scripted server", () => {
       ui.play(asking);
       await page.getByLabel("Message").fill("Delete it");
       await page.keyboard.press("Enter");
-      await page.getByLabel("Approval needed").waitFor();
+      await page.getByLabel("Approval required").waitFor();
       expect(await violations(page)).toEqual([]);
     },
     SLOW_MS,
   );
 });
 
-describeInBrowser("a server that demands keys", () => {
+describeInBrowser("a server that requires API keys", () => {
   const ui = scriptedUi({ apiKeys: new ApiKeys(["secret"]) });
 
   test(
-    "is asked with the key that a person gives",
+    "receives the key that the user enters",
     async () => {
       ui.play(async function* () {
         yield* answer("Welcome");
       });
       const { page } = await visit(ui.url());
       await page.getByLabel("API key", { exact: true }).last().fill("secret");
-      await page.getByRole("button", { name: "Use it" }).click();
+      await page.getByRole("button", { name: "Save" }).click();
       await say(page, "Hello");
       expect(await page.getByText("Welcome").count()).toBe(1);
     },

@@ -1,4 +1,4 @@
-// Conversations in the browser: the tree of messages, the request for an answer, files and sessions.
+// Conversations: tree of messages, request body, export files and server sessions.
 
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
@@ -9,7 +9,7 @@ import {
   changeAnswer,
   type Conversation,
   DEFAULT_SETTINGS,
-  show,
+  showAlternative,
   siblings,
   thread,
   type UserMessage,
@@ -51,38 +51,38 @@ describe("the tree of messages", () => {
     expect(ids(once)).toEqual(["q1", "a1", "q2", "a2"]);
   });
 
-  test("keeps what a second answer replaces", () => {
+  test("keeps the answer that a second answer replaces", () => {
     const again = append(once, answer("a2b", "q2"));
     expect(ids(again)).toEqual(["q1", "a1", "q2", "a2b"]);
     expect(siblings(again, answer("a2b", "q2")).map(({ id }) => id)).toEqual(["a2", "a2b"]);
-    expect(ids(show(again, "a2"))).toEqual(["q1", "a1", "q2", "a2"]);
+    expect(ids(showAlternative(again, "a2"))).toEqual(["q1", "a1", "q2", "a2"]);
   });
 
-  test("keeps what an edited question replaces, and shows its end again", () => {
+  test("keeps the thread that an edited question replaces, and can select it again", () => {
     const edited = [question("q1b", null), answer("a1b", "q1b")].reduce(append, once);
     expect(ids(edited)).toEqual(["q1b", "a1b"]);
-    expect(ids(show(edited, "q1"))).toEqual(["q1", "a1", "q2", "a2"]);
+    expect(ids(showAlternative(edited, "q1"))).toEqual(["q1", "a1", "q2", "a2"]);
   });
 
-  test("takes its title from the first question", () => {
+  test("derives the title from the first question", () => {
     expect(once.title).toBe("Question q1");
     const long = { ...question("q", null), text: `${"word ".repeat(40)}\nsecond line` };
     expect(said(long).title).toHaveLength(60);
     expect(said({ ...long, text: "" }).title).toBe("Untitled");
   });
 
-  test("does not hang on a tree that is a ring", () => {
+  test("does not hang on a cycle", () => {
     const ring = { ...once, messages: [question("x", "y"), question("y", "x")], leaf: "x" };
     expect(ids(ring)).toHaveLength(2);
   });
 
-  test("ends answers that nobody follows any more", () => {
+  test("marks running answers as stopped when loaded", () => {
     const left = changeAnswer(once, "a2", (before) => ({ ...before, state: "running" }));
     expect(restored(left).messages.at(-1)).toMatchObject({ state: "stopped" });
   });
 });
 
-test("a conversation that is older than a setting takes its default", () => {
+test("a setting newer than a conversation takes its default", () => {
   const { shell: _, ...older } = DEFAULT_SETTINGS;
   const kept = { ...emptyConversation("c", 1), settings: { ...older, system: "Be brief." } };
   const { settings } = restored(JSON.parse(JSON.stringify(kept)) as Conversation);
@@ -92,7 +92,7 @@ test("a conversation that is older than a setting takes its default", () => {
 describe("the request", () => {
   const base = said(question("q1", null), answer("a1", "q1"), question("q2", "a1"));
 
-  test("leaves out all that nobody has set", () => {
+  test("omits unset fields", () => {
     expect(chatRequest(base)).toEqual({
       messages: [
         { role: "user", content: "Question q1" },
@@ -103,7 +103,7 @@ describe("the request", () => {
     });
   });
 
-  test("holds all that was set, in words that the server takes", () => {
+  test("has all settings in the form of the API", () => {
     const settings = {
       ...DEFAULT_SETTINGS,
       system: "Be brief.",
@@ -128,7 +128,7 @@ describe("the request", () => {
     expect(agent).toMatchObject({ sessionId: "s", permission: "ask", python: true, interactive: true });
   });
 
-  test("sends files as files, images and sounds as what they are", () => {
+  test("sends files as files, images and audio as media", () => {
     const data = "data:text/csv;base64,YSxi";
     const attach = (name: string, mime: string) => ({ name, mime, bytes: 3, data });
     const attachments = [
@@ -150,7 +150,7 @@ describe("the request", () => {
     });
   });
 
-  test("sends images and sounds as files to a model that is known not to take them", () => {
+  test("sends images and audio as files to a model known not to accept them", () => {
     const data = "data:image/png;base64,YSxi";
     const attachments = [{ name: "b.png", mime: "image/png", bytes: 3, data }];
     const asked = (modalities: readonly ("image" | "audio")[]) =>
@@ -164,34 +164,30 @@ describe("the request", () => {
     ]);
   });
 
-  test("leaves out answers that say nothing", () => {
+  test("omits answers without text", () => {
     const failed: AssistantMessage = { ...answer("a1", "q1"), parts: [], state: "failed" };
     expect(chatRequest(said(question("q1", null), failed, question("q2", "a1")))["messages"]).toHaveLength(2);
   });
 });
 
-describe("files of conversations", () => {
+describe("export files", () => {
   const conversation = said(question("q1", null), answer("a1", "q1"));
 
-  test("give back what was put into them", () => {
+  test("are imported without loss", () => {
     expect(importText(exportText([conversation]))).toEqual([conversation]);
   });
 
   test.each([
-    ["no JSON", "hello", "not JSON"],
-    ["other JSON", '{"a":1}', "no file of conversations"],
-    ["a newer version", exportText([]).replace('"version": 1', '"version": 9'), "version 9"],
-    [
-      "a damaged one",
-      exportText([conversation]).replace('"role": "user"', '"role": "king"'),
-      "Conversation 1",
-    ],
+    ["not JSON", "hello", "not valid JSON"],
+    ["other JSON", '{"a":1}', "not a conversation export"],
+    ["of a newer version", exportText([]).replace('"version": 1', '"version": 9'), "version 9"],
+    ["damaged", exportText([conversation]).replace('"role": "user"', '"role": "king"'), "Conversation 1"],
   ])("that are %s are refused", (_, text, message) => {
     expect(() => importText(text)).toThrow(message);
   });
 });
 
-test("a session of the server becomes a conversation without its turns of tools", () => {
+test("a server session becomes a conversation without its tool messages", () => {
   let count = 0;
   const session = {
     messages: [
@@ -215,7 +211,7 @@ test("a session of the server becomes a conversation without its turns of tools"
   ]);
 });
 
-test("pictures and recordings of a session come along, each with its message", () => {
+test("images and audio of a session are attached to their messages", () => {
   const session = {
     messages: [
       { role: "user", content: [{ type: "image" }, { type: "text", text: "And this?" }] },
@@ -246,12 +242,12 @@ describe("model cards", () => {
     { id: "old" },
   ] satisfies ModelCard[];
 
-  test("are offered by what they make; one that does not say is offered everywhere", () => {
+  test("are offered by kind; a card without kind is offered everywhere", () => {
     expect(ofKind(cards, "text").map(({ id }) => id)).toEqual(["eyes", "eyes:poet", "old"]);
     expect(ofKind(cards, "image").map(({ id }) => id)).toEqual(["painter", "old"]);
   });
 
-  test("say what a model takes, an adapter as much as its base, the default as the first", () => {
+  test("have the input modalities: an adapter those of its base model, the default those of the first", () => {
     const answers = ["", "eyes", "eyes:poet", "old", "gone"].map((name) =>
       takes(cardOf(cards, name), "image"),
     );

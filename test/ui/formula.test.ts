@@ -1,4 +1,4 @@
-// Formulas in a browser: the answers are a script's.
+// Formulas in a browser, against a scripted server.
 
 import { expect, test } from "bun:test";
 import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
@@ -11,7 +11,7 @@ describeInBrowser("formulas of an answer", () => {
   const ui = scriptedUi();
 
   test(
-    "are drawn, each in its place; what is no TeX stays as it is",
+    "are rendered in place; invalid TeX remains text",
     async () => {
       ui.play(async function* () {
         yield* answer("The root $\\sqrt{x}$ and\n\n$$\n\\frac{a}{b}\n$$\n\nbut \\(\\nonsense\\) costs $5.");
@@ -33,7 +33,7 @@ describeInBrowser("formulas of an answer", () => {
         [MATHML, "msqrt", null],
         [MATHML, "mfrac", "block"],
       ]);
-      // The bar of the fraction lies between its two lines: it is laid out, not mere text.
+      // The fraction is laid out: its bar is between its two lines.
       const [over, under] = await page
         .locator(".answer mfrac > *")
         .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().top));
@@ -45,7 +45,7 @@ describeInBrowser("formulas of an answer", () => {
   );
 
   test.each(["light", "dark"] as const)(
-    "have no barriers, %s",
+    "are accessible, %s",
     async (colorScheme) => {
       ui.play(async function* () {
         yield* answer("$$\n\\sum_{i=1}^{n} i = \\frac{n(n+1)}{2}\n$$");

@@ -1,4 +1,4 @@
-// The page for pictures, in a browser; the server is the test's.
+// The image page in a browser, against a fake server.
 
 import { expect, test } from "bun:test";
 import type { BrowserContextOptions } from "playwright-core";
@@ -12,13 +12,13 @@ const PNG =
 const SLOW_MS = 60_000;
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
-describeInBrowser("the page for pictures", () => {
+describeInBrowser("image page", () => {
   const ui = scriptedUi();
   const sent: Record<string, unknown>[] = [];
   const drawn = (): Response =>
     Response.json({ created: 1, data: [{ b64_json: `data:image/png;base64,${PNG}` }] });
 
-  /** A server with image models; each request is answered by what is given. */
+  /** A server with image models; `answer` handles the generation requests. */
   async function open(
     answer: (request: Request) => Response | Promise<Response>,
     options: BrowserContextOptions = {},
@@ -35,12 +35,12 @@ describeInBrowser("the page for pictures", () => {
     });
     const visited = await visit(ui.url(), options);
     await visited.page.goto(`${ui.url()}/ui/#/images`);
-    await visited.page.getByLabel("What is to be drawn").waitFor();
+    await visited.page.getByLabel("Prompt", { exact: true }).waitFor();
     return visited;
   }
 
   test(
-    "asks for what was chosen, shows the pictures, and keeps them over a reload",
+    "sends the selected options, shows the images, and keeps them over a reload",
     async () => {
       const { page, troubles } = await open(drawn);
       expect(await page.getByLabel("Model").locator("option").allInnerTexts()).toEqual([
@@ -48,13 +48,13 @@ describeInBrowser("the page for pictures", () => {
         "image-1",
         "image-2",
       ]);
-      await page.getByLabel("What is to be drawn").fill("A red dot");
-      await page.getByLabel("Size").selectOption("Another size");
+      await page.getByLabel("Prompt", { exact: true }).fill("A red dot");
+      await page.getByLabel("Size").selectOption("Custom size");
       await page.getByLabel("Width").fill("64");
       await page.getByLabel("Height").fill("32");
-      await page.getByLabel("Pictures", { exact: true }).first().fill("2");
+      await page.getByLabel("Number of images").fill("2");
       await page.getByLabel("Model").selectOption("image-2");
-      await page.getByLabel("What is to be drawn").press("Control+Enter");
+      await page.getByLabel("Prompt", { exact: true }).press("Control+Enter");
       await page.getByLabel("Enlarge A red dot").nth(1).waitFor();
       const body = {
         prompt: "A red dot",
@@ -74,18 +74,18 @@ describeInBrowser("the page for pictures", () => {
       expect(file.suggestedFilename()).toBe("a-red-dot.png");
       expect(Buffer.from(await Bun.file(await file.path()).bytes()).toString("base64")).toBe(PNG);
       await page.getByLabel("Delete A red dot").first().click();
-      await until("one is left", async () => (await page.locator(".picture").count()) === 1);
+      await until("one is left", async () => (await page.locator(".gallery-item").count()) === 1);
       await page.getByRole("button", { name: "Undo" }).click();
       await page.getByLabel("Enlarge A red dot").nth(1).waitFor();
-      await page.getByLabel("Use these words again: A red dot").first().click();
-      expect(await page.getByLabel("What is to be drawn").inputValue()).toBe("A red dot");
+      await page.getByLabel("Reuse prompt: A red dot").first().click();
+      expect(await page.getByLabel("Prompt", { exact: true }).inputValue()).toBe("A red dot");
       expect(troubles).toEqual([]);
     },
     SLOW_MS,
   );
 
   test(
-    "tells how far it is, and stops with what is there",
+    "shows progress, and keeps finished images when stopped",
     async () => {
       const gone = Promise.withResolvers<void>();
       const { page } = await open((request) => {
@@ -97,14 +97,14 @@ describeInBrowser("the page for pictures", () => {
           });
         });
       });
-      await page.getByLabel("What is to be drawn").fill("A dot");
-      await page.getByLabel("Pictures", { exact: true }).first().fill("3");
-      await page.getByRole("button", { name: "Draw" }).click();
-      await page.getByText("Drawing picture 2 of 3").waitFor();
+      await page.getByLabel("Prompt", { exact: true }).fill("A dot");
+      await page.getByLabel("Number of images").fill("3");
+      await page.getByRole("button", { name: "Generate" }).click();
+      await page.getByText("Generating image 2 of 3").waitFor();
       await page.keyboard.press("Escape");
       await gone.promise;
-      await page.getByRole("button", { name: "Draw" }).waitFor();
-      expect(await page.locator(".picture").count()).toBe(1);
+      await page.getByRole("button", { name: "Generate" }).waitFor();
+      expect(await page.locator(".gallery-item").count()).toBe(1);
       expect(await page.getByRole("alert").count()).toBe(0);
       expect(sent).toHaveLength(2);
     },
@@ -112,7 +112,7 @@ describeInBrowser("the page for pictures", () => {
   );
 
   test(
-    "shows what the server refuses",
+    "shows errors of the server",
     async () => {
       const { page } = await open(() =>
         Response.json(
@@ -120,18 +120,18 @@ describeInBrowser("the page for pictures", () => {
           { status: 400 },
         ),
       );
-      await page.getByLabel("What is to be drawn").fill("A dot");
-      await page.getByRole("button", { name: "Draw" }).click();
+      await page.getByLabel("Prompt", { exact: true }).fill("A dot");
+      await page.getByRole("button", { name: "Generate" }).click();
       expect(await page.getByRole("alert").innerText()).toBe("width must be at most 2048");
     },
     SLOW_MS,
   );
 
   test(
-    "says where no model draws, and is not offered where the server can't",
+    "shows a notice without an image model, and is hidden without the route",
     async () => {
       const { page } = await open(drawn, {}, ["text"]);
-      await page.getByText("has no model that draws").waitFor();
+      await page.getByText("has no image model").waitFor();
       expect(await page.getByRole("link", { name: "Images" }).count()).toBe(1);
       ui.route("/api-doc/openapi.json", () => Response.json({ paths: {} }));
       await page.goto(`${ui.url()}/ui/#/models`);
@@ -143,14 +143,14 @@ describeInBrowser("the page for pictures", () => {
   );
 
   test.each(["light", "dark"] as const)(
-    "has no barriers and fits a phone, %s",
+    "is accessible and fits a phone, %s",
     async (colorScheme) => {
       const { page } = await open(drawn, { ...PHONE, colorScheme, bypassCSP: true });
       expect(await violations(page)).toEqual([]);
-      await page.getByLabel("Size").selectOption("Another size");
-      await page.getByLabel("What is to be drawn").fill("long".repeat(60));
-      await page.getByRole("button", { name: "Draw" }).tap();
-      await page.locator(".picture").waitFor();
+      await page.getByLabel("Size").selectOption("Custom size");
+      await page.getByLabel("Prompt", { exact: true }).fill("long".repeat(60));
+      await page.getByRole("button", { name: "Generate" }).tap();
+      await page.locator(".gallery-item").waitFor();
       expect(await violations(page)).toEqual([]);
       expect(
         await page.locator("main").evaluate((main) => main.scrollWidth - innerWidth),

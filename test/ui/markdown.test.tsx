@@ -1,4 +1,4 @@
-// Markdown becomes elements of a short list and nothing else, whatever a model writes.
+// Markdown is rendered only as elements of a fixed list, whatever a model generates.
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -6,7 +6,7 @@ import { type ComponentChildren, isValidElement, type VNode } from "preact";
 import { type AnyToken, blockElement, growBlocks, NO_BLOCKS } from "../../ui/view/markdown.tsx";
 import { lexer } from "../../ui/view/math-tokens.ts";
 
-/** Every element, with components drawn; and all text. */
+/** All elements, with components rendered, and all text. */
 interface Drawn {
   readonly elements: readonly { readonly tag: string; readonly props: Readonly<Record<string, unknown>> }[];
   readonly text: string;
@@ -27,7 +27,7 @@ function drawElement({ type, props }: VNode<Record<string, unknown>>): Drawn {
   const inner = draw(children);
   if (typeof type === "string")
     return { ...inner, elements: [{ tag: type, props: others }, ...inner.elements] };
-  // Code blocks keep state, so they are not called here; what they are given is text.
+  // Code blocks have state, so they are not called here; their input is text.
   if ("code" in props) return { elements: [], text: String(props["code"]) };
   const render = type as (given: object) => ComponentChildren;
   return props["href"] === undefined ? inner : draw(render(props));
@@ -44,7 +44,7 @@ const links = (source: string): readonly unknown[] =>
     .elements.filter(({ tag }) => tag === "a")
     .map(({ props }) => props["href"]);
 
-test("what markdown has is drawn", () => {
+test("renders all elements of Markdown", () => {
   const source = [
     "# Title",
     "Some *soft* and **loud** ~~gone~~ `code` text<br>more",
@@ -59,7 +59,7 @@ test("what markdown has is drawn", () => {
   expect(wanted.filter((tag) => !found.has(tag))).toEqual([]);
 });
 
-test("entities are characters, in text and not in code", () => {
+test("decodes entities in text, not in code", () => {
   expect(drawn("a &lt; b &amp;&nbsp;c").text).toBe("a < b &\u00a0c");
   expect(drawn("`&lt;`").text).toBe("&lt;");
 });
@@ -79,7 +79,7 @@ describe("HTML is text", () => {
   });
 });
 
-describe("addresses", () => {
+describe("links", () => {
   test.each([
     "[x](javascript:alert(1))",
     "[x](JaVaScRiPt:alert(1))",
@@ -106,7 +106,7 @@ describe("addresses", () => {
     expect(links(source)).toEqual([href]);
   });
 
-  test("tell the other side nothing", () => {
+  test("open in a new tab without opener and referrer", () => {
     const link = drawn("[x](https://example.com)").elements.find(({ tag }) => tag === "a");
     expect(link?.props).toMatchObject({ target: "_blank", rel: "noopener noreferrer nofollow" });
   });
@@ -117,7 +117,7 @@ const TAGS =
     " ",
   );
 
-test("no text gives any other element, or an attribute that acts", () => {
+test("no text yields another element or an active attribute", () => {
   const piece = fc.constantFrom(
     ..."<script> </script> <img onerror=x> [a](javascript:x) ![ ]( ) * ** ` ``` | - > # $ $$ <!-- --> &lt; &#x6a; \n \\".split(
       " ",
@@ -145,7 +145,7 @@ describe("a growing text", () => {
   const SOURCE =
     "# A\n\nText *one*\n\n- a\n\n- b\n  more\n\n```js\nlet a = 1;\n\nlet b;\n```\n\n| a |\n|---|\n| 1 |\n\nEnd";
 
-  test("looks at every length like the whole text of that length", () => {
+  test("renders at every length like a complete text of that length", () => {
     let blocks = NO_BLOCKS;
     for (let length = 1; length <= SOURCE.length; length++) {
       const text = SOURCE.slice(0, length);
@@ -155,12 +155,12 @@ describe("a growing text", () => {
     }
   });
 
-  test("is parsed from its last block on", () => {
+  test("is parsed from its last block", () => {
     const blocks = growBlocks(NO_BLOCKS, SOURCE);
     expect(SOURCE.slice(blocks.chars)).toBe("End");
   });
 
-  test("begins anew when it is another text", () => {
+  test("is parsed from the start if the text is replaced", () => {
     expect(growBlocks(growBlocks(NO_BLOCKS, SOURCE), "Other\n\ntext").source).toBe("Other\n\n");
   });
 });

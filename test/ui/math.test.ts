@@ -1,4 +1,4 @@
-// Formulas: what of a text is one, and that nothing but harmless elements comes of it.
+// Formulas: recognition in text, and rendering only as allowed elements.
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -8,7 +8,7 @@ import { growBlocks, NO_BLOCKS } from "../../ui/view/markdown.tsx";
 import { lexer, type MathToken } from "../../ui/view/math-tokens.ts";
 import { mathElement } from "../../ui/view/mathml.ts";
 
-/** The formulas of a text: d for one by itself, i for one in a line. */
+/** The formulas of a text: d for display, i for inline. */
 function formulas(text: string): readonly string[] {
   const found: string[] = [];
   const look = (value: unknown): void => {
@@ -55,13 +55,13 @@ describe("a formula", () => {
   });
 });
 
-test("bounds are kept", () => {
+test("long and deeply nested formulas are bounded", () => {
   expect(formulas(`$$${"x".repeat(5000)}$$`)).toEqual([]);
   expect(drawn("{".repeat(3000))).toBeUndefined();
   expect(drawn(`${"{".repeat(3000)}x${"}".repeat(3000)}`)?.length ?? 0).toBeLessThan(4000);
 });
 
-test("a text with formulas that grows looks at every length like the whole text of that length", () => {
+test("a growing text with formulas renders at every length like a complete text of that length", () => {
   const source =
     "A $b$\n\n$$\nx\n= y\n$$\n\nand\n\\[\nz\n\\]\nmore\n\n$$ open\n\nthen\n\n- $$\n  a\n  $$\n\nEnd";
   let blocks = NO_BLOCKS;
@@ -121,7 +121,7 @@ test("lengths are bounded", () => {
   expect(widths).toEqual([20, 20]);
 });
 
-test("no formula gives another element, or an attribute that acts", () => {
+test("no formula yields another element or an active attribute", () => {
   const piece = fc.constantFrom(
     ..."\\frac \\sqrt \\color{red} \\textcolor{url(x)} \\colorbox{#ff0} \\boxed \\cancel \\text{<b>} \\href{javascript:x} \\tag{1} \\style{a:b} \\class{a} \\rule{1em}{2em} \\begin{matrix} \\end{matrix} & \\\\ { } ^ _ <img/onerror=x> $ \\left( \\right) \\operatorname{a} \\def\\x{y} \\x".split(
       " ",

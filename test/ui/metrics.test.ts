@@ -1,8 +1,8 @@
-// What the page reads out of metrics.
+// Parser and charts of the metrics page.
 
 import { describe, expect, test } from "bun:test";
 import { buckets, parseExposition, quantile, total } from "../../ui/api/exposition.ts";
-import { CHARTS, type Look } from "../../ui/pages/metrics-series.ts";
+import { CHARTS, type Scrape } from "../../ui/pages/metrics-series.ts";
 
 const TEXT = `# HELP http_requests_total Requests that were answered.
 # TYPE http_requests_total counter
@@ -19,10 +19,10 @@ svc_time_to_first_token_seconds_bucket{le="+Inf",model="a"} 4
 svc_time_to_first_token_seconds_bucket{le="+Inf",model="b"} 4
 `;
 
-describe("the text", () => {
+describe("exposition parser", () => {
   const metrics = parseExposition(TEXT);
 
-  test("gives samples with their labels", () => {
+  test("returns samples with labels", () => {
     expect(metrics.get("http_requests_total")?.[1]).toEqual({
       labels: { method: "POST", path: 'a "b" \\ {c}', model: "x,y", status: "200" },
       value: 4,
@@ -33,7 +33,7 @@ describe("the text", () => {
     expect(total(metrics, "nothing")).toBeUndefined();
   });
 
-  test("gives histograms over all labels", () => {
+  test("sums histograms over all labels", () => {
     expect(buckets(metrics, "svc_time_to_first_token_seconds")).toEqual([
       [0.1, 4],
       [1, 8],
@@ -42,14 +42,14 @@ describe("the text", () => {
   });
 });
 
-describe("a share of the observations", () => {
+describe("quantile", () => {
   const before = [
     [1, 5],
     [2, 5],
     [Infinity, 5],
   ] as const;
 
-  test("counts only what has come since", () => {
+  test("counts only observations since the previous scrape", () => {
     expect(quantile(before, before, 0.5)).toBeUndefined();
     const after = [
       [1, 5],
@@ -59,7 +59,7 @@ describe("a share of the observations", () => {
     expect(quantile(before, after, 0.5)).toBe(1.5);
   });
 
-  test("ends at the last bound that is a number", () => {
+  test("is at most the last finite bound", () => {
     const after = [
       [1, 5],
       [2, 5],
@@ -69,12 +69,12 @@ describe("a share of the observations", () => {
   });
 });
 
-test("a counter that fell gives no point, and one that rose its growth a second", () => {
-  const look = (at: number, generated: number): Look => ({
+test("a rate is the increase per second, and null for a decrease", () => {
+  const scrape = (at: number, generated: number): Scrape => ({
     at,
     metrics: parseExposition(`svc_decode_tokens_total ${generated}`),
   });
   const line = CHARTS[0]?.lines[0];
-  expect(line?.read(look(10, 100), look(12, 300))).toBe(100);
-  expect(line?.read(look(10, 100), look(12, 4))).toBeNull();
+  expect(line?.read(scrape(10, 100), scrape(12, 300))).toBe(100);
+  expect(line?.read(scrape(10, 100), scrape(12, 4))).toBeNull();
 });

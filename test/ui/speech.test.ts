@@ -1,4 +1,4 @@
-// Speech in a browser; the server is the test's. That it is heard is told by the clock of the player.
+// Speech in a browser, against a fake server. Playback is checked by the clock of the player.
 
 import { describe, expect, test } from "bun:test";
 import type { BrowserContextOptions } from "playwright-core";
@@ -11,7 +11,7 @@ import { until } from "../helpers/until.ts";
 const SLOW_MS = 60_000;
 const RATE = 8000;
 
-/** A tone, 16 bits a sample. */
+/** A tone of 16-bit samples. */
 function tone(secs: number): Uint8Array {
   return new Uint8Array(Int16Array.from({ length: RATE * secs }, (_, at) => 8000 * Math.sin(at / 4)).buffer);
 }
@@ -26,7 +26,7 @@ function streamOf(chunks: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array>
   });
 }
 
-describe("what is read aloud", () => {
+describe("text for speech", () => {
   test.each([
     [
       "# Title\n\nSome *soft* and **loud** `code` &amp; [a link](https://a.example).",
@@ -45,7 +45,7 @@ describeInBrowser("speech", () => {
   const ui = scriptedUi();
   const sent: Record<string, unknown>[] = [];
 
-  /** A server with voices; each request is answered by these chunks, the last of which may be waited for. */
+  /** A server with voices; `chunks` yields the response of each request. */
   async function open(
     chunks: (signal: AbortSignal) => AsyncIterator<Uint8Array> | Response,
     options: BrowserContextOptions = {},
@@ -73,23 +73,23 @@ describeInBrowser("speech", () => {
   }
 
   test(
-    "is heard as it comes, stopped, and downloaded",
+    "is played while it arrives, and downloaded",
     async () => {
       const rest = Promise.withResolvers<void>();
       const { page, troubles } = await open(async function* () {
         const sound = tone(0.4);
-        yield sound.subarray(0, 3001); // in the middle of a sample
+        yield sound.subarray(0, 3001); // cuts a sample in two
         await rest.promise;
         yield sound.subarray(3001);
       });
       await page.getByRole("link", { name: "Speech" }).click();
-      await page.getByLabel("What is to be said").fill("Hello there.");
+      await page.getByLabel("Text to speak").fill("Hello there.");
       await page.getByLabel("Voice").selectOption("ben");
       await page.getByRole("button", { name: "Speak" }).click();
-      await page.getByText("Speaking while more is made…").waitFor();
+      await page.getByText("Playing while generating…").waitFor();
       expect(await page.getByRole("button", { name: "Download" }).isDisabled()).toBe(true);
       rest.resolve();
-      await page.getByText("Spoken, 400 ms in all.").waitFor();
+      await page.getByText("Finished, 400 ms total.").waitFor();
       expect(sent).toEqual([{ input: "Hello there.", model: "ben", response_format: "pcm" }]);
       const download = page.waitForEvent("download");
       await page.getByRole("button", { name: "Download" }).click();
@@ -102,7 +102,7 @@ describeInBrowser("speech", () => {
   );
 
   test(
-    "stops at Esc, and the server is told",
+    "stops at Esc and aborts the request",
     async () => {
       const left = Promise.withResolvers<void>();
       const { page } = await open(async function* (signal) {
@@ -111,27 +111,27 @@ describeInBrowser("speech", () => {
         await left.promise;
       });
       await page.getByRole("link", { name: "Speech" }).click();
-      await page.getByLabel("What is to be said").fill("For ever and ever");
-      await page.getByLabel("What is to be said").press("Control+Enter");
-      await page.getByText("Speaking while more is made…").waitFor();
+      await page.getByLabel("Text to speak").fill("On and on");
+      await page.getByLabel("Text to speak").press("Control+Enter");
+      await page.getByText("Playing while generating…").waitFor();
       await page.keyboard.press("Escape");
       await page.getByText("Stopped.").waitFor();
       await left.promise;
-      expect(sent).toEqual([{ input: "For ever and ever", response_format: "pcm" }]);
+      expect(sent).toEqual([{ input: "On and on", response_format: "pcm" }]);
     },
     SLOW_MS,
   );
 
   test(
-    "stops also when all of it has come",
+    "stops also after all audio has arrived",
     async () => {
       const { page } = await open(async function* () {
         yield tone(20);
       });
       await page.getByRole("link", { name: "Speech" }).click();
-      await page.getByLabel("What is to be said").fill("A long text");
+      await page.getByLabel("Text to speak").fill("A long text");
       await page.getByRole("button", { name: "Speak" }).click();
-      await page.getByText("Speaking, 20.0 s in all.").waitFor();
+      await page.getByText("Playing, 20.0 s total.").waitFor();
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByText("Stopped.").waitFor();
       expect(await page.getByRole("button", { name: "Download" }).isEnabled()).toBe(true);
@@ -140,7 +140,7 @@ describeInBrowser("speech", () => {
   );
 
   test(
-    "of an answer is begun and ended at its button; a refusal is told",
+    "of an answer is started and stopped by its button; an error is shown",
     async () => {
       let refuses = false;
       const { page } = await open(() => {
@@ -159,13 +159,13 @@ describeInBrowser("speech", () => {
       expect(sent).toEqual([{ input: "It is.", response_format: "pcm" }]);
       refuses = true;
       await page.getByLabel("Read aloud").click();
-      await page.getByText("It could not be read aloud: too long").waitFor();
+      await page.getByText("Could not read aloud: too long").waitFor();
     },
     SLOW_MS,
   );
 
   test.each(["light", "dark"] as const)(
-    "has no barriers and fits a phone, %s",
+    "is accessible and fits a phone, %s",
     async (colorScheme) => {
       const phone = { viewport: { width: 360, height: 740 }, isMobile: true };
       const { page } = await open(
@@ -174,7 +174,7 @@ describeInBrowser("speech", () => {
       );
       await page.goto(`${ui.url()}/ui/#/speech`);
       expect(await violations(page)).toEqual([]);
-      await page.getByLabel("What is to be said").fill("Hello");
+      await page.getByLabel("Text to speak").fill("Hello");
       await page.getByRole("button", { name: "Speak" }).click();
       expect(await page.getByRole("alert").innerText()).toBe("No voice today");
       expect(await violations(page)).toEqual([]);

@@ -1,4 +1,4 @@
-// What the page makes of a streamed answer: bytes → events → the answer that is shown.
+// Streamed answers: bytes → events → the shown answer.
 
 import { revealed } from "../../ui/format.ts";
 import { describe, expect, test } from "bun:test";
@@ -7,16 +7,16 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { readEvents } from "../../ui/api/read-events.ts";
 import { type ChatEvent, chatEvents } from "../../ui/api/chat-events.ts";
-import { decide, grow, settle } from "../../ui/state/answer.ts";
+import { withDecision, applyEvent, expireApprovals } from "../../ui/state/answer.ts";
 import type { AssistantMessage, ToolPart } from "../../ui/state/conversation.ts";
 
 const GOLDEN = join(import.meta.dir, "../fixtures/golden");
 
-/** What the server writes for a named run. */
+/** Golden stream of a named run. */
 const golden = (name: string): Uint8Array<ArrayBuffer> =>
   new Uint8Array(readFileSync(join(GOLDEN, `chat-${name}.sse`)));
 
-/** A stream that gives bytes in pieces of these lengths; the rest comes at once. */
+/** A stream of chunks with these lengths, and a last chunk with the rest. */
 function inPieces(
   bytes: Uint8Array<ArrayBuffer>,
   lengths: readonly number[],
@@ -51,7 +51,7 @@ const EMPTY: AssistantMessage = {
 };
 
 const answerOf = async (name: string): Promise<AssistantMessage> =>
-  (await eventsOf(golden(name))).reduce(grow, EMPTY);
+  (await eventsOf(golden(name))).reduce(applyEvent, EMPTY);
 
 const calling = (name: string, round = 1): ChatEvent => ({
   type: "tool",
@@ -71,8 +71,8 @@ const tools = ({ parts }: AssistantMessage): readonly ToolPart[] =>
   parts.filter((part) => part.type === "tool");
 
 describe("reading a stream", () => {
-  test("gives the same events however the bytes are cut", async () => {
-    const bytes = golden("text"); // with characters of two and four bytes
+  test("yields the same events for any chunking", async () => {
+    const bytes = golden("text"); // has characters of 2 and 4 bytes
     const whole = await eventsOf(bytes);
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 60 }), async (lengths) => {
@@ -82,17 +82,20 @@ describe("reading a stream", () => {
     );
   });
 
-  test("says so when it breaks off", async () => {
+  test("ends with an error if the stream is incomplete", async () => {
     const bytes = golden("text");
     const events = await eventsOf(bytes.slice(0, bytes.length - 20));
-    expect(events.at(-1)).toEqual({ type: "error", message: "The connection ended before the answer did." });
+    expect(events.at(-1)).toEqual({
+      type: "error",
+      message: "The connection was lost before the answer was complete.",
+    });
   });
 
-  test("passes comments and unknown events over", () => {
+  test("ignores unknown events", () => {
     expect(chatEvents({ event: "something_new", data: "{}" })).toEqual([]);
   });
 
-  test("shows code and commands of an approval as they are", () => {
+  test("shows code and commands of an approval as plain text", () => {
     const approval = (args: unknown) =>
       chatEvents({
         event: "agentic_tool_approval_required",
@@ -106,7 +109,7 @@ describe("reading a stream", () => {
   });
 });
 
-test("what a reader of an approval would not see is shown by its number", () => {
+test("invisible characters of an approval are shown by code point", () => {
   expect(revealed("rm a\t# \u202eb\u2066c\u200b\u{e0041}\u3164\r\u001b[2K\n")).toBe(
     "rm a\t# ⟨U+202E⟩b⟨U+2066⟩c⟨U+200B⟩⟨U+E0041⟩⟨U+3164⟩⟨U+000D⟩⟨U+001B⟩[2K\n",
   );
@@ -130,11 +133,11 @@ describe("an answer", () => {
     ]);
   });
 
-  test("that was cut", async () => {
+  test("that was truncated", async () => {
     expect(await answerOf("cut")).toMatchObject({ state: "done", finish: "length" });
   });
 
-  test("that failed keeps what it had said", async () => {
+  test("that failed keeps its text", async () => {
     expect(await answerOf("failed")).toMatchObject({
       state: "failed",
       error: "the engine died",
@@ -142,7 +145,7 @@ describe("an answer", () => {
     });
   });
 
-  test("with functions that the server doesn't know", async () => {
+  test("with functions that the server does not provide", async () => {
     const calls = (await answerOf("tools")).parts.filter((part) => part.type === "call");
     expect(calls.length).toBeGreaterThan(0);
     for (const { name, arguments: args } of calls) {
@@ -151,7 +154,7 @@ describe("an answer", () => {
     }
   });
 
-  test("with tools of the server", async () => {
+  test("with server-side tools", async () => {
     const { parts } = await answerOf("agent");
     expect(parts.map(({ type }) => type)).toEqual(["reasoning", "tool", "files", "tool", "text"]);
     expect(parts[1]).toMatchObject({
@@ -162,7 +165,7 @@ describe("an answer", () => {
     expect(parts[2]).toMatchObject({ files: [{ name: "sum.csv" }] });
   });
 
-  test("pairs calls of one tool in the order in which they began", () => {
+  test("matches results of one tool in call order", () => {
     const events = [
       calling("f"),
       calling("g"),
@@ -171,7 +174,7 @@ describe("an answer", () => {
       complete("g", "2"),
       complete("f", "3"),
     ];
-    const found = tools(events.reduce(grow, EMPTY));
+    const found = tools(events.reduce(applyEvent, EMPTY));
     expect(found.map(({ name, output }) => [name, output?.content])).toEqual([
       ["f", "1"],
       ["g", "2"],
@@ -179,8 +182,8 @@ describe("an answer", () => {
     ]);
   });
 
-  test("pairs nothing over rounds", () => {
-    const found = tools([calling("f", 1), complete("f", "late", 2)].reduce(grow, EMPTY));
+  test("does not match results of another round", () => {
+    const found = tools([calling("f", 1), complete("f", "late", 2)].reduce(applyEvent, EMPTY));
     expect(found.map(({ round, output }) => [round, output?.content])).toEqual([
       [1, undefined],
       [2, "late"],
@@ -197,23 +200,23 @@ describe("an approval", () => {
     arguments: "ls",
   };
 
-  test("belongs to the call that waits for it", () => {
-    const answer = [calling("f"), complete("f", "1"), calling("g"), asked].reduce(grow, EMPTY);
+  test("belongs to the pending call", () => {
+    const answer = [calling("f"), complete("f", "1"), calling("g"), asked].reduce(applyEvent, EMPTY);
     expect(tools(answer).map(({ approval }) => approval?.decision)).toEqual([undefined, "pending"]);
   });
 
-  test("stands for itself where no call was told of", () => {
-    const answer = grow(EMPTY, asked);
+  test("is shown without a call if none was announced", () => {
+    const answer = applyEvent(EMPTY, asked);
     expect(tools(answer)).toMatchObject([{ name: "Shell command", approval: { id: "appr_1" } }]);
   });
 
   test("is decided once", () => {
-    const answer = decide([calling("f"), asked].reduce(grow, EMPTY), "appr_1", "approve");
-    expect(tools(settle(answer))[0]?.approval?.decision).toBe("approve");
+    const answer = withDecision([calling("f"), asked].reduce(applyEvent, EMPTY), "appr_1", "approve");
+    expect(tools(expireApprovals(answer))[0]?.approval?.decision).toBe("approve");
   });
 
   test("expires with the answer", () => {
-    const answer = settle([calling("f"), asked].reduce(grow, EMPTY));
+    const answer = expireApprovals([calling("f"), asked].reduce(applyEvent, EMPTY));
     expect(tools(answer)[0]?.approval?.decision).toBe("expired");
   });
 });

@@ -1,11 +1,11 @@
-// Server-sent messages of a streamed chat completion → what they mean. Pure.
+// Parses server-sent events of a streamed chat completion into ChatEvents. Pure.
 
 import type { AgentEvent } from "../../src/core/agent.ts";
 import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
 import type { CompletionUsageResponse } from "../../src/dialects/shared/usage.ts";
 import type { ProducedFile, ToolData } from "../state/conversation.ts";
 
-/** A message of the stream: `event` is absent for plain `data:` lines. */
+/** A server-sent event; `event` is absent for plain `data:` lines. */
 export interface SentEvent {
   readonly event?: string | undefined;
   readonly data: string;
@@ -35,7 +35,7 @@ export type ChatEvent =
   | { readonly type: "error"; readonly message: string }
   | { readonly type: "end" };
 
-/** Bodies of the named events, as the server writes them. */
+/** Bodies of the named events. */
 interface Progress {
   readonly round: number;
   readonly tool_name: string;
@@ -50,7 +50,7 @@ interface ApprovalRequired {
 }
 type Chunk = Partial<ChatCompletionChunkResponse> & { readonly error?: { readonly message: string } };
 
-/** What one message says; nothing for events of a newer server. Throws SyntaxError for data that is no JSON. */
+/** ChatEvents of one server-sent event; none for unknown events of a newer server. Throws SyntaxError for invalid JSON. */
 export function chatEvents({ event, data }: SentEvent): readonly ChatEvent[] {
   if (data === "[DONE]") return [{ type: "end" }];
   const body: unknown = JSON.parse(data);
@@ -91,7 +91,7 @@ function chunkEvents({ error, session_id: session, choices = [], usage }: Chunk)
   return events;
 }
 
-/** Arguments for people: code and commands as they are, everything else as JSON. */
+/** Arguments for display: code and commands as text, everything else as JSON. */
 function readable(args: unknown): string {
   if (typeof args === "string") return args;
   if (typeof args === "object" && args !== null) {

@@ -1,12 +1,12 @@
-// Requests to the server that this page came from. The only file that fetches.
+// HTTP client for the server that served this page. The only file that calls fetch.
 
-import { keyWanted } from "../state/key.ts";
+import { isKeyDialogOpen } from "../state/key.ts";
 import { prefs } from "../state/prefs.ts";
 
-/** The server's root: the page lives one folder below it, also behind a proxy that adds a prefix. */
+/** Root URL of the server: the parent of the page's folder, also behind a proxy with a path prefix. */
 const ROOT = new URL("..", document.baseURI);
 
-/** An answer that is no success, with the server's own message. */
+/** An unsuccessful response, with the server's message. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -43,35 +43,35 @@ export async function send(path: string, { method = "GET", body, signal }: Send 
     response = await fetch(new URL(path, ROOT), init);
   } catch (error) {
     if (signal?.aborted === true) throw error;
-    throw new ApiError(0, "unreachable", "The server can't be reached.");
+    throw new ApiError(0, "unreachable", "The server could not be reached. Check that svc is running.");
   }
   if (response.ok) return response;
-  if (response.status === 401) keyWanted.value = true;
+  if (response.status === 401) isKeyDialogOpen.value = true;
   throw await toApiError(response);
 }
 
-/** The JSON of a success. */
+/** The JSON of a successful response. */
 export async function sendForJson<T>(path: string, options: Send = {}): Promise<T> {
   const response = await send(path, options);
   return (await response.json()) as T;
 }
 
-/** The JSON of a success; undefined where this server has no such route, or has it switched off. */
-export async function sendIfThere<T>(path: string, options: Send = {}): Promise<T | undefined> {
+/** The JSON of a successful response; undefined if the server lacks the route or has disabled it. */
+export async function sendIfAvailable<T>(path: string, options: Send = {}): Promise<T | undefined> {
   try {
     return await sendForJson<T>(path, options);
   } catch (error) {
-    if (isAbsent(error)) return undefined;
+    if (isUnavailable(error)) return undefined;
     throw error;
   }
 }
 
-/** Whether an error means that the server lacks what was asked for. */
-export function isAbsent(error: unknown): boolean {
+/** Whether an error means that the route is missing or disabled on this server. */
+export function isUnavailable(error: unknown): boolean {
   return error instanceof ApiError && [404, 405, 409, 501, 503].includes(error.status);
 }
 
-/** What went wrong, for people. */
+/** Message of an error, for display. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -80,9 +80,9 @@ async function toApiError(response: Response): Promise<ApiError> {
   const { status } = response;
   try {
     const body = (await response.json()) as { error?: { code?: string; message?: string } };
-    const { code = "", message = `The server answered with status ${status}.` } = body.error ?? {};
+    const { code = "", message = `The server responded with status ${status}.` } = body.error ?? {};
     return new ApiError(status, code, message);
   } catch {
-    return new ApiError(status, "", `The server answered with status ${status}.`); // a proxy's page, not ours
+    return new ApiError(status, "", `The server responded with status ${status}.`); // not JSON: an error page of a proxy
   }
 }

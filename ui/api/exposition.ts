@@ -1,5 +1,5 @@
-// The text exposition format of metrics → numbers. Pure. Only what the page needs of the format: samples with their
-// labels. Comments, and the time stamps that our server does not send, are skipped.
+// Parser for the Prometheus text format. Pure. Supports only what the page needs: samples with labels. Comments and
+// timestamps, which svc does not send, are skipped.
 
 /** Samples by metric name. */
 export type Exposition = ReadonlyMap<string, readonly Sample[]>;
@@ -13,7 +13,7 @@ const LINE = /^(?<name>[a-zA-Z_:][\w:]*)(?:\{(?<labels>.*)\})?\s+(?<value>\S+)(?
 const LABEL = /(?<key>[a-zA-Z_]\w*)="(?<value>(?:[^"\\]|\\.)*)"/g;
 const ESCAPES: Readonly<Record<string, string>> = { "\\n": "\n", '\\"': '"', "\\\\": "\\" };
 
-/** Reads a whole text; lines that are no samples are left out. */
+/** Parses a text; lines that are not samples are skipped. */
 export function parseExposition(text: string): Exposition {
   const samples = new Map<string, Sample[]>();
   for (const line of text.split("\n")) {
@@ -26,7 +26,7 @@ export function parseExposition(text: string): Exposition {
   return samples;
 }
 
-/** Sum of all samples of a metric; undefined where there is none. */
+/** Sum of all samples of a metric; undefined if it has no samples. */
 export function total(exposition: Exposition, name: string): number | undefined {
   return exposition.get(name)?.reduce((sum, { value }) => sum + value, 0);
 }
@@ -45,8 +45,8 @@ export function buckets(
 }
 
 /**
- * The value below which a share of the observations between two looks lie, taken to be spread evenly within a bucket.
- * Undefined where there were none.
+ * Quantile of the observations between two scrapes, with linear interpolation within a bucket. Undefined if there were
+ * no observations.
  */
 export function quantile(
   before: readonly (readonly [number, number])[],
@@ -54,15 +54,15 @@ export function quantile(
   share: number,
 ): number | undefined {
   const earlier = new Map(before);
-  const grown = after.map(([bound, count]) => [bound, count - (earlier.get(bound) ?? 0)] as const);
-  const wanted = (grown.at(-1)?.[1] ?? 0) * share;
-  if (wanted <= 0) return undefined;
+  const added = after.map(([bound, count]) => [bound, count - (earlier.get(bound) ?? 0)] as const);
+  const rank = (added.at(-1)?.[1] ?? 0) * share;
+  if (rank <= 0) return undefined;
   let lowerBound = 0;
   let lowerCount = 0;
-  for (const [bound, count] of grown) {
-    if (count >= wanted) {
+  for (const [bound, count] of added) {
+    if (count >= rank) {
       if (bound === Infinity) return lowerBound;
-      return lowerBound + ((bound - lowerBound) * (wanted - lowerCount)) / (count - lowerCount);
+      return lowerBound + ((bound - lowerBound) * (rank - lowerCount)) / (count - lowerCount);
     }
     [lowerBound, lowerCount] = [bound, count];
   }

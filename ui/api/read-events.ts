@@ -1,9 +1,9 @@
-// The bytes of a stream → events.
+// Decodes a byte stream into ChatEvents.
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type ChatEvent, chatEvents } from "./chat-events.ts";
 
-/** The events in the bytes of a stream. One that breaks off ends with an `error`. */
+/** The events of a byte stream. If the stream ends early, the last event is an `error`. */
 export async function* readEvents(bytes: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<ChatEvent> {
   const reader = bytes
     .pipeThrough(new TextDecoderStream())
@@ -19,7 +19,7 @@ export async function* readEvents(bytes: ReadableStream<Uint8Array<ArrayBuffer>>
       }
     }
   } finally {
-    await reader.cancel().catch(() => undefined); // it may have failed already
+    await reader.cancel().catch(() => undefined); // the stream may have failed already
   }
-  yield { type: "error", message: "The connection ended before the answer did." };
+  yield { type: "error", message: "The connection was lost before the answer was complete." };
 }

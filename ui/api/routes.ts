@@ -1,10 +1,10 @@
-// What this server can do: its own description of itself lists every route.
+// Routes of this server, from its OpenAPI document.
 
 import { sendForJson } from "./client.ts";
 
 let known: Promise<ReadonlySet<string>> | undefined;
 
-/** The paths of the server's API, as `/v1/models/{id}`. Asked for once; a failure is tried again. */
+/** Paths of the server's API, such as `/v1/models/{id}`. Fetched once; a failed fetch is retried by the next call. */
 export function serverRoutes(): Promise<ReadonlySet<string>> {
   known ??= sendForJson<{ readonly paths: Readonly<Record<string, unknown>> }>("api-doc/openapi.json").then(
     ({ paths }) => new Set(Object.keys(paths)),

@@ -1,8 +1,8 @@
-// The LoRA adapters of one model. Absent where the server, or the model, has no runtime for them.
+// The LoRA adapters of one model. Hidden if the server or the model does not support adapters.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { LoraAdapterListResponse } from "../../src/dialects/adapters/schema.ts";
-import { messageOf, sendForJson, sendIfThere } from "../api/client.ts";
+import { messageOf, sendForJson, sendIfAvailable } from "../api/client.ts";
 import { serverRoutes } from "../api/routes.ts";
 import { formatBytes } from "../format.ts";
 import { loadModels } from "../state/models.ts";
@@ -11,17 +11,17 @@ import { notify } from "../state/toasts.ts";
 export function Adapters({ model, isLoaded }: { readonly model: string; readonly isLoaded: boolean }) {
   const [list, setList] = useState<LoraAdapterListResponse>();
   const [isMutable, setMutable] = useState(false);
-  const turn = useRef(0);
+  const lastLoad = useRef(0);
   const load = async (): Promise<LoraAdapterListResponse | undefined> => {
     const routes = await serverRoutes();
     setMutable(routes.has("/v1/load_lora_adapter"));
     if (!routes.has("/v1/lora_adapters")) return undefined;
-    return sendIfThere<LoraAdapterListResponse>(`v1/lora_adapters?model=${encodeURIComponent(model)}`);
+    return sendIfAvailable<LoraAdapterListResponse>(`v1/lora_adapters?model=${encodeURIComponent(model)}`);
   };
   const show = async (): Promise<void> => {
-    const mine = ++turn.current;
-    const found = await load().catch(() => undefined); // the list of models tells of trouble
-    if (mine === turn.current) setList(found); // an answer from before may come after a later one
+    const number = ++lastLoad.current;
+    const found = await load().catch(() => undefined); // loading the models fails too and reports the error
+    if (number === lastLoad.current) setList(found); // ignores responses that arrive out of order
   };
   useEffect(() => void show(), [isLoaded]);
   if (list === undefined) return null;
@@ -36,7 +36,7 @@ export function Adapters({ model, isLoaded }: { readonly model: string; readonly
   return (
     <div class="adapters">
       <h3>Adapters</h3>
-      {list.data.length === 0 && <p class="faint">None is loaded; there is room for {list.max_adapters}.</p>}
+      {list.data.length === 0 && <p class="faint">No adapters loaded (limit {list.max_adapters}).</p>}
       <ul>
         {list.data.map(({ id, rank, bytes, generation }) => (
           <li key={id}>
@@ -84,7 +84,7 @@ function LoadForm({ onLoad }: { readonly onLoad: (name: string, path: string) =>
       }}
     >
       <input
-        aria-label="Name of the adapter"
+        aria-label="Adapter name"
         placeholder="Name"
         required
         value={name}
@@ -92,7 +92,7 @@ function LoadForm({ onLoad }: { readonly onLoad: (name: string, path: string) =>
       />
       <input
         class="grow"
-        aria-label="Folder of the adapter on the server"
+        aria-label="Adapter folder on the server"
         placeholder="Folder on the server"
         required
         value={path}

@@ -1,25 +1,25 @@
-// One chart. The drawing is on a canvas, so the present values stand beside it as text.
+// One chart. The plot is a canvas, so the current values are also shown as text.
 
 import uPlot from "uplot";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { formatNumber } from "../format.ts";
 import { prefs } from "../state/prefs.ts";
-import type { Chart, Look } from "./metrics-series.ts";
+import type { Chart, Scrape } from "./metrics-series.ts";
 
 const HEIGHT = 150;
-/** Names of the style sheet's colours for the first, second and third line. */
+/** CSS variables of the colours of the first, second and third line. */
 const COLORS = ["--line-1", "--line-2", "--line-3"] as const;
 
 interface ChartProps {
   readonly chart: Chart;
-  /** At least two, in order. */
-  readonly looks: readonly Look[];
+  /** At least two, in chronological order. */
+  readonly scrapes: readonly Scrape[];
 }
 
-export function ChartView({ chart, looks }: ChartProps) {
+export function ChartView({ chart, scrapes }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
-  const data = useMemo(() => points(chart, looks), [looks]);
+  const data = useMemo(() => points(chart, scrapes), [scrapes]);
   const { theme } = prefs.value;
   useEffect(() => {
     const element = box.current;
@@ -61,9 +61,9 @@ export function ChartView({ chart, looks }: ChartProps) {
   );
 }
 
-/** Columns as the chart library wants them: times, then one column a line. */
-function points({ lines }: Chart, looks: readonly Look[]): uPlot.AlignedData {
-  const pairs = looks.slice(1).map((after, index) => [looks[index] ?? after, after] as const);
+/** Columns for uPlot: times, then one column per line. */
+function points({ lines }: Chart, scrapes: readonly Scrape[]): uPlot.AlignedData {
+  const pairs = scrapes.slice(1).map((after, index) => [scrapes[index] ?? after, after] as const);
   const columns = lines.map(({ read }) => pairs.map(([before, after]) => read(before, after)));
   return [pairs.map(([, { at }]) => at), ...columns];
 }

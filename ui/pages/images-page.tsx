@@ -1,19 +1,19 @@
-// Pictures from words: what is wanted, how it goes, and what there is.
+// Image generation page: form, progress and gallery.
 
 import { Sparkles, Square } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import { formatSecs } from "../format.ts";
-import { draw, drawError, drawing, openPictures, pictures, stopDrawing } from "../state/pictures.ts";
+import { generateImages, imageError, imageJob, openImages, images, stopImageJob } from "../state/images.ts";
 import { type ImagePrefs, prefs, setPrefs } from "../state/prefs.ts";
 import { NumberField, SelectField, TextField } from "../view/fields.tsx";
 import { Icon } from "../view/icon.tsx";
 import { KindPicker } from "./kind-picker.tsx";
 import { NoModel } from "./no-model.tsx";
 import { PageFrame } from "./page-frame.tsx";
-import { PictureView } from "./picture-view.tsx";
+import { ImageView } from "./image-view.tsx";
 import { Problem } from "./problem.tsx";
 
-/** Most pictures that are asked for at a time. */
+/** Cap on images per generation. */
 const COUNT_MAX = 10;
 
 const SIZES = [
@@ -22,42 +22,43 @@ const SIZES = [
   ["1024x1024", "1024 × 1024"],
   ["1280x720", "1280 × 720, wide"],
   ["720x1280", "720 × 1280, tall"],
-  ["", "Another size"],
+  ["", "Custom size"],
 ] as const;
 
 export function ImagesPage() {
   const [prompt, setPrompt] = useState("");
-  useEffect(() => void openPictures(), []);
+  useEffect(() => void openImages(), []);
   return (
     <PageFrame label="Images" isWide>
-      <NoModel kind="image" does="draws" page="docs/images.md" />
-      <DrawForm {...{ prompt, setPrompt }} />
+      <NoModel kind="image" page="docs/images.md" />
+      <GenerateForm {...{ prompt, setPrompt }} />
       <p role="status" class="faint">
-        {drawing.value !== undefined && <Progress />}
+        {imageJob.value !== undefined && <Progress />}
       </p>
-      {drawError.value !== undefined && <Problem text={drawError.value} />}
-      <ul class="pictures" aria-label="Pictures">
-        {pictures.value.map((picture) => (
-          <PictureView key={picture.id} picture={picture} onReuse={() => setPrompt(picture.prompt)} />
+      {imageError.value !== undefined && <Problem text={imageError.value} />}
+      <ul class="gallery" aria-label="Generated images">
+        {images.value.map((image) => (
+          <ImageView key={image.id} image={image} onReuse={() => setPrompt(image.prompt)} />
         ))}
       </ul>
-      {pictures.value.length === 0 && <p class="faint">Pictures appear here. They stay in this browser.</p>}
+      {images.value.length === 0 && <p class="faint">No images yet. Images are stored in this browser.</p>}
     </PageFrame>
   );
 }
 
-interface DrawFormProps {
+interface GenerateFormProps {
   readonly prompt: string;
   readonly setPrompt: (prompt: string) => void;
 }
 
-function DrawForm({ prompt, setPrompt }: DrawFormProps) {
+function GenerateForm({ prompt, setPrompt }: GenerateFormProps) {
   const { image } = prefs.value;
   const { model, width, height, count } = image;
-  const isBusy = drawing.value !== undefined;
+  const isBusy = imageJob.value !== undefined;
   const set = (part: Partial<ImagePrefs>): void => setPrefs({ image: { ...image, ...part } });
   const submit = (): void => {
-    if (prompt.trim() !== "" && !isBusy) void draw({ prompt: prompt.trim(), model, width, height, count });
+    if (prompt.trim() !== "" && !isBusy)
+      void generateImages({ prompt: prompt.trim(), model, width, height, count });
   };
   return (
     <form
@@ -70,11 +71,11 @@ function DrawForm({ prompt, setPrompt }: DrawFormProps) {
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
       }}
     >
-      <TextField label="What is to be drawn" rows={3} value={prompt} onChange={setPrompt} />
+      <TextField label="Prompt" rows={3} value={prompt} onChange={setPrompt} />
       <div class="options">
         <SizeFields {...{ width, height, set }} />
         <NumberField
-          label="Pictures"
+          label="Number of images"
           hint="1"
           min={1}
           max={COUNT_MAX}
@@ -83,14 +84,14 @@ function DrawForm({ prompt, setPrompt }: DrawFormProps) {
           onChange={(next) => set({ count: bounded(next, COUNT_MAX) })}
         />
         <KindPicker label="Model" kind="image" value={model} onChange={(next) => set({ model: next })} />
-        {/* Keys: one button that became the other would be clicked twice. */}
+        {/* Keys: without them, the second click of a double click would hit the other button. */}
         {isBusy ? (
-          <button key="stop" type="button" onClick={stopDrawing}>
+          <button key="stop" type="button" onClick={stopImageJob}>
             <Icon node={Square} size={15} /> Stop
           </button>
         ) : (
           <button key="go" type="submit" class="primary" disabled={prompt.trim() === ""}>
-            <Icon node={Sparkles} size={16} /> Draw
+            <Icon node={Sparkles} size={16} /> Generate
           </button>
         )}
       </div>
@@ -102,7 +103,7 @@ interface SizeFieldsProps extends Pick<ImagePrefs, "width" | "height"> {
   readonly set: (part: Partial<ImagePrefs>) => void;
 }
 
-/** Pixels; the largest is the server's to say. */
+/** Bound of the input fields, pixels; the server has its own limit. */
 const EDGE_MAX = 8192;
 
 function SizeFields({ width, height, set }: SizeFieldsProps) {
@@ -145,21 +146,21 @@ function bounded(value: number | null, max: number): number {
   return Math.max(1, Math.min(max, Math.round(value ?? 1)));
 }
 
-/** Servers do not say how far a picture is; the time tells that something goes on. */
+/** Elapsed time. Servers do not report the progress of an image. */
 function Progress() {
   const [, setTick] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => setTick((tick) => tick + 1), 1000);
     return () => clearInterval(timer);
   }, []);
-  const { count, done, startMs } = drawing.value ?? { count: 0, done: 0, startMs: 0 };
+  const { count, done, startMs } = imageJob.value ?? { count: 0, done: 0, startMs: 0 };
   const secs = Math.floor((performance.now() - startMs) / 1000);
-  const which = count === 1 ? "the picture" : `picture ${done + 1} of ${count}`;
+  const which = count === 1 ? "image" : `image ${done + 1} of ${count}`;
   return (
     <>
       <span class="dot" aria-hidden="true" />
-      Drawing {which}
-      {/* A screen reader would read every second. */}
+      Generating {which}
+      {/* Hidden from screen readers, which would read it every second. */}
       <span aria-hidden="true"> · {secs < 60 ? `${secs} s` : formatSecs(secs)}</span>
     </>
   );

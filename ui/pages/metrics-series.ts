@@ -1,8 +1,8 @@
-// From two looks at the metrics to one point on each chart. Pure.
+// Charts and how each computes a point from two scrapes of the metrics. Pure.
 
 import { buckets, type Exposition, quantile, total } from "../api/exposition.ts";
 
-export interface Look {
+export interface Scrape {
   /** Unix time, seconds. */
   readonly at: number;
   readonly metrics: Exposition;
@@ -16,11 +16,11 @@ export interface Chart {
 
 export interface Line {
   readonly name: string;
-  /** The value now; null where there is nothing to show. */
-  readonly read: (before: Look, after: Look) => number | null;
+  /** The current value; null if unknown. */
+  readonly read: (before: Scrape, after: Scrape) => number | null;
 }
 
-/** Labelled gauges have no samples where nothing happens; `idle` is what that means. */
+/** Current value of a gauge. A labelled gauge has no samples while idle; `idle` is its value then. */
 const gauge = (
   name: string,
   metric: string,
@@ -30,7 +30,7 @@ const gauge = (
   read: (_, { metrics }) => scaled(total(metrics, metric) ?? idle, scale),
 });
 
-/** Growth of a counter a second. A counter that fell belongs to a server that was started anew. */
+/** Increase of a counter per second; null if it decreased, because the server was restarted. */
 const rate = (name: string, metric: string): Line => ({
   name,
   read: (before, after) => {
@@ -40,17 +40,18 @@ const rate = (name: string, metric: string): Line => ({
   },
 });
 
-const share = (name: string, metric: string, wanted: number): Line => ({
+/** Percentile of a histogram in seconds, as milliseconds. */
+const percentile = (name: string, metric: string, share: number): Line => ({
   name,
   read: (before, after) =>
-    scaled(quantile(buckets(before.metrics, metric), buckets(after.metrics, metric), wanted), 1000),
+    scaled(quantile(buckets(before.metrics, metric), buckets(after.metrics, metric), share), 1000),
 });
 
 const MIB = 1 / (1024 * 1024);
 
 export const CHARTS: readonly Chart[] = [
   {
-    title: "Tokens a second",
+    title: "Token throughput",
     unit: "tok/s",
     lines: [rate("generated", "svc_decode_tokens_total"), rate("prompt", "svc_prefill_tokens_total")],
   },
@@ -60,26 +61,26 @@ export const CHARTS: readonly Chart[] = [
     lines: [gauge("running", "svc_running_sequences"), gauge("waiting", "svc_queue_depth")],
   },
   {
-    title: "Time to the first token",
+    title: "Time to first token",
     unit: "ms",
     lines: [
-      share("half below", "svc_time_to_first_token_seconds", 0.5),
-      share("95 % below", "svc_time_to_first_token_seconds", 0.95),
+      percentile("median", "svc_time_to_first_token_seconds", 0.5),
+      percentile("p95", "svc_time_to_first_token_seconds", 0.95),
     ],
   },
   {
-    title: "Time between tokens",
+    title: "Inter-token latency",
     unit: "ms",
     lines: [
-      share("half below", "svc_inter_token_latency_seconds", 0.5),
-      share("95 % below", "svc_inter_token_latency_seconds", 0.95),
+      percentile("median", "svc_inter_token_latency_seconds", 0.5),
+      percentile("p95", "svc_inter_token_latency_seconds", 0.95),
     ],
   },
   {
     title: "Requests",
     unit: "",
     lines: [
-      rate("a second", "http_requests_total"),
+      rate("per second", "http_requests_total"),
       gauge("in flight", "http_requests_in_flight", { idle: 0 }),
     ],
   },
@@ -88,8 +89,8 @@ export const CHARTS: readonly Chart[] = [
     unit: "cells",
     lines: [
       gauge("in use", "svc_kv_cells_used"),
-      gauge("kept for reuse", "svc_kv_cells_kept"),
-      gauge("all", "svc_kv_cells"),
+      gauge("prefix cache", "svc_kv_cells_kept"),
+      gauge("total", "svc_kv_cells"),
     ],
   },
   {

@@ -1,8 +1,9 @@
-// The served models and their life, and the LoRA adapters of each.
+// Models page: status, load, reload and unload of the served models, and their LoRA adapters.
 
 import { RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
 import { messageOf, sendForJson } from "../api/client.ts";
+import { plural } from "../format.ts";
 import { grouped, type ModelCard } from "../state/model-card.ts";
 import { loadModels, models, modelsError } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
@@ -12,7 +13,7 @@ import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
 import { usePolling } from "./use-polling.ts";
 
-/** How often the list is read while the page is shown, milliseconds. */
+/** Refresh interval of the list while the page is shown, milliseconds. */
 const POLL_MS = 3000;
 
 export function ModelsPage() {
@@ -40,10 +41,10 @@ const OPERATIONS: readonly Operation[] = [
 
 function ModelView({ card }: { readonly card: ModelCard }) {
   const { id, root, status, kind, mcp_tools_count: tools } = card;
-  const [doing, setDoing] = useState<string>();
-  const shown = doing ?? status ?? "loaded";
+  const [operating, setOperating] = useState<string>();
+  const shown = operating ?? status ?? "loaded";
   const operate = async ({ path, label }: Operation): Promise<void> => {
-    setDoing(path === "unload" ? "unloading" : "reloading");
+    setOperating(path === "unload" ? "unloading" : "reloading");
     try {
       const { error } = await sendForJson<{ error?: string }>(`v1/models/${path}`, {
         method: "POST",
@@ -53,7 +54,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
     } catch (error) {
       notify(`${label}: ${messageOf(error)}`);
     }
-    setDoing(undefined);
+    setOperating(undefined);
     await loadModels();
   };
   return (
@@ -63,15 +64,15 @@ function ModelView({ card }: { readonly card: ModelCard }) {
         <span class={`badge ${shown}`}>{shown}</span>
         {kind && kind !== "text" ? <span class="badge">{kind}</span> : null}
         <span class="grow" />
-        {OPERATIONS.filter(({ isFor }) => doing === undefined && isFor(shown)).map((operation) => (
+        {OPERATIONS.filter(({ isFor }) => operating === undefined && isFor(shown)).map((operation) => (
           <button type="button" onClick={() => void operate(operation)}>
             {operation.label}
           </button>
         ))}
-        {doing !== undefined && <Icon node={RefreshCw} />}
+        {operating !== undefined && <Icon node={RefreshCw} />}
       </header>
       {root && <p class="faint">{root}</p>}
-      {tools ? <p class="faint">{tools} tools of MCP servers</p> : null}
+      {tools ? <p class="faint">{plural(tools, "MCP tool")}</p> : null}
       <Adapters model={id} isLoaded={shown === "loaded"} />
     </section>
   );

@@ -1,22 +1,20 @@
-// Instead of a page's content, where no model is served that could make it.
+// Notice on the image and speech pages if no such model is served.
 
-import { modelsFor } from "../state/abilities.ts";
+import { modelsFor } from "../state/capabilities.ts";
 import type { ModelKind } from "../state/model-card.ts";
 import { models } from "../state/models.ts";
 
 interface NoModelProps {
   readonly kind: ModelKind;
-  /** What they do: "draws". */
-  readonly does: string;
-  /** Where it is described how to serve one. */
+  /** Documentation of how to serve one. */
   readonly page: string;
 }
 
-export function NoModel({ kind, does, page }: NoModelProps) {
+export function NoModel({ kind, page }: NoModelProps) {
   if (models.value === undefined || modelsFor(kind).length > 0) return null;
   return (
     <p class="note">
-      This server has no model that {does}. Start svc with one: see <code>{page}</code>.
+      This server has no {kind} model. To serve one, see <code>{page}</code>.
     </p>
   );
 }

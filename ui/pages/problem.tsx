@@ -1,7 +1,9 @@
+// Error message of a page.
+
 import { TriangleAlert } from "lucide";
 import { Icon } from "../view/icon.tsx";
 
-/** What went wrong, instead of or above a page's content. */
+/** An error message, above or instead of a page's content. */
 export function Problem({ text }: { readonly text: string }) {
   return (
     <p class="problem" role="alert">

@@ -1,4 +1,4 @@
-// Words as speech.
+// Speech page: text, voice, playback and download.
 
 import { Download, Square, Volume2 } from "lucide";
 import { useState } from "preact/hooks";
@@ -13,7 +13,7 @@ import { NoModel } from "./no-model.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
 
-/** Names what is spoken here, among what is spoken elsewhere on the page. */
+/** Owner name of this page's speech. */
 const OWNER = "speech-page";
 
 export function SpeechPage() {
@@ -26,7 +26,7 @@ export function SpeechPage() {
   };
   return (
     <PageFrame label="Speech">
-      <NoModel kind="speech" does="speaks" page="docs/speech.md" />
+      <NoModel kind="speech" page="docs/speech.md" />
       <form
         class="card"
         onSubmit={(event) => {
@@ -37,7 +37,7 @@ export function SpeechPage() {
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
         }}
       >
-        <TextField label="What is to be said" rows={6} value={text} onChange={setText} />
+        <TextField label="Text to speak" rows={6} value={text} onChange={setText} />
         <div class="options">
           <KindPicker
             label="Voice"
@@ -45,7 +45,7 @@ export function SpeechPage() {
             value={prefs.value.voice}
             onChange={(voice) => setPrefs({ voice })}
           />
-          {/* Keys: one button that became the other would be clicked twice. */}
+          {/* Keys: without them, the second click of a double click would hit the other button. */}
           {isBusy ? (
             <button key="stop" type="button" onClick={stopSpeaking}>
               <Icon node={Square} size={15} /> Stop
@@ -75,11 +75,11 @@ function save(file: Blob | undefined): void {
 function statusOf({ state, secs, file }: Speech): string {
   switch (state) {
     case "waiting":
-      return "Waiting for the first words…";
+      return "Waiting for audio…";
     case "speaking":
-      return file === undefined ? "Speaking while more is made…" : `Speaking, ${formatSecs(secs)} in all.`;
+      return file === undefined ? "Playing while generating…" : `Playing, ${formatSecs(secs)} total.`;
     case "done":
-      return `Spoken, ${formatSecs(secs)} in all.`;
+      return `Finished, ${formatSecs(secs)} total.`;
     case "stopped":
       return "Stopped.";
     case "failed":

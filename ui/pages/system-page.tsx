@@ -1,10 +1,10 @@
-// The machine as the server sees it, and its own check for trouble.
+// System page: information about the server's machine, and its diagnostics.
 
 import { CircleCheck, CircleX, TriangleAlert } from "lucide";
 import type { ComponentChild } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { DoctorReport } from "../../src/core/system.ts";
-import { messageOf, sendForJson, sendIfThere } from "../api/client.ts";
+import { messageOf, sendForJson, sendIfAvailable } from "../api/client.ts";
 import { formatBytes } from "../format.ts";
 import { notify } from "../state/toasts.ts";
 import { Icon } from "../view/icon.tsx";
@@ -17,10 +17,10 @@ export function SystemPage() {
   const [info, setInfo] = useState<Tree>();
   const [problem, setProblem] = useState<string>();
   useEffect(() => {
-    sendIfThere<Tree>("v1/system/info").then(
+    sendIfAvailable<Tree>("v1/system/info").then(
       (found) => {
         setInfo(found);
-        if (found === undefined) setProblem("This server does not tell about its machine.");
+        if (found === undefined) setProblem("System information is not available on this server.");
       },
       (error: unknown) => setProblem(messageOf(error)),
     );
@@ -37,7 +37,7 @@ export function SystemPage() {
         </>
       )}
       <p class="faint">
-        Every endpoint is described in the <a href="../docs">API documentation</a>.
+        All endpoints are described in the <a href="../docs">API documentation</a>.
       </p>
     </PageFrame>
   );
@@ -72,7 +72,7 @@ const STATUS_ICONS = { pass: CircleCheck, warn: TriangleAlert, fail: CircleX } a
 function Doctor() {
   const [checks, setChecks] = useState<DoctorReport["checks"]>();
   const [isBusy, setBusy] = useState(false);
-  const look = async (): Promise<void> => {
+  const runChecks = async (): Promise<void> => {
     setBusy(true);
     try {
       const report = await sendForJson<DoctorReport>("v1/system/doctor", { method: "POST" });
@@ -85,10 +85,10 @@ function Doctor() {
   return (
     <section class="card">
       <header>
-        <h2>Check-up</h2>
+        <h2>Diagnostics</h2>
         <span class="grow" />
-        <button type="button" disabled={isBusy} onClick={() => void look()}>
-          Look for trouble
+        <button type="button" disabled={isBusy} onClick={() => void runChecks()}>
+          Run checks
         </button>
       </header>
       {checks !== undefined && (
@@ -112,7 +112,7 @@ function isTree(value: unknown): value is Tree {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The parts of the answer; what is no part stands in the first one. */
+/** Sections of the information; the first section has all values outside of sections. */
 function sections(info: Tree): readonly (readonly [string, unknown])[] {
   const { build, ...parts } = info;
   const single = Object.entries(parts).filter(([, value]) => typeof value !== "object");
@@ -120,7 +120,7 @@ function sections(info: Tree): readonly (readonly [string, unknown])[] {
   return [["svc", { ...Object.fromEntries(single), ...(isTree(build) ? build : {}) }], ...others];
 }
 
-/** Names that are no words. */
+/** Labels that cannot be derived from their keys. */
 const NAMES: Readonly<Record<string, string>> = {
   svc: "svc",
   os: "Operating system",

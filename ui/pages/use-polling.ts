@@ -1,6 +1,8 @@
+// Polling while a component is mounted.
+
 import { useEffect } from "preact/hooks";
 
-/** Calls at once and then again and again while the component is there and the tab is looked at. Milliseconds. */
+/** Calls `poll` at once and then every `everyMs` milliseconds, while the component is mounted and the tab is visible. */
 export function usePolling(poll: () => Promise<void>, everyMs: number): void {
   useEffect(() => {
     let isGone = false;

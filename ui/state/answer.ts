@@ -1,10 +1,10 @@
-// How an answer grows by what the stream says. Pure.
+// Updates an answer with stream events. Pure.
 
 import type { ChatEvent } from "../api/chat-events.ts";
 import type { Approval, AssistantMessage, Figures, Part, ToolPart } from "./conversation.ts";
 
-/** The answer after one more event. `session` is about the conversation and changes nothing here. */
-export function grow(answer: AssistantMessage, event: ChatEvent): AssistantMessage {
+/** The answer after an event. `session` belongs to the conversation and is ignored here. */
+export function applyEvent(answer: AssistantMessage, event: ChatEvent): AssistantMessage {
   const { parts } = answer;
   switch (event.type) {
     case "text":
@@ -31,8 +31,8 @@ export function grow(answer: AssistantMessage, event: ChatEvent): AssistantMessa
   }
 }
 
-/** Notes what a person, or the clock, has decided. */
-export function decide(
+/** The answer with the decision on an approval, by the user or by timeout. */
+export function withDecision(
   answer: AssistantMessage,
   id: string,
   decision: Approval["decision"],
@@ -45,8 +45,8 @@ export function decide(
   return { ...answer, parts };
 }
 
-/** Ends what can't go on: nobody waits for approvals any more, and tools give no result. */
-export function settle(answer: AssistantMessage): AssistantMessage {
+/** Expires pending approvals of an ended answer: the server no longer waits for them. */
+export function expireApprovals(answer: AssistantMessage): AssistantMessage {
   const parts = answer.parts.map((part) =>
     part.type === "tool" && part.approval?.decision === "pending"
       ? { ...part, approval: { ...part.approval, decision: "expired" as const } }
@@ -71,16 +71,16 @@ function withCall(
   return parts.with(at, { ...known, name: known.name || name, arguments: known.arguments + args });
 }
 
-/** Calls have no id on the wire; within a round, those of one tool end in the order in which they began. */
+/** Matches results to calls. Calls have no id on the wire; within a round, calls of one tool complete in order. */
 function withTool(
   parts: readonly Part[],
   { round, name, phase, data }: Extract<ChatEvent, { type: "tool" }>,
 ): Part[] {
-  const isIt = (part: Part) =>
+  const isOpenCall = (part: Part) =>
     part.type === "tool" && part.round === round && part.name === name && part.output === undefined;
-  const at = phase === "calling" ? -1 : parts.findIndex(isIt);
-  const began = parts[at];
-  if (began?.type === "tool") return parts.with(at, { ...began, output: data });
+  const at = phase === "calling" ? -1 : parts.findIndex(isOpenCall);
+  const open = parts[at];
+  if (open?.type === "tool") return parts.with(at, { ...open, output: data });
   const call: ToolPart = { type: "tool", round, name, input: data };
   return [...parts, phase === "calling" ? call : { ...call, output: data }];
 }

@@ -1,10 +1,10 @@
-// What people do in a conversation: ask, stop, ask again, edit, decide.
+// User actions in a conversation: ask, regenerate, edit a question, decide on an approval.
 
 import { signal } from "@preact/signals";
 import { streamChat } from "../api/chat.ts";
 import type { ChatEvent } from "../api/chat-events.ts";
 import { ApiError, messageOf, send } from "../api/client.ts";
-import { decide, grow, settle } from "./answer.ts";
+import { withDecision, applyEvent, expireApprovals } from "./answer.ts";
 import {
   append,
   type AssistantMessage,
@@ -14,43 +14,43 @@ import {
   thread,
   type UserMessage,
 } from "./conversation.ts";
-import { begin, change, conversationOf, DRAFT, save } from "./conversations.ts";
+import { createFromDraft, change, conversationOf, DRAFT, save } from "./conversations.ts";
 import { cardOf } from "./model-card.ts";
 import { models } from "./models.ts";
 import { newId } from "./new-id.ts";
 import { chatRequest } from "./request.ts";
-import { begins, ends, isRunning } from "./running.ts";
+import { markRunning, markEnded, isRunning } from "./running.ts";
 
-/** Events are shown in groups, this far apart: many a second would only make the page slow. Milliseconds. */
-const SHOW_MS = 40;
+/** Interval at which coalesced events are rendered, milliseconds. */
+const RENDER_MS = 40;
 
-/** What a screen reader is told; it would not want every word of an answer as it comes. */
+/** Text for screen readers, which should not read every delta of an answer. */
 export const announcement = signal("");
 
-/** Says something in a conversation, or begins one, and lets it be answered. */
+/** Sends a message in a conversation, created from the draft if necessary, and requests the answer. */
 export function ask(conversationId: string, text: string, attachments: readonly Attachment[]): void {
-  const id = conversationId === DRAFT ? begin() : conversationId;
+  const id = conversationId === DRAFT ? createFromDraft() : conversationId;
   change(id, (conversation) =>
-    append(touched(conversation), userMessage(conversation.leaf, text, attachments)),
+    append(withUpdateTime(conversation), userMessage(conversation.leaf, text, attachments)),
   );
   void answer(id);
 }
 
-/** Asks differently: the old question and what followed stay as an alternative. */
+/** Replaces a question; the old one and its answers remain as an alternative. */
 export function editQuestion(conversationId: string, question: UserMessage, text: string): void {
   change(conversationId, (conversation) =>
-    append(touched(conversation), userMessage(question.parent, text, question.attachments)),
+    append(withUpdateTime(conversation), userMessage(question.parent, text, question.attachments)),
   );
   void answer(conversationId);
 }
 
-/** Another answer to the same question. */
+/** Requests another answer to the same question. */
 export function regenerate(conversationId: string, message: AssistantMessage): void {
-  change(conversationId, (conversation) => ({ ...touched(conversation), leaf: message.parent }));
+  change(conversationId, (conversation) => ({ ...withUpdateTime(conversation), leaf: message.parent }));
   void answer(conversationId);
 }
 
-/** Tells the server a person's decision. Throws ApiError. */
+/** Sends the user's decision on an approval to the server. Throws ApiError. */
 export async function answerApproval(
   conversationId: string,
   message: AssistantMessage,
@@ -60,7 +60,7 @@ export async function answerApproval(
   const { remember, ...body } = decision;
   const note = (outcome: "approve" | "deny" | "expired") =>
     change(conversationId, (conversation) =>
-      changeAnswer(conversation, message.id, (before) => decide(before, approvalId, outcome)),
+      changeAnswer(conversation, message.id, (before) => withDecision(before, approvalId, outcome)),
     );
   try {
     await send(`v1/agent/approvals/${encodeURIComponent(approvalId)}`, {
@@ -74,7 +74,7 @@ export async function answerApproval(
   }
 }
 
-/** Lets the last shown message be answered. */
+/** Requests an answer to the last message of the thread. */
 async function answer(id: string): Promise<void> {
   const conversation = conversationOf(id);
   if (conversation === undefined || isRunning(id)) return;
@@ -82,33 +82,33 @@ async function answer(id: string): Promise<void> {
   const message = emptyAnswer(conversation);
   const abort = new AbortController();
   change(id, (before) => append(before, message));
-  void save(id); // whatever happens to the page, the question is kept
-  begins(id, abort);
+  void save(id); // now, so that the question survives a reload
+  markRunning(id, abort);
   announcement.value = "The model is answering.";
   try {
     await follow(id, message.id, streamChat(body, abort.signal));
   } catch (error) {
     changeMessage(id, message.id, (before) => ended(before, abort.signal, error));
   } finally {
-    ends(id);
-    changeMessage(id, message.id, settle);
+    markEnded(id);
+    changeMessage(id, message.id, expireApprovals);
     announcement.value = "The answer is complete.";
     await save(id);
   }
 }
 
-/** Reads an answer to its end and shows it in groups of events. */
+/** Reads the stream of an answer to its end and renders it in coalesced updates. */
 async function follow(id: string, messageId: string, events: AsyncIterable<ChatEvent>): Promise<void> {
   const startMs = performance.now();
-  let waiting: ChatEvent[] = [];
+  let pending: ChatEvent[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   let firstTokenMs: number | undefined;
   const flush = (): void => {
     timer = undefined;
-    const group = waiting;
-    waiting = [];
+    const group = pending;
+    pending = [];
     changeMessage(id, messageId, (before) => {
-      const after = group.reduce(grow, before);
+      const after = group.reduce(applyEvent, before);
       return firstTokenMs === undefined ? after : { ...after, firstTokenMs };
     });
     const session = group.find((event) => event.type === "session");
@@ -117,8 +117,8 @@ async function follow(id: string, messageId: string, events: AsyncIterable<ChatE
   try {
     for await (const event of events) {
       if (event.type === "text" || event.type === "reasoning") firstTokenMs ??= performance.now() - startMs;
-      waiting.push(event);
-      timer ??= setTimeout(flush, SHOW_MS);
+      pending.push(event);
+      timer ??= setTimeout(flush, RENDER_MS);
     }
   } finally {
     clearTimeout(timer);
@@ -148,6 +148,6 @@ function emptyAnswer(conversation: Conversation): AssistantMessage {
   return { id: newId(), parent, role: "assistant", model: conversation.model, parts: [], state: "running" };
 }
 
-function touched(conversation: Conversation): Conversation {
+function withUpdateTime(conversation: Conversation): Conversation {
   return { ...conversation, updated: Date.now() };
 }

@@ -1,12 +1,12 @@
-// What a conversation is in the browser: a tree of messages, because an edited question or a second answer does not
-// erase the first. Pure; knows neither the network nor the storage. The schemas also check what is imported.
+// Data model of a conversation: a tree of messages, because an edited question or a second answer does not replace the
+// first. Pure; knows neither network nor storage. The schemas also validate imported files.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 
 const Optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const Texts = Type.Array(Type.String());
 
-/** A file that a person has added to a message. */
+/** A file that the user attached to a message. */
 export const Attachment = Type.Object({
   name: Type.String(),
   mime: Type.String(),
@@ -16,7 +16,7 @@ export const Attachment = Type.Object({
 });
 export type Attachment = Static<typeof Attachment>;
 
-/** What a tool call is about and what came of it, as events tell it. Which fields there are depends on the tool. */
+/** Input or result of a tool call, as in agent events. The fields depend on the tool. */
 export const ToolData = Type.Object({
   tool_type: Type.String(),
   code: Optional(Type.String()),
@@ -39,7 +39,7 @@ export const ToolData = Type.Object({
 });
 export type ToolData = Static<typeof ToolData>;
 
-/** A file that an answer came with. */
+/** A file that a tool produced for an answer. */
 export const ProducedFile = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -51,7 +51,7 @@ export const ProducedFile = Type.Object({
 });
 export type ProducedFile = Static<typeof ProducedFile>;
 
-/** A person's word on an action. `expired`: the server no longer waited for it. */
+/** An approval request and the user's decision. `expired`: the server no longer waits for one. */
 export const Approval = Type.Object({
   id: Type.String(),
   label: Type.String(),
@@ -77,7 +77,7 @@ const ToolPart = Type.Object({
 });
 export type ToolPart = Static<typeof ToolPart>;
 const FilesPart = Type.Object({ type: Type.Literal("files"), files: Type.Array(ProducedFile) });
-/** A function that the model wants called and that the server does not know. */
+/** A call of a function that the server cannot execute. */
 const CallPart = Type.Object({
   type: Type.Literal("call"),
   index: Type.Number(),
@@ -92,7 +92,7 @@ export const Figures = Type.Object({
   cachedTokens: Type.Number(),
   completionTokens: Type.Number(),
   reasoningTokens: Type.Number(),
-  /** Generated tokens a second. */
+  /** Generated tokens per second. */
   speed: Type.Number(),
   totalSecs: Type.Number(),
 });
@@ -119,7 +119,7 @@ export const AssistantMessage = Type.Object({
     Type.Literal("stopped"),
     Type.Literal("failed"),
   ]),
-  /** Why it ended, in the server's word; `length` means that it was cut. */
+  /** The server's finish reason; `length` means truncated. */
   finish: Optional(Type.String()),
   error: Optional(Type.String()),
   figures: Optional(Figures),
@@ -132,7 +132,7 @@ export type Message = Static<typeof Message>;
 
 const number = Type.Union([Type.Number(), Type.Null()]);
 
-/** How a conversation is answered. Null leaves a value to the server. */
+/** Settings of a conversation. Null uses the server's default. */
 export const Settings = Type.Object({
   system: Type.String(),
   temperature: number,
@@ -144,14 +144,14 @@ export const Settings = Type.Object({
   presence_penalty: number,
   frequency_penalty: number,
   repetition_penalty: number,
-  /** One a line. */
+  /** One stop string per line. */
   stop: Type.String(),
-  /** "" leaves it to the model. */
+  /** "": the model's default. */
   reasoning: Type.String(),
   python: Type.Boolean(),
   shell: Type.Boolean(),
   search: Type.Boolean(),
-  /** "" leaves it to the server. */
+  /** "": the server's setting. */
   permission: Type.String(),
 });
 export type Settings = Static<typeof Settings>;
@@ -183,18 +183,18 @@ export const Conversation = Type.Object({
   updated: Type.Number(),
   model: Type.String(),
   settings: Settings,
-  /** The server's session; null leaves everything to the browser. */
+  /** Session id on the server; null: no session. */
   session: Type.Union([Type.String({ minLength: 1 }), Type.Null()]),
   messages: Type.Array(Message),
-  /** The message that is shown last; null in an empty conversation. */
+  /** Last message of the shown thread; null in an empty conversation. */
   leaf: Type.Union([Type.String(), Type.Null()]),
 });
 export type Conversation = Static<typeof Conversation>;
 
-/** Longest title taken from a first question, characters. */
+/** Longest title derived from the first question, characters. */
 const TITLE_CHARS_MAX = 60;
 
-/** The messages that are shown, oldest first. */
+/** The shown messages, oldest first. */
 export function thread({ messages, leaf }: Conversation): readonly Message[] {
   const byId = new Map(messages.map((message) => [message.id, message]));
   const path: Message[] = [];
@@ -206,13 +206,13 @@ export function thread({ messages, leaf }: Conversation): readonly Message[] {
   return path.toReversed();
 }
 
-/** The alternatives to a message, itself included, oldest first. */
+/** A message and its alternatives, oldest first. */
 export function siblings({ messages }: Conversation, { parent, role }: Message): readonly Message[] {
   return messages.filter((other) => other.parent === parent && other.role === role);
 }
 
-/** Shows another alternative, and what followed it last. */
-export function show(conversation: Conversation, id: string): Conversation {
+/** Selects an alternative, with its latest continuation. */
+export function showAlternative(conversation: Conversation, id: string): Conversation {
   let leaf = id;
   for (;;) {
     const next = conversation.messages.findLast(({ parent }) => parent === leaf);
@@ -221,13 +221,13 @@ export function show(conversation: Conversation, id: string): Conversation {
   }
 }
 
-/** Adds a message under its parent and shows it. */
+/** Adds a message below its parent and selects it. */
 export function append(conversation: Conversation, message: Message): Conversation {
   const title = conversation.title === "" && message.role === "user" ? titleOf(message) : conversation.title;
   return { ...conversation, title, messages: [...conversation.messages, message], leaf: message.id };
 }
 
-/** Changes one answer; the conversation itself where there is no such answer. */
+/** Changes one answer; no change if the answer does not exist. */
 export function changeAnswer(
   conversation: Conversation,
   id: string,
@@ -240,8 +240,8 @@ export function changeAnswer(
 }
 
 /**
- * A conversation as it comes back from where it was kept: answers that were being made can't go on, and settings that
- * are newer than it take their defaults.
+ * A conversation after loading: running answers become stopped, because their streams are gone, and settings added since
+ * it was saved take their defaults.
  */
 export function restored(conversation: Conversation): Conversation {
   const messages = conversation.messages.map((message) =>
@@ -252,8 +252,8 @@ export function restored(conversation: Conversation): Conversation {
   return { ...conversation, messages, settings: { ...DEFAULT_SETTINGS, ...conversation.settings } };
 }
 
-/** What an answer says, without reasoning and tools. */
-export function spokenText({ parts }: AssistantMessage): string {
+/** Text of an answer, without reasoning and tool calls. */
+export function answerText({ parts }: AssistantMessage): string {
   return parts
     .filter((part) => part.type === "text")
     .map(({ text }) => text)

@@ -1,4 +1,4 @@
-// The conversations that are open, and the list of all. One owner of both: everything changes them through `change`.
+// Owner of the open conversations and of the list of all. All changes of a conversation go through `change`.
 
 import { computed, signal } from "@preact/signals";
 import { messageOf } from "../api/client.ts";
@@ -8,7 +8,7 @@ import { newId } from "./new-id.ts";
 import { go, route } from "./route.ts";
 import { isRunning } from "./running.ts";
 import {
-  forgetConversation,
+  deleteConversation,
   loadConversation,
   loadSummaries,
   saveConversation,
@@ -17,26 +17,26 @@ import {
 import { notify } from "./toasts.ts";
 import { emptyConversation, exportText, importText } from "./transfer.ts";
 
-/** Longest time that words of a running answer are only in memory, milliseconds. */
+/** Longest delay between a change and its save, milliseconds. */
 const SAVE_MS = 1000;
 
-/** All of them, the latest first. */
+/** Summaries of all conversations, latest first. */
 export const summaries = signal<readonly Summary[]>([]);
 const open = signal<ReadonlyMap<string, Conversation>>(new Map());
 
-/** The one that is shown: undefined while it is read, and on other pages. */
+/** The shown conversation; undefined while it is loaded and on other pages. */
 export const current = computed(() => {
   const at = route.value;
   return at.page === "chat" ? open.value.get(at.id ?? DRAFT) : undefined;
 });
 
-/** The id of the conversation that nobody has begun yet. It gets a real one with its first message. */
+/** Id of the draft, a conversation without messages. The first message assigns a permanent id. */
 export const DRAFT = "new";
 
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 const channel = new BroadcastChannel("svc");
 
-/** Reads the list, and follows the other tabs. */
+/** Loads the list and subscribes to changes of other tabs. */
 export async function startConversations(): Promise<void> {
   resetDraft();
   channel.addEventListener("message", ({ data }: MessageEvent<string>) => {
@@ -52,24 +52,24 @@ export function conversationOf(id: string): Conversation | undefined {
   return open.value.get(id);
 }
 
-/** Brings a conversation into memory. False where there is none. */
+/** Loads a conversation into memory. False if it does not exist. */
 export async function openConversation(id: string): Promise<boolean> {
   if (open.value.has(id)) return true;
   const found = await loadConversation(id);
   if (found === undefined) return false;
-  if (!open.value.has(id)) keep(restored(found));
+  if (!open.value.has(id)) putOpen(restored(found));
   return true;
 }
 
-/** Changes an open conversation; what is in memory is saved soon. */
+/** Changes an open conversation and schedules a save. */
 export function change(id: string, how: (conversation: Conversation) => Conversation): void {
   const before = open.value.get(id);
   if (before === undefined) return;
   const after = how(before);
-  keep(after);
+  putOpen(after);
   if (id === DRAFT) return;
   const { title, updated } = after;
-  if (before.title !== title || before.updated !== updated) enlist({ id, title, updated });
+  if (before.title !== title || before.updated !== updated) putSummary({ id, title, updated });
   if (!timers.has(id))
     timers.set(
       id,
@@ -77,8 +77,8 @@ export function change(id: string, how: (conversation: Conversation) => Conversa
     );
 }
 
-/** Makes the draft a conversation of its own and shows it; returns its id. */
-export function begin(): string {
+/** Turns the draft into a conversation and shows it; returns its id. */
+export function createFromDraft(): string {
   const id = newId();
   const now = Date.now();
   const draft = open.value.get(DRAFT) ?? emptyConversation(DRAFT, now);
@@ -88,15 +88,15 @@ export function begin(): string {
   return id;
 }
 
-/** Adds a whole conversation. */
+/** Adds a conversation and saves it. */
 export function add(conversation: Conversation): void {
   const { id, title, updated } = conversation;
-  keep(conversation);
-  enlist({ id, title, updated });
+  putOpen(conversation);
+  putSummary({ id, title, updated });
   void save(id);
 }
 
-/** Saves now; a running answer's words follow. */
+/** Saves a conversation now. Later deltas of a running answer schedule further saves. */
 export async function save(id: string): Promise<void> {
   clearTimeout(timers.get(id));
   timers.delete(id);
@@ -104,34 +104,34 @@ export async function save(id: string): Promise<void> {
   if (conversation === undefined || id === DRAFT) return;
   try {
     await saveConversation(conversation);
-    tellOthers(id);
+    notifyTabs(id);
   } catch (error) {
-    notify(`This conversation could not be saved in the browser: ${messageOf(error)}`);
+    notify(`Could not save this conversation in the browser: ${messageOf(error)}`);
   }
 }
 
-/** Deletes a conversation; the notice offers to take that back. */
+/** Deletes a conversation; the notice has an undo button. */
 export async function remove(id: string): Promise<void> {
   await openConversation(id);
   const removed = open.value.get(id);
   if (route.value.page === "chat" && route.value.id === id) go({ page: "chat" });
   clearTimeout(timers.get(id));
   timers.delete(id);
-  drop(id);
-  await forgetConversation(id);
-  tellOthers(id);
+  removeOpen(id);
+  await deleteConversation(id);
+  notifyTabs(id);
   if (removed === undefined) return;
   notify(`Deleted “${removed.title}”.`, { label: "Undo", run: () => add(removed) });
 }
 
-/** The text of a file with one conversation, or with all. */
-export async function exported(ids: readonly string[]): Promise<string> {
+/** Text of an export file with these conversations. */
+export async function exportedText(ids: readonly string[]): Promise<string> {
   for (const id of ids) await openConversation(id);
   const found = ids.map((id) => open.value.get(id)).filter((one) => one !== undefined);
   return exportText(found);
 }
 
-/** Adds the conversations of a file. One that is here already comes as a copy. */
+/** Imports the conversations of an export file. Conversations that already exist are added as copies. */
 export function importAll(text: string): number {
   const found = importText(text);
   for (const conversation of found) {
@@ -141,37 +141,37 @@ export function importAll(text: string): number {
   return found.length;
 }
 
-/** Tells the other tabs that a conversation was saved or deleted. */
-function tellOthers(id: string): void {
-  channel.postMessage(id); // oxlint-disable-line unicorn/require-post-message-target-origin -- that is of windows
+/** Notifies other tabs that a conversation was saved or deleted. */
+function notifyTabs(id: string): void {
+  channel.postMessage(id); // oxlint-disable-line unicorn/require-post-message-target-origin -- a channel has no origin
 }
 
 function resetDraft(): void {
   const { model, settings } = prefs.value;
-  keep({ ...emptyConversation(DRAFT, Date.now()), model, settings });
+  putOpen({ ...emptyConversation(DRAFT, Date.now()), model, settings });
 }
 
-/** Another tab has saved or deleted a conversation. */
+/** Reloads a conversation that another tab saved or deleted. */
 async function refresh(id: string): Promise<void> {
   summaries.value = sorted(await loadSummaries());
-  if (!open.value.has(id) || timers.has(id) || isRunning(id)) return; // what is said here counts
+  if (!open.value.has(id) || timers.has(id) || isRunning(id)) return; // this tab has newer changes
   const found = await loadConversation(id);
-  if (found === undefined) drop(id);
-  else keep(restored(found));
+  if (found === undefined) removeOpen(id);
+  else putOpen(restored(found));
 }
 
-function keep(conversation: Conversation): void {
+function putOpen(conversation: Conversation): void {
   open.value = new Map(open.value).set(conversation.id, conversation);
 }
 
-function drop(id: string): void {
+function removeOpen(id: string): void {
   const rest = new Map(open.value);
   rest.delete(id);
   open.value = rest;
   summaries.value = summaries.value.filter((other) => other.id !== id);
 }
 
-function enlist(summary: Summary): void {
+function putSummary(summary: Summary): void {
   summaries.value = sorted([summary, ...summaries.value.filter(({ id }) => id !== summary.id)]);
 }
 

@@ -1,6 +1,6 @@
-// Servers may demand an API key; then the page asks for it.
+// State of the API key dialog, which opens when the server requires a key.
 
 import { signal } from "@preact/signals";
 
-/** Whether the dialog is open that asks for a key. */
-export const keyWanted = signal(false);
+/** Whether the API key dialog is open. */
+export const isKeyDialogOpen = signal(false);

@@ -1,16 +1,16 @@
-// Which files are pictures and recordings that models can be shown. Pure.
+// MIME types of images and audio that can be sent to models. Pure.
 
 import type { Attachment } from "./conversation.ts";
 import type { Modality } from "./model-card.ts";
 
 interface MediaType {
   readonly modality: Modality;
-  /** As requests name it. */
+  /** Format name in requests. */
   readonly format: string;
 }
 
-/** What servers read. */
-const READ: ReadonlyMap<string, MediaType> = new Map([
+/** Types that svc can decode. */
+const SUPPORTED: ReadonlyMap<string, MediaType> = new Map([
   ["image/png", { modality: "image", format: "png" }],
   ["image/jpeg", { modality: "image", format: "jpeg" }],
   ["image/gif", { modality: "image", format: "gif" }],
@@ -20,7 +20,7 @@ const READ: ReadonlyMap<string, MediaType> = new Map([
   ["audio/flac", { modality: "audio", format: "flac" }],
 ]);
 
-/** Other names of them. */
+/** Other names of these types. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ["image/jpg", "image/jpeg"],
   ["audio/x-wav", "audio/wav"],
@@ -30,13 +30,13 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ["audio/x-flac", "audio/flac"],
 ]);
 
-/** What a model would have to take to be shown a file; undefined for other files. */
+/** Media type of a file; undefined if it is not supported image or audio. */
 export function mediaTypeOf({ mime }: Pick<Attachment, "mime">): MediaType | undefined {
-  return READ.get(ALIASES.get(mime) ?? mime);
+  return SUPPORTED.get(ALIASES.get(mime) ?? mime);
 }
 
-/** How files of these types begin, as base64. */
-const BEGINNINGS = [
+/** First characters of files of these types, in base64. */
+const SIGNATURES = [
   ["iVBORw0KGgo", "image/png"],
   ["/9j/", "image/jpeg"],
   ["R0lGOD", "image/gif"],
@@ -47,7 +47,7 @@ const BEGINNINGS = [
   ["//", "audio/mpeg"],
 ] as const;
 
-/** The type of a file by how it begins; undefined for what is none of them. */
+/** MIME type by file signature; undefined if unknown. */
 export function mimeOfBase64(data: string): string | undefined {
-  return BEGINNINGS.find(([beginning]) => data.startsWith(beginning))?.[1];
+  return SIGNATURES.find(([signature]) => data.startsWith(signature))?.[1];
 }

@@ -1,36 +1,36 @@
-// What the server says of a model. Pure.
+// Model cards of /v1/models. Pure.
 
-/** A card as the page reads it. */
+/** The fields of a card that the page uses. */
 export interface ModelCard {
   readonly id: string;
   readonly status?: string | null;
-  /** The base model of an adapter's card. */
+  /** Base model of an adapter. */
   readonly parent?: string | null;
   readonly root?: string | null;
   readonly tools_available?: boolean | null;
   readonly mcp_tools_count?: number | null;
-  /** What it makes; older servers do not say. */
+  /** Output of the model; absent on older servers. */
   readonly kind?: ModelKind | null;
-  /** What it takes besides text; absent where the server does not say. */
+  /** Input modalities besides text; absent if unknown. */
   readonly modalities?: readonly Modality[] | null;
 }
 
 export type ModelKind = "text" | "image" | "speech";
 export type Modality = "image" | "audio";
 
-/** The cards that a page may choose from. A card that does not say what it is passes everywhere. */
+/** The cards of a kind. A card without kind belongs to every kind. */
 export function ofKind(cards: readonly ModelCard[], kind: ModelKind): readonly ModelCard[] {
   return cards.filter((card) => (card.kind ?? kind) === kind);
 }
 
-/** The card behind a name; "" is the default model. An adapter takes what its base model does. */
+/** The card of a model name; "" is the default model. An adapter without modalities has the card of its base model. */
 export function cardOf(cards: readonly ModelCard[], name: string): ModelCard | undefined {
   const card = name === "" ? ofKind(cards, "text")[0] : cards.find(({ id }) => id === name);
   const base = card?.modalities ? undefined : cards.find(({ id }) => id === card?.parent);
   return base ?? card;
 }
 
-/** Whether a model sees pictures, or hears recordings. Undefined where nobody knows, but for asking it. */
+/** Whether a model accepts images or audio; undefined if unknown. */
 export function takes(card: ModelCard | undefined, modality: Modality): boolean | undefined {
   return card?.modalities?.includes(modality);
 }
@@ -40,7 +40,7 @@ export interface ModelGroup {
   readonly adapters: readonly ModelCard[];
 }
 
-/** Each base model with its adapters. An adapter whose base is not listed stands for itself. */
+/** Base models with their adapters. An adapter whose base model is not listed is treated as a base model. */
 export function grouped(cards: readonly ModelCard[]): readonly ModelGroup[] {
   const ids = new Set(cards.map(({ id }) => id));
   const isBase = ({ parent }: ModelCard): boolean => !parent || !ids.has(parent);

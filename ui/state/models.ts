@@ -1,15 +1,15 @@
-// The models that the server offers.
+// The list of served models.
 
 import { signal } from "@preact/signals";
 import { messageOf, sendForJson } from "../api/client.ts";
 import { type ModelCard, ofKind } from "./model-card.ts";
 
-/** Id of the model that comes with svc. */
-const TOY = "svc-tiny";
+/** Id of the built-in demo model. */
+const DEMO_MODEL = "svc-tiny";
 
-/** The default one comes first. Undefined until the server has answered. */
+/** Model cards, the default model first. Undefined until loaded. */
 export const models = signal<readonly ModelCard[] | undefined>(undefined);
-/** Why the list is not there. */
+/** Error of the last load, if it failed. */
 export const modelsError = signal<string | undefined>(undefined);
 
 export async function loadModels(): Promise<void> {
@@ -22,7 +22,7 @@ export async function loadModels(): Promise<void> {
   }
 }
 
-export function isToy(cards: readonly ModelCard[] | undefined): boolean {
+export function hasOnlyDemoModel(cards: readonly ModelCard[] | undefined): boolean {
   const [first, ...others] = ofKind(cards ?? [], "text");
-  return first?.id === TOY && others.length === 0;
+  return first?.id === DEMO_MODEL && others.length === 0;
 }

@@ -1,21 +1,21 @@
-// Plays samples as they come, each chunk right after the one before.
+// Plays a stream of PCM chunks without gaps.
 
-/** Time between the arrival of the first chunk and its sound: the next one has it to arrive. Seconds. */
+/** Delay before the first chunk is played, so that the next one can arrive in time. Seconds. */
 const LEAD_SECS = 0.08;
 const BYTES_PER_SAMPLE = 2;
 
 export class PcmPlayer {
   private readonly context = new AudioContext();
-  /** When what has come ends, on the context's clock. */
+  /** End of the scheduled audio, on the context's clock. */
   private endSecs = 0;
   private secs = 0;
   private last: AudioBufferSourceNode | undefined;
-  /** The first byte of a sample whose second one is in the next chunk. */
+  /** First byte of a sample that is split between two chunks. */
   private half: number | undefined;
   private isClosed = false;
   private readonly closed = Promise.withResolvers<void>();
 
-  /** Adds 16-bit samples, least byte first; returns how many seconds have come so far. */
+  /** Schedules 16-bit little-endian samples; returns the length of all audio so far, seconds. */
   push(chunk: Uint8Array<ArrayBuffer>, rate: number): number {
     const samples = this.samplesOf(chunk);
     if (samples.length === 0 || this.isClosed) return this.secs;
@@ -32,15 +32,15 @@ export class PcmPlayer {
     return this.secs;
   }
 
-  /** Resolves when all that has come was heard, or the player was closed. */
+  /** Resolves when all scheduled audio was played or the player was closed. */
   async ended(): Promise<void> {
     const { last, context } = this;
     if (last === undefined || this.isClosed || this.endSecs <= context.currentTime) return;
-    const heard = new Promise<void>((resolve) => last.addEventListener("ended", () => resolve()));
-    await Promise.race([heard, this.closed.promise]);
+    const played = new Promise<void>((resolve) => last.addEventListener("ended", () => resolve()));
+    await Promise.race([played, this.closed.promise]);
   }
 
-  /** Silence at once. */
+  /** Stops the audio at once. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;

@@ -1,4 +1,4 @@
-// What a person has chosen for this browser, kept in its local storage.
+// User preferences, stored in the browser's local storage.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -8,7 +8,7 @@ import { DEFAULT_SETTINGS, Settings } from "./conversation.ts";
 const KEY = "svc.prefs";
 
 const ImagePrefs = Type.Object({
-  /** "" is the server's default one. */
+  /** "": the server's default model. */
   model: Type.String(),
   /** Pixels. */
   width: Type.Integer({ minimum: 1 }),
@@ -19,14 +19,14 @@ export type ImagePrefs = Static<typeof ImagePrefs>;
 
 const Prefs = Type.Object({
   theme: Type.Union([Type.Literal("system"), Type.Literal("light"), Type.Literal("dark")]),
-  /** The model of new conversations; "" is the server's default one. */
+  /** Model of new conversations; "": the server's default. */
   model: Type.String(),
-  /** How new conversations are answered. */
+  /** Settings of new conversations. */
   settings: Settings,
   apiKey: Type.String(),
-  /** What pictures are asked for. */
+  /** Options of the image page. */
   image: ImagePrefs,
-  /** The model that speaks; "" is the server's default one. */
+  /** Speech model; "": the server's default. */
   voice: Type.String(),
 });
 export type Prefs = Static<typeof Prefs>;
@@ -46,24 +46,24 @@ export function setPrefs(change: Partial<Prefs>): void {
   prefs.value = { ...prefs.value, ...change };
 }
 
-/** Keeps the page's theme and the storage in step with the choice. */
+/** Applies changed preferences to the page's theme and saves them. */
 export function watchPrefs(): void {
   effect(() => {
     document.documentElement.dataset["theme"] = prefs.value.theme;
     try {
       localStorage.setItem(KEY, JSON.stringify(prefs.value));
     } catch {
-      // the browser keeps nothing for this page; the choice holds until it is closed
+      // storage is forbidden; preferences last until the page is closed
     }
   });
 }
 
 function load(): Prefs {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY) ?? "{}") as Partial<Prefs>;
-    const value = { ...DEFAULT_PREFS, ...kept, settings: { ...DEFAULT_SETTINGS, ...kept.settings } };
+    const stored = JSON.parse(localStorage.getItem(KEY) ?? "{}") as Partial<Prefs>;
+    const value = { ...DEFAULT_PREFS, ...stored, settings: { ...DEFAULT_SETTINGS, ...stored.settings } };
     return Value.Check(Prefs, value) ? value : DEFAULT_PREFS;
   } catch {
-    return DEFAULT_PREFS; // no storage, or something else's text in it
+    return DEFAULT_PREFS; // storage is forbidden or has invalid content
   }
 }

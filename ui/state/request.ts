@@ -1,25 +1,25 @@
-// A conversation → the body of the request that asks for the next answer. Pure.
+// Converts a conversation to the body of a chat completion request. Pure.
 
-import { type Attachment, type Conversation, type Message, spokenText, thread } from "./conversation.ts";
+import { type Attachment, type Conversation, type Message, answerText, thread } from "./conversation.ts";
 
 import { mediaTypeOf } from "./media-types.ts";
 import { type ModelCard, takes } from "./model-card.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** The body that asks for an answer to the last shown message; `card` is of the model that is asked. */
+/** Body of the request for an answer to the last message of the thread; `card`: that of the requested model. */
 export function chatRequest(conversation: Conversation, card?: ModelCard): Body {
   const { model, session, settings } = conversation;
   const { temperature, top_p, top_k, min_p, max_tokens, seed } = settings;
   const { presence_penalty, frequency_penalty, repetition_penalty } = settings;
-  const drawn = { temperature, top_p, top_k, min_p, max_tokens, seed };
+  const sampling = { temperature, top_p, top_k, min_p, max_tokens, seed };
   const penalties = { presence_penalty, frequency_penalty, repetition_penalty };
   const stop = settings.stop.split("\n").filter((line) => line !== "");
   return {
     ...(model === "" ? {} : { model }),
     messages: chatMessages(settings.system, thread(conversation), card),
     stream: true,
-    ...present({ ...drawn, ...penalties }),
+    ...present({ ...sampling, ...penalties }),
     ...(stop.length === 0 ? {} : { stop }),
     ...(settings.reasoning === "" ? {} : { reasoning_effort: settings.reasoning }),
     ...(settings.python ? { tools: [{ type: "code_interpreter" }] } : {}),
@@ -39,10 +39,10 @@ function chatMessages(
   return [...instructions, ...messages.flatMap((message) => chatMessage(message, card))];
 }
 
-/** An answer that says nothing (it failed, or was stopped early) is left out. */
+/** Wire messages of a message. Answers without text (failed or stopped early) are omitted. */
 function chatMessage(message: Message, card: ModelCard | undefined): readonly Body[] {
   if (message.role === "assistant") {
-    const content = spokenText(message);
+    const content = answerText(message);
     return content === "" ? [] : [{ role: "assistant", content }];
   }
   const { text, attachments } = message;
@@ -52,8 +52,8 @@ function chatMessage(message: Message, card: ModelCard | undefined): readonly Bo
 }
 
 /**
- * Pictures and recordings go as what they are. A model that is known not to take them gets them as files: it learns their
- * names, and tools can work on them. Where nobody knows, the server says whether it does.
+ * Sends images and audio as media parts. For a model known not to accept them, sends them as files: the model gets their
+ * names, and tools can read them. If the modalities are unknown, the server decides.
  */
 function attachmentPart(file: Attachment, card: ModelCard | undefined): Body {
   const { name, data } = file;

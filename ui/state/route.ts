@@ -1,4 +1,4 @@
-// Which page is shown, as the part of the address after the #. The server knows one page only.
+// Client-side routing by the fragment of the URL. The server serves a single page.
 
 import { signal } from "@preact/signals";
 
@@ -18,7 +18,7 @@ export function watchRoute(): void {
 
 export function go(to: Route): void {
   location.hash = addressOf(to);
-  route.value = to; // at once; the event of the browser comes later
+  route.value = to; // synchronously; the hashchange event is asynchronous
 }
 
 export function addressOf(to: Route): string {
@@ -37,6 +37,6 @@ function decoded(id: string): string {
   try {
     return decodeURIComponent(id);
   } catch {
-    return id; // somebody typed a % of their own
+    return id; // not percent-encoded
   }
 }

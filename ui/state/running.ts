@@ -1,4 +1,4 @@
-// The answers that this tab is waiting for.
+// Running answers of this tab, by conversation.
 
 import { signal } from "@preact/signals";
 
@@ -8,17 +8,17 @@ export function isRunning(conversationId: string): boolean {
   return running.value.has(conversationId);
 }
 
-/** Notes that a conversation is being answered; the controller stops it. */
-export function begins(conversationId: string, abort: AbortController): void {
+/** Marks a conversation as being answered; the controller aborts the answer. */
+export function markRunning(conversationId: string, abort: AbortController): void {
   running.value = new Map(running.value).set(conversationId, abort);
 }
 
-export function ends(conversationId: string): void {
+export function markEnded(conversationId: string): void {
   const others = new Map(running.value);
   others.delete(conversationId);
   running.value = others;
 }
 
-export function stop(conversationId: string): void {
+export function stopAnswer(conversationId: string): void {
   running.value.get(conversationId)?.abort();
 }

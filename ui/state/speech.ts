@@ -1,4 +1,4 @@
-// What is being spoken: one text at a time, on the page for speech or of an answer.
+// Speech playback: one text at a time, from the speech page or from an answer.
 
 import { signal } from "@preact/signals";
 import { messageOf } from "../api/client.ts";
@@ -9,13 +9,13 @@ import { notify } from "./toasts.ts";
 import { wavFile } from "./wav.ts";
 
 export interface Speech {
-  /** Whose text it is: an answer's id, or a name of a page's own. */
+  /** Source of the text: the id of an answer, or a name used by a page. */
   readonly owner: string;
-  /** waiting: nothing has come yet. speaking: it is heard, and more may come. The others are over. */
+  /** waiting: no audio yet. speaking: audio is playing, and more may arrive. The other states are final. */
   readonly state: "waiting" | "speaking" | "done" | "stopped" | "failed";
-  /** How much has come, seconds. */
+  /** Audio received so far, seconds. */
   readonly secs: number;
-  /** All of it, once it has come. */
+  /** The complete audio, once received. */
   readonly file?: Blob;
   readonly error?: string;
 }
@@ -24,39 +24,39 @@ export const speech = signal<Speech | undefined>(undefined);
 
 let abort: AbortController | undefined;
 
-/** Whether something is being spoken, of an owner or at all. */
+/** Whether speech is playing, of one owner or of any. */
 export function isSpeaking(owner?: string): boolean {
   const now = speech.value;
   if (now === undefined || (owner !== undefined && now.owner !== owner)) return false;
   return now.state === "waiting" || now.state === "speaking";
 }
 
-/** Speaks a text with the chosen voice, in place of what was being spoken. Call it from a person's click. */
+/** Speaks a text with the selected voice, replacing the current speech. Must be called from a click handler. */
 export async function speak(owner: string, text: string): Promise<void> {
   stopSpeaking();
   const stopping = new AbortController();
   abort = stopping;
-  const player = new PcmPlayer(); // at once: browsers let pages sound only after a click
+  const player = new PcmPlayer(); // before any await: browsers allow audio only in response to a click
   const { signal: stopped } = stopping;
   stopped.addEventListener("abort", () => player.close());
-  const tell = (part: Partial<Speech>): void => {
+  const update = (part: Partial<Speech>): void => {
     if (abort === stopping) speech.value = { owner, state: "waiting", secs: 0, ...speech.value, ...part };
   };
   speech.value = { owner, state: "waiting", secs: 0 };
   try {
     const model = prefs.value.voice;
     const { rate, chunks } = await speakText({ input: text, ...(model === "" ? {} : { model }) }, stopped);
-    const heard: Uint8Array<ArrayBuffer>[] = [];
+    const received: Uint8Array<ArrayBuffer>[] = [];
     for await (const chunk of bytesOf(chunks)) {
-      heard.push(chunk);
-      tell({ state: "speaking", secs: player.push(chunk, rate) });
+      received.push(chunk);
+      update({ state: "speaking", secs: player.push(chunk, rate) });
     }
-    tell({ file: wavFile(heard, rate) });
+    update({ file: wavFile(received, rate) });
     await player.ended();
-    tell({ state: stopped.aborted ? "stopped" : "done" });
+    update({ state: stopped.aborted ? "stopped" : "done" });
   } catch (error) {
-    if (stopped.aborted) return tell({ state: "stopped" });
-    tell({ state: "failed", error: messageOf(error) });
+    if (stopped.aborted) return update({ state: "stopped" });
+    update({ state: "failed", error: messageOf(error) });
   } finally {
     player.close();
   }
@@ -66,15 +66,15 @@ export function stopSpeaking(): void {
   abort?.abort();
 }
 
-/** Speaks an answer, or stops doing so. What goes wrong is told in a notice. */
+/** Starts or stops reading an answer aloud. Errors are shown as notices. */
 export async function toggleReading(owner: string, text: string): Promise<void> {
   if (isSpeaking(owner)) return stopSpeaking();
   await speak(owner, text);
   const { state, error } = speech.value ?? {};
-  if (state === "failed" && speech.value?.owner === owner) notify(`It could not be read aloud: ${error}`);
+  if (state === "failed" && speech.value?.owner === owner) notify(`Could not read aloud: ${error}`);
 }
 
-/** Safari's streams are no async iterables. */
+/** Chunks of a stream. Safari's streams are not async iterable. */
 async function* bytesOf(
   chunks: ReadableStream<Uint8Array<ArrayBuffer>>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
@@ -86,6 +86,6 @@ async function* bytesOf(
       yield value;
     }
   } finally {
-    await reader.cancel().catch(() => undefined); // it may have failed already
+    await reader.cancel().catch(() => undefined); // the stream may have failed already
   }
 }

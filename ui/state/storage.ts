@@ -1,5 +1,5 @@
-// Conversations in the browser's database. Summaries lie apart, so that the list is there without reading attachments.
-// A browser that forbids storage gives a memory of its own: everything works until the page is closed.
+// IndexedDB store of conversations. Summaries are a separate store, so that the list loads without attachments. If the
+// browser forbids storage, conversations are lost when the page is closed.
 
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import type { Conversation } from "./conversation.ts";
@@ -36,7 +36,7 @@ export async function loadConversation(id: string): Promise<Conversation | undef
   return (await database())?.get("conversations", id);
 }
 
-/** Rejects when the browser has no room. */
+/** Rejects if the browser's storage is full. */
 export async function saveConversation(conversation: Conversation): Promise<void> {
   const { id, title, updated } = conversation;
   const transaction = (await database())?.transaction(STORES, "readwrite");
@@ -45,7 +45,7 @@ export async function saveConversation(conversation: Conversation): Promise<void
   await transaction?.done;
 }
 
-export async function forgetConversation(id: string): Promise<void> {
+export async function deleteConversation(id: string): Promise<void> {
   const transaction = (await database())?.transaction(STORES, "readwrite");
   await transaction?.objectStore("summaries").delete(id);
   await transaction?.objectStore("conversations").delete(id);

@@ -1,8 +1,8 @@
-// Short notices at the edge of the page.
+// State of the notices (toasts) at the edge of the page.
 
 import { signal } from "@preact/signals";
 
-/** Time that a notice stays, milliseconds. */
+/** Time that a notice is shown, milliseconds. */
 const STAY_MS = 7000;
 
 export interface Toast {

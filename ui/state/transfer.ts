@@ -1,30 +1,32 @@
-// Conversations as JSON files, and sessions of the server as conversations. Pure.
+// Export and import of conversations as JSON, and conversion of server sessions. Pure.
 
 import { Value } from "@sinclair/typebox/value";
 import { append, type Attachment, Conversation, DEFAULT_SETTINGS, restored } from "./conversation.ts";
 import { mimeOfBase64 } from "./media-types.ts";
 import type { Modality } from "./model-card.ts";
 
-/** Tells our files from other JSON. The number rises when older pages could not read newer files. */
+/** Identifies export files of svc. The version is incremented when older pages cannot read newer files. */
 const FORMAT = "svc-conversations";
 const FORMAT_VERSION = 1;
 
-/** The text of a file that holds conversations. */
+/** Text of an export file. */
 export function exportText(conversations: readonly Conversation[]): string {
   return JSON.stringify({ format: FORMAT, version: FORMAT_VERSION, conversations }, null, 2);
 }
 
-/** The conversations of such a file. Throws an Error for people where it is none. */
+/** The conversations of an export file. Throws an Error with a message for display if the file is invalid. */
 export function importText(text: string): readonly Conversation[] {
   const { format, version, conversations } = parsed(text);
   if (format !== FORMAT || !Array.isArray(conversations))
-    throw new Error("This is no file of conversations that was exported here.");
+    throw new Error("This file is not a conversation export of svc.");
   if (version !== FORMAT_VERSION)
-    throw new Error(`This file has version ${String(version)}; this page reads version ${FORMAT_VERSION}.`);
+    throw new Error(
+      `This export has version ${String(version)}; only version ${FORMAT_VERSION} is supported.`,
+    );
   return conversations.map((item: unknown, index) => {
     if (Value.Check(Conversation, item)) return restored(item);
     const where = Value.Errors(Conversation, item).First()?.path ?? "";
-    throw new Error(`Conversation ${index + 1} of the file is damaged at ${where || "its beginning"}.`);
+    throw new Error(`Conversation ${index + 1} of the file is invalid at ${where || "its top level"}.`);
   });
 }
 
@@ -33,18 +35,18 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new Error("This file is not JSON.", { cause: error });
+    throw new Error("This file is not valid JSON.", { cause: error });
   }
   return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
-/** How a session is read from the server; other fields are not shown. */
+/** The fields of a server session that the page uses. */
 export interface ServerSession {
   readonly messages: readonly {
     readonly role: string;
     readonly content?: string | null | readonly { readonly type: string; readonly text?: string }[];
   }[];
-  /** Base64 of what the parts of the types `image` and `audio` stand for, in their order. */
+  /** Base64 of the files of the parts with type `image` and `audio`, in order. */
   readonly images?: readonly string[] | null;
   readonly audios?: readonly string[] | null;
 }
@@ -55,7 +57,7 @@ export interface NewConversation {
   readonly newId: () => string;
 }
 
-/** A conversation that goes on with a session of the server. Turns of tools stay there. */
+/** A conversation that continues a server session. Tool messages stay on the server. */
 export function fromSession(
   sessionId: string,
   session: ServerSession,
@@ -79,7 +81,7 @@ export function fromSession(
   return { ...conversation, session: sessionId, title: conversation.title || sessionId };
 }
 
-/** A conversation in which nobody has said anything. */
+/** A conversation without messages. */
 export function emptyConversation(id: string, now: number): Conversation {
   return {
     id,
@@ -101,7 +103,7 @@ function textOf(content: Content): string {
   return content.map(({ text = "" }) => text).join("");
 }
 
-/** The pictures and recordings of a message. They are taken from the lists as messages name them, one after the other. */
+/** Images and audio of a message, taken from the front of the session's media lists. */
 function attachmentsOf(content: Content, media: Record<Modality, string[]>): Attachment[] {
   if (typeof content === "string") return [];
   return content.flatMap(({ type }) => {

@@ -1,8 +1,8 @@
-// Steps through the alternatives to a message.
+// Buttons to switch between the alternatives of a message.
 
 import { ChevronLeft, ChevronRight } from "lucide";
 import { isRunning } from "../state/running.ts";
-import { type Conversation, type Message, show, siblings } from "../state/conversation.ts";
+import { type Conversation, type Message, showAlternative, siblings } from "../state/conversation.ts";
 import { change } from "../state/conversations.ts";
 import { Icon } from "./icon.tsx";
 
@@ -19,7 +19,8 @@ export function Alternatives({ conversation, message }: AlternativesProps) {
     const target = all[at + by];
     return {
       disabled: target === undefined || isRunning(conversation.id),
-      onClick: () => target !== undefined && change(conversation.id, (before) => show(before, target.id)),
+      onClick: () =>
+        target !== undefined && change(conversation.id, (before) => showAlternative(before, target.id)),
     };
   };
   return (

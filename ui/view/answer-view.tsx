@@ -1,9 +1,9 @@
-// What the model, and the server for it, has said and done.
+// One answer: text, reasoning, tool calls, files and figures.
 
 import { RefreshCw, TriangleAlert } from "lucide";
 import { regenerate } from "../state/chat.ts";
 import { isRunning } from "../state/running.ts";
-import { type AssistantMessage, type Conversation, type Part, spokenText } from "../state/conversation.ts";
+import { type AssistantMessage, type Conversation, type Part, answerText } from "../state/conversation.ts";
 import { Alternatives } from "./alternatives.tsx";
 import { CodeBlock, CopyButton } from "./code-block.tsx";
 import { FilesView } from "./files-view.tsx";
@@ -36,15 +36,15 @@ export function AnswerView({ conversation, message }: AnswerProps) {
       {!isGrowing && (
         <div class="actions">
           <Alternatives conversation={conversation} message={message} />
-          <CopyButton text={spokenText(message)} what="answer" />
-          <ReadAloud owner={message.id} markdown={spokenText(message)} />
+          <CopyButton text={answerText(message)} what="answer" />
+          <ReadAloud owner={message.id} markdown={answerText(message)} />
           <button
             type="button"
             class="ghost"
             onClick={() => regenerate(conversation.id, message)}
             disabled={isRunning(conversation.id)}
-            aria-label="Answer again"
-            title="Answer again"
+            aria-label="Regenerate answer"
+            title="Regenerate answer"
           >
             <Icon node={RefreshCw} size={15} />
           </button>
@@ -69,7 +69,7 @@ function PartView({ conversation, message, part, isLast }: AnswerProps & { part:
       return (
         <div class="tool">
           <p>
-            The model wants <code>{part.name}</code> to be called; nobody here knows that function.
+            The model called the function <code>{part.name}</code>, which this server does not provide.
           </p>
           <CodeBlock code={part.arguments} language="json" />
         </div>
@@ -77,7 +77,7 @@ function PartView({ conversation, message, part, isLast }: AnswerProps & { part:
   }
 }
 
-/** How it ended, where that is not the ordinary way. */
+/** Error, stop or truncation of an answer, if any. */
 function Ending({ message: { state, error, finish, parts } }: { readonly message: AssistantMessage }) {
   if (state === "failed") {
     return (
@@ -89,8 +89,8 @@ function Ending({ message: { state, error, finish, parts } }: { readonly message
   }
   if (state === "stopped") return <p class="faint">Stopped.</p>;
   if (finish === "length")
-    return <p class="faint">Cut off: the answer reached the token limit or the end of the context.</p>;
-  if (state === "done" && parts.length === 0) return <p class="faint">The model said nothing.</p>;
+    return <p class="faint">Truncated: the answer reached the token limit or the end of the context.</p>;
+  if (state === "done" && parts.length === 0) return <p class="faint">The answer is empty.</p>;
   return null;
 }
 
@@ -98,17 +98,17 @@ function FiguresLine({ message: { figures, firstTokenMs, model } }: { readonly m
   if (figures === undefined) return null;
   const { promptTokens, cachedTokens, completionTokens, reasoningTokens, speed, totalSecs } = figures;
   const details = [
-    `${plural(promptTokens, "prompt token")}${cachedTokens > 0 ? `, ${formatNumber(cachedTokens)} of them from the cache` : ""}`,
-    reasoningTokens > 0 ? `${plural(reasoningTokens, "token")} of reasoning` : "",
-    firstTokenMs === undefined ? "" : `first token after ${formatSecs(firstTokenMs / 1000)}`,
-    `${formatSecs(totalSecs)} in all`,
+    `${plural(promptTokens, "prompt token")}${cachedTokens > 0 ? `, ${formatNumber(cachedTokens)} cached` : ""}`,
+    reasoningTokens > 0 ? plural(reasoningTokens, "reasoning token") : "",
+    firstTokenMs === undefined ? "" : `${formatSecs(firstTokenMs / 1000)} to first token`,
+    `${formatSecs(totalSecs)} total`,
     model === "" ? "" : model,
   ];
   return (
     <span class="figures" title={details.filter((text) => text !== "").join("\n")}>
       {plural(completionTokens, "token")} · {formatNumber(speed)} tok/s
       {firstTokenMs !== undefined && (
-        <span class="wide"> · {formatSecs(firstTokenMs / 1000)} to the first</span>
+        <span class="wide"> · {formatSecs(firstTokenMs / 1000)} to first token</span>
       )}
     </span>
   );

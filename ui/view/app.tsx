@@ -1,4 +1,4 @@
-// The frame around all pages.
+// Root component: list, title bar, current page, panel, dialogs and notices.
 
 import { PanelLeft, SlidersHorizontal } from "lucide";
 import { ImagesPage } from "../pages/images-page.tsx";
@@ -51,7 +51,7 @@ export function App() {
             <button
               type="button"
               class="ghost"
-              aria-label="Settings of this conversation"
+              aria-label="Conversation settings"
               aria-expanded={isPanelOpen.value}
               onClick={() => (isPanelOpen.value = !isPanelOpen.value)}
             >

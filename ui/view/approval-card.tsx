@@ -1,4 +1,4 @@
-// Asks a person whether the model may do something.
+// Asks the user to approve or deny an action of the model.
 
 import type { IconNode } from "lucide";
 import { useState } from "preact/hooks";
@@ -23,22 +23,22 @@ export function ApprovalCard({ conversation, message, approval, icon }: Approval
   const [isSending, setSending] = useState(false);
   const decide = async (decision: "approve" | "deny"): Promise<void> => {
     setSending(true);
-    const told = decision === "deny" && note.trim() !== "" ? { message: note.trim() } : {};
+    const reason = decision === "deny" && note.trim() !== "" ? { message: note.trim() } : {};
     try {
-      const answer = { decision, remember: decision === "approve" && remember, ...told };
+      const answer = { decision, remember: decision === "approve" && remember, ...reason };
       await answerApproval(conversation.id, message, approval.id, answer);
     } catch (error) {
-      notify(`The decision did not arrive: ${messageOf(error)}`);
+      notify(`Could not send the decision: ${messageOf(error)}`);
       setSending(false);
     }
   };
   return (
-    <section class="approval" aria-label="Approval needed">
+    <section class="approval" aria-label="Approval required">
       <p class="approval-title">
         <Icon node={icon} />
         <strong>{revealed(approval.label)}</strong>
         <span class="faint">
-          The model asks for permission. Without an answer, the server says no after a while.
+          The model asks for permission. Without a decision, the request is denied after five minutes.
         </span>
       </p>
       <CodeBlock code={revealed(approval.arguments)} language={languageOf(approval)} />
@@ -55,8 +55,8 @@ export function ApprovalCard({ conversation, message, approval, icon }: Approval
         </label>
         <input
           class="grow"
-          aria-label="Note to the model if you deny"
-          placeholder="Why not? (told to the model)"
+          aria-label="Reason for denial"
+          placeholder="Reason for denial (sent to the model)"
           value={note}
           onInput={({ currentTarget }) => setNote(currentTarget.value)}
         />

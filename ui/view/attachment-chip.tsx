@@ -1,4 +1,4 @@
-// A file that a message brings, or will bring.
+// One attached file, in the composer or in a sent message.
 
 import { FileText, Music, X } from "lucide";
 import type { Attachment } from "../state/conversation.ts";
@@ -9,7 +9,7 @@ import { Icon } from "./icon.tsx";
 
 interface ChipProps {
   readonly attachment: Attachment;
-  /** Of the model that will be asked, where it is not sent yet. */
+  /** Card of the selected model, in the composer. */
   readonly card?: ModelCard | undefined;
   readonly onRemove?: () => void;
 }
@@ -36,13 +36,13 @@ export function AttachmentChip({ attachment, card, onRemove }: ChipProps) {
   );
 }
 
-/** What becomes of a picture or recording with this model, where it may not be what people expect. */
+/** Warns that the model does not accept an image or audio, or may not. */
 function Note({ modality, card }: { readonly modality: Modality; readonly card: ModelCard | undefined }) {
-  const isTaken = takes(card, modality);
-  if (isTaken === true) return null;
-  const what = modality === "image" ? "images" : "audio";
-  const perceives = modality === "image" ? "see" : "hear";
+  const isAccepted = takes(card, modality);
+  if (isAccepted === true) return null;
   const text =
-    isTaken === false ? `as a file: this model does not ${perceives} it` : `needs a model for ${what}`;
+    isAccepted === false
+      ? `sent as a file: this model has no ${modality} input`
+      : `requires a model with ${modality} input`;
   return <span class="faint">{text}</span>;
 }

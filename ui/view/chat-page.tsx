@@ -1,4 +1,4 @@
-// The conversation: what was said, and the box to say more.
+// The chat page: thread of messages and composer.
 
 import { ArrowDown } from "lucide";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -14,7 +14,7 @@ import { Icon } from "./icon.tsx";
 import { QuestionView } from "./question-view.tsx";
 import { Welcome } from "./welcome.tsx";
 
-/** How near the end still counts as being there, CSS pixels. */
+/** Distance from the end up to which the thread counts as scrolled to the end, CSS pixels. */
 const NEAR_END = 60;
 
 export function ChatPage() {
@@ -22,9 +22,9 @@ export function ChatPage() {
   const id = at.page === "chat" ? at.id : undefined;
   useEffect(() => {
     if (id === undefined) return;
-    void openConversation(id).then((isThere) => {
-      if (isThere) return;
-      notify("This conversation is not in this browser.");
+    void openConversation(id).then((isFound) => {
+      if (isFound) return;
+      notify("This conversation was not found in this browser.");
       go({ page: "chat" });
     });
   }, [id]);
@@ -48,7 +48,7 @@ function Thread() {
   const toEnd = (): void => {
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   };
-  // Follows the words as they come, unless the reader has gone back to read.
+  // Follows new text, unless the user has scrolled up.
   useLayoutEffect(() => {
     if (isAtEnd) toEnd();
   });
@@ -72,9 +72,9 @@ function Thread() {
         </div>
       </div>
       {!isAtEnd && (
-        <button type="button" class="to-end" onClick={toEnd} aria-label="Go to the end">
+        <button type="button" class="to-end" onClick={toEnd} aria-label="Scroll to the end">
           <Icon node={ArrowDown} />
-          {isRunning(conversation.id) && <span>More below</span>}
+          {isRunning(conversation.id) && <span>New text below</span>}
         </button>
       )}
     </div>

@@ -1,4 +1,4 @@
-// A block of code with its language and a button that copies it.
+// A code block with its language and a copy button.
 
 import { Check, Copy } from "lucide";
 import { useState } from "preact/hooks";
@@ -6,12 +6,12 @@ import { copyText } from "./copy.ts";
 import { highlighted } from "./highlight.tsx";
 import { Icon } from "./icon.tsx";
 
-/** Time that the button says that it has copied, milliseconds. */
+/** Time that the button shows its confirmation, milliseconds. */
 const COPIED_MS = 1500;
 
 interface CodeBlockProps {
   readonly code: string;
-  /** What the fence says; its first word is the language. */
+  /** Info string of the fence; its first word is the language. */
   readonly language: string;
 }
 
@@ -23,7 +23,7 @@ export function CodeBlock({ code, language }: CodeBlockProps) {
         <span>{name || "text"}</span>
         <CopyButton text={code} what="code" />
       </div>
-      {/* A box that scrolls must be reachable by keyboard. */}
+      {/* A scrollable box must be focusable by keyboard. */}
       <pre tabIndex={0}>
         <code>{highlighted(code, name.toLowerCase())}</code>
       </pre>
@@ -31,7 +31,7 @@ export function CodeBlock({ code, language }: CodeBlockProps) {
   );
 }
 
-/** A small button that copies a text. */
+/** A button that copies a text. */
 export function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = (): void => {

@@ -1,11 +1,11 @@
-// The box to say something: text, files by button, drop and paste.
+// Message input: text, and files by button, drop and paste.
 
 import { ArrowUp, Paperclip, Square } from "lucide";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
 import { readAttachment } from "../state/attachments.ts";
 import { ask } from "../state/chat.ts";
-import { isRunning, stop } from "../state/running.ts";
+import { isRunning, stopAnswer } from "../state/running.ts";
 import { type Attachment, type Conversation, thread } from "../state/conversation.ts";
 import { cardOf, type ModelCard } from "../state/model-card.ts";
 import { loadModels, models } from "../state/models.ts";
@@ -13,7 +13,7 @@ import { notify } from "../state/toasts.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
 import { Icon } from "./icon.tsx";
 
-/** The box grows with its text up to this height, CSS pixels. */
+/** Largest height of the text box, CSS pixels. */
 const HEIGHT_MAX = 260;
 export const COMPOSER_ID = "composer";
 
@@ -51,13 +51,13 @@ export function Composer({ conversation }: { readonly conversation: Conversation
         <div class="composer-row">
           <AttachButton onFiles={add} />
           <MessageBox {...{ text, setText, submit, add, conversation }} />
-          {/* Keys: one button that became the other would be clicked twice. */}
+          {/* Keys: without them, the second click of a double click would hit the other button. */}
           {isBusy ? (
             <button
               key="stop"
               type="button"
               class="round"
-              onClick={() => stop(id)}
+              onClick={() => stopAnswer(id)}
               aria-label="Stop"
               title="Stop (Esc)"
             >
@@ -98,7 +98,7 @@ function MessageBox({ text, setText, submit, add, conversation }: MessageBoxProp
     box.style.height = `${Math.min(HEIGHT_MAX, box.scrollHeight)}px`;
   }, [text]);
   useEffect(() => {
-    if (matchMedia("(pointer: fine)").matches) area.current?.focus(); // on a phone that would open the keyboard
+    if (matchMedia("(pointer: fine)").matches) area.current?.focus(); // on a phone, focus would open the keyboard
   }, []);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -112,7 +112,7 @@ function MessageBox({ text, setText, submit, add, conversation }: MessageBoxProp
       id={COMPOSER_ID}
       ref={area}
       rows={1}
-      placeholder="Ask something"
+      placeholder="Type a message"
       aria-label="Message"
       value={text}
       onInput={({ currentTarget }) => setText(currentTarget.value)}
@@ -169,15 +169,15 @@ function useAttachments() {
   return { attachments, add, remove, clear: () => setAttachments([]) };
 }
 
-/** How often a model that is being loaded is asked for, milliseconds. */
+/** Interval at which the card of a loading model is refreshed, milliseconds. */
 const LOADING_POLL_MS = 2000;
 
-/** A card may not say what a model takes until the model is loaded, which may be long after the page was. */
-function useFreshCard(isWanted: boolean, card: ModelCard | undefined): void {
-  const isLoading = isWanted && card?.modalities === undefined && card?.status !== "loaded";
+/** Refreshes the model list while a card has no modalities: they are known only once the model is loaded. */
+function useFreshCard(hasAttachments: boolean, card: ModelCard | undefined): void {
+  const isLoading = hasAttachments && card?.modalities === undefined && card?.status !== "loaded";
   useEffect(() => {
-    if (isWanted) void loadModels();
-  }, [isWanted]);
+    if (hasAttachments) void loadModels();
+  }, [hasAttachments]);
   useEffect(() => {
     if (!isLoading) return undefined;
     const timer = setInterval(() => void loadModels(), LOADING_POLL_MS);
@@ -185,7 +185,7 @@ function useFreshCard(isWanted: boolean, card: ModelCard | undefined): void {
   }, [isLoading]);
 }
 
-/** Files may be dropped anywhere on the page. */
+/** Accepts files dropped anywhere on the page. */
 function useDrop(add: (files: Iterable<File>) => void): void {
   const latest = useRef(add);
   latest.current = add;

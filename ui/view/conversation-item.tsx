@@ -1,9 +1,9 @@
-// One line of the list: a link, and a menu to rename, export and delete.
+// One item of the conversation list: a link, and a menu to rename, export and delete.
 
 import { Download, Ellipsis, Pencil, Trash2 } from "lucide";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { saveFile } from "../save-file.ts";
-import { change, exported, openConversation, remove } from "../state/conversations.ts";
+import { change, exportedText, openConversation, remove } from "../state/conversations.ts";
 import { isRunning } from "../state/running.ts";
 import { addressOf, route } from "../state/route.ts";
 import type { Summary } from "../state/storage.ts";
@@ -23,13 +23,13 @@ export function ConversationItem({ summary: { id, title } }: { readonly summary:
         onClick={closeListIfNarrow}
         title={title}
       >
-        {isRunning(id) && <span class="dot" role="img" aria-label="Being answered" />}
+        {isRunning(id) && <span class="dot" role="img" aria-label="Answer in progress" />}
         {title}
       </a>
       <button
         type="button"
         class="ghost"
-        aria-label={`More about ${title}`}
+        aria-label={`Options for ${title}`}
         aria-expanded={mode === "menu"}
         onClick={() => setMode(mode === "menu" ? "link" : "menu")}
       >
@@ -63,7 +63,7 @@ function Menu({ id, title, onRename, onDone }: MenuProps) {
   }, []);
   const save = async (): Promise<void> => {
     onDone();
-    saveFile(`${title.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 50)}.json`, [await exported([id])]);
+    saveFile(`${title.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 50)}.json`, [await exportedText([id])]);
   };
   return (
     <div class="menu" ref={box} onKeyDown={(event) => event.key === "Escape" && onDone()} role="presentation">
@@ -102,7 +102,7 @@ function NameEditor({ id, title, onDone }: NameEditorProps) {
         }}
       >
         <input
-          aria-label="Name of the conversation"
+          aria-label="Conversation name"
           value={name}
           ref={(input) => input?.focus()}
           onInput={({ currentTarget }) => setName(currentTarget.value)}

@@ -1,4 +1,4 @@
-// The conversations of this browser, and the way to the other pages.
+// Sidebar: the conversations of this browser, links to the other pages, theme, import and export.
 
 import {
   Activity,
@@ -17,8 +17,8 @@ import {
 import { useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
 import { chooseFile, saveFile } from "../save-file.ts";
-import { hasImages, hasSpeech } from "../state/abilities.ts";
-import { exported, importAll, summaries } from "../state/conversations.ts";
+import { hasImages, hasSpeech } from "../state/capabilities.ts";
+import { exportedText, importAll, summaries } from "../state/conversations.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
 import { addressOf, go, OTHER_PAGES, route } from "../state/route.ts";
 import type { Summary } from "../state/storage.ts";
@@ -38,7 +38,7 @@ export function ConversationList() {
   );
   return (
     <>
-      {/* Only narrow screens show it: a tap beside the list closes it. */}
+      {/* Shown only on narrow screens: a tap outside the list closes it. */}
       <div class="shade" onClick={() => (isListOpen.value = false)} role="presentation" />
       <nav class="list" aria-label="Conversations and pages">
         <button type="button" class="new" onClick={() => (go({ page: "chat" }), closeListIfNarrow())}>
@@ -54,9 +54,7 @@ export function ConversationList() {
         />
         <div class="list-items" tabIndex={-1}>
           {found.length === 0 && (
-            <p class="faint empty">
-              {words === "" ? "Conversations appear here." : "No title has these words."}
-            </p>
+            <p class="faint empty">{words === "" ? "No conversations yet." : "No matching titles."}</p>
           )}
           {byAge(found).map(([age, items]) => (
             <section key={age} aria-label={age}>
@@ -108,14 +106,14 @@ function Pages() {
 }
 
 const THEMES = {
-  system: { icon: Monitor, next: "light", name: "as the system" },
+  system: { icon: Monitor, next: "light", name: "system" },
   light: { icon: Sun, next: "dark", name: "light" },
   dark: { icon: Moon, next: "system", name: "dark" },
 } as const;
 
 function ThemeButton() {
   const { icon, next, name } = THEMES[prefs.value.theme];
-  return <SmallButton label={`Colours: ${name}`} icon={icon} onClick={() => setPrefs({ theme: next })} />;
+  return <SmallButton label={`Theme: ${name}`} icon={icon} onClick={() => setPrefs({ theme: next })} />;
 }
 
 interface SmallButtonProps {
@@ -134,8 +132,8 @@ function SmallButton({ label, icon, onClick }: SmallButtonProps) {
 
 async function exportAll(): Promise<void> {
   const ids = summaries.value.map(({ id }) => id);
-  if (ids.length === 0) return notify("There is nothing to export yet.");
-  saveFile("svc-conversations.json", [await exported(ids)]);
+  if (ids.length === 0) return notify("There are no conversations to export.");
+  saveFile("svc-conversations.json", [await exportedText(ids)]);
 }
 
 async function importFile(): Promise<void> {
@@ -147,7 +145,7 @@ async function importFile(): Promise<void> {
   }
 }
 
-/** Groups, the latest first; those without members are left out. */
+/** Conversations grouped by age, latest first, without empty groups. */
 function byAge(list: readonly Summary[]): readonly (readonly [string, readonly Summary[]])[] {
   const midnight = new Date().setHours(0, 0, 0, 0);
   const groups = Object.groupBy(list, ({ updated }) => {

@@ -1,7 +1,7 @@
-// Copies text. The modern way is closed to pages over plain HTTP, which is how svc is reached from a phone; the older
-// one works there too.
+// Copies text to the clipboard with execCommand. The Clipboard API is unavailable over plain HTTP, the usual way to reach
+// svc from a phone.
 
-/** False when the browser refuses. */
+/** Copies a text. False if the browser refuses. */
 export function copyText(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;

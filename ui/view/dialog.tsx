@@ -1,4 +1,4 @@
-// A dialog of the browser's own kind: it keeps the focus inside, Escape closes it.
+// Modal dialog, based on the `dialog` element: it traps the focus, and Escape closes it.
 
 import { X } from "lucide";
 import type { ComponentChildren } from "preact";
@@ -7,7 +7,7 @@ import { Icon } from "./icon.tsx";
 
 interface DialogProps {
   readonly title: string;
-  /** Takes what room its content wants. */
+  /** As wide as its content. */
   readonly isWide?: boolean;
   readonly onClose: () => void;
   readonly children: ComponentChildren;

@@ -1,4 +1,4 @@
-// Fields of forms with their labels.
+// Form fields with labels.
 
 import { useId } from "preact/hooks";
 
@@ -18,14 +18,14 @@ export function TextField({ label, value, onChange, rows }: FieldProps<string> &
 }
 
 interface NumberFieldProps extends FieldProps<number | null> {
-  /** What holds when it is empty. */
+  /** Shown when empty: the default. */
   readonly hint: string;
   readonly min?: number;
   readonly max?: number;
   readonly step: number;
 }
 
-/** A number, or null when empty. What is out of range is marked and left to the server to refuse. */
+/** A number, or null when empty. Values out of range are marked; the server refuses them. */
 export function NumberField({ label, hint, value, onChange, ...range }: NumberFieldProps) {
   return (
     <label class="field">

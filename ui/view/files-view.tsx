@@ -1,4 +1,4 @@
-// Files that an answer came with.
+// Files that tools produced for an answer.
 
 import { Download, FileText, TriangleAlert } from "lucide";
 import { messageOf, send } from "../api/client.ts";
@@ -8,15 +8,15 @@ import { formatBytes } from "../format.ts";
 import { Icon } from "./icon.tsx";
 import { saveFile } from "../save-file.ts";
 
-/** Types that are shown as pictures. */
-const PICTURES = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
+/** MIME types shown as images. */
+const PREVIEW_TYPES = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
 
 export function FilesView({ files }: { readonly files: readonly ProducedFile[] }) {
   return (
     <ul class="chips" aria-label="Files">
       {files.map((file) => (
         <li key={file.id} class="produced">
-          <Picture file={file} />
+          <Preview file={file} />
           <FileChip file={file} />
         </li>
       ))}
@@ -24,12 +24,12 @@ export function FilesView({ files }: { readonly files: readonly ProducedFile[] }
   );
 }
 
-function Picture({
+function Preview({
   file: { mime_type: mime = "", data_base64: data, name },
 }: {
   readonly file: ProducedFile;
 }) {
-  if (data === undefined || !PICTURES.has(mime)) return null;
+  if (data === undefined || !PREVIEW_TYPES.has(mime)) return null;
   return <img src={`data:${mime};base64,${data}`} alt={name} />;
 }
 
@@ -53,7 +53,7 @@ function FileChip({ file }: { readonly file: ProducedFile }) {
   );
 }
 
-/** From the event where it holds the whole body, otherwise from the server, which keeps files for a while. */
+/** Saves a file from its event if that has the whole content, otherwise from the server, which keeps files for a while. */
 async function download({ id, name, text, data_base64: base64 }: ProducedFile): Promise<void> {
   try {
     if (text !== undefined) saveFile(name, [text]);
@@ -61,6 +61,6 @@ async function download({ id, name, text, data_base64: base64 }: ProducedFile): 
       saveFile(name, [Uint8Array.from(atob(base64), (char) => char.charCodeAt(0))]);
     else saveFile(name, [await (await send(`v1/files/${encodeURIComponent(id)}/content`)).blob()]);
   } catch (error) {
-    notify(`${name} could not be fetched: ${messageOf(error)}`);
+    notify(`Could not download ${name}: ${messageOf(error)}`);
   }
 }

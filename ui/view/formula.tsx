@@ -1,4 +1,4 @@
-// A formula. What translates it is loaded with the first one; until then, and where it is no TeX, its source is shown.
+// A formula. The TeX translator is loaded with the first formula. Until then, and for invalid TeX, the source is shown.
 
 import { signal } from "@preact/signals";
 import { memo } from "preact/compat";
@@ -10,7 +10,7 @@ const translator = signal<typeof Temml | undefined>(undefined);
 
 interface FormulaProps {
   readonly formula: string;
-  /** With its marks, for when it can't be drawn. */
+  /** The formula with its delimiters, shown if it cannot be rendered. */
   readonly source: string;
   readonly isDisplay: boolean;
 }
@@ -18,13 +18,13 @@ interface FormulaProps {
 export const Formula = memo(({ formula, source, isDisplay }: FormulaProps) => {
   useEffect(() => void load(), []);
   const temml = translator.value;
-  const drawn = temml && mathElement(temml, formula, isDisplay);
-  if (drawn === undefined) return <code>{source.trim()}</code>;
-  if (!isDisplay) return <span class="formula">{drawn}</span>;
-  // A box that scrolls must be reachable by keyboard.
+  const rendered = temml && mathElement(temml, formula, isDisplay);
+  if (rendered === undefined) return <code>{source.trim()}</code>;
+  if (!isDisplay) return <span class="formula">{rendered}</span>;
+  // A scrollable box must be focusable by keyboard.
   return (
     <span class="formula display" tabIndex={0} role="region" aria-label="Formula">
-      {drawn}
+      {rendered}
     </span>
   );
 });
@@ -34,6 +34,6 @@ async function load(): Promise<void> {
   try {
     translator.value = (await import("temml")).default;
   } catch {
-    // the server is gone or another version; the source stays
+    // the server is down or was updated; the source remains visible
   }
 }

@@ -1,8 +1,8 @@
-// The keyboard shortcuts: what they do, and their description.
+// Keyboard shortcuts and the dialog that lists them.
 
-import { isRunning, stop } from "../state/running.ts";
+import { isRunning, stopAnswer } from "../state/running.ts";
 import { current } from "../state/conversations.ts";
-import { drawing, stopDrawing } from "../state/pictures.ts";
+import { imageJob, stopImageJob } from "../state/images.ts";
 import { go, route } from "../state/route.ts";
 import { isSpeaking, stopSpeaking } from "../state/speech.ts";
 import { COMPOSER_ID } from "./composer.tsx";
@@ -11,11 +11,11 @@ import { Dialog } from "./dialog.tsx";
 import { isHelpOpen, isListOpen, isPanelOpen } from "./layout.ts";
 
 interface Shortcut {
-  /** For people; Ctrl is Cmd on a Mac. */
+  /** Keys for display; Ctrl is Cmd on a Mac. */
   readonly keys: string;
   readonly what: string;
   readonly fits: (event: KeyboardEvent) => boolean;
-  /** True when there was something to do. */
+  /** Returns true if the shortcut applied. */
   readonly run: () => boolean;
 }
 
@@ -41,32 +41,32 @@ const SHORTCUTS: readonly Shortcut[] = [
   },
   {
     keys: "Ctrl B",
-    what: "Show or hide the list",
+    what: "Show or hide conversations",
     fits: (event) => withCommand(event) && event.key.toLowerCase() === "b",
     run: () => ((isListOpen.value = !isListOpen.value), true),
   },
   {
     keys: "Ctrl ,",
-    what: "Settings of the conversation",
+    what: "Conversation settings",
     fits: (event) => withCommand(event) && event.key === ",",
     run: () => ((isPanelOpen.value = !isPanelOpen.value), true),
   },
   {
     keys: "/",
-    what: "To the message box",
+    what: "Focus the message box",
     fits: (event) => plain(event) && event.key === "/",
     run: () => (document.getElementById(COMPOSER_ID)?.focus(), true),
   },
   {
     keys: "Esc",
-    what: "Stop the answer, the drawing or the voice",
+    what: "Stop the answer, image generation or speech",
     fits: ({ key }) => key === "Escape" && document.querySelector("dialog[open]") === null,
     run: () => {
       const id = current.value?.id;
       const isAnswering = id !== undefined && isRunning(id);
-      const isDrawing = route.value.page === "images" && drawing.value !== undefined;
-      if (isAnswering) stop(id);
-      else if (isDrawing) stopDrawing();
+      const isGenerating = route.value.page === "images" && imageJob.value !== undefined;
+      if (isAnswering) stopAnswer(id);
+      else if (isGenerating) stopImageJob();
       else if (isSpeaking()) stopSpeaking();
       else return false;
       return true;
@@ -74,21 +74,21 @@ const SHORTCUTS: readonly Shortcut[] = [
   },
   {
     keys: "?",
-    what: "This help",
+    what: "Show this help",
     fits: (event) => plain(event) && event.key === "?",
     run: () => (isHelpOpen.value = true),
   },
 ];
 
-/** What boxes for text do by themselves. */
+/** Shortcuts of text boxes. */
 const IN_A_BOX = [
   ["Enter", "Send"],
   ["Shift Enter", "New line"],
-  ["Ctrl Enter", "Draw, or speak, on those pages"],
-  ["↑", "The last question again, in an empty box"],
+  ["Ctrl Enter", "Generate, on the pages Images and Speech"],
+  ["↑", "Last message, in an empty box"],
 ] as const;
 
-/** Listens to the keyboard for as long as the page is there. */
+/** Installs the keyboard listener. */
 export function watchKeys(): void {
   addEventListener("keydown", (event: KeyboardEvent) => {
     const shortcut = SHORTCUTS.find(({ fits }) => fits(event));

@@ -1,4 +1,4 @@
-// Code with colours. The highlighter gives a tree, so no markup ever passes as text.
+// Syntax highlighting. The highlighter returns a tree, which is converted to elements without any HTML string.
 
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
@@ -54,12 +54,12 @@ const lowlight = createLowlight({
   yaml,
 });
 
-/** Longer code stays plain: colouring it again for every few words would make the page stutter. Characters. */
+/** Longer code is not highlighted, because a growing block is highlighted again with every update. Characters. */
 const CHARS_MAX = 30_000;
 
 type Tree = ReturnType<typeof lowlight.highlight>["children"][number];
 
-/** The code's elements; its plain text for a language that is not known. */
+/** Elements of highlighted code; plain text for an unknown language. */
 export function highlighted(code: string, language: string): ComponentChild {
   if (code.length > CHARS_MAX || !lowlight.registered(language)) return code;
   return lowlight.highlight(language, code).children.map(element);

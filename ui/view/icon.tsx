@@ -1,9 +1,9 @@
-// Icons of lucide as elements.
+// Renders lucide icons.
 
 import { h } from "preact";
 import type { IconNode } from "lucide";
 
-/** An icon beside words or in a button that has a label of its own: never read aloud. */
+/** A decorative icon, hidden from screen readers: it accompanies text or a labelled button. */
 export function Icon({ node, size = 18 }: { readonly node: IconNode; readonly size?: number }) {
   return (
     <svg

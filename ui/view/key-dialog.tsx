@@ -1,15 +1,15 @@
-// Asks for an API key when the server demands one.
+// Dialog for the API key, shown when the server requires one.
 
 import { useState } from "preact/hooks";
-import { keyWanted } from "../state/key.ts";
+import { isKeyDialogOpen } from "../state/key.ts";
 import { loadModels } from "../state/models.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
 import { Dialog } from "./dialog.tsx";
 
 export function KeyDialog() {
-  if (!keyWanted.value) return null;
+  if (!isKeyDialogOpen.value) return null;
   return (
-    <Dialog title="API key" onClose={() => (keyWanted.value = false)}>
+    <Dialog title="API key" onClose={() => (isKeyDialogOpen.value = false)}>
       <KeyForm />
     </Dialog>
   );
@@ -22,11 +22,11 @@ function KeyForm() {
       onSubmit={(event) => {
         event.preventDefault();
         setPrefs({ apiKey: key.trim() });
-        keyWanted.value = false;
+        isKeyDialogOpen.value = false;
         void loadModels();
       }}
     >
-      <p>This server answers only requests that carry one of its keys. It is kept in this browser.</p>
+      <p>This server requires an API key. The key is stored in this browser.</p>
       <div class="row">
         <input
           class="grow"
@@ -37,7 +37,7 @@ function KeyForm() {
           onInput={({ currentTarget }) => setKey(currentTarget.value)}
         />
         <button type="submit" class="primary">
-          Use it
+          Save
         </button>
       </div>
     </form>

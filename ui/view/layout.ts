@@ -1,18 +1,18 @@
-// What of the frame is open: the list on narrow screens, the panel, the help.
+// Open and closed parts of the layout: conversation list, settings panel, help.
 
 import { signal } from "@preact/signals";
 
-/** The list of conversations. Wide screens show it unless it was closed, narrow ones when it was opened. */
+/** The conversation list: initially open on wide screens, closed on narrow ones. */
 export const isListOpen = signal(isWide());
 export const isPanelOpen = signal(false);
 export const isHelpOpen = signal(false);
 
-/** As in the style sheet. */
+/** The same width as in styles/frame.css. */
 function isWide(): boolean {
   return matchMedia("(min-width: 52rem)").matches;
 }
 
-/** After a choice in the list: on a narrow screen it lies over the page. */
+/** Closes the list after a selection on narrow screens, where it covers the page. */
 export function closeListIfNarrow(): void {
   if (!isWide()) isListOpen.value = false;
 }

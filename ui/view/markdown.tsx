@@ -1,6 +1,5 @@
-// Markdown as elements. The parser gives tokens and each becomes one of the elements below; there is no way from a
-// model's words to markup, so there is nothing to sanitize. HTML in the text is shown as the text that it is. Formulas
-// take the same way: TeX → tree → elements.
+// Renders Markdown. Parser tokens become only the elements below, never HTML strings, so nothing needs sanitizing. HTML in
+// the text is shown as text. Formulas are rendered alike: TeX → tree → elements.
 
 import { decodeHTML } from "entities/decode";
 import type { MarkedToken, Token, Tokens } from "marked";
@@ -14,11 +13,11 @@ import { safeLink } from "./safe-link.ts";
 
 interface MarkdownProps {
   readonly text: string;
-  /** The text grows at its end: what is complete is not parsed again. */
+  /** The text grows at its end: complete blocks are not parsed again. */
   readonly isGrowing: boolean;
 }
 
-/** Renders a text; again only when it has changed, because every word of one answer draws the whole conversation. */
+/** Renders a text. Memoized, because every delta of an answer re-renders the whole conversation. */
 export const Markdown = memo(({ text, isGrowing }: MarkdownProps) => {
   const done = useRef<Blocks>(NO_BLOCKS);
   done.current = isGrowing ? growBlocks(done.current, text) : NO_BLOCKS;
@@ -32,7 +31,7 @@ export const Markdown = memo(({ text, isGrowing }: MarkdownProps) => {
   );
 });
 
-/** Blocks at the beginning of a growing text that no later word can change. */
+/** Leading blocks of a growing text that later text cannot change. */
 export interface Blocks {
   readonly tokens: readonly Token[];
   /** Length of their source. */
@@ -42,7 +41,7 @@ export interface Blocks {
 
 export const NO_BLOCKS: Blocks = { tokens: [], chars: 0, source: "" };
 
-/** All blocks of the text but the last one with content, and the blank lines after it: those may go on. */
+/** The complete blocks: all except the last one with content and the blank lines after it, which may continue. */
 export function growBlocks(before: Blocks, text: string): Blocks {
   const known = text.startsWith(before.source) ? before : NO_BLOCKS;
   const fresh = lexer(text.slice(known.chars));
@@ -58,7 +57,7 @@ export function growBlocks(before: Blocks, text: string): Blocks {
   return { tokens: [...known.tokens, ...complete], chars, source: text.slice(0, chars) };
 }
 
-/** One block; drawn again only when its source changes. */
+/** One block; re-rendered only when its source changes. */
 const Block = memo(
   ({ token }: { readonly raw: string; readonly token: Token }) => <>{blockElement(token as AnyToken)}</>,
   (before, after) => before.raw === after.raw,
@@ -94,7 +93,7 @@ export function blockElement(token: AnyToken): ComponentChild {
   }
 }
 
-/** Headings of an answer stand below those of the page. */
+/** Headings of an answer are below the levels of the page's own headings. */
 function heading({ depth, tokens }: Tokens.Heading): ComponentChild {
   const content = inline(tokens);
   if (depth === 1) return <h3>{content}</h3>;
@@ -163,7 +162,7 @@ function inlineElement(token: AnyToken): ComponentChild {
       return <br />;
     case "link":
       return <Link href={token.href}>{inline(token.tokens)}</Link>;
-    case "image": // loading it would tell its host who reads this
+    case "image": // a link, because loading it would reveal the user to its host
       return <Link href={token.href}>{token.text === "" ? token.href : token.text}</Link>;
     case "text":
       return token.tokens === undefined ? decodeHTML(token.text) : inline(token.tokens);
@@ -178,7 +177,7 @@ function inlineElement(token: AnyToken): ComponentChild {
   }
 }
 
-/** A link to somewhere else in a tab of its own; plain words where the address is of another kind. */
+/** An external link, opened in a new tab; plain text if the URL scheme is not allowed. */
 function Link({ href, children }: { readonly href: string; readonly children?: ComponentChildren }) {
   const address = safeLink(decodeHTML(href));
   if (address === undefined) return <>{children}</>;

@@ -1,5 +1,5 @@
-// Formulas as tokens of the Markdown parser: $$…$$ and \[…\] stand by themselves, \(…\) and $…$ in a line. Pure.
-// No formula has a blank line, so that a text that still grows never turns finished paragraphs into one.
+// Formula tokens for the Markdown parser: $$…$$ and \[…\] as blocks, \(…\) and $…$ inline. Pure. A formula contains no
+// blank line, so that growing text never turns finished paragraphs into a formula.
 
 import { Lexer, Marked, type TokenizerExtension, type TokensList } from "marked";
 
@@ -10,7 +10,7 @@ export interface MathToken {
   readonly isDisplay: boolean;
 }
 
-/** Longest formula; longer ones stay text. Also bounds how far a mark without an end is followed. Characters. */
+/** Longest formula; longer ones remain text. Also bounds the search for a closing delimiter. Characters. */
 const CHARS_MAX = 4000;
 
 const PAIRS = [
@@ -19,15 +19,15 @@ const PAIRS = [
   ["\\(", "\\)", false],
 ] as const;
 
-/** Between single dollars: no space inside at the ends and no word around, so that prices and $NAMES stay text. */
+/** Single dollars: no inner space at the ends and no adjacent word, so that prices and $NAMES remain text. */
 const DOLLARS = /^\$(?=\S)(?<formula>(?:\\[^]|[^$\\`])+)(?<!\s)\$(?![\p{L}\p{N}$])/u;
 const BLANK_LINE = /\n[^\S\n]*\n/;
-/** Where a formula may begin within a line. */
+/** Possible start of an inline formula. */
 const INLINE_START = /(?<![\p{L}\p{N}$\\])\$|\\[([]/u;
 const BLOCK_START = /^ {0,3}(?:\$\$|\\\[)/;
 const NEXT_BLOCK = /\n {0,3}(?:\$\$|\\\[)/;
 
-/** A formula that fills its lines. */
+/** A block formula. */
 const block: TokenizerExtension = {
   name: "math",
   level: "block",
@@ -42,7 +42,7 @@ const block: TokenizerExtension = {
   },
 };
 
-/** A formula among words. */
+/** An inline formula. */
 const inline: TokenizerExtension = {
   name: "math",
   level: "inline",
@@ -57,7 +57,7 @@ export function lexer(text: string): TokensList {
   return new Lexer(marked.defaults).lex(text);
 }
 
-/** The formula at the beginning of a source, between marks that come in pairs. */
+/** The formula at the start of a source, between paired delimiters. */
 function between(source: string): MathToken | undefined {
   for (const [open, close, isDisplay] of PAIRS) {
     if (!source.startsWith(open)) continue;

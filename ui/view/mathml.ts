@@ -1,10 +1,10 @@
-// The tree of a formula → elements. Only elements, attributes and styles of the lists below pass, whatever the formula
-// says. Pure; the translator from TeX is handed in, because it is loaded when the first formula is shown.
+// Converts the tree of a formula to MathML elements. Only the elements, attributes and styles listed below are allowed.
+// Pure; the TeX translator is a parameter, because it is loaded with the first formula.
 
 import { type ComponentChild, h } from "preact";
 import type Temml from "temml";
 
-/** A node as the translator gives it: an element, a text, or a mere group. */
+/** A node of the translator's tree: an element, a text, or a group. */
 interface MathNode {
   readonly type?: string;
   readonly text?: string;
@@ -29,15 +29,15 @@ const STYLES = words(
   "backgroundColor border borderBottom borderLeft borderRight borderTop color display fontWeight margin marginLeft " +
     "marginRight mathDepth mathStyle padding paddingBottom paddingLeft paddingRight paddingTop textAlign verticalAlign width",
 );
-/** Sizes, colours and names. Nothing with brackets, so no address. */
+/** Sizes, colours and names. No brackets, hence no url(). */
 const PLAIN_VALUE = /^[\w#%.+, -]*$/;
 
-/** Greatest width and height that a formula may ask for, em. */
+/** Largest width and height in a formula, em. */
 const SIZE_MAX: [number, number] = [20, 20];
-/** Most expansions of macros in a formula. */
+/** Cap on macro expansions in a formula. */
 const EXPANSIONS_MAX = 500;
 
-/** The formula's elements; undefined for one that is no TeX. */
+/** The elements of a formula; undefined for invalid TeX. */
 export function mathElement(
   temml: typeof Temml,
   formula: string,
@@ -48,7 +48,7 @@ export function mathElement(
     const bounds = { maxSize: SIZE_MAX, maxExpand: EXPANSIONS_MAX };
     return element(temml.__renderToMathMLTree(formula, { ...options, ...bounds }) as MathNode);
   } catch {
-    return undefined; // also a stack that formulas within formulas have used up
+    return undefined; // also on stack overflow by nested formulas
   }
 }
 

@@ -1,4 +1,4 @@
-// The files of a question: pictures to look at, recordings to listen to, and the names of the others.
+// Attachments of a sent message: images as thumbnails, audio with a player, other files by name.
 
 import { useState } from "preact/hooks";
 import type { Attachment } from "../state/conversation.ts";
@@ -28,9 +28,9 @@ function FileView({ attachment }: { readonly attachment: Attachment }) {
   }
   if (modality === "audio") {
     return (
-      <li class="recording">
+      <li class="audio">
         <span class="chip-name faint">{attachment.name}</span>
-        {/* oxlint-disable-next-line jsx-a11y/media-has-caption -- people's own recordings have none */}
+        {/* oxlint-disable-next-line jsx-a11y/media-has-caption -- the user's audio has none */}
         <audio controls preload="metadata" src={attachment.data} aria-label={attachment.name} />
       </li>
     );
@@ -40,11 +40,11 @@ function FileView({ attachment }: { readonly attachment: Attachment }) {
 
 interface ThumbnailProps {
   readonly name: string;
-  /** A data or blob address. */
+  /** A data or blob URL. */
   readonly source: string;
 }
 
-/** A small picture that opens to a large one. */
+/** A small image that opens enlarged in a dialog. */
 export function Thumbnail({ name, source }: ThumbnailProps) {
   const [isOpen, setOpen] = useState(false);
   return (

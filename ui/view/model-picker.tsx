@@ -1,4 +1,4 @@
-// Which model, or which adapter of a model, answers this conversation.
+// Selects the model or adapter of the conversation.
 
 import { type ModelCard, grouped, ofKind } from "../state/model-card.ts";
 import { models, modelsError } from "../state/models.ts";
@@ -24,7 +24,7 @@ export function ModelPicker() {
       onChange={({ currentTarget }) => choose(currentTarget.value)}
     >
       <option value="">{cards[0] === undefined ? "Default model" : `Default: ${cards[0].id}`}</option>
-      {isGone && <option value={model}>{model} (not served now)</option>}
+      {isGone && <option value={model}>{model} (unavailable)</option>}
       {grouped(cards).map(({ base, adapters }) =>
         adapters.length === 0 ? (
           <ModelOption card={base} />

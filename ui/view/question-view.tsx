@@ -1,4 +1,4 @@
-// What a person has said.
+// One message of the user, with its editor.
 
 import { Pencil } from "lucide";
 import { useState } from "preact/hooks";
@@ -73,7 +73,7 @@ function QuestionEditor({ conversation, message, onDone }: QuestionProps & { rea
           Cancel
         </button>
         <button type="submit" class="primary">
-          Ask again
+          Resend
         </button>
       </div>
     </form>

@@ -1,7 +1,7 @@
-// The button that lets an answer be read aloud, where the server can.
+// Button that reads an answer aloud, if the server has a speech model.
 
 import { Square, Volume2 } from "lucide";
-import { canSpeak } from "../state/abilities.ts";
+import { canSpeak } from "../state/capabilities.ts";
 import { isSpeaking, toggleReading } from "../state/speech.ts";
 import { Icon } from "./icon.tsx";
 import { speakable } from "./speakable.ts";

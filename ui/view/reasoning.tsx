@@ -1,4 +1,4 @@
-// The model's reasoning: open while it goes on, folded afterwards, unless the reader wants it otherwise.
+// The model's reasoning: expanded while it grows, collapsed afterwards, unless the user toggles it.
 
 import { Brain, ChevronRight } from "lucide";
 import { useState } from "preact/hooks";
@@ -11,11 +11,11 @@ interface ReasoningProps {
 }
 
 export function Reasoning({ text, isGrowing }: ReasoningProps) {
-  const [wish, setWish] = useState<boolean>();
-  const isOpen = wish ?? isGrowing;
+  const [choice, setChoice] = useState<boolean>();
+  const isOpen = choice ?? isGrowing;
   return (
     <section class="reasoning" aria-label="Reasoning">
-      <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setWish(!isOpen)}>
+      <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
         <Icon node={Brain} size={16} />
         <span>{isGrowing ? "Thinking…" : "Reasoning"}</span>
         <Icon node={ChevronRight} size={15} />

@@ -1,6 +1,8 @@
+// Filter for the links of model output.
+
 const PROTOCOLS = new Set(["http:", "https:", "mailto:"]);
 
-/** The address of a link that a model may set; undefined for scripts, files, data, and addresses within this page. */
+/** The URL of a link if its scheme is allowed; undefined for scripts, files, data URLs and relative URLs. */
 export function safeLink(href: string): string | undefined {
   const url = URL.parse(href);
   return url !== null && PROTOCOLS.has(url.protocol) ? url.href : undefined;

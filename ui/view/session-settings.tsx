@@ -1,4 +1,4 @@
-// The conversation's session on the server: tools keep their state in one, and other programs can go on with it.
+// Settings of the conversation's server session, which keeps the state of tools and can be continued by other clients.
 
 import { useState } from "preact/hooks";
 import { messageOf, send, sendForJson } from "../api/client.ts";
@@ -21,16 +21,16 @@ export function SessionSettings({ conversation: { id, session } }: { readonly co
   const download = async (name: string): Promise<void> => {
     saveFile(`${name}.json`, [await (await send(pathOf(name))).text()]);
   };
-  const forget = async (name: string): Promise<void> => {
+  const deleteSession = async (name: string): Promise<void> => {
     await send(pathOf(name), { method: "DELETE" });
     set(null);
-    notify("The server has forgotten the session. The conversation is still here.");
+    notify("Session deleted on the server. The conversation remains in this browser.");
   };
   return (
     <fieldset>
-      <legend>Session on the server</legend>
+      <legend>Server session</legend>
       <SwitchField
-        label="Keep one for this conversation"
+        label="Use a session for this conversation"
         value={session !== null}
         onChange={(isOn) => set(isOn ? `ui-${newId()}` : null)}
       />
@@ -43,8 +43,8 @@ export function SessionSettings({ conversation: { id, session } }: { readonly co
             <button type="button" onClick={attempt(() => download(session))}>
               Download
             </button>
-            <button type="button" onClick={attempt(() => forget(session))}>
-              Forget
+            <button type="button" onClick={attempt(() => deleteSession(session))}>
+              Delete
             </button>
           </div>
         </>
@@ -54,7 +54,7 @@ export function SessionSettings({ conversation: { id, session } }: { readonly co
   );
 }
 
-/** Shows a session that another program has begun. */
+/** Opens a session of another client as a conversation. */
 function OpenSession() {
   const [name, setName] = useState("");
   const open = async (): Promise<void> => {
@@ -77,8 +77,8 @@ function OpenSession() {
     >
       <input
         class="grow"
-        aria-label="Id of a session"
-        placeholder="Open a session by its id"
+        aria-label="Session id"
+        placeholder="Open a session by id"
         value={name}
         onInput={({ currentTarget }) => setName(currentTarget.value)}
       />

@@ -1,4 +1,4 @@
-// How this conversation is answered. What is chosen here is also where new conversations begin.
+// Settings of the current conversation, which are also the initial settings of new ones.
 
 import { X } from "lucide";
 import type { Conversation, Settings } from "../state/conversation.ts";
@@ -14,7 +14,7 @@ export function SettingsPanel() {
   const conversation = current.value;
   if (conversation === undefined) return null;
   return (
-    <aside class="panel" aria-label="Settings of this conversation">
+    <aside class="panel" aria-label="Conversation settings">
       <header>
         <h2>Settings</h2>
         <button
@@ -35,7 +35,7 @@ export function SettingsPanel() {
 }
 
 const EFFORTS = [
-  ["", "As the model likes"],
+  ["", "Model default"],
   ["off", "Off"],
   ["low", "Low"],
   ["medium", "Medium"],
@@ -44,9 +44,9 @@ const EFFORTS = [
 ] as const;
 
 const PERMISSIONS = [
-  ["", "As the server is set up"],
-  ["auto", "At once"],
-  ["ask", "After I approve"],
+  ["", "Server default"],
+  ["auto", "Without approval"],
+  ["ask", "After approval"],
   ["deny", "Never"],
 ] as const;
 
@@ -66,13 +66,13 @@ function Fields({ conversation: { id, settings } }: { readonly conversation: Con
       <SelectField label="Reasoning" options={EFFORTS} {...field("reasoning")} />
       <fieldset>
         <legend>Sampling</legend>
-        <p class="faint">Empty leaves a value to the server.</p>
+        <p class="faint">Empty fields use the server's defaults.</p>
         <div class="pairs">
           <NumberField label="Temperature" hint="1" min={0} max={2} step={0.1} {...field("temperature")} />
           <NumberField label="Top p" hint="1" min={0.01} max={1} step={0.01} {...field("top_p")} />
           <NumberField label="Top k" hint="0" min={0} step={1} {...field("top_k")} />
           <NumberField label="Min p" hint="0" min={0} max={1} step={0.01} {...field("min_p")} />
-          <NumberField label="Most tokens" hint="no cap" min={1} step={1} {...field("max_tokens")} />
+          <NumberField label="Max tokens" hint="no cap" min={1} step={1} {...field("max_tokens")} />
           <NumberField label="Seed" hint="random" step={1} {...field("seed")} />
           <NumberField label="Presence" hint="0" min={-2} max={2} step={0.1} {...field("presence_penalty")} />
           <NumberField
@@ -85,10 +85,10 @@ function Fields({ conversation: { id, settings } }: { readonly conversation: Con
           />
           <NumberField label="Repetition" hint="1" min={0.01} step={0.05} {...field("repetition_penalty")} />
         </div>
-        <TextField label="Stop strings, one a line" rows={2} {...field("stop")} />
+        <TextField label="Stop strings, one per line" rows={2} {...field("stop")} />
       </fieldset>
       <fieldset>
-        <legend>What the server may do</legend>
+        <legend>Server tools</legend>
         <SwitchField label="Run Python" {...field("python")} />
         <SwitchField label="Run shell commands" {...field("shell")} />
         <SwitchField label="Search the web" {...field("search")} />

@@ -1,4 +1,4 @@
-// Markdown → what of it is to be read aloud. Pure.
+// Converts Markdown to text for speech. Pure.
 
 import { decodeHTML } from "entities/decode";
 import type { Token } from "marked";
@@ -6,15 +6,15 @@ import { lexer, type MathToken } from "./math-tokens.ts";
 
 type AnyToken = (Token | MathToken) & { readonly tokens?: readonly Token[] | undefined };
 
-/** The words of a text; code, formulas and rules are left out, cells of tables are separated by commas. */
+/** Text of a Markdown source, without code, formulas and rules; table cells are separated by commas. */
 export function speakable(markdown: string): string {
   return lexer(markdown)
-    .map(said)
+    .map(speechOf)
     .filter((text) => text !== "")
     .join("\n\n");
 }
 
-function said(token: AnyToken): string {
+function speechOf(token: AnyToken): string {
   switch (token.type) {
     case "code":
     case "hr":
@@ -33,7 +33,7 @@ function said(token: AnyToken): string {
     case "table":
       return rowsOf(token).join("\n");
     default:
-      return token.tokens === undefined ? decodeHTML(textOf(token)) : token.tokens.map(said).join("");
+      return token.tokens === undefined ? decodeHTML(textOf(token)) : token.tokens.map(speechOf).join("");
   }
 }
 
@@ -47,7 +47,7 @@ interface Cell {
 
 function itemsOf(token: AnyToken): readonly string[] {
   const { items = [] } = token as { readonly items?: readonly Cell[] };
-  return items.map(({ tokens }) => ended(tokens.map(said).filter(Boolean).join("\n")));
+  return items.map(({ tokens }) => ended(tokens.map(speechOf).filter(Boolean).join("\n")));
 }
 
 function rowsOf(token: AnyToken): readonly string[] {
@@ -56,11 +56,11 @@ function rowsOf(token: AnyToken): readonly string[] {
     readonly rows?: readonly (readonly Cell[])[];
   };
   return [header, ...rows].map((cells) =>
-    ended(cells.map(({ tokens }) => tokens.map(said).join("")).join(", ")),
+    ended(cells.map(({ tokens }) => tokens.map(speechOf).join("")).join(", ")),
   );
 }
 
-/** A voice pauses at the end of a sentence, not of a line. */
+/** Adds a full stop: voices pause at the end of a sentence, not of a line. */
 function ended(text: string): string {
   return /[\p{L}\p{N})]$/u.test(text) ? `${text}.` : text;
 }

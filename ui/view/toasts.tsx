@@ -1,4 +1,4 @@
-// Short notices at the edge of the page.
+// Notices (toasts) at the edge of the page.
 
 import { X } from "lucide";
 import { dismiss, toasts } from "../state/toasts.ts";

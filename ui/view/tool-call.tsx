@@ -1,4 +1,4 @@
-// One step of what the server does for the model: what it was asked, what came of it, and a person's leave.
+// One server-executed tool call: input, result, and its approval.
 
 import {
   ChevronRight,
@@ -85,9 +85,9 @@ function kindOf({ tool_type, query, commands }: ToolData, name: string) {
 
 function summary(state: State, output: ToolData | undefined): string {
   if (state === "working") return "running";
-  if (state === "refused") return "not allowed";
+  if (state === "refused") return "denied";
   if (output === undefined) return "no result";
-  if (output.timed_out === true) return "took too long";
+  if (output.timed_out === true) return "timed out";
   if (typeof output.exit_code === "number" && output.exit_code !== 0) return `exit code ${output.exit_code}`;
   if (output.results_count !== undefined) return plural(output.results_count, "result");
   return output.execution_time_ms === undefined ? "" : formatSecs(output.execution_time_ms / 1000);
@@ -144,13 +144,13 @@ function Images({ data }: { readonly data: ToolData | undefined }) {
   return (
     <div class="images">
       {images.map((base64, index) => (
-        <img src={`data:image/png;base64,${base64}`} alt={`Result ${index + 1} of the tool`} />
+        <img src={`data:image/png;base64,${base64}`} alt={`Tool result ${index + 1}`} />
       ))}
     </div>
   );
 }
 
-/** JSON for people; other text as it is. */
+/** Indented JSON; other text unchanged. */
 function indented(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

@@ -1,18 +1,18 @@
-// What an empty conversation shows.
+// Content of an empty conversation.
 
-import { isToy, models } from "../state/models.ts";
+import { hasOnlyDemoModel, models } from "../state/models.ts";
 
 export function Welcome() {
   const all = models.value;
   return (
     <div class="thread">
       <div class="column welcome">
-        <h2>What is on your mind?</h2>
-        <p>Conversations stay in this browser.</p>
-        {isToy(all) && (
+        <h2>Start a conversation</h2>
+        <p>Conversations are stored in this browser.</p>
+        {hasOnlyDemoModel(all) && (
           <p class="note">
-            This server runs its built-in model, a toy of four million parameters: it copies, counts and knows
-            some capitals. Start svc with <code>-m</code> and a model for more.
+            This server runs the built-in demo model with 4 million parameters. It can copy, count and name
+            some capitals. To use another model, start svc with <code>-m</code>.
           </p>
         )}
       </div>

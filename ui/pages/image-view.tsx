@@ -1,32 +1,32 @@
-// One picture of the gallery.
+// One image of the gallery.
 
 import { Download, Repeat, Trash2 } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import { formatSecs } from "../format.ts";
 import { saveFile } from "../save-file.ts";
-import type { Picture } from "../state/picture-store.ts";
-import { removePicture } from "../state/pictures.ts";
+import type { StoredImage } from "../state/image-store.ts";
+import { removeImage } from "../state/images.ts";
 import { Icon } from "../view/icon.tsx";
 import { Thumbnail } from "../view/message-files.tsx";
 
-/** Longest part of a prompt in a file's name, characters. */
+/** Longest part of a prompt in a file name, characters. */
 const NAME_CHARS_MAX = 40;
 
-interface PictureViewProps {
-  readonly picture: Picture;
+interface ImageViewProps {
+  readonly image: StoredImage;
   readonly onReuse: () => void;
 }
 
-export function PictureView({ picture, onReuse }: PictureViewProps) {
-  const { prompt, model, width, height, secs, data } = picture;
+export function ImageView({ image, onReuse }: ImageViewProps) {
+  const { prompt, model, width, height, secs, data } = image;
   const source = useObjectUrl(data);
   const facts = [`${width} × ${height}`, formatSecs(secs), ...(model === "" ? [] : [model])];
   return (
-    <li class="picture">
+    <li class="gallery-item">
       {source !== undefined && <Thumbnail name={prompt} source={source} />}
-      <p class="picture-prompt">{prompt}</p>
+      <p class="gallery-prompt">{prompt}</p>
       <p class="faint">{facts.join(" · ")}</p>
-      <div class="picture-actions">
+      <div class="gallery-actions">
         <button
           type="button"
           class="ghost"
@@ -40,15 +40,15 @@ export function PictureView({ picture, onReuse }: PictureViewProps) {
           type="button"
           class="ghost"
           onClick={onReuse}
-          aria-label={`Use these words again: ${prompt}`}
-          title="Use these words again"
+          aria-label={`Reuse prompt: ${prompt}`}
+          title="Reuse prompt"
         >
           <Icon node={Repeat} size={16} />
         </button>
         <button
           type="button"
           class="ghost"
-          onClick={() => void removePicture(picture)}
+          onClick={() => void removeImage(image)}
           aria-label={`Delete ${prompt}`}
           title="Delete"
         >
@@ -59,7 +59,7 @@ export function PictureView({ picture, onReuse }: PictureViewProps) {
   );
 }
 
-/** An address of the data for as long as it is shown. */
+/** Object URL of the data, revoked on unmount. */
 function useObjectUrl(data: Blob): string | undefined {
   const [url, setUrl] = useState<string>();
   useEffect(() => {
@@ -76,5 +76,5 @@ function fileName(prompt: string, { type }: Blob): string {
     .replaceAll(/[^\p{L}\p{N}]+/gu, "-")
     .slice(0, NAME_CHARS_MAX)
     .replaceAll(/^-|-$/g, "");
-  return `${words || "picture"}.${type.replace("image/", "").replace("jpeg", "jpg")}`;
+  return `${words || "image"}.${type.replace("image/", "").replace("jpeg", "jpg")}`;
 }

@@ -1,4 +1,4 @@
-// What this server offers besides chatting: by its routes, and by what its models make.
+// Image and speech capabilities of the server: its routes, and the kinds of its models.
 
 import { computed, signal } from "@preact/signals";
 import { serverRoutes } from "../api/routes.ts";
@@ -7,20 +7,20 @@ import { models } from "./models.ts";
 
 const routes = signal<ReadonlySet<string>>(new Set());
 
-/** Asks the server once; without an answer nothing more is offered. */
-export async function loadAbilities(): Promise<void> {
+/** Loads the routes once. If that fails, only chat is offered. */
+export async function loadCapabilities(): Promise<void> {
   try {
     routes.value = await serverRoutes();
   } catch {
-    // the list of models tells of trouble
+    // loading the models fails too and reports the error
   }
 }
 
-/** Whether the server has a way to draw, and to speak; there may be no model for it. */
+/** Whether the server has routes for images and for speech; it may still have no model for them. */
 export const hasImages = computed(() => routes.value.has("/v1/images/generations"));
 export const hasSpeech = computed(() => routes.value.has("/v1/audio/speech"));
 
-/** Models that make something of a kind. */
+/** Models of a kind. */
 export function modelsFor(kind: ModelKind): readonly ModelCard[] {
   return ofKind(models.value ?? [], kind);
 }

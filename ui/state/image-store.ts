@@ -1,24 +1,25 @@
-// Pictures in a database of the browser, apart from conversations. Without one they are there until the page is closed.
+// IndexedDB store of generated images, separate from conversations. If the browser forbids storage, images are lost when
+// the page is closed. The database keeps its first name, so that images of earlier versions are found.
 
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 
-/** A picture that was drawn. */
-export interface Picture {
+/** A generated image. */
+export interface StoredImage {
   readonly id: string;
   /** Unix time in milliseconds. */
   readonly created: number;
   readonly prompt: string;
-  /** As it was asked for; "" is the server's default one. */
+  /** Requested model; "": the server's default. */
   readonly model: string;
   readonly width: number;
   readonly height: number;
-  /** Time that it took. */
+  /** Generation time, seconds. */
   readonly secs: number;
   readonly data: Blob;
 }
 
 interface Schema extends DBSchema {
-  pictures: { key: string; value: Picture };
+  pictures: { key: string; value: StoredImage };
 }
 
 let opened: Promise<IDBPDatabase<Schema> | undefined> | undefined;
@@ -29,15 +30,15 @@ function database(): Promise<IDBPDatabase<Schema> | undefined> {
   }).catch(() => undefined));
 }
 
-export async function loadPictures(): Promise<readonly Picture[]> {
+export async function loadImages(): Promise<readonly StoredImage[]> {
   return (await (await database())?.getAll("pictures")) ?? [];
 }
 
-/** Rejects when the browser has no room. */
-export async function savePicture(picture: Picture): Promise<void> {
-  await (await database())?.put("pictures", picture);
+/** Rejects if the browser's storage is full. */
+export async function saveImage(image: StoredImage): Promise<void> {
+  await (await database())?.put("pictures", image);
 }
 
-export async function forgetPicture(id: string): Promise<void> {
+export async function deleteImage(id: string): Promise<void> {
   await (await database())?.delete("pictures", id);
 }
