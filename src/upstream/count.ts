@@ -1,8 +1,7 @@
 // Tokens of a prompt: counted by the upstream where it has an endpoint for it, else estimated from bytes.
 
-import type { Message } from "../core/message.ts";
 import type { Prompt, RunRequest } from "../core/run.ts";
-import { messagesOf } from "./chat-body.ts";
+import { chatBody, messagesOf } from "./chat-body.ts";
 import { readJson, send } from "./http.ts";
 import { BYTES_PER_TOKEN, PROBE_MS, TOKENS_PER_MESSAGE } from "./limits.ts";
 import type { UpstreamServer } from "./server.ts";
@@ -44,8 +43,10 @@ export async function countedTokens(
   };
   try {
     if (server.facts.engine === "svc") {
-      const body = inputOf(request.prompt, server);
-      return body && readCounted(await post("/responses/input_tokens", body, false))?.input_tokens;
+      const { prompt } = request;
+      if (prompt.type !== "chat") return undefined;
+      const body = { ...chatBody({ ...request, prompt }, server.options.model, server.facts), stream: false };
+      return readCounted(await post("/chat/completions/input_tokens", body, false))?.input_tokens;
     }
     const call = callOf(request, server);
     if (call === undefined) return undefined;
@@ -60,41 +61,6 @@ export async function countedTokens(
   } catch {
     return undefined; // the estimate serves
   }
-}
-
-/** The input of a Responses request, of which svc counts the tokens. Plain texts have no such route. */
-function inputOf(prompt: Prompt, { options }: UpstreamServer): object | undefined {
-  if (prompt.type !== "chat") return undefined;
-  const { tools, thinking } = prompt;
-  return {
-    model: options.model,
-    input: prompt.messages.flatMap(itemsOf),
-    ...(tools.length === 0
-      ? {}
-      : {
-          tools: tools.map(({ name, description, parameters, strict }) => ({
-            type: "function",
-            name,
-            ...(description === undefined ? {} : { description }),
-            parameters,
-            strict,
-          })),
-        }),
-    ...(thinking.unsaid === true ? {} : { enable_thinking: thinking.enabled }),
-  };
-}
-
-function itemsOf({ role, content, toolCalls = [], toolCallId = "" }: Message): readonly object[] {
-  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("");
-  if (role === "tool") return [{ type: "function_call_output", call_id: toolCallId, output: text }];
-  const message = role === "assistant" && text === "" ? [] : [{ role, content: text }];
-  const calls = toolCalls.map(({ id, name, arguments: args }) => ({
-    type: "function_call",
-    call_id: id,
-    name,
-    arguments: args,
-  }));
-  return [...message, ...calls];
 }
 
 interface CountCall {

@@ -192,8 +192,70 @@ export interface Server {
   stop(): Promise<number>;
 }
 
-/** Starts `svc serve` and waits until /health answers. The caller must stop it. */
+/** Flags with a value that concern the engine: behind another svc, the server that has the engine gets them. */
+const ENGINE_FLAGS: ReadonlySet<string> = new Set([
+  "-m",
+  "--mmproj",
+  "--max-seqs",
+  "--queue-max",
+  "--mtp-model",
+  "--mtp-n-predict",
+  "--content-tokens",
+  "--thinking-default",
+  "--chat-template",
+]);
+
+/**
+ * Starts `svc serve` and waits until /health answers. The caller must stop it. With SVC_TWO_HOPS=1 it is a svc in front of
+ * another one that has the models, unless a file configures them.
+ */
 export async function launchServer(args: readonly string[] = [], options: RunOptions = {}): Promise<Server> {
+  const isTwo = process.env["SVC_TWO_HOPS"] === "1" && args[0]?.endsWith(".toml") !== true;
+  return isTwo ? launchTwo(args, options) : launchOne(args, options);
+}
+
+/** A svc in front of another one. Its process is the front's, its engines are the other's. */
+async function launchTwo(args: readonly string[], options: RunOptions): Promise<Server> {
+  const isOfEngine = (at: number): boolean =>
+    ENGINE_FLAGS.has(args[at] ?? "") || (at > 0 && ENGINE_FLAGS.has(args[at - 1] ?? ""));
+  const back = await launchOne(
+    args.filter((_, at) => isOfEngine(at)),
+    options,
+  );
+  try {
+    const list = (await (await fetch(`${back.url}/v1/models`)).json()) as {
+      readonly data: readonly { readonly id: string; readonly kind: string }[];
+    };
+    const entries = list.data
+      .filter(({ id }) => id !== "svc-voice")
+      .map(
+        ({ id, kind }) =>
+          `[[models]]\nmodel_id = "${id}"\nkind = "upstream"\nserves = "${kind}"\n[[models.upstreams]]\nurl = "${back.url}/v1"\n`,
+      );
+    const file = join(newFolder(), "front.toml");
+    await Bun.write(file, entries.join("\n"));
+    const front = await launchOne([file, ...args.filter((_, at) => !isOfEngine(at))], options);
+    return {
+      ...back,
+      url: front.url,
+      pid: front.pid,
+      exited: front.exited,
+      stderr: () => front.stderr() + back.stderr(),
+      says: (text) => front.says(text),
+      kill: (signal) => front.kill(signal),
+      stop: async () => {
+        const code = await front.stop();
+        await back.stop();
+        return code;
+      },
+    };
+  } catch (error) {
+    await back.stop();
+    throw error;
+  }
+}
+
+async function launchOne(args: readonly string[], options: RunOptions): Promise<Server> {
   const child = spawnBinary(["serve", "--host", "127.0.0.1", "--port", "0", ...args], options);
   let heard = "";
   const listening = (async () => {

@@ -65,6 +65,7 @@ describe("the OpenAPI document", () => {
       "/v1/agent/approvals/{approval_id}",
       "/v1/audio/speech",
       "/v1/chat/completions",
+      "/v1/chat/completions/input_tokens",
       "/v1/completions",
       "/v1/containers/{container_id}/files",
       "/v1/containers/{container_id}/files/{file_id}",

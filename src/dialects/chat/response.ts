@@ -1,6 +1,7 @@
 // Folds RunEvents into the body of a non-streaming answer. A test checks that it equals the fold of the stream.
 
 import { assert, unreachable } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { AnswerEvent } from "../../core/agent.ts";
 import type { FinishReason, RunEvent, TokenLogprob } from "../../core/run.ts";
@@ -26,6 +27,7 @@ interface ChoiceDraft {
   readonly calls: CallDraft[];
   readonly tokens: TokenLogprob[];
   reason: FinishReason | undefined;
+  stop: string | undefined;
 }
 
 export interface ChatFoldOptions {
@@ -49,6 +51,7 @@ export class ChatFold {
       calls: [],
       tokens: [],
       reason: undefined,
+      stop: undefined,
     }));
   }
 
@@ -72,6 +75,7 @@ export class ChatFold {
         return;
       case "choice_end":
         this.draft(event.choice).reason = event.reason;
+        this.draft(event.choice).stop = event.stop;
         return;
       case "finish":
         this.usage = usageBody(event.usage, event.timings);
@@ -107,6 +111,7 @@ export class ChatFold {
       message: messageBody(draft),
       logprobs: this.withLogprobs ? choiceLogprobs(draft.tokens) : null,
       finish_reason: draft.reason,
+      ...defined({ stop_reason: draft.stop }),
     };
   }
 

@@ -13,6 +13,7 @@ import {
   maxTokensProperties,
   samplingProperties,
   stopProperties,
+  stopReasonProperty,
   streamProperties,
   truncateProperties,
 } from "../shared/sampling.ts";
@@ -255,6 +256,7 @@ export const ChatCompletionResponseChoice = Type.Object(
     message: ChatCompletionResponseMessage,
     logprobs: Type.Union([ChoiceLogprobs, Type.Null()]),
     finish_reason: FinishReasonWord,
+    ...stopReasonProperty,
   },
   { $id: "ChatCompletionResponseChoice" },
 );
@@ -301,6 +303,7 @@ const ChatCompletionChunkChoice = Type.Object(
     delta: ChatCompletionChunkDelta,
     logprobs: Type.Optional(ChoiceLogprobs),
     finish_reason: Type.Union([FinishReasonWord, Type.Null()]),
+    ...stopReasonProperty,
   },
   { $id: "ChatCompletionChunkChoice" },
 );
@@ -316,3 +319,12 @@ export const ChatCompletionChunkResponse = Type.Object(
   { $id: "ChatCompletionChunkResponse", description: "One `data:` line of a stream." },
 );
 export type ChatCompletionChunkResponse = Static<typeof ChatCompletionChunkResponse>;
+
+export const ChatInputTokens = Type.Object(
+  {
+    object: Type.Literal("chat.completion.input_tokens"),
+    input_tokens: Type.Integer({ minimum: 0, description: "Tokens of the prompt." }),
+  },
+  { $id: "ChatInputTokens" },
+);
+export type ChatInputTokens = Static<typeof ChatInputTokens>;

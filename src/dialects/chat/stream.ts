@@ -65,7 +65,7 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
         return this.writer.delta(event.choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
       }
       case "choice_end":
-        return this.writer.end(event.choice, event.reason);
+        return this.writer.end(event);
       case "finish":
         this.ended = true;
         return this.writer.finish(usageBody(event.usage, event.timings));

@@ -2,6 +2,7 @@
 // it ends. A test checks that the body equals the fold of the stream.
 
 import { assert, unreachable } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { FinishReason, RunEvent, TokenLogprob } from "../../core/run.ts";
 import { answerHead, type AnswerMeta } from "../shared/answer.ts";
@@ -14,6 +15,7 @@ interface ChoiceDraft {
   readonly text: string[];
   readonly tokens: TokenLogprob[];
   reason: FinishReason | undefined;
+  stop: string | undefined;
 }
 
 /** Folds the events of one run. Text deltas are joined once at the end, so the cost is linear in the answer. */
@@ -26,7 +28,12 @@ export class CompletionFold {
   /** `choices`: those of the run; the layout may select fewer. */
   constructor(choices: number, layout: CompletionLayout) {
     this.layout = layout;
-    this.drafts = Array.from({ length: choices }, () => ({ text: [], tokens: [], reason: undefined }));
+    this.drafts = Array.from({ length: choices }, () => ({
+      text: [],
+      tokens: [],
+      reason: undefined,
+      stop: undefined,
+    }));
   }
 
   /** Adds an event; throws the ServiceError of an `error` event. */
@@ -48,6 +55,7 @@ export class CompletionFold {
         return;
       case "choice_end":
         this.draft(event.choice).reason = event.reason;
+        this.draft(event.choice).stop = event.stop;
         return;
       case "finish":
         this.runCost = { usage: event.usage, timings: event.timings };
@@ -86,13 +94,14 @@ export class CompletionFold {
     return generated.reduce((sum, { logprob }) => sum + logprob, 0) / generated.length;
   }
 
-  private choiceBody({ text, tokens, reason }: ChoiceDraft, index: number): CompletionResponseChoice {
+  private choiceBody({ text, tokens, reason, stop }: ChoiceDraft, index: number): CompletionResponseChoice {
     assert(reason === "stop" || reason === "length", `completion ended with ${reason}`);
     return {
       index,
       text: text.join(""),
       logprobs: this.layout.withLogprobs ? new LogprobsLayout(this.layout.echo).next(tokens) : null,
       finish_reason: reason,
+      ...defined({ stop_reason: stop }),
     };
   }
 

@@ -16,6 +16,7 @@ import {
   choicesProperties,
   samplingProperties,
   stopProperties,
+  stopReasonProperty,
   streamProperties,
   truncateProperties,
 } from "../shared/sampling.ts";
@@ -117,6 +118,7 @@ export const CompletionResponseChoice = Type.Object(
     text: Type.String(),
     logprobs: OptionalLogprobs,
     finish_reason: FinishReasonWord,
+    ...stopReasonProperty,
   },
   { $id: "CompletionResponseChoice" },
 );
@@ -139,6 +141,7 @@ const CompletionChunkChoice = Type.Object(
     text: Type.String(),
     logprobs: OptionalLogprobs,
     finish_reason: Type.Union([FinishReasonWord, Type.Null()]),
+    ...stopReasonProperty,
   },
   { $id: "CompletionChunkChoice" },
 );

@@ -46,7 +46,7 @@ export class CompletionStream implements StreamEncoder {
         assert(false, "tool call in a completion");
         return "";
       case "choice_end":
-        return this.writer.end(event.choice, event.reason);
+        return this.writer.end(event);
       case "finish":
         this.ended = true;
         return this.writer.finish(usageBody(event.usage, event.timings));

@@ -6,7 +6,7 @@
 
 import { defined } from "../../core/defined.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
-import type { FinishReason } from "../../core/run.ts";
+import type { RunEvent } from "../../core/run.ts";
 import { answerHead, type AnswerMeta } from "./answer.ts";
 import { dataFrame, DONE_FRAME } from "./frame.ts";
 import type { CompletionUsageResponse } from "./usage.ts";
@@ -20,10 +20,7 @@ export interface ChunkOptions {
   readonly includeUsage: boolean;
 }
 
-interface EndedChoice {
-  readonly choice: number;
-  readonly reason: FinishReason;
-}
+type EndedChoice = Omit<Extract<RunEvent, { type: "choice_end" }>, "type">;
 
 /** Writes the chunks of one answer. */
 export class ChunkWriter {
@@ -55,9 +52,9 @@ export class ChunkWriter {
   }
 
   /** Ends a choice. */
-  end(choice: number, reason: FinishReason): string {
+  end({ choice, reason, stop }: EndedChoice): string {
     const frames = this.flush();
-    this.pendingEnd = { choice, reason };
+    this.pendingEnd = { choice, reason, ...defined({ stop }) };
     return frames;
   }
 
@@ -91,9 +88,10 @@ export class ChunkWriter {
   /** The held-back final chunk of the choice that ended last, if any. */
   flush(usage?: CompletionUsageResponse): string {
     if (this.pendingEnd === undefined) return "";
-    const { choice, reason } = this.pendingEnd;
+    const { choice, reason, stop } = this.pendingEnd;
     this.pendingEnd = undefined;
-    const chunk = this.chunk([{ index: choice, ...this.options.last, finish_reason: reason }]);
+    const end = { finish_reason: reason, ...defined({ stop_reason: stop }) };
+    const chunk = this.chunk([{ index: choice, ...this.options.last, ...end }]);
     if (this.options.includeUsage) return dataFrame(JSON.stringify({ ...chunk, usage: null }));
     return dataFrame(JSON.stringify(usage === undefined ? chunk : { ...chunk, usage }));
   }

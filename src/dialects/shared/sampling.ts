@@ -106,6 +106,13 @@ export const samplingProperties = {
 /** Stop strings under the field name `stop`. */
 export const stopProperties = { stop: orNull(StopTokens) };
 
+/** The end of a choice, as in vLLM. */
+export const stopReasonProperty = {
+  stop_reason: Type.Optional(
+    Type.String({ description: "The stop string that ended the choice; absent for any other end." }),
+  ),
+};
+
 /** Properties for the cap on generated tokens. */
 export const maxTokensProperties = {
   max_tokens: orNull(

@@ -8,6 +8,7 @@ import {
   ChatCompletionChunkResponse,
   ChatCompletionRequest,
   ChatCompletionResponse,
+  ChatInputTokens,
 } from "../../dialects/chat/schema.ts";
 import { CHAT_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts";
 import { ChatStream } from "../../dialects/chat/stream.ts";
@@ -16,21 +17,45 @@ import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
+import { countPrompt, foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
 import { sseResponse } from "../sse.ts";
 
 /** Chat-completion routes. */
 export function chatRoutes(deps: HttpDeps, components: ApiComponents) {
-  return new Elysia().post("/v1/chat/completions", ({ request }) => answerChat(deps, request), {
-    parse: "none", // body.ts reads it
-    detail: {
-      operationId: "create_chat_completion",
-      tags: ["Generation"],
-      summary: "Continue a conversation",
-      requestBody: components.body(ChatCompletionRequest),
-      responses: components.generationAnswers(ChatCompletionResponse, ChatCompletionChunkResponse),
-    },
-  });
+  return new Elysia()
+    .post("/v1/chat/completions", ({ request }) => answerChat(deps, request), {
+      parse: "none", // body.ts reads it
+      detail: {
+        operationId: "create_chat_completion",
+        tags: ["Generation"],
+        summary: "Continue a conversation",
+        requestBody: components.body(ChatCompletionRequest),
+        responses: components.generationAnswers(ChatCompletionResponse, ChatCompletionChunkResponse),
+      },
+    })
+    .post("/v1/chat/completions/input_tokens", ({ request }) => countTokens(deps, request), {
+      parse: "none",
+      detail: {
+        operationId: "count_chat_input_tokens",
+        tags: ["Counting"],
+        summary: "Count the tokens of a chat completion's prompt",
+        requestBody: components.body(ChatCompletionRequest),
+        responses: components.answers("The count.", ChatInputTokens),
+      },
+    });
+}
+
+/** Counts the tokens that a request would cost; a svc in front of this one asks it. */
+async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const { run, agent } = parseChatRequest(await readGeneration(deps, request), requestCompat(deps));
+  const counted = { run: { ...run, countOnly: true }, agent };
+  const started = await withErrorTerms(CHAT_TERMS, startRun(deps.converse, counted, request.signal));
+  const body: ChatInputTokens = {
+    object: "chat.completion.input_tokens",
+    input_tokens: await countPrompt(started),
+  };
+  return Response.json(body);
 }
 
 async function answerChat(deps: HttpDeps, request: Request): Promise<Response> {
