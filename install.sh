@@ -154,7 +154,7 @@ check_tools() {
   [ "$npm_major" -ge 7 ] || fail "npm $(npm --version) is too old for package-lock.json; version 7 or newer is needed"
 }
 
-# True when node_modules holds exactly the locked versions, whoever installed them.
+# True when node_modules holds exactly the locked versions, no matter who installed them.
 packages_are_current() {
   [ -f node_modules/.package-lock.json ] && [ -x node_modules/.bin/bun ] && node -e '
     const read = (file) => JSON.parse(require("fs").readFileSync(file, "utf8")).packages;

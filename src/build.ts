@@ -1,6 +1,6 @@
 // Builds the executable:  bun src/build.ts [OUTFILE]
-// One platform a build; prebuilt/ must hold its libraries. Bun's own autoloading of .env and bunfig.toml from the working
-// directory is switched off: it would run code of whoever owns that directory.
+// One platform a build; prebuilt/ must hold its libraries. Bun's autoloading of .env and bunfig.toml from the working
+// directory is off: it would run code of that directory's owner.
 
 import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +25,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** `assets` is a folder that the executable will carry under its own name. */
+/** `assets` is a folder that is embedded under its name. */
 async function compile(assets: string): Promise<boolean> {
   const outfile = process.argv[2] ?? join(ROOT, "svc");
   const aside = `${outfile}.building`; // a running svc keeps its file; the new one takes the name at the end

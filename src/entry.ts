@@ -1,6 +1,5 @@
-// The executable's first file. The sandbox's launcher runs before every tool call and a reader before every page of a web
-// search; both need next to nothing, so it is decided here, before the rest of the program has been loaded: 10 ms instead
-// of 80.
+// First file of the executable. Helper processes (the sandbox launcher before every tool call, the reader of every web page)
+// branch here, before the rest of the program is loaded: 10 ms instead of 80.
 
 import { endWithParent } from "../ffi/parent-death.ts";
 import { launcherMain } from "../ffi/sandbox-launcher.ts";
@@ -8,7 +7,7 @@ import { GUARD_WORD, LAUNCHER_WORD, SOCKETS_WORD } from "./core/launcher.ts";
 import { GUARD_PARENT_PIPE_FD, PARENT_PIPE_FD } from "./core/parent-pipe.ts";
 import { READER_WORD } from "./reader/protocol.ts";
 
-/** Hidden commands, each a helper process of another svc. */
+/** Hidden commands of helper processes. */
 const HELPERS = ["engine", "convert-adapter", "quantize-worker", READER_WORD, GUARD_WORD, SOCKETS_WORD];
 
 const [, , word = "", ...words] = process.argv;

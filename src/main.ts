@@ -33,7 +33,7 @@ function complain(line: string): void {
   console.error(line);
 }
 
-/** Spec: Events. Undefined when it is not set, NaN when it is no number of milliseconds that a timer can take. */
+/** Spec: Events. Undefined when unset, NaN when it is not a number of milliseconds for a timer. */
 function keepAliveInterval(): number | undefined {
   const text = process.env["KEEP_ALIVE_INTERVAL"];
   if (text === undefined || text === "") return undefined;
@@ -69,7 +69,7 @@ function untilSignal(): Promise<void> {
   });
 }
 
-/** Serves until a signal comes. What keeps it from starting and models that don't load end it with one clear line. */
+/** Serves until a signal. A failed start or load ends with one line. */
 async function serve(loaded: Loaded, reread: () => LoadResult): Promise<number> {
   if (Number.isNaN(keepAliveInterval())) {
     complain(`svc: KEEP_ALIVE_INTERVAL must be a whole number of milliseconds from 1 to ${TIMER_MS_MAX}.`);
@@ -120,7 +120,7 @@ async function askServer(invocation: ServerCommand, settings: Settings): Promise
   }
 }
 
-/** Loads the settings and goes on with them, or lists every problem. */
+/** Loads the settings and calls `go`, or lists every problem. */
 async function withSettings(
   args: SettingsArgs,
   command: "serve" | "run" | undefined,
@@ -225,7 +225,7 @@ async function execute(invocation: Invocation): Promise<number> {
   }
 }
 
-/** A reader of our output that has seen enough, like `head`, is no failure. */
+/** A closed pipe, as of `head`, is not a failure. */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit(EXIT.ok);

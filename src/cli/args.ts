@@ -1,5 +1,5 @@
-// Turns the words of a command line into one value that says what to do. Does nothing itself: no output, no exit, no
-// file. Setting flags come from the settings table; commander does the parsing and writes the help.
+// Parses a command line into an Invocation. No side effects: no output, no exit, no files. Flags of settings come from the
+// settings table; commander parses and writes the help.
 
 import { Argument, Command, CommanderError } from "commander";
 import { defined } from "../core/defined.ts";
@@ -24,10 +24,10 @@ const PULL_FLAGS = [
 
 const QUANTIZE_FLAGS = [...PULL_FLAGS, "models[].quantization.imatrix"];
 
-/** Widest help, and its width where it does not go to a terminal. */
+/** Maximum width of help, and its width in pipes. */
 const HELP_COLUMNS = 100;
 
-/** Reads the words after the executable's name. */
+/** Parses the arguments after the executable's name. */
 export function parseArgs(argv: readonly string[]): Invocation {
   if (argv[0] === "engine" || argv[0] === "convert-adapter" || argv[0] === "quantize-worker")
     return { command: argv[0], args: argv.slice(1) };
@@ -86,9 +86,7 @@ function addCommands(program: Command, choose: Choose): void {
     choose(chatInvocation({ command: "run", ...configFile(file), flags: flagsOf(run) }, chat, prompt));
   });
 
-  const from = program
-    .command("from-config")
-    .description("Do what the file's `command` says (serve unless it says).");
+  const from = program.command("from-config").description("Run the `command` of the file (default: serve).");
   from.requiredOption("-f, --file <file>", fileText);
   withSettings(withChatOptions(from)).action((chat: ChatOptions & { file: string }) =>
     choose(chatInvocation({ command: "from-config", configFile: chat.file, flags: flagsOf(from) }, chat, [])),
@@ -96,21 +94,21 @@ function addCommands(program: Command, choose: Choose): void {
 
   const doctor = program
     .command("doctor")
-    .description("Look for trouble: processor, memory, disk, models, port.")
+    .description("Check processor, memory, disk, models and port.")
     .argument("[config]", fileText);
   doctor.option("--json", "print the report as JSON", false);
   withSettings(doctor).action((file: string | undefined, { json }: { json: boolean }) =>
     choose({ command: "doctor", ...configFile(file), json, flags: flagsOf(doctor) }),
   );
 
-  const config = program.command("config").description("Look at a configuration without starting anything.");
+  const config = program.command("config").description("Inspect a configuration without starting anything.");
   const check = config.command("check").description("List every problem.").argument("[config]", fileText);
   withSettings(check).action((file: string | undefined) =>
     choose({ command: "config-check", ...configFile(file), flags: flagsOf(check) }),
   );
   const show = config
     .command("show")
-    .description("Print all settings and who set them.")
+    .description("Print all settings and where each comes from.")
     .argument("[config]", fileText);
   withSettings(show).action((file: string | undefined) =>
     choose({ command: "config-show", ...configFile(file), flags: flagsOf(show) }),
@@ -145,7 +143,7 @@ function addHubCommands(program: Command, choose: Choose): void {
   const idText = "owner/name, owner/name:Q4_K_M, owner/name:file.gguf, each with @revision";
   const pull = program
     .command("pull")
-    .description("Download a model of the hub, or bring it up to date.")
+    .description("Download a model of the hub, or update it.")
     .argument("<model>", idText);
   withSettings(pull, PULL_FLAGS).action((id: string) =>
     choose(
@@ -155,7 +153,7 @@ function addHubCommands(program: Command, choose: Choose): void {
     ),
   );
 
-  const cache = program.command("cache").description("Look after downloaded models.");
+  const cache = program.command("cache").description("List and delete downloaded models.");
   const list = cache.command("list").description("List downloaded GGUF files.");
   withSettings(list, CACHE_FLAGS).action(() => choose({ command: "cache-list", flags: flagsOf(list) }));
   const remove = cache
@@ -173,7 +171,7 @@ function addHubCommands(program: Command, choose: Choose): void {
 
   const quantize = program
     .command("quantize")
-    .description("Write a model anew with smaller weights.")
+    .description("Write a model with smaller weights.")
     .argument("<model>", `a GGUF file, or ${idText}`)
     .argument("<type>", `such as Q4_K_M; one of ${FILE_TYPE_NAMES.join(", ")}`)
     .option("-o, --output <file>", "the file to write (default: the model's name with the type, here)");
@@ -192,7 +190,7 @@ function addHubCommands(program: Command, choose: Choose): void {
     .action(() => choose({ command: "login" }));
 }
 
-/** How a chat is begun; the same for every command that may chat. */
+/** Options of every command that can chat. */
 interface ChatOptions {
   readonly input?: string;
   readonly attach?: readonly string[];
@@ -224,7 +222,7 @@ function chatInvocation(
   const given = [input, ...(words.length === 0 ? [] : [words.join(" ")])].filter(
     (text) => text !== undefined,
   );
-  if (given.length > 1) return usageError("the prompt is there twice: as -i and as words. Leave out one.");
+  if (given.length > 1) return usageError("the prompt is given twice, as -i and as words. Leave out one.");
   if (video !== undefined)
     return usageError("--video: video is not supported; attach single frames with --image.");
   const files = [
@@ -240,7 +238,7 @@ function usageError(what: string): Invocation {
   return { command: "usage-error", text: `svc: ${what}` };
 }
 
-/** Commands that print what is generated from the command tree. */
+/** Commands that print documents generated from the command tree. */
 function addGenerated(program: Command, choose: Choose): void {
   program
     .command("completions")

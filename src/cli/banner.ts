@@ -6,14 +6,14 @@ import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import type { Settings } from "../config/settings.ts";
 import { MCP_VERSION, VERSION } from "../core/version.ts";
 
-/** What the server turned out to be. */
+/** Ports and tools of a started server. */
 export interface Surroundings {
   readonly port: number;
-  /** Of the MCP endpoint, where there is one. */
+  /** Port of the MCP endpoint. */
   readonly mcpPort?: number;
-  /** For Ollama's clients, where there is one. */
+  /** Port for Ollama's clients. */
   readonly ollamaPort?: number;
-  /** What models can do on it; undefined where that is nothing. */
+  /** Tools of the server in words; undefined for none. */
   readonly toolLine: string | undefined;
 }
 
@@ -22,7 +22,7 @@ export function listeningLine({ server, models }: Settings, { port }: Surroundin
   return `svc ${VERSION} listening on ${address(server.host, port)} (loading ${models.map(modelName).join(", ")})`;
 }
 
-/** Lines once the models are loaded: what is served where, and how to get further. */
+/** Lines once the models are loaded: addresses, models, tools. */
 export function readyLines(
   { server, models }: Settings,
   { port, mcpPort, ollamaPort, toolLine }: Surroundings,

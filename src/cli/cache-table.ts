@@ -17,7 +17,7 @@ export function cacheTable(files: readonly CachedFile[], cacheDir: string): stri
   return columns([["REPOSITORY", "REVISION", "FILE", "SIZE", "LAST USED"], ...rows]);
 }
 
-/** What was deleted. */
+/** Deleted files and the space they freed. */
 export function deletedText({ files, freedBytes }: Deleted): string {
   const lines = files.map(({ repo, path }) => `deleted ${repo} ${path}`);
   return `${[...lines, `${megabytes(freedBytes)} freed`].join("\n")}\n`;

@@ -1,5 +1,5 @@
-// Scripts that complete svc's words in a shell, made from the command tree. They hold all they need: no program is started
-// while somebody types.
+// Completion scripts for bash, zsh and fish, generated from the command tree. They are self-contained: completing a word
+// starts no program.
 
 import type { Command, Option } from "commander";
 
@@ -67,14 +67,13 @@ function choiceOf(option: Option): Choice {
   };
 }
 
-/** In single quotes, as all three shells read it. */
+/** In single quotes, valid in all three shells. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "’")}'`;
 }
 
 /**
- * One `case` finds the command by the words so far, a second one the words of an option's value. Options of one command
- * mean the same in the others, but not each has all.
+ * One `case` finds the command by the words so far, a second one the values of an option.
  */
 function bashScript(nodes: readonly Node[]): string {
   const cases = nodes.map(({ path, commands, options, words }) => {
@@ -128,7 +127,7 @@ complete -F _svc svc
 `;
 }
 
-/** Characters that _arguments gives a meaning of its own. */
+/** Escapes characters that _arguments interprets. */
 function zshText(text: string): string {
   return text.replaceAll(/[[\]:\\]/g, "\\$&");
 }

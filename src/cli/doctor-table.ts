@@ -4,7 +4,7 @@ import type { DoctorCheck, DoctorReport } from "../core/system.ts";
 
 const MARKS: Readonly<Record<DoctorCheck["status"], string>> = { pass: "ok", warn: "WARN", fail: "FAIL" };
 
-/** The report as a table: one line a check, what to do below those that are not all right, and a last line. */
+/** The report as a table: one line for each check, fixes below those that did not pass, and a summary. */
 export function doctorTable({ checks }: DoctorReport): string {
   const nameWidth = Math.max(...checks.map(({ name }) => name.length));
   const indent = " ".repeat(nameWidth + 8);

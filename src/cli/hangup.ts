@@ -1,4 +1,4 @@
-// SIGHUP: the configuration is read anew. What cannot be read changes nothing.
+// SIGHUP: reloads the configuration. An invalid one changes nothing.
 
 import { closeSync, openSync } from "node:fs";
 import { formatProblems } from "../config/problem.ts";
@@ -7,7 +7,7 @@ import type { Settings } from "../config/settings.ts";
 
 export interface Reread {
   readonly reread: () => LoadResult;
-  /** Takes over what can change; names it, and what needs a restart. */
+  /** Applies what can change at run time; returns the changed settings and those that need a restart. */
   readonly apply: (next: Settings) => {
     readonly changed: readonly string[];
     readonly waiting: readonly string[];
@@ -16,8 +16,7 @@ export interface Reread {
 }
 
 /**
- * Reads the configuration at each SIGHUP from now on. Where the signal means that the terminal is gone from which the server was
- * started, it ends the server as ever.
+ * Reloads the configuration at each SIGHUP. If the signal means that the server's terminal has closed, the server ends.
  */
 export function rereadAtHangup({ reread, apply, say }: Reread): void {
   const hadTerminal = hasTerminal();
@@ -28,12 +27,12 @@ export function rereadAtHangup({ reread, apply, say }: Reread): void {
     }
     const result = reread();
     if (!result.ok) {
-      say(`${formatProblems(result.problems)}\nSIGHUP: nothing is changed.`);
+      say(`${formatProblems(result.problems)}\nSIGHUP: nothing changed.`);
       return;
     }
     const { changed, waiting } = apply(result.settings);
-    say(`SIGHUP: ${changed.length === 0 ? "nothing is changed" : `changed ${changed.join(", ")}`}.`);
-    if (waiting.length > 0) say(`SIGHUP: a restart is needed to change ${waiting.join(", ")}.`);
+    say(`SIGHUP: ${changed.length === 0 ? "nothing changed" : `changed ${changed.join(", ")}`}.`);
+    if (waiting.length > 0) say(`SIGHUP: restart to change ${waiting.join(", ")}.`);
   });
 }
 

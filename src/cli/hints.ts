@@ -1,4 +1,4 @@
-// What people type who know other programs, and how svc says it.
+// Commands and flags of other programs, and svc's equivalents.
 
 /** Commands of other programs. */
 const COMMANDS: Readonly<Record<string, string>> = {
@@ -8,7 +8,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   up: "To start the server: svc serve",
 };
 
-/** Flags of other programs, and the flag that means the same, or what to know instead. */
+/** Flags of other programs: the same flag here, or an explanation. */
 const FLAGS: Readonly<Record<string, string>> = {
   "--api-key": "--api-keys",
   "--batch-size": "--batch",
@@ -38,7 +38,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   "--temperature": "requests choose it: temperature",
 };
 
-/** A hint for what commander complains of, given the words of the command line; "" for none. */
+/** A hint for an error of commander, given the command line; "" for none. */
 export function hintFor(complaint: string, argv: readonly string[]): string {
   const [, command = ""] = /unknown command '([^']+)'/.exec(complaint) ?? [];
   const commandHint = COMMANDS[command];
@@ -47,7 +47,7 @@ export function hintFor(complaint: string, argv: readonly string[]): string {
     return "svc stop MODEL unloads a model. To end the server: Ctrl-C, or systemctl --user stop svc for its service.";
   const [, unknown = ""] = /unknown option '([^']+)'/.exec(complaint) ?? [];
   if (unknown === "") return "";
-  // commander takes -ngl for -n with more flags in the same word.
+  // commander parses -ngl as -n with further flags.
   const [word = ""] = (argv.find((one) => one.startsWith(unknown)) ?? unknown).split("=");
   const same = FLAGS[word] ?? FLAGS[unknown];
   if (same === undefined) return "svc serve --help-all lists all flags.";

@@ -1,4 +1,4 @@
-// What a command line can mean.
+// Types of parsed command lines.
 
 import { defined } from "../core/defined.ts";
 import type { Attachment } from "./chat/attachments.ts";
@@ -10,13 +10,13 @@ import type { BackendCommand } from "../backends/command.ts";
 /** Exit codes of the process. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
 
-/** What settings are made of, as every command that needs them takes it. */
+/** Sources of settings that a command line names. */
 export interface SettingsArgs {
   readonly configFile?: string;
   readonly flags: Flags;
 }
 
-/** What a chat begins with. */
+/** Arguments of a chat. */
 export interface ChatArgs {
   /** One-shot: the prompt to answer. */
   readonly input?: string;
@@ -26,7 +26,7 @@ export interface ChatArgs {
   readonly isLocal?: boolean;
 }
 
-/** What is measured; each combination of the lists is. */
+/** Measurements of a bench: every combination of the lists. */
 export interface BenchArgs {
   readonly promptLens: readonly number[];
   readonly depths: readonly number[];
@@ -36,7 +36,7 @@ export interface BenchArgs {
   readonly json: boolean;
 }
 
-/** What to do. */
+/** A parsed command line. */
 export type Invocation =
   | ({ readonly command: "serve" } & SettingsArgs)
   | ({ readonly command: "run" } & ChatArgs & SettingsArgs)
@@ -60,7 +60,7 @@ export type Invocation =
       readonly type: string;
       readonly output?: string;
     } & SettingsArgs)
-  /** The hidden engine process; its words are its own. */
+  /** Hidden: the engine process, which parses its own arguments. */
   | { readonly command: "engine"; readonly args: readonly string[] }
   /** Hidden: the conversion of an adapter, the quantization of a model. */
   | { readonly command: "convert-adapter" | "quantize-worker"; readonly args: readonly string[] }
@@ -69,10 +69,10 @@ export type Invocation =
   /** Print on stderr, exit 2. */
   | { readonly command: "usage-error"; readonly text: string };
 
-/** Takes what was chosen. */
+/** Receives the parsed command. */
 export type Choose = (invocation: Invocation) => void;
 
-/** The configuration file, where one was named. */
+/** The configuration file, if one is named. */
 export function configFile(file: string | undefined): { readonly configFile?: string } {
   return defined({ configFile: file });
 }

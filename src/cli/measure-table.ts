@@ -4,7 +4,7 @@ import type { BenchRow, Rate, TuneReport } from "../core/measure.ts";
 import { VERSION } from "../core/version.ts";
 import { columns } from "./table.ts";
 
-/** What is told of a model that was measured. */
+/** A measured model. */
 interface BenchedModel {
   readonly model: string;
   readonly info: {
@@ -47,7 +47,7 @@ export function benchReport(models: readonly BenchedModel[]) {
   };
 }
 
-/** What was measured, and what follows from it. */
+/** Measurements and the recommendation. */
 export function tuneTable({
   model_id: id,
   profile,

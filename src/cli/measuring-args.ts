@@ -1,17 +1,17 @@
-// The commands that measure, and their flags.
+// Flags of `svc bench` and `svc tune`.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { TUNE_PROFILES, type TuneProfile } from "../core/measure.ts";
 import { type Choose, configFile } from "./invocation.ts";
 import { flagsOf, withSettings } from "./setting-flags.ts";
 
-/** Commands that tell how fast a model is on this machine. */
+/** Adds `svc bench` and `svc tune`. */
 export function addMeasuringCommands(program: Command, choose: Choose): void {
   const fileText = "TOML file with settings";
   const list = (min: number) => (text: string) => text.split(",").map((word) => wholeNumber(word, min));
   const bench = program
     .command("bench")
-    .description("Measure how fast a model reads prompts and writes answers.")
+    .description("Measure prefill and decode speed of a model.")
     .argument("[config]", fileText)
     .option("--prompt-len <list>", "tokens of a prompt (0: do not measure)", list(0), [512])
     .option("--gen-len <list>", "tokens of an answer (0: do not measure)", list(0), [128])
@@ -62,7 +62,7 @@ interface TuneOptions {
   readonly json: boolean;
 }
 
-/** Bound of what can be asked for: a sequence that long does not exist. */
+/** Maximum of a number; no sequence is longer. */
 const NUMBER_MAX = 1_000_000;
 
 function wholeNumber(text: string, min: number): number {

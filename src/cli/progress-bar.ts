@@ -1,9 +1,9 @@
-// Bars on a terminal for what takes long.
+// Progress bars of long work, on a terminal.
 
 import { Format, Presets, SingleBar } from "cli-progress";
 import { megabytes, type ProgressMeter } from "../hub/progress.ts";
 
-/** Draws the progress of one piece of work on stderr; the bar appears with its first part. `size` words the whole. */
+/** Progress bar on stderr, shown from the first update. `size` words the total. */
 export function progressBar(name: string, size: (total: number) => string = megabytes): ProgressMeter {
   const bar = new SingleBar(
     {
@@ -33,10 +33,10 @@ export function progressBar(name: string, size: (total: number) => string = mega
   };
 }
 
-/** Loading that takes no longer than this shows no bar, milliseconds. */
+/** Loads shorter than this show no bar, milliseconds. */
 const BAR_AFTER_MS = 1000;
 
-/** Draws how far a model is loaded on stderr, parts per thousand; the bar goes when it is. */
+/** Progress bar of a model's load on stderr, parts per thousand; removed at the end. */
 export function loadBar(name: string): (permille: number) => void {
   const sinceMs = performance.now();
   const bar = new SingleBar(

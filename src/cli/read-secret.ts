@@ -1,4 +1,4 @@
-// Reads one line that is not to be seen: from a terminal without showing what is typed, else from a pipe.
+// Reads one secret line: from a terminal without echo, or from a pipe.
 
 import type { ReadStream, WriteStream } from "node:tty";
 
@@ -6,7 +6,7 @@ const ENTER = /[\r\n]/;
 const LEAVE = new Set(["\u0003", "\u0004"]); // Ctrl-C, Ctrl-D
 const ERASE = /[\u007f\b]/;
 
-/** The line; undefined when it was interrupted or there is none. */
+/** The line; undefined at the end of input or after Ctrl-C. */
 export async function readSecret(
   input: ReadStream,
   output: WriteStream,

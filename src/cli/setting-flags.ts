@@ -1,15 +1,15 @@
-// Turns the settings table into options of a command, and what was said on the command line back into values by path.
+// Maps the settings table to options of a command, and parsed options back to values by path.
 
 import { type Command, Option } from "commander";
 import type { Flags } from "../config/sources.ts";
 import { header, ROWS, sectionAt, usableValues, type Row } from "../config/table.ts";
 
 export const MODEL_ID = "models[].model_id";
-/** A model's own name, and with `NAME=MODEL` another name of any model. */
+/** A model's own alias; `NAME=MODEL` is an alias of any model. */
 const MODEL_ALIAS = "models[].alias";
 const ALIASES = "aliases";
 
-/** What most people need, in this order. */
+/** Settings in short help, in this order. */
 const COMMON = [
   MODEL_ID,
   "models[].device.max_seq_len",
@@ -33,18 +33,18 @@ Examples:
 
 --help-all lists all settings; docs/settings.md describes them.`;
 
-/** Ends the help of every command that takes all settings. */
+/** Footer of the help of commands that take all settings. */
 export const FOOTER = `
-A file, a flag and the environment name the same settings: flags win over the
-environment (SVC_PORT), which wins over the file, which wins over the defaults.
-Each switch also has a --no- form. Flags about a model hold for all models.
+Settings are flags, environment variables (SVC_PORT) or lines of a TOML file.
+Flags override the environment, which overrides the file. Each switch also has
+a --no- form. Flags of a model apply to all models.
 
-Exit codes: 0 all went well; 1 it failed while running (port in use, model does
-not load); 2 wrong command line or configuration.`;
+Exit codes: 0 success; 1 failure while running (port in use, model does not
+load); 2 wrong command line or configuration.`;
 
 /**
- * Adds one option for each row, or for those named. A row without behaviour gets a hidden one, so that its own message can
- * be given.
+ * Adds one option for each row, or for the named ones. A row without behaviour gets a hidden option, so that its own error
+ * is shown.
  */
 export function withSettings(command: Command, paths?: readonly string[]): Command {
   const isOfModels = (row: Row): boolean => row.section.startsWith("models");
@@ -63,7 +63,7 @@ export function withSettings(command: Command, paths?: readonly string[]): Comma
   return paths === undefined ? command.addHelpText("after", EXAMPLES + "\n" + FOOTER) : command;
 }
 
-/** Leaves the help of commands that take all settings with the common ones. */
+/** Hides all but the common settings in help. */
 export function hideRareSettings(program: Command): void {
   for (const command of program.commands) {
     hideRareSettings(command);
@@ -101,7 +101,7 @@ function valueWord(row: Row): string {
   if (row.path === MODEL_ID) return "model";
   if (row.isPath) return "file";
   if (row.isFolder) return "folder";
-  // Long lists would push every description to the right; they go into the description.
+  // Long lists go into the description.
   if (row.type === "choice") return usableValues(row).length > 3 ? "word" : usableValues(row).join("|");
   return row.type === "integer" || row.type === "number" ? "n" : row.type;
 }
@@ -111,7 +111,7 @@ function opposite(flag: string): string {
   return flag.startsWith("--no-") ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`;
 }
 
-/** What was said on the command line, and nothing that commander filled in. */
+/** Options of the command line, without commander's defaults. */
 export function flagsOf(command: Command): Flags {
   const flags: Record<string, string | boolean | readonly string[]> = {};
   for (const row of ROWS) {
@@ -128,7 +128,7 @@ export function flagsOf(command: Command): Flags {
   return withAliases(flags);
 }
 
-/** Of what `--alias` says, pairs are aliases and the last other word is the model's own. */
+/** Splits values of `--alias`: pairs are aliases, the last other word is the model's own alias. */
 function withAliases(flags: Readonly<Record<string, string | boolean | readonly string[]>>): Flags {
   const { [MODEL_ALIAS]: said, [ALIASES]: list, ...others } = flags;
   if (!Array.isArray(said)) return flags;

@@ -1,5 +1,5 @@
-// A chat in the terminal, or one answer for a script. Knows conversations and what answers are made of, and nothing of
-// engines or HTTP: the caller hands it `converse` and the streams. It never ends the process: it returns an exit code.
+// Terminal chat, or one answer for a script. Knows conversations and answer events; nothing of engines or HTTP, which the
+// caller hides behind `converse`. Returns an exit code.
 
 import type { Readable, Writable } from "node:stream";
 import type { Settings } from "../config/settings.ts";
@@ -31,25 +31,25 @@ export interface TerminalChatOptions {
   readonly url?: string;
   readonly input: Readable;
   readonly output: Writable;
-  /** Where failures are told; `output` unless given, so that scripts can keep the two apart. */
+  /** Errors; default: `output`. */
   readonly errorOutput?: Writable;
-  /** Whether a person sits at both ends. Otherwise `input` is read to its end and answered once. */
+  /** Interactive. Otherwise `input` is read to its end and answered once. */
   readonly isTty: boolean;
-  /** Whether looks may be used; default: on a terminal. */
+  /** ANSI styles; default: on a terminal. */
   readonly colors?: boolean;
   /** One-shot: answer this and return. */
   readonly prompt?: string;
-  /** What goes with the first question. */
+  /** Attached to the first question. */
   readonly files?: readonly Attachment[];
   /** On unless given; thinkingOf makes it from settings. */
   readonly thinking?: Thinking;
-  /** What the server may do by itself. */
+  /** Server tools. */
   readonly tools?: ChatTools;
-  /** The same in words, told when a chat begins. */
+  /** The same in words, printed at the start. */
   readonly toolLine?: string | undefined;
-  /** Says what a person decided about an action that waits for it. */
+  /** Delivers a decision to a waiting action. */
   readonly answerApproval?: AnswerApproval;
-  /** Keeps what was typed from chat to chat. */
+  /** Input history of all chats. */
   readonly historyFile?: string;
 }
 
@@ -72,11 +72,12 @@ export async function terminalChat(options: TerminalChatOptions): Promise<number
     return 0;
   }
   const prompt = options.prompt ?? (await readAll(options.input));
-  if (prompt.trim() === "") return complain("there is no prompt to answer");
+  if (prompt.trim() === "")
+    return complain("no prompt. Give one as an argument, with -i, or through a pipe.");
   return (await chat.answer(chat.state.question(prompt), new AbortController().signal)) ? 0 : 1;
 }
 
-/** The `thinking` and `reasoning_effort` settings as a run takes them; undefined where nothing was said. */
+/** The `thinking` and `reasoning_effort` settings as a run takes them; undefined when unset. */
 export function thinkingOf(settings: ThinkingSettings): Thinking | undefined {
   const { thinking, reasoning_effort: effort } = settings;
   if (thinking === undefined && effort === undefined) return undefined;
@@ -84,13 +85,13 @@ export function thinkingOf(settings: ThinkingSettings): Thinking | undefined {
   return effort === undefined ? { enabled: true } : { enabled: true, effort };
 }
 
-/** One conversation: what was said, and how an answer is written out. */
+/** One conversation and the output of its answers. */
 class Chat {
   readonly state: ChatState;
   readonly stats = new ChatStats();
-  /** Files that tools have made, by name; the oldest go first. */
+  /** Files made by tools, by name; the oldest are evicted first. */
   readonly made = new Map<string, FileObject>();
-  /** Asks the person at the keyboard; without one nothing can be approved. */
+  /** Prompts the user; undefined when not interactive. */
   ask: AskLine | undefined;
   private readonly options: TerminalChatOptions;
   private readonly screen: Screen;
@@ -104,10 +105,10 @@ class Chat {
     this.state = new ChatState(options.model, options.thinking ?? { enabled: true });
   }
 
-  /** Text of the last question where it has no answer, for the next input line. */
+  /** Text of a question that failed, for the next input line. */
   unanswered = "";
 
-  /** Streams the answer to a question. False when the run failed; the question can then be edited and sent again. */
+  /** Streams the answer to a question. False when the run failed. */
   async answer(question: InputMessage, signal: AbortSignal): Promise<boolean> {
     const writer = new AnswerWriter(this.screen);
     let failure: string | undefined;
@@ -129,7 +130,7 @@ class Chat {
     return isAnswered || failure === undefined;
   }
 
-  /** Writes the events of an answer; gives the reason where it failed. */
+  /** Writes the events of an answer; returns the reason of a failure. */
   private async follow(
     question: InputMessage,
     writer: AnswerWriter,
@@ -168,7 +169,7 @@ class Chat {
           if (this.screen.isTty) output.write(`${this.paint("dim", line)}\n`);
           break;
         }
-        // The calls of server tools are shown when they begin; the other events hold nothing to show.
+        // Server tools are shown by their progress events; the others show nothing.
         case "tool_call_start":
         case "tool_call_args":
         case "accepted":
@@ -199,7 +200,7 @@ class Chat {
   }
 }
 
-/** A conversation with a person at a terminal. */
+/** Interactive conversation. */
 async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
   const { input, output, historyFile, cards = [{ id: options.model }] } = options;
   const interrupt = new Interrupt();
@@ -226,7 +227,7 @@ async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
   };
   const card = cards.find(({ id }) => id === options.model) ?? { id: options.model };
   output.write(modelNote(card, options.url));
-  if (options.toolLine !== undefined) output.write(`It may use ${options.toolLine}.\n`);
+  if (options.toolLine !== undefined) output.write(`Tools: ${options.toolLine}.\n`);
   while (!interrupt.hasLeft) {
     const initial = chat.unanswered;
     chat.unanswered = "";
@@ -248,7 +249,7 @@ async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
   keyboard.close();
 }
 
-/** Answers the last question again; the old answer stays where that fails. */
+/** Answers the last question again; the old answer stays if that fails. */
 async function retry(
   chat: Chat,
   output: Writable,
@@ -266,16 +267,16 @@ async function retry(
 }
 
 /**
- * What Ctrl-C means: while an answer runs it stops that answer; on a line with text it empties the line; at an empty
- * prompt the second one in a row leaves.
+ * Meaning of Ctrl-C: stops a running answer; empties a line with text; at an empty prompt, the second one in a row
+ * leaves.
  */
 class Interrupt {
-  /** The user closed the input: Ctrl-D, or Ctrl-C twice. Lines typed before may still come. */
+  /** The user closed the input: Ctrl-D, or Ctrl-C twice. Buffered lines may still arrive. */
   hasLeft = false;
   private running: AbortController | undefined;
   private isWarned = false;
 
-  /** `line`: what was typed so far at the prompt, undefined where none is shown. */
+  /** `line`: typed so far at the prompt; undefined while no prompt is shown. */
   meaning(line: string | undefined): "nothing" | "empty" | "warn" | "leave" {
     if (this.running !== undefined) {
       this.running.abort();
@@ -288,7 +289,7 @@ class Interrupt {
     return "warn";
   }
 
-  /** Ctrl-D in the middle of an answer leaves at once. */
+  /** Ctrl-D during an answer leaves at once. */
   leave(): void {
     this.hasLeft = true;
     this.running?.abort();
@@ -301,7 +302,7 @@ class Interrupt {
     return this.running.signal;
   }
 
-  /** The answer has ended, or a line was sent. */
+  /** An answer ended, or a line was sent. */
   end(): void {
     this.running = undefined;
     this.isWarned = false;

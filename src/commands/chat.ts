@@ -10,7 +10,7 @@ import type { Environment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { type CommandHost, failed } from "./host.ts";
 
-/** Whether looks may be used on an output. See https://no-color.org. */
+/** Whether styles may be used on an output. See https://no-color.org. */
 function mayColor(isTty: boolean, environment: Environment): boolean {
   return isTty && !environment["NO_COLOR"] && environment["TERM"] !== "dumb";
 }

@@ -180,7 +180,7 @@ test.each([
   ["serve --prot 80", "Did you mean --port?"],
   ["serve --port", "argument missing"],
   ["serve a.toml b.toml", "too many arguments"],
-  ["run -i one two", "the prompt is there twice"],
+  ["run -i one two", "the prompt is given twice"],
   ["run --video cat.mp4 what", "--video: video is not supported"],
   ["bench --depth x", "must be whole numbers from 0"],
   ["bench --concurrency 0", "must be whole numbers from 1"],

@@ -32,14 +32,14 @@ test("what can be read anew is taken over and named; a broken file changes nothi
   writeFileSync(file, toml('api_keys = ["new"]\ndisable_access_log = true\nqueue_max = 7', aliases));
   server.kill("SIGHUP");
   await server.says("SIGHUP: changed server.api_keys, server.disable_access_log, aliases.");
-  await server.says("SIGHUP: a restart is needed to change server.queue_max.");
+  await server.says("SIGHUP: restart to change server.queue_max.");
   const logged = server.stderr().length;
   expect([await models("old"), await models("new"), await ask("new", "gpt-4")]).toEqual([401, 200, 200]);
   expect(server.stderr().slice(logged)).not.toContain("/v1/models");
 
   writeFileSync(file, "[server\n");
   server.kill("SIGHUP");
-  await server.says("SIGHUP: nothing is changed.");
+  await server.says("SIGHUP: nothing changed.");
   expect(await models("new")).toBe(200);
 
   writeFileSync(file, toml(""));

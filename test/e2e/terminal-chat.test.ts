@@ -47,7 +47,7 @@ describe("one answer", () => {
     const { exit, err } = await runBinary(["run", "chat.toml", "--attach", "note.txt", "-i", "Hi"], { cwd });
     expect([exit, err]).toEqual([0, ""]);
     const absent = await runBinary(["run", "chat.toml", "--attach", "absent.txt", "-i", "Hi"], { cwd });
-    expect(absent).toEqual({ exit: 2, out: "", err: "svc: there is no file absent.txt\n" });
+    expect(absent).toEqual({ exit: 2, out: "", err: "svc: no such file: absent.txt\n" });
   });
 
   test("a reader that has seen enough ends it without a complaint", async () => {
@@ -75,7 +75,7 @@ describe("on a terminal (needs script of util-linux)", () => {
     const terminal = openTerminal("run chat.toml", cwd);
     const beginning = await terminal.shows(PROMPT);
     expect(beginning).toContain("Chatting with svc-tiny (4096 tokens of context");
-    expect(beginning).not.toContain("It may use");
+    expect(beginning).not.toContain("Tools:");
     expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
 
     terminal.type(`${ENDLESS.content}\r`);
@@ -98,7 +98,7 @@ describe("on a terminal (needs script of util-linux)", () => {
   test.skipIf(!HAS_TERMINAL)("what the model may use is said at the beginning", async () => {
     const terminal = openTerminal("run chat.toml --enable-search --enable-shell", cwd);
     const beginning = await terminal.shows(PROMPT);
-    expect(beginning).toMatch(/It may use shell \S+ \(.*permission: auto\), web search \(duckduckgo\)\./);
+    expect(beginning).toMatch(/Tools: shell \S+ \(.*permission: auto\), web search \(duckduckgo\)\./);
     terminal.type("/exit\r");
     expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
   });

@@ -1,5 +1,5 @@
-// Writes one answer as its events come. On a terminal: Markdown with looks, reasoning dimmed and set apart, what tools do
-// between the model's words. Elsewhere: the model's words, exactly.
+// Writes one answer as its events arrive. On a terminal: styled Markdown, dimmed reasoning, tool calls. In pipes: the
+// answer's text only.
 
 import type { Writable } from "node:stream";
 import type { AgentEvent, FileObject, ToolProgress } from "../../core/agent.ts";
@@ -7,9 +7,9 @@ import { MarkdownStream } from "./markdown.ts";
 import { WordWrap } from "./word-wrap.ts";
 import { begin, endAll, firstLines, harmless, painter, type Paint } from "./style.ts";
 
-/** Lines that are shown of what a tool was given, and of what came of it. */
+/** Maximum lines shown of a tool's input, and of its result. */
 const TOOL_LINES_MAX = 20;
-/** An answer that has not begun after this time shows how long it has been waited for, milliseconds. */
+/** Time to the first event after which the waiting time is shown, milliseconds. */
 const PATIENCE_MS = 1000;
 
 export interface Screen {
@@ -19,7 +19,7 @@ export interface Screen {
 }
 
 export class AnswerWriter {
-  /** The model's words so far. */
+  /** Text of the answer so far. */
   answer = "";
   private readonly screen: Screen;
   private readonly paint: Paint;
@@ -55,7 +55,7 @@ export class AnswerWriter {
     this.write(this.wrap.write(safe));
   }
 
-  /** What a server tool is about to do, has done or has made. */
+  /** Writes a call of a server tool, its result, or a file it made. */
   tool(event: Exclude<AgentEvent, { readonly type: "session" | "approval_required" }>): void {
     if (!this.screen.isTty) return;
     this.pause();
@@ -66,7 +66,7 @@ export class AnswerWriter {
     } else this.lines(outcomeOf(event.data, event.resultContent));
   }
 
-  /** Leaves the cursor at the start of a line, in plain looks, so that something else can be written. */
+  /** Leaves the cursor at the start of a line without styles, for other output. */
   pause(): void {
     this.endWait();
     this.endReasoning();
@@ -104,7 +104,7 @@ export class AnswerWriter {
     if (text === "") return;
     this.endWait();
     this.screen.output.write(text);
-    // A look that ends behind a line end does not change where the cursor is.
+    // Escape sequences do not move the cursor.
     const visible = Bun.stripANSI(text);
     if (visible !== "") this.last = visible.slice(-1);
   }
@@ -125,7 +125,7 @@ export class AnswerWriter {
   }
 }
 
-/** What a call wants to do. */
+/** Input of a call. */
 function inputOf(data: ToolProgress): string {
   switch (data.tool_type) {
     case "code_execution":
@@ -139,7 +139,7 @@ function inputOf(data: ToolProgress): string {
   }
 }
 
-/** What came of a call. */
+/** Result of a call. */
 function outcomeOf(data: ToolProgress, account: string): string {
   switch (data.tool_type) {
     case "code_execution":

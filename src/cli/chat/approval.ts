@@ -1,18 +1,18 @@
-// Asks a person whether a tool may act.
+// Prompts the user to approve an action of a tool.
 
 import type { AgentEvent, Decision } from "../../core/agent.ts";
 import { firstLines, type Paint, revealed } from "./style.ts";
 
 export type ApprovalRequired = Extract<AgentEvent, { readonly type: "approval_required" }>;
 
-/** Asks a question and gives the line that was typed; undefined when nobody answers any more. */
+/** Prompts for a line; undefined when the input has ended. */
 export type AskLine = (question: string) => Promise<string | undefined>;
 
 const QUESTION = "Allow it? [y]es / [n]o / [a]lways in this conversation: ";
-/** Lines that are shown of what is to be done; all of it is asked for, so it is more than elsewhere. */
+/** Maximum lines shown of an action; more than of other output, because the user approves all of it. */
 const LINES_MAX = 200;
 
-/** Shows the action and asks until there is an answer. Nothing, or no answer at all, means no. */
+/** Shows the action and prompts for a decision. An empty line or the end of input denies it. */
 export async function askApproval(
   { tool, arguments: given, sessionId }: ApprovalRequired,
   paint: Paint,
@@ -32,12 +32,12 @@ export async function askApproval(
   }
 }
 
-/** On one line: what follows it looks like the action otherwise. */
+/** On one line, so that the rest cannot be mistaken for the action. */
 function revealedLine(text: string): string {
   return revealed(text).replaceAll(/[\n\t]/g, " ");
 }
 
-/** Code and commands as they are; anything else as JSON. */
+/** Code and commands verbatim; other arguments as JSON. */
 function actionText(given: unknown): string {
   if (typeof given === "string") return given;
   if (typeof given === "object" && given !== null) {

@@ -1,4 +1,4 @@
-// Files of this machine that a question brings along.
+// Local files attached to a question.
 
 import { readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -8,26 +8,26 @@ import { INPUT_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { checkedMedium } from "../../core/media.ts";
 import type { Modality } from "../../core/message.ts";
 
-/** A path as people type it: in quotation marks, with `~`, with spaces that were escaped. */
+/** A typed path: quoted, with `~`, with escaped spaces. */
 export function typedPath(text: string): string {
   const bare =
     /^(["'])(?<inside>.*)\1$/.exec(text.trim())?.groups?.["inside"] ?? text.trim().replaceAll("\\ ", " ");
   return bare === "~" || bare.startsWith("~/") ? join(homedir(), bare.slice(1)) : bare;
 }
 
-/** Something that is to go with a question. */
+/** A file to attach. */
 export interface Attachment {
   readonly kind: "file" | Modality;
   readonly path: string;
 }
 
-/** What goes with a question; `param` is its name. */
+/** An attached part; `param` is its name. */
 export type Attached = FilePart | NamedMedia;
 
-/** Reads a file as a part of a message. Throws a sentence for people. */
+/** Reads a file as a part of a message. Throws an error with a message for the user. */
 export function readAttachment({ kind, path }: Attachment): Attached {
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) throw new Error(`there is no file ${path}`);
+  if (stat === undefined) throw new Error(`no such file: ${path}`);
   if (!stat.isFile()) throw new Error(`${path} is not a file`);
   if (stat.size > INPUT_FILE_BYTES_MAX)
     throw new Error(`${path} has ${stat.size} bytes; at most ${INPUT_FILE_BYTES_MAX} can be attached`);

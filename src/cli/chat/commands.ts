@@ -1,4 +1,4 @@
-// The slash commands of a chat: one row each, from which /help and completion follow.
+// Slash commands of a chat: one row each; /help and completion are generated from them.
 
 import { writeFileSync } from "node:fs";
 import type { FileObject } from "../../core/agent.ts";
@@ -15,7 +15,7 @@ export interface CommandContext {
   readonly stats: ChatStats;
   /** Models that can be chosen. */
   readonly cards: readonly ChatModel[];
-  /** Files that tools have made, by name. */
+  /** Files made by tools, by name. */
   readonly made: ReadonlyMap<string, FileObject>;
 }
 
@@ -35,7 +35,7 @@ interface Command {
   readonly help: string;
   readonly aliases?: readonly string[];
   readonly takesPath?: boolean;
-  /** Throws a sentence for people. */
+  /** Throws an error with a message for the user. */
   readonly run: (argument: string, context: CommandContext) => CommandOutcome | string;
 }
 

@@ -1,4 +1,4 @@
-// What the Tab key offers in a chat.
+// Tab completion of a chat.
 
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,7 +6,7 @@ import type { Completer } from "node:readline";
 import { typedPath } from "./attachments.ts";
 import { commandWords } from "./commands.ts";
 
-/** Commands, names of models, and paths where a command takes one. */
+/** Completes commands, models, and paths of commands that take one. */
 export function chatCompleter(models: readonly string[]): Completer {
   return (line) => {
     const words = commandWords(line, models);
@@ -15,7 +15,7 @@ export function chatCompleter(models: readonly string[]): Completer {
   };
 }
 
-/** Files and folders that begin like this; names with spaces have to be typed. */
+/** Files and folders with this prefix; names with spaces are left out. */
 function paths(typed: string): string[] {
   const folder = typed.endsWith("/") ? typed : dirname(typed);
   try {

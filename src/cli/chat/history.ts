@@ -1,19 +1,19 @@
-// What was typed in earlier chats: one line each, the newest first, in a file that only its owner can read.
+// Input history of chats: one line for each entry, in a file with mode 0600.
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { HISTORY_LINE_CHARS_MAX, HISTORY_LINES_MAX } from "./limits.ts";
 
-/** The lines, newest first; none where there is no such file. */
+/** The lines, newest first; empty if the file is missing or unreadable. */
 export function readHistory(file: string): string[] {
   try {
     return kept(readFileSync(file, "utf8").split("\n").toReversed());
   } catch {
-    return []; // the first chat, or a file that is not ours to read: a chat does without
+    return []; // a chat works without history
   }
 }
 
-/** Replaces the file. A disk that is full or read-only is no reason to end a chat. */
+/** Replaces the file. Errors are ignored: a chat works without history. */
 export function writeHistory(file: string, lines: readonly string[]): void {
   const aside = `${file}.${process.pid}.new`;
   try {

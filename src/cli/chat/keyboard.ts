@@ -1,5 +1,5 @@
-// The person's end of a chat: lines from a terminal's line editor. What is typed while an answer runs is neither shown
-// in the middle of it nor lost: it waits for the next prompt. Knows nothing of models.
+// Input of a chat: a line editor on a terminal. Input typed during an answer is not echoed and waits for the next prompt.
+// Knows nothing of models.
 
 import { type Completer, createInterface, type Interface } from "node:readline";
 import { Transform, Writable, type Readable } from "node:stream";
@@ -14,21 +14,21 @@ export interface KeyboardOptions {
   readonly history: readonly string[];
   /** Called with all lines, newest first, when there is a new one. */
   readonly onHistory: (lines: readonly string[]) => void;
-  /** Ctrl-C; `line` is what was typed so far at the prompt, undefined when nobody is asked. */
+  /** Ctrl-C; `line` is the text at the prompt, undefined while no prompt is shown. */
   readonly onInterrupt: (line: string | undefined) => void;
   /** The input has ended: Ctrl-D. */
   readonly onClose: () => void;
   readonly completer: Completer;
 }
 
-/** The prompt of the lines after one that ends with a backslash. */
+/** Prompt after a line that ends with a backslash. */
 const CONTINUED = "… ";
 
 export class Keyboard {
   private readonly output: Writable;
   private readonly lines: Interface;
   private readonly gate: Gate;
-  private readonly ahead: string[] = []; // typed while nobody asked
+  private readonly ahead: string[] = []; // typed while no prompt was shown
   private asking: PromiseWithResolvers<string | undefined> | undefined;
   private begun: string[] = []; // lines of a question that is not complete, for the history
   private isPrivate = false; // the line is no part of the history
@@ -91,8 +91,8 @@ export class Keyboard {
   }
 
   /**
-   * Asks in the middle of an answer. What was typed before does not count, and is there again at the next prompt.
-   * Undefined when the input has ended, or `signal` is aborted first.
+   * Prompts during an answer. Text typed before is restored at the next prompt. Undefined when the input has ended or
+   * `signal` is aborted.
    */
   async question(prompt: string, signal: AbortSignal): Promise<string | undefined> {
     const unfinished = this.lines.line;
@@ -148,7 +148,7 @@ export class Keyboard {
     else if (this.ahead.length < TYPED_AHEAD_MAX) this.ahead.push(line);
   }
 
-  /** A line that was typed ahead, shown as if it had just been typed. */
+  /** A line that was typed ahead, echoed now. */
   private takeAhead(prompt: string): string | undefined {
     const line = this.isClosed ? undefined : this.ahead.shift();
     if (line !== undefined) this.output.write(`${prompt}${line}\n`);
@@ -162,7 +162,7 @@ export class Keyboard {
   }
 }
 
-/** Passes the line editor's drawing on to the terminal while it is open. */
+/** Forwards the line editor's output to the terminal while it is open. */
 class Gate extends Writable {
   isOpen = false;
   private readonly output: Writable;
@@ -173,7 +173,7 @@ class Gate extends Writable {
     output.on("resize", () => this.emit("resize"));
   }
 
-  /** What the line editor asks a terminal for: how long its lines are. */
+  /** Width of the terminal, for the line editor. */
   get columns(): number {
     return "columns" in this.output && typeof this.output.columns === "number" ? this.output.columns : 80;
   }
@@ -184,7 +184,7 @@ class Gate extends Writable {
   }
 }
 
-/** The keys with pasted text made fit for the line editor. A terminal can still be switched to single keys through it. */
+/** Key input with pasted text on one line; forwards raw mode to the terminal. */
 function filtered(input: Readable): Readable {
   const paste = new PasteFilter();
   const decoder = new StringDecoder("utf8");

@@ -1,17 +1,16 @@
-// Markdown as it streams in, for a terminal. Text appears as soon as it is clear what it is: a span of emphasis waits for
-// its end, a table for its last row, all else is passed on at once. What turns out to be no markup is shown as it was
-// written, so no character of an answer is lost. Knows nothing of where the text comes from.
+// Renders streamed Markdown for a terminal. Emphasis is held until its end, a table until its last row; all other text
+// passes at once. Invalid markup is printed verbatim, so no character is lost.
 
 import { begin, endAll, type Look } from "./style.ts";
 
-/** Characters that a span or the start of a line may hold back before they are taken for ordinary text. */
+/** Maximum held characters of a span or the start of a line; longer ones are plain text. */
 const HELD_CHARS_MAX = 400;
-/** Rows that a table may hold back. */
+/** Maximum held rows of a table. */
 const TABLE_ROWS_MAX = 200;
 
 const RULE_LINE = /^ {0,3}(?:-{3,}|\*{3,}|_{3,})[ \t]*$/;
 const FENCE_LINE = /^\s*(?<mark>`{3,}|~{3,})[^`]*$/;
-/** What a line may begin with and still turn out to be something special. */
+/** Start of a line that may become markup. */
 const UNDECIDED_START = /^[ \t]*(?:#{0,6}|[-+*_ ]*|\d{0,9}[.)]?|>|`{0,3}|~{0,3})$/;
 const HEADING = /^ {0,3}#{1,6} /;
 const BULLET = /^(?<indent>[ \t]*)[-*+] /;
@@ -32,7 +31,7 @@ export class MarkdownStream {
     return this.fence !== undefined;
   }
 
-  /** Takes a piece; returns what can be shown now. */
+  /** Takes a piece; returns the text that can be printed now. */
   write(text: string): string {
     this.held += text;
     let shown = "";
@@ -43,14 +42,14 @@ export class MarkdownStream {
     }
   }
 
-  /** The answer has ended: everything that is left. */
+  /** End of the answer: returns the held text. */
   end(): string {
     let shown = "";
     for (let step = this.step(true); step !== undefined; step = this.step(true)) shown += step;
     return shown + this.takeTable() + this.endLook();
   }
 
-  /** Shows the next bit of what is held; undefined when there is nothing, or more must be known first. */
+  /** Renders the next part of the held text; undefined when it is empty or undecided. */
   private step(isEnd: boolean): string | undefined {
     if (this.held === "") return undefined;
     if (this.fence !== undefined && this.isLineStart) return this.codeLine(this.fence, isEnd);
@@ -58,7 +57,7 @@ export class MarkdownStream {
     return this.inLine(isEnd);
   }
 
-  /** Takes `count` characters away and returns what stands for them. */
+  /** Consumes `count` characters and returns their rendering. */
   private take(count: number, shown: string): string {
     this.before = this.held[count - 1] ?? this.before;
     this.held = this.held.slice(count);
@@ -70,7 +69,7 @@ export class MarkdownStream {
     const line = end < 0 ? this.held : this.held.slice(0, end);
     const closes = line.trimStart().startsWith(fence) && line.trim().replaceAll(fence.charAt(0), "") === "";
     if (end < 0 && !isEnd) {
-      // Code is passed on in the middle of a line as soon as the line cannot be the closing fence any more.
+      // Code passes within a line once the line cannot be the closing fence.
       if (/^\s*[`~]*$/.test(line)) return undefined;
       this.look = "code";
       this.isLineStart = false;
@@ -105,7 +104,7 @@ export class MarkdownStream {
     return table + this.beginLine(line);
   }
 
-  /** The mark at the beginning of an ordinary line. */
+  /** Marker at the start of an ordinary line. */
   private beginLine(line: string): string {
     this.isLineStart = false;
     const heading = HEADING.exec(line)?.[0];
@@ -156,19 +155,19 @@ export class MarkdownStream {
   }
 }
 
-/** A part of a line that has a look, or text that turned out to be none. */
+/** A styled part of a line, or plain text. */
 interface Span {
-  /** Characters of the source that it takes. */
+  /** Length in the source. */
   readonly length: number;
   readonly look?: Look;
   readonly text: string;
-  /** Its text may hold further spans. */
+  /** The text may contain spans. */
   readonly isNested?: boolean;
-  /** Shown dimmed behind it. */
+  /** URL, printed dimmed after the text. */
   readonly address?: string;
 }
 
-/** The span at the beginning of `source`; undefined while more must be known. `isLast`: nothing more will come. */
+/** The span at the start of `source`; undefined while undecided. `isLast`: the source is complete. */
 function readSpan(source: string, before: string, isLast: boolean): Span | undefined {
   const lineEnd = source.indexOf("\n");
   const line = lineEnd < 0 ? source : source.slice(0, lineEnd);
@@ -192,7 +191,7 @@ function readSpan(source: string, before: string, isLast: boolean): Span | undef
 
 const LOOKS: Readonly<Record<string, Look>> = { "*": "italic", _: "italic", "~~": "strike" };
 
-/** A bracket is only worth waiting for while it can be the text of a link. */
+/** Holds a bracket only while it can be the text of a link. */
 function waitOr(line: string, literal: Span): Span | undefined {
   const end = line.indexOf("]");
   return end < 0 || end === line.length - 1 || line.charAt(end + 1) === "(" ? undefined : literal;
@@ -208,13 +207,13 @@ function readLink(line: string): Span | undefined {
 
 const isWordCharacter = (text: string): boolean => /[\p{L}\p{N}_]/u.test(text);
 
-/** Emphasis begins before a word; an underscore within one is part of a name. */
+/** Emphasis starts before a word; an underscore within a word is literal. */
 function opensSpan(line: string, mark: string, before: string): boolean {
   if (/^\s?$/.test(line.charAt(mark.length))) return false;
   return !mark.startsWith("_") || !isWordCharacter(before);
 }
 
-/** Where the closing mark begins; undefined while or where there is none. */
+/** Position of the closing marker; undefined if missing. */
 function closingMark(line: string, mark: string, isWhole: boolean): number | undefined {
   for (let at = line.indexOf(mark, mark.length); at > 0; at = line.indexOf(mark, at + 1)) {
     const after = line.charAt(at + mark.length);
@@ -231,7 +230,7 @@ function closingMark(line: string, mark: string, isWhole: boolean): number | und
   return undefined;
 }
 
-/** A span within text that has the look `outer`, given as what begins it. */
+/** A span within text of the style `outer`, given by its escape sequence. */
 function showSpan({ look, text, isNested = false, address }: Span, outer: string): string {
   if (look === undefined) return text;
   const inside = isNested ? showInline(text, outer + begin(look)) : text;
@@ -239,7 +238,7 @@ function showSpan({ look, text, isNested = false, address }: Span, outer: string
   return begin(look) + inside + endAll() + outer + link;
 }
 
-/** All of a text without line ends. */
+/** Renders a text without line ends. */
 function showInline(text: string, outer = ""): string {
   let shown = "";
   let rest = text;
@@ -259,7 +258,7 @@ function paint(look: Look, text: string): string {
   return text === "" ? "" : begin(look) + text + endAll();
 }
 
-/** Aligned columns; the row of dashes becomes a line, and what is no table stays as it is. */
+/** Aligned columns with a rule below the head; rows that are not a table stay verbatim. */
 function showTable(rows: readonly string[]): string {
   const cells = rows.map((row) =>
     row
@@ -287,7 +286,7 @@ function showTable(rows: readonly string[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Columns that a cell takes once its marks are gone. */
+/** Width of a rendered cell. */
 function widthOf(cell: string): number {
   return Bun.stringWidth(showInline(cell));
 }

@@ -1,18 +1,18 @@
-// Text that is pasted into a terminal, which marks its beginning and end when asked to. Its line ends must not send a line
-// each, so they travel through the line editor as a visible sign.
+// Bracketed paste. Line ends of pasted text pass through the line editor as a visible sign, so that they do not submit
+// lines.
 
-/** Asks the terminal to mark pasted text, and to stop it. */
+/** Escape sequences that switch bracketed paste on and off. */
 export const PASTE_MARKS = { on: "\u001b[?2004h", off: "\u001b[?2004l" } as const;
 
-/** Stands for a line end within a line that is being edited. */
+/** Sign of a line end within an edited line. */
 const LINE_END_SIGN = "\u2424";
 
 const BEGIN = "\u001b[200~";
 const END = "\u001b[201~";
-/** Fewer characters of a mark at the end of a piece are a key, or the beginning of a thousand other ones. */
+/** Minimum characters of a cut marker; fewer are an ordinary key. */
 const TORN_MIN = 3;
 
-/** Keys as they come from the terminal → keys for the line editor. */
+/** Converts terminal input to input of the line editor. */
 export class PasteFilter {
   private isPasting = false;
   private torn = "";
@@ -34,7 +34,7 @@ export class PasteFilter {
   }
 }
 
-/** The mark that a piece ends in the middle of. */
+/** The incomplete marker at the end of a piece. */
 function tornMark(piece: string): string {
   for (let length = BEGIN.length - 1; length >= TORN_MIN; length--) {
     const end = piece.slice(-length);
@@ -43,7 +43,7 @@ function tornMark(piece: string): string {
   return "";
 }
 
-/** On one line, without keys that would edit it. */
+/** On one line, without control characters. */
 function flattened(text: string): string {
   return text
     .replaceAll(/\r\n?|\n/g, LINE_END_SIGN)
@@ -51,7 +51,7 @@ function flattened(text: string): string {
     .replaceAll(/\p{Cc}/gu, "");
 }
 
-/** A line from the editor as it was meant. */
+/** A line of the editor with its line ends. */
 export function withLineEnds(line: string): string {
   return line.replaceAll(LINE_END_SIGN, "\n");
 }

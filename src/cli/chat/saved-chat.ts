@@ -1,4 +1,4 @@
-// A chat as a file: the body of a request to /v1/chat/completions, so that the server, and other tools, can go on with it.
+// Saved chats: the body of a request to /v1/chat/completions, so that other tools can continue them.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import type { FileSource, InputMessage, InputPart } from "../../core/agent.ts";
@@ -7,7 +7,7 @@ import { mediaFile } from "../../core/media-file.ts";
 import type { Modality } from "../../core/message.ts";
 import type { ChatState } from "./conversation.ts";
 
-/** Writes a new file, for its owner alone. Throws a sentence for people. */
+/** Writes a new file with mode 0600. Throws an error with a message for the user. */
 export function saveChat(file: string, { model, system, messages, sampling }: ChatState): void {
   const head = system === undefined ? [] : [{ role: "system", content: system }];
   const body = {
@@ -26,23 +26,23 @@ export function saveChat(file: string, { model, system, messages, sampling }: Ch
   }
 }
 
-/** What a saved chat brings back. */
+/** A loaded chat. */
 export interface LoadedChat {
   readonly system: string | undefined;
   readonly messages: readonly InputMessage[];
 }
 
-/** Reads a saved chat. Throws a sentence for people. */
+/** Reads a saved chat. Throws an error with a message for the user. */
 export function loadChat(file: string): LoadedChat {
   const text = readFileSync(file, "utf8");
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch (cause) {
-    throw new Error(`${file} is not a saved chat: it is no JSON`, { cause });
+    throw new Error(`${file} is not a saved chat: not JSON`, { cause });
   }
   const list = isRecord(body) ? body["messages"] : undefined;
-  if (!Array.isArray(list)) throw new Error(`${file} is not a saved chat: it has no list "messages"`);
+  if (!Array.isArray(list)) throw new Error(`${file} is not a saved chat: "messages" is missing`);
   const messages = list.map((message, index) => fromWire(message, `messages[${index}] of ${file}`));
   const [first] = messages;
   const system = first?.role === "system" ? textOf(first) : undefined;
@@ -102,7 +102,7 @@ function partFromWire(part: unknown, where: string): InputPart {
   if (medium !== undefined) return medium;
   const file = isRecord(part) && part["type"] === "file" ? part["file"] : undefined;
   if (!isRecord(file) || typeof file["file_data"] !== "string")
-    throw new Error(`${where} must be a text, a picture, a recording, or a file with file_data`);
+    throw new Error(`${where} must be text, an image, audio, or a file with file_data`);
   const filename = typeof file["filename"] === "string" ? file["filename"] : "file";
   return { type: "file", source: { type: "inline", data: file["file_data"], filename }, param: filename };
 }

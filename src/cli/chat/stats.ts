@@ -1,12 +1,12 @@
-// What an answer cost, for people.
+// Tokens and speed of answers, as text.
 
 import type { Timings, Usage } from "../../core/run.ts";
 
-/** One answer as the chat saw it. */
+/** Measurements of one answer. */
 export interface AnswerStats {
   readonly usage: Usage;
   readonly timings: Timings;
-  /** From the question to the first thing the model said, seconds; undefined when it said nothing. */
+  /** Time to the first token, seconds; undefined for an empty answer. */
   readonly firstSecs: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export function statsLine({ usage, timings, firstSecs }: AnswerStats): string {
   return parts.join(" · ");
 }
 
-/** All answers of a chat together. */
+/** Totals of a chat. */
 export class ChatStats {
   private answers = 0;
   private tokens = 0;

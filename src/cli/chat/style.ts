@@ -1,6 +1,6 @@
-// What may reach a terminal, and how it looks there.
+// ANSI styles, and filters for text that goes to a terminal.
 
-/** Select-graphic-rendition codes by what they are used for. */
+/** SGR codes by use. */
 const CODES = {
   bold: "1",
   dim: "2",
@@ -17,12 +17,12 @@ export type Look = keyof typeof CODES;
 
 const PLAIN = "\u001b[0m";
 
-/** Starts a look, on top of those that hold already. */
+/** Starts a style, added to active ones. */
 export function begin(look: Look): string {
   return `\u001b[${CODES[look]}m`;
 }
 
-/** Ends all looks. */
+/** Resets all styles. */
 export function endAll(): string {
   return PLAIN;
 }
@@ -32,26 +32,26 @@ export function toClipboard(text: string): string {
   return `\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`;
 }
 
-/** Puts looks on a text, or leaves it as it is. */
+/** Styles a text, or returns it unchanged. */
 export type Paint = (look: Look, text: string) => string;
 
-/** Colours where the terminal may have them. */
+/** A painter that styles only if `colors`. */
 export function painter(colors: boolean): Paint {
   return (look, text) => (colors && text !== "" ? begin(look) + text + PLAIN : text);
 }
 
-/** Every control character but newline and tab, and the marks that turn the direction of writing around. */
+/** Control characters except newline and tab, and bidi controls. */
 const STEERING = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu;
 
-/** A text that cannot steer the terminal, whoever wrote it. */
+/** Removes characters that control the terminal. */
 export function harmless(text: string): string {
   return text.replace(STEERING, "");
 }
 
-/** Characters that show nothing, or reorder what is shown: controls, format characters, fillers. */
+/** Invisible or reordering characters: controls, format characters, fillers. */
 const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
-/** A text that is about to be approved: what a reader would not see stands there by its number. */
+/** A text to approve: invisible characters are shown by code point. */
 export function revealed(text: string): string {
   return text.replace(UNSEEN, (character) => {
     const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
@@ -59,7 +59,7 @@ export function revealed(text: string): string {
   });
 }
 
-/** The first lines of a text, and how many more there are. */
+/** The first lines of a text, and the number of the others. */
 export function firstLines(text: string, max: number): readonly string[] {
   const lines = text.trimEnd().split("\n");
   if (lines.length <= max) return lines;

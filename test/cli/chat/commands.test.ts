@@ -43,10 +43,10 @@ test.each([
   ["/model", "* one\n  two"],
   ["/model two", "two answers from now on."],
   ["/model three", "No model three. Models: one, two. Start svc with -m to add one."],
-  ["/image cat.png", "/image: there is no file cat.png"],
-  ["/audio a.wav", "/audio: there is no file a.wav"],
+  ["/image cat.png", "/image: no such file: cat.png"],
+  ["/audio a.wav", "/audio: no such file: a.wav"],
   ["/file", "Nothing is attached; /file PATH attaches one."],
-  ["/file no-such-file", "/file: there is no file no-such-file"],
+  ["/file no-such-file", "/file: no such file: no-such-file"],
   ["/save", "/save: name a FILE"],
   ["/get x", "No tool has made a file yet."],
   ["/stats", "No answer yet."],
@@ -141,13 +141,13 @@ describe("a saved chat", () => {
   });
 
   test.each([
-    ["no json", "it is no JSON"],
-    ["[]", 'it has no list "messages"'],
+    ["no json", "not JSON"],
+    ["[]", '"messages" is missing'],
     ['{"messages":[{"role":"tool","content":""}]}', "role must be user, assistant or system"],
     ['{"messages":[{"role":"user"}]}', "content must be a text or a list of parts"],
     [
       '{"messages":[{"role":"user","content":[{"type":"image"}]}]}',
-      "must be a text, a picture, a recording, or a file with file_data",
+      "must be text, an image, audio, or a file with file_data",
     ],
   ])("%s is none, and changes nothing", (text, words) => {
     const file = join(temporaryFolder(), "chat.json");
