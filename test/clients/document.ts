@@ -18,7 +18,7 @@ export function resultTable(results: readonly Result[]): string {
   const rows = results.map(
     ({ client, version, what, outcome }) => `| ${client} | ${version} | ${what} | ${outcome} |`,
   );
-  return ["| Client | Version | What ran | Result |", "|---|---|---|---|", ...rows].join("\n");
+  return ["| Client | Version | Tested | Result |", "|---|---|---|---|", ...rows].join("\n");
 }
 
 /** The page with new text between the markers of a block. */

@@ -95,7 +95,7 @@ export function differences(theirs: ApiShape, ours: ApiShape): readonly string[]
   for (const operation of new Set([...Object.keys(theirs), ...Object.keys(ours)])) {
     const [their, our] = [theirs[operation], ours[operation]];
     if (our === undefined || their === undefined) {
-      lines.push(`${operation} | – | ${our === undefined ? "missing" : "ours alone"}`);
+      lines.push(`${operation} | – | ${our === undefined ? "missing" : "svc only"}`);
       continue;
     }
     for (const side of ["request", "response"] as const) {
@@ -128,7 +128,7 @@ function fieldDifferences(theirs: readonly string[], ours: readonly string[]): r
     else if (mine !== required) lines.push(`\`${field}\` | ${mine ? "required here" : "optional here"}`);
   }
   for (const field of our.keys()) {
-    if (!their.has(field) && !isOpen(field)) lines.push(`\`${field}\` | ours alone`);
+    if (!their.has(field) && !isOpen(field)) lines.push(`\`${field}\` | svc only`);
   }
   return lines;
 }

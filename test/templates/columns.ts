@@ -69,13 +69,13 @@ export const COLUMNS: readonly Column[] = [
   {
     title: "Text",
     meaning:
-      "`protected`: content cannot become markup. `plain`: the markup is plain text, which anyone can write.",
+      "`protected`: content cannot become markup. `plain`: the markup is plain text, which content can contain.",
     cell: ({ bench }, template) => (hasTokenMarkup(bench, template) ? "protected" : "plain"),
   },
   {
     title: "Prompts",
     meaning:
-      "How many of the conversations that templates are made for are rendered as an independent renderer does (npm `@huggingface/jinja`). The others it cannot render, or they are normalized here, or named in `test/templates/explained.ts`.",
+      "Common conversations whose prompt equals that of an independent renderer (npm `@huggingface/jinja`). The others cannot be rendered there, are normalized by svc, or are explained in `test/templates/explained.ts`.",
     cell: ({ bench, sources }, template) => {
       const same = PLAIN_CASES.filter((asked) => {
         const other = renderIndependently(sources.get(template) ?? "", asked, EDGE);
@@ -90,20 +90,20 @@ export const COLUMNS: readonly Column[] = [
     ["parallel results", "results in another order"],
     "Two calls in one message, and their results.",
   ),
-  historyColumn("Reasoning", ["reasoning history"], "An earlier answer with reasoning keeps its text."),
+  historyColumn("Reasoning", ["reasoning history"], "An earlier answer with reasoning and text."),
   historyColumn(
     "Roles in a row",
     ["two questions in a row", "two answers in a row", "the assistant begins"],
-    "Messages of one role in a row, or the assistant first.",
+    "Adjacent messages of one role, or the assistant first.",
   ),
   historyColumn(
     "System",
     ["system", "two system messages", "a system message later", "a system message alone"],
-    "System messages, several, late or alone.",
+    "One system message, several, a later one, or a system message alone.",
   ),
   {
-    title: "Thinking unasked",
-    meaning: "What the template does when it is not told: `on`, `off`, or `–` without a switch.",
+    title: "Thinking unset",
+    meaning: "The template's default: `on`, `off`, or `–` without a switch.",
     cell: ({ bench, undecided }, template) => {
       const [on, off] = [true, false].map(
         (enabled) => bench.render(template, { ...QUESTION, thinking: { enabled } }).text,
@@ -115,9 +115,9 @@ export const COLUMNS: readonly Column[] = [
     },
   },
   {
-    title: "Held",
+    title: "Guarantees",
     meaning:
-      "Which promises about calls and schemas (`docs/tools.md`) held in 8 random answers each: `all`, or those that did not. `npm run test:schemas` tries more.",
+      "Guarantees about calls and schemas (`docs/tools.md`) that held in 8 random answers each: `all`, or those that did not. `npm run test:schemas` tests more.",
     cell: ({ sources, suite }, template) => {
       const opened = new TemplateUnderTest(suite, sources.get(template) ?? "");
       const lists = toolLists(false);
