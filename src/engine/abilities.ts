@@ -1,4 +1,4 @@
-// What a request may ask of a model, and what is said when it asks the wrong one.
+// Which kinds of models serve which requests, and the errors for requests to the wrong model.
 
 import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
@@ -9,7 +9,7 @@ import type { RunRequest } from "../core/run.ts";
 
 export type Ability = "generates" | "embeds" | "ranks" | "draws" | "speaks";
 
-/** Which kind of model is able to. */
+/** The kind of model with an ability. */
 export const KIND_OF: Readonly<Record<Ability, ModelKind>> = {
   generates: "text",
   embeds: "text",
@@ -18,27 +18,27 @@ export const KIND_OF: Readonly<Record<Ability, ModelKind>> = {
   speaks: "speech",
 };
 
-/** Where models that are no text models are asked. */
+/** What other kinds of models do, and their routes. */
 const ROUTES: Readonly<Record<Exclude<ModelKind, "text">, string>> = {
-  image: "makes images: use /v1/images/generations",
-  speech: "speaks: use /v1/audio/speech",
+  image: "generates images: use /v1/images/generations",
+  speech: "is a speech model: use /v1/audio/speech",
 };
 
 const INABILITIES: Readonly<Record<Ability, string>> = {
   generates:
-    "only embeds or ranks texts and cannot continue them. Name another model, or use /v1/embeddings or /v1/rerank.",
-  embeds: "gives no embeddings. Name another model.",
+    "only embeds or reranks texts. Name a model that generates text, or use /v1/embeddings or /v1/rerank.",
+  embeds: "gives no embeddings. Name an embedding model.",
   ranks: "does not rank documents. Name a reranking model (a GGUF file with pooling type `rank`).",
-  draws: "makes no images. Name an image model.",
-  speaks: "does not speak. Name a speech model.",
+  draws: "generates no images. Name an image model.",
+  speaks: "is not a speech model. Name a speech model.",
 };
 
-/** Throws ServiceError(unsupported_capability) for a model of another kind than is asked for. */
+/** Throws ServiceError(unsupported_capability) for a model of the wrong kind. */
 export function mustBeOfKind(name: string, kind: ModelKind, ability: Ability, param = "model"): void {
   if (kind !== KIND_OF[ability]) throw unable(name, kind, ability, param);
 }
 
-/** Throws ServiceError(unsupported_capability) for what a loaded model cannot do. */
+/** Throws ServiceError(unsupported_capability) for an ability that a loaded model lacks. */
 export function mustBeAble(name: string, info: RuntimeFacts, ability: Ability): void {
   mustBeOfKind(name, info.kind, ability);
   if (info.kind !== "text") return;
@@ -47,27 +47,27 @@ export function mustBeAble(name: string, info: RuntimeFacts, ability: Ability): 
     throw unable(name, "text", ability);
 }
 
-/** Throws ServiceError(unsupported_capability) for pictures or recordings that a loaded text model does not take. */
+/** Throws ServiceError(unsupported_capability) for images or audio that a loaded text model does not take. */
 export function mustPerceive(name: string, info: RuntimeFacts, { prompt }: RunRequest): void {
   if (prompt.type !== "chat") return;
   const able = textInfo(info).modalities;
   const missing = modalitiesOf(prompt.messages).find((modality) => !able.includes(modality));
   if (missing === undefined) return;
   const message =
-    `The model "${name}" does not take media of the kind "${missing}". ` +
-    "Leave them out, name a model that takes them, or give this one a projector file (mmproj).";
+    `The model "${name}" does not take ${missing} input. ` +
+    `Remove it, name a model that takes ${missing}, or configure a projector file (mmproj) for this one.`;
   throw new ServiceError("unsupported_capability", message, { param: "messages" });
 }
 
-/** The facts of a text model. Only they are asked for; another kind has been refused before. */
+/** The facts of a text model. Callers have rejected other kinds before. */
 export function textInfo<T extends RuntimeFacts>(info: T): Extract<T, TextFacts> {
-  assert(info.kind === "text", "a text model is asked for");
+  assert(info.kind === "text", "only text models have text facts");
   return info as Extract<T, TextFacts>; // TypeScript does not narrow a type parameter by its discriminant
 }
 
-/** Nobody serves what `default` is asked for. */
+/** `default` names a kind that has no served model. */
 export function noneOfKind(kind: ModelKind, param: string): ServiceError {
-  const message = `No ${kind} model is served here, which this needs. See GET /v1/models for those that are.`;
+  const message = `No ${kind} model is served, but this request needs one. GET /v1/models lists the served models.`;
   return new ServiceError("unsupported_capability", message, { param });
 }
 

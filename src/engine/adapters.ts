@@ -1,4 +1,4 @@
-// The adapters that a model's engine must hold, whatever happens to its process. Engines come and go; this stays.
+// The adapters that a model's engine must hold. Survives engine processes: a restarted engine loads them again.
 
 import type { AdapterId } from "../core/adapter.ts";
 import { type ErrorData, ServiceError } from "../core/error.ts";
@@ -8,7 +8,7 @@ type AdapterAnswer = Extract<FromEngine, { readonly adapter: AdapterId }>;
 
 const ENGINE_DIED: ErrorData = {
   code: "adapter_load_failed",
-  message: "The model's engine process ended while it loaded the adapter. Try again.",
+  message: "The model's engine process ended while it loaded the adapter. Load it again.",
 };
 
 export class ResidentAdapters {
@@ -22,12 +22,12 @@ export class ResidentAdapters {
   }
 
   /**
-   * Has the engine load an adapter now, or as soon as there is an engine. Rejects with the engine's ServiceError; then the
-   * adapter is not held.
+   * Loads an adapter into the engine, now or when an engine starts. Rejects with the engine's ServiceError; then the adapter
+   * is not held.
    */
   async loadAdapter(adapter: AdapterId, file: string): Promise<void> {
     this.files.set(adapter, file);
-    if (this.send === undefined) return; // its files are checked; the engine gets it when it starts
+    if (this.send === undefined) return; // checked already; loaded when an engine starts
     const answer = Promise.withResolvers<void>();
     this.pending.set(adapter, answer);
     this.send({ type: "load_adapter", adapter, file });
@@ -43,13 +43,13 @@ export class ResidentAdapters {
     if (this.files.delete(adapter)) this.send?.({ type: "free_adapter", adapter });
   }
 
-  /** An engine is ready: it is given everything before any run. */
+  /** An engine is ready: it loads all adapters before its first run. */
   attach(send: (message: ToEngine) => void): void {
     this.send = send;
     for (const [adapter, file] of this.files) send({ type: "load_adapter", adapter, file });
   }
 
-  /** An engine is gone; of no consequence when another has taken over. */
+  /** An engine has ended; ignored if another one has replaced it. */
   detach(send: (message: ToEngine) => void): void {
     if (this.send !== send) return;
     this.send = undefined;
@@ -61,7 +61,8 @@ export class ResidentAdapters {
     const answer = this.pending.get(message.adapter);
     this.pending.delete(message.adapter);
     if (message.type === "adapter_loaded") return answer?.resolve();
-    if (answer === undefined) this.log(`an adapter could not be loaded again: ${message.error.message}`);
+    if (answer === undefined)
+      this.log(`an adapter could not be loaded into the restarted engine: ${message.error.message}`);
     else answer.reject(ServiceError.fromData(message.error));
   }
 }

@@ -1,5 +1,5 @@
-// The serving process's half of one engine: starts it, restarts it when it dies, and turns its messages into the events
-// of each run. No policy about requests, no dialect.
+// The serving process's side of one engine: starts it, restarts it when it ends, and turns its messages into the events of
+// each run. Knows no dialect and no policy about requests.
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
@@ -39,7 +39,7 @@ import type {
   ToEngine,
 } from "./protocol.ts";
 
-/** loading: not usable yet; ready; failed: loading failed or the engine died, a restart is under way; stopped: for good. */
+/** loading: not usable yet; ready; failed: loading failed, a restart follows; stopped: permanently. */
 export type EngineState = "loading" | "ready" | "failed" | "stopped";
 
 export interface EngineClientDeps {
@@ -47,45 +47,45 @@ export interface EngineClientDeps {
   readonly name: string;
   readonly options: EngineOptions;
   readonly openLink: OpenLink;
-  /** Runs that may wait for a sequence, beyond those being computed. */
+  /** Maximum waiting requests, besides those being computed. */
   readonly queueMax: number;
-  /** What the engine must hold besides its model. */
+  /** Adapters that the engine must hold. */
   readonly adapters?: ResidentAdapters;
   readonly log: (line: string) => void;
-  /** Takes the engine's numbers. */
+  /** Receives the engine's statistics. */
   readonly meter?: EngineMeter;
-  /** Time after which an engine that neither answers nor does anything is replaced, milliseconds; absent: never. */
+  /** Time after which a hung engine is replaced, milliseconds; absent: never. */
   readonly timeoutMs?: number;
-  /** Time that a chat template has to be tried out, milliseconds. */
+  /** Time limit of the chat template's trial, milliseconds. */
   readonly templateMs?: number;
-  /** Told how much of the model is loaded, parts per thousand; 1000 when it is. */
+  /** Progress of loading, parts per thousand; 1000 when the model is loaded. */
   readonly onLoading?: (permille: number) => void;
 }
 
-/** An engine that has run this long is considered healthy: the next restart is quick again. */
+/** After this uptime, the restart delay is reset, milliseconds. */
 const HEALTHY_MS = 60_000;
 
 export class EngineClient {
   state: EngineState = "loading";
   info: EngineInfo | undefined;
-  /** What the engine found on the machine; it stays true when the process has gone. */
+  /** The machine as the engine found it; kept after the process has ended. */
   host: EngineHost | undefined;
   private readonly deps: EngineClientDeps;
   private link: EngineLink | undefined;
   private watch: EngineWatch | undefined;
   private readonly pending = new Pending();
-  /** Sends what is no request; nothing happens while there is no process. */
+  /** Sends a message that is not a request; dropped while there is no process. */
   private readonly command = (message: ToEngine): void => this.link?.send(message);
   private readonly queue: RequestQueue;
-  private settled = Promise.withResolvers<void>(); // the present start has succeeded or failed
+  private settled = Promise.withResolvers<void>(); // the current start has succeeded or failed
   private lastError: ErrorData | undefined;
   private trial: ReturnType<typeof setTimeout> | undefined; // of the chat template
-  private restarting = false; // the process was ready and is ending, and requests wait for the next one
+  private restarting = false; // the process was ready and is ending; requests wait for the next one
   private restartMs = ENGINE_RESTART_MS;
   private restartTimer: ReturnType<typeof setTimeout> | undefined;
   private startedAt = 0;
-  private loadDeaths = 0; // processes in a row that ended, without a word, before the model was loaded
-  private isGivenUp = false; // no restart is under way; the next request may bring one
+  private loadDeaths = 0; // processes in a row that ended without an error before the model was loaded
+  private isGivenUp = false; // no restart is scheduled; the next request may cause one
 
   constructor(deps: EngineClientDeps) {
     this.deps = deps;
@@ -93,7 +93,7 @@ export class EngineClient {
     this.open();
   }
 
-  /** Process id of the engine, while there is one. */
+  /** Process id of the engine; undefined without a process. */
   get pid(): number | undefined {
     return this.link?.pid;
   }
@@ -103,7 +103,7 @@ export class EngineClient {
     while (this.state === "loading") await this.settled.promise;
     if (this.state === "ready" && this.info !== undefined) return this.info;
     if (this.lastError !== undefined) throw ServiceError.fromData(this.lastError);
-    throw unavailable("The model is not loaded.");
+    throw unavailable("The model is not loaded. Try again soon.");
   }
 
   /** Continues text; see `run`. */
@@ -121,7 +121,7 @@ export class EngineClient {
     );
   }
 
-  /** Draws pictures; see `run`. */
+  /** Generates images; see `run`. */
   draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
     return this.run<ImageEvent>(
       () => this.mustBeAble("draws"),
@@ -130,7 +130,7 @@ export class EngineClient {
     );
   }
 
-  /** Speaks; see `run`. A part that the reader has taken makes room for another. */
+  /** Speaks; see `run`. The engine is granted one more piece for each one that the reader has taken (backpressure). */
   async *speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
     let speech: RunId = 0;
     const begin = (id: RunId): ToEngine => ({ type: "speak", id: (speech = id), request });
@@ -140,7 +140,7 @@ export class EngineClient {
     }
   }
 
-  /** Embeds texts, or scores documents: their vectors have one element. Throws ServiceError; rejects with the signal's reason when it is aborted. */
+  /** Embeds texts, or scores documents (vectors of one element). Throws ServiceError; rejects with the signal's reason on abort. */
   async embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
     const leave = await this.admit(signal);
     const id = this.pending.newId();
@@ -180,7 +180,7 @@ export class EngineClient {
     }
   }
 
-  /** Ends the engine process; runs under way end with an error. */
+  /** Ends the engine process; open runs fail. */
   async stop(): Promise<void> {
     this.state = "stopped";
     clearTimeout(this.restartTimer);
@@ -189,9 +189,8 @@ export class EngineClient {
   }
 
   /**
-   * Sends a request and yields what the engine tells about it: `E`, what it answers to such a message. The events end with
-   * exactly one terminal event, or without one when the signal was aborted. A request that arrives while the engine is
-   * restarted waits for it.
+   * Sends a request and yields its events, `E`: exactly one terminal event at the end, or none when the signal was aborted. A
+   * request that arrives during a restart waits for the engine.
    */
   private async *run<E extends EngineEvent>(
     check: () => void,
@@ -210,9 +209,9 @@ export class EngineClient {
       yield { type: "error", error: error.toData() };
       return;
     }
-    if (signal.aborted) return leave(); // between the two, nobody listened
+    if (signal.aborted) return leave(); // it was aborted before the listener below
     const id = this.pending.newId();
-    const queue = this.pending.events<E>(id, leave); // with its last event, not when a slow reader has read it
+    const queue = this.pending.events<E>(id, leave); // released at its last event, even if the reader is slow
     const abort = (): void => {
       this.pending.forget(id);
       this.link?.send({ type: "abort", id });
@@ -228,7 +227,7 @@ export class EngineClient {
     }
   }
 
-  /** A request's place and turn with an engine that is there; see RequestQueue.enter. */
+  /** Waits for a place in the queue and a ready engine; see RequestQueue.enter. */
   private async admit(signal: AbortSignal, needsTurn = true): Promise<() => void> {
     const leave = await this.queue.enter(signal, needsTurn);
     try {
@@ -249,8 +248,8 @@ export class EngineClient {
       await Promise.race([this.ready(), aborted.promise]);
     } catch (error) {
       if (signal.aborted) throw error;
-      // Why it does not load concerns the operator, who has it in the log; it may name files of the server.
-      throw unavailable("The model could not be loaded. The server's log says why; it is tried again.");
+      // The reason is for the operator's log only: it may name files of the server.
+      throw unavailable("The model could not be loaded. The server's log says why; loading is retried.");
     } finally {
       signal.removeEventListener("abort", onAbort);
     }
@@ -285,14 +284,14 @@ export class EngineClient {
       ping: () => link.send({ type: "ping" }),
       activity: () => activityOf(link.pid),
       onHung: (why) => {
-        log(`the engine process has stopped answering (${why}); ending it`);
+        log(`the engine process hangs (${why}); killing it`);
         meter?.hung();
         this.giveUp(HUNG_LOADING, link);
       },
     });
   }
 
-  /** Kills a process that does not answer. Requests wait for the next one from now on: this one may end late. */
+  /** Kills a hung process. Requests wait for the next one at once, because this one may end late. */
   private giveUp(why = HUNG_LOADING, link = this.link): void {
     if (this.state === "ready") this.awaitRestart();
     else this.failToLoad(why);
@@ -334,9 +333,9 @@ export class EngineClient {
         this.settled.resolve();
         break;
       case "failed":
-        // The process stays idle; it is ended so that its memory comes back, and onExit schedules the next try.
+        // The process is idle; it is stopped to free its memory, and onExit schedules the next start.
         this.lastError = message.error;
-        if (this.info !== undefined) this.deps.log(message.error.message); // the first start is told by who waits for it
+        if (this.info !== undefined) this.deps.log(message.error.message); // the first start is reported by its waiter
         void this.link?.stop();
         break;
       case "log":
@@ -380,8 +379,7 @@ export class EngineClient {
       this.settled.resolve();
     }
     this.isGivenUp = this.loadDeaths >= ENGINE_LOAD_DEATHS_MAX;
-    if (this.isGivenUp)
-      return this.deps.log(`${this.lastError?.message} It is tried again when it is asked for.`);
+    if (this.isGivenUp) return this.deps.log(`${this.lastError?.message} The next request retries it.`);
     this.restartTimer = setTimeout(() => this.reopen(), this.restartMs);
     this.restartMs = Math.min(this.restartMs * 2, ENGINE_RESTART_MS_MAX);
   }

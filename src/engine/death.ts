@@ -1,29 +1,29 @@
-// What requests and operators are told of an engine process that has ended.
+// Errors of engine processes that ended, for requests and for operators.
 
 import type { ErrorData } from "../core/error.ts";
 
 export const ENGINE_DIED: ErrorData = {
   code: "engine_failed",
   message:
-    "The model's engine process ended unexpectedly while it worked on this request. It is being restarted.",
+    "The model's engine process ended unexpectedly during this request. It is being restarted; send the request again.",
 };
 
 export const ENGINE_HUNG: ErrorData = {
   code: "engine_failed",
   message:
-    "The model's engine process stopped answering while it worked on this request. It is being replaced.",
+    "The model's engine process hung during this request. It is being restarted; send the request again.",
 };
 
 export const HUNG_LOADING: ErrorData = {
   code: "model_unavailable",
   message:
-    "The engine process stopped answering while loading. The model's file may be broken, or hang_timeout too short.",
+    "The engine process hung while it loaded the model. Check the model's file, or increase hang_timeout.",
 };
 
 export const TEMPLATE_LOOPS: ErrorData = {
   code: "model_unavailable",
   message:
-    "The chat template did not come to an end when it was tried out: it probably loops. Mend it, or replace the model's own with chat_template.",
+    "The chat template did not finish when it was tried: it probably loops. Fix it, or set chat_template to replace it.",
 };
 
 export const STOPPED: ErrorData = {
@@ -31,7 +31,7 @@ export const STOPPED: ErrorData = {
   message: "The server was stopped before this request was finished.",
 };
 
-/** Says what is likely, as the process itself has said nothing. `description`: how it ended, as host.ts tells it. */
+/** The likely cause when the process sent none. `description`: how it ended, from host.ts. */
 export function deathWhileLoading(description: string): ErrorData {
   const message = `The engine process ended while loading (${description}).${likely(description)}`;
   return { code: "model_unavailable", message };
@@ -40,6 +40,6 @@ export function deathWhileLoading(description: string): ErrorData {
 function likely(description: string): string {
   if (!description.startsWith("signal ")) return "";
   return description === "signal SIGKILL"
-    ? " It was killed, probably because memory ran out: choose a smaller model or cache."
-    : " The model's file is probably broken, or of a kind that svc cannot load: copy or download it again. The lines before this one may say more.";
+    ? " It was killed, probably for lack of memory. Use a smaller model or cache."
+    : " The model's file is probably damaged or not supported. Copy or download it again; earlier log lines may have details.";
 }

@@ -1,4 +1,4 @@
-// Starts and ends an engine process. The only file that knows that an engine is a child process.
+// Spawns and ends an engine process. The only file that knows that an engine is a child process.
 
 import { ENGINE_STOP_MS } from "./limits.ts";
 import { ownCommand } from "../core/own-command.ts";
@@ -11,13 +11,13 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface EngineLink {
   readonly pid: number;
   send(message: ToEngine): void;
-  /** Asks it to end, kills it after a while; resolves when it is gone. */
+  /** Sends `stop`, kills it after a timeout; resolves when it has ended. */
   stop(): Promise<void>;
-  /** Ends it at once. */
+  /** Kills it. */
   kill(): void;
 }
 
-/** What happens on the link. `onExit` comes exactly once, last, whatever the reason. */
+/** Events of the link. `onExit` is called exactly once, last. */
 export interface LinkHandlers {
   readonly onMessage: (message: FromEngine) => void;
   readonly onExit: (description: string) => void;
@@ -26,20 +26,20 @@ export interface LinkHandlers {
 /** Starts an engine process; a fake one in tests. */
 export type OpenLink = (handlers: LinkHandlers) => EngineLink;
 
-/** What an engine's environment says unless the user's does. */
+/** Defaults of an engine's environment; the user's values win. */
 const ENGINE_ENVIRONMENT = {
   /**
-   * How long a compute thread spins at a barrier before it sleeps, in libgomp's units: about a millisecond. The default is
-   * ten times as long, which a neighbour on a busy machine pays for; sleeping at once would cost 50 µs a barrier.
+   * How long a compute thread spins at a barrier before it sleeps, in libgomp's units: about 1 ms. The default, ten times as
+   * long, takes processor time from other processes on a busy machine; sleeping at once would cost 50 µs a barrier.
    */
   GOMP_SPINCOUNT: "30000",
-  /** No last stage of JIT compilation: an engine's JavaScript is little, and compute threads wait while theirs compile it. */
+  /** No FTL compilation: an engine runs little JavaScript, and the compiler's threads delay compute threads. */
   BUN_JSC_useFTLJIT: "0",
-  /** ggml would start a debugger, where there is one, before it ends the process at a failed assertion. */
+  /** Otherwise ggml starts a debugger, if installed, at a failed assertion. */
   GGML_NO_BACKTRACE: "1",
 };
 
-/** Starts `svc engine` as a child process, linked by Bun's IPC: one JSON message costs about 5 µs, measured. */
+/** Spawns `svc engine`, linked by Bun's IPC: one JSON message costs about 5 µs, measured. */
 export function spawnEngine({ onMessage, onExit }: LinkHandlers, environment: Environment): EngineLink {
   const child = Bun.spawn([...ownCommand(), "engine"], {
     stdio: ["ignore", "inherit", "inherit", "pipe"], // the last one: core/parent-pipe.ts
@@ -54,7 +54,7 @@ export function spawnEngine({ onMessage, onExit }: LinkHandlers, environment: En
       try {
         child.send(message);
       } catch {
-        // The process has just ended: onExit tells everybody concerned.
+        // The process has just ended; onExit follows.
       }
     },
     stop: async () => {

@@ -1,4 +1,4 @@
-// Counts down to the unloading of a model without requests. Knows nothing of models.
+// Timer that unloads an idle model. Knows nothing of models.
 
 import { TIMER_MS_MAX } from "../core/limits.ts";
 
@@ -7,24 +7,24 @@ export class IdleTimer {
   private readonly onIdle: (idleMs: number) => void;
   private idleMs: number | undefined;
   private isRunning = false;
-  private endsAt: number | undefined; // monotonic milliseconds; undefined while it does not run, and without end
+  private endsAt: number | undefined; // monotonic milliseconds; undefined while stopped or without limit
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `configuredMs`: undefined never ends. */
+  /** `configuredMs`: undefined for no limit. */
   constructor(configuredMs: number | undefined, onIdle: (idleMs: number) => void) {
     this.configuredMs = configuredMs;
     this.idleMs = configuredMs;
     this.onIdle = onIdle;
   }
 
-  /** Sets the time, milliseconds; undefined: as configured, infinity: without end. A running timer starts anew. */
+  /** Sets the limit, milliseconds; undefined: as configured, Infinity: none. Restarts a running timer. */
   set(idleMs: number | undefined): void {
     const wanted = idleMs ?? this.configuredMs;
     this.idleMs = wanted === undefined || wanted > TIMER_MS_MAX ? undefined : wanted;
     if (this.isRunning) this.start();
   }
 
-  /** Counts from now on. */
+  /** Starts or restarts the timer. */
   start(): void {
     this.stop();
     this.isRunning = true;
@@ -40,7 +40,7 @@ export class IdleTimer {
     this.endsAt = undefined;
   }
 
-  /** Time left, milliseconds: the whole while it does not run; undefined: without end. */
+  /** Time left, milliseconds: the whole limit while stopped; undefined without limit. */
   get leftMs(): number | undefined {
     return this.endsAt === undefined ? this.idleMs : Math.max(0, this.endsAt - performance.now());
   }

@@ -1,6 +1,6 @@
-// A served model through its life: loaded when it is wanted, unloaded when told, when nobody uses it or when its place is
-// needed. A request never fails because its model comes or goes: it waits until the model is there, and a model goes only
-// when its requests have ended. At most one engine process of a model exists at any time, but while another takes over.
+// Life cycle of a served model: loaded on demand, unloaded by command, when idle, or when its place is needed. Requests hold
+// leases: they wait while the model loads, and it is unloaded only after they have ended. A model has at most one engine
+// process, except while a replacement takes over.
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { currentCaller } from "../core/caller.ts";
@@ -20,22 +20,22 @@ import type { Holder, Places } from "./places.ts";
 import type { EngineEvent, EngineInfo, EngineOptions } from "./protocol.ts";
 
 export interface ManagedModelDeps {
-  /** Finds the model's file, downloading it where needed, and says how to run it. Throws with the reason. */
+  /** Finds the model's file, downloads it if necessary, and returns the engine's options. Throws the reason. */
   readonly prepare: (signal: AbortSignal) => Promise<EngineOptions>;
-  /** Throws with the reason when the memory that is free now cannot hold it. */
+  /** Throws the reason when the free memory cannot hold it. */
   readonly checkMemory: (options: EngineOptions) => void;
   readonly startEngine: (options: EngineOptions) => EngineClient;
   readonly places: Places;
-  /** Requests that may wait for the model to be loaded. */
+  /** Maximum requests that wait for the model to load. */
   readonly queueMax: number;
-  /** Time without a request after which it is unloaded, milliseconds; absent: never. */
+  /** Idle time after which it is unloaded, milliseconds; absent: never. */
   readonly idleMs?: number;
   readonly log: (line: string) => void;
 }
 
-/** Somebody who wants the model loaded. */
+/** A request or command that waits for the model to load. */
 interface Waiter {
-  /** A command wants it loaded and no more; a request gets a lease, so that the model stays until it has ended. */
+  /** A command only loads the model; a request gets a lease, which keeps the model loaded. */
   readonly isCommand: boolean;
   readonly loaded: PromiseWithResolvers<EngineClient>;
 }
@@ -51,25 +51,25 @@ type State =
 
 export class ManagedModel implements Holder, ModelRuntime {
   usedAt = 0;
-  /** What its engine found on the machine, once there was one. */
+  /** The machine as its engine found it; undefined before the first load. */
   host: EngineHost | undefined;
-  known: EngineInfo | undefined; // what it turned out to be when it was last loaded
+  known: EngineInfo | undefined; // facts of its last load
   private readonly deps: ManagedModelDeps;
   private state: State = { type: "unloaded" };
-  private engine: EngineClient | undefined; // also while it is starting or ending
-  private readonly leases = new Map<EngineClient, number>(); // requests of each engine
-  private readonly retiring = new Set<EngineClient>(); // replaced, and ended with their last request
+  private engine: EngineClient | undefined; // also while it starts or ends
+  private readonly leases = new Map<EngineClient, number>(); // leases of each engine
+  private readonly retiring = new Set<EngineClient>(); // replaced; stopped after their last request
   private running = 0;
   private waiters: Waiter[] = [];
-  private readonly share: FairShare; // places of requests that wait
-  private ended = Promise.withResolvers<void>(); // a request has ended
-  private failure: { readonly at: number } | undefined; // the last load has failed
+  private readonly share: FairShare; // places of waiting requests
+  private ended = Promise.withResolvers<void>(); // resolved when a request ends
+  private failure: { readonly at: number } | undefined; // of the last load
   readonly idle: IdleTimer;
 
   constructor(deps: ManagedModelDeps) {
     this.deps = deps;
     this.share = new FairShare(() => deps.queueMax);
-    this.idle = new IdleTimer(deps.idleMs, (idleMs) => this.leaveIdle(idleMs));
+    this.idle = new IdleTimer(deps.idleMs, (idleMs) => this.unloadIdle(idleMs));
   }
 
   get status(): ModelStatus {
@@ -87,12 +87,12 @@ export class ManagedModel implements Holder, ModelRuntime {
     }
   }
 
-  /** Whether the last try to load it has failed. */
+  /** Whether its last load has failed. */
   get hasFailed(): boolean {
     return this.failure !== undefined;
   }
 
-  /** What the loaded model turned out to be; undefined while there is none. */
+  /** Facts of the loaded model; undefined while it is not loaded. */
   get info(): EngineInfo | undefined {
     return this.engine?.info;
   }
@@ -101,12 +101,12 @@ export class ManagedModel implements Holder, ModelRuntime {
     return this.running > 0;
   }
 
-  /** Requests under way or waiting. */
+  /** Open and waiting requests. */
   get activeRuns(): number {
     return this.running + this.waiters.filter(({ isCommand }) => !isCommand).length;
   }
 
-  /** Runs a request; see EngineClient.generate. Loads the model where it is not. */
+  /** Runs a request; see EngineClient.generate. Loads the model if necessary. */
   generate(
     request: RunRequest,
     signal: AbortSignal,
@@ -115,17 +115,17 @@ export class ManagedModel implements Holder, ModelRuntime {
     return this.run((engine) => engine.generate(request, signal, adapter), signal);
   }
 
-  /** Draws pictures; see EngineClient.draw. Loads the model where it is not. */
+  /** Generates images; see EngineClient.draw. Loads the model if necessary. */
   draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
     return this.run((engine) => engine.draw(request, signal), signal);
   }
 
-  /** Speaks; see EngineClient.speak. Loads the model where it is not. */
+  /** Speaks; see EngineClient.speak. Loads the model if necessary. */
   speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
     return this.run((engine) => engine.speak(request, signal), signal);
   }
 
-  /** What the loaded model is like. Waits for it as a request does, with the same bound; throws as one is refused. */
+  /** Facts of the loaded model. Loads it if necessary; waits and throws like a request. */
   async loadedInfo(signal: AbortSignal): Promise<EngineInfo> {
     const engine = await this.acquire(signal);
     try {
@@ -135,7 +135,7 @@ export class ManagedModel implements Holder, ModelRuntime {
     }
   }
 
-  /** Embeds; see EngineClient.embed. Loads the model where it is not. */
+  /** Embeds; see EngineClient.embed. Loads the model if necessary. */
   async embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
     const engine = await this.acquire(signal);
     try {
@@ -145,15 +145,15 @@ export class ManagedModel implements Holder, ModelRuntime {
     }
   }
 
-  /** Loads it, or waits until it is loaded. Throws the reason why it can't be. */
+  /** Loads it, or waits until it is loaded. Throws the reason of a failure. */
   async load(): Promise<EngineInfo> {
     if (this.state.type === "loaded") return this.state.engine.ready();
-    this.failure = undefined; // a command tries at once
+    this.failure = undefined; // a command retries at once
     const waiter = this.enqueue(true);
     return (await waiter.loaded.promise).ready();
   }
 
-  /** Unloads it once running requests have ended; requests that come meanwhile wait, and load it again. */
+  /** Unloads it after its open requests; requests that arrive meanwhile wait and load it again. */
   async unload(): Promise<void> {
     for (;;) {
       const { state } = this;
@@ -176,18 +176,18 @@ export class ManagedModel implements Holder, ModelRuntime {
     }
   }
 
-  /** Loads it anew; requests that come meanwhile wait for it. Throws the reason why it can't be loaded. */
+  /** Reloads it; requests that arrive meanwhile wait. Throws the reason of a failure. */
   async reload(): Promise<EngineInfo> {
     if (this.state.type !== "loaded") return this.load();
-    const waiter = this.enqueue(true); // so that it is loaded again when it is unloaded
+    const waiter = this.enqueue(true); // a waiter makes the unload load it again
     void this.startUnloading(this.state.engine);
     return (await waiter.loaded.promise).ready();
   }
 
   /**
-   * Lets an engine that is made anew take over without a pause: requests go to the old one until the new one is ready, and
-   * the old one ends with its last request. Both are in memory meanwhile. Throws the reason why it can't; then nothing has
-   * changed. A model that is not loaded is left so: its next load is made anew anyway.
+   * Replaces the engine without downtime: requests go to the old one until the new one is ready, and the old one ends with its
+   * last request. Both are in memory meanwhile. Throws the reason of a failure; then nothing has changed. A model that is not
+   * loaded stays so: its next load uses the new options anyway.
    */
   async replace(): Promise<void> {
     const { state } = this;
@@ -195,7 +195,7 @@ export class ManagedModel implements Holder, ModelRuntime {
     const options = await this.deps.prepare(new AbortController().signal);
     this.deps.checkMemory(options);
     const next = this.deps.startEngine(options);
-    this.retiring.add(next); // until it takes over, it ends with the server
+    this.retiring.add(next); // until it takes over, it stops with the server
     try {
       await next.ready();
     } catch (error) {
@@ -210,12 +210,12 @@ export class ManagedModel implements Holder, ModelRuntime {
     if (!this.leases.has(state.engine)) void this.retire(state.engine);
   }
 
-  /** What the loaded model's engine can be asked besides requests; undefined while it is not loaded. */
+  /** The loaded model's engine; undefined while it is not loaded. */
   get loadedEngine(): EngineClient | undefined {
     return this.state.type === "loaded" ? this.state.engine : undefined;
   }
 
-  /** Ends it for good; running requests end with an error. */
+  /** Stops it permanently; open requests fail. */
   async stop(): Promise<void> {
     const { state } = this;
     this.state = { type: "stopped" };
@@ -227,7 +227,7 @@ export class ManagedModel implements Holder, ModelRuntime {
     if (state.type === "loading" || state.type === "unloading") await state.done;
   }
 
-  /** Has the engine work on a request; an engine that there cannot be is the `error` event that such work ends with. */
+  /** Runs a request on the engine with a lease. A failure to load becomes the request's `error` event. */
   private async *run<E>(
     work: (engine: EngineClient) => AsyncIterable<E>,
     signal: AbortSignal,
@@ -248,7 +248,7 @@ export class ManagedModel implements Holder, ModelRuntime {
     }
   }
 
-  /** The engine, with a lease that `release` gives back. */
+  /** Leases the engine; `release` ends the lease. */
   private async acquire(signal: AbortSignal): Promise<EngineClient> {
     signal.throwIfAborted();
     if (this.state.type === "loaded") return this.lease(this.state.engine);
@@ -317,9 +317,9 @@ export class ManagedModel implements Holder, ModelRuntime {
     if (this.state.type === "loaded") this.idle.start();
   }
 
-  private leaveIdle(idleMs: number): void {
+  private unloadIdle(idleMs: number): void {
     if (this.state.type !== "loaded" || this.running > 0) return;
-    this.deps.log(`not used for ${idleMs / 1000} s; unloading it`);
+    this.deps.log(`idle for ${idleMs / 1000} s; unloading`);
     void this.unload();
   }
 
@@ -349,7 +349,7 @@ export class ManagedModel implements Holder, ModelRuntime {
     }
   }
 
-  /** Whoever waits has its lease before anybody can ask the model to leave again. */
+  /** Waiters get their lease before an unload can start. */
   private becomeLoaded(engine: EngineClient): void {
     this.state = { type: "loaded", engine };
     this.host = engine.host;
@@ -364,8 +364,8 @@ export class ManagedModel implements Holder, ModelRuntime {
   private fail(reason: unknown): void {
     this.failure = { at: performance.now() };
     const waiters = this.takeWaiters();
-    const isTold = waiters.some(({ isCommand }) => isCommand);
-    if (!isTold) this.deps.log(`it could not be loaded: ${reasonOf(reason)}`);
+    const hasCommand = waiters.some(({ isCommand }) => isCommand);
+    if (!hasCommand) this.deps.log(`could not be loaded: ${reasonOf(reason)}`);
     for (const { isCommand, loaded } of waiters) loaded.reject(isCommand ? reason : failed());
   }
 
@@ -387,11 +387,11 @@ export class ManagedModel implements Holder, ModelRuntime {
   private becomeUnloaded(): void {
     if (this.state.type === "stopped") return;
     this.state = { type: "unloaded" };
-    if (this.waiters.length > 0) this.startLoading(); // they came while it was leaving
+    if (this.waiters.length > 0) this.startLoading(); // they arrived while it was unloading
   }
 }
 
-/** Why it does not load concerns the operator, who has it in the log; it may name files of the server. */
+/** The reason is for the operator's log only: it may name files of the server. */
 function failed(): ServiceError {
   const message = "The model could not be loaded. The server's log says why; it is tried again.";
   return new ServiceError("model_unavailable", message, { retryAfterSecs: FAILED_LOAD_MS / 1000 });

@@ -1,6 +1,6 @@
-// Estimates what a model will need before an engine is started for it, so that one that cannot fit is refused with advice
-// instead of driving the machine into swapping. The estimate is a lower bound: where the file does not tell enough, what
-// is unknown counts nothing, and what turns out too large only then is llama.cpp's to refuse.
+// Memory estimate of a model before its engine starts: a model that cannot fit is rejected with advice instead of making
+// the machine swap. The estimate is a lower bound; unknown parts count as nothing, and llama.cpp rejects what is still too
+// large.
 
 import { statSync } from "node:fs";
 import { cacheCells, cellBytes, type CacheShape } from "../core/cache-size.ts";
@@ -9,13 +9,13 @@ import { arrayLength, type Field, int32Array, readGgufFile, textOf, unsigned, FI
 import { partCount, partPath } from "../core/model-files.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
 
-/** Bytes by purpose. */
+/** Memory by purpose, bytes. */
 export interface MemoryNeed {
   readonly weights: number;
   readonly cache: number;
   /** Cells of the cache. */
   readonly cells: number;
-  /** Buffers for one compute batch: logits and activations. */
+  /** Buffers of one micro-batch: logits and activations. */
   readonly compute: number;
 }
 
@@ -23,7 +23,7 @@ type Metadata = ReadonlyMap<string, Field>;
 
 const F32_BYTES = 4;
 
-/** What the model at `modelPath` needs at least under these options; undefined where its metadata cannot be read. */
+/** Minimum memory of the model at `modelPath` with these options; undefined where its metadata cannot be read. */
 export function memoryNeed(
   modelPath: string,
   options: TextOptions,
@@ -40,7 +40,7 @@ export function memoryNeed(
   const shape = cacheShape(metadata);
   const isChosen =
     options.cells !== undefined || options.cacheBytes !== undefined || options.cacheFraction !== undefined;
-  // A cache that nobody asked for shrinks to what is left.
+  // A cache of default size shrinks to the memory that is left.
   const cells = cacheCells(options, shape, isChosen ? Math.max(0, freeBytes - weights) : 0);
   return {
     weights,
@@ -64,7 +64,7 @@ function checkImageMemory({ files }: ImageOptions, freeBytes: number): void {
   if (weights <= freeBytes) return;
   throw new ServiceError(
     "model_unavailable",
-    `the weights of the image model take ${gigabytes(weights)} of memory, and ${gigabytes(freeBytes)} are free. Choose files of a smaller quantization, or fewer models at once (max_loaded_models).`,
+    `the weights of the image model need ${gigabytes(weights)} of memory, but only ${gigabytes(freeBytes)} are free. Use smaller quantizations, or fewer models at once (max_loaded_models).`,
   );
 }
 
@@ -74,10 +74,10 @@ function checkTextMemory(options: TextOptions, freeBytes: number): void {
   if (need === undefined) return;
   const total = need.weights + need.cache + need.compute;
   if (total <= freeBytes) return;
-  const parts = `weights ${gigabytes(need.weights)}, ${need.cells} cache cells ${gigabytes(need.cache)}, computing ${gigabytes(need.compute)}`;
+  const parts = `weights ${gigabytes(need.weights)}, ${need.cells} cache cells ${gigabytes(need.cache)}, compute buffers ${gigabytes(need.compute)}`;
   throw new ServiceError(
     "model_unavailable",
-    `the model needs about ${gigabytes(total)} of memory (${parts}), and ${gigabytes(freeBytes)} are free. ${advice(need, options)}`,
+    `the model needs about ${gigabytes(total)} of memory (${parts}), but only ${gigabytes(freeBytes)} are free. ${advice(need, options)}`,
   );
 }
 
@@ -89,15 +89,15 @@ function advice(need: MemoryNeed, options: TextOptions): string {
   }
   if (need.compute > 0.1 * need.weights) ways.push(`a ubatch below ${options.ubatch}`);
   ways.push("fewer models at once (max_loaded_models)");
-  return `Choose ${ways.join(", or ")}.`;
+  return `Use ${ways.join(", or ")}.`;
 }
 
-/** The file of a model that guesses next tokens. */
+/** The draft model's file. */
 function draftPath({ speculative }: TextOptions): string | undefined {
   return speculative?.type === "mtp" ? speculative.modelPath : undefined;
 }
 
-/** All parts of the file: what is not tensors in them is small beside these. */
+/** Size of all parts of the file; almost all of it is tensors. */
 function weightBytes(modelPath: string): number {
   let bytes = 0;
   for (let part = 1; part <= partCount(modelPath); part++) {
@@ -107,8 +107,8 @@ function weightBytes(modelPath: string): number {
 }
 
 /**
- * What the cache keeps of a token, where all layers keep the same. Models that keep less (a window, a recurrent state,
- * compressed keys) count as keeping nothing.
+ * Cache elements of a token, where all layers are alike. Models that keep less (sliding windows, recurrent states, compressed
+ * keys) count as nothing.
  */
 function cacheShape(metadata: Metadata): CacheShape {
   const of = forArchitecture(metadata);
@@ -122,7 +122,7 @@ function cacheShape(metadata: Metadata): CacheShape {
   return { elements: kvHeads(metadata, of, heads) * perHead, trainedContext };
 }
 
-/** Key-value heads of all layers together; a file may give one number for all or one a layer. */
+/** Key-value heads of all layers; a file has one number for all layers or one for each. */
 function kvHeads(metadata: Metadata, of: (key: string) => number | undefined, heads: number): number {
   const field = metadata.get(`${architecture(metadata)}.attention.head_count_kv`);
   if (field?.type === FIELD.array) return int32Array(field).reduce((sum, count) => sum + count, 0);

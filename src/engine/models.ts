@@ -1,4 +1,4 @@
-// The served models by name. Knows who is meant; what a model's life is like is in managed-model.ts.
+// The served models by name. The life cycle of each is in managed-model.ts.
 
 import type { AdapterId } from "../core/adapter.ts";
 import { defined } from "../core/defined.ts";
@@ -29,10 +29,10 @@ export interface ServedModel {
   readonly kind: ModelKind;
   /** `owner/name` of a model of the hub, which requests may use too. */
   readonly root?: string;
-  /** Loaded by its first request, not at the start. */
+  /** Loaded by its first request instead of at the start. */
   readonly isLazy?: boolean;
   readonly model: ModelRuntime;
-  /** How much of pictures and recordings one request may bring, where it is not as usual. */
+  /** Limits of images and audio in one request, where they differ from the defaults. */
   readonly mediaLimits?: Partial<Omit<MediaRules, "modalities">>;
 }
 
@@ -48,17 +48,17 @@ export interface TextModel extends Omit<ModelTarget, "generate"> {
 export interface ModelsOptions {
   /** Id of one of the models; the first one unless given. */
   readonly defaultId?: string | undefined;
-  /** For requests that bring none. */
+  /** For requests without one. */
   readonly seed?: number | undefined;
   readonly places: Places;
   readonly log: (line: string) => void;
 }
 
-/** What a request says to mean the default model. */
+/** The name of the default model. */
 const DEFAULT_NAME = "default";
 const NOT_LOADED = "The model could not be loaded. The server's log says why.";
 
-/** What cards tell of a text model that has been loaded. */
+/** Facts of a loaded text model on its card. */
 function textFacts(info: RuntimeFacts | undefined): Partial<ModelInfo> {
   if (info?.kind !== "text") return {};
   const { modalities, contextTokens, generates, embeds, fillsGaps, thinks } = info;
@@ -97,7 +97,7 @@ export class Models implements ModelControl {
     }));
   }
 
-  /** What the engines know of their models, in the order of `list`. */
+  /** The models as their engines report them, in the order of `list`. */
   describe(): readonly SystemModel[] {
     return this.list().map(({ id, status }) => {
       const model = this.models.find((model) => model.id === id)?.model;
@@ -116,25 +116,25 @@ export class Models implements ModelControl {
     });
   }
 
-  /** What an engine found on the machine; undefined until one has started. */
+  /** The machine as an engine found it; undefined before the first start. */
   host(): EngineHost | undefined {
     return this.models.find(({ model }) => model.host !== undefined)?.model.host;
   }
 
-  /** The model of that name, whatever it is able to. Throws ServiceError(model_not_found), naming those there are. */
+  /** The model of that name, of any kind. Throws ServiceError(model_not_found) with the served names. */
   resolve(name: string, param = "model"): ServedModel {
     const model = this.named(name) ?? (name === DEFAULT_NAME ? this.models[0] : undefined);
     if (model !== undefined) return model;
     const ids = this.models.map(({ id }) => id).join(", ");
     throw new ServiceError(
       "model_not_found",
-      `There is no model named "${name.slice(0, 200)}". Served: ${ids}.`,
+      `No model is named "${name.slice(0, 200)}". Served models: ${ids}.`,
       { param },
     );
   }
 
   /**
-   * The model of that name, which must be able to; `default` is the first one of the right kind. Throws
+   * The model of that name, which must have the ability; `default` is the first one of the right kind. Throws
    * ServiceError(model_not_found) or ServiceError(unsupported_capability).
    */
   able(ability: Ability, name: string, param = "model"): ServedModel {
@@ -224,18 +224,18 @@ export class Models implements ModelControl {
       await model.reload();
     } catch (error) {
       if (error instanceof ServiceError && error.code === "shutting_down") throw error;
-      this.options.log(`${id}: it could not be loaded: ${reasonOf(error)}`);
+      this.options.log(`${id}: could not be loaded: ${reasonOf(error)}`);
       throw new ServiceError("model_unavailable", NOT_LOADED, { retryAfterSecs: 5, cause: error });
     }
     return this.status(name);
   }
 
-  /** Loads one model. Throws the reason why it can't be loaded. */
+  /** Loads one model. Throws the reason of a failure. */
   load(name: string): Promise<RuntimeFacts> {
     return this.resolve(name).model.load();
   }
 
-  /** Loads as many models as may be loaded at once, the default one first; throws the first reason why one can't be. */
+  /** Loads as many models as may be loaded at once, the default one first. Throws the reason of the first failure. */
   async loadAll(): Promise<void> {
     const wanted = this.models.filter(({ isLazy = false }) => !isLazy).slice(0, this.options.places.max);
     await Promise.all(wanted.map(({ model }) => model.load()));
@@ -245,7 +245,7 @@ export class Models implements ModelControl {
     return this.models.find(({ id }) => id === name) ?? this.models.find(({ root }) => root === name);
   }
 
-  /** Runs under way or waiting in all engines. */
+  /** Open and waiting requests of all models. */
   activeRuns(): number {
     return this.models.reduce((sum, { model }) => sum + model.activeRuns, 0);
   }

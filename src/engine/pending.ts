@@ -1,4 +1,4 @@
-// What the serving process waits for from an engine: the events of runs, and single answers.
+// Open requests of one engine: event queues of runs, and promises of single answers.
 
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { EventQueue } from "../core/queue.ts";
@@ -7,7 +7,7 @@ import type { CalibrationCounts, EngineEvent, FromEngine, RunId } from "./protoc
 
 interface Run {
   readonly queue: EventQueue<EngineEvent>;
-  /** Nothing more comes from the engine. */
+  /** Called when the engine has sent its last event. */
   readonly ended: () => void;
 }
 
@@ -21,14 +21,14 @@ export class Pending {
     return this.next++;
   }
 
-  /** Expects the events of a run, `E`, until its last one or `forget`; then calls `ended`. */
+  /** The queue of a run's events, `E`, until the last one or `forget`; then calls `ended`. */
   events<E extends EngineEvent>(id: RunId, ended: () => void): EventQueue<E> {
     const queue = new EventQueue<E>();
-    this.runs.set(id, { queue, ended }); // the engine answers each message in its own words
+    this.runs.set(id, { queue, ended }); // each kind of message has its own kind of events
     return queue;
   }
 
-  /** Whether the last event of a run has not come yet. */
+  /** Whether a run's last event has not arrived yet. */
   expects(id: RunId): boolean {
     return this.runs.has(id);
   }
@@ -45,14 +45,14 @@ export class Pending {
     return answer;
   }
 
-  /** Whatever comes for this id from now on is for nobody. */
+  /** Drops a request: later events of this id are ignored. */
   forget(id: RunId): void {
     this.endRun(id);
     this.embeddings.delete(id);
     this.calibrations.delete(id);
   }
 
-  /** Hands an event to its run, and ends the run with its last one. */
+  /** Delivers an event to its run; the last one ends the run. */
   deliver(id: RunId, event: EngineEvent): void {
     const queue = this.runs.get(id)?.queue;
     if (queue === undefined) return; // aborted meanwhile
@@ -62,7 +62,7 @@ export class Pending {
     queue.close();
   }
 
-  /** Hands a single answer to who waits for it. */
+  /** Settles the promise of a single answer. */
   answer(
     message: Extract<
       FromEngine,
@@ -90,7 +90,7 @@ export class Pending {
     run?.ended();
   }
 
-  /** Ends everything with an error. */
+  /** Fails all open requests. */
   failAll(error: ErrorData): void {
     for (const [id] of this.runs) this.deliver(id, { type: "error", error });
     for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
@@ -98,7 +98,7 @@ export class Pending {
   }
 }
 
-/** Whether nothing more comes of the request. */
+/** Whether an event is a request's last one. */
 function isEnd(event: EngineEvent): boolean {
   return event.type === "speech" ? event.isLast : event.type === "finish" || event.type === "error";
 }

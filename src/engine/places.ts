@@ -1,13 +1,13 @@
-// Bounds how many models are loaded at once. Whoever wants a place when all are taken waits in line, and for each one that
-// waits the holder that was not used for longest is asked to leave.
+// Limits how many models are loaded at once (`max_loaded_models`). A model without a place queues for one, and for each
+// queued model the least recently used holder is unloaded.
 
-/** A model as far as places are concerned. */
+/** A model that holds or wants a place. */
 export interface Holder {
-  /** Requests use it now. */
+  /** It has open requests. */
   readonly isBusy: boolean;
-  /** When a request last ended, on any clock. */
+  /** When its last request ended, on any clock. */
   readonly usedAt: number;
-  /** Leaves its place as soon as running requests have ended. */
+  /** Unloads it when its requests have ended, and releases its place. */
   unload(): Promise<void>;
 }
 
@@ -17,30 +17,30 @@ interface Waiting {
 }
 
 export class Places {
-  /** Models that may be loaded at once; Infinity where nothing was said. */
+  /** Maximum loaded models; Infinity by default. */
   readonly max: number;
   private readonly holders = new Set<Holder>();
-  private readonly leaving = new Set<Holder>();
-  private readonly line: Waiting[] = [];
+  private readonly unloading = new Set<Holder>();
+  private readonly queue: Waiting[] = [];
 
   constructor(max: number = Infinity) {
     this.max = max;
   }
 
-  /** Waits for a place. Rejects with the signal's reason when it is aborted; then there is nothing to give back. */
+  /** Waits for a place. Rejects with the signal's reason on abort; then there is nothing to release. */
   async take(holder: Holder, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.holders.size < this.max) return void this.holders.add(holder);
     const turn = Promise.withResolvers<void>();
     const waiting: Waiting = { holder, go: turn.resolve };
     const abort = (): void => {
-      const index = this.line.indexOf(waiting);
-      if (index >= 0) this.line.splice(index, 1);
+      const index = this.queue.indexOf(waiting);
+      if (index >= 0) this.queue.splice(index, 1);
       turn.reject(signal.reason);
     };
-    this.line.push(waiting);
+    this.queue.push(waiting);
     signal.addEventListener("abort", abort, { once: true });
-    this.makeRoom();
+    this.evict();
     try {
       await turn.promise;
     } finally {
@@ -48,24 +48,24 @@ export class Places {
     }
   }
 
-  /** Gives a place back; the next in line has it at once. */
+  /** Releases a place to the next in the queue. */
   release(holder: Holder): void {
     if (!this.holders.delete(holder)) return;
-    this.leaving.delete(holder);
-    const next = this.line.shift();
+    this.unloading.delete(holder);
+    const next = this.queue.shift();
     if (next === undefined) return;
     this.holders.add(next.holder);
     next.go();
-    this.makeRoom();
+    this.evict();
   }
 
-  private makeRoom(): void {
-    while (this.leaving.size < this.line.length) {
-      const staying = [...this.holders].filter((holder) => !this.leaving.has(holder));
-      const [longest] = staying.sort((a, b) => Number(a.isBusy) - Number(b.isBusy) || a.usedAt - b.usedAt);
-      if (longest === undefined) return; // all are leaving; who is left in line waits for the next release
-      this.leaving.add(longest);
-      void longest.unload();
+  private evict(): void {
+    while (this.unloading.size < this.queue.length) {
+      const loaded = [...this.holders].filter((holder) => !this.unloading.has(holder));
+      const [oldest] = loaded.sort((a, b) => Number(a.isBusy) - Number(b.isBusy) || a.usedAt - b.usedAt);
+      if (oldest === undefined) return; // all are unloading; the rest of the queue waits for the next release
+      this.unloading.add(oldest);
+      void oldest.unload();
     }
   }
 }

@@ -1,5 +1,5 @@
-// Every message between the serving process and an engine process: plain JSON data. The only file both halves import
-// besides core/. One `events` message a step carries what all rows produced in it.
+// Messages between the serving process and an engine process: plain JSON data. The only file that both import, besides
+// core/. One `events` message carries the events of all runs in a step.
 
 import type { AdapterId } from "../core/adapter.ts";
 import type { CacheRequest } from "../core/cache-size.ts";
@@ -11,26 +11,26 @@ import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineStats } from "../core/telemetry.ts";
 
-/** Number of a run on one link; never reused while the link lives. */
+/** Number of a run on one link; never reused on it. */
 export type RunId = number;
 
-/** What every engine process needs to know. */
+/** Options of every kind of engine. */
 interface CommonOptions {
   /** Where the native libraries are unpacked. */
   readonly cacheDir: string;
-  /** Threads that compute; absent: the physical cores. */
+  /** Compute threads; absent: the physical cores. */
   readonly threads?: number;
   /** Native log to stderr: 0 none, 1 warnings, 2 info, 3 debug. */
   readonly verbosity: number;
 }
 
-/** How next tokens are guessed. */
+/** Source of draft tokens. */
 export type Speculative =
-  /** From n-grams that stand in the sequence already. */
+  /** N-grams of the sequence itself. */
   | { readonly type: "ngram" }
   /**
-   * By a model, `most` tokens at once; without a file by the prediction head in the model's own. `drawn`: guesses are drawn as
-   * the answer is; else they are always the likeliest tokens.
+   * A draft model, `most` tokens at once; without a file, the prediction head in the model's own. `drawn`: draft tokens are
+   * sampled like the answer; otherwise they are the most likely ones.
    */
   | { readonly type: "mtp"; readonly modelPath?: string; readonly most: number; readonly drawn: boolean };
 
@@ -39,30 +39,30 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly kind: "text";
   /** GGUF file; absent: the built-in model. */
   readonly modelPath?: string;
-  /** GGUF file with the encoder for pictures and recordings; absent: the model takes text alone. */
+  /** GGUF file with the encoder for images and audio; absent: the model takes text only. */
   readonly mmprojPath?: string;
-  /** Finished prefixes kept in the KV cache for reuse; 0 keeps and shares none. */
+  /** Finished prefixes kept in the KV cache for reuse; 0 disables sharing. */
   readonly prefixesMax: number;
-  /** Memory for checkpoints of states that cannot be cut, bytes; absent: none are saved. */
+  /** Memory for checkpoints, bytes; absent: none. */
   readonly checkpointBytes?: number;
-  /** Compute the whole sequence anew for every token: nothing in the KV cache outlives the step that draws a token. */
+  /** Recompute the whole sequence for every token: no KV cell outlives a step. */
   readonly recompute?: true;
-  /** Who guesses next tokens; absent: nobody. */
+  /** Source of draft tokens; absent: no speculative decoding. */
   readonly speculative?: Speculative;
   /** One pool of cells for all sequences; false gives each a fixed share. */
   readonly unified: boolean;
   /** Threads for prefill; `threads` are those for decode. */
   readonly threadsBatch?: number;
-  /** Tokens a step may hold, and tokens per compute batch. */
+  /** Tokens of a step, and of a micro-batch. */
   readonly batch: number;
   readonly ubatch: number;
   /** Jinja source that replaces the model's own chat template. */
   readonly chatTemplate?: string;
-  /** Control tokens that the text of messages may write; absent: none. */
+  /** Control tokens that message text may contain; absent: none. */
   readonly contentTokens?: readonly string[];
-  /** Whether the model thinks when a request does not say: always (also if absent), or as its template has it. */
+  /** Whether the model thinks when a request does not say: always (the default), or as its template does. */
   readonly thinkingDefault?: "on" | "template";
-  /** GGUF adapter that every pass goes through; absent: none. Excludes adapters that requests choose. */
+  /** GGUF adapter of every pass; absent: none. Excludes adapters that requests choose. */
   readonly adapterPath?: string;
   /** Layers on the GPU; -1 for all. */
   readonly gpuLayers: number;
@@ -104,7 +104,7 @@ export interface ImageFiles {
 export interface ImageOptions extends CommonOptions {
   readonly kind: "image";
   readonly files: ImageFiles;
-  /** Of every picture; absent: what suits the family of the model. */
+  /** Of every image; absent: the defaults of the model's family. */
   readonly steps?: number;
   readonly guidance?: number;
 }
@@ -115,17 +115,17 @@ export interface SpeechOptions extends CommonOptions {
   readonly voice: VoiceSource;
 }
 
-/** What speaks. */
+/** Source of a voice. */
 export type VoiceSource =
-  /** A voice inside the executable, by its name. */
+  /** A voice inside the executable. */
   | { readonly type: "flite"; readonly name: string }
   /** A VITS voice in a folder, for an operator's own sherpa-onnx library. */
   | { readonly type: "sherpa"; readonly library: string; readonly folder: string };
 
-/** What an engine process needs to know to load its model. Its first message; `kind` decides what the process becomes. */
+/** Options of an engine process, in its first message; `kind` selects the worker. */
 export type EngineOptions = TextOptions | ImageOptions | SpeechOptions;
 
-/** What is known of a loaded model of any kind. */
+/** Facts of a loaded model of any kind. */
 interface CommonInfo {
   readonly description: string;
   readonly architecture: string;
@@ -133,7 +133,7 @@ interface CommonInfo {
   readonly threads: number;
 }
 
-/** What a loaded text model turned out to be. */
+/** Facts of a loaded text model. */
 export interface TextInfo extends CommonInfo {
   readonly kind: "text";
   /** GGUF file that it was loaded from. */
@@ -158,53 +158,53 @@ export interface TextInfo extends CommonInfo {
   readonly modalities: readonly Modality[];
 }
 
-/** What a loaded model of another kind turned out to be: an image model draws, a speech model speaks. */
+/** Facts of a loaded image or speech model. */
 export interface MediaInfo extends CommonInfo {
   readonly kind: "image" | "speech";
 }
 
 export type EngineInfo = TextInfo | MediaInfo;
 
-/** What an engine tells while it works on one request. A `finish`, an `error` or the last of a speech ends it. */
+/** Event of one request. A `finish`, an `error` or the last `speech` event ends it. */
 export type EngineEvent = RunEvent | ImageEvent | SpeechEvent;
 
-/** What a calibration has seen so far. */
+/** Progress of a calibration. */
 export interface CalibrationCounts {
   readonly collecting: boolean;
   /** Weight matrices that have statistics. */
   readonly matrices: number;
-  /** Rows that went through one of them: the fewest, the most, and through all together. */
+  /** Rows collected by a matrix: minimum, maximum, and the total of all. */
   readonly rowsMin: number;
   readonly rowsMax: number;
   readonly rowsTotal: number;
 }
 
-/** What to do about a calibration; each is answered with the counts that are then. */
+/** Calibration command; answered with the counts after it. */
 export type CalibrationCommand =
-  /** Drops earlier statistics. A matrix stops after so many rows, 0: never. */
+  /** Drops earlier statistics. A matrix stops after `rowsMax` rows; 0: never. */
   | { readonly type: "start"; readonly rowsMax: number }
   | { readonly type: "count" }
-  /** Stops and writes the statistics as an importance matrix. */
+  /** Stops, and writes the statistics as an importance matrix. */
   | { readonly type: "save"; readonly file: string };
 
 export type ToEngine =
   | { readonly type: "start"; readonly options: EngineOptions }
-  /** The adapter, where there is one, must have been loaded. */
+  /** The adapter must have been loaded. */
   | { readonly type: "run"; readonly id: RunId; readonly request: RunRequest; readonly adapter?: AdapterId }
   | { readonly type: "draw"; readonly id: RunId; readonly request: ImageRequest }
   /** Answered by `adapter_loaded` or `adapter_failed` of the same adapter. */
   | { readonly type: "load_adapter"; readonly adapter: AdapterId; readonly file: string }
   /** Answered by `calibration` or `calibration_failed` of the same id. */
   | { readonly type: "calibrate"; readonly id: RunId; readonly command: CalibrationCommand }
-  /** No run uses it any more. Not answered. */
+  /** No run uses it. Not answered. */
   | { readonly type: "free_adapter"; readonly adapter: AdapterId }
   /** Answered by `embedded` or `embed_failed` of the same id. */
   | { readonly type: "embed"; readonly id: RunId; readonly request: EmbedRequest | RankRequest }
   /** Answered by events of the same id. */
   | { readonly type: "speak"; readonly id: RunId; readonly request: SpeakRequest }
-  /** The reader has taken a part of a speech: another may be made. Not answered. */
+  /** The reader has taken a piece of speech: one more may be synthesized. Not answered. */
   | { readonly type: "speak_on"; readonly id: RunId }
-  /** The caller has gone: stop within one step; nothing more is sent for this run. */
+  /** The client has disconnected: stop within one step, without further events of this run. */
   | { readonly type: "abort"; readonly id: RunId }
   /** From the next step on; for measuring. */
   | { readonly type: "threads"; readonly threads: number; readonly threadsBatch: number }
@@ -215,15 +215,15 @@ export type ToEngine =
 export type FromEngine =
   | { readonly type: "pong" }
   | { readonly type: "loading"; readonly permille: number }
-  /** The chat template is about to be run, which may never end; the next message says that it has. */
+  /** The chat template is about to run, which may loop; the next message says that it has finished. */
   | { readonly type: "trying_template" }
-  /** Engines of text models also describe the machine. */
+  /** Text engines also describe the machine. */
   | { readonly type: "ready"; readonly info: EngineInfo; readonly host?: EngineHost }
-  /** The process can do nothing more, from the start or from now on. */
+  /** The process is unusable, from the start or from now on. */
   | { readonly type: "failed"; readonly error: ErrorData }
   /** For the operator. */
   | { readonly type: "log"; readonly line: string }
-  /** Vectors as base64 of little-endian f32; of ranked documents they hold one score each. JSON digits would be three times as long. */
+  /** Vectors as base64 of little-endian f32, a third of JSON's size; rank requests have one score in each. */
   | {
       readonly type: "embedded";
       readonly id: RunId;

@@ -1,6 +1,6 @@
-// The request queue of one engine: a bounded number of requests has a place, some of them are with the engine, the others wait
-// here. Each time one ends, the next client in turn has its oldest request sent, so that a light client beside a greedy one
-// waits for one round at most. Knows nothing of what an engine does.
+// Request queue of one engine, bounded and fair between clients. Some requests are with the engine, the others wait here;
+// when one ends, the next client's oldest request is sent (round-robin), so a light client waits for at most one round of a
+// heavy one. Knows nothing of what an engine does.
 
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
@@ -9,19 +9,19 @@ import { ENGINE_AHEAD, SPEECHES_MAX } from "./limits.ts";
 import type { EngineOptions } from "./protocol.ts";
 
 export interface QueueBounds {
-  /** Requests that have a place: with the engine or waiting. */
+  /** Maximum requests with the engine and waiting. */
   readonly places: number;
-  /** Requests that are with the engine at the same time. */
+  /** Maximum requests with the engine. */
   readonly atOnce: number;
 }
 
-/** For an engine of these options, and so many requests that may wait. */
+/** Bounds for an engine with these options. `queueMax`: requests that may wait. */
 export function queueBounds(options: EngineOptions, queueMax: number): QueueBounds {
   const computed = options.kind === "text" ? options.maxSeqs : options.kind === "image" ? 1 : SPEECHES_MAX;
   return { places: computed + queueMax, atOnce: computed + Math.ceil(computed * ENGINE_AHEAD) };
 }
 
-/** A request that waits for its turn. */
+/** A waiting request. */
 interface Waiter {
   readonly client: string;
   readonly go: () => void;
@@ -31,7 +31,7 @@ export class RequestQueue {
   private readonly atOnce: number;
   private readonly places: FairShare;
   private running = 0;
-  /** By client, in order of their turns: the first is served next and then goes to the end. */
+  /** Waiting requests by client; the first client is served next and then moves to the end. */
   private readonly lines = new Map<string, Waiter[]>();
   private count = 0;
 
@@ -40,14 +40,14 @@ export class RequestQueue {
     this.atOnce = atOnce;
   }
 
-  /** Requests that wait for their turn. */
+  /** Waiting requests. */
   get waiting(): number {
     return this.count;
   }
 
   /**
-   * Takes a place for a request of the present caller and waits for its turn, unless it needs none. What is returned gives
-   * both back; only the first call counts. Rejects with `queue_full`, or the signal's reason.
+   * Takes a place for a request of the current caller and waits for its turn, unless it needs none. The returned function
+   * releases both; only its first call counts. Rejects with `queue_full`, or with the signal's reason.
    */
   async enter(signal: AbortSignal, needsTurn: boolean): Promise<() => void> {
     const caller = currentCaller();
@@ -96,7 +96,7 @@ export class RequestQueue {
     }
   }
 
-  /** A request has ended; the next one in turn begins. */
+  /** A request has ended; the next one starts. */
   private next(): void {
     const first = this.lines.entries().next();
     if (first.done === true) {
@@ -111,7 +111,7 @@ export class RequestQueue {
     waiter?.go();
   }
 
-  /** False: it has its turn already. */
+  /** False: it is no longer waiting. */
   private remove(waiter: Waiter): boolean {
     const line = this.lines.get(waiter.client);
     const index = line?.indexOf(waiter) ?? -1;

@@ -1,26 +1,26 @@
-// Notices an engine process that has stopped answering. It is asked at intervals whether it still reads its mail, which
-// it does between any two steps. Intervals are counted, not time: while this process itself stands still, after Ctrl-Z or
-// on a machine that sleeps, nothing counts against the engine. Knows nothing of requests.
+// Watchdog of an engine process: pings it at intervals, which it answers between two steps. Counts intervals instead of
+// time, so a pause of this process (Ctrl-Z, a suspended machine) does not count against the engine. Knows nothing of
+// requests.
 
 import { readFileSync } from "node:fs";
 import { ENGINE_BUSY_TIMEOUTS, ENGINE_PING_MS_MAX, ENGINE_PINGS } from "./limits.ts";
 
-/** What a process does, as far as it can be seen from outside. */
+/** A process's activity, seen from outside. */
 export interface Activity {
-  /** Processor time it has used, clock ticks of the system. */
+  /** Processor time used, clock ticks of the system. */
   readonly cpuTicks: number;
-  /** It waits for a disk or a file server and cannot even be killed. */
+  /** In uninterruptible sleep: it waits for a disk or a file server. */
   readonly waitsForDisk: boolean;
 }
 
 export interface EngineWatchDeps {
-  /** Time after which a process that neither answers nor uses the processor is taken for hung, milliseconds. */
+  /** Time without answer and without processor time after which a process counts as hung, milliseconds. */
   readonly timeoutMs: number;
-  /** Asks it for a sign of life, which comes as any message. */
+  /** Sends a ping; any message counts as its answer. */
   readonly ping: () => void;
-  /** Undefined where the system does not tell. */
+  /** undefined where the system does not provide it. */
   readonly activity: () => Activity | undefined;
-  /** Called once; the watch has ended. */
+  /** Called once; the watchdog has stopped. */
   readonly onHung: (why: string) => void;
 }
 
@@ -28,21 +28,21 @@ export class EngineWatch {
   private readonly deps: EngineWatchDeps;
   private readonly timer: ReturnType<typeof setInterval>;
   private readonly intervalMs: number;
-  private silent = 0; // intervals without a sign of life
-  private still = 0; // those of them, the latest, in which it did nothing at all
+  private silent = 0; // intervals without a message
+  private idle = 0; // latest intervals among them without processor time
   private lastTicks: number | undefined;
 
   constructor(deps: EngineWatchDeps) {
     this.deps = deps;
     this.intervalMs = Math.min(deps.timeoutMs / ENGINE_PINGS, ENGINE_PING_MS_MAX);
-    this.timer = setInterval(() => this.look(), this.intervalMs);
+    this.timer = setInterval(() => this.check(), this.intervalMs);
     deps.ping();
   }
 
-  /** A message has come. */
+  /** A message has arrived. */
   heard(): void {
     this.silent = 0;
-    this.still = 0;
+    this.idle = 0;
     this.lastTicks = undefined;
   }
 
@@ -50,26 +50,26 @@ export class EngineWatch {
     clearInterval(this.timer);
   }
 
-  private look(): void {
+  private check(): void {
     const { timeoutMs, ping, activity, onHung } = this.deps;
-    if (this.silent === 0) ping(); // at most one is on its way
+    if (this.silent === 0) ping(); // at most one is open
     this.silent++;
     const now = activity();
-    const isStill = now !== undefined && !now.waitsForDisk && now.cpuTicks === this.lastTicks;
-    this.still = isStill ? this.still + 1 : 0;
+    const isIdle = now !== undefined && !now.waitsForDisk && now.cpuTicks === this.lastTicks;
+    this.idle = isIdle ? this.idle + 1 : 0;
     this.lastTicks = now?.cpuTicks;
     const secs = (intervals: number): number => Math.round((intervals * this.intervalMs) / 100) / 10;
-    if (this.still * this.intervalMs >= timeoutMs) {
+    if (this.idle * this.intervalMs >= timeoutMs) {
       this.stop();
-      onHung(`it has neither answered nor used the processor for ${secs(this.still)} s`);
+      onHung(`no answer and no processor time for ${secs(this.idle)} s`);
     } else if (this.silent * this.intervalMs >= timeoutMs * ENGINE_BUSY_TIMEOUTS) {
       this.stop();
-      onHung(`it has not answered for ${secs(this.silent)} s`);
+      onHung(`no answer for ${secs(this.silent)} s`);
     }
   }
 }
 
-/** Looks at a process by Linux's /proc; undefined on other systems, and once it has gone. */
+/** A process's activity from Linux's /proc; undefined on other systems and for processes that have ended. */
 export function activityOf(pid: number): Activity | undefined {
   try {
     // proc_pid_stat(5): pid (name) state …, utime and stime are fields 14 and 15; the name may hold anything.

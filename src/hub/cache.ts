@@ -1,11 +1,11 @@
-// The hub's cache folder, in the layout that its own tools use:
+// The hub's cache folder, in the layout of the hub's own tools:
 //
 //   models--OWNER--NAME/blobs/ETAG                    a file's content, named by its hash
 //   models--OWNER--NAME/snapshots/COMMIT/path/FILE    a link to it
-//   models--OWNER--NAME/refs/REVISION                 the commit that a branch or tag stood for
+//   models--OWNER--NAME/refs/REVISION                 the commit of a branch or tag
 //
-// @huggingface/hub has a reader of this layout, which fails for repositories without refs (downloads of a fixed commit)
-// and does not look into folders of a snapshot, where the parts of split files often are.
+// @huggingface/hub has a reader of this layout, but it fails for repositories without refs (downloads of a fixed commit) and
+// skips subfolders of a snapshot, where parts of split files often are.
 
 import {
   existsSync,
@@ -30,7 +30,7 @@ const MAIN = "main";
 export interface CachedFile {
   readonly repo: string;
   readonly commit: string;
-  /** Branches and tags that stood for the commit when it was downloaded. */
+  /** Branches and tags of the commit at the time of the download. */
   readonly refs: readonly string[];
   /** Path within the repository. */
   readonly path: string;
@@ -38,7 +38,7 @@ export interface CachedFile {
   readonly link: string;
   readonly blob: string;
   readonly bytes: number;
-  /** When the content was last read or written, milliseconds; as precise as the file system keeps it. */
+  /** Last read or write of the content, milliseconds, in the file system's precision. */
   readonly usedMs: number;
 }
 
@@ -47,12 +47,12 @@ export function repoFolder(cacheDir: string, repo: string): string {
   return join(cacheDir, `models--${repo.replace("/", "--")}`);
 }
 
-/** Branch, tag or commit that is meant. */
+/** Branch, tag or commit. */
 export function revisionOf({ revision }: HubId): string {
   return revision ?? MAIN;
 }
 
-/** The commit that a revision stood for at the last download, if there was one. */
+/** The commit of a revision at its last download; undefined without one. */
 export function cachedCommit(cacheDir: string, id: HubId): string | undefined {
   const revision = revisionOf(id);
   const folder = repoFolder(cacheDir, id.repo);
@@ -65,7 +65,7 @@ export function cachedCommit(cacheDir: string, id: HubId): string | undefined {
   }
 }
 
-/** Files of a snapshot that are complete. */
+/** Complete files of a snapshot. */
 export function snapshotFiles(cacheDir: string, repo: string, commit: string): readonly string[] {
   const folder = join(repoFolder(cacheDir, repo), "snapshots", commit);
   if (!existsSync(folder)) return [];
@@ -85,7 +85,7 @@ export function blobPath(cacheDir: string, repo: string, etag: string): string {
   return join(repoFolder(cacheDir, repo), "blobs", etag);
 }
 
-/** Makes a content visible as a file of a snapshot. */
+/** Links a content as a file of a snapshot. */
 export function linkFile(link: string, blob: string): void {
   mkdirSync(dirname(link), { recursive: true });
   const target = relative(dirname(link), blob);
@@ -95,7 +95,7 @@ export function linkFile(link: string, blob: string): void {
   renameSync(aside, link);
 }
 
-/** Notes what a branch or tag stands for. A commit needs no note. */
+/** Records the commit of a branch or tag. */
 export function writeRef(cacheDir: string, id: HubId, commit: string): void {
   const revision = revisionOf(id);
   if (revision === commit) return;
@@ -144,7 +144,7 @@ function readRefs(folder: string): readonly { readonly name: string; readonly co
     });
 }
 
-/** What deleting did. */
+/** Result of a deletion. */
 export interface Deleted {
   readonly files: readonly CachedFile[];
   /** Bytes of contents that no other snapshot uses. */
@@ -152,8 +152,8 @@ export interface Deleted {
 }
 
 /**
- * Deletes a whole repository, or, where the name says so, one revision or the files of one model. Nothing found: no
- * files.
+ * Deletes a whole repository or, if the name has them, one revision or the files of one model. Returns no files if nothing
+ * matches.
  */
 export function deleteCached(cacheDir: string, id: HubId): Deleted {
   const all = listRepo(cacheDir, id.repo);
@@ -179,7 +179,7 @@ function isMeant(file: CachedFile, id: HubId, all: readonly CachedFile[]): boole
   return chosen.ok && chosen.parts.includes(file.path);
 }
 
-/** Bytes of different contents; two snapshots may share one. */
+/** Total bytes of distinct contents; snapshots may share one. */
 function bytesOf(files: readonly CachedFile[]): number {
   const sizes = new Map(files.map(({ blob, bytes }) => [blob, bytes]));
   return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);

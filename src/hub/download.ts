@@ -1,6 +1,5 @@
-// Brings one content of the hub into a file: from where an earlier try has stopped, checked against its hash, and under
-// its final name only when it is complete. @huggingface/hub's own download starts from the beginning each time and checks
-// nothing.
+// Downloads one content of the hub into a file: resumes an earlier attempt, verifies the hash, and renames the file when it
+// is complete. @huggingface/hub's own download starts over each time and verifies nothing.
 
 import { createHash, type Hash } from "node:crypto";
 import { constants } from "node:fs";
@@ -16,35 +15,35 @@ import {
 } from "./limits.ts";
 import { HubError } from "./error.ts";
 
-/** What to download. */
+/** A content to download. */
 export interface Download {
   readonly url: string;
-  /** Sent to the origin of `url` alone; others it redirects to have signed addresses. */
+  /** Sent to the origin of `url` only; other origins get signed addresses. */
   readonly token: string | undefined;
   readonly bytes: number;
   /** SHA-256 of the content, or SHA-1 as git computes it; in hexadecimal. */
   readonly hash: string;
-  /** Where it belongs. Meanwhile it lies beside, with another ending. */
+  /** Its final path. The incomplete file is beside it, with a suffix. */
   readonly file: string;
 }
 
 export interface DownloadOptions {
-  /** Told how many bytes of the file are there; also goes back, when a try has to start over. */
+  /** Bytes of the file so far; decreases when an attempt starts over. */
   readonly onProgress: (bytes: number) => void;
-  /** What a refused request means. */
+  /** The error of a rejected request. */
   readonly refusal: (status: number) => HubError;
   readonly signal?: AbortSignal | undefined;
-  /** First pause after a failure, milliseconds. */
+  /** First delay after a failure, milliseconds. */
   readonly retryMs?: number | undefined;
 }
 
-/** A failure that another try may overcome. */
+/** A failure that a retry may overcome. */
 class Interrupted extends Error {}
 
-/** Bytes read at once from what an earlier try has left. */
+/** Bytes per read while an earlier attempt is hashed. */
 const REREAD_BYTES = 1 << 20;
 
-/** Ends when the file is complete. Throws HubError, or the signal's reason; what has come so far is kept. */
+/** Resolves when the file is complete. Throws HubError, or the signal's reason; the bytes so far are kept. */
 export async function download(what: Download, options: DownloadOptions): Promise<void> {
   await mkdir(dirname(what.file), { recursive: true });
   const file = await open(partial(what), constants.O_RDWR | constants.O_CREAT, 0o644);
@@ -75,7 +74,7 @@ async function tryUntilComplete(what: Download, options: DownloadOptions, file: 
       pause = progressed ? firstPause : Math.min(pause * 2, DOWNLOAD_RETRY_MS_MAX);
       if (failures >= DOWNLOAD_TRIES) {
         throw new HubError(
-          `the download broke off ${failures} times: ${error.message}. Start it again to go on.`,
+          `the download failed ${failures} times: ${error.message}. Start it again to resume.`,
         );
       }
       await Bun.sleep(pause);
@@ -83,7 +82,7 @@ async function tryUntilComplete(what: Download, options: DownloadOptions, file: 
   }
 }
 
-/** One try: what is there is hashed again, the rest is fetched, the whole is checked. */
+/** One attempt: hashes the existing bytes, downloads the rest, verifies the whole. */
 async function attempt(what: Download, options: DownloadOptions, file: FileHandle): Promise<void> {
   const resumed = await resumable(what, file);
   const hasher = newHasher(what);
@@ -93,14 +92,12 @@ async function attempt(what: Download, options: DownloadOptions, file: FileHandl
     resumed < what.bytes ? await fetchRest(what, options, { file, resumed, hasher }) : hasher.digest("hex");
   if (digest === what.hash) return;
   await file.truncate(0);
-  // What an earlier try has left may be to blame; a content that came in one piece is not what was promised.
+  // A resumed file may have been damaged before; a file from one attempt is wrong at the hub.
   if (resumed > 0) throw new Interrupted("the content does not match its checksum");
-  throw new HubError(
-    "what the hub sent does not match its checksum, so it was thrown away. Try again later.",
-  );
+  throw new HubError("the file from the hub does not match its checksum and was deleted. Try again later.");
 }
 
-/** Bytes of an earlier try that can be built on. */
+/** Bytes of an earlier attempt to resume from. */
 async function resumable({ bytes }: Download, file: FileHandle): Promise<number> {
   const { size } = await file.stat();
   if (size <= bytes) return size;
@@ -114,7 +111,7 @@ interface Writing {
   readonly hasher: Hash;
 }
 
-/** Appends what is missing. Returns the hash of the whole. */
+/** Appends the missing bytes. Returns the hash of the whole. */
 async function fetchRest(what: Download, options: DownloadOptions, writing: Writing): Promise<string> {
   const stall = new AbortController();
   const timer = setTimeout(() => stall.abort(new Interrupted("nothing came for a while")), DOWNLOAD_STALL_MS);
@@ -124,13 +121,13 @@ async function fetchRest(what: Download, options: DownloadOptions, writing: Writ
     const response = await request(what, options, writing.resumed, either);
     let { hasher, resumed: at } = writing;
     if (response.status !== 206 && at > 0) {
-      await writing.file.truncate(0); // the whole is sent again
+      await writing.file.truncate(0); // the server sends the whole file
       [hasher, at] = [newHasher(what), 0];
     }
     for await (const chunk of response.body ?? []) {
       timer.refresh();
       if (at + chunk.byteLength > what.bytes)
-        throw new HubError("the hub sent more than it said the file has.");
+        throw new HubError("the hub sent more bytes than it announced. Try again later.");
       await write(writing.file, chunk, at);
       hasher.update(chunk);
       at += chunk.byteLength;
@@ -146,18 +143,18 @@ async function fetchRest(what: Download, options: DownloadOptions, writing: Writ
   }
 }
 
-/** Another try would not make a full disk any larger. */
+/** A write error, such as a full disk, is not retried. */
 async function write(file: FileHandle, chunk: Uint8Array, at: number): Promise<void> {
   try {
     for (let done = 0; done < chunk.byteLength;) {
       done += (await file.write(chunk, done, chunk.byteLength - done, at + done)).bytesWritten;
     }
   } catch (error) {
-    throw new HubError(`the file could not be written: ${reasonOf(error)}.`);
+    throw new HubError(`the file could not be written: ${reasonOf(error)}. Check the disk.`);
   }
 }
 
-/** Follows redirects by hand, so that the token stays with the hub. */
+/** Follows redirects itself, so that only the hub gets the token. */
 async function request(
   what: Download,
   { refusal }: DownloadOptions,
@@ -185,11 +182,11 @@ async function request(
     if (isPassing) throw new Interrupted(`the hub answered with status ${response.status}`);
     throw refusal(response.status);
   }
-  throw new HubError("the hub redirected the download in a circle.");
+  throw new HubError("the hub redirected the download too often. Check HF_ENDPOINT.");
 }
 
 function newHasher({ hash, bytes }: Download): Hash {
-  // git hashes a header with the content; large files are named by the plain SHA-256.
+  // git hashes a header with the content; large files use the plain SHA-256.
   return hash.length === 64 ? createHash("sha256") : createHash("sha1").update(`blob ${bytes}\0`);
 }
 
@@ -197,7 +194,7 @@ async function rehash(file: FileHandle, bytes: number, hasher: Hash): Promise<vo
   const buffer = Buffer.alloc(Math.min(REREAD_BYTES, bytes));
   for (let at = 0; at < bytes;) {
     const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, bytes - at), at);
-    if (bytesRead === 0) throw new Interrupted("what was there has been cut");
+    if (bytesRead === 0) throw new Interrupted("the incomplete file was truncated");
     hasher.update(buffer.subarray(0, bytesRead));
     at += bytesRead;
   }

@@ -1,6 +1,6 @@
 /**
- * A model could not be had. The message is a whole sentence for the operator, with what to do; it may name folders of this
- * machine, so it is not for clients.
+ * A model could not be fetched. The message is a sentence for the operator, with the fix; it may name folders of this
+ * machine, so clients must not see it.
  */
 export class HubError extends Error {
   override readonly name = "HubError";

@@ -1,4 +1,4 @@
-// From a model's name on the hub to its file on this machine: out of the cache where it is complete, else downloaded.
+// Fetches a model of the hub: from the cache if complete, otherwise by download.
 
 import { existsSync, mkdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -20,10 +20,10 @@ import { withLock } from "./lock.ts";
 import type { HubPlace } from "./place.ts";
 import { listRepository, refusal, type RepoFile, type RepoListing } from "./repository.ts";
 
-/** Of several files that of this type is taken when nothing was said, as llama.cpp's own tools do. */
+/** Default quantization among several files, as in llama.cpp's own tools. */
 const USUAL_QUANT = "Q4_K_M";
 
-/** How far a download is, over all files of the model. */
+/** Progress of a download, over all files of the model. */
 export interface Progress {
   readonly doneBytes: number;
   readonly totalBytes: number;
@@ -31,15 +31,15 @@ export interface Progress {
 
 export interface FetchOptions {
   readonly place: HubPlace;
-  /** Read when it is needed. */
+  /** Called when a token is needed. */
   readonly token: () => string | undefined;
   readonly onProgress: (progress: Progress) => void;
-  /** Sentences about what is going on. */
+  /** Receives log lines. */
   readonly log: (line: string) => void;
   /** Ask the hub even where the cache has the model. */
   readonly refresh?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** First pause after a failed try, milliseconds. */
+  /** First delay after a failed attempt, milliseconds. */
   readonly retryMs?: number;
 }
 
@@ -54,7 +54,7 @@ export async function fetchModel(id: HubId, options: FetchOptions): Promise<stri
   return snapshotPath(place.cacheDir, id.repo, commit, files[0]?.path ?? "");
 }
 
-/** Folder that holds the named files of a repository; those it has not are left out. Throws HubError. */
+/** Folder with the named files of a repository; missing ones are skipped. Throws HubError. */
 export async function fetchFolder(
   id: HubId,
   names: readonly string[],
@@ -90,10 +90,12 @@ async function fetchChosen(
 }
 
 function notCached(id: HubId, { cacheDir }: HubPlace): HubError {
-  return new HubError(`${formatRepo(id)} is not in ${cacheDir}, and HF_HUB_OFFLINE forbids to download it.`);
+  return new HubError(
+    `${formatRepo(id)} is not in ${cacheDir}, and HF_HUB_OFFLINE forbids the download. Unset it, or copy the model there.`,
+  );
 }
 
-/** The model in the cache, if all of it is there. Uses no network. */
+/** The complete model in the cache; undefined otherwise. Uses no network. */
 function findCached(id: HubId, { cacheDir }: HubPlace): string | undefined {
   const commit = cachedCommit(cacheDir, id);
   if (commit === undefined) return undefined;
@@ -158,7 +160,7 @@ async function fetchFiles(
   }
 }
 
-/** Says it before hours of downloading instead of after. */
+/** Checks the disk space before the download. */
 function checkSpace(file: string, bytes: number, id: HubId, { cacheDir }: HubPlace): void {
   const folder = repoFolder(cacheDir, id.repo);
   mkdirSync(folder, { recursive: true });
@@ -168,6 +170,6 @@ function checkSpace(file: string, bytes: number, id: HubId, { cacheDir }: HubPla
   if (bytes - there <= free) return;
   const megabytes = (count: number): string => `${Math.ceil(count / 1e6)} MB`;
   throw new HubError(
-    `${formatRepo(id)} needs ${megabytes(bytes - there)} more, and ${cacheDir} has ${megabytes(free)} left. Make room, or name another folder with hf_cache.`,
+    `${formatRepo(id)} needs ${megabytes(bytes - there)} more, but ${cacheDir} has ${megabytes(free)} free. Free disk space, or set hf_cache to another folder.`,
   );
 }

@@ -1,17 +1,16 @@
-// Keeps two processes from downloading the same content at the same time. A lock is a file that its holder touches again
-// and again; one that was not touched for a while belongs to a process that was killed.
+// Lock file that keeps two processes from downloading the same content. The holder touches it periodically; an old lock
+// belongs to a process that was killed.
 //
-// Should two ever hold it at once, after a suspended machine wakes, nothing breaks: both write the same bytes to the same
-// places, and the content is checked before it gets its name. Bun has no flock, and the npm packages for locks have not
-// been maintained for years.
+// Two holders at once, after a suspended machine wakes, are harmless: both write the same bytes to the same file, which is
+// verified before it gets its name. Bun has no flock, and the npm packages for locks are unmaintained.
 
 import { mkdirSync, openSync, closeSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname } from "node:path";
 import { LOCK_BEAT_MS, LOCK_STALE_MS } from "./limits.ts";
 
 /**
- * Works while holding the lock `file`, after waiting for whoever has it. `onWait` is told once when that is necessary.
- * Rejects with the signal's reason when it is aborted meanwhile.
+ * Runs `work` while holding the lock `file`. Calls `onWait` once if it must wait for another holder. Rejects with the signal's
+ * reason on abort.
  */
 export async function withLock<T>(
   file: string,
@@ -54,6 +53,6 @@ function touch(file: string): void {
     const now = new Date();
     utimesSync(file, now, now);
   } catch {
-    // somebody took it for abandoned; see above
+    // another process considered it abandoned; see above
   }
 }

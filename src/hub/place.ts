@@ -1,5 +1,5 @@
-// Where the hub is and where its tools keep things on this machine, by the environment names those tools share. So models
-// that other programs have downloaded are found, and the other way round.
+// Addresses and folders of the hub, by the environment variables that its tools share: svc and other programs find each
+// other's downloads.
 
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -12,15 +12,15 @@ export interface HubPlace {
   readonly endpoint: string;
   /** Folder of downloaded repositories. */
   readonly cacheDir: string;
-  /** File that holds the user's token. */
+  /** The user's token file. */
   readonly tokenFile: string;
-  /** True where the network must not be used. */
+  /** Whether the network is forbidden. */
   readonly offline: boolean;
 }
 
 const ENDPOINT = "https://huggingface.co";
 
-/** The place that the environment tells; `cacheDir` replaces the cache folder. */
+/** The place by the environment; `cacheDir` replaces the cache folder. */
 export function hubPlace(environment: Environment, cacheDir?: string): HubPlace {
   const said = (name: string): string | undefined => {
     const value = environment[name]?.trim();

@@ -1,4 +1,4 @@
-// Progress of long work as log lines. On a terminal src/cli draws a bar instead.
+// Progress of long work as log lines. On a terminal, src/cli shows a bar instead.
 
 import { DOWNLOAD_LOG_MS } from "./limits.ts";
 import type { Progress } from "./fetch-model.ts";
@@ -6,19 +6,19 @@ import type { Progress } from "./fetch-model.ts";
 /** Shows the progress of one download. */
 export interface ProgressMeter {
   update(progress: Progress): void;
-  /** The download has ended, well or not. */
+  /** The download has ended, successfully or not. */
   stop(): void;
 }
 
-/** How a log words the progress. */
+/** Wording of progress lines. */
 interface Wording {
   /** Default: downloading. */
   readonly verb?: string;
-  /** Words an amount; default: megabytes, with the speed. */
+  /** Formats an amount; default: megabytes, with the speed. */
   readonly size?: (amount: number) => string;
 }
 
-/** Logs a line now and then, with the time left. */
+/** Logs a line at intervals, with the time left. */
 export class ProgressLog implements ProgressMeter {
   private readonly log: (line: string) => void;
   private readonly wording: Wording;

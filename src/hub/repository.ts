@@ -1,5 +1,5 @@
-// Asks the hub what a repository holds. The requests and the paging are @huggingface/hub's; it gets a fetch of ours, since
-// it accepts only tokens of one form, and because the token is for the hub's own address alone.
+// Lists the files of a repository on the hub. @huggingface/hub does requests and paging, with our own fetch: it accepts only
+// tokens of one form, and the token must be sent to the hub's own address only.
 
 import { HubApiError, listFiles, modelInfo } from "@huggingface/hub";
 import { type HubId, formatRepo } from "../core/hub-id.ts";
@@ -13,12 +13,12 @@ import type { HubPlace } from "./place.ts";
 export interface RepoFile {
   readonly path: string;
   readonly bytes: number;
-  /** Names the content: SHA-256, or for small files SHA-1 as git computes it; in hexadecimal. */
+  /** Content hash, hexadecimal: SHA-256, or git's SHA-1 for small files. */
   readonly hash: string;
 }
 
 export interface RepoListing {
-  /** The commit that the revision stands for now. */
+  /** The current commit of the revision. */
   readonly commit: string;
   readonly files: readonly RepoFile[];
 }
@@ -49,7 +49,7 @@ export async function listRepository(
       files.push({ path: entry.path, bytes: entry.size, hash });
     }
     if (!/^[0-9a-f]{40}$/.test(commit))
-      throw new HubError(`${endpoint} did not say which commit ${id.repo} is at.`);
+      throw new HubError(`${endpoint} did not send the commit of ${id.repo}. Try again later.`);
     return { commit, files };
   } catch (error) {
     if (error instanceof HubError || signal?.aborted === true) throw error;
@@ -57,18 +57,18 @@ export async function listRepository(
   }
 }
 
-/** What a refused request means and what to do. */
+/** The error of a rejected request, with its fix. */
 export function refusal(status: number, id: HubId, endpoint: string, hasToken: boolean): HubError {
   const name = formatRepo(id);
   const login = hasToken
-    ? "The token that was sent does not allow it."
-    : "No token was sent; store one with `svc login`, or see token_source.";
+    ? "The token in use has no access."
+    : "No token is configured; store one with `svc login`, or set token_source.";
   if (status === 401 && !hasToken) {
-    return new HubError(`${name}: ${endpoint} has no such public repository, or it wants a token. ${login}`);
+    return new HubError(`${name}: ${endpoint} has no such public repository, or requires a token. ${login}`);
   }
   if (status === 401 || status === 403) {
     return new HubError(
-      `${name}: access is restricted. Ask for it at ${endpoint}/${id.repo} with the account of your token. ${login}`,
+      `${name}: access is restricted. Request access at ${endpoint}/${id.repo} with the account of your token. ${login}`,
     );
   }
   if (status === 404) {
@@ -88,7 +88,7 @@ function explain(error: unknown, id: HubId, endpoint: string, hasToken: boolean)
   return new HubError(`${formatRepo(id)}: ${endpoint} could not be reached (${why}). ${fix}`);
 }
 
-/** Adds the token to requests to the hub itself, and bounds how long an answer may take. */
+/** Adds the token to requests to the hub itself, and a timeout. */
 function hubFetch(endpoint: string, token: string | undefined, signal: AbortSignal | undefined) {
   const origin = new URL(endpoint).origin;
   const send = (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
@@ -106,7 +106,7 @@ function hubFetch(endpoint: string, token: string | undefined, signal: AbortSign
   return Object.assign(send, { preconnect: fetch.preconnect });
 }
 
-/** Paths come from the repository and are joined to a folder of ours. */
+/** Paths come from the repository and are joined to our cache folder, so they must stay within it. */
 function isSafe(path: string): boolean {
   return (
     !path.startsWith("/") &&

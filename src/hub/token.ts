@@ -1,5 +1,4 @@
-// The hub token: where it is read from, and where `svc login` puts it. The token is never logged and never part of an
-// error.
+// The hub token: where it is read from, and where `svc login` stores it. It is never logged and never part of an error.
 
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -7,8 +6,8 @@ import { HubError } from "./error.ts";
 import type { Environment, HubPlace } from "./place.ts";
 
 /**
- * The token that a token_source means: `cache`, `none`, `env:NAME`, `path:FILE` or `literal:TOKEN`. Undefined where there
- * is none to be had; throws HubError when a place that was named has none.
+ * The token of a token_source: `cache`, `none`, `env:NAME`, `path:FILE` or `literal:TOKEN`. undefined without a token; throws
+ * HubError when a named source has none.
  */
 export function readToken(source: string, place: HubPlace, environment: Environment): string | undefined {
   const [kind, rest] = split(source);
@@ -18,10 +17,12 @@ export function readToken(source: string, place: HubPlace, environment: Environm
     case "env":
       return (
         clean(environment[rest]) ??
-        missing(`token_source names the environment name ${rest}, which is not set.`)
+        missing(`token_source names the environment variable ${rest}, which is not set.`)
       );
     case "path":
-      return clean(readText(rest)) ?? missing(`token_source names the file ${rest}, which holds no token.`);
+      return (
+        clean(readText(rest)) ?? missing(`token_source names the file ${rest}, which contains no token.`)
+      );
     case "cache":
       return clean(environment["HF_TOKEN"]) ?? clean(readText(place.tokenFile));
     default:
@@ -29,13 +30,13 @@ export function readToken(source: string, place: HubPlace, environment: Environm
   }
 }
 
-/** Stores the user's token where the hub's tools look for it, readable for the user alone. */
+/** Stores the user's token where the hub's tools read it, readable by the user only. */
 export function storeToken({ tokenFile }: HubPlace, token: string): void {
   mkdirSync(dirname(tokenFile), { recursive: true, mode: 0o700 });
   const aside = `${tokenFile}.${process.pid}`;
   try {
     writeFileSync(aside, token, { mode: 0o600, flag: "wx" });
-    chmodSync(aside, 0o600); // whatever the umask says
+    chmodSync(aside, 0o600); // regardless of the umask
     renameSync(aside, tokenFile);
   } catch (error) {
     rmSync(aside, { force: true });
@@ -57,7 +58,7 @@ function readText(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");
   } catch {
-    return undefined; // no such file: nobody has logged in
+    return undefined; // no such file: the user has not logged in
   }
 }
 

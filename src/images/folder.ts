@@ -1,5 +1,5 @@
-// The folder of pictures that requests asked for as files. Files go when they are old, and the oldest when there are too
-// many or too large ones; a folder that nobody has named goes with the server.
+// Folder of generated images for requests that want files. Evicts expired files, and the oldest ones above the limits of
+// count and bytes. A temporary folder is deleted with the server.
 
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { ImageStore } from "../core/image.ts";
 import { IMAGE_FILE_LIFE_MS, IMAGE_FILES_BYTES_MAX, IMAGE_FILES_MAX } from "./limits.ts";
 
-/** Only files that look like ours are handed out or deleted. */
+/** Only files with names of this form are served or deleted. */
 const NAME = /^image-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.png$/;
 
 interface Kept {
@@ -18,7 +18,7 @@ interface Kept {
 }
 
 export interface ImageFolderOptions {
-  /** Where files lie, also after the server has stopped; absent: a private temporary folder. */
+  /** Folder of the files, kept after the server has stopped; absent: a private temporary folder. */
   readonly folder?: string;
   readonly filesMax?: number;
   readonly bytesMax?: number;
@@ -61,7 +61,7 @@ export class ImageFolder implements ImageStore {
     this.opened = undefined;
   }
 
-  /** Made when the first file is asked for or written. A named folder may hold files of an earlier run. */
+  /** Created at the first read or write. A named folder may contain files of an earlier run. */
   private open(): string {
     if (this.opened !== undefined) return this.opened;
     const { folder } = this.options;
@@ -82,7 +82,7 @@ export class ImageFolder implements ImageStore {
     this.bytes += file.bytes;
   }
 
-  /** The newest file always stays. */
+  /** The newest file is never evicted. */
   private async makeRoom(): Promise<void> {
     const { filesMax = IMAGE_FILES_MAX, bytesMax = IMAGE_FILES_BYTES_MAX } = this.options;
     for (const [name, file] of this.kept) {

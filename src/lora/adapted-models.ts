@@ -1,5 +1,5 @@
-// Puts the adapters in front of the served models: finds out which adapter a request means, holds it while the request
-// runs, and shows adapters as models of their own.
+// Adapters in front of the served models: resolves a request's model and adapter, leases the adapter for the request, and
+// lists adapters as models.
 
 import {
   type AdapterEntry,
@@ -22,7 +22,7 @@ export interface AdaptedModelsDeps {
   readonly models: () => readonly ModelInfo[];
   /** The model of a name. Throws ServiceError(model_not_found). */
   readonly resolve: (name: string) => BaseModel;
-  /** By model id; a model that is missing has no dynamic adapters. */
+  /** By model id; other models have no dynamic adapters. */
   readonly registries: ReadonlyMap<string, AdapterRegistry>;
   readonly isMutable: boolean;
 }
@@ -81,7 +81,7 @@ export class AdaptedModels implements Adapters {
     return this.registryOf(this.deps.resolve(name).id).load(request);
   }
 
-  /** Loads what the operator has named, wherever it lies. */
+  /** Loads an adapter that the operator has configured, from any folder. */
   preload(
     name: string,
     request: AdapterLoad,
@@ -124,7 +124,7 @@ export class AdaptedModels implements Adapters {
     if (named === undefined) return { model: this.deps.resolve(name), selection: adapter };
     if (adapter === undefined)
       return { model: this.deps.resolve(named.model), selection: { alias: named.alias } };
-    const message = `model ${JSON.stringify(name.slice(0, 200))} names an adapter already; leave adapter out`;
+    const message = `model ${JSON.stringify(name.slice(0, 200))} names an adapter already; omit the field adapter`;
     throw new ServiceError("contradictory_fields", message, { param: "adapter" });
   }
 
@@ -139,7 +139,7 @@ export class AdaptedModels implements Adapters {
     const short = all.filter(({ alias }) => alias === name);
     if (short.length <= 1) return short[0];
     const ids = short.map(({ model, alias }) => this.cardId(model, alias)).join(", ");
-    const message = `several models have an adapter of this name; send one of ${ids}`;
+    const message = `several models have an adapter of this name; use one of ${ids}`;
     throw new ServiceError("model_not_found", message, { param: "model" });
   }
 
@@ -154,7 +154,7 @@ export class AdaptedModels implements Adapters {
     }));
   }
 
-  /** Everything but plain characters of an alias is escaped, so two aliases never meet; a model's own id goes first. */
+  /** Special characters of an alias are escaped, so ids of aliases never collide; a model's own id wins. */
   private cardId(model: string, alias: string): string {
     const escaped = alias.replace(/[^A-Za-z0-9._-]/gu, (sign) =>
       encodeURIComponent(sign).replace(/^[^%]/, escapeAscii),
@@ -170,7 +170,7 @@ export class AdaptedModels implements Adapters {
   private registryOf(model: string, param = "model"): AdapterRegistry {
     const registry = this.deps.registries.get(model);
     if (registry !== undefined) return registry;
-    const message = `${model} has no dynamic LoRA runtime; start the server with --enable-lora, or leave adapters out`;
+    const message = `${model} has no dynamic LoRA runtime; start the server with --enable-lora, or send requests without adapters`;
     throw new ServiceError("lora_runtime_unavailable", message, { param });
   }
 }
@@ -179,7 +179,7 @@ function targetOf(model: BaseModel, adapter: AdapterId): ModelTarget {
   return { ...model, generate: (request, signal) => model.generate(request, signal, adapter) };
 }
 
-/** What encodeURIComponent leaves as it is. */
+/** Escapes an ASCII character that encodeURIComponent leaves unescaped. */
 function escapeAscii(sign: string): string {
   return `%${sign.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
 }

@@ -1,4 +1,4 @@
-/** Something is wrong with an adapter's files. The message is one sentence for the one who loads it, without paths. */
+/** An adapter's files are invalid. The message is one sentence for the client that loads it, without paths. */
 export class AdapterError extends Error {
   constructor(message: string) {
     super(message);

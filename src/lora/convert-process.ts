@@ -1,5 +1,5 @@
-// Converts adapters in a process of their own: a conversion reads and writes up to gigabytes, and must neither hold up
-// requests nor take the server down.
+// Converts adapters in a child process: a conversion reads and writes gigabytes, and must neither delay requests nor crash
+// the server.
 
 import { ServiceError } from "../core/error.ts";
 import { ownCommand } from "../core/own-command.ts";
@@ -7,10 +7,10 @@ import { readGgufHeader } from "../core/gguf.ts";
 import { AdapterError } from "./adapter-error.ts";
 import { type Conversion, convertAdapter } from "./convert.ts";
 
-/** Exit code of a conversion whose input was at fault; the reason is what it has printed. */
+/** Exit code for invalid input; the output is the reason. */
 const BAD_INPUT = 3;
 
-/** Does a conversion. Throws AdapterError, or ServiceError(adapter_load_failed). */
+/** Runs a conversion. Throws AdapterError, or ServiceError(adapter_load_failed). */
 export async function convertInProcess(conversion: Conversion): Promise<void> {
   const command = [...ownCommand(), "convert-adapter", JSON.stringify(conversion)];
   const child = Bun.spawn(command, {
@@ -19,7 +19,10 @@ export async function convertInProcess(conversion: Conversion): Promise<void> {
   const [reason, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
   if (code === 0) return;
   if (code === BAD_INPUT) throw new AdapterError(reason);
-  throw new ServiceError("adapter_load_failed", "the adapter could not be converted; the log says why");
+  throw new ServiceError(
+    "adapter_load_failed",
+    "the adapter could not be converted; the server's log says why",
+  );
 }
 
 /** Entry of the hidden command. Returns the exit code. */

@@ -1,5 +1,5 @@
-// A PEFT adapter folder → a GGUF adapter that llama.cpp loads. Everything that can be wrong with the files is found here,
-// before the engine sees them: ranks, shapes, names, a base model of another kind. Source: convert_lora_to_gguf of llama.cpp.
+// Converts a PEFT adapter folder into a GGUF adapter for llama.cpp. Validates the files before the engine sees them: ranks,
+// shapes, names, the base model. Source: convert_lora_to_gguf of llama.cpp.
 
 import { lstatSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -12,10 +12,10 @@ import { type SafeTensor, Safetensors } from "./safetensors.ts";
 
 export const WEIGHTS_FILE = "adapter_model.safetensors";
 export const CONFIG_FILE = "adapter_config.json";
-/** Far above any real one. */
+/** Far above any real configuration, bytes. */
 const CONFIG_BYTES_MAX = 1024 * 1024;
 
-/** What a converted adapter is. */
+/** Facts of a converted adapter. */
 export interface ConvertedAdapter {
   /** The largest rank of its modules. */
   readonly rank: number;
@@ -30,7 +30,7 @@ interface Pair {
   readonly b: SafeTensor;
 }
 
-/** What a GGUF adapter is. Throws an Error when the file is none. */
+/** Facts of a GGUF adapter. Throws an Error for another file. */
 export function describeAdapter(path: string): ConvertedAdapter {
   const tensors = [...readGgufHeader(path).tensors.values()];
   const ranks = tensors.filter(({ name }) => name.endsWith(".lora_b")).map(({ shape }) => shape[0] ?? 0);
@@ -44,21 +44,21 @@ function elements(shape: readonly number[]): number {
   return shape.reduce((product, axis) => product * axis, 1);
 }
 
-/** What is to be converted, in words that another process understands. */
+/** A conversion, as plain data for the child process. */
 export interface Conversion {
-  /** One adapter; several become one that adds them all. */
+  /** One adapter folder, or several that become their sum. */
   readonly folders: readonly string[];
   /** GGUF file of the model. */
   readonly baseModel: string;
   readonly output: string;
-  /** The files may be links. Not for folders that clients name: a link could lead anywhere. */
+  /** Links are allowed. Not for folders that clients name: a link could lead anywhere. */
   readonly mayLink: boolean;
 }
 
 /**
- * Converts the adapters in `folders` for the model whose header is `base` into one and writes `output`, complete or not at
- * all. Several low-rank updates of one weight become one of their ranks' sum. Throws AdapterError with one sentence that
- * names the file, the module and what does not fit.
+ * Converts the adapters in `folders`, for the model whose header is `base`, into one and writes `output` atomically. Several
+ * low-rank updates of one weight become one update whose rank is the sum of theirs. Throws AdapterError with one sentence
+ * that names the file, the module and the mismatch.
  */
 export function convertAdapter(
   folders: readonly string[],
@@ -84,7 +84,7 @@ export function convertAdapter(
         byTensor.set(tensor, [...(byTensor.get(tensor) ?? []), { ...module, weights }]);
       }
     }
-    // Without an alpha llama.cpp multiplies by nothing, as sums of updates with scales of their own need it.
+    // Without alpha, llama.cpp does not scale: the sum of updates contains their scales already.
     const alpha = configs.length === 1 ? (configs[0]?.alpha ?? 0) : 0;
     const fields = [
       stringField("general.type", "adapter"),
@@ -114,7 +114,7 @@ function openWeights(folder: string, stat: StatFile): Safetensors {
     readdirSync(folder).some((name) => /\.(bin|pt|pth)$/.test(name))
   ) {
     throw new AdapterError(
-      `the adapter has no ${WEIGHTS_FILE}; pickled weights are not loaded, because they can run code`,
+      `the adapter has no ${WEIGHTS_FILE}; pickled weights are rejected, because they can run code`,
     );
   }
   return new Safetensors(regularFile(folder, WEIGHTS_FILE, stat));
@@ -133,7 +133,7 @@ function architectureOf(base: GgufHeader): string {
   const architecture = textField(base, "general.architecture") ?? "";
   if (ARCHITECTURES.includes(architecture)) return architecture;
   throw new AdapterError(
-    `adapters for models of the architecture "${architecture}" cannot be converted; known are ${ARCHITECTURES.join(", ")}`,
+    `adapters for architecture "${architecture}" cannot be converted; supported: ${ARCHITECTURES.join(", ")}`,
   );
 }
 
@@ -159,8 +159,8 @@ function pairsOf({ tensors }: Safetensors): readonly Pair[] {
   const halves = new Map<string, { a?: SafeTensor; b?: SafeTensor }>();
   for (const tensor of tensors.values()) {
     const [, module, linear, embedding] = FACTOR.exec(tensor.name) ?? [];
-    if (module === undefined) throw new AdapterError(`${tensor.name} is no part of a LoRA adapter`);
-    if (tensor.shape.length !== 2) throw new AdapterError(`${tensor.name} is no matrix`);
+    if (module === undefined) throw new AdapterError(`${tensor.name} is not a LoRA tensor`);
+    if (tensor.shape.length !== 2) throw new AdapterError(`${tensor.name} is not a matrix`);
     const half = halves.get(module) ?? {};
     halves.set(module, half);
     if ((linear ?? embedding) === "A") half.a = tensor;
@@ -202,16 +202,14 @@ function moduleOf(pair: Pair, { base, architecture, heads, config }: ModelWords)
   const scale = config.scaleOf(module, rank);
   const target = targetOf(module, architecture, heads);
   if (target === undefined)
-    throw new AdapterError(`${module} is no module of "${architecture}" models that can be adapted`);
+    throw new AdapterError(`${module} is not an adaptable module of "${architecture}" models`);
   if (target.isLookup && !base.tensors.has("output.weight")) {
-    throw new AdapterError(
-      `${module} cannot be adapted: this model uses its embedding as its output layer too`,
-    );
+    throw new AdapterError(`${module} cannot be adapted: this model's embedding is also its output layer`);
   }
   const tensor = base.tensors.get(target.tensor);
   if (tensor === undefined)
-    throw new AdapterError(`the model has no ${target.tensor}, which ${module} would adapt`);
-  // The embedding is stored as [dimensions, tokens]; seen as a layer it goes from tokens to dimensions.
+    throw new AdapterError(`the model has no ${target.tensor}, which ${module} adapts`);
+  // The embedding is stored as [dimensions, tokens]; as a layer, it maps tokens to dimensions.
   const [first = 0, second = 0] = tensor.shape;
   const [wantedIn, wantedOut] = target.isLookup ? [second, first] : [first, second];
   if (inputs !== wantedIn || outputs !== wantedOut) {
@@ -224,8 +222,8 @@ function moduleOf(pair: Pair, { base, architecture, heads, config }: ModelWords)
 }
 
 /**
- * The two tensors of the updates of one weight as llama.cpp wants them. It multiplies by alpha ÷ rank, or by 1 where alpha is
- * 0; what differs goes into B.
+ * The two tensors of one weight's updates, as llama.cpp expects them. It multiplies by alpha ÷ rank, or by 1 if alpha is 0;
+ * other scales are multiplied into B.
  */
 function tensorsOf(modules: readonly Module[], alpha: number): readonly Tensor[] {
   const [first] = modules;
@@ -263,7 +261,7 @@ function readOutputs({ weights, b, rank, scale, target }: Module, alpha: number)
   return target.permutedHeads === undefined ? values : permuteRows(values, rank, target.permutedHeads);
 }
 
-/** Matrices of equally many rows side by side; each has its number of columns. */
+/** Concatenates matrices with the same number of rows by columns. */
 function joinedColumns(parts: readonly Float32Array[], columns: readonly number[]): Float32Array {
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return only;

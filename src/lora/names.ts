@@ -1,5 +1,5 @@
-// Which tensor of a GGUF model a module of a Hugging Face model became, and what happened to its rows on the way.
-// Source: the tables and model classes of llama.cpp's convert_hf_to_gguf.
+// Maps modules of Hugging Face models to tensors of GGUF models, and the row order between them. Source: the tables and
+// model classes of llama.cpp's convert_hf_to_gguf.
 
 /** The model's attention heads, which the order of rows depends on. */
 export interface Heads {
@@ -7,7 +7,7 @@ export interface Heads {
   readonly keyValue: number;
 }
 
-/** Where a module went. */
+/** The tensor of a module. */
 export interface Target {
   /** Tensor of the GGUF model. */
   readonly tensor: string;

@@ -1,4 +1,4 @@
-// adapter_config.json of PEFT: what of it changes the arithmetic is read, what cannot be honoured is refused by name.
+// adapter_config.json of PEFT: reads the fields that change the arithmetic, rejects unsupported ones by name.
 // Fields: huggingface.co/docs/peft, LoraConfig.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
@@ -24,14 +24,14 @@ const PeftConfig = Type.Object({
 });
 type PeftConfig = Static<typeof PeftConfig>;
 
-/** How strongly an adapter acts on its modules. */
+/** Scales of an adapter's modules. */
 export interface LoraConfig {
   readonly alpha: number;
-  /** The factor of B·A for a module of this name. `rank` is that of its tensors. Throws if the file says another one. */
+  /** The factor of B·A for a module. `rank`: of its tensors. Throws if the file has another rank. */
   scaleOf(module: string, rank: number): number;
 }
 
-/** Reads the text of adapter_config.json. Throws AdapterError for what is missing, wrong or cannot be honoured. */
+/** Parses adapter_config.json. Throws AdapterError for a missing, wrong or unsupported field. */
 export function readPeftConfig(text: string): LoraConfig {
   const config = parse(text);
   refuseUnsupported(config);
@@ -55,13 +55,13 @@ function parse(text: string): PeftConfig {
   try {
     json = JSON.parse(text);
   } catch {
-    throw new AdapterError("adapter_config.json is no JSON");
+    throw new AdapterError("adapter_config.json is not JSON");
   }
   if (Value.Check(PeftConfig, json)) return json;
   const first = Value.Errors(PeftConfig, json).First();
   const field = first === undefined || first.path === "" ? "it" : first.path.slice(1).replaceAll("/", ".");
   throw new AdapterError(
-    `adapter_config.json is no LoRA configuration: ${field} is missing or has a wrong value`,
+    `adapter_config.json is not a LoRA configuration: ${field} is missing or has a wrong value`,
   );
 }
 
@@ -74,14 +74,14 @@ function refuseUnsupported(config: PeftConfig): void {
       config.lora_bias === true || (config.bias ?? "none") !== "none",
       "bias: trained biases are not supported",
     ],
-    [has(config.modules_to_save), "modules_to_save: wholly trained modules are not supported"],
+    [has(config.modules_to_save), "modules_to_save: fully trained modules are not supported"],
     [has(config.alora_invocation_tokens), "alora_invocation_tokens: activated adapters are not supported"],
   ];
   const reason = reasons.find(([isAsked]) => isAsked);
-  if (reason !== undefined) throw new AdapterError(`adapter_config.json asks for ${reason[1]}`);
+  if (reason !== undefined) throw new AdapterError(`adapter_config.json uses ${reason[1]}`);
 }
 
-/** PEFT takes a key of a pattern as the end of a module's name, a regular expression behind a dot or at the start. */
+/** PEFT matches a pattern's key as a regular expression at the end of a module's name, after a dot or at the start. */
 function patternValue(
   pattern: Readonly<Record<string, number>> | null | undefined,
   module: string,

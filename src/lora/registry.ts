@@ -1,5 +1,6 @@
-// The adapters of one model: aliases that point to immutable generations, and leases that keep a generation in memory
-// while requests use it. A generation is its content: two aliases of the same files share one. Knows no HTTP and no engine.
+// The adapters of one model: aliases that point to immutable generations, and leases that keep a generation in memory while
+// requests use it. A generation is identified by its content, so aliases of equal files share one. Knows neither HTTP nor
+// the engine.
 
 import type {
   AdapterEntry,
@@ -14,9 +15,9 @@ import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { AdapterError } from "./adapter-error.ts";
 
-/** An adapter on disk, checked and converted for the model. */
+/** An adapter on disk, validated and converted for the model. */
 export interface PreparedAdapter {
-  /** Names the content: equal for equal files. */
+  /** Content id: equal for equal files. */
   readonly generation: string;
   /** GGUF file that the engine loads. */
   readonly file: string;
@@ -25,11 +26,11 @@ export interface PreparedAdapter {
   readonly bytes: number;
 }
 
-/** The engine's half: holds what it is told to hold, whatever happens to its process. */
+/** The engine's side: holds the loaded adapters, also across restarts of its process. */
 export interface AdapterHost {
   /** Resolves once the adapter can be used; rejects with a ServiceError. */
   loadAdapter(adapter: AdapterId, file: string): Promise<void>;
-  /** Frees an adapter that no run uses any more. */
+  /** Frees an adapter that no run uses. */
   freeAdapter(adapter: AdapterId): void;
 }
 
@@ -81,7 +82,7 @@ export class AdapterRegistry {
     return [...this.aliases].map(([alias, target]) => entryOf(alias, target));
   }
 
-  /** Generations in memory, retired ones too. */
+  /** Generations in memory, including retired ones. */
   records(): readonly GenerationRecord[] {
     return [...this.generations.values()].map((generation) => {
       const { id, rank, bytes, leases } = generation;
@@ -98,8 +99,9 @@ export class AdapterRegistry {
   }
 
   /**
-   * Loads an adapter under an alias. Goes on whatever becomes of the caller; a second load meanwhile is refused with
-   * `adapter_load_in_progress`. `prepare` is for sources that the operator named. An alias that exists needs `inPlace`; requests under way keep what they have.
+   * Loads an adapter under an alias. Continues if the caller disconnects; a second load meanwhile fails with
+   * `adapter_load_in_progress`. `prepare`: for sources that the operator named. Replacing an alias needs `inPlace`; open
+   * requests keep their generation.
    */
   async load(request: AdapterLoad, prepare = this.deps.prepare): Promise<AdapterEntry> {
     if (this.loading) {
@@ -124,7 +126,7 @@ export class AdapterRegistry {
     }
   }
 
-  /** Takes an alias away; requests under way keep its generation. */
+  /** Removes an alias; open requests keep its generation. */
   unload(alias: string, expectedGeneration: string | undefined): AdapterEntry {
     const target = this.aliases.get(alias);
     if (target === undefined) throw unknownAlias(alias, [...this.aliases.keys()]);
@@ -134,7 +136,7 @@ export class AdapterRegistry {
     return entryOf(alias, target);
   }
 
-  /** A lease of what a request selects. Throws `adapter_not_found`. */
+  /** Leases the generation that a request selects. Throws `adapter_not_found`. */
   lease(selection: AdapterSelection): AdapterLease {
     const generation =
       "alias" in selection
@@ -170,7 +172,7 @@ export class AdapterRegistry {
       if (expectedGeneration === undefined) return;
       throw new ServiceError(
         "generation_mismatch",
-        `there is no adapter "${alias}" whose generation could be expected`,
+        `no adapter "${alias}" is loaded, so it has no generation to expect`,
         {
           param: "expected_generation",
         },
@@ -188,7 +190,7 @@ export class AdapterRegistry {
     checkGeneration(target.generation.id, expectedGeneration);
   }
 
-  /** Has the engine load a generation that is not in memory. */
+  /** Loads a generation that is not in memory into the engine. */
   private async bringIn(prepared: PreparedAdapter, alias: string): Promise<Generation> {
     this.checkCapacity(prepared, this.aliases.get(alias)?.generation);
     const adapter = this.nextAdapter++;
@@ -199,7 +201,7 @@ export class AdapterRegistry {
     return generation;
   }
 
-  /** `replaced` goes away when the new one is there, unless requests or other aliases use it. */
+  /** `replaced` is freed after the load, unless requests or other aliases use it. */
   private checkCapacity({ rank, bytes }: PreparedAdapter, replaced: Generation | undefined): void {
     const { adaptersMax, rankMax, bytesMax } = this.deps.limits;
     if (rank > rankMax) throw atCapacity(`its rank is ${rank}, lora_max_rank is ${rankMax}`);
@@ -233,7 +235,7 @@ export class AdapterRegistry {
   }
 }
 
-/** What is wrong with an adapter's files becomes an answer. */
+/** Turns an AdapterError into a ServiceError. */
 async function refusing(preparing: Promise<PreparedAdapter>): Promise<PreparedAdapter> {
   try {
     return await preparing;
@@ -250,13 +252,13 @@ function entryOf(alias: string, { source, revision, generation }: Alias): Adapte
 
 function checkGeneration(current: string, expected: string | undefined): void {
   if (expected === undefined || expected === current) return;
-  const message = `the alias points to the generation ${current}, not to the expected one; list the adapters and try again`;
+  const message = `the alias points to generation ${current}, not to the expected one; list the adapters and retry`;
   throw new ServiceError("generation_mismatch", message, { param: "expected_generation" });
 }
 
 function unknownAlias(alias: string, known: readonly string[]): ServiceError {
   const loaded = known.length === 0 ? "none is loaded" : `loaded: ${known.join(", ")}`;
-  return new ServiceError("adapter_not_found", `there is no adapter "${alias.slice(0, 200)}"; ${loaded}`, {
+  return new ServiceError("adapter_not_found", `no adapter "${alias.slice(0, 200)}"; ${loaded}`, {
     param: "adapter",
   });
 }

@@ -1,6 +1,6 @@
-// Reads safetensors files: eight bytes of header length, a JSON header, raw little-endian tensors one after the other.
-// Format: github.com/huggingface/safetensors, README. There is no maintained npm package that reads local files, and the
-// format is a page long; the checks below are those of its reference reader.
+// Reads safetensors files: eight bytes of header length, a JSON header, raw little-endian tensors. Format:
+// github.com/huggingface/safetensors, README. No maintained npm package reads local files; the checks are those of the
+// reference reader.
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { AdapterError } from "./adapter-error.ts";
@@ -34,7 +34,7 @@ export class Safetensors {
     }
   }
 
-  /** The values of a tensor, whatever their type in the file. */
+  /** The values of a tensor, converted from their type in the file. */
   read(tensor: SafeTensor): Float32Array {
     const raw = new Uint8Array(tensor.bytes);
     readFully(this.file, raw, tensor.offset);
@@ -82,23 +82,23 @@ function entriesOf(header: Uint8Array): readonly (readonly [string, unknown])[] 
     const json: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(header));
     if (typeof json === "object" && json !== null && !Array.isArray(json)) return Object.entries(json);
   } catch {
-    // told below
+    // reported below
   }
-  throw broken("its header is no JSON object");
+  throw broken("its header is not a JSON object");
 }
 
 function tensorOf(name: string, entry: unknown, start: number): SafeTensor {
-  if (typeof entry !== "object" || entry === null) throw broken(`the entry of ${name} is no object`);
+  if (typeof entry !== "object" || entry === null) throw broken(`the entry of ${name} is not an object`);
   const { dtype, shape, data_offsets: span } = entry as Readonly<Record<string, unknown>>;
   if (typeof dtype !== "string" || !isDtype(dtype)) {
-    throw broken(`${name} has a type other than F32, F16 and BF16, the ones that adapters come in`);
+    throw broken(`${name} has another type than F32, F16 or BF16`);
   }
   if (!isSizes(shape) || !isSizes(span) || span.length !== 2)
     throw broken(`the entry of ${name} is incomplete`);
   const [from = 0, to = 0] = span;
   const elements = shape.reduce((product, axis) => product * axis, 1);
   if (to - from !== elements * DTYPE_BYTES[dtype])
-    throw broken(`the size of ${name} is not that of its shape`);
+    throw broken(`the size of ${name} does not match its shape`);
   return { name, dtype, shape, offset: start + from, bytes: to - from };
 }
 
@@ -119,5 +119,5 @@ function readFully(file: number, into: Uint8Array, position: number): void {
 }
 
 function broken(what: string): AdapterError {
-  return new AdapterError(`adapter_model.safetensors is damaged or no safetensors file: ${what}`);
+  return new AdapterError(`adapter_model.safetensors is damaged or not a safetensors file: ${what}`);
 }

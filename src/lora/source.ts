@@ -1,5 +1,4 @@
-// From the path that somebody asks for to an adapter that the engine can load: may it be read, how large is it, what is in
-// it. The conversion runs in a process of its own, because it reads and writes hundreds of megabytes.
+// Prepares an adapter from a requested path: checks permission, size and content, and converts it in a child process.
 
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
@@ -10,13 +9,13 @@ import { CONFIG_FILE, type Conversion, describeAdapter, WEIGHTS_FILE } from "./c
 import type { PreparedAdapter } from "./registry.ts";
 
 export interface SourceOptions {
-  /** Folder that adapters must lie in; absent: anywhere. */
+  /** Folder that must contain the adapters; absent: any folder. */
   readonly root?: string;
-  /** The operator has named the path: its files may be links, as in the cache of the hub. */
+  /** The operator has named the path: links are allowed, as in the hub's cache. */
   readonly isTrusted?: boolean;
-  /** Input files larger than this are refused, bytes. */
+  /** Maximum total size of the input files, bytes. */
   readonly bytesMax: number;
-  /** Where converted adapters are kept. */
+  /** Parent of the folder for converted adapters. */
   readonly cacheDir: string;
   /** GGUF file of the base model. */
   readonly baseModel: () => Promise<string>;
@@ -24,12 +23,12 @@ export interface SourceOptions {
   readonly convert: (conversion: Conversion) => Promise<void>;
 }
 
-/** What an adapter's folder holds. */
+/** Files of an adapter's folder. */
 export const ADAPTER_FILES = [CONFIG_FILE, WEIGHTS_FILE];
 /** Part of a digest that names a generation: 24 hexadecimal digits do not collide. */
 const GENERATION_CHARS = 24;
 
-/** Prepares the adapter at a path, or the sum of those at several. Throws ServiceError, AdapterError for what is wrong with its files. */
+/** Prepares the adapter at a path, or the sum of those at several. Throws ServiceError, or AdapterError for invalid files. */
 export async function prepareAdapter(
   path: string | readonly string[],
   options: SourceOptions,
@@ -48,12 +47,12 @@ export async function prepareAdapter(
   return { generation, file: output, ...describeAdapter(output) };
 }
 
-/** The real folder behind a path. Links are followed first, so that none leads out of the root. */
+/** The real folder of a path. Links are resolved before the check, so that none leads out of the root. */
 function allowedFolder(path: string, root: string | undefined): string {
   if (!isAbsolute(path) && root === undefined) throw notAllowed("lora_path must be an absolute path");
   const wanted = isAbsolute(path) || root === undefined ? path : join(root, path);
   if (!existsSync(wanted)) {
-    // Whether something exists outside the root is none of the caller's business.
+    // The error must not reveal whether a path outside the root exists.
     if (root !== undefined && leaves(root, wanted))
       throw notAllowed("lora_path lies outside the adapter root");
     throw new ServiceError("adapter_not_found", "lora_path does not exist on this server", {
@@ -65,8 +64,7 @@ function allowedFolder(path: string, root: string | undefined): string {
     throw notAllowed("lora_path lies outside the adapter root");
   const stat = statSync(folder);
   if (!stat.isDirectory()) throw notAllowed("lora_path must be a folder");
-  if (root !== undefined && (stat.mode & 0o002) !== 0)
-    throw notAllowed("the folder can be written by everybody");
+  if (root !== undefined && (stat.mode & 0o002) !== 0) throw notAllowed("the folder is world-writable");
   return folder;
 }
 
@@ -87,7 +85,7 @@ function checkSize(folder: string, bytesMax: number): void {
     bytes += stat.size;
   }
   if (bytes <= bytesMax) return;
-  const message = `the adapter's files hold ${bytes} bytes; the limit is ${bytesMax}, set by lora_max_bytes`;
+  const message = `the adapter's files have ${bytes} bytes; lora_max_bytes is ${bytesMax}`;
   throw new ServiceError("adapter_too_large", message, { param: "lora_path" });
 }
 
@@ -107,13 +105,13 @@ function outputFolder(cacheDir: string): string {
   try {
     mkdirSync(folder, { recursive: true });
   } catch (error) {
-    const message = "the folder for converted adapters could not be made; the log says why";
+    const message = "the folder for converted adapters could not be created; the server's log says why";
     throw new ServiceError("adapter_storage_unavailable", message, { cause: error });
   }
   return folder;
 }
 
-/** Tells base models apart: another file, or another content of it, converts anew. */
+/** Key of a base model: another file, or other content, needs another conversion. */
 function keyOf(baseModel: string): string {
   const { size, mtimeMs } = statSync(baseModel);
   return createHash("sha256").update(`${baseModel}\0${size}\0${mtimeMs}`).digest("hex").slice(0, 12);

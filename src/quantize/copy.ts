@@ -1,4 +1,4 @@
-// Quantized copies of models: kept in svc's cache, made where they are missing.
+// Quantized copies of models in svc's cache, created on demand.
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, statSync } from "node:fs";
@@ -19,7 +19,7 @@ export interface CopyOptions {
   readonly onProgress: (permille: number) => void;
 }
 
-/** Path of the quantized copy, which takes minutes where it has to be made. Throws an Error with the reason. */
+/** Path of the quantized copy; creating it takes minutes. Throws an Error with the reason. */
 export async function quantizedCopy(options: CopyOptions): Promise<string> {
   const { input, type, importance, cacheDir, signal, onProgress } = options;
   if (needsImportance(type) && importance === undefined)
@@ -44,7 +44,7 @@ function nameOf(input: string | undefined): string {
   return input === undefined ? "svc-tiny" : basename(input, ".gguf");
 }
 
-/** Another file, or another content of it, is another copy. */
+/** Key of the input files: another file, or other content, needs another copy. */
 function keyOf(files: readonly (string | undefined)[]): string {
   const digest = createHash("sha256");
   for (const file of files) {

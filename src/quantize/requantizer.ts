@@ -1,5 +1,5 @@
-// Requantization and calibration of one served model: makes a quantized copy beside the running engine, then has an engine
-// with the new weights take over. One at a time.
+// Requantization and calibration of one served model: creates a quantized copy while the engine runs, then replaces the
+// engine by one with the new weights. One at a time.
 
 import { copyFileSync, constants } from "node:fs";
 import { join } from "node:path";
@@ -9,14 +9,14 @@ import { type FileType, fileTypeOfNumber, needsImportance } from "../core/quanti
 import { reasonOf } from "../core/reason.ts";
 import type { CalibrationRows, CalibrationStatus, RequantizationProgress } from "../core/requantize.ts";
 
-/** What a model's weights are quantized to before they are loaded; both absent: they are loaded as they are. */
+/** Quantization of a model's weights before they are loaded; both absent: none. */
 export interface Weights {
   readonly type?: FileType;
   /** File of an importance matrix. */
   readonly importance?: string;
 }
 
-/** Counts as the engine has them. */
+/** The engine's counts. */
 export interface MatrixCounts {
   readonly collecting: boolean;
   readonly matrices: number;
@@ -26,25 +26,25 @@ export interface MatrixCounts {
 }
 
 export interface RequantizerDeps {
-  /** Makes the copy of the model with these weights, or finds it. */
+  /** Finds or creates the copy of the model with these weights. */
   readonly makeCopy: (weights: Weights, onProgress: (permille: number) => void) => Promise<void>;
-  /** Has an engine take over that is loaded with the weights of now. */
+  /** Replaces the engine by one with the current weights. */
   readonly replaceEngine: () => Promise<void>;
-  /** The GGUF file that the loaded engine has; loads the model where it is not. */
+  /** The GGUF file of the loaded engine; loads the model if necessary. */
   readonly loadedFile: () => Promise<string>;
   readonly startCalibration: (rowsMax: number) => Promise<MatrixCounts>;
-  /** Undefined while the model is not loaded. */
+  /** undefined while the model is not loaded. */
   readonly countCalibration: () => Promise<MatrixCounts | undefined>;
   readonly saveCalibration: (file: string) => Promise<MatrixCounts>;
-  /** A new file for statistics that stay in use. */
+  /** Path of a new statistics file that stays in use. */
   readonly newImportanceFile: () => string;
-  /** Where files that clients ask for are written. */
+  /** Folder of files that clients save. */
   readonly workingDirectory: string;
   readonly log: (line: string) => void;
 }
 
 const NOTHING: MatrixCounts = { collecting: false, matrices: 0, rowsMin: 0, rowsMax: 0, rowsTotal: 0 };
-/** File types whose weights are whole numbers of bits each: there is nothing to gain from statistics. */
+/** File types that gain nothing from importance statistics. */
 const UNQUANTIZED = new Set<FileType>(["F32", "F16", "BF16"]);
 const FILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
 
@@ -60,24 +60,24 @@ export class Requantizer {
     this.deps = deps;
   }
 
-  /** What is under way. */
+  /** The requantization in progress. */
   get progress(): RequantizationProgress | undefined {
     return this.under;
   }
 
-  /** Resolves when what is under way has ended, well or not. */
+  /** Resolves when the requantization in progress has ended, successfully or not. */
   settled(): Promise<void> {
     return this.ended;
   }
 
-  /** Begins; what becomes of it is told in the log. Throws ServiceError when it can't be tried. */
+  /** Starts; the log has the result. Throws ServiceError when it cannot start. */
   start(type: FileType, importance = this.weights.importance): void {
     if (this.under !== undefined) {
-      const message = `the model is being requantized to ${this.under.type} (${Math.floor(this.under.permille / 10)} %); wait until it is done`;
+      const message = `the model is being requantized to ${this.under.type} (${Math.floor(this.under.permille / 10)} %); retry when it is done`;
       throw new ServiceError("requantization_in_progress", message);
     }
     if (needsImportance(type) && importance === undefined) {
-      const message = `${type} needs importance statistics: calibrate the model first, or choose another type`;
+      const message = `${type} needs importance statistics: calibrate the model first, or use another type`;
       throw new ServiceError("unsupported_value", message, { param: "ggml_type" });
     }
     this.under = { type, permille: 0 };
@@ -94,16 +94,16 @@ export class Requantizer {
     return this.statusOf((await this.deps.countCalibration()) ?? NOTHING);
   }
 
-  /** Requantizes with what has been collected. The counts are those that are used. */
+  /** Requantizes with the collected statistics; returns their counts. */
   async applyCalibration(saveAs: string | undefined): Promise<CalibrationStatus> {
     if (saveAs !== undefined && !FILE_NAME.test(saveAs)) {
-      const message = "save_cimatrix must be the name of a file: letters, digits, and . _ - within it";
+      const message = "save_cimatrix must be a file name of letters, digits and . _ -";
       throw new ServiceError("invalid_request", message, { param: "save_cimatrix" });
     }
     const type = await this.targetType();
     const counts = (await this.deps.countCalibration()) ?? NOTHING;
     if (counts.matrices === 0 || counts.rowsMin < this.rows.min) {
-      const message = `too little has been collected: ${counts.rowsMin} rows, ${Math.max(1, this.rows.min)} are wanted; send more requests`;
+      const message = `the calibration has ${counts.rowsMin} rows and needs ${Math.max(1, this.rows.min)}; send more requests`;
       throw new ServiceError("calibration_not_ready", message);
     }
     const file = this.deps.newImportanceFile();
@@ -122,7 +122,7 @@ export class Requantizer {
       await makeCopy(weights, (permille) => (this.under = { type, permille }));
       this.weights = weights;
       await replaceEngine();
-      log(`answers with ${type} weights now`);
+      log(`serving ${type} weights now`);
     } catch (error) {
       this.weights = before;
       log(`could not be requantized to ${type}: ${reasonOf(error)}`);
@@ -131,14 +131,14 @@ export class Requantizer {
     }
   }
 
-  /** The type that the weights have now, which is what statistics improve. */
+  /** The current type of the weights, which the statistics are for. */
   private async targetType(): Promise<FileType> {
     const file = await this.deps.loadedFile();
     const field = readGgufHeader(file).fields.get("general.file_type");
     const number = field === undefined ? undefined : unsigned(field);
     const type = this.weights.type ?? (number === undefined ? undefined : fileTypeOfNumber(number));
     if (type !== undefined && !UNQUANTIZED.has(type)) return type;
-    const message = "the model's weights are not quantized; choose a type with POST /re_isq first";
+    const message = "the model's weights are not quantized; quantize them with POST /re_isq first";
     throw new ServiceError("calibration_not_ready", message);
   }
 
@@ -150,13 +150,13 @@ export class Requantizer {
     return { ...counts, layers: layers.length, layersTracking: matrices };
   }
 
-  /** Never over an existing file: a client names it. */
+  /** Never overwrites a file: a client chooses the name. */
   private copyOut(file: string, name: string): void {
     try {
       copyFileSync(file, join(this.deps.workingDirectory, name), constants.COPYFILE_EXCL);
     } catch (error) {
       const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
-      const why = exists ? "there is a file of this name already" : "the working directory cannot be written";
+      const why = exists ? "a file of this name exists" : "the working directory is not writable";
       throw new ServiceError("invalid_request", `save_cimatrix could not be written: ${why}`, {
         param: "save_cimatrix",
         cause: error,

@@ -1,5 +1,5 @@
-// Quantizes a model file in a process of its own: it takes minutes of all cores and gigabytes of memory, and must neither
-// hold up the engine nor take anything down with it.
+// Quantizes a model file in a child process: it takes minutes of all cores and gigabytes of memory, and must neither delay
+// the engine nor crash the server.
 
 import { rmSync, renameSync } from "node:fs";
 import { ownCommand } from "../core/own-command.ts";
@@ -17,15 +17,15 @@ export interface Quantization {
   readonly cacheDir: string;
 }
 
-/** The words after the hidden command; the worker reads them in this order. */
+/** Arguments of the hidden command, in the order that the worker reads. */
 function wordsOf(work: Quantization, output: string): string[] {
   const type = String(fileTypeNumber(work.type));
   return [work.input ?? "", output, type, String(work.threads), work.cacheDir, work.importance ?? ""];
 }
 
 /**
- * Writes `output`, complete or not at all. Reports tensors done and their number. Throws an Error with the reason; aborting
- * ends the process and rejects with the signal's reason.
+ * Writes `output` atomically. Reports tensors done and in total. Throws an Error with the reason; an abort kills the process
+ * and rejects with the signal's reason.
  */
 export async function quantize(
   work: Quantization,

@@ -114,7 +114,7 @@ test("a model that nobody uses is unloaded", async () => {
   await until("both are unloaded", async () =>
     Object.values(await statuses(server)).every((status) => status === "unloaded"),
   );
-  expect(server.stderr()).toContain("a: not used for 1 s; unloading it");
+  expect(server.stderr()).toContain("a: idle for 1 s; unloading");
   expect(await completeText(server.url, ask(CAPITAL, { model: "b" }))).toBe(CAPITAL.answer);
 });
 
@@ -136,7 +136,7 @@ describe("a model whose file is gone", () => {
       error: "The model could not be loaded. The server's log says why.",
     });
     expect((await command(server, "reload", "a")).status).toBe(503);
-    expect(server.stderr()).toContain("a: it could not be loaded: ");
+    expect(server.stderr()).toContain("a: could not be loaded: ");
     copyFileSync(TINY_FILE, join(cwd, "a.gguf"));
     expect((await command(server, "reload", "a")).body).toEqual({ model_id: "a", status: "loaded" });
     expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
@@ -151,5 +151,5 @@ test("a cache that cannot fit is refused with advice before an engine is started
     { cwd },
   );
   expect(exit).toBe(1);
-  expect(err).toMatch(/svc: the model needs about \d+\.\d GB of memory .* are free\. Choose a smaller cache/);
+  expect(err).toMatch(/svc: the model needs about \d+\.\d GB of memory .* are free\. Use a smaller cache/);
 });

@@ -51,7 +51,7 @@ test("a model changes its weights under load, and no request is lost", async () 
   expect(await (await fetch(`${server.url}/metrics`)).text()).toContain("svc_requantizations 1");
   const second = await call(server, "/re_isq", { ggml_type: "Q4_0" });
   expect([second.status, second.body["error"]]).toMatchObject([409, { code: "requantization_in_progress" }]);
-  await server.says("answers with Q4_K_M weights now");
+  await server.says("serving Q4_K_M weights now");
   await until("the old engine has ended", () => !server.enginePids().includes(engine ?? 0));
   expect(await stop()).toBeGreaterThan(4);
   expect(server.enginePids()).toHaveLength(1);
@@ -77,7 +77,7 @@ test("calibration from live traffic: collected, saved, applied", async () => {
   const applied = await call(server, "/calibration/apply", { save_cimatrix: "imatrix.gguf" });
   expect(applied.body).toMatchObject({ collecting: false, layers_tracking: layers });
   expect(existsSync(join(cwd, "imatrix.gguf"))).toBe(true);
-  await server.says("answers with Q4_K_M weights now");
+  await server.says("serving Q4_K_M weights now");
   expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
 }, 120_000);
 

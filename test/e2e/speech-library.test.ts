@@ -78,9 +78,7 @@ describe.skipIf(LIBRARY === undefined)("with the library", () => {
       503,
       { error: { code: "model_unavailable" } },
     ]);
-    await server.says(
-      "voice: it could not be loaded: The engine process ended while loading (signal SIGABRT)",
-    );
+    await server.says("voice: could not be loaded: The engine process ended while loading (signal SIGABRT)");
     expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
     writeTinyVoice(join(cwd, "voice"));
     expect((await command(server.url, "reload")).status).toBe(200);

@@ -134,7 +134,7 @@ describe("a failure to load", () => {
     const event = await asked;
     expect(event).toMatchObject({ type: "error", error: { code: "model_unavailable" } });
     expect(JSON.stringify(event)).not.toContain("secret");
-    expect(log).toEqual(["it could not be loaded: bad file /secret/model.gguf"]);
+    expect(log).toEqual(["could not be loaded: bad file /secret/model.gguf"]);
     expect([model.status, model.hasFailed, engines.alive()]).toEqual(["unloaded", true, 0]);
     expect(await ask(model)).toMatchObject({ type: "error" }); // not again at once
     expect(engines.started).toHaveLength(1);
@@ -315,7 +315,7 @@ describe("unloading", () => {
     const { model, engines, log } = setup({ idleMs: 30 }, true);
     expect(await ask(model)).toMatchObject({ type: "finish" });
     await until("it is unloaded", () => model.status === "unloaded");
-    expect([engines.alive(), log]).toEqual([0, ["not used for 0.03 s; unloading it"]]);
+    expect([engines.alive(), log]).toEqual([0, ["idle for 0.03 s; unloading"]]);
     expect(await ask(model)).toMatchObject({ type: "finish" });
     await model.stop();
   });
@@ -352,12 +352,12 @@ test("a chat template that never ends is an engine that cannot be loaded, with t
 
 describe("an engine that dies while it loads", () => {
   const broken =
-    "The engine process ended while loading (signal SIGABRT). The model's file is probably broken, or of a kind that svc cannot load: copy or download it again. The lines before this one may say more.";
+    "The engine process ended while loading (signal SIGABRT). The model's file is probably damaged or not supported. Copy or download it again; earlier log lines may have details.";
 
   test("is what a command is told, with what is likely", async () => {
     for (const [signal, message] of [
       ["SIGABRT", broken],
-      ["SIGKILL", "(signal SIGKILL). It was killed, probably because memory ran out"],
+      ["SIGKILL", "(signal SIGKILL). It was killed, probably for lack of memory"],
     ] as const) {
       const { model, engines } = setup();
       const loading = failure(model.load());
@@ -380,7 +380,7 @@ describe("an engine that dies while it loads", () => {
       await until("the next one is started", () => engines.started.length === deaths + 1);
       engines.started.at(-1)?.die("SIGABRT");
     }
-    expect(log.at(-1)).toBe(`${broken} It is tried again when it is asked for.`);
+    expect(log.at(-1)).toBe(`${broken} The next request retries it.`);
     expect(await ask(model)).toMatchObject({ type: "error", error: { code: "model_unavailable" } });
     const now = performance.now.bind(performance);
     const clock = spyOn(performance, "now").mockImplementation(() => now() + 2 * ENGINE_RESTART_MS_MAX);
@@ -422,7 +422,7 @@ describe("an engine that stops answering", () => {
     const failed = { type: "error", error: { code: "engine_failed" } };
     expect(await Promise.all(asked)).toMatchObject([failed, failed]);
     expect(hangs).toBe(1);
-    expect(log[0]).toStartWith("the engine process has stopped answering (it has not answered for");
+    expect(log[0]).toStartWith("the engine process hangs (no answer for");
     const next = ask(model);
     const second = await process(engines, 2);
     expect([first.hasEnded, engines.alive()]).toEqual([true, 1]);
@@ -522,7 +522,7 @@ describe("models by name", () => {
       "b",
       "a",
     ]);
-    expect(() => models.resolve("c")).toThrow('There is no model named "c". Served: b, a.');
+    expect(() => models.resolve("c")).toThrow('No model is named "c". Served models: b, a.');
   });
 
   test("commands answer with the state; a failure tells the log why and the world that", async () => {
@@ -533,8 +533,8 @@ describe("models by name", () => {
     const message = await failure(models.reload("default"));
     expect(message).toBe("The model could not be loaded. The server's log says why.");
     expect(models.status("acme/b")).toEqual({ id: "b", status: "unloaded", error: message });
-    expect(log).toEqual(["b: it could not be loaded: /secret is gone"]);
-    expect(await failure(models.unload("zzz"))).toContain('no model named "zzz"');
+    expect(log).toEqual(["b: could not be loaded: /secret is gone"]);
+    expect(await failure(models.unload("zzz"))).toContain('No model is named "zzz"');
   });
 });
 
@@ -562,14 +562,14 @@ describe("models of several kinds", () => {
     const models = modelsOf(all);
     expect(() => models.textModel("my-image")).toThrow("/v1/images/generations");
     expect(() => models.textModel("my-speech")).toThrow("/v1/audio/speech");
-    expect(() => models.able("draws", "my-text")).toThrow("makes no images");
+    expect(() => models.able("draws", "my-text")).toThrow("generates no images");
     expect(all.flatMap(({ engines }) => engines.started)).toEqual([]);
   });
 
   test("what no served model can do says so", () => {
     const models = modelsOf(served(["text"]));
     expect(() => models.able("draws", "default")).toThrow("No image model is served");
-    expect(() => models.able("speaks", "nobody")).toThrow("There is no model named");
+    expect(() => models.able("speaks", "nobody")).toThrow("No model is named");
   });
 
   test("an engine that gives up while it works fails its requests once and is replaced", async () => {

@@ -102,7 +102,7 @@ describe("a model that does not fit", () => {
     const options = { ...OPTIONS, modelPath: model(), cells: 100_000 };
     checkMemory(options, 1e9);
     expect(() => checkMemory(options, 4e8)).toThrow(
-      /needs about 0\.5 GB of memory \(weights 0\.0 MB, 100000 cache cells 0\.5 GB, computing 5\.2 MB\), and 0\.4 GB are free\. Choose a smaller cache \(context_len, memory_mb or memory_fraction\), or /,
+      /needs about 0\.5 GB of memory \(weights 0\.0 MB, 100000 cache cells 0\.5 GB, compute buffers 5\.2 MB\), but only 0\.4 GB are free\. Use a smaller cache \(context_len, memory_mb or memory_fraction\), or /,
     );
     expect(() => checkMemory(options, 4e8)).toThrow('cache_type = "q8_0"');
   });

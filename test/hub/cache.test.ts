@@ -64,7 +64,7 @@ test("a table for the terminal", () => {
   expect(lines[3]).toMatch(
     /^acme\/tiny {3}main {6}Q4_K_M\/t-Q4_K_M-00001-of-00002\.gguf {2}0\.0 MB {2}\d{4}-\d\d-\d\d$/,
   );
-  expect(cacheTable([], "/cache")).toBe("There are no GGUF models in /cache.\n");
+  expect(cacheTable([], "/cache")).toBe("No GGUF models in /cache. svc pull owner/name downloads one.\n");
 });
 
 test.each([

@@ -145,7 +145,7 @@ describe("a download", () => {
     expect(readFileSync(await get("acme/tiny")).equals(Q4)).toBe(true);
     hub.failWith(500, 500, 500, 500, 500);
     expect(get("acme/tiny:8")).rejects.toThrow(
-      "the download broke off 5 times: the hub answered with status 500",
+      "the download failed 5 times: the hub answered with status 500",
     );
   });
 
@@ -241,7 +241,7 @@ describe("the cache", () => {
     const count = hub.requests.length;
     const place = hubPlace({ HF_ENDPOINT: hub.url, HF_HUB_CACHE: cacheDir, HF_HUB_OFFLINE: "1" });
     expect(await get("acme/tiny", { place, refresh: true })).toBe(file);
-    expect(await failure(get("acme/tiny:8", { place }))).toContain("HF_HUB_OFFLINE forbids to download it");
+    expect(await failure(get("acme/tiny:8", { place }))).toContain("HF_HUB_OFFLINE forbids the download");
     expect(hub.requests).toHaveLength(count);
   });
 
@@ -258,10 +258,10 @@ describe("refusals say what to do", () => {
   test.each([
     [
       "acme/absent",
-      "has no such public repository, or it wants a token. No token was sent; store one with `svc login`",
+      "has no such public repository, or requires a token. No token is configured; store one with `svc login`",
     ],
-    ["acme/private", "No token was sent"],
-    ["acme/gated", "No token was sent"],
+    ["acme/private", "No token is configured"],
+    ["acme/gated", "No token is configured"],
     ["acme/tiny@v9", "acme/tiny@v9: "],
     ["acme/tiny@v9", "has no such repository or revision"],
     ["acme/plain", "acme/plain: there is no GGUF file in it. Only GGUF models can be served."],
@@ -274,9 +274,7 @@ describe("refusals say what to do", () => {
 
   test.each(["acme/private", "acme/gated"])("%s with a wrong token", async (name) => {
     const { get } = setup();
-    expect(await failure(get(name, { token: () => "guess" }))).toContain(
-      "The token that was sent does not allow it.",
-    );
+    expect(await failure(get(name, { token: () => "guess" }))).toContain("The token in use has no access.");
   });
 });
 

@@ -249,7 +249,7 @@ describe("what is wrong is said", () => {
       { tensors: { [`${Q}.lora_A.weight`]: formula([2, 32], 0) } },
       "only one of its two factors",
     ],
-    ["no matrix", { tensors: { ...GOOD, [`${Q}.lora_A.weight`]: formula([64], 0) } }, "no matrix"],
+    ["not a matrix", { tensors: { ...GOOD, [`${Q}.lora_A.weight`]: formula([64], 0) } }, "not a matrix"],
     ["another tensor", { tensors: { ...GOOD, "model.norm.weight": formula([32], 0) } }, "model.norm.weight"],
     ["no tensors", { tensors: {} }, "no tensors"],
     ["unknown architecture", { base: baseHeader("mamba", {}) }, '"mamba"', "llama"],
