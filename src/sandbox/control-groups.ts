@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ControlGroupBase, controllersOf, groupOf } from "../core/control-groups.ts";
+import { controlGroupBase, controllersOf, groupOf } from "../core/control-groups.ts";
 import { CONTROL_GROUP_TASKS, CONTROL_GROUP_WEIGHT, SANDBOX_KILL_MS, SANDBOX_PROBE_MS } from "./limits.ts";
 import { HOLD } from "./session-networks.ts";
 import type { Limits, Workdir } from "./types.ts";
@@ -72,12 +72,10 @@ export class ControlGroups {
     this.limits = limits;
   }
 
-  /** Undefined where groups cannot be made after all. */
-  static async open(found: ControlGroupBase, limits: Limits): Promise<ControlGroups | undefined> {
-    if (found.kind === "none") return undefined;
-    const base = found.kind === "own" ? found.path : await (scope ??= openScope());
-    if (base === undefined || !enableControllers(base)) return undefined;
-    removeStale(base);
+  /** Undefined where groups cannot be made. */
+  static async open(limits: Limits): Promise<ControlGroups | undefined> {
+    const base = await (preparedBase ??= prepareBase());
+    if (base === undefined) return undefined;
     const groups = new ControlGroups(base, limits);
     const trial = groups.make();
     await trial?.remove();
@@ -125,6 +123,18 @@ export class ControlGroups {
   }
 }
 
+/** Prepared once a process, which moves to another group by that. */
+let preparedBase: Promise<string | undefined> | undefined;
+
+async function prepareBase(): Promise<string | undefined> {
+  const found = controlGroupBase();
+  if (found.kind === "none") return undefined;
+  const base = found.kind === "own" ? found.path : await openScope();
+  if (base === undefined || !enableControllers(base)) return undefined;
+  removeStale(base);
+  return base;
+}
+
 /** Moves the processes of the base into a child, then gives children controllers. */
 function enableControllers(base: string): boolean {
   const wanted = ["memory", "pids", "cpu"].filter((name) => controllersOf(base).includes(name));
@@ -150,8 +160,6 @@ function removeStale(base: string): void {
     if (groupOf(Number(pid)) === undefined) removeFolder(join(base, name));
   }
 }
-
-let scope: Promise<string | undefined> | undefined;
 
 /** A delegated scope of systemd, which lasts as long as this server. */
 async function openScope(): Promise<string | undefined> {

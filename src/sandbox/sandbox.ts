@@ -10,7 +10,6 @@ import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MA
 import { bubblewrap, type BubblewrapOptions, descriptorsOf } from "./bubblewrap.ts";
 import { startConfined } from "./confined-process.ts";
 import { type Assignment, type Confinement, unconfined } from "./confinement.ts";
-import { controlGroupBase } from "../core/control-groups.ts";
 import { ControlGroups } from "./control-groups.ts";
 import { confinedEnvironment, type Environment } from "./environment.ts";
 import type { FolderSize } from "./folder-size.ts";
@@ -69,9 +68,7 @@ export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
   const choice = await choose(options, abilities, workdirs);
   if (policy.mode === "on") insist(choice, policy);
   const groups =
-    choice.hasLimits && options.controlGroups !== false
-      ? await ControlGroups.open(controlGroupBase(), policy.limits)
-      : undefined;
+    choice.hasLimits && options.controlGroups !== false ? await ControlGroups.open(policy.limits) : undefined;
   return assemble(options, choice, workdirs, groups);
 }
 

@@ -59,8 +59,7 @@ while True:
 
 /** Names of groups that stand below a base now. */
 function toolGroups(): readonly string[] {
-  const path = base.kind === "own" ? base.path : "/sys/fs/cgroup";
-  const names = readdirSync(path, { recursive: true, encoding: "utf8" });
+  const names = readdirSync("/sys/fs/cgroup", { recursive: true, encoding: "utf8" });
   return names.filter((name) => new RegExp(`svc-tools-${process.pid}-\\d+$`).test(name));
 }
 
