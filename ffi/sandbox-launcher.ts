@@ -13,7 +13,7 @@ import {
   PROBE_WORD,
 } from "../src/core/launcher.ts";
 import { reasonOf } from "../src/core/reason.ts";
-import { canMount, revealPaths } from "./sandbox-mounts.ts";
+import { canMount, replaceFile, revealPaths } from "./sandbox-mounts.ts";
 
 const SYMBOLS = {
   syscall: { args: ["i64", "u64", "u64", "u64", "u64", "u64", "u64"], returns: "i64" },
@@ -126,6 +126,7 @@ class Launcher {
     else if (policy.hasOwnNetwork) this.leaveNetwork();
     if (policy.uid !== undefined) {
       if (policy.files !== undefined) revealPaths(this.c, policy.files, policy.uid);
+      if (policy.passwd !== undefined) replaceFile(this.c, policy.passwd, "/etc/passwd");
       this.becomeUser(policy.uid);
     }
     this.must("chdir", this.c.chdir(cText(policy.folder)));

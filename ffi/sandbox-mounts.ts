@@ -77,6 +77,13 @@ export function revealPaths(calls: MountCalls, { read, write }: WantedPaths, uid
   process.umask(mask);
 }
 
+/** Shows one file in the place of another, for the calling thread alone. Leaves all as it is where that cannot be. */
+export function replaceFile(calls: MountCalls, source: string, target: string): void {
+  if (!canMount(calls)) return;
+  if (calls.mount(cText(source), cText(target), null, BIND, null) < 0) return;
+  must(calls.mount(null, cText(target), null, REMOUNT | BIND | READ_ONLY, null), target);
+}
+
 function hiddenPath(path: string, isWritable: boolean, uid: number): readonly Hidden[] {
   const closed = closedFolder(path, uid);
   const stats = closed === undefined ? undefined : lstatSync(path, { throwIfNoEntry: false });

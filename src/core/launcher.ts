@@ -41,6 +41,8 @@ export interface LauncherPolicy {
     readonly read: readonly string[];
     readonly write: readonly string[];
   };
+  /** A file to be mounted as /etc/passwd; needs root that may mount. */
+  readonly passwd?: string;
   /** Whether abstract sockets and processes outside are out of reach, where the kernel can do that. */
   readonly isScoped: boolean;
   /** Whether orphans below the program become its children. */

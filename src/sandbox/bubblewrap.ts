@@ -14,6 +14,7 @@ import { seccompFilter } from "./seccomp.ts";
 import type { Limits, Network, Profile, Workdir } from "./types.ts";
 
 const MIB = 1024 * 1024;
+const PASSWD = "/etc/passwd";
 
 export interface BubblewrapOptions {
   /** Path of bwrap. */
@@ -102,6 +103,7 @@ function commandWords(
     ["--bind", join(path, HOMES.temp), "/tmp", "--bind", join(path, HOMES.shared), "/dev/shm"],
     ...foldersAbove([...job.readPaths, path]).map((folder) => ["--perms", "0755", "--dir", folder]),
     ...job.readPaths.map(readOnly),
+    job.passwd === undefined ? [] : ["--ro-bind", job.passwd, PASSWD],
     ["--bind", path, path, "--chdir", path],
     // Both lie in memory that would be counted for nobody.
     ["--remount-ro", "/dev", "--remount-ro", "/"],

@@ -21,6 +21,8 @@ export const FD = {
 export interface Assignment extends SandboxJob {
   /** What can be read: profile, job. */
   readonly readPaths: readonly string[];
+  /** A file to be seen as /etc/passwd, as far as the mechanism can mount. */
+  readonly passwd?: string;
   /** Words that start a command in the control group of the job. Absent without one. */
   readonly enter?: readonly string[];
 }

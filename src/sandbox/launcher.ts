@@ -169,6 +169,7 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
   const filter = seccompFilter({ profile, network, sharesUser: !isAlone, allowsUnixSockets: false });
   // What runs in the background of a session counts too where the user is its own.
   const tasks = isAlone ? 0 : tasksOf(workdir.uid ?? options.uid);
+  const passwd = abilities.mounts && workdir.uid !== undefined ? job.passwd : undefined;
   const both = (value: number): readonly [number, number] => [value, value];
   return {
     folder: workdir.path,
@@ -176,11 +177,11 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
     hasOwnNetwork: abilities.networks && network !== "full",
     ...(abilities.networks && job.network?.holder !== undefined ? { networkOf: job.network.holder } : {}),
     files: {
-      read: [...job.readPaths, ...PROC_FILES, ...RANDOM],
+      read: [...job.readPaths, ...PROC_FILES, ...RANDOM, ...(passwd === undefined ? [] : [passwd])],
       write: [workdir.path, ...DEVICES],
     },
     isScoped: true,
-    ...defined({ adoptsOrphans: job.adoptsOrphans }),
+    ...defined({ adoptsOrphans: job.adoptsOrphans, passwd }),
     ...guardedCalls(options.isGuarded),
     ...(filter === undefined || !abilities.seccomp ? {} : { filter: Buffer.from(filter).toString("base64") }),
     limits: {

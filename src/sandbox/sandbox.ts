@@ -29,6 +29,7 @@ import { HOLD, SessionNetworks } from "./session-networks.ts";
 import type { EffectiveProtection, Mechanism, Sandbox, SandboxJob, SandboxPolicy } from "./types.ts";
 import { SocketMemory } from "./socket-memory.ts";
 import { ToolPeers } from "./tool-peers.ts";
+import { UserFiles } from "./user-files.ts";
 import { Watch } from "./watch.ts";
 import { Workdirs } from "./workdirs.ts";
 
@@ -248,13 +249,13 @@ async function tryOnce(
   workdirs: Workdirs,
 ): Promise<string | undefined> {
   const outside = mkdtempSync(join(tmpdir(), "svc-trial-"));
-  const workdir = workdirs.create("svc-trial-");
+  const sandbox = assemble(options, choice, workdirs);
+  const workdir = sandbox.newWorkdir("svc-trial-");
   try {
     chmodSync(outside, 0o755);
     writeFileSync(join(outside, "file"), "");
     const seen = choice.filesystem === "workdir" ? 'if cat "$1" 2>/dev/null; then exit 9; fi;' : "";
     const argv = ["/bin/sh", "-c", `: > inside && ${seen} exit 0`, "sh", join(outside, "file")];
-    const sandbox = assemble(options, choice, workdirs);
     const run = sandbox.spawn({ argv, workdir });
     const timer = setTimeout(() => run.kill(), SANDBOX_PROBE_MS);
     run.stdout.resume();
@@ -268,7 +269,7 @@ async function tryOnce(
     return reasonOf(error);
   } finally {
     rmSync(outside, { recursive: true });
-    await workdirs.remove(workdir);
+    await sandbox.removeWorkdir(workdir);
   }
 }
 
@@ -285,6 +286,7 @@ function assemble(
   const watch = choice.hasLimits
     ? new Watch({ ...limits, disk }, new SocketMemory(options.ownCommand))
     : undefined;
+  const users = new UserFiles();
   const networks = new SessionNetworks(confinement.holder);
   const peers = confinement.reachesMachine && choice.hasLimits ? new ToolPeers() : undefined;
   const known = new Map<string, readonly string[]>();
@@ -318,14 +320,17 @@ function assemble(
     joinNetwork: (session) => networks.join(session),
     removeWorkdir: async (workdir) => {
       await groups?.removeGroupOf(workdir);
+      users.remove(workdir);
       await workdirs.remove(workdir);
     },
     spawn: (job) => {
       const group = groups?.enter(job.workdir);
+      const hasUser = confinement.mechanism === "bubblewrap" || job.workdir.uid !== undefined;
+      const passwd = hasUser ? users.pathOf(job.workdir) : undefined;
       const readPaths = readable(job.readPaths ?? []);
       const run = startConfined({
         confinement,
-        job: { ...job, readPaths, ...(group === undefined ? {} : { enter: group.enterWords }) },
+        job: { ...job, readPaths, ...defined({ passwd, enter: group?.enterWords }) },
         env: environmentOf(job),
         ...defined({ group, watch, peers }),
       });

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { runToEnd } from "../../src/exec/run-to-end.ts";
 import { confinedEnvironment } from "../../src/sandbox/environment.ts";
 import { profileText } from "../../src/sandbox/macos.ts";
+import { passwdText } from "../../src/sandbox/user-files.ts";
 import { readPaths } from "../../src/sandbox/read-paths.ts";
 import { sandboxWith } from "../helpers/real-executors.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -104,6 +105,15 @@ describe("folders", () => {
     writeFileSync(join(folder, "precious"), "");
     expect(() => sandbox.openWorkdir(folder)).toThrow(/belongs to root and is not empty/);
   });
+});
+
+test("a session's passwd has its user once, and the machine's other users", () => {
+  const machine =
+    "root:x:0:0:root:/root:/bin/bash\nsvc:x:990:990::/var/lib/svc:/bin/false\nme:x:1000:100:Me:/home/me:/bin/zsh\n";
+  expect(passwdText(machine, 60_707, "/work")).toBe(
+    "svc:x:60707:60707::/work:/bin/sh\nroot:x:0:0:root:/root:/bin/bash\nme:x:1000:100:Me:/home/me:/bin/zsh\n",
+  );
+  expect(passwdText(machine, 1000, "/work")).toStartWith("me:x:1000:100::/work:/bin/sh\nroot:");
 });
 
 test("macOS: a profile denies all but the folder, what can be read, and the network asked for", () => {

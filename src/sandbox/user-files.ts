@@ -1,0 +1,55 @@
+// The /etc/passwd that a session sees: the machine's, with the session's user in it, whose home is the working directory.
+// Programs such as ssh do not start for a user without an entry, and look for their settings in its home.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Workdir } from "./types.ts";
+
+const NAME = "svc";
+
+/** Files of this server's sessions, in a folder that only the server writes to. */
+export class UserFiles {
+  private folder: string | undefined;
+  private count = 0;
+  private readonly paths = new Map<string, string>();
+
+  /** Path of the file for a user whose home is a working directory; written at first. */
+  pathOf({ uid = process.getuid?.() ?? 0, path: home }: Workdir): string {
+    const found = this.paths.get(home);
+    if (found !== undefined) return found;
+    this.folder ??= mkdtempSync(join(tmpdir(), "svc-users-"));
+    const path = join(this.folder, String(++this.count));
+    writeFileSync(path, passwdText(machineText(), uid, home), { mode: 0o644, flag: "wx" });
+    this.paths.set(home, path);
+    return path;
+  }
+
+  /** Deletes the file of a working directory, and the folder with the last one. */
+  remove({ path: home }: Workdir): void {
+    const path = this.paths.get(home);
+    if (path === undefined) return;
+    this.paths.delete(home);
+    rmSync(path, { force: true });
+    if (this.paths.size > 0 || this.folder === undefined) return;
+    rmSync(this.folder, { recursive: true, force: true });
+    this.folder = undefined;
+  }
+}
+
+/** passwd(5): name:password:UID:GID:comment:home:shell. A user that is there keeps its name and group. */
+export function passwdText(machine: string, uid: number, home: string): string {
+  const lines = machine.split("\n").filter((line) => line !== "");
+  const own = lines.find((line) => line.split(":")[2] === String(uid));
+  const [name = NAME, , , gid = String(uid)] = own?.split(":") ?? [];
+  const others = lines.filter((line) => line !== own && line.split(":")[0] !== name);
+  return [`${name}:x:${uid}:${gid}::${home}:/bin/sh`, ...others, ""].join("\n");
+}
+
+function machineText(): string {
+  try {
+    return readFileSync("/etc/passwd", "utf8");
+  } catch {
+    return "";
+  }
+}
