@@ -63,10 +63,11 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   { from: "src/responses/", may: [CORE, "src/dialects/responses/"], why: "no HTTP" },
   { from: "src/http/", may: [CORE, "src/dialects/"], types: ["src/responses/"], why: "no engine" },
   { from: "src/backends/", may: [CORE], types: [PROTOCOL] },
+  { from: "src/rpc/", may: [CORE], why: "no settings, no engine" },
   {
     from: "src/cli/",
     may: [CORE, "src/config/", "src/hub/", "src/backends/catalog.ts"],
-    types: ["src/backends/command.ts"],
+    types: ["src/backends/command.ts", "src/rpc/command.ts"],
   },
   { from: "src/cli/chat/", may: [CORE], why: "conversations and terminals only" },
   {
@@ -77,6 +78,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   { from: WORKER_SHARED, may: [CORE, PROTOCOL] },
   ...["text", "image", "speech"].flatMap(workerRules),
   { from: "src/worker/quantize.ts", may: ["ffi/"] },
+  { from: "src/worker/rpc-devices.ts", may: ["ffi/"], types: [PROTOCOL] },
   {
     from: "src/app/",
     may: [
@@ -100,6 +102,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
         "net",
         "quantize",
         "responses",
+        "rpc",
         "sandbox",
         "search",
         "sessions",
@@ -121,6 +124,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
       ...rooms("app", "cli", "commands", "config", "core"),
       "src/worker/main.ts",
       "src/worker/quantize.ts",
+      "src/worker/rpc-devices.ts",
       "src/lora/convert-process.ts",
     ],
     types: ["src/backends/command.ts"],

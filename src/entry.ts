@@ -8,7 +8,15 @@ import { GUARD_PARENT_PIPE_FD, PARENT_PIPE_FD } from "./core/parent-pipe.ts";
 import { READER_WORD } from "./reader/protocol.ts";
 
 /** Hidden commands of helper processes. */
-const HELPERS = ["engine", "convert-adapter", "quantize-worker", READER_WORD, GUARD_WORD, SOCKETS_WORD];
+const HELPERS = [
+  "engine",
+  "convert-adapter",
+  "quantize-worker",
+  "rpc-devices",
+  READER_WORD,
+  GUARD_WORD,
+  SOCKETS_WORD,
+];
 
 const [, , word = "", ...words] = process.argv;
 

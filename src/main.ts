@@ -6,7 +6,7 @@ import { runBench, runTune } from "./commands/measure.ts";
 import { deleteModel, listModels, login, pull, quantizeModel } from "./commands/models.ts";
 import { type AppOptions, type RunningServer, startServer } from "./app/server.ts";
 import { runBackend } from "./app/backends.ts";
-import type { BackendCommand } from "./backends/command.ts";
+import { runRpcWorker } from "./app/rpc.ts";
 import { runDoctor } from "./app/system.ts";
 import { parseArgs } from "./cli/args.ts";
 import { listeningLine, readyLines } from "./cli/banner.ts";
@@ -28,6 +28,7 @@ import { TIMER_MS_MAX } from "./core/limits.ts";
 import { convertMain } from "./lora/convert-process.ts";
 import { engineMain } from "./worker/main.ts";
 import { quantizeMain } from "./worker/quantize.ts";
+import { rpcDevicesMain } from "./worker/rpc-devices.ts";
 
 function complain(line: string): void {
   console.error(line);
@@ -111,13 +112,8 @@ async function loadedOrReason({ loaded }: RunningServer): Promise<string> {
   }
 }
 
-async function askServer(invocation: ServerCommand, settings: Settings): Promise<number> {
-  try {
-    process.stdout.write(await serverCommand(invocation, settings));
-    return EXIT.ok;
-  } catch (error) {
-    return failed({ complain }, error);
-  }
+function askServer(invocation: ServerCommand, settings: Settings): Promise<number> {
+  return carriedOut(serverCommand(invocation, settings).then((text) => void process.stdout.write(text)));
 }
 
 /** Loads the settings and calls `go`, or lists every problem. */
@@ -141,16 +137,24 @@ async function withSettings(
   return go(result, read);
 }
 
-async function backend(command: BackendCommand): Promise<number> {
+const HELPER_OPTIONS = { cacheDir: cacheFolder(process.env), verbosity: 0, log: complain };
+
+/** The exit code of a command that reports its failures to the user. */
+async function carriedOut(work: Promise<void>): Promise<number> {
   try {
-    await runBackend(command, { cacheDir: cacheFolder(process.env), verbosity: 0, log: complain });
+    await work;
     return EXIT.ok;
   } catch (error) {
-    if (!(error instanceof StartError)) throw error;
-    complain(`svc: ${error.message}`);
-    return EXIT.failure;
+    return failed({ complain }, error);
   }
 }
+
+/** Entries of the hidden commands. */
+const HELPER_PROCESSES = {
+  "convert-adapter": convertMain,
+  "quantize-worker": quantizeMain,
+  "rpc-devices": rpcDevicesMain,
+} as const;
 
 function hostOf(loaded: Loaded): CommandHost {
   return { options: appOptions(loaded), environment: process.env, complain, untilSignal };
@@ -205,15 +209,17 @@ async function execute(invocation: Invocation): Promise<number> {
     case "stop":
       return withSettings(invocation, undefined, ({ settings }) => askServer(invocation, settings));
     case "backend":
-      return backend(invocation);
+      return carriedOut(runBackend(invocation, HELPER_OPTIONS));
+    case "rpc-worker":
+      return carriedOut(runRpcWorker(invocation, { ...HELPER_OPTIONS, stopped: untilSignal() }));
     case "login":
       return withSettings({ flags: {} }, undefined, (loaded) => login(hostOf(loaded)));
     case "engine":
       return engineMain();
     case "convert-adapter":
-      return convertMain(invocation.args);
     case "quantize-worker":
-      return quantizeMain(invocation.args);
+    case "rpc-devices":
+      return HELPER_PROCESSES[invocation.command](invocation.args);
     case "print":
       process.stdout.write(invocation.text);
       return EXIT.ok;

@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import { reasonOf } from "../core/reason.ts";
 import type { ModelOptions } from "./model-files.ts";
 import { ownWeights, textOptions } from "./models.ts";
+import { newRelays } from "./rpc.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
@@ -46,7 +47,10 @@ export async function benchModel(
   if (model.kind === "image") throw new Error("an image model generates no tokens; name a text model");
   if (2 * sequences > SLOTS_MAX)
     throw new Error(`at most ${SLOTS_MAX / 2} sequences can be measured at once`);
-  const configured = await textOptions(model, ownWeights(model), options, signal);
+  const configured = await textOptions(model, ownWeights(model), options, {
+    signal,
+    relays: newRelays(model),
+  });
   const room = { maxSeqs: sequences, prefixesMax: sequences, ...cellsFor(configured, sequences * tokens) };
   const { engine, info } = await openEngine({ ...configured, ...room }, options, modelName(model), signal);
   try {
@@ -67,7 +71,10 @@ export async function tuneModel(
   profile: TuneProfile,
   { signal, onStep, isBusy }: MeasureOptions & { readonly isBusy: () => boolean },
 ): Promise<TuneReport> {
-  const configured = await textOptions(model, ownWeights(model), options, signal);
+  const configured = await textOptions(model, ownWeights(model), options, {
+    signal,
+    relays: newRelays(model),
+  });
   return tune(modelName(model), profile, {
     open: async ({ sequenceTokens, ...settings }) => {
       const prefixesMax = settings.maxSeqs;

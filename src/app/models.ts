@@ -14,7 +14,8 @@ import { freeMemory } from "../core/free-memory.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import type { ResidentAdapters } from "../engine/adapters.ts";
-import { EngineClient } from "../engine/client.ts";
+import { EngineClient, type EngineClientDeps } from "../engine/client.ts";
+import { type ModelRelays, newRelays } from "./rpc.ts";
 import { type OpenLink, spawnEngine } from "../engine/host.ts";
 import { ManagedModel, type ManagedModelDeps } from "../engine/managed-model.ts";
 import { checkMemory } from "../engine/memory-fit.ts";
@@ -49,12 +50,18 @@ function speechOptions(
   return { ...common, voice: { type: "flite", name: id.slice(id.indexOf(":") + 1) } };
 }
 
+/** What a load of a model comes with. */
+interface LoadContext {
+  readonly signal: AbortSignal;
+  readonly relays: ModelRelays;
+}
+
 /** Engine options of one configured text model. Reads the chat template file; config/ has checked that it is there. */
 export async function textOptions(
   model: ModelSettings,
   weights: Weights,
   options: ModelOptions,
-  signal: AbortSignal,
+  { signal, relays }: LoadContext,
 ): Promise<TextOptions> {
   const { settings, cacheDir, verbosity } = options;
   const { runtime, paged_attn: cache } = settings;
@@ -89,6 +96,7 @@ export async function textOptions(
     contentTokens: model.content_tokens ?? [],
     thinkingDefault: model.thinking_default ?? (settings.server.compat === "clients" ? "template" : "on"),
     ...deviceOf(model, cacheDir),
+    rpcEndpoints: await relays.endpoints(),
     verbosity,
   };
 }
@@ -139,15 +147,15 @@ async function engineOptions(
   model: ModelSettings,
   weights: Weights,
   options: ModelOptions,
-  signal: AbortSignal,
+  context: LoadContext,
 ): Promise<EngineOptions> {
   switch (kindOf(model)) {
     case "image":
-      return imageOptions(model, options, signal);
+      return imageOptions(model, options, context.signal);
     case "speech":
       return speechOptions(model, options);
     case "text":
-      return textOptions(model, weights, options, signal);
+      return textOptions(model, weights, options, context);
   }
 }
 
@@ -183,15 +191,16 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
       return { id, kind: kindOf(model), mediaLimits: mediaLimitsOf(model), model: pool };
     }
     const { weightsOf = ownWeights } = parts;
+    const relays = newRelays(model);
     const prepare = (signal: AbortSignal): Promise<EngineOptions> =>
-      engineOptions(model, weightsOf(model), options, signal);
+      engineOptions(model, weightsOf(model), options, { signal, relays });
     const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
     return {
       id,
       kind: kindOf(model),
       ...defined({ root: repo }),
       mediaLimits: mediaLimitsOf(model),
-      model: managed(id, { prepare, places }, options, parts),
+      model: managed(id, { prepare, places, lossOf: () => relays.loss() }, options, parts),
     };
   });
   const models = new Models([...configured, ...builtinVoice(configured, options, parts)], {
@@ -220,7 +229,7 @@ function builtinVoice(
 
 function managed(
   name: string,
-  own: Pick<ManagedModelDeps, "prepare" | "places">,
+  { lossOf, ...own }: Pick<ManagedModelDeps, "prepare" | "places"> & Pick<EngineClientDeps, "lossOf">,
   options: ModelOptions,
   { resident, newMeter }: ModelParts,
 ): ManagedModel {
@@ -240,6 +249,7 @@ function managed(
         openLink,
         queueMax,
         log,
+        ...defined({ lossOf }),
         ...(timeoutSecs === 0 ? {} : { timeoutMs: timeoutSecs * 1000 }),
         ...defined({ adapters, meter }),
         ...(options.loading === undefined ? {} : { onLoading: options.loading(name) }),

@@ -16,6 +16,7 @@ import type { Models } from "../engine/models.ts";
 import type { System } from "../http/deps.ts";
 import { type DoctorDeps, examine, type ModelFacts } from "../system/doctor.ts";
 import { askUpstreams } from "./upstreams.ts";
+import { rpcChecks } from "./rpc.ts";
 import { describeSystem } from "../system/info.ts";
 
 /** As little of the built-in model as makes an engine start. */
@@ -83,6 +84,7 @@ async function probeHost({
 function doctorDeps({ settings, cacheDir, log }: ModelOptions, served: readonly ModelInfo[]) {
   return {
     models: modelFacts(settings, served, log),
+    rpcChecks: () => rpcChecks(settings.models),
     cacheDir,
     hostname: settings.server.host,
     now: () => new Date(),

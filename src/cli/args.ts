@@ -10,6 +10,7 @@ import { completionScript, SHELLS, type Shell } from "./completions.ts";
 import { type Choose, configFile, type Invocation, type SettingsArgs } from "./invocation.ts";
 import { manualPage } from "./manual.ts";
 import { addMeasuringCommands } from "./measuring-args.ts";
+import { addRpcWorkerCommand } from "./rpc-worker-args.ts";
 import { hintFor } from "./hints.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
 import { flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
@@ -29,7 +30,12 @@ const HELP_COLUMNS = 100;
 
 /** Parses the arguments after the executable's name. */
 export function parseArgs(argv: readonly string[]): Invocation {
-  if (argv[0] === "engine" || argv[0] === "convert-adapter" || argv[0] === "quantize-worker")
+  if (
+    argv[0] === "engine" ||
+    argv[0] === "convert-adapter" ||
+    argv[0] === "quantize-worker" ||
+    argv[0] === "rpc-devices"
+  )
     return { command: argv[0], args: argv.slice(1) };
   let printed = "";
   let complaint = "";
@@ -49,6 +55,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   addServerCommands(program, (chosen) => (invocation = chosen));
   addMeasuringCommands(program, (chosen) => (invocation = chosen));
   addBackendCommands(program, (chosen) => (invocation = chosen));
+  addRpcWorkerCommand(program, (chosen) => (invocation = chosen));
   addGenerated(program, (chosen) => (invocation = chosen));
   const wantsAll = argv.includes("--help-all");
   if (!wantsAll && (argv.includes("--help") || argv.includes("-h") || argv[0] === "help"))

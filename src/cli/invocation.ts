@@ -6,6 +6,7 @@ import type { ServerCommand } from "./server-commands.ts";
 import type { Flags } from "../config/sources.ts";
 import type { TuneProfile } from "../core/measure.ts";
 import type { BackendCommand } from "../backends/command.ts";
+import type { RpcWorkerCommand } from "../rpc/command.ts";
 
 /** Exit codes of the process. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
@@ -51,6 +52,7 @@ export type Invocation =
   | ({ readonly command: "cache-list" } & SettingsArgs)
   | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)
   | ({ readonly command: "backend" } & BackendCommand)
+  | ({ readonly command: "rpc-worker" } & RpcWorkerCommand)
   | { readonly command: "login" }
   /** Talks to a running server. */
   | (ServerCommand & SettingsArgs)
@@ -63,7 +65,10 @@ export type Invocation =
   /** Hidden: the engine process, which parses its own arguments. */
   | { readonly command: "engine"; readonly args: readonly string[] }
   /** Hidden: the conversion of an adapter, the quantization of a model. */
-  | { readonly command: "convert-adapter" | "quantize-worker"; readonly args: readonly string[] }
+  | {
+      readonly command: "convert-adapter" | "quantize-worker" | "rpc-devices";
+      readonly args: readonly string[];
+    }
   /** --help and --version: print on stdout, exit 0. */
   | { readonly command: "print"; readonly text: string }
   /** Print on stderr, exit 2. */

@@ -163,7 +163,24 @@ const ModelDevice = section("Where the model runs and how long its context is.",
       example: "hub",
     }),
   ),
-  rpc: later(optional(list(Type.String(), "host:port of llama.cpp RPC servers that share the work."))),
+  rpc: optional(
+    list(
+      Type.String({ minLength: 1 }),
+      "host:port of machines that run `svc rpc-worker`: their devices take the layers, in proportion to their free memory.",
+      { minItems: 1, example: ["gpu2:50052"] },
+    ),
+  ),
+  rpc_token_source: optional(
+    text("Where the workers' token comes from: env:NAME, path:FILE or literal:TOKEN.", {
+      example: "env:SVC_RPC_TOKEN",
+    }),
+  ),
+  rpc_ca: optional(
+    text("PEM certificate that signs the workers' ones; unset: the connections are not encrypted.", {
+      isPath: true,
+      example: "ca.pem",
+    }),
+  ),
   main_gpu: later(optional(integer("GPU that holds what cannot be split.", { minimum: 0 }))),
   tensor_split: later(optional(list(Type.Number(), "Share of the model on each GPU."))),
   topology: never(optional(text("Topology files are not something llama.cpp can read; use device_layers."))),

@@ -7,6 +7,7 @@ import { type AliasEntry, aliasParts } from "./alias-entry.ts";
 import { type LoraEntry, loraParts } from "./lora-entry.ts";
 import { BUILTIN_VOICES, isBuiltinVoice, isImageKind } from "./model-settings.ts";
 import { formatOrigin, type Problem } from "./problem.ts";
+import { parseEndpoint } from "../core/endpoint.ts";
 import { SEARCH_MODEL_NAME } from "./settings.ts";
 import type { RawValue } from "./sources.ts";
 import { rowAt } from "./table.ts";
@@ -41,6 +42,7 @@ const TEXT_KEYS = [
   "content_tokens",
   "thinking_default",
   "device.max_seq_len",
+  "device.rpc",
 ] as const;
 const IMAGE_KEYS = [
   "format.diffusion_model",
@@ -55,6 +57,8 @@ const IMAGE_KEYS = [
 
 /** Spec: token_source. */
 const TOKEN_SOURCE = /^(?:cache|none|(?:env|path|literal):\S+)$/;
+
+const RPC_TOKEN = /^(?:env|path|literal):\S+$/;
 
 type Values = ReadonlyMap<string, RawValue>;
 
@@ -79,6 +83,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...reservedName(values, entries),
     ...voices(values, entries),
     ...tokenSource(values),
+    ...rpcWorkers(values, entries),
     ...sameAlias(values, entries),
     ...guesses(values),
     ...otherKind(values, entries),
@@ -342,6 +347,39 @@ function tokenSource(values: Values): readonly Problem[] {
   if (typeof given?.value !== "string" || TOKEN_SOURCE.test(given.value)) return [];
   const fix = "Use cache, none, env:NAME, path:FILE or literal:TOKEN.";
   return [problem(given, given.path, "this is not a place that a token can come from", fix)];
+}
+
+/** Addresses of RPC workers, and where their token comes from, whose value may be a secret. */
+function rpcWorkers(values: Values, entries: readonly string[]): readonly Problem[] {
+  return entries.flatMap((entry) => {
+    const workers = values.get(`${entry}.device.rpc`);
+    const list: readonly unknown[] = Array.isArray(workers?.value) ? workers.value : [];
+    const wrong = list.filter((text) => typeof text !== "string" || parseEndpoint(text) === undefined);
+    const token = values.get(`${entry}.device.rpc_token_source`);
+    const isToken = typeof token?.value !== "string" || RPC_TOKEN.test(token.value);
+    return [
+      ...(workers === undefined
+        ? []
+        : wrong.map((text) =>
+            problem(
+              workers,
+              workers.path,
+              `"${String(text)}" is not host:port`,
+              "Write it as gpu2:50052 or [fd00::2]:50052.",
+            ),
+          )),
+      ...(token === undefined || isToken
+        ? []
+        : [
+            problem(
+              token,
+              token.path,
+              "this is not a place that a token can come from",
+              "Use env:NAME, path:FILE or literal:TOKEN.",
+            ),
+          ]),
+    ];
+  });
 }
 
 /** The name clients use for an entry. */

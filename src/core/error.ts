@@ -41,6 +41,7 @@ export const ERROR_TABLE = {
   upstream_timeout: [504, "server_error"],
   internal_error: [500, "server_error"],
   model_unavailable: [503, "server_error"],
+  rpc_worker_lost: [503, "server_error"],
   invalid_adapter: [422, "invalid_request_error"],
   adapter_not_found: [404, "not_found_error"],
   adapter_exists: [409, "conflict_error"],

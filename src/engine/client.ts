@@ -52,6 +52,8 @@ export interface EngineClientDeps {
   /** Adapters that the engine must hold. */
   readonly adapters?: ResidentAdapters;
   readonly log: (line: string) => void;
+  /** Why the engine has died, if the reason lies outside of it. */
+  readonly lossOf?: () => ErrorData | undefined;
   /** Receives the engine's statistics. */
   readonly meter?: EngineMeter;
   /** Time after which a hung engine is replaced, milliseconds; absent: never. */
@@ -367,14 +369,15 @@ export class EngineClient {
     this.deps.adapters?.detach(this.command);
     this.deps.meter?.ended(this.state !== "stopped");
     if (this.state === "ready") this.awaitRestart();
-    this.pending.failAll(this.state === "stopped" ? STOPPED : ENGINE_DIED);
+    const loss = this.deps.lossOf?.();
+    this.pending.failAll(this.state === "stopped" ? STOPPED : (loss ?? ENGINE_DIED));
     if (this.state === "stopped") return;
     if (this.restarting) {
       this.restarting = false;
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);
       if (performance.now() - this.startedAt > HEALTHY_MS) this.restartMs = ENGINE_RESTART_MS;
     } else {
-      if (this.lastError === undefined) this.failToLoad(deathWhileLoading(description));
+      if (this.lastError === undefined) this.failToLoad(loss ?? deathWhileLoading(description));
       this.state = "failed";
       this.settled.resolve();
     }

@@ -27,7 +27,7 @@ export interface LinkHandlers {
 export type OpenLink = (handlers: LinkHandlers) => EngineLink;
 
 /** Defaults of an engine's environment; the user's values win. */
-const ENGINE_ENVIRONMENT = {
+export const ENGINE_ENVIRONMENT = {
   /**
    * How long a compute thread spins at a barrier before it sleeps, in libgomp's units: about 1 ms. The default, ten times as
    * long, takes processor time from other processes on a busy machine; sleeping at once would cost 50 µs a barrier.

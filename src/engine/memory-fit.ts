@@ -69,7 +69,8 @@ function checkImageMemory({ files }: ImageOptions, freeBytes: number): void {
 }
 
 function checkTextMemory(options: TextOptions, freeBytes: number): void {
-  if (options.modelPath === undefined) return;
+  const usesOtherMemory = (options.backends?.length ?? 0) + (options.rpcEndpoints?.length ?? 0) > 0;
+  if (options.modelPath === undefined || usesOtherMemory) return; // llama.cpp places the layers
   const need = memoryNeed(options.modelPath, options, freeBytes);
   if (need === undefined) return;
   const total = need.weights + need.cache + need.compute;

@@ -66,6 +66,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly adapterPath?: string;
   /** Layers on the GPU; -1 for all. */
   readonly gpuLayers: number;
+  /** host:port, on this machine, of relays to RPC workers whose devices take layers; absent: none. */
+  readonly rpcEndpoints?: readonly string[];
   /** Compute back ends to load beside the embedded one for the CPU; absent: none. */
   readonly backends?: readonly BackendLibrary[];
 }

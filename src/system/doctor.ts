@@ -14,6 +14,8 @@ export interface DoctorDeps {
   /** What an engine found, or why none could be started. */
   readonly host: () => Promise<EngineHost | { readonly failure: string }>;
   readonly models: readonly ModelFacts[];
+  /** Checks of the RPC workers that the models use. */
+  readonly rpcChecks: () => Promise<readonly DoctorCheck[]>;
   readonly cacheDir: string;
   readonly hostname: string;
   readonly port: number;
@@ -69,6 +71,7 @@ export async function examine(deps: DoctorDeps): Promise<DoctorReport> {
     memoryCheck(memory),
     ...cacheChecks(deps.cacheDir),
     ...(await Promise.all(deps.models.map((model) => modelChecks(model, memory)))).flat(),
+    ...(await deps.rpcChecks()),
     await portCheck(deps),
     ...backlogCheck(),
     clockCheck(deps.now()),

@@ -57,7 +57,7 @@ interface SpawnOptions extends RunOptions {
 }
 
 /** Starts the executable. The caller must see to its end. */
-function spawnBinary(args: readonly string[], options: SpawnOptions = {}) {
+export function spawnBinary(args: readonly string[], options: SpawnOptions = {}) {
   const cwd = options.cwd ?? newFolder();
   return Bun.spawn([...(options.command ?? programOf(options)), ...args], {
     cwd,

@@ -37,6 +37,7 @@ const MEMORY = { totalBytes: 2 ** 34, availableBytes: 2 ** 33, limitBytes: undef
 function deps(changes: Partial<DoctorDeps> = {}): DoctorDeps {
   return {
     host: async () => HOST,
+    rpcChecks: () => Promise.resolve([]),
     models: [{ id: "tiny", source: { type: "file", path: TINY_FILE }, isLoaded: false }],
     cacheDir: tempDir(),
     hostname: "127.0.0.1",

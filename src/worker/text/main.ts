@@ -6,6 +6,7 @@ import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../../ffi
 import { describeHost } from "../../../ffi/host.ts";
 import { GrammarEngine } from "../../../ffi/grammar.ts";
 import { openGrammar, openNative } from "../../../ffi/library.ts";
+import { addRpcWorker } from "../../../ffi/rpc.ts";
 import { LlamaBackend } from "../../../ffi/llama.ts";
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 import { unreachable } from "../../core/assert.ts";
@@ -48,10 +49,12 @@ interface Loaded {
 async function load(options: TextOptions): Promise<Loaded> {
   const { cacheDir } = options;
   const backendFailures: string[] = [];
-  const native = openNative(unpackLibraries(cacheDir), options.verbosity, options.backends, (failure) => {
+  const libraries = unpackLibraries(cacheDir);
+  const native = openNative(libraries, options.verbosity, options.backends, (failure) => {
     console.error(`engine: ${failure}; models run on the other devices`);
     backendFailures.push(failure);
   });
+  for (const endpoint of options.rpcEndpoints ?? []) addRpcWorker(libraries, endpoint);
   native.svc_catch_crashes();
   const path = options.modelPath ?? unpackBuiltinModel(cacheDir);
   const backend = await LlamaBackend.load(native, path, options, {

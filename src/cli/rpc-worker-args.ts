@@ -1,0 +1,39 @@
+// The command line of `svc rpc-worker`.
+
+import { availableParallelism } from "node:os";
+import { type Command, InvalidArgumentError } from "commander";
+import { parseEndpoint } from "../core/endpoint.ts";
+import type { Choose } from "./invocation.ts";
+
+interface WorkerOptions {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly tokenSource?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly threads: number;
+}
+
+/** Adds `svc rpc-worker`. */
+export function addRpcWorkerCommand(program: Command, choose: Choose): void {
+  program
+    .command("rpc-worker")
+    .description("Offer this machine's devices to models that svc serves on another machine.")
+    .option("--listen <host:port>", "address to listen on", endpoint, { host: "127.0.0.1", port: 50_052 })
+    .option("--token-source <source>", "token that clients must prove: env:NAME, path:FILE or literal:TOKEN")
+    .option("--tls-cert <file>", "PEM certificate; with it connections are encrypted")
+    .option("--tls-key <file>", "PEM key of the certificate")
+    .option("--threads <n>", "threads of the CPU, where there is no card", threads, availableParallelism())
+    .action(({ listen, ...rest }: WorkerOptions) => choose({ command: "rpc-worker", ...listen, ...rest }));
+}
+
+function endpoint(text: string): { readonly host: string; readonly port: number } {
+  const found = parseEndpoint(text, 0);
+  if (found === undefined) throw new InvalidArgumentError("Give HOST:PORT, such as 0.0.0.0:50052.");
+  return found;
+}
+
+function threads(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value > 0) return value;
+  throw new InvalidArgumentError("Give a whole number of at least 1.");
+}

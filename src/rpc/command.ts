@@ -1,0 +1,13 @@
+// What `svc rpc-worker` is started with.
+
+export interface RpcWorkerCommand {
+  readonly host: string;
+  readonly port: number;
+  /** As token_source: env:NAME, path:FILE or literal:TOKEN. */
+  readonly tokenSource?: string;
+  /** Paths of PEM files. */
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  /** Threads of the CPU device. */
+  readonly threads: number;
+}

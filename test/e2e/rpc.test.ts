@@ -1,0 +1,58 @@
+// One model over two workers: the same answers as alone, and a lost worker is an error of its own.
+
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { newFolder, runBinary, spawnBinary, startServer } from "../helpers/binary.ts";
+import { ask, completeText, COUNT_30, ENDLESS, FIRST_TEXT, openStream } from "../helpers/chat-client.ts";
+import { atEnd } from "../helpers/at-end.ts";
+import { within } from "../helpers/until.ts";
+
+const ENV = { SVC_TEST_TOKEN: "between machines" };
+
+/** Starts a worker; returns its port. */
+async function startRpcWorker(
+  port = 0,
+): Promise<{ readonly port: number; readonly kill: () => Promise<unknown> }> {
+  const words = ["--listen", `127.0.0.1:${port}`, "--token-source", "env:SVC_TEST_TOKEN", "--threads", "1"];
+  const child = spawnBinary(["rpc-worker", ...words], { env: ENV });
+  atEnd(() => child.kill("SIGKILL"));
+  const kill = (): Promise<unknown> => {
+    child.kill("SIGKILL");
+    return child.exited;
+  };
+  let heard = "";
+  for await (const piece of child.stderr) {
+    heard += new TextDecoder().decode(piece);
+    const found = /127\.0\.0\.1:(\d+)\. Press/.exec(heard);
+    if (found !== null) return { port: Number(found[1]), kill };
+  }
+  throw new Error(`the worker did not start: ${heard}`);
+}
+
+test("a model over two workers answers as it does alone; a lost worker is named, and the model comes back", async () => {
+  const [one, two] = await Promise.all([startRpcWorker(), startRpcWorker()]);
+  const file = join(newFolder(), "rpc.toml");
+  const list = [one, two].map(({ port }) => `"127.0.0.1:${port}"`).join(", ");
+  const device = `rpc = [${list}]\nrpc_token_source = "env:SVC_TEST_TOKEN"`;
+  writeFileSync(file, `[[models]]\nmodel_id = "svc-tiny"\n[models.device]\n${device}\n`);
+  const doctor = await runBinary(["doctor", file], { env: ENV });
+  expect(doctor.out.match(/ok\s+rpc 127/g)).toHaveLength(2);
+  const server = await startServer([file], { env: ENV });
+  expect(await completeText(server.url, ask(COUNT_30))).toBe(COUNT_30.answer);
+  const info: unknown = await (await fetch(`${server.url}/v1/system/info`)).json();
+  expect(JSON.stringify(info)).toMatch(/RPC0.*RPC1/);
+  const stream = await openStream(server.url, ask(ENDLESS));
+  await stream.readTo(FIRST_TEXT);
+  await two.kill();
+  const { errors } = await within(20_000, "the stream ends", stream.finish());
+  expect(errors).toMatchObject([{ code: "rpc_worker_lost" }]);
+  await startRpcWorker(two.port);
+  const answer = await within(30_000, "an answer", completeText(server.url, ask(COUNT_30)));
+  expect(answer).toBe(COUNT_30.answer);
+}, 90_000);
+
+test("a worker that other machines can reach needs a token", async () => {
+  const { exit, err } = await runBinary(["rpc-worker", "--listen", "0.0.0.0:50199"]);
+  expect([exit, err]).toEqual([1, expect.stringContaining("--token-source")]);
+});
