@@ -175,7 +175,7 @@ export interface ModelParts {
   /** Makes what takes a model's numbers. */
   readonly newMeter?: (() => EngineMeter) | undefined;
   /** Told of the pool of each upstream model. */
-  readonly onPool?: ((id: string, pool: Pool) => void) | undefined;
+  readonly onPool?: (pool: Pool) => void;
 }
 
 /** The configured models and, where none of them speaks, the built-in voice; none of them loaded yet. */
@@ -187,7 +187,7 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
     const id = modelName(model);
     if (model.kind === "upstream") {
       const pool = upstreamModel(model, options, upstreams);
-      parts.onPool?.(id, pool.pool);
+      parts.onPool?.(pool.pool);
       return { id, kind: kindOf(model), mediaLimits: mediaLimitsOf(model), model: pool };
     }
     const { weightsOf = ownWeights } = parts;

@@ -39,6 +39,7 @@ import { createMcp } from "../http/mcp/server.ts";
 import { createHttp, type Handler, listen, type Listening } from "../http/server.ts";
 import type { McpServers } from "../mcp/servers.ts";
 import { Metrics } from "../metrics/metrics.ts";
+import type { Pool } from "../upstream/pool.ts";
 import { publicFetch } from "../net/public-fetch.ts";
 import { BackgroundResponses } from "../responses/background.ts";
 import { ResponseStore } from "../responses/store.ts";
@@ -153,13 +154,16 @@ function compatSetting({ server, runtime }: Settings, { python, shell }: Tools):
 /** Models with what stands before them: adapters, and what changes their weights. */
 function servedModels(options: AppOptions, metrics: Metrics | undefined) {
   const resident = residentAdapters(options);
+  const pools: Pool[] = [];
   const models = createModels(options, {
     resident,
     weightsOf: (model) => requantizers.get(modelName(model))?.weights ?? {},
     newMeter: metrics && (() => metrics.newEngine()),
+    onPool: (pool) => void pools.push(pool),
   });
   const requantizers = createRequantizers(models, options);
   const adapters = createAdapters(models, resident, options);
+  if (pools.length > 0) metrics?.watchUpstreams(() => pools.map((pool) => pool.stats()));
   metrics?.watchRequantizations(() =>
     [...requantizers.values()].flatMap(({ progress }) => (progress ? [progress.permille / 1000] : [])),
   );

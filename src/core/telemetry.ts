@@ -121,3 +121,33 @@ export interface EngineMeter {
   /** The process has stopped answering and is being killed; `ended` follows. */
   hung(): void;
 }
+
+/** Upper bounds of the histogram of an upstream's time to its first event, seconds; the last bucket has none. */
+export const UPSTREAM_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] as const;
+
+/** Numbers of one upstream, since the start. */
+export interface UpstreamStats {
+  /** Host and port. */
+  readonly upstream: string;
+  /** Ended attempts, by how they ended. */
+  readonly outcomes: ReadonlyMap<string, number>;
+  readonly inFlight: number;
+  readonly cooldowns: number;
+  readonly isCooling: boolean;
+  /** Seconds from the request to the first event, over UPSTREAM_BUCKETS. */
+  readonly firstEvent: HistogramData;
+}
+
+/** Numbers of a model's upstreams, since the start. */
+export interface PoolStats {
+  /** Id of the model. */
+  readonly model: string;
+  readonly upstreams: readonly UpstreamStats[];
+  /** Requests that wait for an upstream. */
+  readonly waiting: number;
+  readonly retries: number;
+  readonly fallbacks: number;
+  /** Blocks of the prompts that were routed, and those that their upstream is thought to have computed before. */
+  readonly prefixBlocks: number;
+  readonly prefixHits: number;
+}

@@ -1,10 +1,11 @@
 // All metrics of a server, and their text. The only folder that knows the metrics library.
 
 import { Registry } from "prom-client";
-import type { EngineMeter, HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
+import type { EngineMeter, HttpMetrics, ObservedRequest, PoolStats } from "../core/telemetry.ts";
 import { EngineMetrics } from "./engines.ts";
 import { ImageMetrics } from "./images.ts";
 import { RequestMetrics } from "./http.ts";
+import { addUpstreamMetrics } from "./upstreams.ts";
 import { addCounter, addGauge, single } from "./read-when-asked.ts";
 
 export class Metrics implements HttpMetrics {
@@ -63,6 +64,11 @@ export class Metrics implements HttpMetrics {
       help: "Done share of the requantization that is furthest behind; 1 while there is none.",
       read: single(() => Math.min(1, ...read())),
     });
+  }
+
+  /** Shows the pools of upstream models: `read` returns their numbers. */
+  watchUpstreams(read: () => readonly PoolStats[]): void {
+    addUpstreamMetrics(this.registry, read);
   }
 
   /** Shows how many connection attempts the kernel has dropped: `read` gives those since the start. */

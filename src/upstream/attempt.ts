@@ -64,6 +64,7 @@ class Call {
   private readonly onAbort = (): void => this.connection.abort(this.signal.reason);
   private timer: ReturnType<typeof setTimeout> | undefined;
   private isLate = false; // first_token_timeout has passed, or the stream has been silent
+  private readonly beganMs = performance.now();
   private heardMs = 0;
   private reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   private isRead = false; // the body, to its end
@@ -114,6 +115,7 @@ class Call {
     const { request, startedMs } = this.options;
     const promptTokens = promptTokensOf(response.headers) ?? estimatedTokens(request.prompt);
     const firstMs = performance.now();
+    this.lease.server.firstEvent.add((firstMs - this.beganMs) / 1000);
     yield { type: "accepted", promptTokens, ...unenforcedOf(response.headers) };
     this.watchSilence();
     const answer = new Answer(request);

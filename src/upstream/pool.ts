@@ -3,6 +3,7 @@
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
+import type { PoolStats } from "../core/telemetry.ts";
 import type { Verdict } from "./failure.ts";
 import { PROBE_EVERY_MS } from "./limits.ts";
 import type { PoolOptions } from "./options.ts";
@@ -70,6 +71,20 @@ export class Pool {
   /** Some upstream gets requests. */
   get isUsable(): boolean {
     return this.servers.some(({ health, isKnown }) => isKnown && !health.isCooling);
+  }
+
+  /** Numbers for the metrics. */
+  stats(): PoolStats {
+    const { retries, fallbacks, blocks, blocksFound } = this.counts;
+    return {
+      model: this.options.name,
+      upstreams: this.servers.map((server) => server.stats()),
+      waiting: this.waiting,
+      retries,
+      fallbacks,
+      prefixBlocks: blocks,
+      prefixHits: blocksFound,
+    };
   }
 
   /** Probes all upstreams at once and then again and again. Resolves after the first round. */

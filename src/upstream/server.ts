@@ -1,6 +1,8 @@
 // One upstream server: what is known of it, its health, its load and its numbers.
 
+import { Histogram } from "../core/histogram.ts";
 import type { SystemUpstream } from "../core/system.ts";
+import { UPSTREAM_BUCKETS, type UpstreamStats } from "../core/telemetry.ts";
 import { Affinity } from "./affinity.ts";
 import { factsOf, type ServerFacts, UNKNOWN_SERVER } from "./facts.ts";
 import { connectionFailure, refusal, type Verdict } from "./failure.ts";
@@ -25,6 +27,8 @@ export class UpstreamServer {
   inFlight = 0;
   /** Ended attempts by outcome. */
   readonly outcomes = new Map<Outcome, number>();
+  /** Seconds from a request to its first event. */
+  readonly firstEvent = new Histogram(UPSTREAM_BUCKETS);
 
   constructor(options: UpstreamOptions, health: HealthOptions) {
     this.options = options;
@@ -39,6 +43,12 @@ export class UpstreamServer {
 
   count(outcome: Outcome): void {
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
+  }
+
+  stats(): UpstreamStats {
+    const { cooldowns, isCooling } = this.health;
+    const { name: upstream, outcomes, inFlight } = this;
+    return { upstream, outcomes, inFlight, cooldowns, isCooling, firstEvent: this.firstEvent.data() };
   }
 
   describe(): SystemUpstream {

@@ -120,7 +120,7 @@ describeWith("python3")("Python", () => {
   });
 
   test("the banner says what models can do", () => {
-    expect(server().stderr()).toMatch(/ {2}tools Python 3\.\S+ \(.*permission: auto\)/);
+    expect(server().stderr()).toMatch(/ {2}tools +Python 3\.\S+ \(.*permission: auto\)/);
   });
 });
 

@@ -64,7 +64,7 @@ describe("a server with a search engine of its own", () => {
   });
 
   test("says so when it starts", () => {
-    expect(server().stderr()).toContain("  tools web search (searxng)\n");
+    expect(server().stderr()).toContain("  tools   web search (searxng)\n");
   });
 });
 
