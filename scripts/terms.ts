@@ -14,7 +14,6 @@ const ROOT = join(import.meta.dir, "..");
 const NOT_CLEAN_YET: readonly string[] = [
   "bench",
   "docs/agent.md",
-  "docs/gaps.md",
   "docs/images.md",
   "docs/limits.md",
   "docs/mcp.md",
