@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ServiceError } from "../core/error.ts";
 import type { ImageStore } from "../core/image.ts";
 import { IMAGE_FILE_LIFE_MS, IMAGE_FILES_BYTES_MAX, IMAGE_FILES_MAX } from "./limits.ts";
 
@@ -42,7 +43,13 @@ export class ImageFolder implements ImageStore {
     const path = join(this.open(), name);
     this.add(name, { bytes: png.byteLength, madeMs: this.now() });
     await this.makeRoom();
-    await writeFile(path, png, { mode: 0o600 });
+    try {
+      await writeFile(path, png, { mode: 0o600 });
+    } catch (cause) {
+      if (this.kept.delete(name)) this.bytes -= png.byteLength;
+      await rm(path, { force: true });
+      throw new ServiceError("storage_unavailable", "the image could not be stored", { cause });
+    }
     return { name, path };
   }
 

@@ -10,6 +10,9 @@ import { type Conversion, convertAdapter } from "./convert.ts";
 /** Exit code for invalid input; the output is the reason. */
 const BAD_INPUT = 3;
 
+/** Exit code for a result that could not be written. */
+const NO_STORAGE = 4;
+
 /** Runs a conversion. Throws AdapterError, or ServiceError(adapter_load_failed). */
 export async function convertInProcess(conversion: Conversion): Promise<void> {
   const command = [...ownCommand(), "convert-adapter", JSON.stringify(conversion)];
@@ -19,6 +22,10 @@ export async function convertInProcess(conversion: Conversion): Promise<void> {
   const [reason, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
   if (code === 0) return;
   if (code === BAD_INPUT) throw new AdapterError(reason);
+  if (code === NO_STORAGE) {
+    const message = "the converted adapter could not be stored; the server's log says why";
+    throw new ServiceError("adapter_storage_unavailable", message);
+  }
   throw new ServiceError(
     "adapter_load_failed",
     "the adapter could not be converted; the server's log says why",
@@ -34,9 +41,15 @@ export function convertMain([request = ""]: readonly string[]): number {
   } catch (error) {
     if (!(error instanceof AdapterError)) {
       console.error("convert-adapter:", error);
-      return 1;
+      return isStorageError(error) ? NO_STORAGE : 1;
     }
     process.stdout.write(error.message);
     return BAD_INPUT;
   }
+}
+
+/** A full disk, an exceeded quota, a read-only file system, a broken disk. */
+function isStorageError(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return code === "ENOSPC" || code === "EDQUOT" || code === "EROFS" || code === "EIO";
 }

@@ -1,7 +1,7 @@
 // Converts a PEFT adapter folder into a GGUF adapter for llama.cpp. Validates the files before the engine sees them: ranks,
 // shapes, names, the base model. Source: convert_lora_to_gguf of llama.cpp.
 
-import { lstatSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "./gguf-write.ts";
 import { type GgufHeader, readGgufHeader, textOf, unsigned } from "../core/gguf.ts";
@@ -96,6 +96,7 @@ export function convertAdapter(
     writeGguf(`${output}.part`, fields, tensors);
     renameSync(`${output}.part`, output);
   } finally {
+    rmSync(`${output}.part`, { force: true });
     for (const weights of opened) weights.close();
   }
 }

@@ -2,9 +2,12 @@
 // is room again. Needs root, to make small disks.
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
+import { ImageFolder } from "../../src/images/folder.ts";
+import { newFolder, runBinary, startServer, TINY_FILE } from "../helpers/binary.ts";
+import { postChat } from "../helpers/chat-client.ts";
+import { fakeHub } from "../helpers/fake-hub.ts";
 import { errorOf, expectServes } from "../helpers/faults.ts";
 import { zipOf } from "../helpers/zip.ts";
 
@@ -42,6 +45,19 @@ function form(
   for (const [field, value] of Object.entries(fields)) data.set(field, value);
   data.set(name, new File([bytes], "big.bin"));
   return data;
+}
+
+/** Fills a disk but for so many bytes. The result makes room again. */
+function fillUp(disk: string, leave = 0): () => void {
+  const file = join(disk, "filler");
+  writeFileSync(file, "");
+  try {
+    for (;;) writeFileSync(file, Buffer.alloc(65_536), { flag: "a" });
+  } catch {
+    // full, as wanted
+  }
+  if (leave > 0) truncateSync(file, Math.max(0, statSync(file).size - leave));
+  return () => rmSync(file);
 }
 
 const noise = (bytes: number) => crypto.getRandomValues(new Uint8Array(65_536)).slice(0, bytes);
@@ -117,5 +133,77 @@ describe.skipIf(!MAY_MOUNT)("a full disk", () => {
     expect(data.map(({ name }: { name: string }) => name)).toEqual(["small"]);
     expect((await skill("other", 65_536)).status).toBe(200); // nothing of the refused one takes up room
     await expectServes(server);
+  });
+
+  test("under sessions: a turn that cannot be stored says so, and the session stays as it was", async () => {
+    const disk = diskOrSay(4 * MB);
+    const server = await startServer(["--state", `sqlite:${join(disk, "state.db")}`]);
+    const turn = (content: string) =>
+      postChat(server.url, {
+        messages: [{ role: "user", content }],
+        session_id: "kept",
+        max_tokens: 8,
+      });
+    expect((await turn("Hello")).status).toBe(200);
+    const session = async () => (await fetch(`${server.url}/v1/sessions/kept`)).json();
+    const before = await session();
+    const release = fillUp(disk);
+    const refused = await turn("x".repeat(1000));
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([503, "storage_unavailable"]);
+    expect(await session()).toEqual(before);
+    release();
+    expect((await turn("Hello again")).status).toBe(200);
+    expect((await session()).messages.length).toBeGreaterThan(before.messages.length);
+    expect(server.stderr()).not.toContain("internal_error");
+  });
+
+  test("under the hub's cache: a pull fails with a reason, leaves no half model, and works with room", async () => {
+    const disk = diskOrSay(12 * MB);
+    const hub = fakeHub({ "acme/tiny-GGUF": { files: { "tiny-Q8_0.gguf": readFileSync(TINY_FILE) } } });
+    const env = { HF_ENDPOINT: hub.url, HF_HOME: disk };
+    const release = fillUp(disk, 2 * MB);
+    const failed = await runBinary(["pull", "acme/tiny-GGUF"], { env });
+    expect([failed.exit, failed.err]).toEqual([1, expect.stringContaining("Free disk space")]);
+    const offline = await runBinary(["serve", "-m", "acme/tiny-GGUF", "--port", "0"], {
+      env: { ...env, HF_HUB_OFFLINE: "1" },
+    });
+    expect(offline.exit).toBe(1);
+    release();
+    expect((await runBinary(["pull", "acme/tiny-GGUF"], { env })).exit).toBe(0);
+  });
+
+  test("under converted adapters: loading one is refused, and works with room", async () => {
+    const cache = diskOrSay(200 * MB);
+    const root = join(import.meta.dir, "../fixtures/lora");
+    const env = { SVC_ALLOW_RUNTIME_LORA_UPDATING: "yes", SVC_LORA_ADAPTER_ROOT: root };
+    const server = await startServer(["--enable-lora"], { cache, env });
+    const load = () =>
+      fetch(`${server.url}/v1/load_lora_adapter`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ lora_name: "red", lora_path: join(root, "red") }),
+      });
+    await expectServes(server);
+    const release = fillUp(cache);
+    const refused = await load();
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([503, "adapter_storage_unavailable"]);
+    expect(readdirSync(join(cache, "svc/adapters"))).toEqual([]);
+    await expectServes(server);
+    release();
+    expect((await load()).status).toBe(200);
+    expect(server.stderr()).not.toContain("internal_error");
+  });
+
+  test("under images: one that cannot be stored is an error, and is neither kept nor served in part", async () => {
+    const disk = diskOrSay(MB);
+    const images = new ImageFolder({ folder: disk });
+    const png = noise(65_536);
+    const { name } = await images.save(png);
+    const release = fillUp(disk, 32_768);
+    expect(images.save(png)).rejects.toMatchObject({ code: "storage_unavailable" });
+    await Bun.sleep(0);
+    expect(readdirSync(disk).filter((file) => file.startsWith("image-"))).toEqual([name]);
+    release();
+    expect(images.find((await images.save(png)).name)?.size).toBe(65_536);
   });
 });
