@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { canTell, type Dialect, DIALECTS, framesOf, TEXT_ALONE } from "../helpers/dialects.ts";
+import { supports, type Dialect, DIALECTS, framesOf, NO_CODE } from "../helpers/dialects.ts";
 import { FINISH, text } from "../helpers/run-events.ts";
 import { anyRun, type Script, type ScriptName, SCRIPTS } from "../helpers/scripts.ts";
 import { parseSse } from "../helpers/sse.ts";
@@ -10,13 +10,13 @@ import { parseSse } from "../helpers/sse.ts";
 const ALL = Object.entries<Script>(SCRIPTS);
 
 describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialect]))("%s", (_, dialect) => {
-  const scripts = ALL.filter(([, { needs }]) => canTell(dialect, needs));
+  const scripts = ALL.filter(([, { needs }]) => supports(dialect, needs));
   const whole = scripts.filter(([name]) => name !== "failed");
-  const said = (name: ScriptName) => dialect.said(dialect.body(SCRIPTS[name]));
+  const answerOf = (name: ScriptName) => dialect.answerOf(dialect.body(SCRIPTS[name]));
 
-  test.each(whole)("the stream folds into the body: %s", (__, asked) => {
-    const body = dialect.body(asked);
-    expect(dialect.folded(dialect.stream(asked), asked)).toEqual(body);
+  test.each(whole)("the stream folds into the body: %s", (__, run) => {
+    const body = dialect.body(run);
+    expect(dialect.folded(dialect.stream(run), run)).toEqual(body);
     expect(JSON.parse(JSON.stringify(body))).toEqual(body); // JSON loses nothing
   });
 
@@ -29,8 +29,8 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
             (dialect.has.includes("tools") || !event.type.startsWith("tool_call")) &&
             (!("choice" in event) || event.choice < choices),
         );
-        const asked = { ...run, events, choices };
-        expect(dialect.folded(dialect.stream(asked), asked)).toEqual(dialect.body(asked));
+        const supported = { ...run, events, choices };
+        expect(dialect.folded(dialect.stream(supported), supported)).toEqual(dialect.body(supported));
       }),
     );
   });
@@ -44,20 +44,22 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
   });
 
   test("text is unchanged", () => {
-    expect(said("text")).toMatchObject({ text: 'Héllo "you"\n🌍', calls: [], isCut: false });
-    expect(said("empty")).toMatchObject({ text: "", isCut: false });
+    expect(answerOf("text")).toMatchObject({ text: 'Héllo "you"\n🌍', calls: [], isTruncated: false });
+    expect(answerOf("empty")).toMatchObject({ text: "", isTruncated: false });
   });
 
   test("a truncated answer is reported as such", () =>
-    expect(said("cut")).toMatchObject({ text: "He", isCut: true }));
+    expect(answerOf("cut")).toMatchObject({ text: "He", isTruncated: true }));
 
   test("reasoning is separate from text, if the dialect supports it", () => {
     const apart = { text: "Yes", reasoning: "Let me\nthink" };
-    expect(said("reasoning")).toMatchObject(dialect.showsReasoning ? apart : { text: "Let me\nthinkYes" });
+    expect(answerOf("reasoning")).toMatchObject(
+      dialect.showsReasoning ? apart : { text: "Let me\nthinkYes" },
+    );
   });
 
   test.skipIf(!dialect.has.includes("tools"))("calls have their ids, names and arguments", () => {
-    expect(said("tools")).toMatchObject({
+    expect(answerOf("tools")).toMatchObject({
       text: "I look.",
       calls: [
         { id: "call_a", name: "find", args: '{"q":"x"}' },
@@ -67,13 +69,13 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
   });
 
   test("usage equals that of the run", () => {
-    const { cached = 4, ...tokens } = said("text").tokens;
+    const { cached = 4, ...tokens } = answerOf("text").tokens;
     expect({ ...tokens, cached }).toEqual({ prompt: 12, cached: 4, completion: 8 });
   });
 
   test("a failure is an in-band error in a stream, and thrown instead of a body", () => {
     const events = framesOf(dialect, dialect.stream(SCRIPTS.failed));
-    expect(dialect.failure(events)).toBeOneOf(["engine_failed", TEXT_ALONE]);
+    expect(dialect.failure(events)).toBeOneOf(["engine_failed", NO_CODE]);
     expect(events.map(({ data }) => data).join("\n")).toContain("the engine died");
     expect(() => dialect.body(SCRIPTS.failed)).toThrow("the engine died");
   });
@@ -93,13 +95,13 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
       ["calling", "svc_execute_python", 2, "code_execution"],
       ["complete", "svc_execute_python", 2, "code_execution"],
     ]);
-    expect(said("agent").text).toBe("It is 2.");
+    expect(answerOf("agent").text).toBe("It is 2.");
   });
 });
 
 test("the suite covers several dialects with several runs each", () => {
   expect(DIALECTS.length).toBeGreaterThan(2);
   for (const dialect of DIALECTS) {
-    expect(ALL.filter(([, { needs }]) => canTell(dialect, needs)).length).toBeGreaterThan(3);
+    expect(ALL.filter(([, { needs }]) => supports(dialect, needs)).length).toBeGreaterThan(3);
   }
 });

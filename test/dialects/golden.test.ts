@@ -4,7 +4,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { canTell, DIALECTS } from "../helpers/dialects.ts";
+import { supports, DIALECTS } from "../helpers/dialects.ts";
 import { type Script, SCRIPTS } from "../helpers/scripts.ts";
 
 const FOLDER = join(import.meta.dir, "../fixtures/golden");
@@ -12,13 +12,13 @@ const WRITE = process.env["SVC_WRITE_GOLDEN"] === "1";
 
 const CASES = DIALECTS.flatMap((dialect) =>
   Object.entries<Script>(SCRIPTS)
-    .filter(([, { needs }]) => canTell(dialect, needs))
-    .map(([name, asked]) => ({ file: `${dialect.name}-${name}.${dialect.framing}`, dialect, asked })),
+    .filter(([, { needs }]) => supports(dialect, needs))
+    .map(([name, run]) => ({ file: `${dialect.name}-${name}.${dialect.framing}`, dialect, run })),
 );
 
-test.each(CASES)("$file", ({ file, dialect, asked }) => {
+test.each(CASES)("$file", ({ file, dialect, run }) => {
   const path = join(FOLDER, file);
-  const stream = dialect.stream(asked);
+  const stream = dialect.stream(run);
   if (WRITE) {
     mkdirSync(FOLDER, { recursive: true });
     writeFileSync(path, stream);

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { fileServer } from "../helpers/binary.ts";
-import { describeInBrowser, overSlowLine, say, violations, visit } from "../helpers/browser.ts";
+import { describeInBrowser, throttle, say, violations, visit } from "../helpers/browser.ts";
 import { CAPITAL, COUNT_30, ENDLESS } from "../helpers/chat-client.ts";
 import { until } from "../helpers/until.ts";
 
@@ -67,7 +67,7 @@ describeInBrowser("the web interface of the executable", () => {
     "stops an answer and keeps its text over a reload",
     async () => {
       const { page } = await visit(server().url);
-      const { lift } = await overSlowLine(page);
+      const { lift } = await throttle(page);
       await page.getByLabel("Message").fill(ENDLESS.content);
       await page.keyboard.press("Enter");
       await page.locator(".answer .markdown").last().waitFor();
@@ -87,7 +87,7 @@ describeInBrowser("the web interface of the executable", () => {
     "keeps the text of an answer when the page is left",
     async () => {
       const { page } = await visit(server().url);
-      const { lift } = await overSlowLine(page);
+      const { lift } = await throttle(page);
       await page.getByLabel("Message").fill(ENDLESS.content);
       await page.keyboard.press("Enter");
       await page.locator(".answer .markdown").last().waitFor();

@@ -1,4 +1,4 @@
-// A real browser for the web interface: Chromium, where one is installed.
+// A real browser for the web interface: Chromium, if installed.
 
 import { afterAll, beforeAll, describe, expect, onTestFinished } from "bun:test";
 import axe from "axe-core";
@@ -10,7 +10,7 @@ const PATH =
   Bun.which("chromium-browser") ??
   Bun.which("google-chrome");
 
-/** It has no screen and must not call home; root and containers have no sandbox to offer. */
+/** No GPU, no background traffic, and no sandbox, which is unavailable to root and in containers. */
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -27,10 +27,10 @@ const LAUNCH_MS = 60_000;
 
 let browser: Browser | undefined;
 
-/** A group of tests with a browser. Without one they are skipped, and say so. */
+/** A group of tests with a browser. Without a browser they are skipped with a warning. */
 export function describeInBrowser(name: string, tests: () => void): void {
   if (PATH === null)
-    console.warn(`SKIPPED: ${name}: there is no Chromium; install it, or name one in CHROMIUM`);
+    console.warn(`SKIPPED: ${name}: Chromium not found; install it, or set CHROMIUM to its path`);
   describe.skipIf(PATH === null)(name, () => {
     beforeAll(async () => {
       browser = await chromium.launch({ executablePath: PATH ?? "", args: FLAGS, timeout: LAUNCH_MS });
@@ -42,17 +42,17 @@ export function describeInBrowser(name: string, tests: () => void): void {
 
 export interface Visit {
   readonly page: Page;
-  /** Errors of scripts, and what the page's security policy has blocked. */
+  /** Script errors and violations of the page's security policy. */
   readonly troubles: readonly string[];
 }
 
-/** Opens the interface of a server in a fresh profile. The page may ask nobody but that server. */
+/** Opens the interface of a server in a fresh profile. Fails the test if the page sends a request to another server. */
 export async function visit(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
-  if (browser === undefined) throw new Error("the browser runs once tests run");
+  if (browser === undefined) throw new Error("the browser is only available inside tests");
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   const troubles: string[] = [];
-  const strangers: string[] = [];
+  const foreignRequests: string[] = [];
   page.setDefaultTimeout(ACTION_MS);
   page.on("pageerror", (error) => troubles.push(error.message));
   page.on("console", (message) => {
@@ -60,11 +60,11 @@ export async function visit(url: string, options: BrowserContextOptions = {}): P
   });
   page.on("request", (request) => {
     const address = request.url();
-    if (!/^(?:blob|data):/.test(address) && !address.startsWith(`${url}/`)) strangers.push(address);
+    if (!/^(?:blob|data):/.test(address) && !address.startsWith(`${url}/`)) foreignRequests.push(address);
   });
   onTestFinished(async () => {
     await context.close();
-    expect(strangers).toEqual([]);
+    expect(foreignRequests).toEqual([]);
   });
   await page.goto(`${url}/ui/`);
   return { page, troubles };
@@ -78,7 +78,7 @@ export async function say(page: Page, text: string): Promise<void> {
   await page.getByLabel("Regenerate answer").nth(before).waitFor();
 }
 
-/** What a program for accessibility finds wrong with a page. It injects a script, so the page's policy must be off. */
+/** Accessibility violations of a page, found by axe. It injects a script, so the page's policy must be disabled. */
 export async function violations(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source);
   const found = await page.evaluate(async () => {
@@ -88,16 +88,16 @@ export async function violations(page: Page): Promise<readonly string[]> {
   return found;
 }
 
-/** Bytes a second at which the built-in model's longest answer takes half a minute. */
-const SLOW_LINE = 4096;
+/** Bytes per second at which the built-in model's longest answer takes half a minute. */
+const THROTTLED_RATE = 4096;
 
-/** Lets a page receive slowly until `lift`, so that an answer is not over before anything can be done about it. */
-export async function overSlowLine(page: Page): Promise<{ lift(): Promise<void> }> {
+/** Throttles a page's downloads until `lift`, so that an answer is still running when the test acts on it. */
+export async function throttle(page: Page): Promise<{ lift(): Promise<void> }> {
   const session = await page.context().newCDPSession(page);
   const receiveAt = async (downloadThroughput: number): Promise<void> => {
     const line = { offline: false, latency: 0, uploadThroughput: -1, downloadThroughput };
     await session.send("Network.emulateNetworkConditions", line);
   };
-  await receiveAt(SLOW_LINE);
+  await receiveAt(THROTTLED_RATE);
   return { lift: () => receiveAt(-1) };
 }

@@ -1,5 +1,4 @@
-// The generation dialects side by side, so that one suite can hold all of them to the same behaviour. A new dialect is
-// one row.
+// A common interface to all generation dialects, so that one suite tests all of them. A new dialect is one row.
 
 import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses";
 import { accumulateResponse } from "openai/lib/responses/ResponseAccumulator";
@@ -34,24 +33,24 @@ import { foldCompletionChunks } from "./fold-completions.ts";
 import { foldLines, parseLines } from "./fold-lines.ts";
 import { foldMessages } from "./fold-messages.ts";
 import { responseHead } from "./response-head.ts";
-import type { Needs } from "./scripts.ts";
+import type { Feature } from "./scripts.ts";
 import { parseSse, type SseEvent } from "./sse.ts";
 
-/** A run and what its request asked for. */
-export interface Asked {
+/** A run with the options of its request. */
+export interface TestRun {
   readonly events: readonly AnswerEvent[];
   readonly choices?: number;
   readonly withLogprobs?: boolean;
 }
 
-/** What a body says, in no dialect's words. */
-export interface Said {
+/** Content of a body, independent of the dialect. */
+export interface Answer {
   readonly text: string;
-  /** Undefined where the dialect shows none, or there was none. */
+  /** Undefined if the dialect has no reasoning, or the answer has none. */
   readonly reasoning?: string | undefined;
   readonly calls: readonly { readonly id: string; readonly name: string; readonly args: string }[];
-  readonly isCut: boolean;
-  /** `cached` is undefined where the dialect does not tell it. */
+  readonly isTruncated: boolean;
+  /** `cached` is undefined if the dialect does not report it. */
   readonly tokens: {
     readonly prompt: number;
     readonly cached?: number | undefined;
@@ -59,26 +58,26 @@ export interface Said {
   };
 }
 
-/** In place of a code, where a dialect's errors are texts. */
-export const TEXT_ALONE = "text";
+/** Result of `failure` for a dialect whose errors have no code. */
+export const NO_CODE = "text";
 
 export interface Dialect {
   readonly name: string;
-  /** How its streams are framed: server-sent events, or lines of JSON. */
+  /** Framing of streams: server-sent events, or JSON lines. */
   readonly framing: "sse" | "ndjson";
-  readonly has: readonly Needs[];
-  /** Whether reasoning is told apart from text. */
+  readonly has: readonly Feature[];
+  /** Whether reasoning is separate from text. */
   readonly showsReasoning: boolean;
   /** The whole stream of a run. */
-  stream(asked: Asked): string;
-  /** The body of a run; throws for one that fails. */
-  body(asked: Asked): unknown;
-  /** The body that a client puts together from a stream; `asked` tells it what it asked for. */
-  folded(stream: string, asked: Asked): unknown;
-  said(body: unknown): Said;
+  stream(run: TestRun): string;
+  /** The body of a run; throws for a failed run. */
+  body(run: TestRun): unknown;
+  /** The body that a client folds from the stream of a run. */
+  folded(stream: string, run: TestRun): unknown;
+  answerOf(body: unknown): Answer;
   /** Whether a frame ends the stream. */
   isEnd(frame: SseEvent): boolean;
-  /** Code of the error in a stream that failed; TEXT_ALONE where errors have none. */
+  /** Error code of a failed stream; NO_CODE if errors have none. */
   failure(frames: readonly SseEvent[]): string | undefined;
 }
 
@@ -89,7 +88,7 @@ export function framesOf({ framing }: Dialect, stream: string): readonly SseEven
 
 const META = { id: "chatcmpl-1", created: 1_700_000_000, model: 'a "model"', fingerprint: "svc-test" };
 
-function frames(encoder: { encode(event: AnswerEvent): string }, { events }: Asked): string {
+function frames(encoder: { encode(event: AnswerEvent): string }, { events }: TestRun): string {
   return events.map((event) => encoder.encode(event)).join("");
 }
 
@@ -111,8 +110,7 @@ const chat: Dialect = {
   framing: "sse",
   has: ["tools", "agent", "choices"],
   showsReasoning: true,
-  stream: (asked) =>
-    frames(new ChatStream(META, { choices: asked.choices ?? 1, includeUsage: false }), asked),
+  stream: (run) => frames(new ChatStream(META, { choices: run.choices ?? 1, includeUsage: false }), run),
   body({ events, choices = 1, withLogprobs = false }) {
     const fold = new ChatFold({ choices, withLogprobs });
     for (const event of events) fold.add(event);
@@ -127,12 +125,12 @@ const chat: Dialect = {
     return {
       ...foldChunks(chunks, withLogprobs),
       ...defined({ session_id: session }),
-      // Streams tell of calls while they are made; only bodies have the list.
+      // Streams report calls by events; only bodies have the list.
       ...agenticCalls(events),
       ...(files.length === 0 ? {} : { files }),
     };
   },
-  said(body) {
+  answerOf(body) {
     const { choices, usage } = body as ChatCompletionResponse;
     const { content, reasoning_content: reasoning, tool_calls: calls } = choices[0]?.message ?? {};
     return {
@@ -143,7 +141,7 @@ const chat: Dialect = {
         name: call.function.name,
         args: call.function.arguments,
       })),
-      isCut: choices[0]?.finish_reason === "length",
+      isTruncated: choices[0]?.finish_reason === "length",
       tokens: {
         prompt: usage.prompt_tokens,
         cached: usage.prompt_tokens_details.cached_tokens,
@@ -173,7 +171,7 @@ function agenticCalls(events: readonly AnswerEvent[]): object {
   return calls.length === 0 ? {} : { agentic_tool_calls: calls };
 }
 
-const layoutOf = ({ choices = 1, withLogprobs = false }: Asked) => ({
+const layoutOf = ({ choices = 1, withLogprobs = false }: TestRun) => ({
   n: choices,
   withLogprobs,
   echo: false,
@@ -185,16 +183,16 @@ const completions: Dialect = {
   framing: "sse",
   has: ["choices"],
   showsReasoning: false,
-  stream(asked) {
-    const stream = new CompletionStream(META, { layout: layoutOf(asked), includeUsage: false });
-    return asked.events
+  stream(run) {
+    const stream = new CompletionStream(META, { layout: layoutOf(run), includeUsage: false });
+    return run.events
       .filter(isRunEvent)
       .map((event) => stream.encode(event))
       .join("");
   },
-  body(asked) {
-    const fold = new CompletionFold(asked.choices ?? 1, layoutOf(asked));
-    for (const event of asked.events.filter(isRunEvent)) fold.add(event);
+  body(run) {
+    const fold = new CompletionFold(run.choices ?? 1, layoutOf(run));
+    for (const event of run.events.filter(isRunEvent)) fold.add(event);
     return completionBody(META, [fold]);
   },
   folded(stream, { choices = 1, withLogprobs = false }) {
@@ -204,12 +202,12 @@ const completions: Dialect = {
       withLogprobs,
     );
   },
-  said(body) {
+  answerOf(body) {
     const { choices, usage } = body as CompletionResponse;
     return {
       text: choices[0]?.text ?? "",
       calls: [],
-      isCut: choices[0]?.finish_reason === "length",
+      isTruncated: choices[0]?.finish_reason === "length",
       tokens: {
         prompt: usage.prompt_tokens,
         cached: usage.prompt_tokens_details.cached_tokens,
@@ -228,7 +226,7 @@ const responses: Dialect = {
   framing: "sse",
   has: ["tools", "agent", "choices"],
   showsReasoning: true,
-  stream: (asked) => frames(new ResponseStream({ ...responseHead(), choices: asked.choices ?? 1 }), asked),
+  stream: (run) => frames(new ResponseStream({ ...responseHead(), choices: run.choices ?? 1 }), run),
   body({ events, choices = 1 }) {
     const fold = new ResponseFold({ ...responseHead(), choices });
     for (const event of events) fold.add(event);
@@ -244,7 +242,7 @@ const responses: Dialect = {
     if (last === undefined || !("response" in last)) throw new Error("the stream has no end");
     return { ...last.response, output: snapshot?.output };
   },
-  said(body) {
+  answerOf(body) {
     const { output, status, usage } = body as ResponseResource;
     const texts = (type: "message" | "reasoning") =>
       output.flatMap((item) => (item.type === type ? item.content.map(({ text }) => text) : [])).join("");
@@ -255,7 +253,7 @@ const responses: Dialect = {
       calls: output.flatMap((item) =>
         item.type === "function_call" ? [{ id: item.call_id, name: item.name, args: item.arguments }] : [],
       ),
-      isCut: status === "incomplete",
+      isTruncated: status === "incomplete",
       tokens: {
         prompt: usage?.input_tokens ?? 0,
         cached: usage?.input_tokens_details.cached_tokens ?? 0,
@@ -274,14 +272,14 @@ const messages: Dialect = {
   framing: "sse",
   has: ["tools", "agent"],
   showsReasoning: true,
-  stream: (asked) => frames(new MessagesStream(META, VIEW), asked),
+  stream: (run) => frames(new MessagesStream(META, VIEW), run),
   body({ events }) {
     const fold = new MessagesFold(VIEW);
     for (const event of events) fold.add(event);
     return fold.body(META);
   },
   folded: foldMessages,
-  said(body) {
+  answerOf(body) {
     const { content, stop_reason, usage } = body as MessagesResponse;
     const thinking = content.flatMap((block) => (block.type === "thinking" ? [block.thinking] : []));
     return {
@@ -292,7 +290,7 @@ const messages: Dialect = {
           ? [{ id: block.id, name: block.name, args: JSON.stringify(block.input) }]
           : [],
       ),
-      isCut: stop_reason === "max_tokens",
+      isTruncated: stop_reason === "max_tokens",
       tokens: {
         prompt: usage.input_tokens + usage.cache_read_input_tokens,
         cached: usage.cache_read_input_tokens,
@@ -309,28 +307,28 @@ const infill: Dialect = {
   framing: "sse",
   has: [],
   showsReasoning: false,
-  stream: (asked) => {
+  stream: (run) => {
     const stream = new InfillStream(META.model, { indent: 0 });
-    return asked.events
+    return run.events
       .filter(isRunEvent)
       .map((event) => stream.encode(event))
       .join("");
   },
-  body(asked) {
+  body(run) {
     const fold = new InfillFold({ indent: 0 });
-    for (const event of asked.events.filter(isRunEvent)) fold.add(event);
+    for (const event of run.events.filter(isRunEvent)) fold.add(event);
     return fold.body(META.model);
   },
   folded(stream) {
     const chunks = chunksOf(stream) as readonly InfillResponse[];
     return { ...chunks.at(-1), content: chunks.map(({ content }) => content).join("") };
   },
-  said(body) {
+  answerOf(body) {
     const { content, stop_type, tokens_evaluated, tokens_predicted, timings } = body as InfillResponse;
     return {
       text: content,
       calls: [],
-      isCut: stop_type === "limit",
+      isTruncated: stop_type === "limit",
       tokens: { prompt: tokens_evaluated, cached: timings.cache_n, completion: tokens_predicted },
     };
   },
@@ -346,14 +344,14 @@ function ollama(shape: OllamaShape): Dialect {
     framing: "ndjson",
     has: shape === "chat" ? ["tools"] : [],
     showsReasoning: true,
-    stream: (asked) => frames(new OllamaStream(OLLAMA_META, shape), asked),
+    stream: (run) => frames(new OllamaStream(OLLAMA_META, shape), run),
     body({ events }) {
       const fold = new OllamaFold(shape);
       for (const event of events) fold.add(event);
       return fold.body(OLLAMA_META);
     },
     folded: foldLines,
-    said(body) {
+    answerOf(body) {
       const { message, response, thinking, done_reason, prompt_eval_count, eval_count } = body as Partial<
         OllamaChatResponse & OllamaGenerateResponse
       >;
@@ -365,12 +363,12 @@ function ollama(shape: OllamaShape): Dialect {
           name,
           args: JSON.stringify(args),
         })),
-        isCut: done_reason === "length",
+        isTruncated: done_reason === "length",
         tokens: { prompt: prompt_eval_count ?? 0, completion: eval_count ?? 0 },
       };
     },
     isEnd: ({ data }) => JSON.parse(data).done !== false,
-    failure: (all) => (all.some(({ data }) => "error" in JSON.parse(data)) ? TEXT_ALONE : undefined),
+    failure: (all) => (all.some(({ data }) => "error" in JSON.parse(data)) ? NO_CODE : undefined),
   };
 }
 
@@ -384,7 +382,7 @@ export const DIALECTS: readonly Dialect[] = [
   ollama("generate"),
 ];
 
-/** Whether a dialect has all that a run needs. */
-export function canTell({ has }: Dialect, needs: readonly Needs[]): boolean {
+/** Whether a dialect has all features of a run. */
+export function supports({ has }: Dialect, needs: readonly Feature[]): boolean {
   return needs.every((need) => has.includes(need));
 }

@@ -1,4 +1,4 @@
-// What a response of the Responses dialect is known by before its run.
+// Heads of Responses resources, for tests.
 
 import { parseResponsesRequest, type StoredResponses } from "../../src/dialects/responses/request.ts";
 import type { ResponseHead } from "../../src/dialects/responses/resource.ts";
@@ -6,7 +6,7 @@ import { ServiceError } from "../../src/core/error.ts";
 import { responsesBody } from "./app.ts";
 import type { Body } from "./rules.ts";
 
-/** Remembers nothing. */
+/** An empty store. */
 export const NOTHING_STORED: StoredResponses = {
   conversation() {
     throw new ServiceError("response_not_found", "previous_response_id: there is none", {

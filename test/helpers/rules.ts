@@ -1,16 +1,16 @@
-// Validation rules as tables: a body, and what its refusal says.
+// Table-driven tests of validation rules: a body and the expected error.
 
 import { expect, test } from "bun:test";
 import { ServiceError } from "../../src/core/error.ts";
 
 export type Body = Record<string, unknown>;
-/** Reads a body of some dialect. */
+/** Request parser of a dialect. */
 type Parse = (body: Body) => unknown;
 
-/** [body, code, param, words that the message must contain] */
+/** [body, code, param, substrings of the message] */
 export type Rule = readonly [Body, string, string | undefined, ...string[]];
 
-/** The ServiceError with which a body is refused. */
+/** The ServiceError of an invalid body. */
 export function refusalOf(parse: Parse, body: Body): ServiceError {
   try {
     parse(body);
@@ -21,7 +21,7 @@ export function refusalOf(parse: Parse, body: Body): ServiceError {
   throw new Error("the body was accepted");
 }
 
-/** Declares one test a rule. */
+/** Declares one test per rule. */
 export function testRules(parse: Parse, rules: readonly Rule[]): void {
   test.each(rules.map((rule) => [rule[2] ?? "body", rule] as const))("%s", (_, rule) => {
     const [body, code, param, ...words] = rule;

@@ -1,4 +1,4 @@
-// Ready-made runs and generate functions for tests of the dialects and of HTTP.
+// Fixed runs and fake generate functions for tests of dialects and HTTP.
 
 import type {
   FinishReason,
@@ -16,12 +16,12 @@ const TIMINGS: Timings = { promptSecs: 0.5, completionSecs: 2 };
 export const ACCEPTED: RunEvent = { type: "accepted", promptTokens: 12 };
 export const FINISH: RunEvent = { type: "finish", usage: USAGE, timings: TIMINGS };
 
-/** A text piece of the first choice. */
+/** A text delta, by default of the first choice. */
 export function text(piece: string, choice = 0): RunEvent {
   return { type: "text", choice, text: piece };
 }
 
-/** A drawn token, with alternatives as [text, logprob]. */
+/** A sampled token, with alternatives as [text, logprob]. */
 export function logprob(
   piece: string,
   chance: number,
@@ -39,12 +39,12 @@ export function end(reason: FinishReason = "stop", choice = 0): RunEvent {
   return { type: "choice_end", choice, reason };
 }
 
-/** A successful run that says the given pieces. */
+/** A successful run with the given text deltas. */
 export function answer(...pieces: readonly string[]): readonly RunEvent[] {
   return [ACCEPTED, ...pieces.map((piece) => text(piece)), end(), FINISH];
 }
 
-/** A generate function that plays the same events for every request and notes what it was asked. */
+/** A generate function that yields the same events for every request and records the requests. */
 export function playing(events: readonly RunEvent[]): { generate: Generate; requests: RunRequest[] } {
   const requests: RunRequest[] = [];
   async function* generate(request: RunRequest): AsyncGenerator<RunEvent> {
@@ -54,7 +54,7 @@ export function playing(events: readonly RunEvent[]): { generate: Generate; requ
   return { generate, requests };
 }
 
-/** A run that the test drives by hand. */
+/** A run controlled by the test. */
 export interface HandRun {
   readonly request: RunRequest;
   readonly signal: AbortSignal;
@@ -64,13 +64,13 @@ export interface HandRun {
   fail(error: Error): void;
   /** Makes the iterator end. */
   stop(): void;
-  /** Events that the reader has taken so far. */
+  /** Number of events that the reader has consumed. */
   taken(): number;
-  /** Resolves when the reader has let go of the iterator. */
+  /** Resolves when the reader has closed the iterator. */
   readonly closed: Promise<void>;
 }
 
-/** A generate function whose runs the test drives by hand; `next` resolves with the next run that is started. */
+/** A generate function whose runs the test controls; `next` resolves with the next started run. */
 export function byHand(): { generate: Generate; next(): Promise<HandRun> } {
   const started: HandRun[] = [];
   const waiting: ((run: HandRun) => void)[] = [];

@@ -1,4 +1,4 @@
-// A server for the web interface whose answers a test writes, with people's decisions on actions.
+// A server for the web interface with scripted answers and approvals.
 
 import { afterAll, beforeAll } from "bun:test";
 import type { AnswerEvent, Conversation } from "../../src/core/agent.ts";
@@ -13,11 +13,11 @@ export interface Decision {
 
 export interface ScriptedUi {
   url(): string;
-  /** What answers from now on. */
+  /** Sets the script of all further answers. */
   play(script: (conversation: Conversation, signal: AbortSignal) => AsyncIterable<AnswerEvent>): void;
-  /** Waits for a person's decision on an action. */
+  /** Resolves with the user's decision on an approval. */
   decision(approvalId: string): Promise<Decision>;
-  /** Answers a path in place of the server. */
+  /** Replaces the server's handler of a path. */
   route(path: string, answer: (request: Request) => Response | Promise<Response>): void;
 }
 
@@ -30,7 +30,7 @@ export function scriptedUi(deps: Partial<HttpDeps> = {}): ScriptedUi {
   const { app } = testApp(undefined, {
     ...deps,
     converse: (conversation, signal) => {
-      if (script === undefined) throw new Error("there is no script");
+      if (script === undefined) throw new Error("no script is set");
       return script(conversation, signal);
     },
   });

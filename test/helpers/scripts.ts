@@ -5,11 +5,11 @@ import type { AnswerEvent, FileObject } from "../../src/core/agent.ts";
 import type { FinishReason, RunEvent } from "../../src/core/run.ts";
 import { ACCEPTED, end, FINISH, logprob, text } from "./run-events.ts";
 
-/** What a run uses that not every dialect has. */
-export type Needs = "tools" | "agent" | "choices";
+/** A feature of a run that not every dialect has. */
+export type Feature = "tools" | "agent" | "choices";
 
 export interface Script {
-  readonly needs: readonly Needs[];
+  readonly needs: readonly Feature[];
   readonly events: readonly AnswerEvent[];
 }
 
@@ -39,7 +39,7 @@ const PYTHON_CALL = {
   arguments: '{"code":"1+1"}',
 } as const;
 
-/** Named runs; each is also a golden file a dialect. */
+/** Named runs; each is also a golden file per dialect. */
 export const SCRIPTS = {
   text: { needs: [], events: [ACCEPTED, text("Hé"), text('llo "you"\n'), text("🌍"), end(), FINISH] },
   empty: { needs: [], events: [ACCEPTED, end(), FINISH] },
@@ -112,7 +112,7 @@ export const SCRIPTS = {
 
 export type ScriptName = keyof typeof SCRIPTS;
 
-/** Runs that do not fail, of one to three choices whose events interleave, each choice ended once. */
+/** Successful runs with one to three choices, interleaved events, and one end per choice. */
 export function anyRun(): fc.Arbitrary<{
   readonly events: readonly RunEvent[];
   readonly choices: number;
@@ -128,18 +128,18 @@ export function anyRun(): fc.Arbitrary<{
   return all.map(([ends, pieces, withLogprobs]) => {
     const calls = ends.map(() => 0);
     let open: boolean[] = ends.map(() => false);
-    const middle = pieces.flatMap(({ kind, choice: raw, text: said }): RunEvent[] => {
+    const middle = pieces.flatMap(({ kind, choice: raw, text: content }): RunEvent[] => {
       const at = raw % ends.length;
       const made = calls[at] ?? 0;
-      const logprobs = withLogprobs ? { logprobs: [logprob(said, -1, [said, -1])] } : {};
+      const logprobs = withLogprobs ? { logprobs: [logprob(content, -1, [content, -1])] } : {};
       if (kind === "args") {
         return open[at] === true
-          ? [{ type: "tool_call_args", choice: at, index: made - 1, delta: said }]
+          ? [{ type: "tool_call_args", choice: at, index: made - 1, delta: content }]
           : [];
       }
       open = open.with(at, kind === "call");
       if (kind === "text" || kind === "reasoning")
-        return [{ type: kind, choice: at, text: said, ...logprobs }];
+        return [{ type: kind, choice: at, text: content, ...logprobs }];
       calls[at] = made + 1;
       return [{ type: "tool_call_start", choice: at, index: made, id: `call_${at}_${made}`, name: "f" }];
     });

@@ -71,10 +71,10 @@ function useObjectUrl(data: Blob): string | undefined {
 }
 
 function fileName(prompt: string, { type }: Blob): string {
-  const words = prompt
+  const slug = prompt
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]+/gu, "-")
     .slice(0, NAME_CHARS_MAX)
     .replaceAll(/^-|-$/g, "");
-  return `${words || "image"}.${type.replace("image/", "").replace("jpeg", "jpg")}`;
+  return `${slug || "image"}.${type.replace("image/", "").replace("jpeg", "jpg")}`;
 }

@@ -48,7 +48,7 @@ function Section({ name, value }: { readonly name: string; readonly value: unkno
   if (items.length === 0) return null;
   return (
     <section class="card">
-      <h2>{words(name)}</h2>
+      <h2>{labelOf(name)}</h2>
       {items.map((item: unknown) => (isTree(item) ? <Table tree={item} /> : <p>{shown(name, item)}</p>))}
     </section>
   );
@@ -59,7 +59,7 @@ function Table({ tree }: { readonly tree: Tree }) {
     <dl class="facts">
       {Object.entries(tree).map(([name, value]) => (
         <div key={name}>
-          <dt>{words(name)}</dt>
+          <dt>{labelOf(name)}</dt>
           <dd>{isTree(value) ? <Table tree={value} /> : shown(name, value)}</dd>
         </div>
       ))}
@@ -97,7 +97,7 @@ function Doctor() {
             <li key={name} class={status}>
               <Icon node={STATUS_ICONS[status]} />
               <div>
-                <strong>{words(name)}</strong> <span class="off-screen">{status}</span> {detail}
+                <strong>{labelOf(name)}</strong> <span class="off-screen">{status}</span> {detail}
                 {fix !== null && <p class="faint">{fix}</p>}
               </div>
             </li>
@@ -133,7 +133,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 /** `memory_total` → Memory total. */
-function words(name: string): string {
+function labelOf(name: string): string {
   const known = NAMES[name];
   if (known !== undefined) return known;
   const text = name.replace(/_bytes$/, "").replaceAll("_", " ");

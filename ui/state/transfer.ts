@@ -64,14 +64,14 @@ export function fromSession(
   { id, now, newId }: NewConversation,
 ): Conversation {
   const media = { image: [...(session.images ?? [])], audio: [...(session.audios ?? [])] };
-  const said = session.messages.map(({ role, content }) => ({
+  const turns = session.messages.map(({ role, content }) => ({
     role,
     text: textOf(content ?? ""),
     attachments: attachmentsOf(content ?? "", media),
   }));
-  const system = said.find(({ role }) => role === "system")?.text ?? "";
+  const system = turns.find(({ role }) => role === "system")?.text ?? "";
   const empty = { ...emptyConversation(id, now), settings: { ...DEFAULT_SETTINGS, system } };
-  const conversation = said.reduce((before, { role, text, attachments }) => {
+  const conversation = turns.reduce((before, { role, text, attachments }) => {
     const place = { id: newId(), parent: before.leaf };
     if (role === "user" && (text !== "" || attachments.length > 0))
       return append(before, { ...place, role, text, attachments });

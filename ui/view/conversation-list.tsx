@@ -32,9 +32,9 @@ export const SEARCH_ID = "search";
 const DAY_MS = 86_400_000;
 
 export function ConversationList() {
-  const [words, setWords] = useState("");
+  const [query, setQuery] = useState("");
   const found = summaries.value.filter(({ title }) =>
-    title.toLowerCase().includes(words.trim().toLowerCase()),
+    title.toLowerCase().includes(query.trim().toLowerCase()),
   );
   return (
     <>
@@ -49,12 +49,12 @@ export function ConversationList() {
           type="search"
           placeholder="Search titles"
           aria-label="Search titles"
-          value={words}
-          onInput={({ currentTarget }) => setWords(currentTarget.value)}
+          value={query}
+          onInput={({ currentTarget }) => setQuery(currentTarget.value)}
         />
         <div class="list-items" tabIndex={-1}>
           {found.length === 0 && (
-            <p class="faint empty">{words === "" ? "No conversations yet." : "No matching titles."}</p>
+            <p class="faint empty">{query === "" ? "No conversations yet." : "No matching titles."}</p>
           )}
           {byAge(found).map(([age, items]) => (
             <section key={age} aria-label={age}>

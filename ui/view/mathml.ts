@@ -14,18 +14,18 @@ interface MathNode {
   readonly children?: readonly MathNode[];
 }
 
-const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
+const setOf = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 
-const ELEMENTS = words(
+const ELEMENTS = setOf(
   "math menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle " +
     "msub msubsup msup mtable mtd mtext mtr munder munderover none",
 );
-const ATTRIBUTES = words(
+const ATTRIBUTES = setOf(
   "accent accentunder columnalign columnlines columnspacing depth display displaystyle fence form height largeop linethickness " +
     "lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace " +
     "scriptlevel separator stretchy symmetric voffset width",
 );
-const STYLES = words(
+const STYLES = setOf(
   "backgroundColor border borderBottom borderLeft borderRight borderTop color display fontWeight margin marginLeft " +
     "marginRight mathDepth mathStyle padding paddingBottom paddingLeft paddingRight paddingTop textAlign verticalAlign width",
 );

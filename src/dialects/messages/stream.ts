@@ -115,13 +115,13 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
   }
 
   /** A text delta in the open block of its type, or in a new one. */
-  private delta(type: "text" | "thinking", piece: string): string {
+  private delta(type: "text" | "thinking", text: string): string {
     let frames = "";
     if (this.block?.type !== type) {
       frames = this.close() + this.start(emptyBlock(type));
     }
     if (type === "thinking" && this.view.omitsThinking) return frames;
-    return frames + this.block?.head + JSON.stringify(piece) + DELTA_TAIL;
+    return frames + this.block?.head + JSON.stringify(text) + DELTA_TAIL;
   }
 
   private start(block: ResponseContentBlock, call?: number): string {
