@@ -84,6 +84,7 @@ export async function tuneModel(
     },
     cpus: availableParallelism(),
     batch: configured.batch,
+    maxSeqs: configured.maxSeqs,
     random: Math.random,
     now: () => performance.now(),
     onStep,

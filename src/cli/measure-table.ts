@@ -22,14 +22,15 @@ export function benchTable({ model, info, rows }: BenchedModel): string {
   const threads = info.threads === 1 ? "1 thread" : `${info.threads} threads`;
   const title = `${model}: ${info.description}, ${size} MB, ${threads}`;
   const head = ["test", "tokens", "depth", "at once", "tokens/s"];
-  const lines = rows.map(({ test, tokens, depth, concurrency, tokens_per_second: speed }) => [
+  const lines = rows.map(({ test, tokens, depth, concurrency, steady, tokens_per_second: speed }) => [
     test,
     String(tokens),
     String(depth),
     String(concurrency),
-    rateText(speed),
+    rateText(speed) + (steady ? "" : " ?"),
   ]);
-  return `${title}\n\n${columns([head, ...lines], isNumber)}\n`;
+  const note = rows.every(({ steady }) => steady) ? "" : `\n${TOO_BUSY}\n`;
+  return `${title}\n\n${columns([head, ...lines], isNumber)}${note}\n`;
 }
 
 /** The same as plain data: what `--json` prints. */
@@ -53,6 +54,7 @@ export function tuneTable({
   profile,
   measurements,
   toml,
+  undecided,
   complete,
   disturbed,
 }: TuneReport): string {
@@ -64,12 +66,21 @@ export function tuneTable({
     rateText(row.answer_tokens_per_second),
   ]);
   const notes = [
+    ...(undecided.length === 0
+      ? []
+      : [
+          `The machine is too busy to tell the best ${undecided.join(", ")}: end other programs and tune again.`,
+        ]),
     ...(complete ? [] : ["Time ran out before everything was measured."]),
     ...(disturbed ? ["Requests were answered meanwhile: the numbers are too low."] : []),
   ];
   const remarks = notes.map((note) => `${note}\n`).join("");
-  return `${id}, profile ${profile}\n\n${columns([head, ...lines], isNumber)}${remarks}\nRecommended:\n\n${toml}`;
+  return `${id}, profile ${profile}\n\n${columns([head, ...lines], isNumber)}${remarks}\n${undecided.length === 4 ? "No recommendation.\n" : `Recommended:\n\n${toml}`}`;
 }
+
+const TOO_BUSY =
+  "? The machine is too busy to tell: runs differ by more than 5 % however often they are repeated.\n" +
+  "  End other programs and measure again.";
 
 const isNumber = (column: number): boolean => column > 0;
 

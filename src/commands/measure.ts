@@ -14,7 +14,11 @@ async function measuring(
 ): Promise<number> {
   const signal = stoppable(host, "it was stopped");
   const { stderr } = process;
-  const onStep = (words: string): void => void (stderr.isTTY && stderr.write(`\r\u001b[K${words} …`));
+  const startMs = performance.now();
+  const onStep = (words: string): void => {
+    const secs = Math.round((performance.now() - startMs) / 1000);
+    if (stderr.isTTY) stderr.write(`\r\u001b[K${words} … (${secs} s)`);
+  };
   try {
     await work({ signal, onStep });
     return EXIT.ok;

@@ -22,7 +22,9 @@ export interface BenchRow {
   /** Sequences at the same time. */
   readonly concurrency: number;
   readonly repetitions: number;
-  /** Of all sequences together. */
+  /** Whether the runs agree; false: the machine was too busy to tell. */
+  readonly steady: boolean;
+  /** Of all sequences together, over the fastest runs. */
   readonly tokens_per_second: Rate;
 }
 
@@ -49,8 +51,10 @@ export interface TuneReport {
   readonly profile: TuneProfile;
   readonly measurements: readonly TuneMeasurement[];
   readonly recommended: RecommendedSettings;
-  /** The same as lines of a configuration. */
+  /** The same as lines of a configuration, without undecided settings. */
   readonly toml: string;
+  /** Settings whose runs did not agree, because the machine was too busy: their present values are kept. */
+  readonly undecided: readonly (keyof RecommendedSettings)[];
   /** False when time ran out before everything was measured. */
   readonly complete: boolean;
   /** True when requests were answered meanwhile, which makes the numbers too low. */

@@ -3,7 +3,7 @@
 import type { BenchRow } from "../core/measure.ts";
 import type { MeasuredEngine } from "./engine.ts";
 import { type Load, measureAnswer, measurePrompt, type Way } from "./load.ts";
-import { rateOf } from "./statistics.ts";
+import { isSteady, rateOf } from "./statistics.ts";
 
 export interface BenchPlan {
   readonly promptLens: readonly number[];
@@ -32,18 +32,26 @@ export function benchNeed(plan: BenchPlan): BenchNeed {
   };
 }
 
-/** Measures step by step; `onStep` is told before each. Throws the engine's reason, or the signal's. */
+/** Measures step by step; `onStep` is called before each. Throws the engine's reason, or the signal's. */
 export async function* bench(
   engine: MeasuredEngine,
   plan: BenchPlan,
   way: Way,
   onStep: (words: string) => void,
 ): AsyncGenerator<BenchRow> {
-  for (const { test, ...load } of stepsOf(plan)) {
-    onStep(`${test} ${load.tokens}, depth ${load.depth}, ${load.concurrency} at once`);
+  const steps = stepsOf(plan);
+  for (const [index, { test, ...load }] of steps.entries()) {
+    const place = `${index + 1} of ${steps.length}`;
+    onStep(`${place}: ${test} ${load.tokens}, depth ${load.depth}, ${load.concurrency} at once`);
     const measure = test === "prompt" ? measurePrompt : measureAnswer;
     const speeds = await measure(engine, load, way);
-    yield { test, ...load, repetitions: way.repetitions, tokens_per_second: rateOf(speeds) };
+    yield {
+      test,
+      ...load,
+      repetitions: way.repetitions,
+      steady: isSteady(speeds),
+      tokens_per_second: rateOf(speeds),
+    };
   }
 }
 

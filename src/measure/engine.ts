@@ -1,4 +1,4 @@
-// What is measured: an engine of its own, with nobody else's requests in it.
+// The measured engine: a process of its own without other requests.
 
 import type { Generate } from "../core/run.ts";
 

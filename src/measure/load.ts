@@ -1,19 +1,20 @@
-// Measures one load: so many sequences that read or write so many tokens. The times are the engine's own; the whole path
-// of a request is in them, sampling and scheduling included, but no HTTP.
+// Measures one load: a number of sequences that prefill or decode a number of tokens. Times are the engine's: sampling and
+// scheduling included, HTTP not.
 
 import type { RunEvent, RunRequest } from "../core/run.ts";
 import { DEFAULT_SAMPLING } from "../core/sampling.ts";
 import type { MeasuredEngine } from "./engine.ts";
+import { fastest, isSteady } from "./statistics.ts";
 
 export interface Load {
-  /** Tokens that each sequence reads or writes, 1 or more. */
+  /** Tokens of each sequence, 1 or more. */
   readonly tokens: number;
-  /** Tokens that are in the cache before. */
+  /** Tokens already in the cache. */
   readonly depth: number;
   readonly concurrency: number;
 }
 
-/** How a load is measured: once to warm up, then for each repetition. */
+/** How a load is measured: one warm-up run, then repetitions until they agree. */
 export interface Way {
   readonly repetitions: number;
   /** Evenly spread in [0, 1). */
@@ -23,7 +24,7 @@ export interface Way {
 
 type Finish = Extract<RunEvent, { readonly type: "finish" }>;
 
-/** Tokens a second of reading prompts, one value a repetition. Throws the engine's reason, or the signal's. */
+/** Prefill tokens/s, one value for each repetition. Throws the engine's reason, or the signal's. */
 export async function measurePrompt(
   engine: MeasuredEngine,
   load: Load,
@@ -32,7 +33,7 @@ export async function measurePrompt(
   const beginnings = prompts(engine, load.depth, load.concurrency, way);
   return repeat(way, async () => {
     await fill(engine, beginnings, way.signal);
-    // Every repetition has tokens of its own, or the cache would know them.
+    // New tokens for every repetition: equal ones would be prefix hits.
     const endings = prompts(engine, load.tokens, load.concurrency, way);
     const whole = endings.map((ending, i) => [...(beginnings[i] ?? []), ...ending]);
     const finished = await runAll(engine, whole, 0, way.signal);
@@ -41,7 +42,7 @@ export async function measurePrompt(
   });
 }
 
-/** Tokens a second of writing answers, of all sequences together, one value a repetition. Throws as measurePrompt. */
+/** Decode tokens/s of all sequences together, one value for each repetition. Throws as measurePrompt. */
 export async function measureAnswer(
   engine: MeasuredEngine,
   load: Load,
@@ -57,14 +58,22 @@ export async function measureAnswer(
   });
 }
 
-async function repeat(way: Way, once: () => Promise<number>): Promise<readonly number[]> {
+/** Runs are repeated up to this many times the wanted repetitions until the fastest of them agree. */
+const REPEATS_MAX = 4;
+
+/** Speeds of the fastest runs, as many as wanted; isSteady says whether they agree. */
+async function repeat({ repetitions }: Way, once: () => Promise<number>): Promise<readonly number[]> {
   await once();
   const speeds: number[] = [];
-  while (speeds.length < way.repetitions) speeds.push(await once());
-  return speeds;
+  for (;;) {
+    speeds.push(await once());
+    if (speeds.length < repetitions) continue;
+    const kept = fastest(speeds, repetitions);
+    if (isSteady(kept) || speeds.length >= repetitions * REPEATS_MAX) return kept;
+  }
 }
 
-/** Sees to it that the prompts are in the cache, as far as there is room. */
+/** Computes the prompts, so that they are in the cache as far as there is room. */
 async function fill(
   engine: MeasuredEngine,
   list: readonly (readonly number[])[],
@@ -107,5 +116,5 @@ async function run(engine: MeasuredEngine, request: RunRequest, signal: AbortSig
     if (event.type === "finish") return event;
   }
   signal.throwIfAborted();
-  throw new Error("the engine ended a run without a word");
+  throw new Error("the engine ended a run without a result");
 }

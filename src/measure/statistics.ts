@@ -1,4 +1,4 @@
-// From the speeds of single runs to a mean and its deviation.
+// Statistics of repeated runs: mean and deviation, steadiness, the best of several values.
 
 import type { Rate } from "../core/measure.ts";
 
@@ -10,11 +10,31 @@ export function rateOf(values: readonly number[]): Rate {
   return { mean, sd: Math.sqrt(squares / (values.length - 1)) };
 }
 
-/** The first value whose speed is as good as the best one's, but for noise. */
-export function firstOfBest<T>(candidates: readonly (readonly [value: T, speed: number])[]): T | undefined {
-  const best = Math.max(...candidates.map(([, speed]) => speed));
-  return candidates.find(([, speed]) => speed >= best * (1 - NOISE))?.[0];
+/** Spread above which runs say nothing, as a share of their mean. */
+const SPREAD_MAX = 0.05;
+
+/** Whether the speeds of some runs agree. */
+export function isSteady(speeds: readonly number[]): boolean {
+  const { mean, sd } = rateOf(speeds);
+  return sd <= mean * SPREAD_MAX;
 }
 
-/** Differences below this share of the speed say nothing. */
-const NOISE = 0.03;
+/** The fastest runs: other processes only slow runs down. */
+export function fastest(speeds: readonly number[], count: number): readonly number[] {
+  return speeds.toSorted((a, b) => b - a).slice(0, count);
+}
+
+/**
+ * The value with the best speed. Among values that are as good within noise: the preferred one, else the first.
+ */
+export function bestOf<T>(
+  candidates: readonly (readonly [value: T, speed: number])[],
+  preferred?: T,
+): T | undefined {
+  const best = Math.max(...candidates.map(([, speed]) => speed));
+  const equals = candidates.filter(([, speed]) => speed >= best * (1 - NOISE));
+  return (equals.find(([value]) => value === preferred) ?? equals[0])?.[0];
+}
+
+/** Relative difference of two speeds below which they count as equal. */
+const NOISE = SPREAD_MAX;

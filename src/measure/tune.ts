@@ -4,7 +4,7 @@
 import type { Rate, RecommendedSettings, TuneMeasurement, TuneProfile, TuneReport } from "../core/measure.ts";
 import type { MeasuredEngine } from "./engine.ts";
 import { measureAnswer, measurePrompt, type Way } from "./load.ts";
-import { firstOfBest, rateOf } from "./statistics.ts";
+import { bestOf, isSteady, rateOf } from "./statistics.ts";
 
 /** Time after which a tuning measures nothing more, milliseconds; what has begun is finished. */
 const TUNE_MS_MAX = 5 * 60 * 1000;
@@ -26,6 +26,8 @@ export interface TuneDeps {
   readonly cpus: number;
   /** The present setting, which bounds `ubatch`. */
   readonly batch: number;
+  /** The present setting. */
+  readonly maxSeqs: number;
   readonly random: () => number;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -46,14 +48,15 @@ const PROMPT_SECS = 5;
 /** Share of the speed it has alone that each answer must keep. */
 const KEPT_SPEED: Readonly<Record<TuneProfile, number>> = { quality: 0.7, balanced: 0.4, fast: 0 };
 
-/** Speeds of some runs: what is told of them, and what decides. Whatever slows single runs down is not the setting. */
+/** Speeds of some runs. The best one decides: other processes only slow runs down. */
 interface Speed {
   readonly rate: Rate;
   readonly best: number;
+  readonly isSteady: boolean;
 }
 
 function speedOf(speeds: readonly number[]): Speed {
-  return { rate: rateOf(speeds), best: Math.max(...speeds) };
+  return { rate: rateOf(speeds), best: Math.max(...speeds), isSteady: isSteady(speeds) };
 }
 
 /** Measures and recommends. Throws what `open` throws, the engine's reason, or the signal's. */
@@ -61,12 +64,14 @@ export async function tune(id: string, profile: TuneProfile, deps: TuneDeps): Pr
   const tuning = new Tuning(deps);
   const recommended = await tuning.run(profile);
   const { rows, complete, disturbed } = tuning;
+  const undecided = [...tuning.undecided];
   return {
     model_id: id,
     profile,
     measurements: rows,
     recommended,
-    toml: toToml(recommended),
+    toml: toToml(recommended, undecided),
+    undecided,
     complete,
     disturbed,
   };
@@ -75,6 +80,7 @@ export async function tune(id: string, profile: TuneProfile, deps: TuneDeps): Pr
 /** One tuning: what is measured so far, and whether there is time for more. */
 class Tuning {
   readonly rows: TuneMeasurement[] = [];
+  readonly undecided = new Set<keyof RecommendedSettings>();
   complete = true;
   disturbed = false;
   private readonly deps: TuneDeps;
@@ -111,13 +117,15 @@ class Tuning {
         const prompt = await this.prompt(engine, this.promptTokens);
         const answer = await this.answer(engine, 1);
         this.note("threads", count, prompt, answer);
-        reading.unshift([count, prompt.best]); // fewest first: of equals they are preferred
+        this.needs("threads", answer);
+        this.needs("threads_batch", prompt);
+        reading.unshift([count, prompt.best]);
         writing.unshift([count, answer.best]);
       }
     });
     return {
-      threads: firstOfBest(writing) ?? start.threads,
-      threadsBatch: firstOfBest(reading) ?? start.threadsBatch,
+      threads: this.decided("threads", bestOf(writing, start.threads), start.threads),
+      threadsBatch: this.decided("threads_batch", bestOf(reading, start.threadsBatch), start.threadsBatch),
     };
   }
 
@@ -134,10 +142,11 @@ class Tuning {
         if (measured.length > 0 && size > tokens) return;
         const prompt = await this.prompt(engine, tokens);
         this.note("ubatch", size, prompt, undefined);
+        this.needs("ubatch", prompt);
         measured.push([size, prompt.best]);
       });
     }
-    return firstOfBest(measured) ?? start.ubatch;
+    return this.decided("ubatch", bestOf(measured, start.ubatch), start.ubatch);
   }
 
   private async sequences(
@@ -152,10 +161,20 @@ class Tuning {
         this.deps.onStep(`max_seqs ${count}`);
         const answer = await this.answer(engine, count);
         this.note("max_seqs", count, undefined, answer);
+        this.needs("max_seqs", answer);
         measured.push([count, answer.best]);
       }
     });
-    return chooseSequences(measured, profile);
+    return this.decided("max_seqs", chooseSequences(measured, profile), this.deps.maxSeqs);
+  }
+
+  /** A setting cannot be decided by runs that do not agree. */
+  private needs(setting: keyof RecommendedSettings, { isSteady: agrees }: Speed): void {
+    if (!agrees) this.undecided.add(setting);
+  }
+
+  private decided(setting: keyof RecommendedSettings, best: number | undefined, present: number): number {
+    return best === undefined || this.undecided.has(setting) ? present : best;
   }
 
   private async with(
@@ -225,15 +244,16 @@ export function chooseSequences(
   profile: TuneProfile,
 ): number {
   const alone = measured[0]?.[1] ?? 0;
-  const fastest = firstOfBest(measured) ?? 1;
+  const fastest = bestOf(measured) ?? 1;
   const kept = measured.filter(
     ([count, total]) => count <= fastest && total / count >= alone * KEPT_SPEED[profile],
   );
   return kept.at(-1)?.[0] ?? 1;
 }
 
-function toToml(settings: RecommendedSettings): string {
+function toToml(settings: RecommendedSettings, undecided: readonly string[]): string {
   return `[runtime]\n${Object.entries(settings)
+    .filter(([key]) => !undecided.includes(key))
     .map(([key, value]) => `${key} = ${value}\n`)
     .join("")}`;
 }

@@ -202,6 +202,7 @@ export function testDeps(
       measurements: [],
       recommended: { threads: 1, threads_batch: 1, ubatch: 512, max_seqs: 1 },
       toml: "[runtime]\n",
+      undecided: [],
       complete: true,
       disturbed: false,
     }),

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { bench, benchNeed } from "../../src/measure/bench.ts";
 import type { MeasuredEngine } from "../../src/measure/engine.ts";
 import { measureAnswer, measurePrompt } from "../../src/measure/load.ts";
-import { firstOfBest, rateOf } from "../../src/measure/statistics.ts";
+import { bestOf, isSteady, rateOf } from "../../src/measure/statistics.ts";
 import { chooseSequences, tune, type TuneDeps, type TunedSettings } from "../../src/measure/tune.ts";
 import type { BenchRow } from "../../src/core/measure.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
@@ -123,20 +123,41 @@ test("mean and deviation", () => {
   expect(rateOf([5])).toEqual({ mean: 5, sd: 0 });
 });
 
-test("of equally fast values the first one is chosen", () => {
-  expect(
-    firstOfBest([
-      ["few", 99],
-      ["many", 100],
-    ]),
-  ).toBe("few");
-  expect(
-    firstOfBest([
-      ["few", 90],
-      ["many", 100],
-    ]),
-  ).toBe("many");
-  expect(firstOfBest([])).toBeUndefined();
+test("of equally fast values the preferred one is chosen, else the first", () => {
+  const close: [string, number][] = [
+    ["few", 97],
+    ["many", 100],
+  ];
+  expect(bestOf(close)).toBe("few");
+  expect(bestOf(close, "many")).toBe("many");
+  expect(bestOf([["few", 90], ...close.slice(1)], "few")).toBe("many");
+  expect(bestOf([])).toBeUndefined();
+});
+
+describe("a busy machine", () => {
+  /** An engine that other processes slow down, by a factor for each run in turn; the last factor stays. */
+  function disturbed(factors: readonly number[]) {
+    let runs = 0;
+    return pretended(() => {
+      const factor = factors[Math.min(runs++, factors.length - 1)] ?? 1;
+      return { promptSecs: 0.01, stepSecs: 0.1 * factor };
+    });
+  }
+  const load = { tokens: 8, depth: 0, concurrency: 1 };
+
+  test("runs are repeated until the fastest agree", async () => {
+    const { engine } = disturbed([1, 5, 1, 3, 1]);
+    const speeds = await measureAnswer(engine, load, way());
+    expect(speeds.map(Math.round)).toEqual([10, 10, 10]);
+    expect(isSteady(speeds)).toBe(true);
+  });
+
+  test("runs that never agree are said not to", async () => {
+    let factor = 1;
+    const { engine, requests } = pretended(() => ({ promptSecs: 0.01, stepSecs: (factor *= 1.3) }));
+    expect(isSteady(await measureAnswer(engine, load, way()))).toBe(false);
+    expect(requests.length).toBeLessThan(20);
+  });
 });
 
 test.each([
@@ -175,6 +196,7 @@ describe("a tuning", () => {
       },
       cpus: 8,
       batch: 2048,
+      maxSeqs: 16,
       random: counting(),
       now: () => 0,
       onStep: () => {},
@@ -215,6 +237,17 @@ describe("a tuning", () => {
   test("says when requests were answered beside it", async () => {
     const { all } = deps({ isBusy: () => true });
     expect((await tune("m", "balanced", all)).disturbed).toBe(true);
+  });
+
+  test("recommends nothing for settings whose runs do not agree", async () => {
+    let factor = 1;
+    const open: TuneDeps["open"] = async () =>
+      pretended(() => ({ promptSecs: 0.001, stepSecs: 0.01 * (factor = factor > 100 ? 1 : factor * 1.5) }))
+        .engine;
+    const report = await tune("m", "fast", deps({ open }).all);
+    expect(report.undecided).toEqual(["threads", "max_seqs"]);
+    expect(report.recommended).toMatchObject({ threads: 8, max_seqs: 16 });
+    expect(report.toml).toBe("[runtime]\nthreads_batch = 8\nubatch = 512\n");
   });
 
   test("stops its engine when it fails", async () => {

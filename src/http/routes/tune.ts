@@ -82,6 +82,10 @@ const TuneModelResponse = Type.Object(
       max_seqs: Type.Integer(),
     }),
     toml: Type.String({ description: "The recommended settings as lines of a configuration." }),
+    undecided: Type.Array(Type.String(), {
+      description:
+        "Settings whose runs did not agree, because the machine was too busy; present values are kept.",
+    }),
     complete: Type.Boolean({ description: "False when time ran out before everything was measured." }),
     disturbed: Type.Boolean({ description: "True when requests were answered meanwhile." }),
   },
