@@ -333,6 +333,15 @@ function listenOrSay(handler: Handler, { host, port, flag }: Place): Listening {
       const fix = `Use --host 0.0.0.0 for all addresses, or one of: ${own.join(", ")}.`;
       throw new StartError(`${place} ${host} is no address of this machine. ${fix}`, { cause: error });
     }
+    if (code === "ENOENT" || code === "ENOTFOUND")
+      throw new StartError(
+        `${place} the host name is unknown. Use --host 0.0.0.0 for all addresses, or an address of this machine.`,
+        { cause: error },
+      );
+    if (code === "EACCES")
+      throw new StartError(`${place} ports below 1024 need root. Choose another with ${flag}.`, {
+        cause: error,
+      });
     const reason = code === "EADDRINUSE" ? "it is in use by another program" : reasonOf(error);
     throw new StartError(`${place} ${reason}. Choose another with ${flag}.`, { cause: error });
   }

@@ -66,10 +66,10 @@ export function parseArgs(argv: readonly string[]): Invocation {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { command: "print", text: printed };
-    const hint = hintFor(error.message, argv);
+    const hint = hintFor(error.message, argv, program);
     return {
       command: "usage-error",
-      text: hint === "" ? complaint.trimEnd() : `${complaint.trimEnd()}\n${hint}`,
+      text: `${complaint.trimEnd().replace(/^error:/, "svc:")}\n${hint}`,
     };
   }
   return invocation ?? { command: "usage-error", text: program.helpInformation() };

@@ -1,4 +1,6 @@
-// Commands and flags of other programs, and svc's equivalents.
+// Hints below errors of the command line: usage, and svc's equivalents of other programs' commands and flags.
+
+import type { Command } from "commander";
 
 /** Commands of other programs. */
 const COMMANDS: Readonly<Record<string, string>> = {
@@ -34,22 +36,63 @@ const FLAGS: Readonly<Record<string, string>> = {
   "-np": "--max-seqs",
   "--flash-attn": "flash attention is always on",
   "--jinja": "chat templates are always used",
-  "--temp": "requests choose it: temperature",
-  "--temperature": "requests choose it: temperature",
+  "--temp": "requests choose it: temperature; in a chat: /temperature",
+  "--temperature": "requests choose it: temperature; in a chat: /temperature",
 };
 
+/** Examples of commands whose arguments are missing or too many. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  pull: "svc pull Qwen/Qwen3-0.6B-GGUF:Q4_K_M",
+  "cache delete": "svc cache delete Qwen/Qwen3-0.6B-GGUF",
+  rm: "svc rm Qwen/Qwen3-0.6B-GGUF",
+  quantize: "svc quantize model-f16.gguf Q4_K_M",
+  show: "svc show default; svc list names the models",
+  serve: "svc serve svc.toml, or svc serve -m MODEL",
+  completions: "svc completions bash",
+  "from-config": "svc from-config -f svc.toml",
+  "backend install": "svc backend install vulkan",
+};
+
+/** Usage of the command that the arguments name, and an example. */
+function usageOf(program: Command, argv: readonly string[]): string {
+  let command = program;
+  const path: string[] = [];
+  for (const word of argv) {
+    const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
+    if (next === undefined) break;
+    command = next;
+    path.push(next.name());
+  }
+  const example = EXAMPLES[path.join(" ")];
+  const commands = command.commands.map((one) => one.name()).filter((name) => name !== "help");
+  return [
+    `Usage: ${["svc", ...path].join(" ")} ${commands.length > 0 ? commands.join("|") : command.usage()}`,
+    ...(example === undefined ? [] : [`Example: ${example}`]),
+  ].join("\n");
+}
+
 /** A hint for an error of commander, given the command line; "" for none. */
-export function hintFor(complaint: string, argv: readonly string[]): string {
+export function hintFor(complaint: string, argv: readonly string[], program: Command): string {
   const [, command = ""] = /unknown command '([^']+)'/.exec(complaint) ?? [];
-  const commandHint = COMMANDS[command];
-  if (commandHint !== undefined) return commandHint;
+  if (command !== "")
+    return COMMANDS[command] ?? (argv.length > 1 ? usageOf(program, argv) : "svc --help lists all commands.");
   if (argv[0] === "stop" && complaint.includes("missing required argument"))
     return "svc stop MODEL unloads a model. To end the server: Ctrl-C, or systemctl --user stop svc for its service.";
+  const [, valueless] = /option '(?:-\w, )?(--[\w-]+) <[^']*' argument missing/.exec(complaint) ?? [];
+  if (valueless !== undefined) return `Give a value: ${valueless} VALUE. svc serve --help-all describes it.`;
   const [, unknown = ""] = /unknown option '([^']+)'/.exec(complaint) ?? [];
-  if (unknown === "") return "";
+  if (unknown === "") return usageOf(program, argv);
   // commander parses -ngl as -n with further flags.
-  const [word = ""] = (argv.find((one) => one.startsWith(unknown)) ?? unknown).split("=");
+  const [word = "", value] = (argv.find((one) => one.startsWith(unknown)) ?? unknown).split("=");
   const same = FLAGS[word] ?? FLAGS[unknown];
-  if (same === undefined) return "svc serve --help-all lists all flags.";
-  return same.startsWith("-") ? `Here that is ${same}.` : `${word}: ${same}.`;
+  if (same !== undefined) return same.startsWith("-") ? `Here that is ${same}.` : `${word}: ${same}.`;
+  if (value !== undefined && isSwitch(program, word))
+    return `${word} is a switch: ${word} or --no-${word.slice(2)}.`;
+  return "svc serve --help-all lists all flags.";
+}
+
+function isSwitch(program: Command, flag: string): boolean {
+  return program.commands.some(({ options }) =>
+    options.some((option) => option.long === flag && option.isBoolean()),
+  );
 }

@@ -60,8 +60,10 @@ function checkValue({ path, value, origin }: RawValue): Problem | undefined {
     return problem(`"${given}" is not available in this version`, `Use ${usableValues(row).join(" or ")}.`);
   }
   if (Value.Check(row.schema, given)) return undefined;
+  const shown = row.secretAfter !== undefined ? "this" : print(value);
+  const isList = Array.isArray(value);
   return problem(
-    `${row.secretAfter !== undefined ? "this" : print(value)} is not ${expected(row)}`,
+    isList ? `${shown} has an invalid entry` : `${shown} is not ${expected(row)}`,
     remedy(row, given),
   );
 }
@@ -81,7 +83,7 @@ function checkSection(path: string, value: unknown): Pick<Problem, "what" | "fix
 function remedy(row: Row, value: unknown): string {
   const word = typeof value === "string" ? nearest(value, row.values) : undefined;
   if (word !== undefined) return `Did you mean "${word}"?`;
-  if (row.defaultValue === undefined) return "Change or remove it.";
+  if (row.defaultValue === undefined) return `Give a value like ${print(row.example)}, or remove it.`;
   return `Leave it out for the default, ${print(row.defaultValue)}.`;
 }
 
@@ -97,7 +99,7 @@ function suggest(path: string): string {
     const name = inner.slice(inner.lastIndexOf(".") + 1).replace("[]", "");
     if (join(parentPath, name) === inner.replace(/\[\]$/, "")) here.push(name);
   }
-  const meant = nearest(key, here);
+  const meant = nearest(key, here) ?? here.find((name) => name.startsWith(`${key}_`));
   if (meant !== undefined) return `Did you mean ${meant}?`;
 
   const everywhere = ROWS.filter((row) => row.section !== parentPath);

@@ -11,23 +11,56 @@ export function documents(): Readonly<Record<string, string>> {
   return { "svc.toml.example": exampleToml(), "docs/settings.md": settingsMarkdown() };
 }
 
-/** Every available setting, commented out at its default, so that the file as it is changes nothing. */
+/** The small set-up of the example file: the lines that are not commented out. */
+const SET_UP: Readonly<Record<string, unknown>> = {
+  "server.host": "127.0.0.1",
+  "server.port": 1234,
+  "models[].model_id": "Qwen/Qwen3-4B-GGUF",
+  "models[].alias": "qwen",
+  "models[].device.max_seq_len": 16_384,
+};
+
+/** A small set-up, and every other available setting commented out where it can stand. */
 function exampleToml(): string {
   const intro = [
-    "# Settings of svc. Every line is commented out and shows the default, or an example where there is none.",
-    "# Use it with `svc serve svc.toml`. Flags win over the environment, which wins over this file.",
-    "# docs/settings.md lists flags and environment names. Relative paths start at this file's folder.",
+    "# Settings of svc. The lines without # are a small set-up: this machine only, one model of the Hugging Face hub.",
+    "# All other settings are commented out and show the default, or an example where there is none; each is valid where",
+    "# it stands. Use the file with `svc serve svc.toml`, check it with `svc config check svc.toml`. Flags override the",
+    "# environment, which overrides this file. docs/settings.md lists flags and environment names. Relative paths start at",
+    "# this file's folder.",
     "",
   ];
   const top = available("").flatMap(exampleLines);
-  const sections = SECTIONS.flatMap((section) => {
-    const rows = available(section.path);
-    if (rows.length === 0) return [];
-    // An entry of [[models]] without its model_id would be an error, so its headers are comments too.
-    const mark = section.path.startsWith("models") ? "# " : "";
-    return ["", ...comment(section.description), mark + header(section), ...rows.flatMap(exampleLines)];
-  });
-  return [...intro, ...top, ...sections, ""].join("\n");
+  const isOfSetUp = ({ path }: Section): boolean => path === "server" || path.startsWith("models");
+  const tables = SECTIONS.filter(({ path, isList }) => !isList || path === "models[]");
+  const ordered = [...tables.filter(isOfSetUp), ...tables.filter((section) => !isOfSetUp(section))];
+  return [...intro, ...top, ...ordered.flatMap(exampleSection), ""].join("\n");
+}
+
+function exampleSection(section: Section): readonly string[] {
+  const rows = available(section.path);
+  if (rows.length === 0) return [];
+  const lists = SECTIONS.filter(({ path, isList }) => isList && path.startsWith(`${section.path}.`));
+  return [
+    "",
+    ...comment(section.description),
+    header(section),
+    ...rows.flatMap((row) => (row.path in SET_UP ? [`${row.key} = ${tomlValue(SET_UP[row.path])}`] : [])),
+    ...rows.filter((row) => !(row.path in SET_UP)).flatMap(exampleLines),
+    ...lists.flatMap(exampleList),
+  ];
+}
+
+/** A list of tables within a section, in one line. */
+function exampleList({ path, description }: Section): readonly string[] {
+  const rows = available(path);
+  const name = path.slice(path.lastIndexOf(".") + 1).replace("[]", "");
+  const members = rows.map((row) => `${row.key} = ${tomlValue(row.example)}`).join(", ");
+  return [
+    ...comment(description),
+    ...rows.flatMap((row) => comment(`- ${row.key}: ${row.description}`)),
+    `# ${name} = [{ ${members} }]`,
+  ];
 }
 
 function exampleLines(row: Row): readonly string[] {

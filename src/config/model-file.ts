@@ -12,10 +12,15 @@ export type ModelFile =
   | { readonly ok: true; readonly file: string }
   | { readonly ok: false; readonly what: string; readonly fix: string };
 
+/** A page of the hub, as an absolute path: the working directory is in front. */
+const HUB_ADDRESS = /https?:\/+(?:www\.)?(?:huggingface\.co|hf\.co)\/([^/]+\/[^/]+)/;
+
 /** `path` is absolute and names a GGUF file, any part of a split one, or a folder that holds the model wanted. */
 export function findModelFile(path: string, wanted: Wanted = {}): ModelFile {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) {
+    const [, repository] = HUB_ADDRESS.exec(path) ?? [];
+    if (repository !== undefined) return no("this is a web address", `Give the repository: ${repository}.`);
     return no(
       "there is no such file or folder",
       "Give a GGUF file, a folder with one, or a hub repository (owner/name).",
@@ -84,7 +89,7 @@ function checkMagic(file: string): ModelFile {
   }
   // gguf.h: GGUF_MAGIC
   if (magic.toString("latin1") === "GGUF") return { ok: true, file };
-  return no("this is not a GGUF file", "Only GGUF models can be served.");
+  return no("this is not a GGUF file", "Give a GGUF file; many models have a repository that ends in -GGUF.");
 }
 
 function no(what: string, fix: string): ModelFile {

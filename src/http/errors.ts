@@ -83,11 +83,9 @@ export function unroutedResponse(request: Request, table: RouteTable): Response 
   }
   const allowed = table.match(pathname)?.methods.join(", ");
   if (allowed === undefined) {
+    const meant = table.match(`/v1${pathname}`) === undefined ? "GET /docs lists them" : `use /v1${pathname}`;
     return errorResponse(
-      new ServiceError(
-        "route_not_found",
-        `there is no route ${request.method} ${pathname}; GET /docs lists them`,
-      ),
+      new ServiceError("route_not_found", `there is no route ${request.method} ${pathname}; ${meant}`),
       {},
       pathname,
     );

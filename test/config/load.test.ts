@@ -261,7 +261,7 @@ describe("problems", () => {
       "svc.toml: server.prot: unknown key. Did you mean port?",
       "svc.toml: server.port: 99999 is not an integer from 0 to 65535. Leave it out for the default, 1234.",
       "svc.toml: runtime.jinja_explicit: not available in this version. Leave it out.",
-      'SVC_THREADS: "many" is not an integer from 1 to 1024. Change or remove it.',
+      'SVC_THREADS: "many" is not an integer from 1 to 1024. Give a value like 8, or remove it.',
       "--batch: 1 is not an integer from 32 to 65536. Leave it out for the default, 2048.",
       "svc.toml: paged_attn.memory_mb: excludes paged_attn.context_len (svc.toml). Keep one of them.",
       'svc.toml: default_model_id: no model is called "zz". Use one of: nope.',

@@ -1,0 +1,31 @@
+// Mistakes of the command line that show only when something starts. The others are in test/cli/mistakes.test.ts.
+
+import { expect, test } from "bun:test";
+import { copyFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { newFolder, runBinary, TINY_FILE } from "../helpers/binary.ts";
+
+const cwd = newFolder();
+copyFileSync(TINY_FILE, join(cwd, "m.gguf"));
+writeFileSync(join(cwd, "notes.txt"), "hello");
+
+test.each([
+  // command line, exit code, what is wrong and where, how to fix it
+  ["serve --host no-such-host.invalid --port 0", 1, "the host name is unknown", "--host 0.0.0.0"],
+  ["serve --host 192.0.2.1 --port 0", 1, "192.0.2.1 is no address of this machine", "--host 0.0.0.0"],
+  ["run -m m.gguf --attach absent.txt Hi", 2, "no such file: absent.txt", ""],
+  ["run -m m.gguf --image notes.txt Hi", 2, "notes.txt", "PNG"],
+  ["run -m m.gguf", 2, "no prompt", "-i"],
+  ["ps --port 9", 1, "No server answers at http://127.0.0.1:9", "svc serve"],
+  ["rm owner/name", 1, "no GGUF model owner/name", "svc cache list"],
+  ["quantize m.gguf Q9", 2, '"Q9" is not a type', "Q4_K_M"],
+  ["quantize m.gguf IQ2_XXS", 2, "needs an importance matrix", "--imatrix"],
+  ["quantize m.gguf Q8_0 -o m.gguf", 2, "m.gguf exists", "--output"],
+  ["bench -m m.gguf --prompt-len 999999", 1, "context holds 4096 tokens", ""],
+  ["login", 2, "no token", "pipe it in"],
+])("svc %s", async (line, code, what, fix) => {
+  const { exit, err } = await runBinary(line.split(" "), { cwd });
+  expect(err).toContain(what);
+  expect(err).toContain(fix);
+  expect(exit).toBe(code);
+});
