@@ -1,8 +1,8 @@
-// The grammar of an answer with tool calls, for any model family: llama.cpp's description of the family's format (peg.ts), in
-// which the arguments of calls are replaced by what the tools' schemas allow. The schemas themselves become grammars in
-// ffi/constraint, which also knows which keywords can be enforced.
+// Builds the grammar of an answer with tool calls, for any model family: llama.cpp's description of the family's format
+// (peg.ts), with the arguments of calls replaced by the tools' schemas. ffi/constraint compiles the schemas, and knows which
+// keywords can be enforced.
 //
-// Arguments come in the order in which a schema declares them, required ones always, others or not, unknown ones never.
+// Arguments follow the order of the schema: required ones always, optional ones maybe, unknown ones never.
 
 import type { ToolSpec } from "../src/core/message.ts";
 import type { AnswerConstraint, AnswerPart, AnswerSource } from "../src/worker/text/constraint-backend.ts";
@@ -14,7 +14,7 @@ import { demand, noText, SPACE, without, withoutCalls, withoutSkipped } from "./
 import { EMPTY, endsTight, has, literalText, type Piece, readPeg, strip, tagged, triggers } from "./peg.ts";
 import { closed, Schema } from "./schema-shapes.ts";
 
-/** What the answer to a prompt may be. */
+/** What an answer may contain. */
 export interface AnswerRules {
   readonly tools: readonly ToolSpec[];
   /** A call must be made. */
@@ -23,26 +23,26 @@ export interface AnswerRules {
   readonly single: boolean;
   /** The answer may begin with reasoning. */
   readonly reasons: boolean;
-  /** The schema that content has to follow; absent: any content. */
+  /** The schema of the content; absent: any content. */
   readonly content?: AnswerSource;
 }
 
-/** What a grammar is made from, beside the rules. */
+/** Inputs of a grammar besides the rules. */
 export interface AnswerFormat {
   /** JSON of llama.cpp's parser. */
   readonly peg: string;
-  /** What the template wrote of the answer. */
+  /** The beginning of the answer that the template wrote. */
   readonly prefix: string;
   readonly markup: Markup;
 }
 
-/** Schemas of values that are no arguments, such as ids. */
+/** Schemas of values other than arguments, such as ids. */
 const VALUES: Readonly<Record<string, string>> = {
   "json-number": '{"type":"integer","minimum":0,"maximum":999999}',
   "json-string": '{"type":"string","minLength":1,"maxLength":64}',
 };
 
-/** Longest text of the markup of a call that is free, such as an id. */
+/** Maximum length of free text in a call's markup, such as an id. */
 const FREE_MARKUP_MAX = 64;
 
 /** The grammar of whole answers. */
@@ -56,14 +56,14 @@ export function answerGrammar(format: AnswerFormat, rules: AnswerRules): AnswerC
   return written(format, rules, pieces, format.prefix);
 }
 
-/** The grammar of calls alone, from the marker on that begins the first. */
+/** The grammar of calls only, from the first call's marker on. */
 export function callGrammar(format: AnswerFormat, rules: AnswerRules): AnswerConstraint {
   const found = triggers(readPeg(format.peg)).filter((piece) => has(piece, "tool-name"));
   const pieces = found.map((piece) => demand(piece, "tool-name", rules.single));
   return written(format, rules, pieces, "");
 }
 
-/** Whether the format has calls at all. */
+/** Whether the format has tool calls. */
 export function hasCalls(peg: string): boolean {
   return peg.includes('"tool-name"');
 }
@@ -112,7 +112,7 @@ class Builder implements ArgumentWriter {
     this.content = content === undefined ? undefined : this.sources.push(content) - 1;
   }
 
-  /** The rule of a value. Equal ones are one. */
+  /** The rule of a value; equal values share one. */
   part(part: Omit<AnswerPart, "rule">): string {
     const key = JSON.stringify(part);
     const known = this.partRules.get(key);
@@ -198,7 +198,7 @@ class Builder implements ArgumentWriter {
     return min === 0 && most === 1 ? `${name}?` : `${name}{${min},${most}}`;
   }
 
-  /** Text goes together with the tag that ends it: a lexer that has begun a text does not see a tag by itself. */
+  /** Text and its end tag are one terminal: a lexer within a text does not recognize a separate tag. */
   sequence(items: readonly Piece[]): string {
     const bodies: string[] = [];
     let rest: readonly Piece[] = items.flatMap(flat);
@@ -223,7 +223,7 @@ class Builder implements ArgumentWriter {
     return said.length === 0 ? NOTHING : said.join(" ");
   }
 
-  /** The one tool that a piece is about, if it holds all of its call. */
+  /** The tool of a piece that contains one whole call. */
   private toolOf(piece: Piece): Arguments | undefined {
     if (piece.kind !== "rule" && !(piece.kind === "tag" && piece.tag === "tool")) return undefined;
     const names = new Set(tagged(piece, "tool-name").map(literalText));
@@ -239,7 +239,7 @@ class Builder implements ArgumentWriter {
   }
 }
 
-/** Sequences, rules and tags that only say what something means, taken apart. */
+/** Flattens sequences, rules and semantic tags. */
 function flat(piece: Piece): readonly Piece[] {
   if (piece.kind === "sequence") return piece.items.flatMap(flat);
   if (piece.kind === "rule" && !has(piece, "tool-name")) return flat(piece.item);
@@ -254,7 +254,7 @@ function afterSpace(pieces: readonly Piece[]): readonly Piece[] {
   return first < 0 ? [] : pieces.slice(first);
 }
 
-/** Which delimiter of a text the pieces after it begin with, and what then remains of them. */
+/** The delimiter that the pieces after a text begin with, and the rest of these pieces. */
 function endOf(
   delimiters: readonly string[],
   after: readonly Piece[],

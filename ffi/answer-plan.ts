@@ -1,4 +1,4 @@
-// What the answer to a rendered prompt is held to, and from where on. See answer-grammar.ts.
+// Plans the constraint of a rendered prompt's answer, and where it starts. See answer-grammar.ts.
 
 import { ServiceError } from "../src/core/error.ts";
 import type { Prompt } from "../src/core/run.ts";
@@ -19,11 +19,11 @@ export interface RenderInfo {
   readonly generation_prompt: string;
   readonly additional_stops: readonly string[];
   readonly preserved_tokens: readonly string[];
-  /** What the template was told. */
+  /** Inputs of the template. */
   readonly thinks: boolean;
-  /** Calls are offered. */
+  /** Tools are offered. */
   readonly calls: boolean;
-  /** How llama.cpp reads the answer, as JSON. */
+  /** llama.cpp's parser of the answer, as JSON. */
   readonly parser: string;
   readonly has_grammar: boolean;
   readonly grammar_triggers: readonly {
@@ -33,7 +33,7 @@ export interface RenderInfo {
   }[];
 }
 
-/** Whether what the template wrote of the answer ends inside a reasoning block. */
+/** Whether the template's beginning of the answer ends within a reasoning block. */
 export function opensReasoning({
   thinking_start: start,
   thinking_ends: ends,
@@ -57,7 +57,7 @@ function contentSource({ schema, strict }: JsonSchemaConstraint): AnswerSource {
   return { schema: whole, strict: strict !== false, at: "response_format" };
 }
 
-/** Refuses what a strict tool demands and the format cannot say. */
+/** Rejects strict tools whose schemas the format cannot express. */
 function checked(constraint: AnswerConstraint): AnswerConstraint {
   const { sources, unenforced } = constraint;
   const strict = sources.filter((source) => source.strict).map(({ at }) => at);
@@ -67,7 +67,7 @@ function checked(constraint: AnswerConstraint): AnswerConstraint {
   throw new ServiceError("invalid_request", message, { param: "tools" });
 }
 
-/** The planner of a prompt without tools: a schema counts where content begins, and that may be behind markup. */
+/** The planner of a prompt without tools: a schema applies where content begins, which may be after markup. */
 export function contentPlanner(info: RenderInfo, markup: () => Markup): AnswerPlanner {
   const { parser: peg, generation_prompt: prefix } = info;
   return (content) => {

@@ -1,5 +1,5 @@
-// How a call writes its arguments, as a grammar: one JSON object, or each argument apart between tags, or values in a
-// spelling of the family's own. See answer-grammar.ts.
+// Grammars of a call's arguments: one JSON object, or separate arguments between tags, or values in the family's own
+// notation. See answer-grammar.ts.
 
 import { type Arguments, type ArgumentWriter, memberList, textValue } from "./argument-writer.ts";
 import { NOTHING } from "./lark.ts";
@@ -10,7 +10,7 @@ import { spelledValue } from "./spelled-values.ts";
 const ARG = "tool-arg";
 const NESTED = ["tool-arg-object", "tool-arg-array"] as const;
 
-/** Tags of which the grammar has to know. */
+/** Tags that the grammar uses. */
 const KEPT: ReadonlySet<string> = new Set([ARG, "tool-arg-value", "tool-arg-string-value", ...NESTED]);
 
 /** The body of one tool's call. */
@@ -148,7 +148,7 @@ class CallWriter {
     return [json, this.writer.sequence(rest)].filter((body) => body !== NOTHING).join(" ");
   }
 
-  /** A value that may be written as JSON or as text: as a parser tells them apart, which tries JSON first. */
+  /** A value that may be JSON or text; the parser tries JSON first. */
   private alternatives(items: readonly Piece[], rest: readonly Piece[], pointers: readonly string[]): string {
     const types = this.tool.schema.types(pointers);
     const others = [...types].filter((type) => type !== "string");
@@ -184,7 +184,7 @@ function valueAt(piece: Piece): number {
   return opened(piece).findIndex((item) => isValue(item) || item.kind === "until" || item.kind === "value");
 }
 
-/** What stands between arguments. */
+/** The separator between arguments. */
 function separatorOf(region: readonly Piece[]): readonly Piece[] {
   for (const piece of region) {
     if (piece.kind !== "repeat" || piece.max === 1) continue;
@@ -194,7 +194,7 @@ function separatorOf(region: readonly Piece[]): readonly Piece[] {
   return region.filter(({ kind }) => kind === "space").slice(0, 1);
 }
 
-/** Expression of texts that begin like this; "" for none. */
+/** Regular expression of texts with this prefix; "" for none. */
 function beginning(text: string): string {
   return text === ""
     ? ""
@@ -210,7 +210,7 @@ const LOOKS: Readonly<Record<JsonType, string>> = {
   object: "\\{(?s:.*)",
 };
 
-/** Expression of texts that a parser takes for JSON of some types. */
+/** Regular expression of texts that a parser would read as JSON of some types. */
 function looksLike(types: readonly JsonType[]): string {
   const ways = types.map((type) => LOOKS[type]).filter((way) => way !== "");
   return ways.length === 0 ? "" : `[ \\t\\n]*(?:${ways.join("|")})[ \\t\\n]*`;

@@ -1,17 +1,17 @@
-// What the writers of arguments share: members in their order, and text up to a tag. See argument-grammar.ts.
+// Common parts of argument grammars: members in order, and text up to a tag. See argument-grammar.ts.
 
 import type { AnswerPart } from "../src/worker/text/constraint-backend.ts";
 import { type LarkWriter, NOTHING } from "./lark.ts";
 import type { Piece } from "./peg.ts";
 import type { Schema, Shape } from "./schema-shapes.ts";
 
-/** What arguments are written with. */
+/** Context of argument grammars. */
 export interface ArgumentWriter {
   readonly lark: LarkWriter;
   part(part: Omit<AnswerPart, "rule">): string;
   body(piece: Piece): string;
   sequence(items: readonly Piece[]): string;
-  /** Notes keywords that the grammar does not hold calls to. */
+  /** Collects keywords that the grammar does not enforce. */
   leaveOut(source: number, pointers: readonly string[]): void;
 }
 
@@ -21,7 +21,7 @@ export interface Arguments {
   readonly schema: Schema;
 }
 
-/** Members in their order: those that a shape requires, and any of the others. */
+/** Members in order: the required ones, and any of the others. */
 export function memberList(
   lark: LarkWriter,
   { members, required }: Shape,
@@ -29,7 +29,7 @@ export function memberList(
   write: (name: string, pointers: readonly string[]) => string | undefined,
 ): string {
   const separated = separator === NOTHING ? "" : `${separator} `;
-  // From the last one on: what may follow when something stands before it already, and when nothing does.
+  // From the last member on: what may follow after another member, and what may come first.
   let [later, first] = [NOTHING, NOTHING];
   for (const [name, pointers] of [...members].toReversed()) {
     const member = write(name, pointers);
@@ -45,15 +45,15 @@ export function memberList(
   return first;
 }
 
-/** A text under a schema, and what ends it. */
+/** A text with its schema and its end. */
 interface TextValue {
   readonly pointers: readonly string[];
   readonly close: string;
-  /** Expression of texts that would be read as something else. */
+  /** Regular expression of texts that would be parsed as something else. */
   readonly except: string;
 }
 
-/** A string that is written as it is, up to what closes it. */
+/** A raw string up to its end. */
 export function textValue(
   writer: Pick<ArgumentWriter, "lark" | "part">,
   { source, schema }: Arguments,

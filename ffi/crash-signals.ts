@@ -1,4 +1,4 @@
-// Faults of native code in helper processes that have no handler of their own: see ffi/shim/crash.cpp for text models.
+// Native crashes in helper processes without a handler of their own; text models have ffi/shim/crash.cpp.
 
 import { dlopen } from "bun:ffi";
 
@@ -7,8 +7,8 @@ const DEFAULT_ACTION = 0n;
 const PR_SET_DUMPABLE = 4;
 
 /**
- * Has this process end at once, and without a core file, when native code fails; its parent says so. The runtime's own handlers
- * would report a bug of the runtime. Does nothing on systems other than Linux with glibc.
+ * Makes this process end at once, without a core file, when native code crashes; the parent reports it. The runtime's own
+ * handlers would report a bug of the runtime. Does nothing on systems other than Linux with glibc.
  */
 export function leaveCrashesToParent(): void {
   if (process.platform !== "linux") return;

@@ -37,7 +37,7 @@ function archivePath(name: string): string {
 function unpack(names: readonly string[], dir: string): string {
   for (const name of names) {
     const archive = NATIVE.archives[name];
-    if (archive === undefined) throw new Error(`the manifest of the libraries lacks ${name}`);
+    if (archive === undefined) throw new Error(`the manifest of the libraries has no ${name}`);
     extractArchive(archive, dir, () => readFileSync(archivePath(name)));
   }
   return dir;
@@ -47,17 +47,17 @@ function nativeDir(cacheDir: string): string {
   return join(cacheDir, "native", manifestHash(NATIVE));
 }
 
-/** Unpacks llama.cpp and the shim below `cacheDir` where needed; returns their folder. */
+/** Unpacks llama.cpp and the shim below `cacheDir` if necessary; returns their folder. */
 export function unpackLibraries(cacheDir: string): string {
   return unpack(["llama.zst", "shim.zst"], nativeDir(cacheDir));
 }
 
-/** The same for the grammar library, when the first constraint comes: who uses none does not wait for it. */
+/** The same for the grammar library, at the first constraint. */
 export function unpackGrammar(cacheDir: string): string {
   return unpack(["grammar.zst"], nativeDir(cacheDir));
 }
 
-/** The same for what draws, in a folder of its own: its ggml has the file names of llama.cpp's. */
+/** The same for the image library, in another folder: its ggml has the same file names as llama.cpp's. */
 export function unpackImage(cacheDir: string): string {
   return unpack(["image.zst"], `${nativeDir(cacheDir)}-image`);
 }
@@ -67,7 +67,7 @@ export function unpackSpeech(cacheDir: string): string {
   return unpack(["speech.zst"], nativeDir(cacheDir));
 }
 
-/** Unpacks the built-in model below `cacheDir` where needed; returns its path. The library maps it from there. */
+/** Unpacks the built-in model below `cacheDir` if necessary; returns its path. The library maps the file. */
 export function unpackBuiltinModel(cacheDir: string): string {
   return extractFile({ name: tiny.file, sha256: tiny.sha256 }, join(cacheDir, "builtin"), () =>
     readFileSync(tinyPath),

@@ -1,6 +1,6 @@
-// Unpacks the embedded libraries to a private cache folder, once per content, and checks them at every start.
-// A library must lie in a real folder under its own name: the loader finds the others by SONAME, and ggml looks for CPU
-// variants by scanning the folder.
+// Unpacks the embedded libraries to a private cache folder, once per content, and verifies them at every start. A library
+// must be a real file with its own name: the loader resolves the others by SONAME, and ggml scans the folder for CPU
+// variants.
 
 import { createHash, randomBytes } from "node:crypto";
 import {
@@ -25,9 +25,9 @@ export interface ArchiveFile {
 }
 
 export interface Archive {
-  /** Where the content comes from. */
+  /** Origin of the content. */
   readonly upstream: string;
-  /** Hash of all that it was built from, see prebuilt/inputs.ts. */
+  /** Hash of its build inputs, see prebuilt/inputs.ts. */
   readonly inputs?: string;
   /** The compilers that built it. */
   readonly toolchain?: string;
@@ -78,11 +78,11 @@ function isIntact(dir: string, file: NamedContent): boolean {
 }
 
 /**
- * Writes a file aside, syncs and renames it, so that a crash or a second process starting at the same time never leaves
- * a half-written one under its final name.
+ * Writes a file atomically: to a temporary name, synced, then renamed. A crash or a concurrent start never leaves an
+ * incomplete file under the final name.
  */
 function publish(dir: string, file: NamedContent, bytes: Uint8Array): void {
-  if (sha256(bytes) !== file.sha256) throw new Error(`the embedded ${file.name} is damaged: reinstall svc`);
+  if (sha256(bytes) !== file.sha256) throw new Error(`the embedded ${file.name} is damaged. Reinstall svc.`);
   const aside = join(dir, `.${file.name}.${randomBytes(6).toString("hex")}`);
   try {
     writeDurably(aside, bytes);
@@ -93,8 +93,8 @@ function publish(dir: string, file: NamedContent, bytes: Uint8Array): void {
 }
 
 /**
- * Makes sure that every file of the archive lies intact in `dir`. `read` returns the compressed archive and is called
- * only when something has to be unpacked. Throws when the folder is not private or the archive is damaged.
+ * Makes sure that every file of the archive is intact in `dir`. `read` returns the compressed archive; it is called only if
+ * files must be unpacked. Throws when the folder is not private or the archive is damaged.
  */
 export function extractArchive(archive: Archive, dir: string, read: () => Uint8Array): void {
   privateFolder(dir);
@@ -111,7 +111,7 @@ export function extractFile(file: NamedContent, dir: string, read: () => Uint8Ar
   return join(dir, file.name);
 }
 
-/** One name for the content of a whole manifest, so that two versions of svc never share a folder. */
+/** A name for the content of a manifest: two versions of svc never share a folder. */
 export function manifestHash(manifest: Manifest): string {
   const sums = Object.values(manifest.archives).flatMap((archive) =>
     archive.files.map((file) => file.sha256),

@@ -1,4 +1,4 @@
-// The built-in voices: flite, which speaks English. The library has one state for all of them; see ffi/speech.
+// The built-in English voices, by flite. The library has one state for all voices; see ffi/speech.
 
 import { ServiceError } from "../src/core/error.ts";
 import type { SpeechBackend } from "../src/worker/speech/backend.ts";
@@ -13,7 +13,7 @@ export class FliteVoice implements SpeechBackend {
   private readonly native: SpeechNative;
   private readonly voice: Handle;
 
-  /** Throws when there is no voice of that name. */
+  /** Throws for an unknown voice. */
   constructor(native: SpeechNative, name: string) {
     const voice = native.svc_speech_voice(cText(name));
     if (voice === null) throw new Error(nativeText(native.svc_speech_last_error()));
@@ -21,7 +21,7 @@ export class FliteVoice implements SpeechBackend {
     this.voice = voice;
   }
 
-  /** Speaks a text in ASCII. */
+  /** Synthesizes ASCII text. */
   say(text: string): Int16Array {
     const { native } = this;
     const speech = native.svc_speech_say(this.voice, cText(text));

@@ -1,5 +1,5 @@
-// Tools for models whose chat template knows none: they are described in the system message, calls and results are text of
-// ordinary messages. ffi/shim/generic_calls.cpp reads such calls; docs/tools.md describes the format.
+// Generic tool format, for chat templates without tool support: tools are described in the system message, calls and results
+// are text of ordinary messages. ffi/shim/generic_calls.cpp parses such calls; docs/tools.md describes the format.
 
 import type { ContentPart, Message, ToolSpec } from "../src/core/message.ts";
 
@@ -28,7 +28,7 @@ function instructions(tools: readonly ToolSpec[]): string {
   ].join("\n");
 }
 
-/** A message in words that a template without tools has. */
+/** A message in the roles of a template without tools. */
 function plain(message: Message): Message {
   if (message.role === "tool") {
     return {
@@ -47,7 +47,7 @@ function plain(message: Message): Message {
   return { ...rest, content: [...said, text(written.join("\n"))] };
 }
 
-/** The messages with the tools in their system message, which is added where there is none. */
+/** The messages with the tools in the system message, which is added if missing. */
 export function genericMessages(
   messages: readonly Message[],
   tools: readonly ToolSpec[],
@@ -61,7 +61,7 @@ export function genericMessages(
   return [{ ...first, content: [...first.content, text("\n\n"), told] }, ...rest];
 }
 
-/** Results that follow each other, or a user's words, are one message: many templates take turns. */
+/** Consecutive results and user messages are merged: many templates require alternating roles. */
 function joined(messages: readonly Message[]): readonly Message[] {
   const out: Message[] = [];
   for (const message of messages) {

@@ -1,4 +1,4 @@
-// Grammars for one vocabulary and the matchers that follow answers through them. Owns every native handle it makes.
+// ConstraintBackend over llguidance: grammars for one vocabulary, and their matchers. Owns its native handles.
 
 import { ptr } from "bun:ffi";
 import type { Constraint } from "../src/core/constraint.ts";
@@ -18,7 +18,7 @@ export interface Vocabulary {
   readonly size: number;
   /** [size] bit 0 ends generation, bit 1 control token. */
   readonly flags: Uint8Array;
-  /** Bytes of a token, control tokens with their text; good until the next call. */
+  /** Bytes of a token, for control tokens their text; valid until the next call. */
   bytes(token: number): Uint8Array;
 }
 
@@ -40,7 +40,7 @@ export function readVocabulary(native: Native, model: Handle): Vocabulary {
 }
 
 const ACCEPTANCE: readonly Acceptance[] = ["ok", "finished", "rejected"];
-/** Average bytes of a token, to begin with. */
+/** Average bytes of a token, for the first allocation. */
 const TOKEN_BYTES = 8;
 
 function failure(native: GrammarNative, param: string): ServiceError {
@@ -48,11 +48,11 @@ function failure(native: GrammarNative, param: string): ServiceError {
   return new ServiceError("invalid_request", message, { param });
 }
 
-/** What all matchers of an engine share. */
+/** Shared by all matchers of an engine. */
 interface Shared {
   readonly native: GrammarNative;
   readonly words: number;
-  /** Of all tokens but those that end an answer. */
+  /** Mask of all tokens except those that end an answer. */
   readonly open: Uint32Array;
 }
 
@@ -68,7 +68,7 @@ class GrammarMatcher implements Matcher {
     this.shared = shared;
     this.handle = handle;
     this.param = param;
-    // Over a buffer of its own: a small typed array without one may move when its buffer is first asked for.
+    // With an explicit buffer: a small typed array may move when its buffer is first accessed.
     this.mask = new Uint32Array(new ArrayBuffer(shared.words * Uint32Array.BYTES_PER_ELEMENT));
     this.maskAddress = BigInt(ptr(this.mask));
     this.openMaskAddress = BigInt(ptr(shared.open));
@@ -116,7 +116,7 @@ class GrammarMatcher implements Matcher {
   }
 }
 
-/** The library tells a grammar of ours by its first member. */
+/** The library recognizes an answer grammar by its first member. */
 function constraintText(constraint: Constraint | AnswerConstraint): string {
   if (constraint.type !== "answer") return JSON.stringify(constraint);
   const { type, grammar, parts, sources, prefix } = constraint;
@@ -159,7 +159,7 @@ export class GrammarEngine implements ConstraintBackend {
   private masks = new BigUint64Array(0); // [batch] grows
   private batch: readonly GrammarMatcher[] = [];
 
-  /** threads: how many compute masks. Throws when the vocabulary has no ending token. */
+  /** `threads`: for masks. Throws when no token of the vocabulary ends an answer. */
   constructor(native: GrammarNative, vocabulary: Vocabulary, threads = 1) {
     const { bytes, lengths } = columns(vocabulary);
     const { size, flags } = vocabulary;
@@ -193,7 +193,7 @@ export class GrammarEngine implements ConstraintBackend {
       this.handles = new BigUint64Array(2 * matchers.length);
       this.masks = new BigUint64Array(2 * matchers.length);
     }
-    const batch = matchers as readonly GrammarMatcher[]; // there are no others of this engine
+    const batch = matchers as readonly GrammarMatcher[]; // an engine has only matchers of this class
     batch.forEach((matcher, i) => {
       this.handles[i] = BigInt(matcher.handle);
       this.masks[i] = matcher.maskAddress;
@@ -212,7 +212,7 @@ export class GrammarEngine implements ConstraintBackend {
     return batch.filter(({ handle }) => this.native.svc_grammar_state(handle) < 0);
   }
 
-  /** Stops its threads. Its matchers and pending grammars can only be freed afterwards. */
+  /** Stops its threads. Afterwards, its matchers and pending grammars can only be freed. */
   close(): void {
     this.native.svc_grammar_close(this.engine);
   }

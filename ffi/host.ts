@@ -1,4 +1,4 @@
-// What the native side finds on the machine it runs on.
+// Describes the machine as the native libraries see it.
 
 import { readFileSync } from "node:fs";
 import type { EngineHost } from "../src/core/system.ts";
@@ -12,7 +12,7 @@ interface NativeInfo {
   readonly devices: EngineHost["devices"];
 }
 
-/** To be called when the libraries are open. */
+/** Requires open libraries. */
 export function describeHost(native: Native): Omit<EngineHost, "backend_failures"> {
   const info: NativeInfo = JSON.parse(takeText(native, native.svc_system_info()));
   return {
@@ -24,13 +24,13 @@ export function describeHost(native: Native): Omit<EngineHost, "backend_failures
   };
 }
 
-/** llama.cpp lists what a build uses as `CPU : SSE3 = 1 | AVX2 = 1 | … |`, one group a back end. */
+/** llama.cpp lists CPU features as `CPU : SSE3 = 1 | AVX2 = 1 | … |`, one group a back end. */
 function cpuFeatures(text: string): string[] {
   const [, list = ""] = /\bCPU : ([^:]*)(?: \| \w+ :|$)/.exec(text) ?? [];
   return [...list.matchAll(/(\w+) = 1\b/g)].map(([, name = ""]) => name);
 }
 
-/** The loader keeps only the back end it has chosen; Linux tells which libraries are mapped. */
+/** The loader keeps only the selected back end, so the mapped libraries show it (Linux). */
 function cpuVariant(): string | null {
   try {
     return /libggml-cpu-([\w-]+)\.so/.exec(readFileSync("/proc/self/maps", "utf8"))?.[1] ?? null;

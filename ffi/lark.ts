@@ -8,7 +8,7 @@ type LiteralPart = string | number;
 const TAG = /(<\|[^<>]*?\|>)/;
 const ANY = "/(?s:.*)/";
 
-/** Matches nothing and stands where something must. */
+/** A terminal that matches nothing, where Lark requires one. */
 export const NOTHING = '""';
 
 function quoted(text: string): string {
@@ -44,7 +44,7 @@ export class LarkWriter {
     return [...this.rules, `start: ${start}`, ""].join("\n");
   }
 
-  /** A name that no rule has. */
+  /** An unused rule name. */
   newName(): string {
     this.count++;
     return `r${this.count}`;
@@ -71,7 +71,7 @@ export class LarkWriter {
     return name;
   }
 
-  /** Whether this is the first time that rules of this name are asked for. */
+  /** Whether rules of this name are requested for the first time. */
   once(name: string): boolean {
     const isFirst = !this.written.has(name);
     this.written.add(name);
@@ -82,7 +82,7 @@ export class LarkWriter {
     this.rules.push(`${name}${attribute}: ${body}`);
   }
 
-  /** Text and control tokens of a literal. What follows a token that ends the answer is no part of it. */
+  /** Text and control tokens of a literal, up to a token that ends the answer. */
   parts(text: string): readonly LiteralPart[] {
     const parts: LiteralPart[] = [];
     let plain = "";
@@ -104,7 +104,7 @@ export class LarkWriter {
     return parts;
   }
 
-  /** Tags are terminals of their own: a lexer takes the longest of those that begin alike. */
+  /** Each tag is a terminal: a lexer takes the longest of several with a common prefix. */
   literal(text: string): string {
     const parts = this.parts(text).flatMap((part) =>
       typeof part === "string"
@@ -117,13 +117,13 @@ export class LarkWriter {
     return parts.length === 0 ? NOTHING : parts.join(" ");
   }
 
-  /** What a text has to leave room for if `close` follows it: nothing, where a control token begins that. */
+  /** The part of `close` that a text before it must not contain; none if `close` begins with a control token. */
   tailOf(close: string): string {
     const [first] = this.parts(close);
     return typeof first === "string" ? first : "";
   }
 
-  /** Text in which none of `avoid` occurs, up to `close`, which is part of it. */
+  /** Text without any of `avoid`, up to and including `close`. */
   textUntil(close: string, avoid: readonly string[]): string {
     const tail = this.tailOf(close);
     if (tail === "" && close !== "") {

@@ -22,7 +22,7 @@ export type ImageNative = BunLibrary<typeof IMAGE_SYMBOLS>["symbols"];
 /** The speech library's entry points, typed from ffi/speech-symbols.ts. */
 export type SpeechNative = BunLibrary<typeof SPEECH_SYMBOLS>["symbols"];
 
-// Dependency order: ld.so then satisfies each NEEDED entry by SONAME from what is already loaded, wherever it lies.
+// Dependency order: ld.so then resolves each NEEDED entry by SONAME among the loaded libraries.
 const LOAD_ORDER: readonly (readonly [file: string, anySymbol: string])[] = [
   ["libgomp.so.1", "omp_get_max_threads"],
   ["libggml-base.so.0", "ggml_version"],
@@ -35,14 +35,14 @@ const IMAGE_LOAD_ORDER = LOAD_ORDER.slice(0, 3);
 
 function checkAbi(file: string, built: string, needed: string, word: string): void {
   if (built !== needed) {
-    throw new Error(`${file} has ABI ${built}, this svc needs ${needed}: run prebuilt/build.sh ${word}`);
+    throw new Error(`${file} has ABI ${built}, but this svc needs ${needed}: run prebuilt/build.sh ${word}`);
   }
 }
 
 /**
- * Loads the libraries in `dir` and their compute back ends, then added ones. Throws when one of svc's own is missing, or was
- * built from another version of the shim's header. verbosity: 0 errors … 3 debug. `onFailure` gets a sentence for each added
- * back end that could not be loaded.
+ * Loads the libraries in `dir` and their compute back ends, then added ones. Throws when one of svc's own is missing or was
+ * built from another version of the shim's header. verbosity: 0 errors … 3 debug. `onFailure` receives a sentence for each
+ * added back end that could not be loaded.
  */
 export function openNative(
   dir: string,
@@ -60,10 +60,10 @@ export function openNative(
   return native;
 }
 
-/** The runtime makes no machine code where it could not reserve room for it at its start, and then calls no library. */
+/** The runtime cannot call libraries where it could not reserve executable memory at its start. */
 function explained(error: unknown): unknown {
   if (!(error instanceof Error) || !error.message.includes("requires the JIT")) return error;
-  const why = "too little memory, or a limit on it (ulimit -d, -v), or a ban on memory that is writable code";
+  const why = "memory is short or limited (ulimit -d, -v), or writable executable memory is forbidden";
   return new Error(`native code cannot be called: ${why}`, { cause: error });
 }
 
@@ -76,7 +76,7 @@ export function openGrammar(dir: string): GrammarNative {
 
 /**
  * Loads the image library in `dir` and the best CPU back end. Throws like openNative. Not in a process that has loaded
- * llama.cpp: both bring a ggml, and the loader would give the second one the functions of the first.
+ * llama.cpp: both contain a ggml, and the loader would resolve the second one's functions to the first.
  */
 export function openImage(dir: string, verbosity: number): ImageNative {
   loadInOrder(dir, IMAGE_LOAD_ORDER);
@@ -113,19 +113,19 @@ const SHERPA_SYMBOLS = {
   SherpaOnnxDestroyOfflineTtsGeneratedAudio: { args: ["ptr"], returns: "void" },
 } as const;
 
-/** What svc uses of sherpa-onnx's C interface. */
+/** The functions of sherpa-onnx's C interface that svc uses. */
 export type SherpaNative = BunLibrary<typeof SHERPA_SYMBOLS>["symbols"];
 
-/** Loads an operator's sherpa-onnx library. Throws when it is none. */
+/** Loads an operator's sherpa-onnx library. Throws for another library. */
 export function openSherpa(path: string): SherpaNative {
   return dlopen(path, SHERPA_SYMBOLS).symbols;
 }
 
-/** linux/landlock.h: asking for no rules with this flag gives the version. The number is the same on all architectures. */
+/** linux/landlock.h: without rules, this flag returns the version. The number is the same on all architectures. */
 const SYS_LANDLOCK_CREATE_RULESET = 444;
 const LANDLOCK_CREATE_RULESET_VERSION = 1;
 
-/** Version of the kernel's Landlock; undefined where it has none or is switched off. */
+/** Version of the kernel's Landlock; undefined where it is missing or disabled. */
 export function landlockAbi(): number | undefined {
   if (process.platform !== "linux") return undefined;
   try {
@@ -137,6 +137,6 @@ export function landlockAbi(): number | undefined {
     );
     return abi > 0 ? abi : undefined;
   } catch {
-    return undefined; // another C library: nothing that depends on it is offered there
+    return undefined; // another C library: features that depend on it are unavailable
   }
 }

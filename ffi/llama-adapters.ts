@@ -1,4 +1,4 @@
-// LoRA adapters of one model: those that passes choose from, and one that all of them go through.
+// LoRA adapters of one model: those that passes select, and a static one for all passes.
 
 import { type AdapterId, BASE_MODEL } from "../src/core/adapter.ts";
 import { assert } from "../src/core/assert.ts";
@@ -9,7 +9,7 @@ import { cText, type Handle, nativeText } from "./text.ts";
 export interface AdapterPlace {
   readonly model: Handle;
   readonly context: Handle;
-  /** GGUF adapter of all passes that choose none; absent: they are the model's alone. */
+  /** Static GGUF adapter of passes that select none; absent: none. */
   readonly path: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export class LlamaAdapters {
   private readonly base: Handle | null;
   private readonly loaded = new Map<AdapterId, Handle>();
 
-  /** Throws ServiceError(invalid_adapter) when the adapter of all passes does not fit the model. */
+  /** Throws ServiceError(invalid_adapter) when the static adapter does not fit the model. */
   constructor(native: Native, place: AdapterPlace) {
     this.native = native;
     this.place = place;
@@ -27,19 +27,19 @@ export class LlamaAdapters {
     this.applyTo(place.context);
   }
 
-  /** Sends the rows of all later passes through an adapter. */
+  /** Selects the adapter of all later passes. */
   select(adapter: AdapterId): void {
     const handle = adapter === BASE_MODEL ? this.base : this.loaded.get(adapter);
-    assert(handle !== undefined, "an adapter is selected that is not loaded");
+    assert(handle !== undefined, "only loaded adapters are selected");
     this.native.svc_context_adapter(this.place.context, handle);
   }
 
-  /** Sends the passes of another context of the model through the adapter of all passes. */
+  /** Applies the static adapter to another context of the model. */
   applyTo(context: Handle): void {
     if (this.base !== null) this.native.svc_context_adapter(context, this.base);
   }
 
-  /** Loads a GGUF adapter under an id that is free. Throws ServiceError(invalid_adapter) when it does not fit the model. */
+  /** Loads a GGUF adapter under an unused id. Throws ServiceError(invalid_adapter) when it does not fit the model. */
   load(adapter: AdapterId, path: string): void {
     assert(adapter !== BASE_MODEL && !this.loaded.has(adapter), "an adapter's id is free");
     this.loaded.set(adapter, this.open(path));
@@ -57,7 +57,7 @@ export class LlamaAdapters {
     this.native.svc_adapter_free(handle);
   }
 
-  /** Frees all adapters. Their contexts must be gone. */
+  /** Frees all adapters. Their contexts must have been freed. */
   close(): void {
     const all = [...this.loaded.values(), ...(this.base === null ? [] : [this.base])];
     for (const handle of all) this.native.svc_adapter_free(handle);

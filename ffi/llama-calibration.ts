@@ -1,4 +1,4 @@
-// Importance statistics of a context: how strongly each input of each matrix is used, collected from what is computed.
+// Importance statistics of a context: the mean square of each input of each weight matrix, collected during passes.
 
 import type { CalibrationCounts } from "../src/engine/protocol.ts";
 import type { Native } from "./library.ts";
@@ -13,12 +13,12 @@ export class LlamaCalibration {
     this.context = context;
   }
 
-  /** Begins to collect anew; a matrix stops after `rowsMax` rows, 0: never. */
+  /** Clears the statistics and starts to collect; a matrix stops after `rowsMax` rows, 0: never. */
   start(rowsMax: number): void {
     this.native.svc_calibration_start(this.context, BigInt(rowsMax));
   }
 
-  /** Keeps what there is and collects no more. */
+  /** Stops collecting; keeps the statistics. */
   stop(): void {
     this.native.svc_calibration_stop(this.context);
   }
@@ -30,7 +30,7 @@ export class LlamaCalibration {
     return { collecting: collecting === 1, matrices, rowsMin, rowsMax, rowsTotal };
   }
 
-  /** Writes the statistics as an importance matrix. Throws an Error when there are none or the file can't be written. */
+  /** Writes the statistics as an importance matrix. Throws an Error when they are empty or the file cannot be written. */
   save(path: string): void {
     if (this.native.svc_calibration_save(this.context, cText(path)) === 0) return;
     throw new Error(nativeText(this.native.svc_last_error()));

@@ -1,4 +1,4 @@
-// Prompts: from the canonical conversation to token ids, and the parser for what comes back.
+// Chat templates: renders conversations to token ids and provides the parser of the answers.
 
 import { ServiceError } from "../src/core/error.ts";
 import { modalitiesOf } from "../src/core/message.ts";
@@ -23,29 +23,31 @@ import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
-/** What a template has turned out to be unable to take. */
+/** Features that a template was found to lack. */
 type TemplateLimits = Pick<RenderOptions, "shortIds" | "generic" | "typed">;
 
-/** A prompt under way, with the files that were sent along. */
+/** A prompt being rendered, with its media files. */
 interface Rendering {
   readonly handle: Handle;
   readonly files: MediaFiles | undefined;
   readonly long: boolean;
 }
 
-/** A request longer than this takes a tenth of a second and more to render and tokenize. */
+/** A request longer than this takes over 100 ms to render and tokenize, characters. */
 const LONG_REQUEST_BYTES = 128 * 1024;
 
-/** Longest wait for a template that is tried out, milliseconds. */
+/** Longest wait for a template trial, milliseconds. */
 const PROBE_WAIT_MS = 2000;
 
-/** common.h: COMMON_GRAMMAR_TRIGGER_TYPE_WORD, a trigger that is a literal string. */
+/** common.h: COMMON_GRAMMAR_TRIGGER_TYPE_WORD, a literal trigger string. */
 const TRIGGER_WORD = 1;
 
-/** Kinds of prompts of one template for which it is remembered what tags interrupt text; more are worked out again. */
+/** Cache entries for the tags that interrupt text, by kind of prompt of one template. */
 const MUTE_KEYS_MAX = 64;
 
-/** What Mistral's templates say of ids of tool calls that they do not like. */
+/** The shim's error about one media file: its kind and its number. */
+const MEDIA_ERROR = /^(?:(audio|rec\w+)|image|pic\w+) (\d+): ([^]*)/;
+/** Error of Mistral's templates about ids of tool calls. */
 const SHORT_IDS = /\bIDs?\b.*\blength 9\b/;
 
 function hasMedia(prompt: NativePrompt): boolean {
@@ -58,13 +60,14 @@ function refusal(prompt: NativePrompt, reason: string): ServiceError {
     const param = prompt.type === "gap" ? "input_suffix" : "suffix";
     return new ServiceError("unsupported_capability", message, { param });
   }
-  const file = /^(picture|recording) (\d+): ([^]*)/.exec(reason);
+  const file = MEDIA_ERROR.exec(reason);
   if (file !== null) {
-    const [, kind, number, what] = file;
-    const message = `The ${kind} number ${number} of the messages cannot be used: ${what}.`;
+    const [, audio, number, what] = file;
+    const kind = audio === undefined ? "image" : "audio clip";
+    const message = `The ${kind} number ${number} of messages cannot be used: ${what}.`;
     return new ServiceError("invalid_request", message, { param: "messages" });
   }
-  // What the template itself says, without the piece of its source around it.
+  // The template's own message, without the source excerpt around it.
   const said = /Jinja Exception: ([^]*)/.exec(reason)?.[1] ?? reason;
   const message = `The model's chat template rejects this conversation: ${said.trim()}`;
   return new ServiceError("invalid_request", message, { param: "messages" });
@@ -75,13 +78,13 @@ export interface TemplateOptions {
   readonly vocabulary: number;
   /** Longest sequence, tokens. */
   readonly contextTokens: number;
-  /** Jinja text that replaces the model's own template. */
+  /** Jinja source that replaces the model's own template. */
   readonly source: string | undefined;
-  /** Control tokens that the text of messages may write. */
+  /** Control tokens that message text may contain. */
   readonly contentTokens?: readonly string[] | undefined;
-  /** Whether the model thinks when a request does not say: always, unless given. */
+  /** Whether the model thinks when a request does not say; default: always. */
   readonly thinkingDefault?: TextOptions["thinkingDefault"];
-  /** Reads pictures and recordings, where the model takes any. */
+  /** Decodes images and audio; undefined for text models. */
   readonly media: LlamaMedia | undefined;
 }
 
@@ -94,11 +97,11 @@ export class LlamaTemplates {
   private readonly contextTokens: number;
   private readonly media: LlamaMedia | undefined;
   private readonly thinkingDefault: "on" | "template";
-  private readonly mute = new Map<string, ReadonlySet<string>>(); // tags that interrupt nothing, by what decides that
-  private shortIds = false; // the template takes only ids of nine letters and digits
-  private generic = false; // the template knows no tools
-  private typed = false; // the template wants a type in every schema
-  private markup: Markup | undefined; // once a grammar names control tokens
+  private readonly mute = new Map<string, ReadonlySet<string>>(); // tags that change nothing in plain text, by kind of prompt
+  private shortIds = false; // the template accepts only call ids of nine letters and digits
+  private generic = false; // the template does not support tools
+  private typed = false; // the template requires a type in every schema
+  private markup: Markup | undefined; // read for the first grammar that names control tokens
 
   /** Throws ServiceError(model_unavailable) when it does not parse. */
   constructor(native: Native, model: Handle, options: TemplateOptions) {
@@ -119,18 +122,18 @@ export class LlamaTemplates {
     this.thinkingDefault = options.thinkingDefault ?? "on";
   }
 
-  /** Whether the template lets the model think before it answers: tried out with one short conversation. */
+  /** Whether the template supports thinking: determined by rendering a short conversation. */
   canThink(): boolean {
     const request = { messages: [{ role: "user", content: "Hi" }], enable_thinking: true, kwargs: {} };
     return this.probe(request)?.supports_thinking ?? false;
   }
 
-  /** Whether the vocabulary has marks for gaps: tried out likewise. */
+  /** Whether the vocabulary has fill-in-the-middle tokens: determined likewise. */
   canFillGaps(): boolean {
     return this.probe({ prompt: "a", suffix: "b" }) !== undefined;
   }
 
-  /** What comes of a request; undefined if it cannot be rendered. */
+  /** The rendered request; undefined if it cannot be rendered. */
   private probe(request: object): RenderInfo | undefined {
     const handle = this.native.svc_render_begin(this.chat, cText(JSON.stringify(request)), 0);
     if (handle === null) return undefined;
@@ -142,12 +145,12 @@ export class LlamaTemplates {
     }
   }
 
-  /** Begins to render and tokenize. Throws ServiceError(invalid_request) for tokens that the model does not have. */
+  /** Starts to render and tokenize. Throws ServiceError(invalid_request) for tokens outside the vocabulary. */
   render(prompt: Prompt | PairPrompt): PendingPrompt {
     if (prompt.type === "tokens") {
-      const alien = prompt.tokens.find((token) => token < 0 || token >= this.vocabulary);
-      if (alien !== undefined) {
-        const message = `Token ${alien} is not in the model's vocabulary of ${this.vocabulary} tokens.`;
+      const unknown = prompt.tokens.find((token) => token < 0 || token >= this.vocabulary);
+      if (unknown !== undefined) {
+        const message = `Token ${unknown} is not in the model's vocabulary of ${this.vocabulary} tokens.`;
         throw new ServiceError("invalid_request", message, { param: "prompt" });
       }
       const tokens = Int32Array.from(prompt.tokens);
@@ -166,8 +169,8 @@ export class LlamaTemplates {
     let limits: TemplateLimits = { shortIds, generic, typed };
     const rendering = this.begin(prompt, limits);
     let { handle } = rendering;
-    let refused: string | undefined; // why it was first
-    /** Again, with what has been learned of the template. */
+    let refused: string | undefined; // the first reason
+    /** Renders again, with the features that the template lacks. */
     const retry = (change: Partial<TemplateLimits>): undefined => {
       this.native.svc_render_free(handle);
       limits = { ...limits, ...change };
@@ -193,7 +196,7 @@ export class LlamaTemplates {
       }
       const hasTools = prompt.type === "chat" && offeredTools(prompt).length > 0;
       if (hasTools && !limits.typed && !limits.generic) return retry({ typed: true });
-      // It may be that the template cannot show these tools: then no other conversation suffers from it.
+      // The template may be unable to show only these tools: other conversations are not affected.
       if (hasTools && !limits.generic) return retry({ typed: false, generic: true });
       this.native.svc_render_free(handle);
       throw refusal(prompt, refused);
@@ -216,7 +219,8 @@ export class LlamaTemplates {
 
   private beginMedia(request: Uint8Array, files: MediaFiles): Handle | null {
     if (this.media === undefined) {
-      const message = "This model takes text alone: it has no projector file (mmproj).";
+      const message =
+        "This model takes text only, because it has no projector file (mmproj). Remove images and audio, or name another model.";
       throw new ServiceError("unsupported_capability", message, { param: "messages" });
     }
     const { data, size } = files.columns();
@@ -249,7 +253,7 @@ export class LlamaTemplates {
     return (this.markup ??= readMarkup(this.native, this.model));
   }
 
-  /** A prompt whose answer has begun with a text. Reasoning that the template has opened all the same is closed before. */
+  /** A prompt with the beginning of the answer. Reasoning that the template opens is closed before it. */
   private begun(handle: Handle, prefix: string, facts: Omit<PromptFacts, "plain">): LlamaPrompt {
     const { tokens, media, format } = facts;
     const closing = format.startsInReasoning ? (format.thinkingEnds[0] ?? "") : "";
@@ -294,7 +298,7 @@ export class LlamaTemplates {
     };
   }
 
-  /** Whether calls are JSON without any marker: then each brace may be the beginning of one. */
+  /** Whether calls are JSON without a marker, so that each brace may begin one. */
   private bareCalls(handle: Handle, { tools, toolChoice }: ChatPrompt): boolean {
     if (tools.length === 0 || toolChoice.type === "none") return false;
     const brace = parseAnswer(this.native, handle, "{");
@@ -302,8 +306,8 @@ export class LlamaTemplates {
   }
 
   /**
-   * Of the tags that the parser wants to see, those that change nothing where they stand in plain text, such as closing
-   * ones. They may be common in text (`">`, ```` ``` ````), and the parser need not look at the whole answer for them.
+   * The parser's tags that change nothing in plain text, such as closing ones. They may be frequent in text (`">`,
+   * ```` ``` ````), so the parser must not run for each.
    */
   private muteTags(
     handle: Handle,
@@ -325,7 +329,7 @@ export class LlamaTemplates {
     return found;
   }
 
-  /** Tokens of a piece of markup, control tokens included. */
+  /** Tokens of a markup string, control tokens included. */
   private tokenize(text: string): Int32Array {
     const bytes = cText(text);
     const out = new Int32Array(bytes.length);
@@ -334,10 +338,10 @@ export class LlamaTemplates {
     return out.slice(0, Math.max(0, n));
   }
 
-  /** Tokens of the text of a message, in which markup is text. */
+  /** Tokens of message text, in which markup is plain text. */
   private tokenizeText(text: string): Int32Array {
     const bytes = cText(text);
-    const out = new Int32Array(bytes.length + 1); // some vocabularies put a space before a text
+    const out = new Int32Array(bytes.length + 1); // some vocabularies prepend a space
     const n = this.native.svc_chat_tokenize(this.chat, bytes, bytes.length - 1, out, out.length);
     return out.slice(0, Math.max(0, n));
   }
@@ -351,7 +355,7 @@ export class LlamaTemplates {
     return visible;
   }
 
-  /** Frees the template. Every prompt must have been freed before. */
+  /** Frees the template. All prompts must have been freed before. */
   close(): void {
     this.native.svc_chat_free(this.chat);
   }

@@ -1,4 +1,4 @@
-// A model, or a head of the model's own file, that guesses next tokens beside a context. The context frees what it keeps.
+// Draft model of a context: a model, or a prediction head in the model's own file. The context frees it.
 
 import { ServiceError } from "../src/core/error.ts";
 import { assert } from "../src/core/assert.ts";
@@ -8,9 +8,9 @@ import { type Handle, nativeText } from "./text.ts";
 
 interface DraftSizes {
   readonly slots: number;
-  /** Tokens of a guess. */
+  /** Maximum tokens of one draft. */
   readonly max: number;
-  /** Guesses are drawn as the answer is; else they are the likeliest tokens. */
+  /** Draft tokens are sampled like the answer; otherwise they are the most likely ones. */
   readonly drawn: boolean;
 }
 
@@ -20,13 +20,13 @@ export class LlamaDraftModel implements DraftModel {
   readonly drawn: boolean;
   private readonly native: Native;
   private readonly context: Handle;
-  // Columns of the asks, filled anew each time.
+  // Columns of the requests, refilled each time.
   private readonly slot: Int32Array; // [slots]
   private readonly token: Int32Array; // [slots]
   private readonly position: Int32Array; // [slots]
-  private readonly sampler: BigUint64Array; // [slots] whose draws are guessed; 0 for the likeliest tokens
-  private readonly tokens: Int32Array; // [slots × most]
-  private readonly counts: Int32Array; // [slots] tokens wanted, then tokens guessed
+  private readonly sampler: BigUint64Array; // [slots] sampler to imitate; 0 for the most likely tokens
+  private readonly tokens: Int32Array; // [slots × max]
+  private readonly counts: Int32Array; // [slots] tokens wanted, then tokens drafted
 
   private constructor(native: Native, context: Handle, { slots, max, drawn }: DraftSizes) {
     this.native = native;
@@ -42,20 +42,23 @@ export class LlamaDraftModel implements DraftModel {
   }
 
   /**
-   * Lets `model` guess for a context with so many slots; null: the head in the context's own file. Throws
-   * ServiceError(model_unavailable) with the reason when it cannot.
+   * Opens the draft model `model` of a context; null: the head in the context's own file. Throws
+   * ServiceError(model_unavailable) with the reason when it does not fit.
    */
   static open(native: Native, context: Handle, model: Handle | null, sizes: DraftSizes): LlamaDraftModel {
     const possible = native.svc_draft_open(context, model, sizes.max);
     if (possible > 0) return new LlamaDraftModel(native, context, { ...sizes, max: possible });
     const source = model === null ? 'speculative = "mtp" without mtp_model' : "mtp_model";
     const reason = nativeText(native.svc_last_error());
-    throw new ServiceError("model_unavailable", `${source} cannot guess for this model: ${reason}`);
+    throw new ServiceError(
+      "model_unavailable",
+      `${source} cannot be the draft model of this model: ${reason}`,
+    );
   }
 
-  draft(asks: readonly DraftRequest[]): readonly Int32Array[] {
-    assert(asks.length <= this.slot.length, "no slot is asked for twice");
-    asks.forEach(({ slot, token, position, sampler, max }, i) => {
+  draft(requests: readonly DraftRequest[]): readonly Int32Array[] {
+    assert(requests.length <= this.slot.length, "no slot is asked for twice");
+    requests.forEach(({ slot, token, position, sampler, max }, i) => {
       this.slot[i] = slot;
       this.token[i] = token;
       this.position[i] = position;
@@ -63,10 +66,10 @@ export class LlamaDraftModel implements DraftModel {
       this.counts[i] = max;
     });
     const { context, slot, token, position, sampler, counts, tokens } = this;
-    const n = asks.length;
+    const n = requests.length;
     const result = this.native.svc_draft(context, n, slot, token, position, sampler, counts, tokens);
     if (result !== 0) return [];
-    return asks.map((_, i) => tokens.slice(i * this.max, i * this.max + (counts[i] ?? 0)));
+    return requests.map((_, i) => tokens.slice(i * this.max, i * this.max + (counts[i] ?? 0)));
   }
 
   accept(slot: SlotId, right: number): void {

@@ -1,4 +1,5 @@
-// The context of a loaded model for embeddings or for scores of documents: separate from the one that generates, because it has no use for logits.
+// The context of a loaded model for embeddings or rerank scores, separate from the one that generates because it needs no
+// logits.
 
 import { ServiceError } from "../src/core/error.ts";
 import type { BatchColumns, PendingPrompt, SlotId } from "../src/worker/text/backend.ts";
@@ -7,18 +8,17 @@ import type { Native } from "./library.ts";
 import type { LlamaTemplates } from "./llama-chat.ts";
 import { type Handle, nativeText } from "./text.ts";
 
-/** Longest input for which memory is set aside, tokens. */
+/** Longest input that memory is reserved for, tokens. */
 const CONTEXT_MAX = 8192;
 /**
- * Compute batch of a causal model, tokens. Small, because llama.cpp computes and keeps a row of logits for each of them,
- * which nobody reads.
+ * Micro-batch of a causal model, tokens. Small, because llama.cpp computes and keeps an unused row of logits for each.
  */
 const CAUSAL_BATCH = 64;
-/** Compute batch of a model that sees its whole input at once: the longest input it takes. */
+/** Micro-batch of a non-causal model: its longest input. */
 const WHOLE_BATCH_MAX = 2048;
 const SLOTS = 16;
 
-/** llama.h: enum llama_pooling_type; what a model says nothing about is averaged. */
+/** llama.h: enum llama_pooling_type; mean by default. */
 const POOLINGS: Readonly<Record<number, Pooling>> = {
   [-1]: "mean",
   0: "mean",
@@ -28,23 +28,23 @@ const POOLINGS: Readonly<Record<number, Pooling>> = {
 };
 const RANK_POOLING = 4;
 
-/** Families whose head reads the last token of a pair, and gives probabilities (llama-graph.cpp). Others read the first one. */
+/** Architectures whose head reads the last token of a pair and gives probabilities (llama-graph.cpp). Others read the first. */
 const RANKS_LAST: ReadonlySet<string> = new Set(["qwen3", "qwen3vl"]);
 
-/** What must be known of the model. */
+/** Facts of the model. */
 export interface EmbedModel {
   readonly architecture: string;
   readonly n_embd: number;
   readonly n_ctx_train: number;
   readonly n_vocab: number;
   readonly pooling: number;
-  /** A token sees those before it only, and a pass goes on where the last one ended. */
+  /** Attention is causal, and a pass continues where the last one ended. */
   readonly causal: boolean;
   readonly has_encoder: boolean;
   readonly has_decoder: boolean;
 }
 
-/** How the model's token vectors become one; undefined if it gives none: it ranks texts, or translates them. */
+/** The pooling of the model; undefined if it gives no embeddings. */
 function poolingOf({ pooling, has_encoder, has_decoder }: EmbedModel): Pooling | undefined {
   return has_encoder && has_decoder ? undefined : POOLINGS[pooling];
 }
@@ -54,7 +54,7 @@ export function canEmbed(model: EmbedModel): boolean {
   return poolingOf(model) !== undefined;
 }
 
-/** Whether the model scores documents. */
+/** Whether the model is a reranker. */
 export function canRank({ pooling, has_encoder, has_decoder }: EmbedModel): boolean {
   return pooling === RANK_POOLING && !(has_encoder && has_decoder);
 }
@@ -150,5 +150,9 @@ function noScores(): ServiceError {
 }
 
 function noEmbeddings(): ServiceError {
-  return new ServiceError("unsupported_capability", "This model gives no embeddings.", { param: "model" });
+  return new ServiceError(
+    "unsupported_capability",
+    "This model gives no embeddings. Name an embedding model.",
+    { param: "model" },
+  );
 }

@@ -1,4 +1,4 @@
-// A projector file that is open for a model: what it takes, where its chunks stand in prompts, and their encodings.
+// An open projector file: the modalities it takes, media chunks of prompts, and their encodings.
 
 import { ServiceError } from "../src/core/error.ts";
 import { AUDIO_SECONDS_MAX, PICTURE_PIXELS_MAX, MEDIA_KINDS_MAX } from "../src/core/limits.ts";
@@ -8,17 +8,17 @@ import type { Native } from "./library.ts";
 import type { MediaFiles } from "./media-files.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
 
-/** Numbers that svc_render_media gives of a chunk. */
+/** Integers per chunk from svc_render_media. */
 const CHUNK_NUMBERS = 6;
 
 export interface MediaOptions {
   readonly threads: number;
   readonly gpu: boolean;
-  /** Tokens that can be computed at once. */
+  /** Maximum tokens of one pass. */
   readonly ubatch: number;
 }
 
-/** For native calls of this folder only. */
+/** For native calls in this folder only. */
 export class LlamaEncoding implements Encoding {
   readonly handle: Handle;
   readonly bytes: number;
@@ -39,7 +39,7 @@ export class LlamaMedia {
   readonly handle: Handle;
   readonly modalities: readonly Modality[];
   private readonly native: Native;
-  private readonly contents = new Map<string, number>(); // placeholder by what it stands for, oldest first
+  private readonly contents = new Map<string, number>(); // placeholder by content key, oldest first
   private lastContent = -1;
 
   private constructor(native: Native, handle: Handle) {
@@ -49,7 +49,7 @@ export class LlamaMedia {
     this.modalities = (["image", "audio"] as const).filter((_, bit) => ((abilities >> bit) & 1) === 1);
   }
 
-  /** Throws ServiceError(model_unavailable) when the file can't be read or does not fit the model. */
+  /** Throws ServiceError(model_unavailable) when the file cannot be read or does not fit the model. */
   static open(native: Native, model: Handle, path: string, options: MediaOptions): LlamaMedia {
     const { threads, gpu, ubatch } = options;
     const params = Int32Array.of(threads, gpu ? 1 : 0, -1, -1, PICTURE_PIXELS_MAX, AUDIO_SECONDS_MAX, ubatch);
@@ -61,7 +61,7 @@ export class LlamaMedia {
     return new LlamaMedia(native, handle);
   }
 
-  /** Where the media of a rendered prompt stand. Writes their placeholders into its tokens. */
+  /** The media chunks of a rendered prompt. Writes their placeholders into its tokens. */
   chunks(rendered: Handle, { files }: MediaFiles, tokens: Int32Array): readonly MediaChunk[] {
     const count = -this.native.svc_render_media(rendered, new Int32Array(1), 0);
     const numbers = new Int32Array(Math.max(1, count * CHUNK_NUMBERS));
@@ -75,7 +75,7 @@ export class LlamaMedia {
     });
   }
 
-  /** Begins to encode a chunk of a prompt. */
+  /** Starts to encode a chunk of a prompt. */
   encode(rendered: Handle, chunk: MediaChunk): PendingEncoding {
     const handle = this.native.svc_encode_begin(rendered, chunk.index);
     if (handle === null) throw new Error(nativeText(this.native.svc_last_error()));
@@ -95,7 +95,7 @@ export class LlamaMedia {
     this.native.svc_media_free(this.handle);
   }
 
-  /** The placeholder of a content: never that of another, even when it was forgotten meanwhile. */
+  /** The placeholder of a content. Never reused for another content, also after eviction. */
   private content(key: string): number {
     const known = this.contents.get(key) ?? --this.lastContent;
     this.contents.delete(key);

@@ -1,4 +1,4 @@
-// A model file as it is loaded, and what follows from it for the context that is made for it.
+// Loads a model file, and derives what its context needs.
 
 import { cacheCells, type CacheType } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
@@ -10,11 +10,11 @@ import type { Native } from "./library.ts";
 import type { EmbedModel } from "./llama-embed.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
 
-/** Told how loading goes. */
+/** Progress of loading. */
 export interface LoadHooks {
   /** Parts per thousand of the weights. */
   readonly onProgress?: (permille: number) => void;
-  /** The chat template is about to be run for the first time, which may never end. */
+  /** The chat template is about to run for the first time, and may loop. */
   readonly onTemplate?: () => void;
 }
 
@@ -31,10 +31,10 @@ export const CACHE_TYPES: Readonly<Record<CacheType, number>> = {
   bf16: 30,
 };
 
-/** Progress is read this often while a model loads. */
+/** Interval at which the progress of loading is polled, milliseconds. */
 const LOAD_POLL_MS = 20;
 const LOADED = 1001;
-/** llama.cpp's own description of a model: svc_model_info. */
+/** llama.cpp's description of a model: svc_model_info. */
 export interface ModelInfo extends EmbedModel {
   readonly description: string;
   readonly architecture: string;
@@ -48,24 +48,24 @@ export interface ModelInfo extends EmbedModel {
   readonly hybrid: boolean;
 }
 
-/** What sets an architecture's graph in llama.cpp apart although nothing says so; most of it is a bug there. */
+/** Quirks of an architecture's graph in llama.cpp that nothing reports; most are bugs there. */
 export interface GraphLimits {
-  /** Sequences it computes rightly beside each other; absent: any number. */
+  /** Maximum sequences with correct results; absent: any number. */
   readonly sequences?: number;
-  /** It gives logits of all rows in order, also of those for which none are wanted. */
+  /** It returns logits of all rows, including those without output. */
   readonly outputsAll?: boolean;
-  /** It computes without a cache: a pass sees nothing of the passes before it. */
+  /** It has no cache: a pass does not see earlier passes. */
   readonly uncached?: boolean;
-  /** Positions leave a layer's window all at once, where the next one begins. */
+  /** Chunked attention: all positions leave a layer's window when the next chunk begins. */
   readonly windowsInBlocks?: boolean;
-  /** What it keeps can neither be cut nor taken apart: sequences are only copied whole. */
+  /** Its memory can be neither truncated nor split: sequences are only copied as a whole. */
   readonly stateFixed?: boolean;
 }
 
 const GRAPH_LIMITS: Readonly<Record<string, GraphLimits>> = {
-  // Writes the states of several sequences behind the end of the memory, and the process ends (models/plamo2.cpp).
+  // Writes the states of several sequences past the end of the memory, which crashes the process (models/plamo2.cpp).
   plamo2: { sequences: 1 },
-  // Take the last token of each of several prompts from a neighbour's (build_rwkv_token_shift_store in llama-graph.cpp).
+  // Mixes up the last tokens of several prompts (build_rwkv_token_shift_store in llama-graph.cpp).
   arwkv7: { sequences: 1 },
   rwkv6qwen2: { sequences: 1 },
   llama4: { windowsInBlocks: true },
@@ -80,8 +80,8 @@ export function graphLimits({ architecture }: ModelInfo): GraphLimits {
 }
 
 /**
- * Below this size of its weights a token takes well under a millisecond, most of which more threads would spend waiting
- * for each other, and the serving process for a core.
+ * Weights below this size take well under 1 ms a token. More threads would mostly wait for each other, and keep cores from
+ * the serving process.
  */
 const SMALL_MODEL_BYTES = 32 * 1024 * 1024;
 
@@ -90,12 +90,12 @@ export function isSmall({ size_bytes }: ModelInfo): boolean {
   return size_bytes < SMALL_MODEL_BYTES;
 }
 
-/** Elements that a model keeps of each token. */
+/** KV cache elements of one token. */
 export function cellElements({ n_layer, n_head_kv, head_dim_k, head_dim_v }: ModelInfo): number {
   return n_layer * n_head_kv * (head_dim_k + head_dim_v);
 }
 
-/** Cells of the KV cache of a model that is loaded; one that guesses for it keeps as many. */
+/** KV cells of a loaded model; its draft model has the same number. */
 export function chooseCells(options: TextOptions, info: ModelInfo, draft?: ModelInfo): number {
   const elements = cellElements(info) + (draft === undefined ? 0 : cellElements(draft));
   return cacheCells(options, { elements, trainedContext: info.n_ctx_train }, freeMemory());
@@ -105,22 +105,25 @@ export function chooseCells(options: TextOptions, info: ModelInfo, draft?: Model
 export interface ModelFile {
   readonly path: string;
   readonly gpuLayers: number;
-  /** With its layers that predict several tokens, if there are any. */
+  /** Including its multi-token prediction layers, if any. */
   readonly withHead: boolean;
-  /** What errors call it. */
+  /** Its name in errors. */
   readonly name: string;
 }
 
-/** Of what ends this process instead of being an error, all that the file's header tells. */
+/** Rejects files whose header shows that llama.cpp would end the process instead of returning an error. */
 function refuseBroken(path: string, name: string): void {
   let problem: string | undefined;
   try {
     problem = modelProblem(readGgufHeader(path));
   } catch {
-    return; // llama.cpp says what is wrong with it
+    return; // llama.cpp reports the error
   }
   if (problem === undefined) return;
-  throw new ServiceError("model_unavailable", `${name} could not be loaded: its file is broken: ${problem}`);
+  throw new ServiceError(
+    "model_unavailable",
+    `${name} could not be loaded: its file is damaged: ${problem}. Copy or download it again.`,
+  );
 }
 
 /** Loads a file, reporting parts per thousand. Throws ServiceError(model_unavailable) with llama.cpp's reason. */

@@ -1,4 +1,4 @@
-// A prompt that native code has rendered, and what the model writes after it as a message.
+// A natively rendered prompt, and the parser of the answer to it.
 
 import type {
   AnswerPlan,
@@ -20,7 +20,7 @@ type NativeCall = {
 /** See RenderedPrompt.parse. */
 export function parseAnswer(native: Native, handle: Handle, text: string): ParsedMessage | undefined {
   const bytes = cText(text);
-  // Not `partial`: it differs only in that what has left the format gives some message or other instead of none.
+  // Not `partial`: with it, text outside the format would give some message instead of none.
   const result = native.svc_render_parse(handle, bytes, bytes.length - 1, 0);
   if (result === null) return undefined;
   const message = JSON.parse(takeText(native, result));
@@ -33,7 +33,7 @@ export function parseAnswer(native: Native, handle: Handle, text: string): Parse
   };
 }
 
-/** Text alone, without reasoning and calls. */
+/** A message of text only. */
 export const PLAIN_FORMAT: OutputFormat = {
   thinks: false,
   thinkingStart: "",
@@ -47,19 +47,19 @@ export const PLAIN_FORMAT: OutputFormat = {
   markup: [],
 };
 
-/** What a prompt is, but for what is native. */
+/** The non-native part of a prompt. */
 export type PromptFacts = Pick<RenderedPrompt, "tokens" | "media" | "format" | "plain"> & {
-  /** What the parser must believe that the model wrote first. */
+  /** Text that the parser treats as the beginning of the model's output. */
   readonly written?: string;
 };
 
-/** A prompt in native hands. */
+/** A prompt with its native handle. */
 export class LlamaPrompt implements RenderedPrompt {
   readonly tokens: Int32Array;
   readonly media: readonly MediaChunk[];
   readonly format: OutputFormat;
   readonly plain: boolean;
-  /** For native calls of this folder only. */
+  /** For native calls in this folder only. */
   readonly handle: Handle;
   private readonly native: Native;
   private readonly written: string;

@@ -1,23 +1,23 @@
-// Native samplers from sampling settings.
+// Creates native samplers from sampling settings.
 
 import type { SamplingParams } from "../src/core/sampling.ts";
 import type { SamplerHandle } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import { type Handle, nativeText } from "./text.ts";
 
-/** What one choice's sampler is made of. */
+/** Parameters of one choice's sampler. */
 interface SamplerSpec {
   readonly params: SamplingParams;
-  /** Prompt tokens, over which repetition is counted too. */
+  /** Prompt tokens; repetition penalties count them, too. */
   readonly prompt: Int32Array;
   readonly seed: number;
-  /** Choice number: each has a random stream of its own. */
+  /** Choice index: each choice has its own random stream. */
   readonly choice: number;
-  /** Draws in the way that a draft model can guess. */
+  /** Samples in a way that a draft model can imitate. */
   readonly draftable: boolean;
 }
 
-/** Makes a sampler; svc_sampler_free releases it. Throws when memory is short. */
+/** Creates a sampler; svc_sampler_free releases it. Throws when memory is short. */
 export function newSampler(
   native: Native,
   model: Handle,

@@ -1,17 +1,17 @@
-// States of recurrent and hybrid models: saved as bytes and put into other sequences.
+// States of recurrent and hybrid models: saved as bytes and restored into other sequences.
 //
-// Of a hybrid model the library saves a sequence's state and all its cells together. So the state is first shared with a native
-// sequence that gets no cells; and cells that a sequence already has stay as they are when what is restored has none.
+// For a hybrid model, the library saves a sequence's state together with all its cells. So the state is first copied to a
+// native sequence without cells; restoring a state without cells leaves the cells of the target as they are.
 
 import type { SlotId, StateBackend } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import type { Handle } from "./text.ts";
 
-/** What states need of the rest of the backend. */
+/** Parts of the backend that states need. */
 export interface StatesDeps {
   readonly native: Native;
   readonly context: Handle;
-  /** A native sequence that holds nothing; undefined where states are without cells. */
+  /** A native sequence without cells; undefined where states have none. */
   readonly scratch: number | undefined;
   readonly isMarkup: (token: number) => boolean;
   readonly cut: (slot: SlotId, from: number) => boolean;
@@ -32,7 +32,7 @@ export class LlamaStates implements StateBackend {
   save(slot: SlotId): Uint8Array | undefined {
     const { native, context, scratch } = this.deps;
     if (scratch === undefined) return this.read(slot);
-    native.svc_sequence_copy(context, slot, scratch, 0, 0); // no positions: the state alone
+    native.svc_sequence_copy(context, slot, scratch, 0, 0); // no positions: only the state
     const state = this.read(scratch);
     native.svc_sequence_remove(context, scratch, 0, -1);
     return state;
@@ -42,7 +42,7 @@ export class LlamaStates implements StateBackend {
     return this.write(slot, state) && (this.alone || this.deps.cut(slot, position));
   }
 
-  /** Takes the state of a native sequence away and leaves its cells. */
+  /** Removes the state of a native sequence and keeps its cells. */
   strip(sequence: number): void {
     const { scratch } = this.deps;
     if (scratch === undefined) return;

@@ -1,4 +1,4 @@
-// A loaded model and its context as the engine loop sees them. Owns every native handle it makes.
+// Backend over llama.cpp: a loaded model and its context. Owns its native handles.
 
 import { toArrayBuffer } from "bun:ffi";
 import type { Prompt } from "../src/core/run.ts";
@@ -35,7 +35,7 @@ import { WindowGuards } from "./llama-windows.ts";
 import { newSampler } from "./llama-sampler.ts";
 import { type Handle, nativeText, takeText } from "./text.ts";
 
-/** What svc_decode and svc_decode_media return. */
+/** Return values of svc_decode and svc_decode_media. */
 function outcomeOf(code: number): DecodeOutcome {
   if (code === 0) return "done";
   return code === 1 ? "full" : "failed";
@@ -43,7 +43,7 @@ function outcomeOf(code: number): DecodeOutcome {
 
 interface LoadedModels {
   readonly model: Handle;
-  /** What guesses for it, where that is a file of its own. */
+  /** The draft model, where it is a separate file. */
   readonly draft: Handle | undefined;
   readonly onTemplate: (() => void) | undefined;
 }
@@ -73,9 +73,9 @@ export class LlamaBackend implements Backend {
   private embedding: LlamaEmbedder | undefined;
   private readonly adapters: LlamaAdapters;
   private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
-  private readonly everyOutput: Int8Array | undefined; // [batch], where llama.cpp ignores which are wanted
+  private readonly everyOutput: Int8Array | undefined; // [batch], for models that return logits of all rows
   private readonly stepsDone = new Int32Array(1);
-  private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled as tokens are seen
+  private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled on demand
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
 
   private constructor(
@@ -104,7 +104,7 @@ export class LlamaBackend implements Backend {
     this.guards = this.newGuards(plan, meta.n_swa, limits.windowsInBlocks === true);
     this.calibration = new LlamaCalibration(native, this.context);
     this.adapters = new LlamaAdapters(native, { model, context: this.context, path: options.adapterPath });
-    // Some architectures never look back, whatever their file says about it.
+    // Some architectures have no cache, whatever their file says.
     const looksBack = limits.uncached !== true && native.svc_context_get(this.context, 6) === 1;
     this.meta = { ...meta, causal: meta.causal && looksBack };
     this.cells = native.svc_context_get(this.context, 0);
@@ -149,17 +149,17 @@ export class LlamaBackend implements Backend {
     };
   }
 
-  /** For engine processes, when native threads have started: ties compute threads, the caller among them; others stay free. */
+  /** For engine processes, after native threads have started: pins the compute threads and the caller to cores. */
   pinThreads(): void {
     this.native.svc_tie_threads(this.computeThreads);
   }
 
-  /** Changes the threads for decode and for prefill, from the next pass on. */
+  /** Sets the threads of decode and of prefill, from the next pass on. */
   setThreads(threads: number, threadsBatch: number): void {
     this.native.svc_context_threads(this.context, threads, threadsBatch);
   }
 
-  /** Loads the model and makes its context. Throws ServiceError(model_unavailable) with the reason. */
+  /** Loads the model and creates its context. Throws ServiceError(model_unavailable) with the reason. */
   static async load(
     native: Native,
     path: string,
@@ -228,7 +228,7 @@ export class LlamaBackend implements Backend {
   encode(prompt: RenderedPrompt, chunk: MediaChunk): PendingEncoding {
     assert(
       this.media !== undefined && prompt instanceof LlamaPrompt,
-      "media come from prompts rendered here",
+      "media prompts are rendered by this backend",
     );
     return this.media.encode(prompt.handle, chunk);
   }
@@ -236,7 +236,7 @@ export class LlamaBackend implements Backend {
   decodeMedia({ prompt, chunk, encoding, from, count, position, slot }: MediaPass): DecodeOutcome {
     assert(
       prompt instanceof LlamaPrompt && encoding instanceof LlamaEncoding,
-      "media come from this backend",
+      "encodings are made by this backend",
     );
     const { context } = this;
     const args = [from, count, position, slot] as const;
@@ -324,7 +324,7 @@ export class LlamaBackend implements Backend {
     return newSampler(this.native, this.model, { params, prompt, seed, choice, draftable });
   }
 
-  /** Tells a sampler tokens of the answer that it did not draw. For tests. */
+  /** Adds answer tokens to a sampler that it did not sample. For tests. */
   acceptForced(sampler: SamplerHandle, tokens: Int32Array): void {
     this.native.svc_sampler_accept(sampler, tokens.length, tokens, 1);
   }
@@ -352,12 +352,12 @@ export class LlamaBackend implements Backend {
     return ((this.flags[token] ?? 0) & 1) !== 0;
   }
 
-  /** The tokens as grammars need them: all of them once, so nothing is remembered here. */
+  /** The vocabulary for grammars; read once, so not cached. */
   tokens(): Vocabulary {
     return readVocabulary(this.native, this.model);
   }
 
-  /** The model's context for embeddings or scores, made at the first call. Throws ServiceError when there can be none. */
+  /** The model's context for embeddings or scores, created at the first call. Throws ServiceError if the model has none. */
   embedder(): LlamaEmbedder {
     if (this.embedding !== undefined) return this.embedding;
     const { native, model, templates, meta, info } = this;
@@ -366,7 +366,7 @@ export class LlamaBackend implements Backend {
     return this.embedding;
   }
 
-  /** Logits of an output row of the last decode, copied: [vocabulary] f32. For tests. */
+  /** Copy of an output row's logits of the last decode: [vocabulary] f32. For tests. */
   logits(row: number): Float32Array {
     const data = this.native.svc_logits(this.context, row);
     if (data === null) throw new Error(nativeText(this.native.svc_last_error()));
@@ -378,7 +378,7 @@ export class LlamaBackend implements Backend {
     return this.model;
   }
 
-  /** Frees everything native. The backend must not be used afterwards. */
+  /** Frees all native handles. The backend must not be used afterwards. */
   close(): void {
     this.embedding?.close();
     this.templates.close();

@@ -1,4 +1,4 @@
-// A model's tokens that a grammar has to name by their ids, since no text matches them.
+// Control tokens of a model, which grammars must name by id because no text matches them.
 
 import { readVocabulary } from "./grammar.ts";
 import type { Native } from "./library.ts";
@@ -7,7 +7,7 @@ import type { Handle } from "./text.ts";
 export interface Markup {
   /** Ids of control tokens by their text. */
   readonly controls: ReadonlyMap<string, number>;
-  /** Tokens that end the answer: the sampler's to allow, never part of a grammar. */
+  /** Tokens that end the answer: allowed by the sampler, never part of a grammar. */
   readonly endings: ReadonlySet<number>;
 }
 

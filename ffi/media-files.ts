@@ -1,4 +1,4 @@
-// The pictures and recordings of one conversation on their way into a prompt.
+// Collects the images and audio clips of one conversation for its prompt.
 
 import { ptr } from "bun:ffi";
 import { createHash, randomUUID } from "node:crypto";
@@ -11,13 +11,13 @@ interface MediaFile {
   readonly bytes: Uint8Array;
 }
 
-/** Collects files in the order in which messages are written, and gives out the words that hold their places. */
+/** Collects files in the order of the messages, and returns their placeholders. */
 export class MediaFiles {
   readonly files: MediaFile[] = [];
-  /** Nobody can guess it, so no text of a conversation can pass for a file. Letters only: no template changes it. */
+  /** Unpredictable, so no text of a conversation can imitate a file. Letters only: no template changes it. */
   private readonly marker = `media${randomUUID().replaceAll("-", "")}`;
 
-  /** What stands in the text where the file belongs. */
+  /** The placeholder of a file in the text. */
   place({ type, data }: MediaPart): string {
     const bytes = Buffer.from(data, "base64");
     const key = `${type} ${createHash("sha256").update(bytes).digest("hex")}`;
@@ -25,12 +25,12 @@ export class MediaFiles {
     return `${this.marker}x${this.files.length - 1}x`;
   }
 
-  /** The part of a request to svc_render_media_begin that is about files; to be called when all have been placed. */
+  /** The files of a request to svc_render_media_begin, after all have been placed. */
   described(): Record<string, unknown> {
     return { marker: this.marker, media: this.files.map(({ key, audio }) => ({ key, audio })) };
   }
 
-  /** Addresses and lengths of the files' bytes, which live as long as this does. */
+  /** Addresses and lengths of the files' bytes, valid while this object lives. */
   columns(): { readonly data: BigUint64Array; readonly size: BigInt64Array } {
     const address = (bytes: Uint8Array): bigint => (bytes.length === 0 ? 0n : BigInt(ptr(bytes)));
     return {

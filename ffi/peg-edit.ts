@@ -1,10 +1,11 @@
-// Answers cut down to what a request allows: with calls, without them, without reasoning. Knows no grammar and no tool.
+// Restricts answers to what a request allows: with tool calls, without them, without reasoning. Knows neither grammars nor
+// tools.
 
 import { choice, EMPTY, has, partsOf, type Piece, sequence, withParts } from "./peg.ts";
 
 export const SPACE: Piece = { kind: "space" };
 
-/** Whether something can be written that is free of a tag. */
+/** Whether a piece can match text without a tag. */
 function canAvoid(piece: Piece, tag: string): boolean {
   if (!has(piece, tag)) return true;
   if (piece.kind === "tag" && piece.tag === tag) return false;
@@ -14,8 +15,8 @@ function canAvoid(piece: Piece, tag: string): boolean {
 }
 
 /**
- * A piece made to contain a tag, at the first place that is always written, else at the first that may be; `once` leaves it out
- * anywhere else. What has the tag and cannot be had is undefined.
+ * Requires a tag in a piece: at the first position that always matches, else at the first that may; `once` removes it
+ * elsewhere. undefined if the piece cannot match then.
  */
 export function demand(piece: Piece, tag: string, once: boolean): Piece {
   if (!has(piece, tag) || (piece.kind === "tag" && piece.tag === tag)) return piece;
@@ -35,7 +36,7 @@ export function demand(piece: Piece, tag: string, once: boolean): Piece {
   );
 }
 
-/** A piece without whatever has a tag. `instead`: what takes its place where nothing else can. */
+/** A piece without parts that have a tag. `instead`: the replacement where nothing else can match. */
 export function without(piece: Piece, tag: string, instead: Piece = EMPTY): Piece {
   if (!has(piece, tag)) return piece;
   if (piece.kind === "tag" && piece.tag === tag) return instead;
@@ -55,7 +56,7 @@ export function withoutCalls(piece: Piece): Piece {
   return free.length > 0 ? choice(free) : withParts(piece, withoutCalls);
 }
 
-/** Calls without text beside them. */
+/** Tool calls without text around them. */
 export function noText(piece: Piece): Piece {
   if (!has(piece, "content")) return piece;
   if (piece.kind === "tag" && piece.tag === "content") return SPACE;
@@ -68,7 +69,7 @@ export function noText(piece: Piece): Piece {
   return choice((calls.length > 0 ? calls : piece.items).map(noText));
 }
 
-/** Whether text of the answer stands behind markup of its own, which is not left out with it. */
+/** Whether the answer's text has markup of its own that stays without the text. */
 function announcesText(piece: Piece): boolean {
   if (piece.kind !== "sequence") return false;
   const at = piece.items.findIndex((item) => item.kind === "tag" && item.tag === "content");

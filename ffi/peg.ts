@@ -1,5 +1,5 @@
-// llama.cpp's description of how a model writes its answer: the parser that its chat templates come with, as a tree. Read
-// from the JSON of common/peg-parser.cpp. Knows no grammar and no tool.
+// The parser that llama.cpp derives from a chat template, as a tree: it describes the format of answers. Read from the JSON
+// of common/peg-parser.cpp. Knows neither grammars nor tools.
 
 /** A node of the JSON. */
 interface Node {
@@ -23,26 +23,26 @@ interface Arena {
   readonly root: number;
 }
 
-/** What an answer consists of. Sequences do not stand in sequences, alternatives not in alternatives. */
+/** A piece of an answer. Sequences and alternatives are not nested in their own kind. */
 export type Piece =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "sequence"; readonly items: readonly Piece[] }
   | { readonly kind: "choice"; readonly items: readonly Piece[] }
   /** `max` -1: no bound. */
   | { readonly kind: "repeat"; readonly item: Piece; readonly min: number; readonly max: number }
-  /** Text up to one of some strings, which is not part of it; without any, up to the end. */
+  /** Text up to and excluding one of some strings; without strings, up to the end. */
   | { readonly kind: "until"; readonly delimiters: readonly string[] }
   /** Characters of a class. */
   | { readonly kind: "characters"; readonly pattern: string; readonly min: number; readonly max: number }
   /** Optional white space. */
   | { readonly kind: "space" }
-  /** Nothing, but no white space may follow: the parser looks ahead at a tag. */
+  /** Matches nothing; no white space may follow, because the parser looks ahead at a tag. */
   | { readonly kind: "tight" }
-  /** A value in JSON, or in Python's or a family's own spelling, which `rule` names. */
+  /** A value in JSON, or in Python's or a family's own notation, which `rule` names. */
   | { readonly kind: "value"; readonly rule: string }
-  /** What llama.cpp takes the item for: "content", "tool-name", …. */
+  /** llama.cpp's meaning of the item: "content", "tool-name", …. */
   | { readonly kind: "tag"; readonly tag: string; readonly item: Piece }
-  /** `trigger`: what is held to a grammar as soon as it begins. */
+  /** `trigger`: constrained by a grammar from its beginning on. */
   | { readonly kind: "rule"; readonly name: string; readonly trigger: boolean; readonly item: Piece };
 
 export const EMPTY: Piece = { kind: "sequence", items: [] };
@@ -147,21 +147,21 @@ export function endsTight(piece: Piece): boolean {
   }
 }
 
-/** Pieces one after the other. */
+/** A sequence of pieces. */
 export function sequence(pieces: readonly Piece[]): Piece {
   const items = pieces.flatMap((piece) => (piece.kind === "sequence" ? piece.items : [piece]));
   const [only, ...more] = items;
   return only !== undefined && more.length === 0 ? only : { kind: "sequence", items };
 }
 
-/** One of some pieces. */
+/** Alternative pieces. */
 export function choice(pieces: readonly Piece[]): Piece {
   const items = pieces.flatMap((piece) => (piece.kind === "choice" ? piece.items : [piece]));
   const [only, ...more] = items;
   return only !== undefined && more.length === 0 ? only : { kind: "choice", items };
 }
 
-/** The pieces of which one directly consists. */
+/** Direct parts of a piece. */
 export function partsOf(piece: Piece): readonly Piece[] {
   switch (piece.kind) {
     case "sequence":
@@ -182,7 +182,7 @@ export function partsOf(piece: Piece): readonly Piece[] {
   }
 }
 
-/** The same piece with its direct parts changed; one without parts is as it was. */
+/** Maps the direct parts of a piece. */
 export function withParts(piece: Piece, change: (part: Piece) => Piece): Piece {
   if (piece.kind === "sequence") return sequence(piece.items.map(change));
   if (piece.kind === "choice") return choice(piece.items.map(change));
@@ -212,7 +212,7 @@ export function literalText(piece: Piece): string {
   return piece.kind === "literal" ? piece.text : partsOf(piece).map(literalText).join("");
 }
 
-/** Pieces within a piece that have a tag, outermost ones alone. */
+/** Outermost pieces within a piece that have a tag. */
 export function tagged(piece: Piece, tag: string): readonly Piece[] {
   if (piece.kind === "tag" && piece.tag === tag) return [piece];
   return has(piece, tag) ? partsOf(piece).flatMap((part) => tagged(part, tag)) : [];
@@ -225,19 +225,19 @@ export function triggers(piece: Piece): readonly Piece[] {
 }
 
 /**
- * Whether content stands in markup of its own, after `written`, which the template has written of the answer. Where content
- * is just the rest of the answer, whatever reasoning precedes it, it does not.
+ * Whether content has markup of its own after `written`, the template's beginning of the answer. Content that is just the
+ * rest of the answer, with or without reasoning before it, has none.
  */
 export function framesContent(piece: Piece, written: string): boolean {
   const contents = tagged(piece, "content");
-  if (required(piece) > 1) return false; // no form that a model has been taught
+  if (required(piece) > 1) return false; // not a format that models are trained on
   const ends = contents.some((one) => partsOf(one).some(endsAtMarkup));
   if (ends) return true;
   const rest = strip([piece], written) ?? [];
   return rest.find(({ kind }) => kind !== "space")?.kind === "literal";
 }
 
-/** How often content is always written. */
+/** How often content occurs at least. */
 function required(piece: Piece): number {
   if (piece.kind === "tag" && piece.tag === "content") return 1;
   return piece.kind === "sequence" || piece.kind === "rule" || piece.kind === "tag"
@@ -249,7 +249,7 @@ function endsAtMarkup(piece: Piece): boolean {
   return piece.kind === "until" ? piece.delimiters.length > 0 : partsOf(piece).some(endsAtMarkup);
 }
 
-/** What remains of pieces once a text has been taken from their beginning; undefined where they need not begin with it. */
+/** The rest of pieces after removing a text from their beginning; undefined if they need not begin with it. */
 export function strip(pieces: readonly Piece[], text: string): readonly Piece[] | undefined {
   if (text === "") return pieces;
   const [first, ...more] = pieces;

@@ -10,14 +10,14 @@ export interface QuantizeCall {
   readonly type: number;
   readonly threads: number;
   readonly importance: string | undefined;
-  /** Tell nobody how far it is. */
+  /** Print no progress. */
   readonly quiet?: boolean;
 }
 
 const STDOUT = 1;
 const NOWHERE = -1;
 
-/** Blocks until the file is written, telling its progress on stdout. Returns why it failed, undefined if it did not. */
+/** Blocks until the file is written; prints progress to stdout. Returns the reason of a failure, undefined on success. */
 export function quantizeFile(native: Native, call: QuantizeCall): string | undefined {
   const importance = call.importance === undefined ? null : cText(call.importance);
   const { input, output, type, threads } = call;

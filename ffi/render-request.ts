@@ -1,5 +1,5 @@
-// The JSON in which a prompt goes to svc_render_begin: messages in the form that llama.cpp's common library and the models'
-// templates expect.
+// Builds the JSON request of svc_render_begin: messages in the form that llama.cpp's common library and chat templates
+// expect.
 
 import { createHash } from "node:crypto";
 import { defined } from "../src/core/defined.ts";
@@ -9,43 +9,43 @@ import { genericMessages } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
 import { parserSchema, Schema, typed } from "./schema-shapes.ts";
 
-/** A document with the query that it is scored against; see EmbedBackend. */
+/** A document and its query; see EmbedBackend. */
 export interface PairPrompt {
   readonly type: "pair";
   readonly query: string;
   readonly document: string;
   readonly documentTokens?: number;
-  /** Tokens into which the pair must fit, at the cost of the document's end. */
+  /** Maximum tokens of the pair; the document's end is cut. */
   readonly roomTokens?: number;
 }
 
-/** What native code makes tokens of. */
+/** Input of native rendering. */
 export type NativePrompt = Exclude<Prompt, { type: "tokens" }> | PairPrompt;
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
-/** What rendering is done with besides the prompt. */
+/** Options of rendering besides the prompt. */
 export interface RenderOptions {
-  /** Give tool calls ids of nine letters and digits, the only kind that some templates of Mistral take. */
+  /** Use tool call ids of nine letters and digits, the only form that some Mistral templates accept. */
   readonly shortIds: boolean;
-  /** The template knows no tools: they are described, and calls are written, in the generic format. */
+  /** The template does not support tools: they and their calls use the generic format. */
   readonly generic: boolean;
-  /** The template wants a type in every schema of a tool. */
+  /** The template requires a type in every tool schema. */
   readonly typed: boolean;
-  /** Collects the files of the messages; absent where there are none. */
+  /** Collects the media files of the messages; absent without media. */
   readonly files: MediaFiles | undefined;
   /** Longest sequence of the model, tokens. */
   readonly contextTokens: number;
-  /** Whether the model thinks when the request does not say. */
+  /** Default for requests that do not say whether the model thinks. */
   readonly thinkingDefault: "on" | "template";
 }
 
-/** The id in nine letters and digits, the only kind that some templates of Mistral take. */
+/** An id of nine letters and digits, the only form that some Mistral templates accept. */
 function shortId(id: string): string {
   return /^[a-zA-Z0-9]{9}$/.test(id) ? id : createHash("sha256").update(id).digest("hex").slice(0, 9);
 }
 
-/** A message in the form that llama.cpp's common library and the models' templates expect. */
+/** A message as llama.cpp's common library and chat templates expect it. */
 function toTemplateMessage(message: Message, { shortIds, files }: RenderOptions): Record<string, unknown> {
   const toId = (id: string): string => (shortIds ? shortId(id) : id);
   const calls = message.toolCalls?.map((call) => ({
@@ -81,15 +81,15 @@ function wireTool({ name, description }: ToolSpec, parameters: object): Record<s
   return { type: "function", function: { name, description: description ?? "", parameters } };
 }
 
-/** What a template is told of tools, and what llama.cpp's parser of calls has to know of them. */
+/** Tools for the template, and for llama.cpp's parser of calls. */
 interface TemplateTools {
   readonly fields: Record<string, unknown>;
   readonly kwargs: Record<string, unknown>;
 }
 
 /**
- * llama.cpp would refuse schemas that it cannot make a grammar of. It makes none of ours: its parsers get what they need to
- * know, and the template, which shows the model the tools, the schemas as they came.
+ * llama.cpp rejects schemas that it cannot turn into a grammar, although svc uses none of its grammars. So its parsers get
+ * only what they need, and the template gets the original schemas.
  */
 function templateTools(prompt: ChatPrompt, { generic, typed: isTyped }: RenderOptions): TemplateTools {
   const offered = offeredTools(prompt);
@@ -116,7 +116,7 @@ export function renderRequest(prompt: NativePrompt, options: RenderOptions): str
   }
   const { effort, enabled, unsaid } = prompt.thinking;
   const templateDecides = unsaid === true && options.thinkingDefault === "template";
-  // The effort goes in under both names that templates use; each takes the one it knows. Spec: Reasoning rules, 4.
+  // Templates use one of two names for the effort; both are set. Spec: Reasoning rules, 4.
   const efforts = effort === undefined ? {} : { reasoning_effort: effort, reasoning_strength: effort };
   const tools = templateTools(prompt, options);
   const messages = options.generic ? genericMessages(prompt.messages, offeredTools(prompt)) : prompt.messages;

@@ -1,5 +1,5 @@
-// What the members of an object look like under a JSON schema: which there are, which are required, where their schemas
-// stand. For formats that write each argument apart, and for llama.cpp's parsers, which need no more than this of a schema.
+// Shapes of objects under a JSON schema: members, required members, and the locations of their schemas. For formats with
+// separate arguments, and for llama.cpp's parsers, which need only this of a schema.
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -7,20 +7,20 @@ type Json = Readonly<Record<string, unknown>>;
 export type JsonType = "null" | "boolean" | "number" | "string" | "array" | "object";
 const TYPES: readonly JsonType[] = ["null", "boolean", "number", "string", "array", "object"];
 
-/** One way in which a value may satisfy a schema: all parts of the schema that hold then, by JSON pointer. */
+/** One way to satisfy a schema: the parts of the schema that apply, as JSON pointers. */
 export interface Shape {
   readonly pointers: readonly string[];
-  /** Name → parts of the schema that hold for the member; in the order in which they are declared. */
+  /** Name → parts of the schema that apply to the member, in declared order. */
   readonly members: ReadonlyMap<string, readonly string[]>;
   readonly required: ReadonlySet<string>;
 }
 
-/** Ways that are told apart; of more, the alternatives are left out of account. */
+/** Maximum ways; with more, the alternatives are ignored. */
 const SHAPES_MAX = 16;
-/** References and alternatives within each other. */
+/** Maximum nesting of references and alternatives. */
 const DEPTH_MAX = 12;
 
-/** Keywords about an object as a whole which shapes do not express. */
+/** Keywords about whole objects that shapes cannot express. */
 const WHOLE = [
   "not",
   "if",
@@ -46,7 +46,7 @@ export function below(pointer: string, ...words: readonly (string | number)[]): 
   );
 }
 
-/** A JSON schema with its parts. */
+/** A JSON schema, with lookup of its parts. */
 export class Schema {
   readonly root: Json;
 
@@ -54,7 +54,7 @@ export class Schema {
     this.root = root;
   }
 
-  /** The part at a pointer; undefined if there is none. */
+  /** The part at a pointer; undefined if missing. */
   at(pointer: string): unknown {
     let here: unknown = this.root;
     for (const word of pointer.split("/").slice(1).map(unescape)) {
@@ -71,7 +71,7 @@ export class Schema {
     return this.at(pointer) === undefined ? undefined : pointer;
   }
 
-  /** Ways in which values may satisfy all of some parts. */
+  /** Ways to satisfy all of some parts. */
   private ways(pointers: readonly string[], depth = 0): readonly (readonly string[])[] {
     let all: (readonly string[])[] = [[]];
     for (const pointer of pointers) {
@@ -106,7 +106,7 @@ export class Schema {
     return this.ways(pointers).flatMap((way) => this.withDependents(this.shape(way)));
   }
 
-  /** Members that all shapes require: those that llama.cpp's parsers want first. */
+  /** Members that all shapes require: llama.cpp's parsers need them first. */
   alwaysRequired(pointers: readonly string[]): ReadonlySet<string> {
     const [first, ...others] = this.shapes(pointers);
     return new Set(
@@ -114,7 +114,7 @@ export class Schema {
     );
   }
 
-  /** The shapes with the members first that all of them require. */
+  /** The shapes, with the members first that all of them require. */
   orderedShapes(pointers: readonly string[]): readonly Shape[] {
     const always = this.alwaysRequired(pointers);
     return this.shapes(pointers).map((shape) => {
@@ -143,7 +143,7 @@ export class Schema {
     return { pointers, members, required };
   }
 
-  /** A shape for each choice that `dependentRequired` leaves. */
+  /** A shape for each alternative of `dependentRequired`. */
   private withDependents(shape: Shape): readonly Shape[] {
     let shapes: readonly Shape[] = [shape];
     for (const pointer of shape.pointers) {
@@ -181,7 +181,7 @@ export class Schema {
     return this.ways(pointers).some((way) => way.every((pointer) => allowsAnyText(this.at(pointer))));
   }
 
-  /** Parts of a schema that hold for the items of an array in all ways. */
+  /** Parts of a schema that apply to the items of an array in all ways. */
   items(pointers: readonly string[]): readonly string[] {
     const [first = []] = this.ways(pointers);
     return first.flatMap((pointer) => {
@@ -190,7 +190,7 @@ export class Schema {
     });
   }
 
-  /** Pointers of keywords about whole objects which their shapes do not express. */
+  /** Pointers of keywords about whole objects that their shapes cannot express. */
   beyondShapes(pointers: readonly string[]): readonly string[] {
     return this.ways(pointers).flatMap((way) => {
       const { required } = this.shape(way);
@@ -207,7 +207,7 @@ export class Schema {
     });
   }
 
-  /** Whether no two alternatives of a `oneOf` can hold: a member that all of them require differs. */
+  /** Whether the alternatives of a `oneOf` exclude each other: they differ in a member that all require. */
   private areExclusive(pointer: string): boolean {
     const node = this.at(pointer);
     const options = list(isObject(node) ? node["oneOf"] : []).map((_, i) => below(pointer, "oneOf", i));
@@ -235,7 +235,7 @@ export class Schema {
   }
 }
 
-/** Keywords that say something about strings, or may do so by another schema. */
+/** Keywords that constrain strings, directly or through another schema. */
 const OF_TEXT = [
   "const",
   "enum",
@@ -281,8 +281,8 @@ function typesOf(node: unknown): ReadonlySet<JsonType> {
 }
 
 /**
- * The schema without what llama.cpp's parsers do not ask for: names of members and types. `nested`: those of members as well,
- * for a format that writes them apart.
+ * The schema reduced to what llama.cpp's parsers read: names of members and types. `nested`: also those within members, for a
+ * format that writes them separately.
  */
 export function parserSchema(
   schema: Schema,
@@ -312,7 +312,7 @@ export function parserSchema(
   return ofTypes(types);
 }
 
-/** A member that has several schemas, in one shape or another. */
+/** A member with several schemas, over all shapes. */
 function parserMember(
   schema: Schema,
   nested: boolean,
@@ -325,7 +325,7 @@ function parserMember(
   return ofTypes(types);
 }
 
-/** Values of some types. One that is no string is named for all that are none: some parsers know single types only. */
+/** A schema of some types. One non-string type stands for all of them: some parsers know single types only. */
 function ofTypes(types: ReadonlySet<JsonType>): Json {
   if (types.size === TYPES.length || types.size === 0) return {};
   const [only] = types;
@@ -334,7 +334,7 @@ function ofTypes(types: ReadonlySet<JsonType>): Json {
   return { type: types.has("string") || scalar === undefined ? [...types] : scalar };
 }
 
-/** The schema with a type wherever it has none, which some templates ask for before they show it. */
+/** The schema with a type in every part, which some templates require. */
 export function typed(schema: Json): Json {
   const whole = new Schema(schema);
   const write = (value: unknown, pointer: string, isSchema: boolean): unknown => {
@@ -365,8 +365,8 @@ export function typed(schema: Json): Json {
 }
 
 /**
- * The schema with objects closed to names that it does not declare, where it says nothing about them: a model that is held
- * to a schema should not invent arguments. Left open where parts of the schema add members to each other's.
+ * The schema with `additionalProperties: false` where objects do not say: a constrained model should not invent arguments.
+ * Objects stay open where several parts of the schema add members.
  */
 export function closed(schema: Json): Json {
   const text = JSON.stringify(schema);

@@ -1,6 +1,6 @@
-// Voices of an operator's own sherpa-onnx library, which svc neither carries nor links. Its C interface takes structs by
-// pointer: they are laid out here, for the release whose layout is known. The library ends its process over what it does
-// not like, so nothing but a voice may live in it.
+// Voices of an operator's own sherpa-onnx library, which svc neither contains nor links. Its C interface takes structs by
+// pointer, laid out here for the known releases. The library ends the process on invalid input, so the process must hold
+// nothing but a voice.
 
 import { read, toArrayBuffer, type Pointer } from "bun:ffi";
 import { readdirSync } from "node:fs";
@@ -12,10 +12,10 @@ import { openSherpa, type SherpaNative } from "./library.ts";
 import { Struct } from "./struct.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
 
-/** Releases whose structs are laid out as below. */
+/** Releases with the layout below. */
 const RELEASE = /^1\.13\./;
 
-/** SherpaOnnxOfflineTtsConfig: bytes, and where its members begin. Members that are zero have their defaults. */
+/** SherpaOnnxOfflineTtsConfig: size and offsets of its members, bytes. Zero members have their defaults. */
 const CONFIG_BYTES = 448;
 const CONFIG = {
   model: 0,
@@ -47,11 +47,11 @@ export class SherpaVoice implements SpeechBackend {
   private readonly native: SherpaNative;
   private readonly voice: Handle;
 
-  /** Throws with the reason where there is a way back; otherwise the process ends. */
+  /** Throws the reason if the library returns one; otherwise the library ends the process. */
   constructor({ library, folder, threads }: SherpaOptions) {
     const native = openSherpa(library);
     const version = nativeText(native.SherpaOnnxGetVersionStr());
-    if (!RELEASE.test(version)) throw new Error(`this is sherpa-onnx ${version}; svc knows how to use 1.13`);
+    if (!RELEASE.test(version)) throw new Error(`sherpa-onnx ${version} is not supported; install 1.13`);
     const files = chooseVoiceFiles(readdirSync(folder));
     if (typeof files === "string") throw new Error(`the folder of the voice cannot be used: ${files}`);
     const config = new Struct(CONFIG_BYTES);
@@ -67,7 +67,7 @@ export class SherpaVoice implements SpeechBackend {
     config.i32(CONFIG.sentencesMax, 1);
     config.f32(CONFIG.silenceScale, 0.2);
     const voice = native.SherpaOnnxCreateOfflineTts(config.bytes);
-    if (voice === null) throw new Error("sherpa-onnx could not load the voice; its own words are above");
+    if (voice === null) throw new Error("sherpa-onnx could not load the voice; its own messages are above");
     this.native = native;
     this.voice = voice;
     this.sampleRate = native.SherpaOnnxOfflineTtsSampleRate(voice);
@@ -76,7 +76,8 @@ export class SherpaVoice implements SpeechBackend {
   say(text: string): Int16Array {
     const { native } = this;
     const audio = native.SherpaOnnxOfflineTtsGenerate(this.voice, cText(text), 0, 1);
-    if (audio === null) throw new ServiceError("engine_failed", "The voice could not speak this text.");
+    if (audio === null)
+      throw new ServiceError("engine_failed", "The voice could not speak this text. Send other words.");
     try {
       const count = read.i32(audio, AUDIO.count);
       const samples = read.ptr(audio, AUDIO.samples) as Pointer;

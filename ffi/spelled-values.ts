@@ -1,13 +1,13 @@
-// Values in spellings of a family's own, under a JSON schema: Gemma 4 writes objects without quotes around names and strings
-// between tokens, MiniMax M3 writes members and items as elements. See argument-grammar.ts.
+// Grammars of values in a family's own notation, under a JSON schema: Gemma 4 writes names without quotes and strings between
+// tokens, MiniMax M3 writes members and items as elements. See argument-grammar.ts.
 
 import { type Arguments, type ArgumentWriter, memberList, textValue } from "./argument-writer.ts";
 import { NOTHING } from "./lark.ts";
 import { below, type JsonType } from "./schema-shapes.ts";
 
-/** Objects and arrays within each other. */
+/** Maximum nesting of objects and arrays. */
 const DEPTH_MAX = 12;
-/** Marks every tag of MiniMax M3. */
+/** Prefix of every tag of MiniMax M3. */
 const ELEMENT = "]<]minimax[>[";
 /** Encloses strings of Gemma 4. */
 const QUOTE = '<|"|>';
@@ -16,7 +16,7 @@ const PLAIN_NAME = /^[^:}]+$/;
 
 const SCALARS: readonly JsonType[] = ["number", "boolean", "null"];
 
-/** Keywords of arrays that these grammars do not hold values to. */
+/** Array keywords that these grammars do not enforce. */
 const ARRAY_KEYWORDS = ["uniqueItems", "contains", "prefixItems", "unevaluatedItems"] as const;
 const LITERALS = ["const", "enum"] as const;
 
@@ -114,7 +114,7 @@ class Speller {
     return { least, most };
   }
 
-  /** Of an object without declared members, whatever is said about free ones is not enforced. */
+  /** An object without declared members; constraints on its members are not enforced. */
   private noteFree(pointers: readonly string[]): void {
     const { schema, source } = this.tool;
     for (const pointer of pointers) {

@@ -1,4 +1,4 @@
-// A C struct that is filled member by member and handed over by pointer. It keeps the texts alive that it points to.
+// A C struct that is filled member by member and passed by pointer. Keeps the texts alive that it points to.
 
 import { ptr } from "bun:ffi";
 import { cText } from "./text.ts";

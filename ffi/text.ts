@@ -3,10 +3,10 @@
 import { CString, type Pointer } from "bun:ffi";
 import type { Native } from "./library.ts";
 
-/** An address that native code returned; Bun gives a bigint where a number would be inexact. */
+/** An address from native code; Bun returns a bigint where a number would be inexact. */
 export type Handle = Pointer | bigint;
 
-/** A C string that stays the library's. NULL gives "". */
+/** A C string that the library owns. NULL gives "". */
 export function nativeText(text: Handle | null): string {
   if (text === null) return "";
   // oxlint-disable-next-line typescript/no-unnecessary-type-conversion -- its type says string, but it is a String object
@@ -18,7 +18,7 @@ export function cText(text: string): Uint8Array {
   return Buffer.from(`${text}\0`);
 }
 
-/** Takes over a malloc'ed text and frees it. NULL becomes an exception with the library's reason. */
+/** Reads and frees a malloc'ed text. NULL becomes an exception with the library's reason. */
 export function takeText(native: Native, text: Handle | null): string {
   if (text === null) throw new Error(nativeText(native.svc_last_error()));
   try {

@@ -230,7 +230,7 @@ describe("files that are none", () => {
   test.each(cases)("%s", (_, part, why) => {
     const [end] = runAll(backend, [ask([text("Look: "), part])]);
     expect(end).toMatchObject({ type: "error", error: { code: "invalid_request", param: "messages" } });
-    expect(JSON.stringify(end)).toContain(part.type === "image" ? "picture number 1" : "recording number 1");
+    expect(JSON.stringify(end)).toContain(part.type === "image" ? "image number 1" : "audio clip number 1");
     expect(JSON.stringify(end)).toContain(why);
   });
 
@@ -246,7 +246,7 @@ describe("files that are none", () => {
 
   test("the wrong part is named", () => {
     const [end] = runAll(backend, [ask([imagePart(checkered()), audioPart(tone(440)), imagePart(noise)])]);
-    expect(JSON.stringify(end)).toContain("picture number 3");
+    expect(JSON.stringify(end)).toContain("image number 3");
   });
 });
 
