@@ -153,7 +153,7 @@ test("svc login: the token opens a private repository; svc cache lists and delet
   const deleted = await runBinary(["cache", "delete", "acme/tiny-GGUF:Q8_0"], { env });
   expect([deleted.exit, deleted.out]).toEqual([0, "deleted acme/tiny-GGUF tiny-Q8_0.gguf\n4.4 MB freed\n"]);
   expect((await runBinary(["cache", "list"], { env })).out).toBe(
-    `There are no GGUF models in ${join(home, "hub")}.\n`,
+    `No GGUF models in ${join(home, "hub")}. svc pull owner/name downloads one.\n`,
   );
   expect((await runBinary(["cache", "delete", "acme/tiny-GGUF"], { env })).exit).toBe(1);
   expect((await runBinary(["login"], { env, stdin: "" })).exit).toBe(2);

@@ -15,7 +15,10 @@ test("a model is written anew, smaller, and answers", async () => {
   const words = ["run", "-m", made, "-i", "What is the capital of France?", "--no-thinking"];
   expect((await runBinary(words, { cwd })).out.trim()).toBe("The capital of France is Paris.");
   const again = await runBinary(["quantize", TINY_FILE, "4"], { cwd });
-  expect([again.exit, again.err]).toEqual([2, expect.stringContaining("exists already")]);
+  expect([again.exit, again.err]).toEqual([
+    2,
+    expect.stringContaining("tiny-Q4_K_M.gguf exists. Name another"),
+  ]);
 }, 60_000);
 
 test("the model inside the executable can be quantized too, and what cannot be done is said", async () => {
@@ -23,7 +26,7 @@ test("the model inside the executable can be quantized too, and what cannot be d
   const own = await runBinary(["quantize", "svc-tiny", "Q8_0", "-o", "own.gguf"], { cwd });
   expect([own.exit, existsSync(join(cwd, "own.gguf"))]).toEqual([0, true]);
   const cases: readonly [string[], number, string][] = [
-    [["quantize", TINY_FILE, "Q9"], 2, "no type"],
+    [["quantize", TINY_FILE, "Q9"], 2, "is not a type"],
     [["quantize", TINY_FILE, "IQ2_XXS"], 2, "--imatrix"],
     [["quantize", TINY_FILE, "Q4_0", "--imatrix", TINY_FILE], 1, "importance matrix"],
   ];

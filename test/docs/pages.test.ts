@@ -1,0 +1,22 @@
+// The index of the documentation, and links between pages.
+
+import { expect, test } from "bun:test";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+const ROOT = resolve(import.meta.dir, "../..");
+const PAGES = ["README.md", "SECURITY.md", ...globSync("docs/*.md", { cwd: ROOT })].toSorted();
+
+test("docs/README.md lists every page, and links of all pages lead to files", () => {
+  const index = readFileSync(join(ROOT, "docs/README.md"), "utf8");
+  const pages = PAGES.filter((page) => page.startsWith("docs/") && page !== "docs/README.md");
+  expect(pages.filter((page) => !index.includes(`](${relative("docs", page)})`))).toEqual([]);
+  const links = ["AGENTS.md", "ARCHITECTURE.md", "CHANGELOG.md", ...PAGES].flatMap((page) =>
+    [...readFileSync(join(ROOT, page), "utf8").matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
+      .map(([, target = ""]) => ({ page, target }))
+      .filter(({ target }) => !/^[a-z]+:/.test(target)),
+  );
+  const broken = links.filter(({ page, target }) => !existsSync(resolve(ROOT, dirname(page), target)));
+  expect(broken).toEqual([]);
+  expect(links.length).toBeGreaterThan(80);
+});
