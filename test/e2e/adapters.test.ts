@@ -183,7 +183,7 @@ test("an adapter that all answers go through: named by a file of names, also aft
 
 test.each([
   [["-m", TINY_FILE, "--legacy-lora", join(ROOT, "misfit")], "legacy_lora could not be applied"],
-  [["-m", TINY_FILE, "--legacy-lora", FIXTURES, "--legacy-lora-order", TINY_FILE], "is not a JSON file"],
+  [["-m", TINY_FILE, "--legacy-lora", FIXTURES, "--legacy-lora-order", TINY_FILE], "cannot be read as JSON"],
   [["-m", TINY_FILE, "--legacy-lora", FIXTURES, "--lora", "red=x"], "excludes models[0].adapter.lora"],
   [["-m", TINY_FILE, "--legacy-lora-order", TINY_FILE], "needs legacy_lora"],
   [["--legacy-lora", FIXTURES], "built-in model has none"],

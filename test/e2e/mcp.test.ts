@@ -27,7 +27,7 @@ const server = fileServer(["--mcp-config", CONFIG, "--mcp-port", "0", "--max-too
 /** The address of the MCP endpoint, as the server tells it. */
 async function mcpUrl({ stderr, says }: Server): Promise<string> {
   await says("protocol 2025-11-25");
-  const [, url] = /MCP {3}(http:\S+)/.exec(stderr()) ?? [];
+  const [, url] = /MCP +(http:\S+)/.exec(stderr()) ?? [];
   if (url === undefined) throw new Error(`no address of the MCP endpoint in:\n${stderr()}`);
   return url;
 }

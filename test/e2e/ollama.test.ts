@@ -9,7 +9,8 @@ let server: Server;
 let client: Ollama;
 beforeAll(async () => {
   server = await launchServer(["--ollama-port", "0"]);
-  const port = /Ollama's clients http:\/\/127.0.0.1:(\d+)/.exec(server.stderr())?.[1];
+  await server.says("Ready.");
+  const port = /Ollama +http:\/\/127.0.0.1:(\d+)/.exec(server.stderr())?.[1];
   client = new Ollama({ host: `http://127.0.0.1:${port}` });
 });
 afterAll(async () => void (await server.stop()));
@@ -77,9 +78,9 @@ describe("the built-in model", () => {
 });
 
 test("a taken port is warned of, and the server goes on", async () => {
-  const port = /Ollama's clients http:\/\/127.0.0.1:(\d+)/.exec(server.stderr())?.[1] ?? "";
+  const port = /Ollama +http:\/\/127.0.0.1:(\d+)/.exec(server.stderr())?.[1] ?? "";
   const second = await launchServer(["--ollama-port", port]);
-  expect(second.stderr()).toContain(`warning: cannot listen on 127.0.0.1:${port}`);
+  await second.says(`warning: cannot listen on 127.0.0.1:${port}`);
   expect((await fetch(`${second.url}/api/version`)).status).toBe(200);
   await second.stop();
 });

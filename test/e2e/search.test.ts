@@ -63,8 +63,8 @@ describe("a server with a search engine of its own", () => {
     expect(asked).toEqual(["/search"]);
   });
 
-  test("says so when it starts", () => {
-    expect(server().stderr()).toContain("  tools   web search (searxng)\n");
+  test("says so when it starts", async () => {
+    await server().says("  tools   web search (searxng)\n");
   });
 });
 
