@@ -12,7 +12,7 @@ import { pythonToolset } from "../agent/tools/python.ts";
 import { searchToolset } from "../agent/tools/search.ts";
 import { type ResolvedSkills, shellToolset } from "../agent/tools/shell.ts";
 import { defined } from "../core/defined.ts";
-import { afterFirstTry } from "./mcp.ts";
+import { afterFirstTry } from "../mcp/first-connect.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Converse, SkillReference, TargetedConversation } from "../core/agent.ts";
 import type { Generate } from "../core/run.ts";

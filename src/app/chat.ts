@@ -1,25 +1,15 @@
-// The part of the composition root that is about a chat in the terminal: models, tools and what answers conversations,
-// without a server.
+// Backend of a chat in the terminal: the core without a server.
 
-import { Approvals } from "../agent/approvals.ts";
-import { createAdapters, loadAdapters, residentAdapters } from "./adapters.ts";
-import { createAgent, toolLine } from "./agent.ts";
-import { openMcp } from "./mcp.ts";
-import type { ModelOptions } from "./model-files.ts";
-import { createModels } from "./models.ts";
-import { openSearch } from "./search.ts";
-import { openStores } from "./stores.ts";
 import type { ChatModel } from "../core/model-info.ts";
 import { defined } from "../core/defined.ts";
 import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "../core/agent.ts";
-import type { McpConfig } from "../core/mcp-config.ts";
 import type { ModelInfo } from "../core/model-info.ts";
-import type { Embed } from "../core/run.ts";
-import { publicFetch } from "../net/public-fetch.ts";
-import { openTools, type Tools } from "./tools.ts";
+import { loadAdapters } from "./adapters.ts";
+import { type CoreOptions, openCore } from "./core.ts";
+import type { Tools } from "./tools.ts";
 
-/** Somebody to talk with. */
-export interface ChatPartner {
+/** Chat backend: models and tools of a conversation in the terminal. */
+export interface ChatBackend {
   /** Name of the model to begin with. */
   readonly model: string;
   /** All models, adapters among them, the default one first. */
@@ -33,49 +23,30 @@ export interface ChatPartner {
   close(): Promise<void>;
 }
 
-export interface ChatPartnerOptions extends ModelOptions {
-  /** Servers whose tools models may call. */
-  readonly mcp?: McpConfig;
-}
-
-/** Tries the tools out and loads the default model. Throws the reason why something that was asked for can't be. */
-export async function openChat(options: ChatPartnerOptions): Promise<ChatPartner> {
-  const { settings, log } = options;
-  const tools = await openTools(settings, log);
-  const mcp = openMcp(options.mcp, log);
-  // The file of a server may be held by that server; a chat keeps what it must in memory.
-  const inMemory = { ...settings, server: { ...settings.server, state: "memory" } };
-  const stores = openStores({ settings: inMemory, log });
-  const { files, sessions, skills } = stores;
-  const resident = residentAdapters(options);
-  const models = createModels(options, { resident });
-  const adapters = createAdapters(models, resident, options);
-  const { generate } = adapters;
-  const approvals = new Approvals();
-  const fetchPublic = publicFetch();
-  const embed: Embed = (request, signal) => models.embed(request, signal);
-  const web = openSearch({ settings, embed, fetchPublic, log });
-  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, log };
-  const agent = createAgent({ ...surroundings, web, generate, fetchFile: fetchPublic });
+/** Tests the tools and loads the default model. Throws the reason why a part that was requested is unavailable. */
+export async function openChat(options: CoreOptions): Promise<ChatBackend> {
+  // A server may hold the file of its records; a chat keeps them in memory.
+  const core = await openCore(options, { isInMemory: true });
+  const { models, adapters, tools, web } = core;
   const close = async (): Promise<void> => {
-    approvals.close();
-    await Promise.all([models.stop(), tools.close(), mcp?.close()]);
-    stores.close();
+    core.closeApprovals();
+    await core.stop();
+    core.stores.close();
   };
   try {
     await models.load("default");
     await loadAdapters(adapters, models, options);
     const cards = adapters.cards().filter(({ kind }) => kind === "text");
     return {
-      model: firstModel(cards, settings.adapter),
+      model: firstModel(cards, options.settings.adapter),
       cards: cards.map(({ id, contextTokens, modalities, abilities }) => ({
         id,
         ...defined({ contextTokens, modalities, thinks: abilities?.thinks }),
       })),
-      converse: adapters.withTarget(agent.converse),
-      answerApproval: approvals.answer,
+      converse: core.converse,
+      answerApproval: core.answerApproval,
       tools: { ...switchedOn(tools), ...(web === undefined ? {} : { webSearch: ANY_SEARCH }) },
-      toolLine: toolLine(tools, web, settings),
+      toolLine: core.toolLine,
       close,
     };
   } catch (error) {
@@ -104,7 +75,7 @@ function firstModel(cards: readonly ModelInfo[], alias: string | undefined): str
   throw new Error(`${id} has no adapter ${alias}: ${are}`);
 }
 
-function switchedOn({ python, shell }: Tools): ChatPartner["tools"] {
+function switchedOn({ python, shell }: Tools): ChatBackend["tools"] {
   return {
     ...(python === undefined ? {} : { python: true }),
     ...(shell === undefined ? {} : { shell: { skills: [] } }),

@@ -115,7 +115,7 @@ describe("a model in parts", () => {
   test("log and metrics tell of each picture, and of no prompt", async () => {
     const before = await metric("svc_images_total");
     await draw({ ...SMALL, prompt: "something private" });
-    await server.says("in-parts: picture 1 of 1, 64x48, 2 steps in ");
+    await server.says("in-parts: image 1 of 1, 64x48, 2 steps in ");
     expect(await metric("svc_images_total")).toBe(before + 1);
     expect(await metric("svc_image_steps_total")).toBeGreaterThanOrEqual(2 * (before + 1));
     expect(await metric("svc_image_seconds_total")).toBeGreaterThan(0);

@@ -1,7 +1,7 @@
 // When conversations begin on a server that is still connecting to MCP servers, and what its cards tell.
 
 import { expect, test } from "bun:test";
-import { afterFirstTry, toolCountsOf } from "../../src/app/mcp.ts";
+import { afterFirstTry, toolCountsOf } from "../../src/mcp/first-connect.ts";
 import type { Converse } from "../../src/core/agent.ts";
 import { asking } from "../helpers/agent.ts";
 import { failure } from "../helpers/failure.ts";

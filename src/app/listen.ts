@@ -1,0 +1,123 @@
+// Listeners of the server, the MCP endpoint and Ollama's port: opens and drains them.
+
+import { networkInterfaces } from "node:os";
+import type { Settings } from "../config/settings.ts";
+import { defined } from "../core/defined.ts";
+import { reasonOf } from "../core/reason.ts";
+import { StartError } from "../core/start-error.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { createMcp } from "../http/mcp/server.ts";
+import { createHttp, type Handler, listen, type Listening } from "../http/server.ts";
+import { FLUSH_MS } from "./limits.ts";
+
+/** What listens. */
+export interface Listeners {
+  readonly server: Listening;
+  readonly mcpServer?: Listening | undefined;
+  readonly ollamaServer?: Listening | undefined;
+}
+
+/** Ports of the listeners. */
+export function portsOf({ server, mcpServer, ollamaServer }: Listeners) {
+  return {
+    port: server.port,
+    ...defined({ mcpPort: mcpServer?.port, ollamaPort: ollamaServer?.port }),
+  };
+}
+
+/** The server itself and, where they are asked for, the MCP endpoint and Ollama's port. Without its MCP endpoint it does not listen. */
+export function listenAll(
+  deps: HttpDeps,
+  { server: { host, port, mcp_port, ollama_port } }: Settings,
+): Listeners {
+  const app = createHttp(deps);
+  const server = listenOrSay(app, { host, port, flag: "--port" });
+  try {
+    return {
+      server,
+      ...(mcp_port === undefined
+        ? {}
+        : {
+            mcpServer: listenOrSay(createMcp({ ...deps, host }), {
+              host,
+              port: mcp_port,
+              flag: "--mcp-port",
+            }),
+          }),
+      ...(ollama_port === undefined ? {} : listenForOllama(app, { host, port: ollama_port }, deps.log)),
+    };
+  } catch (error) {
+    void server.stop(true);
+    throw error;
+  }
+}
+
+/** The same application on Ollama's port. Taken, as by Ollama itself, it is only warned of: the main port has all routes too. */
+function listenForOllama(
+  app: Handler,
+  place: Omit<Place, "flag">,
+  log: (line: string) => void,
+): Pick<Listeners, "ollamaServer"> {
+  try {
+    return { ollamaServer: listenOrSay(app, { ...place, flag: "--ollama-port" }) };
+  } catch (error) {
+    log(`warning: ${reasonOf(error)} Ollama's clients can use the main port.`);
+    return {};
+  }
+}
+
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  /** What changes the port. */
+  readonly flag: string;
+}
+
+function listenOrSay(handler: Handler, place: Place): Listening {
+  try {
+    return listen(handler, { hostname: place.host, port: place.port });
+  } catch (error) {
+    throw new StartError(`cannot listen on ${place.host}:${place.port}: ${listenProblem(error, place)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Why listening failed, and the fix. */
+function listenProblem(error: unknown, { host, flag }: Place): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  switch (code) {
+    case "EADDRNOTAVAIL": {
+      const own = Object.values(networkInterfaces()).flatMap((all) =>
+        (all ?? []).map(({ address }) => address),
+      );
+      return `${host} is no address of this machine. Use --host 0.0.0.0 for all addresses, or one of: ${own.join(", ")}.`;
+    }
+    case "ENOENT":
+    case "ENOTFOUND":
+      return "the host name is unknown. Use --host 0.0.0.0 for all addresses, or an address of this machine.";
+    case "EACCES":
+      return `ports below 1024 need root. Choose another with ${flag}.`;
+    case "EADDRINUSE":
+      return `it is in use by another program. Choose another with ${flag}.`;
+    default:
+      return `${reasonOf(error)}. Choose another with ${flag}.`;
+  }
+}
+
+/**
+ * Waits for running requests up to the deadline, then ends everything. An answer that is complete may still be on its way
+ * to a slow reader, and one that was not learns so from its last frame: both get their time before connections are cut.
+ */
+export async function drain(
+  servers: readonly Listening[],
+  { isBusy, drainMs }: { readonly isBusy: () => boolean; readonly drainMs: number },
+  stop: () => Promise<void>,
+): Promise<void> {
+  const deadline = performance.now() + drainMs;
+  while (isBusy() && performance.now() < deadline) await Bun.sleep(20);
+  await stop();
+  const leftMs = Math.max(FLUSH_MS, deadline - performance.now());
+  await Promise.race([Promise.all(servers.map((server) => server.stop(false))), Bun.sleep(leftMs)]);
+  await Promise.all(servers.map((server) => server.stop(true)));
+}

@@ -1,0 +1,61 @@
+// Which web pages and host names may use the server, from settings.
+
+import { hostname } from "node:os";
+import type { Settings } from "../config/settings.ts";
+import { defined } from "../core/defined.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import type { HostPolicy } from "../http/hooks/hosts.ts";
+import type { OriginPolicy } from "../http/hooks/origins.ts";
+import type { McpServers } from "../mcp/servers.ts";
+import type { Tools } from "./tools.ts";
+
+interface PolicyOptions {
+  readonly settings: Settings;
+  readonly log: (line: string) => void;
+}
+
+/**
+ * Which web pages may use the server. Any, as the interface has it; but where no key is needed, only pages of this machine may
+ * load, unload or change models, or use anything at all where models act here. The log is told where more than pages can.
+ */
+function pagePolicy(
+  { settings: { server }, log }: PolicyOptions,
+  { protection }: Tools,
+  mcp: McpServers | undefined,
+): OriginPolicy | undefined {
+  const acts = protection !== undefined || mcp !== undefined || server.tool_dispatch_url !== undefined;
+  const isOpen = acts && server.api_keys === undefined;
+  if (isOpen && !LOOPBACK_HOSTS.has(server.host)) {
+    log("anybody who can reach this port can have models act here: set --host 127.0.0.1, or server.api_keys");
+  }
+  if (server.allowed_origins === undefined && server.api_keys !== undefined) return undefined;
+  const origins = server.allowed_origins ?? [];
+  if (origins.includes("*")) return undefined;
+  const scope = isOpen || server.allowed_origins !== undefined ? "all" : "commands";
+  return { origins, hosts: ownNames(server.host), scope };
+}
+
+/** Origin and host policies of all requests, and how connections of tools are recognized. */
+export function webPolicies(
+  options: PolicyOptions,
+  tools: Tools,
+  mcp: McpServers | undefined,
+): Pick<HttpDeps, "originPolicy" | "hostPolicy" | "isToolPeer"> {
+  const pages = pagePolicy(options, tools, mcp);
+  const hosts = hostPolicy(options.settings);
+  return {
+    ...defined({ originPolicy: pages, hostPolicy: hosts, isToolPeer: tools.isToolPeer }),
+  };
+}
+
+/** Where no key is needed, names that strangers can point here are refused: a page under one would pass for one of ours. */
+function hostPolicy({ server }: Settings): HostPolicy | undefined {
+  if (server.api_keys !== undefined) return undefined;
+  return { allowed: server.allowed_hosts ?? [], own: ownNames(server.host) };
+}
+
+function ownNames(host: string): readonly string[] {
+  return [host, hostname(), `${hostname()}.local`];
+}
+
+const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);

@@ -1,0 +1,188 @@
+// Runs one command of the command line.
+
+import { runBackend } from "../app/backends.ts";
+import { runRpcWorker } from "../app/rpc.ts";
+import type { AppOptions } from "../app/server.ts";
+import { runDoctor } from "../app/system.ts";
+import { doctorTable } from "../cli/doctor-table.ts";
+import { EXIT, type Invocation, type SettingsArgs } from "../cli/invocation.ts";
+import { loadBar, progressBar } from "../cli/progress-bar.ts";
+import { serverCommand, type ServerCommand } from "../cli/server-commands.ts";
+import { cacheFolder } from "../config/cache-folder.ts";
+import { formatProblems } from "../config/problem.ts";
+import { type Loaded, loadSettings, type LoadResult } from "../config/resolve.ts";
+import type { Settings } from "../config/settings.ts";
+import { showSettings } from "../config/show.ts";
+import { unreachable } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
+import { TIMER_MS_MAX } from "../core/limits.ts";
+import { convertMain } from "../lora/convert-process.ts";
+import { engineMain } from "../worker/main.ts";
+import { quantizeMain } from "../worker/quantize.ts";
+import { rpcDevicesMain } from "../worker/rpc-devices.ts";
+import { chat } from "./chat.ts";
+import { type CommandHost, failed } from "./host.ts";
+import { runBench, runTune } from "./measure.ts";
+import { deleteModel, listModels, login, pull, quantizeModel } from "./models.ts";
+import { serve } from "./serve.ts";
+
+/** The process that runs a command. */
+export type Host = Omit<CommandHost, "options">;
+
+/** Entries of the hidden commands. */
+const HELPER_PROCESSES = {
+  "convert-adapter": convertMain,
+  "quantize-worker": quantizeMain,
+  "rpc-devices": rpcDevicesMain,
+} as const;
+
+/** Runs one command. Resolves to its exit code. */
+export async function execute(invocation: Invocation, host: Host): Promise<number> {
+  switch (invocation.command) {
+    case "serve":
+    case "run":
+    case "from-config": {
+      const command = invocation.command === "from-config" ? undefined : invocation.command;
+      const question = invocation.command === "serve" ? { files: [], isLocal: false } : invocation;
+      return withSettings(invocation, { host, command }, (loaded, reread) =>
+        loaded.settings.command === "run"
+          ? chat(loaded, question, hostOf(loaded, host))
+          : serve(loaded, reread, hostOf(loaded, host)),
+      );
+    }
+    case "config-check":
+      return withSettings(invocation, { host }, configIsValid);
+    case "config-show":
+      return withSettings(invocation, { host }, showConfig);
+    case "doctor":
+      return withSettings(invocation, { host }, (loaded) => doctor(loaded, invocation.json, host));
+    case "bench":
+      return withSettings(invocation, { host }, (loaded) =>
+        runBench(loaded, invocation, hostOf(loaded, host)),
+      );
+    case "tune":
+      return withSettings(invocation, { host }, (loaded) =>
+        runTune(loaded, invocation, hostOf(loaded, host)),
+      );
+    case "pull":
+      return withSettings(invocation, { host }, (loaded) => pull(loaded, hostOf(loaded, host)));
+    case "cache-list":
+      return withSettings(invocation, { host }, (loaded) => listModels(loaded, hostOf(loaded, host)));
+    case "cache-delete":
+      return withSettings(invocation, { host }, (loaded) =>
+        deleteModel(loaded, invocation.id, hostOf(loaded, host)),
+      );
+    case "quantize":
+      return withSettings(invocation, { host }, (loaded) =>
+        quantizeModel(loaded, invocation, hostOf(loaded, host)),
+      );
+    case "ps":
+    case "list":
+    case "show":
+    case "stop":
+      return withSettings(invocation, { host }, ({ settings }) => askServer(invocation, settings, host));
+    case "backend":
+      return carriedOut(runBackend(invocation, helperOptions(host)), host);
+    case "rpc-worker":
+      return carriedOut(
+        runRpcWorker(invocation, { ...helperOptions(host), stopped: host.untilSignal() }),
+        host,
+      );
+    case "login":
+      return withSettings({ flags: {} }, { host }, (loaded) => login(hostOf(loaded, host)));
+    case "engine":
+      return engineMain();
+    case "convert-adapter":
+    case "quantize-worker":
+    case "rpc-devices":
+      return HELPER_PROCESSES[invocation.command](invocation.args);
+    case "print":
+      process.stdout.write(invocation.text);
+      return EXIT.ok;
+    case "usage-error":
+      host.complain(invocation.text);
+      return EXIT.usage;
+    default:
+      return unreachable(invocation);
+  }
+}
+
+function configIsValid(): number {
+  console.log("The configuration is valid.");
+  return EXIT.ok;
+}
+
+function showConfig(loaded: Loaded): number {
+  process.stdout.write(showSettings(loaded));
+  return EXIT.ok;
+}
+
+async function doctor(loaded: Loaded, isJson: boolean, host: Host): Promise<number> {
+  const report = await runDoctor(appOptions(loaded, host));
+  console.log(isJson ? JSON.stringify(report, null, 2) : doctorTable(report));
+  return report.ok ? EXIT.ok : EXIT.failure;
+}
+
+/** Loads the settings and calls `go`, or lists every problem. */
+async function withSettings(
+  args: SettingsArgs,
+  { host, command }: { readonly host: Host; readonly command?: "serve" | "run" | undefined },
+  go: (loaded: Loaded, reread: () => LoadResult) => Promise<number> | number,
+): Promise<number> {
+  const read = (): LoadResult =>
+    loadSettings({
+      ...defined({ command, configFile: args.configFile }),
+      flags: args.flags,
+      requireModel: true,
+    });
+  const result = read();
+  if (!result.ok) {
+    host.complain(formatProblems(result.problems));
+    return EXIT.usage;
+  }
+  for (const notice of result.notices) host.complain(notice);
+  return go(result, read);
+}
+
+function askServer(invocation: ServerCommand, settings: Settings, host: Host): Promise<number> {
+  return carriedOut(
+    serverCommand(invocation, settings).then((text) => void process.stdout.write(text)),
+    host,
+  );
+}
+
+/** The exit code of a command that reports its failures to the user. */
+async function carriedOut(work: Promise<void>, host: Host): Promise<number> {
+  try {
+    await work;
+    return EXIT.ok;
+  } catch (error) {
+    return failed(host, error);
+  }
+}
+
+function hostOf(loaded: Loaded, host: Host): CommandHost {
+  return { ...host, options: appOptions(loaded, host) };
+}
+
+function helperOptions({ environment, complain }: Host) {
+  return { cacheDir: cacheFolder(environment), verbosity: 0, log: complain };
+}
+
+function appOptions({ settings, mcp }: Loaded, host: Host): AppOptions {
+  return {
+    settings,
+    ...helperOptions(host),
+    ...defined({ mcp, keepAliveMs: keepAliveInterval(host) }),
+    // A terminal shows bars, a log gets lines.
+    ...(process.stderr.isTTY ? { progress: progressBar, loading: loadBar } : {}),
+  };
+}
+
+/** Spec: Events. Undefined when unset, NaN when it is not a number of milliseconds for a timer. */
+function keepAliveInterval({ environment }: Host): number | undefined {
+  const text = environment["KEEP_ALIVE_INTERVAL"];
+  if (text === undefined || text === "") return undefined;
+  const ms = Number(text);
+  return Number.isInteger(ms) && ms > 0 && ms <= TIMER_MS_MAX ? ms : NaN;
+}

@@ -1,0 +1,54 @@
+// `svc serve`: the server from start to drain.
+
+import { type RunningServer, startServer } from "../app/server.ts";
+import { listeningLine, readyLines } from "../cli/banner.ts";
+import { rereadAtHangup } from "../cli/hangup.ts";
+import { EXIT } from "../cli/invocation.ts";
+import type { Loaded, LoadResult } from "../config/resolve.ts";
+import { TIMER_MS_MAX } from "../core/limits.ts";
+import { reasonOf } from "../core/reason.ts";
+import { StartError } from "../core/start-error.ts";
+import type { CommandHost } from "./host.ts";
+
+/** Serves until a signal. A failed start or load ends with one line. */
+export async function serve(loaded: Loaded, reread: () => LoadResult, host: CommandHost): Promise<number> {
+  const { options, complain } = host;
+  if (Number.isNaN(options.keepAliveMs ?? 0)) {
+    complain(`svc: KEEP_ALIVE_INTERVAL must be a whole number of milliseconds from 1 to ${TIMER_MS_MAX}.`);
+    return EXIT.usage;
+  }
+  let server: RunningServer;
+  try {
+    server = await startServer(options);
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    complain(`svc: ${error.message}`);
+    return EXIT.failure;
+  }
+  const stopped = host.untilSignal();
+  rereadAtHangup({ reread, apply: server.apply, say: complain });
+  complain(listeningLine(loaded.settings, server));
+  const outcome = await Promise.race([stopped.then(() => "stopped" as const), loadedOrReason(server)]);
+  if (outcome !== "stopped" && outcome !== "loaded") {
+    complain(`svc: ${outcome}`);
+    await server.close();
+    return EXIT.failure;
+  }
+  if (outcome === "loaded") {
+    for (const line of readyLines(loaded.settings, server)) complain(line);
+    complain("Ready.");
+  }
+  await stopped;
+  complain("Stopping: running requests may finish; press Ctrl-C again to end at once.");
+  await server.close();
+  return EXIT.ok;
+}
+
+async function loadedOrReason({ loaded }: RunningServer): Promise<string> {
+  try {
+    await loaded;
+    return "loaded";
+  } catch (error) {
+    return reasonOf(error);
+  }
+}

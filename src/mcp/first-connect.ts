@@ -1,0 +1,45 @@
+// Conversations wait until each MCP server was tried once, so that the first ones see the same tools as later ones.
+
+import type { Conversation, Converse } from "../core/agent.ts";
+import { ServiceError } from "../core/error.ts";
+import type { ToolCounts } from "../core/model-info.ts";
+import type { McpServers } from "./servers.ts";
+
+/** Tool counts for model cards; undefined where the server has no tools of its own. */
+export function toolCountsOf(
+  mcp: McpServers | undefined,
+  hasDispatch: boolean,
+): (() => ToolCounts) | undefined {
+  if (mcp === undefined && !hasDispatch) return undefined;
+  return () => {
+    const mcpTools = mcp?.tools().length ?? 0;
+    return { isAny: hasDispatch || mcpTools > 0, mcpTools, mcpServers: mcp?.connected ?? 0 };
+  };
+}
+
+/**
+ * A Converse that delays conversations until each server was tried once. At most `waitingMax` wait; the time to connect bounds
+ * the wait.
+ */
+export function afterFirstTry<C extends Conversation>(
+  mcp: Pick<McpServers, "tried">,
+  waitingMax: number,
+  converse: Converse<C>,
+): Converse<C> {
+  let isTried = false;
+  let waiting = 0;
+  const tried = mcp.tried().then(() => void (isTried = true));
+  const wait: Converse<C> = async function* (conversation, signal) {
+    if (waiting >= waitingMax) {
+      const message = `${waiting} requests are already waiting for this server's tools. Try again soon.`;
+      throw new ServiceError("queue_full", message, { retryAfterSecs: 1 });
+    }
+    const left = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => left.resolve(), { once: true });
+    waiting++;
+    if (!signal.aborted) await Promise.race([tried, left.promise]);
+    waiting--;
+    if (!signal.aborted) yield* converse(conversation, signal);
+  };
+  return (conversation, signal) => (isTried ? converse(conversation, signal) : wait(conversation, signal));
+}
