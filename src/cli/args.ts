@@ -13,7 +13,7 @@ import { addMeasuringCommands } from "./measuring-args.ts";
 import { addRpcWorkerCommand } from "./rpc-worker-args.ts";
 import { hintFor } from "./hints.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
-import { flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
+import { EXAMPLES, flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
 
 const CACHE_FLAGS = ["models[].device.hf_cache"];
 const PULL_FLAGS = [
@@ -43,16 +43,20 @@ export function parseArgs(argv: readonly string[]): Invocation {
   const program = new Command("svc")
     .description("Serves AI models on this machine over HTTP, or chats with one in the terminal.")
     .version(`svc ${VERSION}`, "-V, --version", "print the version")
-    .addHelpText("after", FOOTER)
+    .addHelpText("after", `${EXAMPLES}\n${FOOTER}`)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => (printed += text),
       writeErr: (text) => (complaint += text),
       getOutHelpWidth: () => Math.min(process.stdout.columns ?? HELP_COLUMNS, HELP_COLUMNS),
     });
+  program.commandsGroup("Start:");
   addCommands(program, (chosen) => (invocation = chosen));
+  program.commandsGroup("Models:");
   addHubCommands(program, (chosen) => (invocation = chosen));
+  program.commandsGroup("Running server:");
   addServerCommands(program, (chosen) => (invocation = chosen));
+  program.commandsGroup("Machine:");
   addMeasuringCommands(program, (chosen) => (invocation = chosen));
   addBackendCommands(program, (chosen) => (invocation = chosen));
   addRpcWorkerCommand(program, (chosen) => (invocation = chosen));

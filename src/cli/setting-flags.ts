@@ -25,13 +25,15 @@ const COMMON = [
 ];
 const COMMON_GROUP = "Common settings:";
 
-const EXAMPLES = `
+/** Examples in help. */
+export const EXAMPLES = `
 Examples:
   svc serve -m models/Qwen3-0.6B-Q4_K_M.gguf
-  svc serve -m Qwen/Qwen3-0.6B-GGUF:Q8_0 --max-seq-len 32768 --agent
-  svc run -m models/Qwen3-0.6B-Q4_K_M.gguf "What is the capital of France?"
+  svc serve -m Qwen/Qwen3-4B-GGUF --max-seq-len 32768 --agent
+  svc run "What is the capital of France?"
+  svc ps
 
---help-all lists all settings; docs/settings.md describes them.`;
+svc COMMAND --help describes a command, --help-all lists all settings.`;
 
 /** Footer of the help of commands that take all settings. */
 export const FOOTER = `

@@ -1,6 +1,6 @@
 // install.sh as it works from a release archive; building from source is for the slower rings.
 
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   copyFileSync,
@@ -224,4 +224,63 @@ test.each([
 test("a folder with neither sources nor a binary is refused", () => {
   rmSync(join(archive, "svc"));
   expect(install([])).toMatchObject({ exit: 1 });
+});
+
+describe("from a release", () => {
+  const system = "linux-x64";
+  const SIGNED = Bun.which("openssl") !== null && Bun.which("tar") !== null;
+  if (!SIGNED) console.warn("SKIPPED: installing from a release: there is no openssl or tar");
+  const place = join(tmpdir(), `svc-release-test-${process.pid}`);
+  const shell = (line: string) => Bun.spawnSync(["sh", "-ec", line], { cwd: place });
+
+  /** A release folder with an executable that prints `word`, signed by `key.pem`. */
+  function publish(word: string): void {
+    const name = `svc-1.2.3-${system}`;
+    mkdirSync(join(place, name), { recursive: true });
+    writeFileSync(join(place, name, "svc"), `#!/bin/sh\necho ${word}\n`, { mode: 0o755 });
+    shell(`[ -f key.pem ] || openssl ecparam -name prime256v1 -genkey -noout -out key.pem
+      openssl pkey -in key.pem -pubout -out public.pem
+      mkdir -p dist && tar -czf dist/${name}.tar.gz ${name} && cd dist
+      sha256sum ${name}.tar.gz >SHA256SUMS && openssl dgst -sha256 -sign ../key.pem -out SHA256SUMS.sig SHA256SUMS`);
+  }
+
+  /** The script through a pipe, as curl hands it to sh. */
+  function piped(home: string, ...args: readonly string[]) {
+    fake("uname", "case $1 in -s) echo Linux ;; *) echo x86_64 ;; esac");
+    const env = {
+      HOME: join(place, home),
+      PATH: `${join(folder, "fakes")}:/usr/bin:/bin`,
+      SVC_RELEASE_URL: join(place, "dist"),
+      SVC_RELEASE_KEY: join(place, "public.pem"),
+    };
+    const run = Bun.spawnSync(["sh", "-s", "--", ...args], { cwd: place, env, stdin: Bun.file(SCRIPT) });
+    return { exit: run.exitCode, text: run.stdout.toString() + run.stderr.toString() };
+  }
+
+  beforeEach(() => publish("released"));
+  afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+  test.skipIf(!SIGNED)("a pipe installs, upgrades and keeps what is there", () => {
+    expect(piped("home")).toMatchObject({ exit: 0, text: expect.stringContaining("the signature is good") });
+    const bin = join(place, "home/.local/bin/svc");
+    expect(runs(bin)).toBe("released");
+    mkdirSync(join(place, "home/.config/svc"), { recursive: true });
+    writeFileSync(join(place, "home/.config/svc/svc.toml"), "mine");
+    publish("newer");
+    expect(piped("home").text).toContain("(was: released)");
+    expect(runs(bin)).toBe("newer");
+    expect(readFileSync(join(place, "home/.config/svc/svc.toml"), "utf8")).toBe("mine");
+  });
+
+  test.skipIf(!SIGNED)("a changed archive, a changed list, another key: nothing is installed", () => {
+    shell(`printf x >>dist/svc-1.2.3-${system}.tar.gz`);
+    expect(piped("other")).toMatchObject({ exit: 1, text: expect.stringContaining("SHA-256") });
+    shell("sed -i 's/^./f/' dist/SHA256SUMS");
+    expect(piped("other").text).toContain("is wrong: nothing was installed");
+    shell("rm key.pem");
+    publish("foreign");
+    shell("openssl ecparam -name prime256v1 -genkey -noout | openssl pkey -pubout -out public.pem");
+    expect(piped("other").text).toContain("is wrong: nothing was installed");
+    expect(existsSync(join(place, "other/.local"))).toBe(false);
+  });
 });
