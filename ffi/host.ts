@@ -9,6 +9,7 @@ import { takeText } from "./text.ts";
 interface NativeInfo {
   readonly llama_version: string;
   readonly cpu_features: string;
+  readonly kernels: readonly string[];
   readonly devices: EngineHost["devices"];
 }
 
@@ -19,6 +20,7 @@ export function describeHost(native: Native): Omit<EngineHost, "backend_failures
     llama_version: info.llama_version,
     cpu_variant: cpuVariant(),
     cpu_features: cpuFeatures(info.cpu_features),
+    kernels: [...info.kernels],
     devices: info.devices,
     landlock_abi: landlockAbi() ?? null,
   };

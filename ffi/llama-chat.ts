@@ -46,7 +46,7 @@ const TRIGGER_WORD = 1;
 const MUTE_KEYS_MAX = 64;
 
 /** The shim's error about one media file: its kind and its number. */
-const MEDIA_ERROR = /^(?:(audio|rec\w+)|image|pic\w+) (\d+): ([^]*)/;
+const MEDIA_ERROR = /^(?:(audio clip)|image) (\d+): ([^]*)/;
 /** Error of Mistral's templates about ids of tool calls. */
 const SHORT_IDS = /\bIDs?\b.*\blength 9\b/;
 

@@ -28,6 +28,10 @@ platform_dir=${SVC_PLATFORM_DIR:-$here/.local/$platform}
 diffusion=$build/stable-diffusion.cpp
 bun=$root/node_modules/.bin/bun
 
+# A compiler cache makes a second build short. It changes no output.
+launcher=
+! command -v ccache >/dev/null || launcher="-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
+
 # Must match abiHash() in ffi/generate.ts: the header without comments and white space.
 abi_hash() {
     sed 's://.*$::' "$1" | tr -d ' \t\n' | sha256sum | cut -c1-16
@@ -36,18 +40,26 @@ abi_hash() {
 get_source() {
     # Not `npm ci`: it insists on lock entries for every platform's optional binaries, which are not wanted here.
     (cd "$here/source" && npm install --no-save --ignore-scripts --omit=optional --no-audit --no-fund --loglevel=error)
-    [ -d "$source" ] || git clone --quiet "$here/source/node_modules/node-llama-cpp/llama/gitRelease.bundle" "$source"
-    for patch in "$here"/patches/*.patch; do # each says why
-        git -C "$source" apply --reverse --check "$patch" 2>/dev/null || git -C "$source" apply "$patch"
-    done
+    bundle=$here/source/node_modules/node-llama-cpp/llama/gitRelease.bundle
+    state=$(cat "$bundle" "$here"/patches/*.patch | sha256sum)
+    if [ "$(cat "$source.state" 2>/dev/null)" != "$state" ]; then # another release or other patches
+        [ -d "$source" ] || git clone --quiet "$bundle" "$source"
+        git -C "$source" fetch --quiet "$bundle" HEAD
+        git -C "$source" checkout --quiet --force FETCH_HEAD
+        git -C "$source" clean --quiet -fd
+        for patch in "$here"/patches/*.patch; do git -C "$source" apply "$patch"; done
+        echo "$state" >"$source.state"
+    fi
 }
 
 build_llama() {
     get_source
     # GGML_BACKEND_DL + ALL_VARIANTS: the best CPU kernels are picked at run time. OpenMP: its barrier sleeps instead of
     # spinning, which keeps a busy machine usable. No RPATH and no build paths in the files.
-    map="-ffile-prefix-map=$source=llama.cpp"
-    cmake -S "$source" -B "$build/llama" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
+    map="-ffile-prefix-map=$source=llama.cpp -ffile-prefix-map=$root=svc"
+    # shellcheck disable=SC2086
+    cmake -S "$source" -B "$build/llama" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON $launcher \
+        "-DCMAKE_PROJECT_ggml_INCLUDE=$root/ffi/kernels/kernels.cmake" \
         -DCMAKE_SKIP_RPATH=ON "-DCMAKE_C_FLAGS=$map" "-DCMAKE_CXX_FLAGS=$map" \
         -DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON -DGGML_OPENMP=ON -DGGML_RPC=ON \
         -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF
@@ -66,7 +78,7 @@ build_shim() {
         -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED \
         -isystem "$source/common" -isystem "$source/include" -isystem "$source/ggml/include" -isystem "$source/vendor" \
         -isystem "$source/tools/mtmd" \
-        "$root"/ffi/shim/*.cpp -o "$out/libsvc_llama.so" -Wl,-soname,libsvc_llama.so -Wl,--no-undefined \
+        -I "$root/ffi/kernels" "$root"/ffi/shim/*.cpp -o "$out/libsvc_llama.so" -Wl,-soname,libsvc_llama.so -Wl,--no-undefined \
         -L"$bin" -lmtmd -lllama-common -lllama -lggml -lggml-base
     strip --strip-unneeded "$out/libsvc_llama.so"
 }

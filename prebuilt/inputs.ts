@@ -20,7 +20,7 @@ interface Inputs {
 }
 
 const LLAMA: Inputs = {
-  files: ["prebuilt/patches/*.patch", "prebuilt/source/package.json", "prebuilt/source/package-lock.json"],
+  files: ["ffi/kernels/*", "prebuilt/patches/*.patch", "prebuilt/source/package.json", "prebuilt/source/package-lock.json"],
   script: ["get_source", "build_llama", "collect_llama"],
 };
 

@@ -1,5 +1,5 @@
-// Several decode steps in one call: where a step takes a fraction of a millisecond, going back to JavaScript between two of
-// them, which empties caches and lets threads fall asleep, costs as much as the step.
+// Multi-step decode: several steps in one native call. Where a step takes a fraction of a millisecond, a return to JavaScript
+// between two steps, which evicts caches and lets threads sleep, costs as much as a step.
 
 #include "guard.h"
 #include "model.h"
@@ -18,8 +18,8 @@ bool is_end(const llama_vocab * vocab, int32_t token) { return token < 0 || llam
 }  // namespace
 
 int32_t svc_decode_steps(void * context, int32_t n, const int32_t * token, const int32_t * position,
-                         const int32_t * sequence, const uint64_t * sampler, int32_t n_steps, int32_t * drawn,
-                         int32_t * n_done) {
+    const int32_t * sequence, const uint64_t * sampler, int32_t n_steps, int32_t * drawn,
+    int32_t * n_done) {
     *n_done = 0;
     return guard<int32_t>(-2, [&]() -> int32_t {
         svc::context & c = need<svc::context>(context, "context");

@@ -21,7 +21,7 @@ namespace svc {
 
 // The sums of one weight matrix; matrices of experts have a row of sums and a count for each expert.
 struct matrix_stats {
-    std::vector<float> sums;      // [matrices * columns] squares of the inputs
+    std::vector<float> sums;  // [matrices * columns] squares of the inputs
     std::vector<int64_t> counts;  // [matrices] rows
 };
 
@@ -30,7 +30,7 @@ struct calibration {
     int64_t rows_max = 0;
     std::map<std::string, matrix_stats> matrices;
     std::vector<char> staged;  // inputs copied from a device
-    std::vector<char> ids;     // chosen experts, likewise
+    std::vector<char> ids;  // chosen experts, likewise
 
     void collect(const ggml_tensor * t);
 };
@@ -42,7 +42,6 @@ void free_calibration(calibration * c) { delete c; }
 namespace {
 
 using svc::calibration;
-using svc::matrix_stats;
 
 // Splitting over devices wraps names in '#'.
 std::string weight_name(const ggml_tensor * weight) {

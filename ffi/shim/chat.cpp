@@ -1,4 +1,4 @@
-// Chat templates and output parsing: a doorway to llama.cpp's common library, which knows the model families.
+// Chat templates and output parsing by llama.cpp's common library, which knows the model families.
 
 #include "generic_calls.h"
 #include "guard.h"
@@ -32,7 +32,7 @@ struct rendered {
     std::shared_ptr<svc::media_prompt> media;  // none: text alone
     common_chat_params params;
     std::shared_ptr<const common_chat_parser_params> parser = std::make_shared<common_chat_parser_params>();
-    bool thinks = true;  // what the template was told
+    bool thinks = true;  // value given to the template
     svc::outcome done;
 };
 
@@ -77,10 +77,9 @@ common_json triggers_json(const std::vector<common_grammar_trigger> & triggers) 
 class template_set {
   public:
     // `content`: texts of tokens that text may become although they are control or user-defined tokens.
-    template_set(const llama_model * model, const std::string & source, const std::vector<std::string> & content) :
-        model(model), vocab(llama_model_get_vocab(model)), content(svc::content_tokens(vocab, content)),
-        templates(common_chat_templates_init(model, source)),
-        history([this](const svc::chat_messages & messages, bool tools) { return tried(messages, tools); }) { }
+    template_set(const llama_model * model, const std::string & source, const std::vector<std::string> & content) : model(model), vocab(llama_model_get_vocab(model)), content(svc::content_tokens(vocab, content)),
+                                                                                                                    templates(common_chat_templates_init(model, source)),
+                                                                                                                    history([this](const svc::chat_messages & messages, bool tools) { return tried(messages, tools); }) {}
 
     void render(rendered & out) {
         const common_json request = common_json::parse(out.request);
@@ -102,7 +101,7 @@ class template_set {
 
     // Tokens of the text of a message.
     std::vector<llama_token> text_tokens(const std::string & text) const {
-        const svc::marked_text marked{ text, { { 0, text.size() } } };
+        const svc::marked_text marked{text, {{0, text.size()}}};
         return text.empty() ? std::vector<llama_token>() : svc::tokenize_marked(vocab, marked, content, false);
     }
 
@@ -140,7 +139,7 @@ class template_set {
     std::optional<std::string> tried(const svc::chat_messages & messages, bool tools) const {
         common_chat_templates_inputs in;
         in.messages = messages;
-        if (tools) in.tools.push_back({ "get_weather", "Tells the weather", R"({"type": "object", "properties": {"city": {"type": "string"}}})" });
+        if (tools) in.tools.push_back({"get_weather", "Tells the weather", R"({"type": "object", "properties": {"city": {"type": "string"}}})"});
         in.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
         try {
             return common_chat_templates_apply(templates.get(), in).prompt;
@@ -149,7 +148,7 @@ class template_set {
         }
     }
 
-    // Whether the template switches thinking on where nobody says anything about it.
+    // Whether the template enables thinking by default.
     bool thinks_unasked() {
         if (!unasked.has_value()) {
             common_chat_templates_inputs in;
@@ -163,7 +162,7 @@ class template_set {
                 return common_chat_templates_apply(templates.get(), in).prompt;
             };
             try {
-                // What a template without a switch is told makes no difference.
+                // A template without a switch ignores the value.
                 unasked = prompt(false, true) == prompt(true, true) || prompt(false, false) != prompt(true, false);
             } catch (const std::exception &) {
                 unasked = true;  // it does not take so simple a conversation
@@ -174,7 +173,7 @@ class template_set {
 
     // The parser of answers, made once for the requests of a conversation: with a thousand tools that takes 200 ms.
     std::shared_ptr<const common_chat_parser_params> parser_for(const common_chat_params & params,
-                                                                common_reasoning_format reasoning_format, bool calls) {
+        common_reasoning_format reasoning_format, bool calls) {
         constexpr size_t recent_max = 8;
         auto made = std::make_shared<common_chat_parser_params>(params);
         made->reasoning_format = reasoning_format;
@@ -196,7 +195,7 @@ class template_set {
         common_json & nodes = arena.at("parsers");
         for (size_t i = 0, n = nodes.size(); i < n; i++) {
             if (nodes[i].value("tag", "") != "tool-args" || !has_argument(nodes, i)) continue;
-            common_json optional = { { "type", "repetition" }, { "child", nodes[i].at("child") }, { "min_count", 0 }, { "max_count", 1 } };
+            common_json optional = {{"type", "repetition"}, {"child", nodes[i].at("child")}, {"min_count", 0}, {"max_count", 1}};
             nodes[i]["child"] = nodes.size();
             nodes.push_back(std::move(optional));
         }
@@ -206,7 +205,7 @@ class template_set {
     // Whether a node of a parser consists of arguments, each apart.
     static bool has_argument(const common_json & nodes, size_t root) {
         std::vector<bool> seen(nodes.size());
-        std::vector<size_t> next = { root };
+        std::vector<size_t> next = {root};
         while (!next.empty()) {
             const size_t i = next.back();
             next.pop_back();
@@ -223,7 +222,7 @@ class template_set {
 
     static bool same_options(const common_chat_parser_params & a, const common_chat_parser_params & b) {
         return a.format == b.format && a.reasoning_format == b.reasoning_format &&
-               a.generation_prompt == b.generation_prompt && a.parse_tool_calls == b.parse_tool_calls;
+            a.generation_prompt == b.generation_prompt && a.parse_tool_calls == b.parse_tool_calls;
     }
 };
 
@@ -231,8 +230,7 @@ class template_set {
 // files take longer to read than texts.
 class chat {
   public:
-    chat(const llama_model * model, const std::string & source, const std::vector<std::string> & content) :
-        templates(std::make_shared<template_set>(model, source, content)) { }
+    chat(const llama_model * model, const std::string & source, const std::vector<std::string> & content) : templates(std::make_shared<template_set>(model, source, content)) {}
 
     void add(const std::shared_ptr<rendered> & prompt) {
         svc::worker & text = prompt->long_text ? long_texts : texts;
@@ -249,7 +247,7 @@ class chat {
   private:
     std::shared_ptr<template_set> templates;
     svc::worker texts;
-    svc::worker long_texts{ 5 };
+    svc::worker long_texts{5};
 };
 
 rendered & need_prompt(void * handle) {
@@ -300,7 +298,7 @@ void * svc_render_begin(void * handle, const char * request, int32_t long_prompt
 }
 
 void * svc_render_media_begin(void * handle, void * media, const char * request, int32_t n, const uint64_t * data,
-                              const int64_t * size) {
+    const int64_t * size) {
     return guard<void *>(nullptr, [&]() -> void * {
         chat & c = need<chat>(handle, "chat template");
         auto prompt = std::make_shared<rendered>();
@@ -308,7 +306,7 @@ void * svc_render_media_begin(void * handle, void * media, const char * request,
         prompt->media = std::make_shared<svc::media_prompt>(need<std::shared_ptr<svc::media>>(media, "projector"));
         for (int32_t i = 0; i < n; i++) {
             const auto * bytes = reinterpret_cast<const uint8_t *>(data[i]);
-            prompt->media->items.push_back({ "", false, std::vector<uint8_t>(bytes, bytes + size[i]) });
+            prompt->media->items.push_back({"", false, std::vector<uint8_t>(bytes, bytes + size[i])});
         }
         auto out = std::make_unique<std::shared_ptr<rendered>>(prompt);
         c.add(prompt);

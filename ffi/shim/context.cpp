@@ -56,7 +56,7 @@ void * svc_context_new(void * model, const int32_t * params, int32_t n) {
 void svc_context_free(void * context) {
     guard<int32_t>(-1, [&] {
         std::unique_ptr<svc::context> c(&need<svc::context>(context, "context"));
-        c->guesses.reset();
+        c->drafter.reset();
         llama_free(c->ctx);
         return 0;
     });
@@ -83,13 +83,13 @@ void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_ba
         svc::context & c = need<svc::context>(context, "context");
         c.n_threads = n_threads;
         llama_set_n_threads(c.ctx, n_threads, n_threads_batch);
-        if (c.guesses != nullptr) svc::draft_threads(*c.guesses, n_threads, n_threads_batch);
+        if (c.drafter != nullptr) svc::draft_threads(*c.drafter, n_threads, n_threads_batch);
         return 0;
     });
 }
 
 int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32_t * position, const int32_t * sequence,
-                   const int8_t * output) {
+    const int8_t * output) {
     return guard<int32_t>(-2, [&]() -> int32_t {
         svc::context & c = need<svc::context>(context, "context");
         if (n < 1 || (size_t) n > c.seq_id.size()) throw std::invalid_argument("the batch is empty or larger than n_batch");
@@ -104,7 +104,7 @@ int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32
         batch.seq_id = c.seq_id.data();
         batch.logits = const_cast<int8_t *>(output);
         const int32_t result = llama_decode(c.ctx, batch);
-        if (result == 0 && c.guesses != nullptr) svc::draft_compute(*c.guesses, batch);
+        if (result == 0 && c.drafter != nullptr) svc::draft_compute(*c.drafter, batch);
         return result;
     });
 }
@@ -113,7 +113,7 @@ int32_t svc_sequence_remove(void * context, int32_t sequence, int32_t from, int3
     return guard<int32_t>(-1, [&]() -> int32_t {
         svc::context & c = need<svc::context>(context, "context");
         if (!llama_memory_seq_rm(memory(c), sequence, from, to)) return 0;
-        if (c.guesses != nullptr) svc::draft_remove(*c.guesses, sequence, from, to);
+        if (c.drafter != nullptr) svc::draft_remove(*c.drafter, sequence, from, to);
         return 1;
     });
 }
@@ -122,7 +122,7 @@ int32_t svc_sequence_copy(void * context, int32_t source, int32_t target, int32_
     return guard<int32_t>(-1, [&] {
         svc::context & c = need<svc::context>(context, "context");
         llama_memory_seq_cp(memory(c), source, target, from, to);
-        if (c.guesses != nullptr) svc::draft_copy(*c.guesses, source, target, from, to);
+        if (c.drafter != nullptr) svc::draft_copy(*c.drafter, source, target, from, to);
         return 0;
     });
 }
@@ -137,7 +137,7 @@ int32_t svc_memory_clear(void * context) {
     return guard<int32_t>(-1, [&] {
         svc::context & c = need<svc::context>(context, "context");
         llama_memory_clear(memory(c), false);
-        if (c.guesses != nullptr) svc::draft_clear(*c.guesses);
+        if (c.drafter != nullptr) svc::draft_clear(*c.drafter);
         return 0;
     });
 }

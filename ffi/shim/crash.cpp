@@ -1,5 +1,5 @@
-// The last words of a process whose native code fails: a failed check of llama.cpp, or a fault of memory. Without them the
-// runtime reports a crash of its own, asks for a report to its authors and leaves a core file.
+// Crash message of a process whose native code fails: a failed assertion of llama.cpp, or a memory fault. Without it the runtime
+// reports a crash of its own, requests a report to its authors and leaves a core file.
 
 #include "svc_llama.h"
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr int fatal_signals[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV };
+constexpr int fatal_signals[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 
 const char * name_of(int sig) {
     switch (sig) {
@@ -27,7 +27,7 @@ const char * name_of(int sig) {
 // In a signal handler only what signal-safety(7) lists may be called.
 void say(const char * text) {
     const ssize_t written = write(STDERR_FILENO, text, strlen(text));
-    (void) written;  // there is nobody else to tell
+    (void) written;  // no other channel is left
 }
 
 void on_crash(int sig) {
@@ -36,7 +36,7 @@ void on_crash(int sig) {
     say("). This engine process ends; svc answers its requests with an error and starts another. If it happens again, report "
         "the model, the request and the lines above to the authors of svc.\n");
     prctl(PR_SET_DUMPABLE, 0);  // no core file: it would hold the model and what users wrote
-    raise(sig);                 // its default action by now, so that the parent learns the signal
+    raise(sig);  // its default action by now, so that the parent learns the signal
 }
 
 }  // namespace
@@ -51,6 +51,6 @@ void svc_catch_crashes(void) {
 
 #else
 
-void svc_catch_crashes(void) { }
+void svc_catch_crashes(void) {}
 
 #endif

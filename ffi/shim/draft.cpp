@@ -1,5 +1,5 @@
-// Guesses of next tokens by a draft model or a head that predicts several tokens, made by llama.cpp's common library: it
-// knows how each kind of head is fed. Here is what lets it work beside a scheduler that is not llama.cpp's own.
+// Draft tokens by a draft model or a head that predicts several tokens, through llama.cpp's common library, which feeds each kind
+// of head. Adapts it to a scheduler that is not llama.cpp's own.
 
 #include "draft.h"
 #include "draw.h"
@@ -17,7 +17,7 @@ using svc::need;
 
 namespace {
 
-// A token is only guessed when the draft model gives it this share among its ten best: below, more guesses are wrong than
+// Least probability of a draft token among the ten best: below it, more draft tokens are wrong than
 // right.
 constexpr float SHARE_MIN = 0.4f;
 
@@ -54,16 +54,16 @@ void check_plain(const llama_model * draft) {
     }
     if (llama_model_has_encoder(draft)) throw std::invalid_argument("the draft model needs an encoder");
     if (llama_model_is_recurrent(draft) || llama_model_is_hybrid(draft)) {
-        throw std::invalid_argument("the draft model is recurrent: what it guessed wrongly could not be taken back");
+        throw std::invalid_argument("the draft model is recurrent: rejected draft tokens could not be removed");
     }
 }
 
-// How many wrong guesses can be cut off a sequence, up to n_max.
+// How many rejected draft tokens can be removed from a sequence, up to n_max.
 int32_t cuttable(llama_context * ctx, int32_t n_max) {
     switch (common_context_can_seq_rm(ctx)) {
         case COMMON_CONTEXT_SEQ_RM_TYPE_PART: return n_max;
         case COMMON_CONTEXT_SEQ_RM_TYPE_RS: return std::min<int32_t>(n_max, llama_n_rs_seq(ctx));
-        default: throw std::invalid_argument("the memory of this model cannot be cut back, so nothing can be guessed ahead");
+        default: throw std::invalid_argument("the memory of this model cannot remove tokens, so speculative decoding is impossible");
     }
 }
 
@@ -71,7 +71,7 @@ int32_t cuttable(llama_context * ctx, int32_t n_max) {
 
 namespace svc {
 
-// Draws a guess as the answer's own sampler will draw its token.
+// Samples a draft token as the sampler of the answer will sample its token.
 struct foresight {
     drawer own;
     int32_t n_vocab = 0;  // of the draft model
@@ -93,7 +93,7 @@ struct draft {
     common_speculative_ptr spec;
     std::vector<llama_tokens> results;  // [n_seq_max]
     std::vector<foresight> foresights;  // [n_seq_max]
-    int32_t n_vocab = 0;                // of the model that checks
+    int32_t n_vocab = 0;  // of the model that checks
     bool follows = true;
 
     llama_memory_t memory() const { return llama_get_memory(ctx.get()); }
@@ -120,7 +120,7 @@ void draft_compute(draft & d, const llama_batch & batch) {
     for (int32_t i = 0; i < batch.n_tokens; i++) {
         const llama_seq_id sequence = batch.seq_id[i][0];
         if (i > 0 && batch.seq_id[i - 1][0] == sequence) continue;
-        // After a picture, a failure or a pause: an empty sequence may begin anywhere.
+        // After an image, a failure or a pause: an empty sequence may begin at any position.
         if (llama_memory_seq_pos_max(d.memory(), sequence) != batch.pos[i] - 1) draft_remove(d, sequence, -1, -1);
     }
     bool done = false;
@@ -139,14 +139,14 @@ namespace {
 
 svc::draft & draft_of(void * context) {
     svc::context & c = need<svc::context>(context, "context");
-    if (c.guesses == nullptr) throw std::invalid_argument("the context has no draft model");
-    return *c.guesses;
+    if (c.drafter == nullptr) throw std::invalid_argument("the context has no draft model");
+    return *c.drafter;
 }
 
 llama_context_ptr draft_context(const svc::context & c, llama_model * model, bool is_head, int32_t n_max) {
     llama_context_params p = c.params;
     p.n_ctx = llama_n_ctx(c.ctx);
-    p.n_batch = std::max<uint32_t>(llama_n_batch(c.ctx), p.n_seq_max * (n_max + 1));  // several heads read whole guesses
+    p.n_batch = std::max<uint32_t>(llama_n_batch(c.ctx), p.n_seq_max * (n_max + 1));  // several heads read all draft tokens
     p.n_outputs_max = p.n_seq_max;
     p.n_rs_seq = 0;
     p.ctx_type = is_head ? LLAMA_CONTEXT_TYPE_MTP : LLAMA_CONTEXT_TYPE_DEFAULT;
@@ -164,7 +164,7 @@ llama_context_ptr draft_context(const svc::context & c, llama_model * model, boo
 int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max) {
     return guard<int32_t>(-1, [&]() -> int32_t {
         svc::context & c = need<svc::context>(context, "context");
-        if (n_max < 1) throw std::invalid_argument("a guess has one token at least");
+        if (n_max < 1) throw std::invalid_argument("at least one draft token is required");
         llama_model * model = draft_model == nullptr ? c.model : static_cast<llama_model *>(draft_model);
         const bool is_head = llama_model_n_layer_nextn(model) > 0;
         if (is_head) {
@@ -190,8 +190,8 @@ int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max) {
         d->results.resize(c.params.n_seq_max);
         d->foresights.resize(c.params.n_seq_max);
         for (auto & foresight : d->foresights) foresight.n_vocab = vocabulary(model);
-        c.guesses.reset(d.release());
-        return common_speculative_n_max(c.guesses->spec.get());
+        c.drafter.reset(d.release());
+        return common_speculative_n_max(c.drafter->spec.get());
     });
 }
 
@@ -203,7 +203,7 @@ int32_t svc_draft_follow(void * context, int32_t on) {
 }
 
 int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int32_t * last_token, const int32_t * position,
-                  const uint64_t * sampler, int32_t * counts, int32_t * tokens) {
+    const uint64_t * sampler, int32_t * counts, int32_t * tokens) {
     return guard<int32_t>(-1, [&] {
         svc::draft & d = draft_of(context);
         common_speculative * spec = d.spec.get();
@@ -233,7 +233,7 @@ int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int
         }
         common_speculative_draft(spec);
         for (int32_t i = 0; i < n; i++) {
-            // What it computed while it guessed: svc_decode computes it again with what the model itself makes of it.
+            // Computed while drafting: svc_decode computes it again with the output of the target model.
             svc::draft_remove(d, sequence[i], position[i], -1);
             for (const llama_token token : d.results[sequence[i]]) {  // no more than were wanted
                 if (token >= d.n_vocab) break;
@@ -248,7 +248,7 @@ int32_t svc_draft_accept(void * context, int32_t sequence, int32_t n_right) {
     return guard<int32_t>(-1, [&] {
         svc::draft & d = draft_of(context);
         if (sequence < 0 || (size_t) sequence >= d.results.size()) throw std::invalid_argument("there is no such sequence");
-        if (d.results[sequence].empty()) return 0;  // nothing was guessed, or it has been told
+        if (d.results[sequence].empty()) return 0;  // no draft tokens, or already reported
         common_speculative_accept(d.spec.get(), sequence, n_right);
         return 0;
     });

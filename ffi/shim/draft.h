@@ -1,4 +1,4 @@
-// How the memory of a model that guesses is kept like that of its context. A failure costs guesses, never an answer.
+// Keeps the memory of a draft model equal to that of its context. A failure costs draft tokens, never an answer.
 #pragma once
 
 #include "model.h"

@@ -1,4 +1,4 @@
-// Drawing a token from logits. Exact, and only as much work as the settings need:
+// Samples a token from logits. Exact, and only as much work as the settings need:
 //   greedy               one argmax over the logits
 //   temperature only     two passes (sum, inverse CDF); no candidate array, no sort
 //   min_p                one comparison a token, then a draw from the survivors
@@ -34,7 +34,8 @@ constexpr int32_t BINS = 4096;  // 128 an octave: weights below 2^-32 share the 
 // Largest of n values; -inf for none. NaN never wins.
 SVC_CLONES float maximum(const float * x, int32_t n) {
     float best = -std::numeric_limits<float>::infinity();
-    #pragma omp simd reduction(max : best)
+#pragma omp simd reduction(max \
+                           : best)
     for (int32_t i = 0; i < n; i++) best = x[i] > best ? x[i] : best;
     return best;
 }
@@ -65,7 +66,10 @@ __attribute__((always_inline)) inline float exp_nonpositive(float x) {
     p = p * f + 1.6666665459e-1f;
     p = p * f + 5.0000001201e-1f;
     p = p * f * f + f + 1.0f;
-    union { int32_t i; float f; } scale;
+    union {
+        int32_t i;
+        float f;
+    } scale;
     scale.i = ((int32_t) k + 127) << 23;
     return p * scale.f;
 }
@@ -75,14 +79,15 @@ SVC_CLONES double weights(const float * x, int32_t n, float top, float inverse_t
     double total = 0;
     for (int32_t i = 0; i < n; i += BLOCK) {
         const int32_t len = std::min(BLOCK, n - i);
-        #pragma omp simd
+#pragma omp simd
         for (int32_t j = 0; j < len; j++) {
             const float d = (x[i + j] - top) * inverse_temperature;
             // 0 below that, for -inf and for NaN. A product, as a choice becomes a branch, and with it no loop of vectors.
             weight[i + j] = exp_nonpositive(d > -87.0f ? d : -87.0f) * (float) (d > -87.0f);
         }
         float sum = 0;
-        #pragma omp simd reduction(+ : sum)
+#pragma omp simd reduction(+ \
+                           : sum)
         for (int32_t j = 0; j < len; j++) sum += weight[i + j];
         total += sum;
     }
@@ -95,7 +100,8 @@ SVC_CLONES double masses(const float * weight, int32_t n, float floor, float * b
     for (int32_t i = 0; i < n; i += BLOCK) {
         const int32_t len = std::min(BLOCK, n - i);
         float sum = 0;
-        #pragma omp simd reduction(+ : sum)
+#pragma omp simd reduction(+ \
+                           : sum)
         for (int32_t j = i; j < i + len; j++) sum += weight[j] >= floor ? weight[j] : 0.0f;
         block[i / BLOCK] = sum;
         total += sum;
@@ -130,14 +136,21 @@ int32_t pick(const float * weight, int32_t n, float floor, double target, const 
 // Bin of a weight in [0, 1], the largest first. Positive floats sort like their bits, so the leading bits are a logarithm
 // that costs nothing.
 inline int32_t bin_of(float weight) {
-    union { float f; int32_t i; } bits = { weight };
+    union {
+        float f;
+        int32_t i;
+    } bits = {weight};
     const int32_t bin = (0x3f800000 - bits.i) >> 16;
-    return bin < 0 ? 0 : bin < BINS - 1 ? bin : BINS - 1;
+    return bin < 0 ? 0 : bin < BINS - 1 ? bin
+                                        : BINS - 1;
 }
 
 // The largest weight of a bin.
 float top_of(int32_t bin) {
-    union { int32_t i; float f; } bits = { 0x3f800000 - (bin << 16) };
+    union {
+        int32_t i;
+        float f;
+    } bits = {0x3f800000 - (bin << 16)};
     return bits.f;
 }
 
@@ -148,7 +161,7 @@ SVC_CLONES void fill_bins(const float * weight, int32_t n, std::vector<double> &
     int32_t bin[BLOCK];
     for (int32_t i = 0; i < n; i += BLOCK) {
         const int32_t len = std::min(BLOCK, n - i);
-        #pragma omp simd
+#pragma omp simd
         for (int32_t j = 0; j < len; j++) bin[j] = bin_of(weight[i + j]);
         for (int32_t j = 0; j < len; j++) (j % 2 == 0 ? mass : odd)[bin[j]] += weight[i + j];
     }
@@ -162,7 +175,8 @@ SVC_CLONES void collect(const float * weight, int32_t n, int32_t bin, std::vecto
     for (int32_t i = 0; i < n; i += BLOCK) {
         const int32_t len = std::min(BLOCK, n - i);
         int32_t found = 0;
-        #pragma omp simd reduction(+ : found)
+#pragma omp simd reduction(+ \
+                           : found)
         for (int32_t j = i; j < i + len; j++) found += weight[j] > least && weight[j] <= most;
         for (int32_t j = i; found > 0 && j < i + len; j++) {
             if (weight[j] > least && weight[j] <= most) inside.push_back(weight[j]);
@@ -216,7 +230,8 @@ struct lead {
 SVC_CLONES int32_t contenders(const float * weight, int32_t first, int32_t len, float floor, uint64_t noise, float time) {
     const uint32_t low = (uint32_t) noise, high = (uint32_t) (noise >> 32);
     int32_t found = 0;
-    #pragma omp simd reduction(+ : found)
+#pragma omp simd reduction(+ \
+                           : found)
     for (int32_t j = 0; j < len; j++) {
         const float w = weight[first + j];
         found += (w > 0) & (w >= floor) & (noise_of(first + j, low, high) < time * w);
@@ -263,7 +278,7 @@ void top_k(drawer & s, const float * logits, int32_t n) {
         const int32_t len = std::min(BLOCK, n - i);
         if (heap.size() == k && maximum(logits + i, len) <= heap.front().logit) continue;
         for (int32_t j = i; j < i + len; j++) {
-            const candidate c = { logits[j], j };
+            const candidate c = {logits[j], j};
             if (std::isnan(c.logit)) continue;
             if (heap.size() < k) {
                 heap.push_back(c);
@@ -327,7 +342,7 @@ SVC_CLONES void copy_allowed(const float * logits, const uint32_t * mask, int32_
     for (int32_t i = 0; i < n; i += 32) {
         const uint32_t bits = mask[i / 32];
         const int32_t len = std::min(32, n - i);
-        #pragma omp simd
+#pragma omp simd
         for (int32_t j = 0; j < len; j++) {
             out[i + j] = (bits >> j & 1) != 0 ? logits[i + j] : -std::numeric_limits<float>::infinity();
         }

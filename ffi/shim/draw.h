@@ -29,11 +29,11 @@ struct random_stream {
 struct drawer {
     float temperature = 1, top_p = 1, min_p = 0;
     int32_t top_k = 0;
-    // Draws by a race of all tokens, each with noise of its own, instead of by one number. As exact; but whoever races with the
-    // same noise over similar logits mostly draws the same token, which makes good guesses of what another will draw.
+    // Draws by a race of all tokens, each with noise of its own, instead of by one number. Equally exact; a second race with the
+    // same noise over similar logits mostly draws the same token, which makes good draft tokens.
     bool race = false;
     random_stream random;
-    std::vector<float> weight;          // [n_vocab] exp((logit - max) / temperature)
+    std::vector<float> weight;  // [n_vocab] exp((logit - max) / temperature)
     std::vector<candidate> candidates;  // [top_k]
 
     // A token id; -1 when no logit is finite. Logits of -inf and NaN are never drawn.

@@ -1,4 +1,4 @@
-// The encodings of pictures and recordings, and the passes over them.
+// Encodings of images and audio clips, and the passes over them.
 
 #include "guard.h"
 #include "media.h"
@@ -72,9 +72,9 @@ void * svc_encode_begin(void * rendered, int32_t chunk) {
         auto out = std::make_unique<svc::encoding_handle>(task);
         prompt->owner->encoder.add([prompt, chunk, weak = std::weak_ptr<svc::encoding>(task)] {
             const auto wanted = weak.lock();
-            if (wanted == nullptr) return;  // nobody waits any more
+            if (wanted == nullptr) return;  // all waiting requests were cancelled
             wanted->done.take([&] { wanted->embeddings = prompt->owner->encode(*prompt, chunk); },
-                              "an unknown error was raised while encoding");
+                "an unknown error was raised while encoding");
         });
         return out.release();
     });
@@ -98,7 +98,7 @@ void svc_encode_free(void * encoding) {
 }
 
 int32_t svc_decode_media(void * context, void * rendered, int32_t chunk, void * encoding, int32_t from, int32_t n,
-                         int32_t position, int32_t sequence) {
+    int32_t position, int32_t sequence) {
     return guard<int32_t>(-2, [&]() -> int32_t {
         svc::context & c = need<svc::context>(context, "context");
         const auto prompt = svc::render_media(rendered);

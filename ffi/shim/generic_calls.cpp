@@ -13,13 +13,13 @@ void svc::add_generic_calls(common_chat_params & params, const common_json & too
             reasoning = p.optional(p.optspace(think_start) + p.reasoning(p.until(think_end)) + p.optspace(think_end));
         }
         auto call = p.standard_json_tools(open, close, tools, /* parallel_tool_calls = */ false,
-                                          /* force_tool_calls = */ true);
+            /* force_tool_calls = */ true);
         auto calls = p.trigger_rule("tool-calls", p.one_or_more(call + p.space()));
         return (p.prefix(params.generation_prompt, think_start) << reasoning) + p.space() +
-               p.optional(p.content(p.until(open))) + (must ? calls : p.optional(calls)) + p.end();
+            p.optional(p.content(p.until(open))) + (must ? calls : p.optional(calls)) + p.end();
     });
     params.parser = parser.save();
-    params.grammar_triggers = { { COMMON_GRAMMAR_TRIGGER_TYPE_WORD, open, LLAMA_TOKEN_NULL } };
+    params.grammar_triggers = {{COMMON_GRAMMAR_TRIGGER_TYPE_WORD, open, LLAMA_TOKEN_NULL}};
     params.preserved_tokens.push_back(open);
     params.preserved_tokens.push_back(close);
 }

@@ -10,7 +10,7 @@ namespace svc {
 //   <tool_call>
 //   {"name": …, "arguments": {…}}
 //   </tool_call>
-// tools: as in the OpenAI API. The template has been told nothing of them; the messages have.
+// tools: as in the OpenAI API. The template does not receive them; the messages do.
 void add_generic_calls(common_chat_params & params, const common_json & tools, common_chat_tool_choice choice);
 
 }  // namespace svc

@@ -16,19 +16,25 @@ inline std::string & last_error() {
 }
 
 // Runs `body`; if it throws, remembers the message and returns `failed`.
-template <typename T, typename F> T guard(T failed, F && body) noexcept {
+template <typename T, typename F>
+T guard(T failed, F && body) noexcept {
     try {
         last_error().clear();
         return body();
     } catch (const std::exception & e) {
-        try { last_error() = e.what(); } catch (...) { }
+        try {
+            last_error() = e.what();
+        } catch (...) {}
     } catch (...) {
-        try { last_error() = "an unknown error was raised in native code"; } catch (...) { }
+        try {
+            last_error() = "an unknown error was raised in native code";
+        } catch (...) {}
     }
     return failed;
 }
 
-template <typename T> T & need(void * handle, const char * what) {
+template <typename T>
+T & need(void * handle, const char * what) {
     if (handle == nullptr) {
         throw std::invalid_argument(std::string("no ") + what + " was given");
     }

@@ -20,7 +20,7 @@ common_chat_msg calling(const std::vector<std::string> & cities) {
     for (const auto & city : cities) {
         // Nine letters and digits: some templates take no other id.
         const std::string id = "call0000" + std::to_string(1 + out.tool_calls.size());
-        out.tool_calls.push_back({ "get_weather", "{\"city\": \"" + city + "\"}", id });
+        out.tool_calls.push_back({"get_weather", "{\"city\": \"" + city + "\"}", id});
     }
     return out;
 }
@@ -87,7 +87,7 @@ chat_messages calls_apart(const chat_messages & messages) {
         std::vector<bool> taken(end - i);
         for (size_t call = 0; call < whole.tool_calls.size(); call++) {
             common_chat_msg part = call == 0 ? whole : message("assistant", "");
-            part.tool_calls = { whole.tool_calls[call] };
+            part.tool_calls = {whole.tool_calls[call]};
             out.push_back(part);
             for (size_t j = i + 1; j < end; j++) {
                 if (messages[j].tool_call_id != whole.tool_calls[call].id || taken[j - i]) continue;
@@ -113,7 +113,7 @@ chat_messages roles_in_turns(const chat_messages & messages) {
     chat_messages out;
     for (const auto & message : messages) {
         const bool joins = !out.empty() && out.back().role == message.role && message.role != "tool" &&
-                           out.back().tool_calls.empty();
+            out.back().tool_calls.empty();
         if (!joins) {
             out.push_back(message);
             continue;
@@ -130,7 +130,8 @@ bool repeats_roles(const chat_messages & messages) {
     return std::adjacent_find(messages.begin(), messages.end(), same) != messages.end();
 }
 
-template <typename F> bool any(const chat_messages & messages, F && test) {
+template <typename F>
+bool any(const chat_messages & messages, F && test) {
     return std::any_of(messages.begin(), messages.end(), test);
 }
 
@@ -152,26 +153,26 @@ bool history::try_out(ability what, bool tools) const {
     };
     switch (what) {
         case ability::calls:
-            return is_shown({ user, calling({ "Ravenna" }), result(1, "Overcast1"), answer, next }, { "Ravenna", "Overcast1" });
+            return is_shown({user, calling({"Ravenna"}), result(1, "Overcast1"), answer, next}, {"Ravenna", "Overcast1"});
         case ability::parallel_calls:
-            return is_shown({ user, calling({ "Ravenna", "Coimbra" }), result(1, "Overcast1"), result(2, "Sunshine2"), answer, next },
-                            { "Ravenna", "Overcast1", "Coimbra", "Sunshine2" });
+            return is_shown({user, calling({"Ravenna", "Coimbra"}), result(1, "Overcast1"), result(2, "Sunshine2"), answer, next},
+                {"Ravenna", "Overcast1", "Coimbra", "Sunshine2"});
         case ability::reasoning: {
             common_chat_msg thought = answer;
             thought.reasoning_content = "Pondering1";
-            return is_shown({ user, thought, next }, { "Answer1" }) || !is_shown({ user, answer, next }, { "Answer1" });
+            return is_shown({user, thought, next}, {"Answer1"}) || !is_shown({user, answer, next}, {"Answer1"});
         }
         case ability::several_systems:
-            return is_shown({ system, message("system", "Order2"), user }, { "Order1", "Order2" });
-        case ability::late_system: return is_shown({ user, answer, system, next }, { "Order1" });
-        case ability::system_alone: return is_shown({ system }, { "Order1" });
+            return is_shown({system, message("system", "Order2"), user}, {"Order1", "Order2"});
+        case ability::late_system: return is_shown({user, answer, system, next}, {"Order1"});
+        case ability::system_alone: return is_shown({system}, {"Order1"});
         case ability::system_and_results:
-            return is_shown({ system, user, calling({ "Ravenna" }), result(1, "Overcast1") }, { "Order1" });
+            return is_shown({system, user, calling({"Ravenna"}), result(1, "Overcast1")}, {"Order1"});
         case ability::question_after_result:
-            return is_shown({ user, calling({ "Ravenna" }), result(1, "Overcast1"), next }, { "Overcast1", "Question2" });
-        case ability::assistant_first: return is_shown({ answer, user }, { "Answer1" });
+            return is_shown({user, calling({"Ravenna"}), result(1, "Overcast1"), next}, {"Overcast1", "Question2"});
+        case ability::assistant_first: return is_shown({answer, user}, {"Answer1"});
         case ability::repeated_roles:
-            return is_shown({ user, next, answer, message("assistant", "Answer2"), user }, { "Question2", "Answer1", "Answer2" });
+            return is_shown({user, next, answer, message("assistant", "Answer2"), user}, {"Question2", "Answer1", "Answer2"});
     }
     return true;
 }

@@ -33,13 +33,21 @@ class history {
     // The prompt of a conversation, with or without tools declared; none if the template refuses it.
     using renderer = std::function<std::optional<std::string>(const chat_messages &, bool tools)>;
 
-    explicit history(renderer render) : render(std::move(render)) { }
+    explicit history(renderer render) : render(std::move(render)) {}
 
     chat_messages shown(chat_messages messages, bool tools);
 
   private:
-    enum class ability { calls, parallel_calls, reasoning, several_systems, late_system, system_alone,
-                         system_and_results, assistant_first, repeated_roles, question_after_result };
+    enum class ability { calls,
+        parallel_calls,
+        reasoning,
+        several_systems,
+        late_system,
+        system_alone,
+        system_and_results,
+        assistant_first,
+        repeated_roles,
+        question_after_result };
 
     renderer render;
     std::map<std::pair<ability, bool>, bool> known;

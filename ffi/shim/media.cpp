@@ -1,4 +1,4 @@
-// Pictures and recordings in prompts, through libmtmd: where they stand, and what they are encoded to.
+// Images and audio clips in prompts, through libmtmd: their positions and encodings.
 
 #include "media.h"
 
@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <atomic>
 
-using svc::column;
 using svc::guard;
 using svc::need;
 
@@ -25,7 +24,7 @@ constexpr int ENCODER_NICENESS = 10;
 constexpr int RENDERER_NICENESS = 5;
 // Pixels and samples of all prompts that wait for the encoder: some ten photographs, at four bytes and more for each.
 constexpr int64_t HELD_MAX = 128'000'000;
-// Items that are remembered; a bound, not a size that anybody comes near.
+// Most items kept in the cache; a bound far above normal use.
 constexpr size_t KNOWN_MAX = 4096;
 
 mtmd::input_chunk_ptr placeholder(const mtmd_input_chunk * chunk) {
@@ -39,7 +38,7 @@ bool is_text(const mtmd_input_chunk * chunk) {
 }
 
 std::string name_of(const media_item & item, int32_t index) {
-    return (item.audio ? "recording " : "picture ") + std::to_string(index + 1) + ": ";
+    return (item.audio ? "audio clip " : "image ") + std::to_string(index + 1) + ": ";
 }
 
 }  // namespace
@@ -56,9 +55,8 @@ struct media::placed {
     bool content;  // it can be encoded
 };
 
-media::media(const llama_model * model, const char * path, const int32_t * params, int32_t n) :
-    renderer(RENDERER_NICENESS), encoder(ENCODER_NICENESS), model(model), vocab(llama_model_get_vocab(model)),
-    embd(llama_model_n_embd_inp(model)) {
+media::media(const llama_model * model, const char * path, const int32_t * params, int32_t n) : renderer(RENDERER_NICENESS), encoder(ENCODER_NICENESS), model(model), vocab(llama_model_get_vocab(model)),
+                                                                                                embd(llama_model_n_embd_inp(model)) {
     mtmd_helper_log_set(log_callback(), nullptr);
     mtmd_context_params p = mtmd_context_params_default();
     p.print_timings = false;
@@ -101,15 +99,15 @@ void media::remember(const media_item & item, known_item && what) {
     known[item.key] = std::move(what);
 }
 
-// The picture's pixels. Without `content` they are left out where the picture is known, or there is no room for them.
-mtmd::bitmap_ptr media::picture(media_prompt & prompt, int32_t index, bool content) {
+// The pixels of an image. Without `content` they are omitted if the image is known or the limit on waiting pixels is reached.
+mtmd::bitmap_ptr media::image_bitmap(media_prompt & prompt, int32_t index, bool content) {
     const media_item & item = prompt.items[index];
-    if (!mtmd_support_vision(ctx.get())) throw std::invalid_argument("this model does not see pictures");
+    if (!mtmd_support_vision(ctx.get())) throw std::invalid_argument("this model does not accept images");
     if (!content) {
         const auto seen = find(item);
         if (seen) return mtmd::bitmap_ptr(mtmd_bitmap_init(seen->width, seen->height, nullptr));
     }
-    mtmd::bitmap_ptr bitmap = decode_picture(item.bytes, limits);
+    mtmd::bitmap_ptr bitmap = decode_image(item.bytes, limits);
     known_item size;
     size.width = mtmd_bitmap_get_nx(bitmap.get());
     size.height = mtmd_bitmap_get_ny(bitmap.get());
@@ -125,8 +123,8 @@ std::vector<media::placed> media::tokenize(const std::vector<piece> & pieces) co
     std::vector<const mtmd_input_part *> pointers;
     for (size_t i = 0; i < pieces.size(); i++) {
         static const llama_token none = 0;  // NULL would say that there is a text to tokenize
-        texts[i] = { "", 0, false, true, pieces[i].text.empty() ? &none : pieces[i].text.data(), pieces[i].text.size() };
-        parts[i] = { pieces[i].bitmap == nullptr ? &texts[i] : nullptr, pieces[i].bitmap.get() };
+        texts[i] = {"", 0, false, true, pieces[i].text.empty() ? &none : pieces[i].text.data(), pieces[i].text.size()};
+        parts[i] = {pieces[i].bitmap == nullptr ? &texts[i] : nullptr, pieces[i].bitmap.get()};
         pointers.push_back(&parts[i]);
     }
     mtmd::input_chunks_ptr chunks(mtmd_input_chunks_init());
@@ -138,34 +136,34 @@ std::vector<media::placed> media::tokenize(const std::vector<piece> & pieces) co
         const int32_t item = is_text(chunk) ? -1 : atoi(mtmd_input_chunk_get_id(chunk));
         const auto whose = std::find_if(pieces.begin(), pieces.end(), [&](const piece & p) { return p.bitmap != nullptr && p.item == item; });
         const bool content = whose != pieces.end() && mtmd_bitmap_get_n_bytes(whose->bitmap.get()) > 0;
-        out.push_back({ mtmd::input_chunk_ptr(mtmd_input_chunk_copy(chunk)), item, content });
+        out.push_back({mtmd::input_chunk_ptr(mtmd_input_chunk_copy(chunk)), item, content});
     }
     return out;
 }
 
-// The chunks of a recording, with the texts around them; `content` as of a picture.
-std::vector<media::placed> media::recording(media_prompt & prompt, int32_t index, bool content) {
+// The chunks of an audio clip, with the texts around them; `content` as of an image.
+std::vector<media::placed> media::audio_chunks(media_prompt & prompt, int32_t index, bool content) {
     const media_item & item = prompt.items[index];
     std::vector<placed> out;
     const auto seen = content ? std::nullopt : find(item);
     if (seen) {
-        for (const auto & chunk : seen->recording) {
-            out.push_back({ mtmd::input_chunk_ptr(mtmd_input_chunk_copy(chunk.get())), is_text(chunk.get()) ? -1 : index, false });
+        for (const auto & chunk : seen->audio) {
+            out.push_back({mtmd::input_chunk_ptr(mtmd_input_chunk_copy(chunk.get())), is_text(chunk.get()) ? -1 : index, false});
         }
         return out;
     }
     const int32_t rate = mtmd_get_audio_sample_rate(ctx.get());
-    if (rate <= 0) throw std::invalid_argument("this model does not hear recordings");
+    if (rate <= 0) throw std::invalid_argument("this model does not accept audio");
     std::vector<piece> alone(1);
     alone[0].item = index;
-    alone[0].bitmap = decode_recording(item.bytes, rate, limits);
+    alone[0].bitmap = decode_audio(item.bytes, rate, limits);
     mtmd_bitmap_set_id(alone[0].bitmap.get(), std::to_string(index).c_str());
     out = tokenize(alone);
     known_item parts;
-    for (const auto & part : out) parts.recording.emplace_back(placeholder(part.chunk.get()).release(), mtmd_input_chunk_free);
+    for (const auto & part : out) parts.audio.emplace_back(placeholder(part.chunk.get()).release(), mtmd_input_chunk_free);
     const int64_t samples = mtmd_bitmap_get_nx(alone[0].bitmap.get());
     if (!content && !hold(prompt, samples)) {
-        for (auto & part : out) part = { placeholder(part.chunk.get()), part.item, false };
+        for (auto & part : out) part = {placeholder(part.chunk.get()), part.item, false};
     }
     remember(item, std::move(parts));
     return out;
@@ -189,13 +187,13 @@ std::vector<media::placed> media::place_all(media_prompt & prompt, int32_t conte
         const size_t at = text.find(begin, from);
         if (at != from) {
             const marked_text between = prompt.prompt.part(from, at == std::string::npos ? at : at - from);
-            group.push_back({ tokenize_marked(vocab, between, prompt.content, false), -1, nullptr });
+            group.push_back({tokenize_marked(vocab, between, prompt.content, false), -1, nullptr});
         }
         if (at == std::string::npos) break;
         const size_t end = text.find('x', at + begin.size());
         const size_t index = strtoul(text.c_str() + at + begin.size(), nullptr, 10);
         if (end == std::string::npos || index >= prompt.items.size() || shown[index]) {
-            throw std::invalid_argument("the chat template does not show each picture and recording once");
+            throw std::invalid_argument("the chat template does not show each image and audio clip once");
         }
         shown[index] = true;
         from = end + 1;
@@ -204,11 +202,11 @@ std::vector<media::placed> media::place_all(media_prompt & prompt, int32_t conte
         try {
             if (item.audio) {
                 flush();
-                for (auto & chunk : recording(prompt, index, content)) out.push_back(std::move(chunk));
+                for (auto & chunk : audio_chunks(prompt, index, content)) out.push_back(std::move(chunk));
             } else {
                 piece place;
                 place.item = index;
-                place.bitmap = picture(prompt, index, content);
+                place.bitmap = image_bitmap(prompt, index, content);
                 mtmd_bitmap_set_id(place.bitmap.get(), std::to_string(index).c_str());
                 group.push_back(std::move(place));
             }
@@ -218,7 +216,7 @@ std::vector<media::placed> media::place_all(media_prompt & prompt, int32_t conte
     }
     flush();
     if (std::find(shown.begin(), shown.end(), false) != shown.end()) {
-        throw std::invalid_argument("the chat template leaves out a picture or recording at this place");
+        throw std::invalid_argument("the chat template leaves out an image or audio clip at this place");
     }
     return out;
 }
@@ -253,14 +251,14 @@ std::vector<llama_token> media::lay_out(media_prompt & prompt) {
     }
     if (llama_vocab_get_add_eos(vocab)) tokens.push_back(llama_vocab_eos(vocab));
     if (!tokens.empty() && tokens.back() < 0) {
-        throw std::invalid_argument("the chat template ends with a picture or recording, after which no answer can begin");
+        throw std::invalid_argument("the chat template ends with an image or audio clip, after which no answer can begin");
     }
     return tokens;
 }
 
 std::vector<float> media::encode(media_prompt & prompt, int32_t index) {
     media_chunk & chunk = prompt.chunks[index];
-    if (chunk.data == nullptr) {  // it was known when the prompt was laid out, so nobody looked at its content
+    if (chunk.data == nullptr) {  // known when the prompt was laid out, so its content was not read
         int32_t part = 0;
         for (auto & [again, item, content] : place_all(prompt, chunk.item)) {
             if (content && item == chunk.item && part++ == chunk.part) chunk.data = std::move(again);
@@ -309,7 +307,7 @@ int32_t svc_render_media(void * rendered, int32_t * out, int32_t capacity) {
         const int32_t n = (int32_t) prompt->chunks.size();
         if (n * 6 > capacity) return -n;
         for (const auto & chunk : prompt->chunks) {
-            for (const int32_t value : { chunk.at, chunk.tokens, chunk.positions, chunk.item, chunk.part, chunk.whole ? 1 : 0 }) {
+            for (const int32_t value : {chunk.at, chunk.tokens, chunk.positions, chunk.item, chunk.part, chunk.whole ? 1 : 0}) {
                 *out++ = value;
             }
         }

@@ -1,5 +1,5 @@
-// From the bytes of a file to pixels and samples. The bytes are a stranger's: what a format's header promises is checked
-// before it is believed, and nothing is unpacked beyond the limits.
+// Decodes untrusted image and audio files to pixels and samples. Checks the claims of a format's header before it uses them, and
+// unpacks nothing beyond the limits.
 
 #include "media.h"
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-// The largest single block that unpacking a picture may ask for; set for each.
+// The largest single block that unpacking an image may ask for; set for each.
 thread_local size_t block_max = 0;
 
 void * bounded_malloc(size_t size) { return size > block_max ? nullptr : malloc(size); }
@@ -45,9 +45,9 @@ namespace {
 
 // Beyond this an encoder that keeps the proportions has no pixel left for the short side.
 constexpr int ASPECT_MAX = 100;
-// Progressive pictures have about ten.
+// Progressive images have about ten.
 constexpr int JPEG_SCANS_MAX = 100;
-// An encoder's window must be filled; a shorter recording gets silence at its end.
+// An encoder's window must be filled; a shorter audio clip gets silence at its end.
 constexpr double RECORDING_SECONDS_MIN = 0.1;
 
 using bytes = std::vector<uint8_t>;
@@ -61,7 +61,7 @@ bool is_png(const bytes & file) { return begins(file, "\x89PNG\r\n\x1a\n", 8); }
 bool is_gif(const bytes & file) { return begins(file, "GIF8", 4); }
 bool is_bmp(const bytes & file) { return begins(file, "BM", 2) && file.size() > 30; }
 
-bool is_recording(const bytes & file) {
+bool is_audio(const bytes & file) {
     const bool wav = begins(file, "RIFF", 4) && file.size() > 12 && memcmp(file.data() + 8, "WAVE", 4) == 0;
     const bool mp3 = begins(file, "ID3", 3) || (file.size() > 2 && file[0] == 0xff && (file[1] & 0xe0) == 0xe0);
     return wav || mp3 || begins(file, "fLaC", 4);
@@ -77,8 +77,8 @@ uint32_t big_endian(const bytes & file, size_t at) {
     return (uint32_t) file[at] << 24 | (uint32_t) file[at + 1] << 16 | (uint32_t) file[at + 2] << 8 | file[at + 3];
 }
 
-// Whether a JPEG's image data is ended: stb_image draws what is there and says nothing. Throws for one of so many scans
-// that only an attack would have them: each is a walk over the whole picture.
+// Whether a JPEG's image data is complete: stb_image decodes truncated data without an error. Throws for a number of scans
+// that only an attack would have: each scan is a pass over the whole image.
 bool jpeg_ends(const bytes & file) {
     size_t at = 2;
     while (at + 4 <= file.size() && file[at] == 0xff) {  // segments before the first scan; thumbnails lie within one
@@ -131,8 +131,8 @@ class decoder {
   public:
     decoder(const bytes & file, int32_t rate) {
         const ma_decoder_config config = ma_decoder_config_init(ma_format_f32, 1, rate);
-        if (!is_recording(file) || ma_decoder_init_memory(file.data(), file.size(), &config, &state) != MA_SUCCESS) {
-            throw std::invalid_argument("the file is not a WAV, MP3 or FLAC recording that can be read");
+        if (!is_audio(file) || ma_decoder_init_memory(file.data(), file.size(), &config, &state) != MA_SUCCESS) {
+            throw std::invalid_argument("the file is not a WAV, MP3 or FLAC file that can be read");
         }
     }
     decoder(const decoder &) = delete;
@@ -151,31 +151,32 @@ class decoder {
 
 }  // namespace
 
-mtmd::bitmap_ptr svc::decode_picture(const bytes & file, const media_limits & limits) {
+mtmd::bitmap_ptr svc::decode_image(const bytes & file, const media_limits & limits) {
     if (!is_jpeg(file) && !is_png(file) && !is_gif(file) && !is_bmp(file)) {
-        throw std::invalid_argument("the file is not a PNG, JPEG, GIF or BMP picture");
+        throw std::invalid_argument("the file is not a PNG, JPEG, GIF or BMP image");
     }
     if (is_png(file) && file.size() >= 24) check_size(big_endian(file, 16), big_endian(file, 20), limits);  // any size fits there
     int width = 0, height = 0, channels = 0;
     const size_t file_max = file.size() * 2 + (1 << 20);  // compressed parts are put together
     block_max = file_max;
     if (stbi_info_from_memory(file.data(), file.size(), &width, &height, &channels) == 0) {
-        throw std::invalid_argument("the picture cannot be read: its head is damaged");
+        throw std::invalid_argument("the image cannot be read: its head is damaged");
     }
     check_size(width, height, limits);
     block_max = std::max(file_max, (size_t) width * height * 8 + (1 << 20));  // four channels of 16 bits
-    const bool whole = is_jpeg(file) ? jpeg_ends(file) : is_gif(file) ? gif_ends(file) : !is_bmp(file) || bmp_ends(file, width, height);
-    if (!whole) throw std::invalid_argument("the picture cannot be read: the file ends too early");
+    const bool whole = is_jpeg(file) ? jpeg_ends(file) : is_gif(file) ? gif_ends(file)
+                                                                      : !is_bmp(file) || bmp_ends(file, width, height);
+    if (!whole) throw std::invalid_argument("the image cannot be read: the file ends too early");
     const std::unique_ptr<stbi_uc, pixels_deleter> pixels(
         stbi_load_from_memory(file.data(), file.size(), &width, &height, &channels, 3));
-    if (pixels == nullptr) throw std::invalid_argument(std::string("the picture cannot be read: ") + stbi_failure_reason());
+    if (pixels == nullptr) throw std::invalid_argument(std::string("the image cannot be read: ") + stbi_failure_reason());
     check_size(width, height, limits);
     mtmd::bitmap_ptr bitmap(mtmd_bitmap_init(width, height, pixels.get()));
     if (bitmap == nullptr) throw std::bad_alloc();
     return bitmap;
 }
 
-mtmd::bitmap_ptr svc::decode_recording(const bytes & file, int32_t rate, const media_limits & limits) {
+mtmd::bitmap_ptr svc::decode_audio(const bytes & file, int32_t rate, const media_limits & limits) {
     decoder in(file, rate);
     const size_t most = (size_t) limits.seconds_max * rate;
     const size_t step = rate;
@@ -190,7 +191,7 @@ mtmd::bitmap_ptr svc::decode_recording(const bytes & file, int32_t rate, const m
             throw std::invalid_argument("it is longer than the " + std::to_string(limits.seconds_max) + " seconds that are allowed");
         }
     }
-    if (samples.empty()) throw std::invalid_argument("the recording is empty");
+    if (samples.empty()) throw std::invalid_argument("the audio clip is empty");
     for (float & sample : samples) sample = std::isfinite(sample) ? std::clamp(sample, -1.0f, 1.0f) : 0.0f;
     samples.resize(std::max(samples.size(), (size_t) (RECORDING_SECONDS_MIN * rate)));
     mtmd::bitmap_ptr bitmap(mtmd_bitmap_init_from_audio(samples.size(), samples.data()));

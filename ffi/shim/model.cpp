@@ -2,6 +2,7 @@
 
 #include "guard.h"
 #include "model.h"
+#include "svc_kernels.h"
 #include "svc_llama.h"
 
 #include "common.h"
@@ -32,7 +33,9 @@ void on_log(ggml_log_level level, const char * text, void *) {
         first_log_error = text;
         while (!first_log_error.empty() && first_log_error.back() == '\n') first_log_error.pop_back();
     }
-    const int needed = actual == GGML_LOG_LEVEL_ERROR ? 1 : actual == GGML_LOG_LEVEL_WARN ? 1 : actual == GGML_LOG_LEVEL_INFO ? 2 : 3;
+    const int needed = actual == GGML_LOG_LEVEL_ERROR ? 1 : actual == GGML_LOG_LEVEL_WARN ? 1
+        : actual == GGML_LOG_LEVEL_INFO                                                   ? 2
+                                                                                          : 3;
     if (verbosity.load() >= needed) {
         fputs(text, stderr);
     }
@@ -70,6 +73,24 @@ struct load_task {
         state.store(model != nullptr ? 1001 : -1);
     }
 };
+
+// Names of the enabled kernels of ffi/kernels. The CPU back end names those that its instruction set allows.
+common_json enabled_kernels() {
+    common_json names = common_json::array();
+    ggml_backend_reg_t cpu = ggml_backend_dev_backend_reg(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU));
+    const auto extra_types = (ggml_backend_dev_get_extra_bufts_t) ggml_backend_reg_get_proc_address(cpu, "ggml_backend_dev_get_extra_bufts");
+    ggml_backend_buffer_type_t * type = extra_types == nullptr ? nullptr : extra_types(ggml_backend_reg_dev_get(cpu, 0));
+    for (; type != nullptr && *type != nullptr; ++type) {
+        const std::string name = ggml_backend_buft_name(*type);
+        for (const char * kernel : {"packed-gemm", "attention"}) {
+            if (name.rfind("svc-kernels:", 0) == 0 && name.find(kernel) != std::string::npos) names.push_back(std::string(kernel));
+        }
+    }
+    for (const char * kernel : {"small-nodes", "zero-pages"}) {
+        if (svc_kernel_enabled(kernel)) names.push_back(std::string(kernel));
+    }
+    return names;
+}
 
 }  // namespace
 
@@ -117,7 +138,8 @@ char * svc_system_info(void) {
             common_json entry = common_json::object();
             entry["name"] = std::string(ggml_backend_dev_name(device));
             entry["description"] = std::string(ggml_backend_dev_description(device));
-            entry["type"] = std::string(type == GGML_BACKEND_DEVICE_TYPE_CPU ? "cpu" : type == GGML_BACKEND_DEVICE_TYPE_GPU ? "gpu" : "other");
+            entry["type"] = std::string(type == GGML_BACKEND_DEVICE_TYPE_CPU ? "cpu" : type == GGML_BACKEND_DEVICE_TYPE_GPU ? "gpu"
+                                                                                                                            : "other");
             entry["memory_free"] = (int64_t) memory_free;
             entry["memory_total"] = (int64_t) memory_total;
             devices.push_back(entry);
@@ -125,6 +147,7 @@ char * svc_system_info(void) {
         common_json out = common_json::object();
         out["devices"] = devices;
         out["cpu_features"] = std::string(llama_print_system_info());
+        out["kernels"] = enabled_kernels();
         out["llama_version"] = std::string(llama_version());
         return svc::copy_text(out.dump_safe());
     });
@@ -234,7 +257,7 @@ int32_t svc_vocab_flags(void * handle, uint8_t * out, int32_t n) {
 }
 
 int32_t svc_tokenize(void * handle, const char * text, int32_t len, int32_t * out, int32_t capacity, int32_t add_special,
-                     int32_t parse_special) {
+    int32_t parse_special) {
     return guard<int32_t>(INT32_MIN, [&] {
         const llama_vocab * vocab = llama_model_get_vocab(&need<llama_model>(handle, "model"));
         return llama_tokenize(vocab, text, len, out, capacity, add_special != 0, parse_special != 0);

@@ -32,12 +32,12 @@ struct draft_deleter {
 struct context {
     llama_model * model = nullptr;
     llama_context * ctx = nullptr;
-    llama_context_params params = {};      // what ctx was made with
-    std::vector<int32_t> n_seq_id;         // [n_batch], all 1
-    std::vector<llama_seq_id *> seq_id;    // [n_batch], each points into the caller's sequence column
+    llama_context_params params = {};  // what ctx was made with
+    std::vector<int32_t> n_seq_id;  // [n_batch], all 1
+    std::vector<llama_seq_id *> seq_id;  // [n_batch], each points into the caller's sequence column
     int32_t n_threads = 1;
     std::unique_ptr<calibration, calibration_deleter> stats;  // outlives ctx, whose graphs call it
-    std::unique_ptr<draft, draft_deleter> guesses;            // freed before ctx, to which it refers
+    std::unique_ptr<draft, draft_deleter> drafter;  // freed before ctx, to which it refers
 };
 
 }  // namespace svc

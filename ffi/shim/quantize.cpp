@@ -46,7 +46,7 @@ std::vector<float> means(const common_imatrix_entry & entry) {
 }  // namespace
 
 int32_t svc_quantize(const char * input, const char * output, int32_t ftype, int32_t n_threads, const char * importance,
-                     int32_t progress_fd) {
+    int32_t progress_fd) {
     return guard<int32_t>(-1, [&]() -> int32_t {
         llama_model_quantize_params params = llama_model_quantize_default_params();
         params.ftype = (llama_ftype) ftype;

@@ -6,7 +6,7 @@
 namespace svc {
 
 struct media_prompt;
-// Pictures and recordings of a rendered prompt, which may outlive it; none: nullptr. Throws when the handle is NULL.
+// Images and audio clips of a rendered prompt, which may outlive it; none: nullptr. Throws when the handle is NULL.
 std::shared_ptr<media_prompt> render_media(void * rendered);
 
 }  // namespace svc

@@ -1,5 +1,5 @@
-// From the logits of a step to tokens: bias, penalties, masks, then the draw. Bias and penalties touch few tokens, so they
-// are written into the row and taken back after the draw; the row is then as the model left it, for log probabilities.
+// Samples tokens from the logits of a step: bias, penalties, masks, then the draw. Bias and penalties change few logits, so they
+// are written into the row and reverted after the draw; log probabilities need the row as the model computed it.
 
 #include "draw.h"
 #include "guard.h"
@@ -36,9 +36,9 @@ struct sampler {
     native_sampler dry;
     std::vector<llama_logit_bias> bias;
     std::unordered_map<int32_t, occurrence> history;  // kept only if something reads it
-    std::vector<std::pair<int32_t, float>> undo;      // (token, logit as the model left it), oldest first
-    std::vector<llama_token_data> dry_data;           // scratch
-    std::vector<float> masked;                        // [n_vocab] scratch: the row without forbidden tokens
+    std::vector<std::pair<int32_t, float>> undo;  // (token, logit as the model left it), oldest first
+    std::vector<llama_token_data> dry_data;  // scratch
+    std::vector<float> masked;  // [n_vocab] scratch: the row without forbidden tokens
 
     bool reads_history() const { return repetition != 1 || frequency != 0 || presence != 0 || dry != nullptr; }
 
@@ -71,8 +71,8 @@ void apply_penalties(sampler & s, float * logits) {
 void apply_dry(sampler & s, float * logits) {
     if (s.dry == nullptr) return;
     s.dry_data.clear();
-    for (const auto & entry : s.history) s.dry_data.push_back({ entry.first, logits[entry.first], 0 });
-    llama_token_data_array array = { s.dry_data.data(), s.dry_data.size(), -1, false };
+    for (const auto & entry : s.history) s.dry_data.push_back({entry.first, logits[entry.first], 0});
+    llama_token_data_array array = {s.dry_data.data(), s.dry_data.size(), -1, false};
     llama_sampler_apply(s.dry.get(), &array);
     for (size_t i = 0; i < array.size; i++) {
         const llama_token_data & data = array.data[i];
@@ -141,22 +141,23 @@ int32_t svc_sampler_bias(void * handle, int32_t n, const int32_t * token, const 
         s.bias.clear();
         for (int32_t i = 0; i < n; i++) {
             // The ends of the interface's range mean "never" and "always", which a finite number would only approach.
-            const float value = bias[i] <= -100 ? -std::numeric_limits<float>::infinity() : bias[i] >= 100 ? 1e6f : bias[i];
-            s.bias.push_back({ token[i], value });
+            const float value = bias[i] <= -100 ? -std::numeric_limits<float>::infinity() : bias[i] >= 100 ? 1e6f
+                                                                                                           : bias[i];
+            s.bias.push_back({token[i], value});
         }
         return 0;
     });
 }
 
 int32_t svc_sampler_dry(void * handle, void * model, float multiplier, float base, int32_t allowed_length,
-                        const char * breakers) {
+    const char * breakers) {
     return guard<int32_t>(-1, [&] {
         sampler & s = need<sampler>(handle, "sampler");
         const llama_model * m = &need<llama_model>(model, "model");
         std::vector<const char *> list;
         for (const char * text = breakers; text != nullptr && *text != 0; text += strlen(text) + 1) list.push_back(text);
         s.dry.reset(llama_sampler_init_dry(llama_model_get_vocab(m), multiplier, base, allowed_length,
-                                           llama_model_n_ctx_train(m), list.data(), list.size()));
+            llama_model_n_ctx_train(m), list.data(), list.size()));
         if (s.dry == nullptr) throw std::runtime_error("the DRY sampler could not be made");
         return 0;
     });
@@ -171,7 +172,7 @@ int32_t svc_sampler_accept(void * handle, int32_t n, const int32_t * token, int3
 }
 
 int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_t * samplers, const uint64_t * masks,
-                   int32_t * token) {
+    int32_t * token) {
     return guard<int32_t>(-1, [&] {
         svc::context & c = need<svc::context>(context, "context");
         const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(c.model));
@@ -190,8 +191,8 @@ int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_
             }
         };
         const int32_t threads = std::min(n, c.n_threads);
-        // A parallel region costs a few microseconds, about one argmax over a 32k vocabulary.
-        #pragma omp parallel for schedule(dynamic) num_threads(threads) if ((int64_t) n * n_vocab > 65536 && threads > 1)
+// A parallel region costs a few microseconds, about one argmax over a 32k vocabulary.
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if ((int64_t) n * n_vocab > 65536 && threads > 1)
         for (int32_t i = 0; i < n; i++) draw(i);
         return 0;
     });

@@ -30,7 +30,7 @@ SVC_API void svc_free(void * text);
 // Loads the compute back ends (best CPU variant, RPC, GPUs) found in `dir`; verbosity 0 errors .. 3 debug, to stderr.
 // 0, or -1 when no CPU back end could be loaded. Calling it again is a no-op.
 SVC_API int32_t svc_init(const char * dir, int32_t verbosity);
-// JSON {devices:[{name, description, type, memory_free, memory_total}], cpu_features, llama_version}.
+// JSON {devices:[{name, description, type, memory_free, memory_total}], cpu_features, kernels, llama_version}.
 SVC_API char * svc_system_info(void);
 // Raises inside, to prove that nothing escapes: kind 0 std::exception, 1 an int, 2 bad_alloc. Always -1.
 SVC_API int32_t svc_selftest_throw(int32_t kind);
@@ -55,7 +55,7 @@ SVC_API char * svc_model_info(void * model);
 SVC_API int32_t svc_vocab_flags(void * model, uint8_t * out, int32_t n);
 // Tokenizes `len` bytes of UTF-8. Returns the count, or -needed when `capacity` is too small (nothing is written).
 SVC_API int32_t svc_tokenize(void * model, const char * text, int32_t len, int32_t * out, int32_t capacity,
-                             int32_t add_special, int32_t parse_special);
+    int32_t add_special, int32_t parse_special);
 // Bytes of one token into out, without a terminating 0; `special` also renders control tokens.
 // Returns the count, or -needed when `capacity` is too small; tokens outside the vocabulary give 0.
 SVC_API int32_t svc_token_bytes(void * model, int32_t token, int32_t special, uint8_t * out, int32_t capacity);
@@ -71,7 +71,7 @@ SVC_API void * svc_context_new(void * model, const int32_t * params, int32_t n_p
 SVC_API void svc_context_free(void * context);
 // What the library made of the settings: which = 0 n_ctx, 1 n_batch, 2 n_ubatch, 3 n_seq_max, 4 context of one sequence,
 // 5 whether part of a sequence can be removed (0 for recurrent memory), 6 whether it remembers what it has computed: with 0,
-// as for BERT, every pass starts anew, so an input must come whole and nothing can be generated.
+// as for BERT, every pass starts without state, so an input must be complete and nothing can be generated.
 SVC_API int32_t svc_context_get(void * context, int32_t which);
 SVC_API void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_batch);
 // Ties the compute threads to a CPU each, where there are at least as many as CPUs; with fewer it does nothing. Other
@@ -84,7 +84,7 @@ SVC_API void svc_catch_crashes(void);
 //   0 done; 1 no room in the cache: memory unchanged, free cells and try a smaller batch; 2 aborted;
 //   -1 bad batch: memory unchanged; < -1 compute failed: rows may be partly in the cache, remove their sequences.
 SVC_API int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32_t * position,
-                           const int32_t * sequence, const int8_t * output);
+    const int32_t * sequence, const int8_t * output);
 // Forgets positions [from, to) of a sequence (to < 0: to the end). 1 done, 0 this memory cannot be cut there
 // (nothing changed), -1 failed.
 SVC_API int32_t svc_sequence_remove(void * context, int32_t sequence, int32_t from, int32_t to);
@@ -109,35 +109,35 @@ SVC_API int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * ro
 // context must have been made with embeddings on and the model's own pooling, which must be 4. 0, or -1: it has none.
 SVC_API int32_t svc_sequence_score(void * context, int32_t sequence, float * score);
 
-// ---- guesses of next tokens by a model -------------------------------------------------------------------------
+// ---- draft tokens of a draft model -----------------------------------------------------------------------------
 
-// Lets `draft_model` guess what follows the context's sequences, up to n_max tokens each: a head made for its model, or any
+// Adds `draft_model` to the context for speculative decoding, up to n_max draft tokens per sequence: a head made for its model, or any
 // small model with the same vocabulary. NULL: the head in the context's own model file. To be called before anything is in
-// the cache. The draft model must outlive the context. Returns the most tokens of a guess, which may be fewer; -1 when the
+// the cache. The draft model must outlive the context. Returns the most draft tokens of a call, which may be fewer; -1 when the
 // two do not fit, or the context's memory cannot be cut back.
 SVC_API int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max);
-// Whether what svc_decode computes is computed by the draft model too (it is at first), without which it cannot guess. Where
-// it has missed something, or failed, it begins anew with the next rows of a sequence.
+// Whether the draft model also computes the rows of svc_decode (default: yes); without them it cannot draft. Where
+// it has missed rows, or failed, it restarts with the next rows of a sequence.
 SVC_API int32_t svc_draft_follow(void * context, int32_t on);
-// Guesses for n sequences, none twice, given as columns [n]: sequence id, its last token, which is not computed yet, that
+// Draft tokens for n sequences, all different, given as columns [n]: sequence id, its last token, which is not computed yet, that
 // token's position, and the sampler that will draw what follows, to draw as it will, or 0 for the likeliest tokens. counts[n]:
-// most tokens wanted, overwritten with how many row i of tokens[n][n_max] got; a guess may be empty. 0, or -1: nothing was
-// guessed.
+// most tokens wanted, overwritten with how many row i of tokens[n][n_max] got; it may be 0. Returns 0, or -1 if it
+// drafted nothing.
 SVC_API int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int32_t * last_token,
-                          const int32_t * position, const uint64_t * sampler, int32_t * counts, int32_t * tokens);
-// Says how many tokens of a sequence's guess were right, after they were computed beside its last token. 0, or -1.
+    const int32_t * position, const uint64_t * sampler, int32_t * counts, int32_t * tokens);
+// Reports how many draft tokens of a sequence were accepted, after they were computed beside its last token. 0, or -1.
 SVC_API int32_t svc_draft_accept(void * context, int32_t sequence, int32_t n_right);
 
-// ---- pictures and recordings (libmtmd) ---------------------------------------------------------------------------
+// ---- images and audio (libmtmd) ----------------------------------------------------------------------------------
 
 // Opens the projector file at `path` for the model, with threads of its own. params: int32 columns, in order:
-//   0 n_threads, 1 use_gpu, 2 fewest and 3 most tokens of a picture (-1: what the file says), 4 most pixels of a picture,
-//   5 most seconds of a recording, 6 tokens that can be computed at once (n_ubatch).
+//   0 n_threads, 1 use_gpu, 2 fewest and 3 most tokens of an image (-1: what the file says), 4 most pixels of an image,
+//   5 most seconds of an audio clip, 6 tokens that can be computed at once (n_ubatch).
 // NULL when the file cannot be read or does not fit the model.
 SVC_API void * svc_media_open(void * model, const char * path, const int32_t * params, int32_t n_params);
 // Every prompt, encoding and chat handle it was used with must have been freed before.
 SVC_API void svc_media_free(void * media);
-// Bit 0: takes pictures, bit 1: takes recordings. -1 failed.
+// Bit 0: accepts images, bit 1: accepts audio. -1 failed.
 SVC_API int32_t svc_media_abilities(void * media);
 // Starts to encode a media chunk of a ready prompt on the projector's encoder thread, one after the other, in the order of
 // calls. The prompt may be freed meanwhile.
@@ -152,7 +152,7 @@ SVC_API void svc_encode_free(void * encoding);
 // encoding of equal content. position: of the chunk's first token. No row has logits. Results as of svc_decode; -2 also when
 // the arguments do not belong together.
 SVC_API int32_t svc_decode_media(void * context, void * rendered, int32_t chunk, void * encoding, int32_t from, int32_t n,
-                                 int32_t position, int32_t sequence);
+    int32_t position, int32_t sequence);
 
 // ---- LoRA adapters -------------------------------------------------------------------------------------------
 
@@ -176,26 +176,26 @@ SVC_API void svc_calibration_stop(void * context);
 SVC_API int32_t svc_calibration_status(void * context, int64_t * out);
 // Writes the sums as an importance matrix in GGUF, which llama-quantize reads. 0, or -1.
 SVC_API int32_t svc_calibration_save(void * context, const char * path);
-// Writes the model file `input` anew as `output` with another type of weights (llama_ftype number). importance: file of an
+// Writes the model file `input` as `output` with another type of weights (llama_ftype number). importance: file of an
 // importance matrix, may be NULL. Takes minutes; call it in a process of its own. Writes a line "done total" to the file
 // descriptor progress_fd for each tensor, -1 for none. 0, or -1: output may be incomplete.
 SVC_API int32_t svc_quantize(const char * input, const char * output, int32_t ftype, int32_t n_threads,
-                             const char * importance, int32_t progress_fd);
+    const char * importance, int32_t progress_fd);
 
 // ---- sampling ------------------------------------------------------------------------------------------------
 
 // params: f32 columns: 0 temperature (0 = greedy), 1 top_p (1 = off), 2 min_p (0 = off), 3 top_k (0 = off),
 // 4 repetition penalty (1 = off), 5 frequency penalty (0 = off), 6 presence penalty (0 = off), and, where there are more, 7:
-// not 0 to draw by a race of the tokens, so that others can guess the draws (svc_draft).
+// not 0 to draw by a race of the tokens, so that a draft model can predict the draws (svc_draft).
 // The random stream is a function of (seed_low, seed_high, stream) alone.
 SVC_API void * svc_sampler_new(const float * params, int32_t n_params, uint32_t seed_low, uint32_t seed_high,
-                               uint32_t stream);
+    uint32_t stream);
 SVC_API void svc_sampler_free(void * sampler);
 // Adds bias[n] to the logits of token[n]; <= -100 bans, >= 100 forces. Replaces an earlier list. 0, or -1.
 SVC_API int32_t svc_sampler_bias(void * sampler, int32_t n, const int32_t * token, const float * bias);
 // Switches DRY on. breakers: texts, each ended by 0, the list by an empty one; may be NULL. Before any accept. 0, or -1.
 SVC_API int32_t svc_sampler_dry(void * sampler, void * model, float multiplier, float base, int32_t allowed_length,
-                                const char * breakers);
+    const char * breakers);
 // Tells the sampler tokens that it did not draw: the prompt (generated = 0), for repetition penalty and DRY, or text that
 // was put into the answer (generated = 1). 0, or -1 when a grammar does not allow them.
 SVC_API int32_t svc_sampler_accept(void * sampler, int32_t n, const int32_t * token, int32_t generated);
@@ -204,14 +204,14 @@ SVC_API int32_t svc_sampler_accept(void * sampler, int32_t n, const int32_t * to
 // (uint32 words, lowest bit first) or 0; token[n] receives ids; -1 where no allowed token has a finite logit or the row
 // had no output. Consumes one random number a row. The logits stay as the model left them. 0, or -1: nothing was drawn.
 SVC_API int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_t * sampler,
-                           const uint64_t * mask, int32_t * token);
+    const uint64_t * mask, int32_t * token);
 // Up to n_steps times svc_decode over n rows, one of each sequence, and svc_sample from all of them without masks: what is drawn
 // is the next step's tokens, at the next positions. drawn[n_steps][n] receives the tokens, *n_done how many steps were done; a
 // step that draws the end of an answer, or -1, is the last. Returns what svc_decode returned for the first step; where a later
 // one fails, nothing of it stays in the cache.
 SVC_API int32_t svc_decode_steps(void * context, int32_t n, const int32_t * token, const int32_t * position,
-                                 const int32_t * sequence, const uint64_t * sampler, int32_t n_steps, int32_t * drawn,
-                                 int32_t * n_done);
+    const int32_t * sequence, const uint64_t * sampler, int32_t n_steps, int32_t * drawn,
+    int32_t * n_done);
 // svc_sample for one row of given logits [n_vocab]; for tests. Returns the token, -1 on failure.
 SVC_API int32_t svc_sample_logits(void * sampler, float * logits, int32_t n_vocab);
 // Log probabilities under the model's own distribution at an output row of the last decode: logprob[0] of `token`, then
@@ -237,27 +237,27 @@ SVC_API int32_t svc_chat_tokenize(void * chat, const char * text, int32_t len, i
 // with the request, wait tells.
 // long_prompt: on a second such thread, which gives way to others.
 SVC_API void * svc_render_begin(void * chat, const char * request, int32_t long_prompt);
-// The same for a conversation with n pictures and recordings, on the projector's thread, so that other prompts do not wait
+// The same for a conversation with n images and audio clips, on the projector's thread, so that other prompts do not wait
 // for files to be unpacked. data[n] are addresses and size[n] lengths of the files' bytes, which are copied. The request
 // also has marker, a word that occurs nowhere in the conversation: its text has marker + "x" + i + "x" where item i belongs;
 // and media: [{key, audio}] of the items, where equal keys mean equal bytes.
 SVC_API void * svc_render_media_begin(void * chat, void * media, const char * request, int32_t n, const uint64_t * data,
-                                      const int64_t * size);
+    const int64_t * size);
 // Waits up to wait_ms. 1 ready, 0 still working, -1 failed: svc_last_error says what the template rejected, or what is
-// wrong with a file ("picture 1: ...").
+// wrong with a file ("image 1: ...").
 SVC_API int32_t svc_render_wait(void * rendered, int32_t wait_ms);
 // May be called at any time; work that is still under way is dropped. All of the following need a ready prompt.
 SVC_API void svc_render_free(void * rendered);
 // JSON {format, thinking_start, thinking_ends, supports_thinking, generation_prompt, additional_stops, preserved_tokens,
 //  calls (tools are offered), parser (then: llama.cpp's parser of the answer, as JSON), has_grammar, grammar_lazy,
-//  grammar_triggers:[{type, value, token}], thinks (what the template was told)}.
+//  grammar_triggers:[{type, value, token}], thinks (value given to the template)}.
 SVC_API char * svc_render_info(void * rendered);
 // The prompt's text, for logs and tests.
 SVC_API char * svc_render_prompt(void * rendered);
 // Token ids of the prompt into out. Returns the count, or -needed when `capacity` is too small (nothing is written).
 SVC_API int32_t svc_render_tokens(void * rendered, int32_t * out, int32_t capacity);
 // Where a prompt's media are, six numbers each: first token, tokens, positions they take, item, chunk of that item (a large
-// picture is several), 1 if it must be computed as a whole. Their tokens have the id -1. Returns how many there are, or
+// image is several), 1 if it must be computed as a whole. Their tokens have the id -1. Returns how many there are, or
 // -count when `capacity` (in numbers) is too small.
 SVC_API int32_t svc_render_media(void * rendered, int32_t * out, int32_t capacity);
 // Parses what the model wrote after the prompt. partial = 1 while more may come. JSON message

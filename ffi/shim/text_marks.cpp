@@ -1,4 +1,4 @@
-// Text stays text: what a request brought into a prompt is tokenized without control and user-defined tokens.
+// Tokenizes prompts so that text from the request never becomes a control or user-defined token.
 
 #include "text_marks.h"
 
@@ -13,9 +13,45 @@ namespace {
 
 // User-defined tokens of HTML elements: vocabularies of Gemma have them because the web is full of them.
 const std::set<std::string> HTML_ELEMENTS = {
-    "a",  "b",  "blockquote", "body", "br",    "caption", "code",  "div",   "em",    "h1",    "h2", "h3",    "h4", "h5", "h6",
-    "head", "hr", "html",     "i",    "img",   "li",      "ol",    "p",     "pre",   "s",     "span", "strong", "sub",
-    "sup", "table", "tbody",  "td",   "tfoot", "th",      "thead", "title", "tr",    "u",     "ul",
+    "a",
+    "b",
+    "blockquote",
+    "body",
+    "br",
+    "caption",
+    "code",
+    "div",
+    "em",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "hr",
+    "html",
+    "i",
+    "img",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "s",
+    "span",
+    "strong",
+    "sub",
+    "sup",
+    "table",
+    "tbody",
+    "td",
+    "tfoot",
+    "th",
+    "thead",
+    "title",
+    "tr",
+    "u",
+    "ul",
 };
 
 bool is_html_tag(const std::string & text) {
@@ -36,7 +72,7 @@ bool is_space(const std::string & text) {
 }  // namespace
 
 svc::marked_text svc::marked_text::part(size_t from, size_t n) const {
-    marked_text out{ text.substr(from, n), {} };
+    marked_text out{text.substr(from, n), {}};
     const size_t to = from + out.text.size();
     auto span = std::partition_point(spans.begin(), spans.end(), [&](const auto & s) { return s.second <= from; });
     for (; span != spans.end() && span->first < to; ++span) {
@@ -54,19 +90,19 @@ std::vector<uint8_t> svc::content_tokens(const llama_vocab * vocab, const std::v
         const std::string text = common_token_to_piece(vocab, id, true);
         // Vocabularies have these for the sake of text, and they mark nothing.
         const bool harmless = (attr & LLAMA_TOKEN_ATTR_USER_DEFINED) != 0 &&
-                              (is_space(text) || is_one_character(text) || is_html_tag(text));
+            (is_space(text) || is_one_character(text) || is_html_tag(text));
         passes[id] = harmless || named.end() != std::find(named.begin(), named.end(), text);
         wanted.erase(text);
     }
     if (!wanted.empty()) {
         throw std::invalid_argument("content_tokens names \"" + *wanted.begin() +
-                                    "\", which is no control or user-defined token of this model");
+            "\", which is no control or user-defined token of this model");
     }
     return passes;
 }
 
 svc::marked_text svc::mark_prompt(const std::string & prompt, const std::vector<common_chat_rendered> & rendered,
-                                  const common_chat_msg & continued) {
+    const common_chat_msg & continued) {
     // The longest: others are renderings without the words that begin an answer.
     const common_chat_rendered * found = nullptr;
     for (const auto & one : rendered) {
@@ -74,12 +110,12 @@ svc::marked_text svc::mark_prompt(const std::string & prompt, const std::vector<
         if (begins && (found == nullptr || one.text.size() > found->text.size())) found = &one;
     }
     if (found == nullptr) throw std::logic_error("the prompt is not what the template rendered");
-    marked_text out{ prompt, found->inputs };
+    marked_text out{prompt, found->inputs};
     const std::string content = continued.render_content();
     const bool ends = prompt.size() - found->text.size() >= content.size() &&
-                      prompt.compare(prompt.size() - content.size(), content.size(), content) == 0;
+        prompt.compare(prompt.size() - content.size(), content.size(), content) == 0;
     const size_t end = ends ? prompt.size() - content.size() : prompt.size();
-    // Wherever it is: between the template's own words the reasoning cannot be told from them.
+    // At any position: within the template's own text the reasoning cannot be distinguished from it.
     const std::string & reasoning = continued.reasoning_content;
     for (size_t at = found->text.size(); !reasoning.empty();) {
         at = prompt.find(reasoning, at);
@@ -92,7 +128,7 @@ svc::marked_text svc::mark_prompt(const std::string & prompt, const std::vector<
 }
 
 std::vector<llama_token> svc::tokenize_marked(const llama_vocab * vocab, const marked_text & prompt,
-                                              const std::vector<uint8_t> & content, bool add_special) {
+    const std::vector<uint8_t> & content, bool add_special) {
     std::vector<size_t> edges;
     edges.reserve(2 * prompt.spans.size());
     for (const auto & [begin, end] : prompt.spans) {
@@ -103,7 +139,7 @@ std::vector<llama_token> svc::tokenize_marked(const llama_vocab * vocab, const m
     std::vector<llama_token> tokens(prompt.text.size() + 2);
     const auto tokenize = [&] {
         return llama_tokenize_marked(vocab, prompt.text.data(), (int32_t) prompt.text.size(), edges.data(), prompt.spans.size(),
-                                     content.data(), tokens.data(), (int32_t) tokens.size(), add_special);
+            content.data(), tokens.data(), (int32_t) tokens.size(), add_special);
     };
     int32_t n = tokenize();
     if (n < 0) {  // some vocabularies put a space of their own behind each control token

@@ -28,10 +28,10 @@ std::vector<uint8_t> content_tokens(const llama_vocab * vocab, const std::vector
 // `prompt` with the marks of the rendered text that it is or begins with. What follows is the beginning of the answer, which
 // has the reasoning and ends with the content of a message that is continued. Throws when it is none of `rendered`.
 marked_text mark_prompt(const std::string & prompt, const std::vector<common_chat_rendered> & rendered,
-                        const common_chat_msg & continued);
+    const common_chat_msg & continued);
 
 // Tokens of a prompt; control and user-defined tokens only where they are outside its spans, or flagged in `content`.
 std::vector<llama_token> tokenize_marked(const llama_vocab * vocab, const marked_text & prompt,
-                                         const std::vector<uint8_t> & content, bool add_special);
+    const std::vector<uint8_t> & content, bool add_special);
 
 }  // namespace svc

@@ -115,7 +115,7 @@ void fill_in(std::string & text, const std::string & place, const std::string & 
 
 // The model's own form, "… {query} … {document} …". Only the form itself has control tokens: it is cut at them first.
 tokens pair_by_form(const llama_vocab * vocab, const std::string & form, const std::string & query,
-                    const std::string & document) {
+    const std::string & document) {
     const auto controls = control_tokens(vocab, form);
     tokens out;
     std::string text;
@@ -130,7 +130,7 @@ tokens pair_by_form(const llama_vocab * vocab, const std::string & form, const s
     };
     for (size_t at = 0; at < form.size();) {
         const auto found = std::find_if(controls.begin(), controls.end(),
-                                        [&](const auto & one) { return form.compare(at, one.first.size(), one.first) == 0; });
+            [&](const auto & one) { return form.compare(at, one.first.size(), one.first) == 0; });
         if (found == controls.end()) {
             text += form[at++];
             continue;
@@ -171,7 +171,7 @@ tokens pair(const llama_model * model, const common_json & request) {
         }
         if (count == document.size()) return pair_by_form(vocab, form, query, text);
         return pair_by_form(vocab, form, query,
-                            common_detokenize(vocab, tokens(document.begin(), document.begin() + count), false));
+            common_detokenize(vocab, tokens(document.begin(), document.begin() + count), false));
     };
     const size_t room = limit(request, "room");
     size_t count = std::min(document.size(), limit(request, "document_room"));

@@ -1,4 +1,4 @@
-// Where threads run.
+// CPU affinity of compute threads.
 //
 // llama.cpp's compute threads meet at a barrier about a hundred times a token and spin there for a while. If the scheduler
 // puts two of them on one CPU, because another program keeps the next one busy, each barrier lasts a time slice: a token
@@ -78,12 +78,12 @@ void set_slice(pid_t thread, uint64_t nanoseconds) {
 // Ties the compute threads, each to one of the CPUs; returns their ids.
 std::set<pid_t> tie_compute_threads(int32_t n, const std::vector<int> & cpus) {
     std::set<pid_t> tied;
-    #pragma omp parallel num_threads(n)
+#pragma omp parallel num_threads(n)
     {
         const pid_t thread = (pid_t) syscall(SYS_gettid);
         tie(thread, cpus[omp_get_thread_num() % cpus.size()]);
         set_slice(thread, longest_slice);
-        #pragma omp critical
+#pragma omp critical
         tied.insert(thread);
     }
     return tied;
@@ -114,6 +114,6 @@ void svc_tie_threads(int32_t n_threads) {
 
 #else
 
-void svc_tie_threads(int32_t) { }
+void svc_tie_threads(int32_t) {}
 
 #endif

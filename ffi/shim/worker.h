@@ -18,7 +18,7 @@ namespace svc {
 class worker {
   public:
     // niceness: how far it gives way to the other threads, and what it starts itself likewise; Linux only.
-    explicit worker(int niceness = 0) : thread([this, niceness] { loop(niceness); }) { }
+    explicit worker(int niceness = 0) : thread([this, niceness] { loop(niceness); }) {}
 
     // Drops the jobs that have not begun.
     ~worker() {
@@ -73,7 +73,8 @@ class outcome {
     void fail(const std::string & reason) { settle(-1, reason); }
 
     // Runs `body` and takes what it throws for the failure. `unknown` is the reason of what is no exception of the library.
-    template <typename F> void take(F && body, const char * unknown) {
+    template <typename F>
+    void take(F && body, const char * unknown) {
         try {
             body();
             succeed();

@@ -24,6 +24,7 @@ export const EngineHost = Type.Object({
   /** Such as `haswell`: which build of the CPU back end fits this processor best. */
   cpu_variant: orNull(Type.String(), "Build of the CPU back end that was chosen, where that can be told."),
   cpu_features: Type.Array(Type.String(), { description: "Instruction sets that this build uses." }),
+  kernels: Type.Array(Type.String(), { description: "Kernels of svc in use; see SVC_KERNELS." }),
   devices: Type.Array(Device),
   landlock_abi: orNull(Type.Integer({ minimum: 1 }), "Version of the kernel's Landlock; null without."),
   backend_failures: Type.Array(Type.String(), {

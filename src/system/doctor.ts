@@ -67,7 +67,9 @@ export async function examine(deps: DoctorDeps): Promise<DoctorReport> {
   const memory = readMemory();
   const checks = [
     engineCheck(found),
-    ...(host === undefined ? [] : [cpuCheck(host), acceleratorCheck(host, loadedDrivers())]),
+    ...(host === undefined
+      ? []
+      : [cpuCheck(host), kernelsCheck(host), acceleratorCheck(host, loadedDrivers())]),
     memoryCheck(memory),
     ...cacheChecks(deps.cacheDir),
     ...(await Promise.all(deps.models.map((model) => modelChecks(model, memory)))).flat(),
@@ -111,6 +113,11 @@ export function cpuCheck({ cpu_variant, cpu_features }: EngineHost): DoctorCheck
     detail,
     "This processor has no AVX2, or hides it: in a virtual machine, pass the host's CPU on.",
   );
+}
+
+/** Kernels that svc adds to llama.cpp's (ffi/kernels), unless SVC_KERNELS selects others. */
+function kernelsCheck({ kernels }: EngineHost): DoctorCheck {
+  return pass("kernels", kernels.length === 0 ? "none: llama.cpp's own code" : kernels.join(", "));
 }
 
 /** A loaded driver of a graphics card, and the back end that suits it. */

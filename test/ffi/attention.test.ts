@@ -1,4 +1,4 @@
-// Attention over a cache that many sequences share (prebuilt/patches/attention-in-blocks.patch): whoever else is computed in
+// Attention over a cache that many sequences share (ffi/kernels/attention.h): whoever else is computed in
 // the same pass, and wherever cells lie, a sequence sees its own.
 
 import { expect, test } from "bun:test";

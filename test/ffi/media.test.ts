@@ -201,8 +201,8 @@ describe("files that are none", () => {
   absurd.writeUInt32LE(0xffff_ff00, 40);
   const noise = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * 7919) % 251));
   const cases: readonly (readonly [string, ContentPart, string])[] = [
-    ["no bytes", imagePart(Buffer.alloc(0)), "not a PNG, JPEG, GIF or BMP picture"],
-    ["noise", imagePart(noise), "not a PNG, JPEG, GIF or BMP picture"],
+    ["no bytes", imagePart(Buffer.alloc(0)), "not a PNG, JPEG, GIF or BMP image"],
+    ["noise", imagePart(noise), "not a PNG, JPEG, GIF or BMP image"],
     ["half a PNG", imagePart(truncated.subarray(0, truncated.length / 2)), "cannot be read"],
     ["a PNG without its end", imagePart(truncated.subarray(0, -12)), "cannot be read"],
     ["a PNG's magic", imagePart(truncated.subarray(0, 8)), "head is damaged"],
@@ -219,11 +219,11 @@ describe("files that are none", () => {
     ],
     ["a JPEG's magic", imagePart(Buffer.from("ffd8ffe000104a464946", "hex")), "head is damaged"],
     ["a GIF's head", imagePart(Buffer.from("GIF89a\x01\x00\x01\x00")), "cannot be read"],
-    ["a sound as a picture", imagePart(tone(440)), "not a PNG, JPEG, GIF or BMP picture"],
+    ["a sound as a picture", imagePart(tone(440)), "not a PNG, JPEG, GIF or BMP image"],
     ["no bytes of sound", audioPart(Buffer.alloc(0)), "not a WAV, MP3 or FLAC"],
     ["noise as sound", audioPart(noise), "not a WAV, MP3 or FLAC"],
     ["a picture as sound", audioPart(checkered()), "not a WAV, MP3 or FLAC"],
-    ["a WAV without samples", audioPart(head), "recording is empty"],
+    ["a WAV without samples", audioPart(head), "audio clip is empty"],
     ["a WAV's first bytes", audioPart(head.subarray(0, 20)), "not a WAV, MP3 or FLAC"],
   ];
 

@@ -1,4 +1,4 @@
-// Products with weights of every type that is packed on loading (prebuilt/patches/rows-of-packed-weights.patch), seen from
+// Products with weights of every type that is packed on loading (ffi/kernels/packed_gemm.h), seen from
 // what the model makes of them. On processors without AVX2 the library's other ways are tested in the same manner.
 
 import { describe, expect, test } from "bun:test";

@@ -29,6 +29,7 @@ const HOST: EngineHost = {
   llama_version: "fake",
   cpu_variant: null,
   cpu_features: [],
+  kernels: [],
   devices: [],
   landlock_abi: null,
   backend_failures: [],

@@ -26,6 +26,7 @@ const HOST: EngineHost = {
   llama_version: "1.2",
   cpu_variant: "haswell",
   cpu_features: ["AVX2", "FMA"],
+  kernels: ["packed-gemm", "attention"],
   devices: [
     { name: "CPU", description: "A processor", type: "cpu", memory_total: 2 ** 34, memory_free: 2 ** 33 },
   ],
@@ -54,6 +55,7 @@ test("a sound machine: every check passes, and the report is of its schema", asy
   expect(report.checks.map(({ name }) => name)).toEqual([
     "engine",
     "cpu",
+    "kernels",
     "accelerator",
     "memory",
     "cache",

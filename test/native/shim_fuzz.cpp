@@ -26,9 +26,37 @@ std::mt19937_64 dice;
 size_t below(size_t n) { return n == 0 ? 0 : dice() % n; }
 
 const std::vector<std::string> PIECES = {
-    "\"", "\\", "{", "}", "[", "]", ",", ":", "null", "1e999", "-1", "\\ud800", "\xff\xfe", "\xf0\x9f", std::string(1, '\0'),
-    "{%", "%}", "{{", "}}", "{% for x in messages %}", "{{ messages[9].content }}", "{{ ''.join(messages) }}", "|tojson",
-    "<tool_call>", "</tool_call>", "<think>", "{\"$ref\":\"#\"}", "{\"type\":\"object\"}", "\"pattern\":\"(\"", "\n", std::string(300, 'a'),
+    "\"",
+    "\\",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "null",
+    "1e999",
+    "-1",
+    "\\ud800",
+    "\xff\xfe",
+    "\xf0\x9f",
+    std::string(1, '\0'),
+    "{%",
+    "%}",
+    "{{",
+    "}}",
+    "{% for x in messages %}",
+    "{{ messages[9].content }}",
+    "{{ ''.join(messages) }}",
+    "|tojson",
+    "<tool_call>",
+    "</tool_call>",
+    "<think>",
+    "{\"$ref\":\"#\"}",
+    "{\"type\":\"object\"}",
+    "\"pattern\":\"(\"",
+    "\n",
+    std::string(300, 'a'),
 };
 
 std::string mutate(std::string text) {
@@ -287,7 +315,7 @@ int main(int argc, char ** argv) {
         svc_token_bytes(model, (int32_t) dice(), 1, nullptr, 0);
     }
     printf("requests: %ld rendered, %ld refused\ntemplates: %ld opened, %ld refused\n", requests.done, requests.refused,
-           templates.done, templates.refused);
+        templates.done, templates.refused);
     svc_chat_free(chat);
     svc_model_free(model);
     return generated > 0 && requests.done > 0 && requests.refused > 0 ? 0 : 1;

@@ -1,0 +1,25 @@
+// Kernel attention: blocked attention over an F16 cache that sequences share, for AVX2 and AVX-512.
+//
+// Contract: computes GGML_OP_FLASH_ATTN_EXT with F32 queries, F16 keys and values, head sizes that are multiples of a vector (8 or
+// 16), an optional mask shared by all heads, ALiBi slopes, logit soft-capping, sinks and several streams. Scores, weights and sums
+// are F32. A cell that the mask hides from all rows of a tile costs one bit test. A row's result depends on the cells visible to
+// the rows of its tile, not on other sequences in the batch; rounding depends on how cells are divided among threads.
+//
+// Upstream computes one cell at a time with F16 sums for decode rows, and for tiles of queries all cells that any sequence has.
+#pragma once
+
+#include "ggml-cpu-impl.h"
+#include "ggml.h"
+
+#if defined(__AVX512F__) || (defined(__AVX2__) && defined(__F16C__) && defined(__FMA__))
+#define SVC_ATTENTION
+
+// Whether the kernel can compute this operation.
+bool svc_attention_supported(const struct ggml_tensor * dst);
+
+// Work memory in bytes. At least what upstream's reference path needs, which runs where params->use_ref is set.
+size_t svc_attention_work_size(int n_threads, const struct ggml_tensor * dst);
+
+void svc_attention(const struct ggml_compute_params * params, struct ggml_tensor * dst);
+
+#endif

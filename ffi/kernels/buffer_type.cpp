@@ -1,0 +1,174 @@
+// The buffer type through which ggml reaches our kernels. Its buffers hold packed weights (packed_gemm.h); its traits also claim
+// attention operations (attention.h), whatever buffers these use. Knows nothing of how kernels compute.
+
+#include "attention.h"
+#include "packed_gemm.h"
+#include "svc_kernels.h"
+
+#include "ggml-backend-impl.h"
+#include "ggml-cpu.h"
+#include "ggml-impl.h"
+#include "traits.h"
+
+#include <string>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#if defined(SVC_PACKED_GEMM) && defined(SVC_ATTENTION)
+
+namespace {
+
+bool packed_gemm_enabled() {
+    static const bool enabled = svc_kernel_enabled("packed-gemm");
+    return enabled;
+}
+
+bool attention_enabled() {
+    static const bool enabled = svc_kernel_enabled("attention");
+    return enabled;
+}
+
+ggml_backend_buffer_type_t buffer_type();
+
+struct packed_gemm_traits final : ggml::cpu::tensor_traits {
+    bool work_size(int /* n_threads */, const ggml_tensor * op, size_t & size) override {
+        size = svc_packed_work_size(op);
+        return true;
+    }
+
+    bool compute_forward(ggml_compute_params * params, ggml_tensor * op) override {
+        if (op->op == GGML_OP_MUL_MAT) {
+            svc_packed_mul_mat(params, op);
+        } else {
+            svc_packed_mul_mat_id(params, op);
+        }
+        return true;
+    }
+};
+
+struct attention_traits final : ggml::cpu::tensor_traits {
+    bool work_size(int n_threads, const ggml_tensor * op, size_t & size) override {
+        size = svc_attention_work_size(n_threads, op);
+        return true;
+    }
+
+    bool compute_forward(ggml_compute_params * params, ggml_tensor * op) override {
+        if (params->use_ref) return false;
+        svc_attention(params, op);
+        return true;
+    }
+};
+
+packed_gemm_traits packed_gemm;
+attention_traits attention;
+
+bool is_product(const ggml_tensor * op) { return op->op == GGML_OP_MUL_MAT || op->op == GGML_OP_MUL_MAT_ID; }
+
+bool is_packed(const ggml_tensor * weights) { return weights->buffer != nullptr && weights->buffer->buft == buffer_type(); }
+
+// Values per block of a packed type; 0 if an operation cannot use the type.
+int block_values(const ggml_tensor * op) {
+    const ggml_type type = op->src[0]->type;
+    if (type == GGML_TYPE_F16) return op->op == GGML_OP_MUL_MAT ? 16 : 0;
+    return svc_packed_is_quantized(type) ? ggml_blck_size(type) : 0;
+}
+
+struct kernels_buffer_type final : ggml::cpu::extra_buffer_type {
+    bool supports_op(ggml_backend_dev_t, const ggml_tensor * op) override {
+        if (!packed_gemm_enabled() || !is_product(op)) return false;
+        const ggml_tensor * weights = op->src[0];
+        const ggml_tensor * input = op->src[1];
+        const int matrix_dims = op->op == GGML_OP_MUL_MAT ? 2 : 3;  // one matrix, or one per expert
+        const int values = block_values(op);
+        return is_packed(weights) && ggml_is_contiguous(weights) && ggml_n_dims(weights) <= matrix_dims && values != 0 &&
+            weights->ne[0] % values == 0 && op->ne[0] % 32 == 0 && input->type == GGML_TYPE_F32 && input->nb[0] == sizeof(float) &&
+            (input->buffer == nullptr || ggml_backend_buft_is_host(input->buffer->buft));
+    }
+
+    ggml::cpu::tensor_traits * get_tensor_traits(const ggml_tensor * op) override {
+        if (is_product(op)) return is_packed(op->src[0]) ? &packed_gemm : nullptr;
+        return attention_enabled() && svc_attention_supported(op) ? &attention : nullptr;
+    }
+};
+
+void free_buffer(ggml_backend_buffer_t buffer) { ggml_aligned_free(buffer->context, buffer->size); }
+
+void * get_base(ggml_backend_buffer_t buffer) { return buffer->context; }
+
+void memset_tensor(ggml_backend_buffer_t, ggml_tensor * tensor, uint8_t value, size_t offset, size_t size) {
+    memset((char *) tensor->data + offset, value, size);
+}
+
+void set_tensor(ggml_backend_buffer_t, ggml_tensor * tensor, const void * data, size_t offset, size_t size) {
+    if (svc_packed_is_quantized(tensor->type) || tensor->type == GGML_TYPE_F16) {
+        svc_packed_convert(tensor, data, offset, size);
+    } else {
+        memcpy((char *) tensor->data + offset, data, size);
+    }
+}
+
+void clear(ggml_backend_buffer_t buffer, uint8_t value) { memset(buffer->context, value, buffer->size); }
+
+ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size) {
+    void * data = ggml_aligned_malloc(size);
+    if (data == nullptr) {
+        GGML_LOG_ERROR("%s: cannot allocate %zu bytes for packed weights\n", __func__, size);
+        return nullptr;
+    }
+#if defined(__linux__)
+    // Huge pages, if the system grants them: weights are read sequentially, and each page of 4 KB would end a prefetch.
+    const uintptr_t page = 4096;
+    const uintptr_t first = ((uintptr_t) data + page - 1) & ~(page - 1);
+    const uintptr_t last = ((uintptr_t) data + size) & ~(page - 1);
+    if (first < last) madvise((void *) first, last - first, MADV_HUGEPAGE);
+#endif
+    ggml_backend_buffer_i interface = {};
+    interface.free_buffer = free_buffer;
+    interface.get_base = get_base;
+    interface.memset_tensor = memset_tensor;
+    interface.set_tensor = set_tensor;
+    interface.clear = clear;
+    return ggml_backend_buffer_init(type, interface, data, size);
+}
+
+// Names the enabled kernels and the vector width, for logs and `svc doctor`.
+const char * get_name(ggml_backend_buffer_type_t) {
+    static const std::string name = [] {
+        std::string kernels = packed_gemm_enabled() ? "packed-gemm" : "";
+        if (attention_enabled()) kernels += kernels.empty() ? "attention" : ",attention";
+        return "svc-kernels:" + kernels;
+    }();
+    return name.c_str();
+}
+
+ggml_backend_buffer_type_t buffer_type() {
+    static ggml_backend_buffer_type type = [] {
+        ggml_backend_buffer_type made = {};
+        made.iface.get_name = get_name;
+        made.iface.alloc_buffer = alloc_buffer;
+        made.iface.get_alignment = [](ggml_backend_buffer_type_t) { return (size_t) TENSOR_ALIGNMENT; };
+        made.iface.get_alloc_size = [](ggml_backend_buffer_type_t, const ggml_tensor * tensor) { return svc_packed_alloc_size(tensor); };
+        made.device = ggml_backend_reg_dev_get(ggml_backend_cpu_reg(), 0);
+        made.context = new kernels_buffer_type();
+        return made;
+    }();
+    return &type;
+}
+
+}  // namespace
+
+ggml_backend_buffer_type_t svc_kernels_buffer_type(bool * replaces_amx) {
+    *replaces_amx = packed_gemm_enabled();
+    return packed_gemm_enabled() || attention_enabled() ? buffer_type() : nullptr;
+}
+
+#else
+
+ggml_backend_buffer_type_t svc_kernels_buffer_type(bool * replaces_amx) {
+    *replaces_amx = false;
+    return nullptr;
+}
+
+#endif

@@ -1,0 +1,38 @@
+// Kernel packed-gemm: row-count-invariant GEMM with packed weights, for AVX2, AVX-VNNI and AVX512-VNNI.
+//
+// Contract: dst = src1 * src0^T with src0 packed by svc_packed_convert, src1 and dst F32. Activations are quantized to 8 bits per
+// block as upstream does (F16 weights: activations stay F32). A row's result depends on that row and the weights only: not on the
+// number of rows, on the other rows, or on the number of threads; it is the same bit for bit in every batch.
+//
+// Up to eight rows share each byte of weights that is loaded and unpacked. Decoding is bound by memory bandwidth, so eight rows cost
+// little more than one. Upstream's AMX kernel stores and reloads tiles for 32 rows; its single-row kernel and `repack` for AVX leave
+// most of the bandwidth unused.
+//
+// Group scales (6 or 8 bits) are multiplied in F32: products and sums are exact up to 2^24, which only extreme values exceed.
+#pragma once
+
+#include "ggml-cpu-impl.h"
+#include "ggml.h"
+
+#if defined(__AVX512VNNI__) || (defined(__AVX2__) && defined(__FMA__) && defined(__F16C__))
+#define SVC_PACKED_GEMM
+
+// Whether a quantized type has a packed layout. F16 is packed as well, for one matrix.
+bool svc_packed_is_quantized(enum ggml_type type);
+
+// Bytes of a packed tensor.
+size_t svc_packed_alloc_size(const struct ggml_tensor * tensor);
+
+// Packs the whole tensor `data` of `size` bytes into tensor->data. `offset` must be 0.
+void svc_packed_convert(struct ggml_tensor * tensor, const void * data, size_t offset, size_t size);
+
+// Scratch memory of an operation, in bytes.
+size_t svc_packed_work_size(const struct ggml_tensor * dst);
+
+// GGML_OP_MUL_MAT. src0: {N, K} packed; src1: {M, K} F32, any strides between rows; dst: {M, N} F32, contiguous.
+void svc_packed_mul_mat(const struct ggml_compute_params * params, struct ggml_tensor * dst);
+
+// GGML_OP_MUL_MAT_ID. src0: {experts, N, K} packed; src1: {M, choices or 1, K}; src2: {M, choices} expert ids; dst: {M, choices, N}.
+void svc_packed_mul_mat_id(const struct ggml_compute_params * params, struct ggml_tensor * dst);
+
+#endif

@@ -1,0 +1,274 @@
+// Inner kernels of the packed GEMM: quantization of activations and products of up to ROWS_MAX rows with 16 columns. Included by
+// packed_gemm.cpp only.
+#pragma once
+
+#include "packed_layout.h"
+
+namespace {
+
+// One block (256 or 32 values) of ROWS_MAX rows of A, interleaved in the order in which the kernel reads it.
+template <typename TB>
+struct activation_block {
+    float d[ROWS_MAX];
+    float s[ROWS_MAX];  // d * (sum of the values), for Q4_1
+    int32_t offs[packed<TB>::groups][ROWS_MAX];  // initial value of a group's sum: -offset * (sum of its values)
+    int32_t sums[4][ROWS_MAX];  // for Q4_K and Q5_K: sums of 32 values, two of 16 bits each
+    int32_t qs[packed<TB>::values / 4][ROWS_MAX];  // four bytes each
+};
+
+// sum[R] = rows of A * group `g` of the columns of half `h`.
+template <typename TB, int R>
+ALWAYS_INLINE void mul_group(ints * sum, const activation_block<TB> & A, const char * b, int g, int h) {
+    using column = packed<TB>;
+#if !defined(SVC_VNNI)
+    // The instruction sums two products in 16 bits with saturation; this many pairs of vectors fit.
+    constexpr int fit = std::min(32767 / (column::value_max * 127 * 4), column::pairs);
+    const ints ones = _mm256_set1_epi16(1);
+    ints part[R];
+#endif
+    const auto start = [&](int r) { return broadcast(offset_of<TB> ? A.offs[g][r] : 0); };
+#pragma GCC unroll 4
+    for (int p = 0; p < column::pairs; ++p) {
+        ints w0, w1;
+        column::load(b, g, p, h, w0, w1);
+        const int32_t(*a)[ROWS_MAX] = A.qs + (g * column::pairs + p) * 2;
+#if defined(SVC_VNNI)
+        for (int r = 0; r < R; ++r) {
+            sum[r] = dot4_add(dot4_add(p == 0 ? start(r) : sum[r], w0, broadcast(a[0][r])), w1, broadcast(a[1][r]));
+        }
+#else
+        if constexpr (fit == 0) {  // eight bits: signs are moved to A, so that 128 * 127 * 2 is the maximum
+            const ints u0 = _mm256_abs_epi8(w0), u1 = _mm256_abs_epi8(w1);
+            for (int r = 0; r < R; ++r) {
+                sum[r] = dot2_add(p == 0 ? start(r) : sum[r], _mm256_maddubs_epi16(u0, _mm256_sign_epi8(broadcast(a[0][r]), w0)), ones);
+                sum[r] = dot2_add(sum[r], _mm256_maddubs_epi16(u1, _mm256_sign_epi8(broadcast(a[1][r]), w1)), ones);
+            }
+        } else {
+            for (int r = 0; r < R; ++r) {
+                const ints p0 = _mm256_maddubs_epi16(w0, broadcast(a[0][r])), p1 = _mm256_maddubs_epi16(w1, broadcast(a[1][r]));
+                part[r] = _mm256_add_epi16(p % fit == 0 ? p0 : _mm256_add_epi16(part[r], p0), p1);
+                if (fit > 1) __asm__(""
+                                     : "+x"(part[r]));  // computed now: there are no registers to keep the products
+                if (p % fit == fit - 1) {
+                    sum[r] = dot2_add(p < fit ? start(r) : sum[r], part[r], ones);
+                }
+            }
+        }
+#endif
+    }
+}
+
+// C[R][16] = A[R][KB blocks] * B[KB blocks of 16 columns]
+template <typename TB, int R>
+void gemm_kernel(int KB, const activation_block<TB> * RESTRICT A, const char * RESTRICT B, float * RESTRICT C, int ldc) {
+    using column = packed<TB>;
+
+    floats vc[HALVES][R];
+    for (int h = 0; h < HALVES; ++h) {
+        for (int r = 0; r < R; ++r) {
+            vc[h][r] = broadcast(0.0f);
+        }
+    }
+
+    for (int i = 0; i < KB; ++i) {
+        const char * RESTRICT b = B + (size_t) i * column::size;
+        floats acc[HALVES][R];
+        for (int h = 0; h < HALVES; ++h) {
+            for (int r = 0; r < R; ++r) {
+                acc[h][r] = broadcast(0.0f);
+            }
+        }
+
+#pragma GCC unroll 2
+        for (int g = 0; g < column::groups; ++g) {
+            const char * ahead = b + g * (column::size / column::groups) + PREFETCH_BYTES;
+#pragma GCC unroll 10
+            for (int l = 0; l < column::lines; ++l) {
+                _mm_prefetch(ahead + l * 64, _MM_HINT_T0);
+            }
+#pragma GCC unroll 2
+            for (int h = 0; h < HALVES; ++h) {
+                if (h > 0) {
+                    __asm__ volatile(""
+                                     :
+                                     :
+                                     : "memory");  // reload A: there are no registers to keep it
+                }
+                ints vsum[R];
+                mul_group<TB, R>(vsum, A[i], b, g, h);
+                if constexpr (column::groups == 1) {
+                    for (int r = 0; r < R; ++r) {
+                        acc[h][r] = ints_to_floats(vsum[r]);
+                    }
+                } else {
+                    const floats scale = column::scale(b, g, h);
+                    for (int r = 0; r < R; ++r) {
+                        acc[h][r] = mul_add(ints_to_floats(vsum[r]), scale, acc[h][r]);
+                    }
+                }
+            }
+        }
+
+#pragma GCC unroll 2
+        for (int h = 0; h < HALVES; ++h) {
+            const floats d = column::d(b, h);
+            for (int r = 0; r < R; ++r) {
+                vc[h][r] = mul_add(acc[h][r], mul(d, broadcast(A[i].d[r])), vc[h][r]);
+            }
+            if constexpr (std::is_same<TB, block_q4_1>::value) {
+                const floats min = column::min(b, h);
+                for (int r = 0; r < R; ++r) {
+                    vc[h][r] = mul_add(min, broadcast(A[i].s[r]), vc[h][r]);
+                }
+            }
+            if constexpr (has_mins<TB>) {
+                ints sum[R];
+                for (int r = 0; r < R; ++r) {
+                    sum[r] = broadcast(0);
+                }
+                for (int k = 0; k < 4; ++k) {
+                    const ints mins = column::min_pairs(b, k, h);
+                    for (int r = 0; r < R; ++r) {
+                        sum[r] = dot2_add(sum[r], mins, broadcast(A[i].sums[k][r]));
+                    }
+                }
+                const floats dmin = column::dmin(b, h);
+                for (int r = 0; r < R; ++r) {
+                    vc[h][r] = sub_mul(vc[h][r], ints_to_floats(sum[r]), mul(dmin, broadcast(A[i].d[r])));
+                }
+            }
+        }
+    }
+
+    for (int h = 0; h < HALVES; ++h) {
+        for (int r = 0; r < R; ++r) {
+            store(C + r * ldc + h * LANES, vc[h][r]);
+        }
+    }
+}
+
+template <typename TB, int R = ROWS_MAX>
+ALWAYS_INLINE void gemm(int rows, int KB, const activation_block<TB> * A, const char * B, float * C, int ldc) {
+    if constexpr (R > 0) {
+        if (rows == R) {
+            gemm_kernel<TB, R>(KB, A, B, C, ldc);
+        } else {
+            gemm<TB, R - 1>(rows, KB, A, B, C, ldc);
+        }
+    }
+}
+
+// x * scale rounded to nearest, 16 values.
+ALWAYS_INLINE __m128i quantize_16(const float * x, floats scale) {
+#if defined(__AVX512VNNI__)
+    return _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(mul(load_floats(x), scale)));
+#else
+    const __m256i a = _mm256_cvtps_epi32(mul(load_floats(x), scale)), b = _mm256_cvtps_epi32(mul(load_floats(x + 8), scale));
+    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xD8);
+    return _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+#endif
+}
+
+ALWAYS_INLINE int sum_16(__m128i bytes) {
+    const __m128i fours = _mm_madd_epi16(_mm_maddubs_epi16(_mm_set1_epi8(1), bytes), _mm_set1_epi16(1));
+    const __m128i twos = _mm_add_epi32(fours, _mm_shuffle_epi32(fours, 0x4E));
+    return _mm_cvtsi128_si32(_mm_add_epi32(twos, _mm_shuffle_epi32(twos, 0xB1)));
+}
+
+// Quantizes one block of row `r`: 256 values like quantize_row_q8_K_ref, except for the sign choice between two extremes of equal
+// magnitude, or 32 values like quantize_row_q8_0, except that the scale stays F32.
+template <typename TB>
+void quantize_row_block(const float * RESTRICT x, activation_block<TB> * RESTRICT y, int r) {
+    constexpr int n = packed<TB>::values;
+    floats lo = load_floats(x), hi = lo;
+    for (int j = LANES; j < n; j += LANES) {
+        const floats v = load_floats(x + j);
+        lo = vec_min(lo, v);
+        hi = vec_max(hi, v);
+    }
+    const float low = vec_min(lo), high = vec_max(hi);
+    const float extreme = n == QK_K ? (-low > high ? -low : -high) : std::max(-low, high);
+    const float iscale = extreme != 0 ? 127.f / extreme : 0;
+    y->d[r] = n == QK_K ? (extreme != 0 ? 1 / iscale : 0) : extreme / 127.f;
+
+    int sums[n / 16], sum = 0;
+    for (int j = 0; j < n / 16; ++j) {
+        const __m128i q = quantize_16(x + 16 * j, broadcast(iscale));
+        alignas(16) int32_t words[4];
+        _mm_store_si128((__m128i *) words, q);
+        for (int k = 0; k < 4; ++k) y->qs[4 * j + k][r] = words[k];
+        sum += sums[j] = sum_16(q);
+    }
+    constexpr int per_group = n / 16 / packed<TB>::groups;
+    for (int g = 0; g < packed<TB>::groups; ++g) {
+        y->offs[g][r] = -offset_of<TB> * (per_group == 1 ? sums[g] : sums[2 * g] + sums[2 * g + 1]);
+    }
+    if constexpr (has_mins<TB>) {
+        for (int j = 0; j < 8; ++j) {
+            reinterpret_cast<int16_t *>(&y->sums[j / 2][r])[j % 2] = sums[2 * j] + sums[2 * j + 1];
+        }
+    }
+    y->s[r] = y->d[r] * sum;
+}
+
+// C[R][16 * COLS] = A[R][K] * B[COLS][K][16]. Each sum is a dependency chain; several chains hide its latency.
+template <int R, int COLS>
+void gemm_f16_kernel(int K, const float * RESTRICT A, int lda, const ggml_fp16_t * RESTRICT B, float * RESTRICT C, int ldc) {
+    floats vc[COLS][HALVES][R];
+    for (int c = 0; c < COLS; ++c) {
+        for (int h = 0; h < HALVES; ++h) {
+            for (int r = 0; r < R; ++r) {
+                vc[c][h][r] = broadcast(0.0f);
+            }
+        }
+    }
+    for (int k = 0; k < K; ++k) {
+        floats w[COLS][HALVES];
+        for (int c = 0; c < COLS; ++c) {
+            const ggml_fp16_t * b = B + ((size_t) c * K + k) * COLUMNS;
+            _mm_prefetch((const char *) b + PREFETCH_BYTES / COLS, _MM_HINT_T0);
+            for (int h = 0; h < HALVES; ++h) {
+                w[c][h] = halves_to_floats(b + h * LANES);
+            }
+        }
+        for (int r = 0; r < R; ++r) {
+            const floats a = broadcast(A[(size_t) r * lda + k]);
+            for (int c = 0; c < COLS; ++c) {
+                for (int h = 0; h < HALVES; ++h) {
+                    vc[c][h][r] = mul_add(w[c][h], a, vc[c][h][r]);
+                }
+            }
+        }
+    }
+    for (int c = 0; c < COLS; ++c) {
+        for (int h = 0; h < HALVES; ++h) {
+            for (int r = 0; r < R; ++r) {
+                store(C + r * ldc + c * COLUMNS + h * LANES, vc[c][h][r]);
+            }
+        }
+    }
+}
+
+constexpr int ROWS_MAX_F16 = ROWS_MAX / HALVES;  // so that all sums stay in registers
+
+template <int R = ROWS_MAX_F16>
+ALWAYS_INLINE void gemm_f16(
+    int rows, int columns, int K, const float * A, int lda, const ggml_fp16_t * B, float * C, int ldc) {
+    if constexpr (R > 0) {
+        if (rows != R) {
+            gemm_f16<R - 1>(rows, columns, K, A, lda, B, C, ldc);
+            return;
+        }
+        constexpr int sums = R * HALVES, COLS = sums <= 2 ? 4 : sums <= 4 ? 2
+                                                                          : 1;
+        int n = 0;
+        for (; n + COLS <= columns; n += COLS) {
+            gemm_f16_kernel<R, COLS>(K, A, lda, B + (size_t) n * K * COLUMNS, C + n * COLUMNS, ldc);
+        }
+        for (; n < columns; ++n) {
+            gemm_f16_kernel<R, 1>(K, A, lda, B + (size_t) n * K * COLUMNS, C + n * COLUMNS, ldc);
+        }
+    }
+}
+
+}  // namespace

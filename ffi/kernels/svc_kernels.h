@@ -1,0 +1,35 @@
+// Interface between ggml and our CPU kernels, and the switch that selects kernels at run time.
+//
+//   SVC_KERNELS   unset or empty: all kernels; "off": upstream's code everywhere; otherwise a comma-separated list of kernels
+//
+// Kernels: packed-gemm (packed_gemm.h), attention (attention.h), small-nodes (small_nodes.h), zero-pages (zero_pages.h).
+// ggml-base and each CPU variant contain a copy of this switch; all read the same environment.
+#pragma once
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Whether SVC_KERNELS selects the kernel `name`.
+static inline bool svc_kernel_enabled(const char * name) {
+    const char * list = getenv("SVC_KERNELS");
+    if (list == NULL || *list == '\0') return true;
+    const size_t length = strlen(name);
+    for (const char * item = list; item != NULL; item = strchr(item, ',')) {
+        item += *item == ',';
+        if (strncmp(item, name, length) == 0 && (item[length] == ',' || item[length] == '\0')) return true;
+    }
+    return false;
+}
+
+// The buffer type through which ggml reaches the kernels packed-gemm and attention; NULL where this CPU variant has neither or
+// SVC_KERNELS selects neither. `*replaces_amx`: upstream's AMX buffer type must not be used beside it.
+struct ggml_backend_buffer_type * svc_kernels_buffer_type(bool * replaces_amx);
+
+#ifdef __cplusplus
+}
+#endif

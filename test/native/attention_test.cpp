@@ -1,0 +1,173 @@
+// Property tests of the attention kernel (ffi/kernels/attention.h) against a scalar reference in double precision: random shapes,
+// strides, masks, streams and numbers of threads. Includes the kernel's source: the compiler's flags select its vector width.
+
+#include "harness.h"
+
+#include "attention.cpp"
+
+#include <cmath>
+
+namespace {
+
+constexpr int CASES = 300;
+
+struct attention_case {
+    int DK, DV, key_heads, heads, rows, cells, streams, threads;
+    float max_bias, softcap;
+    bool masked, sinks;
+    int64_t gap;
+
+    static attention_case random() {
+        attention_case c = {};
+        c.DK = LANES * random_int(1, 9);
+        c.DV = LANES * random_int(1, 9);
+        c.key_heads = random_int(1, 3);
+        c.heads = c.key_heads * random_int(1, 5);
+        c.rows = random_int(0, 2) == 0 ? random_int(1, 90) : random_int(1, 9);
+        c.cells = random_int(0, 3) == 0 ? random_int(1000, 2500) : random_int(1, 300);
+        c.streams = random_int(0, 5) == 0 ? 2 : 1;
+        c.threads = random_int(1, 3);
+        c.max_bias = random_int(0, 4) == 0 ? 8.0f : 0.0f;
+        c.softcap = random_int(0, 4) == 0 ? 5.0f : 0.0f;
+        c.masked = random_int(0, 5) != 0;
+        c.sinks = random_int(0, 4) == 0;
+        c.gap = random_int(0, 1) * 64;
+        return c;
+    }
+};
+
+// Rows of several sequences: each sees some of the cells of its own, in order of position; sometimes with ALiBi distances.
+void fill_mask(tensor & mask, const attention_case & c) {
+    const ggml_fp16_t hidden = ggml_fp32_to_fp16(-INFINITY);
+    for (int stream = 0; stream < c.streams; ++stream) {
+        const int sequences = random_int(1, 4);
+        std::vector<int> owner(c.cells);
+        for (int & sequence : owner) sequence = random_int(0, sequences - 1);
+        int sequence = 0;
+        for (int row = 0; row < c.rows; ++row) {
+            if (random_int(0, 12) == 0) sequence = random_int(0, sequences - 1);
+            const int length = random_int(0, 20) == 0 ? 0 : c.cells - random_int(0, c.cells / 3);
+            for (int cell = 0; cell < c.cells; ++cell) {
+                const bool visible = cell < length && owner[cell] == sequence;
+                const float bias = c.max_bias > 0 ? (float) (cell - length) / 64 : 0.0f;
+                mask.row<ggml_fp16_t>(row, 0, stream)[cell] = visible ? ggml_fp32_to_fp16(bias) : hidden;
+            }
+        }
+    }
+}
+
+struct operands {
+    tensor q, k, v, mask, sinks, dst;
+
+    explicit operands(const attention_case & c) : q(GGML_TYPE_F32, c.DK, c.rows, c.heads, c.streams, c.gap), k(GGML_TYPE_F16, c.DK, c.cells, c.key_heads, c.streams, c.gap),
+                                                  v(GGML_TYPE_F16, c.DV, c.cells, c.key_heads, c.streams, c.gap), mask(GGML_TYPE_F16, c.cells, c.rows, 1, c.streams),
+                                                  sinks(GGML_TYPE_F32, c.heads), dst(GGML_TYPE_F32, c.DV, c.heads, c.rows, c.streams) {
+        q.fill();
+        sinks.fill();
+        const auto halves = [](int n) { return [n](ggml_fp16_t * row) { std::generate(row, row + n, [] { return ggml_fp32_to_fp16(random_float()); }); }; };
+        k.each_row<ggml_fp16_t>(halves(c.DK));
+        v.each_row<ggml_fp16_t>(halves(c.DV));
+        if (c.masked) fill_mask(mask, c);
+        dst.t.op = GGML_OP_FLASH_ATTN_EXT;
+        dst.t.src[0] = &q.t;
+        dst.t.src[1] = &k.t;
+        dst.t.src[2] = &v.t;
+        dst.t.src[3] = c.masked ? &mask.t : nullptr;
+        dst.t.src[4] = c.sinks ? &sinks.t : nullptr;
+        const float params[] = {0.2f, c.max_bias, c.softcap};
+        memcpy(dst.t.op_params, params, sizeof(params));
+    }
+
+    float bias(const attention_case & c, int stream, int row, int cell) {
+        return c.masked ? ggml_fp16_to_fp32(mask.row<ggml_fp16_t>(row, 0, stream)[cell]) : 0.0f;
+    }
+
+    // Cells that no row sees must not matter: NaN there would show.
+    void poison_hidden(const attention_case & c) {
+        for (int stream = 0; stream < c.streams; ++stream) {
+            for (int cell = 0; cell < c.cells; ++cell) {
+                bool visible = false;
+                for (int row = 0; row < c.rows; ++row) visible |= bias(c, stream, row, cell) != -INFINITY;
+                for (int head = 0; !visible && head < c.key_heads; ++head) {
+                    std::fill_n(k.row<ggml_fp16_t>(cell, head, stream), c.DK, ggml_fp32_to_fp16(NAN));
+                    std::fill_n(v.row<ggml_fp16_t>(cell, head, stream), c.DV, ggml_fp32_to_fp16(NAN));
+                }
+            }
+        }
+    }
+};
+
+double slope_of(const attention_case & c, int head) {
+    if (c.max_bias == 0) return 1;
+    int n = 1;
+    while (n * 2 <= c.heads) n *= 2;
+    return head < n ? std::exp2(-c.max_bias / n * (head + 1)) : std::exp2(-c.max_bias / 2 / n * (2 * (head - n) + 1));
+}
+
+// Softmax attention of one query by its definition.
+std::vector<double> reference(operands & o, const attention_case & c, int stream, int row, int head) {
+    const int key_head = head / (c.heads / c.key_heads);
+    const float * q = o.q.row(row, head, stream);
+    std::vector<double> scores(c.cells, -INFINITY);
+    double top = c.sinks ? o.sinks.row(0)[head] : -INFINITY;
+    for (int cell = 0; cell < c.cells; ++cell) {
+        const double bias = slope_of(c, head) * o.bias(c, stream, row, cell);
+        if (bias == -INFINITY) continue;
+        double sum = 0;
+        for (int d = 0; d < c.DK; ++d) sum += (double) q[d] * ggml_fp16_to_fp32(o.k.row<ggml_fp16_t>(cell, key_head, stream)[d]);
+        sum *= 0.2f;
+        scores[cell] = (c.softcap != 0 ? c.softcap * std::tanh(sum / c.softcap) : sum) + bias;
+        top = std::max(top, scores[cell]);
+    }
+    std::vector<double> out(c.DV, 0.0);
+    double total = c.sinks ? std::exp(o.sinks.row(0)[head] - top) : 0;
+    for (int cell = 0; cell < c.cells; ++cell) {
+        if (scores[cell] == -INFINITY) continue;
+        const double weight = std::exp(scores[cell] - top);
+        total += weight;
+        for (int d = 0; d < c.DV; ++d) out[d] += weight * ggml_fp16_to_fp32(o.v.row<ggml_fp16_t>(cell, key_head, stream)[d]);
+    }
+    for (double & value : out) value = total == 0 ? 0 : value / total;
+    return out;
+}
+
+double largest_error(operands & o, const attention_case & c) {
+    double largest = 0;
+    for (int stream = 0; stream < c.streams; ++stream) {
+        for (int row = 0; row < c.rows; ++row) {
+            for (int head = 0; head < c.heads; ++head) {
+                const std::vector<double> wanted = reference(o, c, stream, row, head);
+                const float * found = o.dst.row(head, row, stream);
+                for (int d = 0; d < c.DV; ++d) {
+                    const double error = std::fabs(found[d] - wanted[d]);
+                    if (!(error <= largest)) largest = error;  // keeps NaN
+                }
+            }
+        }
+    }
+    return largest;
+}
+
+}  // namespace
+
+int main() {
+    double largest = 0;
+    for (int i = 0; i < CASES; ++i) {
+        const attention_case c = attention_case::random();
+        operands o(c);
+        o.poison_hidden(c);
+        if (!svc_attention_supported(&o.dst.t)) return report("a supported shape is refused", NAN, 0) ? 0 : 1;
+        run_threads(c.threads, svc_attention_work_size(c.threads, &o.dst.t), [&](const ggml_compute_params * params) { svc_attention(params, &o.dst.t); });
+        const double error = largest_error(o, c);
+        if (!(error <= 1e-4)) {
+            printf("case %d: DK %d, DV %d, heads %d/%d, rows %d, cells %d, streams %d, threads %d, bias %g, softcap %g, sinks %d\n", i, c.DK,
+                c.DV, c.heads, c.key_heads, c.rows, c.cells, c.streams, c.threads, c.max_bias, c.softcap, c.sinks);
+            report("attention", error, 1e-4);
+            return 1;
+        }
+        largest = std::max(largest, error);
+    }
+    char what[80];
+    snprintf(what, sizeof(what), "attention, %d lanes, %d random operations", LANES, CASES);
+    return report(what, largest, 1e-4) ? 0 : 1;
+}

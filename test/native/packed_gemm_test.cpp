@@ -1,0 +1,131 @@
+// Property tests of the packed GEMM (ffi/kernels/packed_gemm.h) against a scalar reference in double precision: every type, number
+// of rows, planes, gaps between rows, experts and threads; and the same bits for a row whatever the batch. Includes the kernel's
+// source: the compiler's flags select its vector width.
+
+#include "harness.h"
+
+#include "packed_gemm.cpp"
+
+#include <cmath>
+
+namespace {
+
+constexpr int K = 512, N = 96, EXPERTS = 5, CHOICES = 3;
+
+// Weights after rounding to their type, and packed.
+struct weights {
+    std::vector<float> values;
+    tensor packed;
+
+    weights(ggml_type type, int experts) : values((size_t) K * N * experts), packed(type, K, N, experts) {
+        std::generate(values.begin(), values.end(), random_float);
+        std::vector<char> rounded(packed.memory.size());
+        if (type == GGML_TYPE_F16) ggml_fp32_to_fp16_row(values.data(), (ggml_fp16_t *) rounded.data(), values.size());
+        else ggml_quantize_chunk(type, values.data(), rounded.data(), 0, (int64_t) N * experts, K, nullptr);
+        if (type == GGML_TYPE_Q8_0) ((block_q8_0 *) rounded.data())->qs[3] = -128;
+        ggml_get_type_traits(type)->to_float(rounded.data(), values.data(), values.size());
+        packed.memory.resize(svc_packed_alloc_size(&packed.t));
+        packed.t.data = packed.memory.data();
+        svc_packed_convert(&packed.t, rounded.data(), 0, rounded.size());
+    }
+
+    const float * row(int expert, int n) const { return values.data() + ((size_t) expert * N + n) * K; }
+};
+
+double largest;
+
+// Relative to the sizes of the factors: activations are rounded to 8 bits.
+void compare(float found, const float * w, const float * a) {
+    double sum = 0;
+    double size = 0;
+    for (int k = 0; k < K; ++k) {
+        sum += (double) w[k] * a[k];
+        size += (double) w[k] * w[k] + (double) a[k] * a[k];
+    }
+    const double error = std::fabs(found - sum) / size;
+    if (!(error <= largest)) largest = error;  // keeps NaN
+}
+
+void run(tensor & dst, int threads, void (*multiply)(const ggml_compute_params *, ggml_tensor *)) {
+    run_threads(threads, svc_packed_work_size(&dst.t), [&](const ggml_compute_params * params) { multiply(params, &dst.t); });
+}
+
+void one_matrix(ggml_type type, int rows, int planes, int64_t gap) {
+    weights w(type, 1);
+    tensor a(GGML_TYPE_F32, K, rows, planes, 1, gap), c(GGML_TYPE_F32, N, rows, planes);
+    a.fill();
+    c.t.op = GGML_OP_MUL_MAT;
+    c.t.src[0] = &w.packed.t;
+    c.t.src[1] = &a.t;
+    run(c, random_int(1, 3), svc_packed_mul_mat);
+    for (int p = 0; p < planes; ++p) {
+        for (int r = 0; r < rows; ++r) {
+            for (int n = 0; n < N; ++n) compare(c.row(r, p)[n], w.row(0, n), a.row(r, p));
+        }
+    }
+}
+
+void experts(ggml_type type, int tokens, bool shared, int64_t gap) {
+    weights w(type, EXPERTS);
+    tensor a(GGML_TYPE_F32, K, shared ? 1 : CHOICES, tokens, 1, gap), c(GGML_TYPE_F32, N, CHOICES, tokens);
+    tensor ids(GGML_TYPE_I32, CHOICES, tokens, 1, 1, gap);
+    a.fill();
+    for (int t = 0; t < tokens; ++t) {
+        for (int i = 0; i < CHOICES; ++i) ((int32_t *) ids.row(t, 0))[i] = tokens == 7 ? i : (int32_t) (generator() % EXPERTS);
+    }
+    c.t.op = GGML_OP_MUL_MAT_ID;
+    c.t.src[0] = &w.packed.t;
+    c.t.src[1] = &a.t;
+    c.t.src[2] = &ids.t;
+    run(c, random_int(1, 3), svc_packed_mul_mat_id);
+    for (int t = 0; t < tokens; ++t) {
+        for (int i = 0; i < CHOICES; ++i) {
+            const int expert = ((const int32_t *) ids.row(t, 0))[i];
+            for (int n = 0; n < N; ++n) compare(c.row(i, t)[n], w.row(expert, n), a.row(shared ? 0 : i, t));
+        }
+    }
+}
+
+// Rows alone, and as part of batches: the same bits.
+bool is_row_invariant(ggml_type type) {
+    weights w(type, 1);
+    tensor a(GGML_TYPE_F32, K, 21), together(GGML_TYPE_F32, N, 21);
+    a.fill();
+    const auto multiply = [&](tensor & input, tensor & output, int threads) {
+        output.t.op = GGML_OP_MUL_MAT;
+        output.t.src[0] = &w.packed.t;
+        output.t.src[1] = &input.t;
+        run(output, threads, svc_packed_mul_mat);
+    };
+    multiply(a, together, 2);
+    for (int r = 0; r < 21; ++r) {
+        tensor one(GGML_TYPE_F32, K), alone(GGML_TYPE_F32, N);
+        std::copy_n(a.row(r), K, one.row(0));
+        multiply(one, alone, 1);
+        if (memcmp(alone.row(0), together.row(r), N * sizeof(float)) != 0) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+int main() {
+    const ggml_type types[] = {GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q8_0, GGML_TYPE_Q4_K,
+        GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_XS, GGML_TYPE_F16};
+    bool right = true;
+    for (const ggml_type type : types) {
+        largest = 0;
+        for (const int rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 21}) {
+            one_matrix(type, rows, 1, 0);
+            one_matrix(type, rows, 3, 64);
+            if (type == GGML_TYPE_F16) continue;  // matrices of experts are packed in quantized types only
+            experts(type, rows, true, 0);
+            experts(type, rows, false, 64);
+        }
+        char what[80];
+        snprintf(what, sizeof(what), "packed GEMM, %d lanes%s, %s", LANES, VNNI ? " VNNI" : "", ggml_type_name(type));
+        right &= report(what, largest, 1e-3);
+        if (!is_row_invariant(type)) right = report("a row's result depends on the batch", NAN, 0);
+    }
+    return right ? 0 : 1;
+}

@@ -1,0 +1,107 @@
+#!/bin/sh
+# Builds and runs the native tests against the shipped libraries, or those of a full build (prebuilt/build.sh all BUILD_DIR).
+#
+#   test/native/run.sh fast [BUILD_DIR]    patches apply; shim and kernels compile with -Werror and link; property tests of the
+#                                          kernels at every vector width of this processor (.ci/run; a minute)
+#   test/native/run.sh full BUILD_DIR      the same under AddressSanitizer and UndefinedBehaviorSanitizer, fuzzing of the shim's entry
+#                                          points, its threads under ThreadSanitizer, clang-format, clang-tidy
+#
+# Needs what prebuilt/build.sh needs. A part that lacks a program says SKIPPED.
+set -eu
+
+mode=${1:-fast}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+build=${2:-$temporary/build}
+source=$build/llama.cpp
+bin=$build/llama/bin
+
+stage() { printf '\n== %s\n' "$*"; }
+
+if [ ! -e "$bin/libggml-base.so" ]; then
+    stage "patches apply, the shim compiles and links"
+    cp -r "$root/prebuilt/linux-x64" "$temporary/archives" # not into the local build
+    SVC_PLATFORM_DIR=$temporary/archives "$root/prebuilt/build.sh" shim "$build"
+fi
+
+includes="-isystem $source/common -isystem $source/include -isystem $source/ggml/include -isystem $source/ggml/src
+    -isystem $source/ggml/src/ggml-cpu -isystem $source/vendor -isystem $source/tools/mtmd -I $root/ffi/kernels -I $root/ffi/shim"
+# g++ 12 reports its own intrinsics as uninitialized.
+warnings="-Wall -Wextra -Werror -Wno-uninitialized -Wno-maybe-uninitialized"
+base="-mavx2 -mfma -mf16c -mbmi2"
+
+# Name, flag of /proc/cpuinfo and compiler flags of each way in which the kernels are written.
+widths() {
+    echo "AVX2 avx2 $base"
+    echo "AVX-VNNI avx_vnni $base -mavxvnni"
+    echo "AVX512-VNNI avx512_vnni $base -mavx512f -mavx512cd -mavx512vl -mavx512dq -mavx512bw -mavx512vnni"
+}
+
+# Compiles and runs the property tests of a kernel with the given flags.
+property_tests() {
+    widths | while read -r name flag flags; do
+        for test in packed_gemm attention; do
+            # shellcheck disable=SC2086
+            g++ -std=c++17 -g -fopenmp -DGGML_USE_OPENMP $flags "$@" $warnings $includes "$root/test/native/${test}_test.cpp" \
+                -o "$temporary/$test" -L"$bin" -lggml-base -lpthread "-Wl,-rpath,$bin"
+            if grep -qw "$flag" /proc/cpuinfo; then
+                OMP_NUM_THREADS=1 ASAN_OPTIONS=exitcode=99 "$temporary/$test"
+            else
+                echo "SKIPPED: $test at $name, which this processor lacks (compiled)"
+            fi
+        done
+    done
+}
+
+if [ "$mode" = fast ]; then
+    stage "property tests of the kernels"
+    property_tests -O1
+    exit 0
+fi
+
+sanitizers="-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+stage "property tests of the kernels under AddressSanitizer and UndefinedBehaviorSanitizer"
+# shellcheck disable=SC2086
+property_tests $sanitizers
+
+shim_program() { # OUTPUT FLAGS...: the shim and its fuzzing driver as one program
+    output=$1
+    shift
+    # shellcheck disable=SC2086
+    g++ -std=c++17 -g "$@" -fopenmp -DSVC_ABI_HASH='"test"' -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED $includes \
+        "$root"/ffi/shim/*.cpp "$root/test/native/shim_fuzz.cpp" -o "$output" \
+        -L"$bin" -lmtmd -lllama-common -lllama -lggml -lggml-base "-Wl,-rpath,$bin"
+}
+
+stage "entry points of the shim, with mutated texts, under the same sanitizers"
+# shellcheck disable=SC2086
+shim_program "$temporary/shim" $sanitizers
+# The back ends keep what they have allocated until the process ends.
+ASAN_OPTIONS=detect_leaks=0:exitcode=99 "$temporary/shim" "$bin" "$root/demo-model/tiny.gguf" "${SVC_FUZZ_RUNS:-2000}" "${SVC_SEED:-1}"
+
+stage "threads of the shim under ThreadSanitizer"
+shim_program "$temporary/shim" -O1 -fsanitize=thread
+# libgomp synchronizes by futexes that ThreadSanitizer does not see, so only one compute thread; the libraries are not instrumented.
+OMP_NUM_THREADS=1 TSAN_OPTIONS="exitcode=99 ignore_noninstrumented_modules=1" setarch -R \
+    "$temporary/shim" "$bin" "$root/demo-model/tiny.gguf" 200 "${SVC_SEED:-1}"
+
+ours=$(ls "$root"/ffi/shim/*.cpp "$root"/ffi/shim/*.h "$root"/ffi/kernels/*.cpp "$root"/ffi/kernels/*.h "$root"/test/native/*)
+ours=$(printf '%s\n' "$ours" | grep -E '\.(cpp|h)$')
+stage "clang-format"
+if command -v clang-format >/dev/null; then
+    # shellcheck disable=SC2086
+    clang-format --dry-run --Werror $ours
+else
+    echo "SKIPPED: clang-format is missing (Debian: apt install clang-format)"
+fi
+stage "clang-tidy"
+if command -v clang-tidy >/dev/null; then
+    mkdir "$temporary/openmp" # g++'s header, without the attributes that clang does not know
+    cp "$(g++ -print-file-name=include/omp.h)" "$temporary/openmp/"
+    # shellcheck disable=SC2086
+    clang-tidy --quiet "$root"/ffi/shim/*.cpp "$root"/ffi/kernels/*.cpp -- -std=c++17 -fopenmp -DGGML_USE_OPENMP -DSVC_ABI_HASH='""' \
+        '-D__malloc__(...)=__malloc__' -isystem "$temporary/openmp" $base $includes
+else
+    echo "SKIPPED: clang-tidy is missing (Debian: apt install clang-tidy)"
+fi
