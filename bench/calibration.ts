@@ -28,8 +28,14 @@ const folder = mkdtempSync(join(tmpdir(), "svc-calibration-"));
 const native = openNative(unpackLibraries(folder), 0);
 
 function load(path: string): Promise<LlamaBackend> {
-  const sizes = { cells: 16_384, maxSeqs: 16, prefixesMax: 0, batch: 512, ubatch: 256 };
-  const options = { kind: "text", cacheDir: folder, cacheType: "f16", unified: true, gpuLayers: 0 } as const;
+  const sizes = { contextLen: 16_384, maxSeqs: 16, prefixCacheN: 0, batch: 512, ubatch: 256 };
+  const options = {
+    kind: "text",
+    cacheDir: folder,
+    cacheType: "f16",
+    pagedAttn: true,
+    deviceLayers: 0,
+  } as const;
   return LlamaBackend.load(native, path, { ...options, ...sizes, verbosity: 0 });
 }
 
@@ -46,7 +52,7 @@ function run(backend: LlamaBackend, requests: readonly RunRequest[]) {
     constraints: () => {
       throw new Error("nothing is constrained here");
     },
-    prefixesMax: 0,
+    prefixCacheN: 0,
     emit: (id, event) => {
       if (event.type === "text") said[id]?.push(event);
       if (event.type === "error") throw new Error(event.error.message);

@@ -24,14 +24,14 @@ const BACKEND: TextOptions = {
   kind: "text",
   cacheDir: CACHE,
   maxSeqs: 1,
-  prefixesMax: 0,
-  cells: 256,
+  prefixCacheN: 0,
+  contextLen: 256,
   cacheType: "f16",
-  unified: true,
+  pagedAttn: true,
   threads: 1,
   batch: 256,
   ubatch: 256,
-  gpuLayers: 0,
+  deviceLayers: 0,
   verbosity: 0,
 };
 

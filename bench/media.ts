@@ -30,14 +30,14 @@ const BACKEND: TextOptions = {
   mmprojPath: PROJECTOR,
   cacheDir: CACHE,
   maxSeqs: 16,
-  prefixesMax: 16,
-  cells: 16_384,
-  contextTokens: 2048,
+  prefixCacheN: 16,
+  contextLen: 16_384,
+  maxSeqLen: 2048,
   cacheType: "f16",
-  unified: true,
+  pagedAttn: true,
   batch: 512,
   ubatch: 512,
-  gpuLayers: 0,
+  deviceLayers: 0,
   verbosity: 0,
 };
 
@@ -75,7 +75,7 @@ class Traffic {
       constraints: () => {
         throw new Error("nothing here is constrained");
       },
-      prefixesMax: 16,
+      prefixCacheN: 16,
       emit: (run, event) => this.note(run, event),
       now: () => performance.now(),
       newSeed: () => 1,

@@ -46,11 +46,12 @@ export function planContext(
   draft?: ModelInfo,
 ): ContextPlan {
   const cells = chooseCells(options, info, draft);
-  const { maxSeqs, prefixesMax, unified, speculative } = options;
-  const isCostly = info.recurrent || info.hybrid || !unified; // each sequence has its own memory
+  const { maxSeqs, prefixCacheN, pagedAttn, speculative } = options;
+  const isCostly = info.recurrent || info.hybrid || !pagedAttn; // each sequence has its own memory
   const fullWindows = info.n_swa > 0 && canKeepWindows(info, limits, options, cells);
   const states = limits.stateFixed === true ? undefined : statesOf(info, options, fullWindows);
-  const kept = states === "with cells" ? Math.min(HYBRID_KEPT_MAX, prefixesMax) : isCostly ? 0 : prefixesMax;
+  const kept =
+    states === "with cells" ? Math.min(HYBRID_KEPT_MAX, prefixCacheN) : isCostly ? 0 : prefixCacheN;
   const scratch = states === "with cells" ? 1 : 0;
   const ofSlot = fullWindows ? 2 : 1;
   const slots = Math.min(Math.floor((SLOTS_MAX - scratch) / ofSlot), maxSeqs + kept);
@@ -60,30 +61,30 @@ export function planContext(
   if (info.recurrent || info.hybrid) return { ...plan, reuse: "whole", fullWindows };
   if (info.n_swa > 0 && !fullWindows)
     return { ...plan, reuse: "whole", fullWindows: speculative?.type === "mtp" };
-  return { ...plan, reuse: unified ? "prefix" : "own", fullWindows }; // separate streams cannot share
+  return { ...plan, reuse: pagedAttn ? "prefix" : "own", fullWindows }; // separate streams cannot share
 }
 
 /** A state without cells is saved directly; one with cells through a native sequence without cells. */
 function statesOf(
   info: ModelInfo,
-  { prefixesMax, unified }: TextOptions,
+  { prefixCacheN, pagedAttn }: TextOptions,
   fullWindows: boolean,
 ): ContextPlan["states"] {
-  if (prefixesMax === 0) return undefined;
+  if (prefixCacheN === 0) return undefined;
   if (info.recurrent && !info.hybrid) return "alone";
-  const cellsCanBeShared = unified && (info.n_swa === 0 || fullWindows);
+  const cellsCanBeShared = pagedAttn && (info.n_swa === 0 || fullWindows);
   return info.hybrid && cellsCanBeShared ? "with cells" : undefined;
 }
 
 /** Whether layers with windows may keep all tokens: the cache's memory estimate counts that anyway. */
 function canKeepWindows(info: ModelInfo, limits: GraphLimits, options: TextOptions, cells: number): boolean {
-  const { prefixesMax, unified, ubatch, maxSeqs, cacheType } = options;
-  if (!unified || prefixesMax === 0 || !info.causal || info.has_encoder) return false;
+  const { prefixCacheN, pagedAttn, ubatch, maxSeqs, cacheType } = options;
+  if (!pagedAttn || prefixCacheN === 0 || !info.causal || info.has_encoder) return false;
   if (limits.stateFixed === true || info.n_swa < GUARDED_WINDOW_MIN) return false;
   if (2 * maxSeqs >= SLOTS_MAX) return false; // guards are native sequences, too
   if (maxSeqs > ubatch) return false; // a pass of several micro-batches could lose cells before they are guarded
-  const windowed = info.n_swa * (maxSeqs + prefixesMax) + ubatch;
-  if (options.cells === undefined || windowed >= cells) return true;
+  const windowed = info.n_swa * (maxSeqs + prefixCacheN) + ubatch;
+  if (options.contextLen === undefined || windowed >= cells) return true;
   const shape = { elements: cellElements(info), trainedContext: info.n_ctx_train };
   return cells * cellBytes(shape, cacheType) <= freeMemory() * FULL_WINDOWS_SHARE;
 }
@@ -98,9 +99,9 @@ export function openContext(
 ): Handle {
   const type = CACHE_TYPES[options.cacheType];
   const { ubatch, speculative } = options;
-  const draftTokens = speculative?.type === "mtp" ? speculative.most : 0; // the cache must be able to drop them
+  const draftTokens = speculative?.type === "mtp" ? speculative.mtpNPredict : 0; // the cache must be able to drop them
   const batch = Math.max(options.batch, options.maxSeqs); // a step must have a row for every sequence
-  const unified = options.unified ? 1 : 0;
+  const unified = options.pagedAttn ? 1 : 0;
   const sizes = [cells, batch, ubatch, sequences, threads, threadsBatch, type, type];
   // embeddings, pooling, unified, flash attention, offload, full windows
   const switches = [0, -1, unified, -1, 1, fullWindows ? 1 : 0];

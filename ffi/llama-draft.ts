@@ -11,13 +11,13 @@ interface DraftSizes {
   /** Maximum tokens of one draft. */
   readonly max: number;
   /** Draft tokens are sampled like the answer; otherwise they are the most likely ones. */
-  readonly drawn: boolean;
+  readonly sampled: boolean;
 }
 
 export class LlamaDraftModel implements DraftModel {
   readonly max: number;
   /** See Speculative. */
-  readonly drawn: boolean;
+  readonly sampled: boolean;
   private readonly native: Native;
   private readonly context: Handle;
   // Columns of the requests, refilled each time.
@@ -28,7 +28,7 @@ export class LlamaDraftModel implements DraftModel {
   private readonly tokens: Int32Array; // [slots × max]
   private readonly counts: Int32Array; // [slots] tokens wanted, then tokens drafted
 
-  private constructor(native: Native, context: Handle, { slots, max, drawn }: DraftSizes) {
+  private constructor(native: Native, context: Handle, { slots, max, sampled }: DraftSizes) {
     this.native = native;
     this.context = context;
     this.max = max;
@@ -36,7 +36,7 @@ export class LlamaDraftModel implements DraftModel {
     this.token = new Int32Array(slots);
     this.position = new Int32Array(slots);
     this.sampler = new BigUint64Array(slots);
-    this.drawn = drawn;
+    this.sampled = sampled;
     this.tokens = new Int32Array(slots * max);
     this.counts = new Int32Array(slots);
   }
@@ -62,7 +62,7 @@ export class LlamaDraftModel implements DraftModel {
       this.slot[i] = slot;
       this.token[i] = token;
       this.position[i] = position;
-      this.sampler[i] = this.drawn ? sampler : 0n;
+      this.sampler[i] = this.sampled ? sampler : 0n;
       this.counts[i] = max;
     });
     const { context, slot, token, position, sampler, counts, tokens } = this;

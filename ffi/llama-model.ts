@@ -104,7 +104,7 @@ export function chooseCells(options: TextOptions, info: ModelInfo, draft?: Model
 /** A GGUF file to load. */
 export interface ModelFile {
   readonly path: string;
-  readonly gpuLayers: number;
+  readonly deviceLayers: number;
   /** Including its multi-token prediction layers, if any. */
   readonly withHead: boolean;
   /** Its name in errors. */
@@ -129,11 +129,11 @@ function refuseBroken(path: string, name: string): void {
 /** Loads a file, reporting parts per thousand. Throws ServiceError(model_unavailable) with llama.cpp's reason. */
 export async function loadModel(
   native: Native,
-  { path, gpuLayers, withHead, name }: ModelFile,
+  { path, deviceLayers, withHead, name }: ModelFile,
   onProgress: (permille: number) => void,
 ): Promise<Handle> {
   refuseBroken(path, name);
-  const params = Int32Array.of(gpuLayers, 0, 1, 0, 0, 0, withHead ? 1 : 0);
+  const params = Int32Array.of(deviceLayers, 0, 1, 0, 0, 0, withHead ? 1 : 0);
   const load = native.svc_load_begin(cText(path), params, params.length);
   if (load === null) throw new Error(nativeText(native.svc_last_error()));
   for (let state = 0; state >= 0 && state < LOADED;) {

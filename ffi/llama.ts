@@ -111,7 +111,7 @@ export class LlamaBackend implements Backend {
     this.batch = native.svc_context_get(this.context, 1);
     this.ubatch = native.svc_context_get(this.context, 2);
     const sequenceCells = native.svc_context_get(this.context, 4);
-    this.contextTokens = Math.min(options.contextTokens ?? meta.n_ctx_train, meta.n_ctx_train, sequenceCells);
+    this.contextTokens = Math.min(options.maxSeqLen ?? meta.n_ctx_train, meta.n_ctx_train, sequenceCells);
     if (limits.outputsAll === true) this.everyOutput = new Int8Array(this.batch).fill(1);
     this.vocabulary = meta.n_vocab;
     const generates = this.meta.causal && !meta.has_encoder;
@@ -166,11 +166,11 @@ export class LlamaBackend implements Backend {
     options: TextOptions,
     { onProgress = () => undefined, onTemplate }: LoadHooks = {},
   ): Promise<LlamaBackend> {
-    const { gpuLayers, speculative } = options;
-    const draftPath = speculative?.type === "mtp" ? speculative.modelPath : undefined;
+    const { deviceLayers, speculative } = options;
+    const draftPath = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
     const withHead = speculative?.type === "mtp" && draftPath === undefined;
-    const model = await loadModel(native, { path, gpuLayers, withHead, name: "the model" }, onProgress);
-    const draft = draftPath === undefined ? undefined : await loadDraft(native, draftPath, gpuLayers);
+    const model = await loadModel(native, { path, deviceLayers, withHead, name: "the model" }, onProgress);
+    const draft = draftPath === undefined ? undefined : await loadDraft(native, draftPath, deviceLayers);
     return new LlamaBackend(native, { model, draft, onTemplate }, path, options);
   }
 
@@ -181,7 +181,11 @@ export class LlamaBackend implements Backend {
 
   private openDraft({ speculative }: TextOptions): LlamaDraftModel | undefined {
     if (speculative?.type !== "mtp") return undefined;
-    const sizes = { slots: this.slots, max: speculative.most, drawn: speculative.drawn };
+    const sizes = {
+      slots: this.slots,
+      max: speculative.mtpNPredict,
+      sampled: speculative.mtpDraftSampling === "probabilistic",
+    };
     return LlamaDraftModel.open(this.native, this.context, this.draft ?? null, sizes);
   }
 
@@ -207,9 +211,9 @@ export class LlamaBackend implements Backend {
     return new WindowGuards({ native, context, slots, window, inBlocks, strip });
   }
 
-  private openMedia({ mmprojPath, gpuLayers }: TextOptions, threads: number): LlamaMedia | undefined {
+  private openMedia({ mmprojPath, deviceLayers }: TextOptions, threads: number): LlamaMedia | undefined {
     if (mmprojPath === undefined) return undefined;
-    const options = { threads, gpu: gpuLayers !== 0, ubatch: this.ubatch };
+    const options = { threads, gpu: deviceLayers !== 0, ubatch: this.ubatch };
     return LlamaMedia.open(this.native, this.model, mmprojPath, options);
   }
 
@@ -320,7 +324,7 @@ export class LlamaBackend implements Backend {
   }
 
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle {
-    const draftable = this.draftModel?.drawn === true;
+    const draftable = this.draftModel?.sampled === true;
     return newSampler(this.native, this.model, { params, prompt, seed, choice, draftable });
   }
 
@@ -390,6 +394,6 @@ export class LlamaBackend implements Backend {
   }
 }
 
-function loadDraft(native: Native, path: string, gpuLayers: number): Promise<Handle> {
-  return loadModel(native, { path, gpuLayers, withHead: true, name: "mtp_model" }, () => {});
+function loadDraft(native: Native, path: string, deviceLayers: number): Promise<Handle> {
+  return loadModel(native, { path, deviceLayers, withHead: true, name: "mtp_model" }, () => {});
 }

@@ -88,7 +88,7 @@ async function testBackend(kind: BackendKind, options: TrialOptions): Promise<Tr
 
 /** Answers one question on the back end's devices and on the CPU. */
 async function tryBackend(library: BackendLibrary, options: TrialOptions): Promise<TrialReport> {
-  const onDevice = await answer({ gpuLayers: -1, backends: [library] }, options);
+  const onDevice = await answer({ deviceLayers: -1, backends: [library] }, options);
   const [failure] = onDevice.host.backend_failures;
   if (failure !== undefined) throw new StartError(failure);
   const devices = onDevice.host.devices.filter(({ type }) => type !== "cpu");
@@ -96,7 +96,7 @@ async function tryBackend(library: BackendLibrary, options: TrialOptions): Promi
     throw new StartError(
       `back end ${library.name} works, but finds no device. Is the card's driver installed, and may this user open its device files?`,
     );
-  const onCpu = await answer({ gpuLayers: 0 }, options);
+  const onCpu = await answer({ deviceLayers: 0 }, options);
   return {
     devices,
     answers: { device: onDevice.text, cpu: onCpu.text },
@@ -128,7 +128,7 @@ interface Answer {
 
 /** The built-in model's answer in an engine of its own. Throws StartError when the engine fails. */
 async function answer(
-  device: { readonly gpuLayers: number; readonly backends?: readonly BackendLibrary[] },
+  device: { readonly deviceLayers: number; readonly backends?: readonly BackendLibrary[] },
   { cacheDir, verbosity, log }: TrialOptions,
 ): Promise<Answer> {
   const engine = new EngineClient({

@@ -51,7 +51,7 @@ export async function benchModel(
     signal,
     relays: newRelays(model),
   });
-  const room = { maxSeqs: sequences, prefixesMax: sequences, ...cellsFor(configured, sequences * tokens) };
+  const room = { maxSeqs: sequences, prefixCacheN: sequences, ...cellsFor(configured, sequences * tokens) };
   const { engine, info } = await openEngine({ ...configured, ...room }, options, modelName(model), signal);
   try {
     refuseTooLong(info, sequences, tokens);
@@ -77,9 +77,9 @@ export async function tuneModel(
   });
   return tune(modelName(model), profile, {
     open: async ({ sequenceTokens, ...settings }) => {
-      const prefixesMax = settings.maxSeqs;
+      const prefixCacheN = settings.maxSeqs;
       const room = cellsFor(configured, settings.maxSeqs * sequenceTokens);
-      const wanted = { ...configured, ...settings, prefixesMax, ...room };
+      const wanted = { ...configured, ...settings, prefixCacheN, ...room };
       return (await openEngine(wanted, options, modelName(model), signal)).engine;
     },
     cpus: availableParallelism(),
@@ -137,11 +137,11 @@ function conflict(why: string): ServiceError {
 }
 
 /** A cache of the size that is measured, unless somebody has chosen one. */
-function cellsFor(configured: TextOptions, tokens: number): { readonly cells?: number } {
-  const { cells, cacheBytes, cacheFraction } = configured;
-  const isChosen = cells !== undefined || cacheBytes !== undefined || cacheFraction !== undefined;
+function cellsFor(configured: TextOptions, tokens: number): { readonly contextLen?: number } {
+  const { contextLen, memoryBytes, memoryFraction } = configured;
+  const isChosen = contextLen !== undefined || memoryBytes !== undefined || memoryFraction !== undefined;
   const step = 256;
-  return isChosen ? {} : { cells: (Math.ceil(tokens / step) + 1) * step };
+  return isChosen ? {} : { contextLen: (Math.ceil(tokens / step) + 1) * step };
 }
 
 function refuseTooLong(info: TextInfo, sequences: number, tokens: number): void {

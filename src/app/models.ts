@@ -74,19 +74,19 @@ export async function textOptions(
     cacheDir,
     maxSeqs: runtime.max_seqs,
     ...(runtime.no_kv_cache
-      ? { prefixesMax: 0, recompute: true as const }
+      ? { prefixCacheN: 0, noKvCache: true as const }
       : {
-          prefixesMax: runtime.prefix_cache_n,
+          prefixCacheN: runtime.prefix_cache_n,
           checkpointBytes: runtime.checkpoint_mb * 1024 * 1024,
           ...speculativeOf(runtime),
         }),
-    ...defined({ cells: cache.context_len }),
-    ...(cache.memory_mb === undefined ? {} : { cacheBytes: cache.memory_mb * 1024 * 1024 }),
-    ...defined({ cacheFraction: cache.memory_fraction }),
+    ...defined({ contextLen: cache.context_len }),
+    ...(cache.memory_mb === undefined ? {} : { memoryBytes: cache.memory_mb * 1024 * 1024 }),
+    ...defined({ memoryFraction: cache.memory_fraction }),
     cacheType: cache.cache_type === "auto" ? "f16" : cache.cache_type,
-    unified: cache.mode !== "off",
+    pagedAttn: cache.mode !== "off",
     ...defined({
-      contextTokens: model.device.max_seq_len,
+      maxSeqLen: model.device.max_seq_len,
       threads: runtime.threads,
       threadsBatch: runtime.threads_batch,
     }),
@@ -102,19 +102,22 @@ export async function textOptions(
 }
 
 /** Where the layers of a model are computed. Without a layer for an accelerator no back end is loaded. */
-function deviceOf({ device }: ModelSettings, cacheDir: string): Pick<TextOptions, "gpuLayers" | "backends"> {
-  const gpuLayers = device.cpu ? 0 : (device.device_layers ?? -1);
-  return gpuLayers === 0 ? { gpuLayers } : { gpuLayers, backends: installedBackends(cacheDir) };
+function deviceOf(
+  { device }: ModelSettings,
+  cacheDir: string,
+): Pick<TextOptions, "deviceLayers" | "backends"> {
+  const deviceLayers = device.cpu ? 0 : (device.device_layers ?? -1);
+  return deviceLayers === 0 ? { deviceLayers } : { deviceLayers, backends: installedBackends(cacheDir) };
 }
 
 /** Who guesses next tokens, by `[runtime]`. */
 function speculativeOf(runtime: Settings["runtime"]): Pick<TextOptions, "speculative"> {
-  const { speculative: wanted, mtp_model: modelPath, mtp_n_predict: most, mtp_draft_sampling } = runtime;
-  const type = wanted === "auto" ? (modelPath === undefined ? "off" : "mtp") : wanted;
+  const { speculative: wanted, mtp_model: mtpModel, mtp_n_predict: mtpNPredict } = runtime;
+  const type = wanted === "auto" ? (mtpModel === undefined ? "off" : "mtp") : wanted;
   if (type === "off") return {};
   if (type === "ngram") return { speculative: { type } };
-  const drawn = mtp_draft_sampling !== "greedy";
-  return { speculative: { type, most, drawn, ...defined({ modelPath }) } };
+  const mtpDraftSampling = runtime.mtp_draft_sampling === "greedy" ? "greedy" : "probabilistic";
+  return { speculative: { type, mtpNPredict, mtpDraftSampling, ...defined({ mtpModel }) } };
 }
 
 /** Engine options of one configured image model. */

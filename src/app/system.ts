@@ -23,13 +23,13 @@ import { describeSystem } from "../system/info.ts";
 export const PROBE_ENGINE = {
   kind: "text",
   maxSeqs: 1,
-  prefixesMax: 0,
+  prefixCacheN: 0,
   cells: 256,
   cacheType: "f16",
-  unified: true,
+  pagedAttn: true,
   batch: 32,
   ubatch: 32,
-  gpuLayers: 0,
+  deviceLayers: 0,
 } as const;
 
 /** Only engines of text models look at the machine. */

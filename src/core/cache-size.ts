@@ -7,13 +7,13 @@ export type CacheType = "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_
 /** What is asked of the cache. At most one of the three sizes is given. */
 export interface CacheRequest {
   /** Size in cells (tokens); absent: chosen from the model and the free memory. */
-  readonly cells?: number;
+  readonly contextLen?: number;
   /** Size as bytes, or as a share of the free memory; a share of 0: room for one sequence of the longest context. */
-  readonly cacheBytes?: number;
-  readonly cacheFraction?: number;
+  readonly memoryBytes?: number;
+  readonly memoryFraction?: number;
   readonly cacheType: CacheType;
   /** Longest sequence, prompt and answer together; absent: what the model was trained for. */
-  readonly contextTokens?: number;
+  readonly maxSeqLen?: number;
   /** Sequences decoded at once. */
   readonly maxSeqs: number;
 }
@@ -55,13 +55,13 @@ export function cellBytes({ elements }: CacheShape, type: CacheType): number {
  * than a quarter of the free memory.
  */
 export function cacheCells(request: CacheRequest, shape: CacheShape, freeBytes: number): number {
-  if (request.cells !== undefined) return request.cells;
+  if (request.contextLen !== undefined) return request.contextLen;
   const bytes = cellBytes(shape, request.cacheType);
   const stepDown = (cells: number): number => Math.max(CELL_STEP, Math.floor(cells / CELL_STEP) * CELL_STEP);
-  if (request.cacheBytes !== undefined) return stepDown(request.cacheBytes / bytes);
-  const context = Math.min(request.contextTokens ?? shape.trainedContext, shape.trainedContext);
-  if (request.cacheFraction === 0) return Math.max(CELL_STEP, Math.ceil(context / CELL_STEP) * CELL_STEP);
-  if (request.cacheFraction !== undefined) return stepDown((freeBytes * request.cacheFraction) / bytes);
+  if (request.memoryBytes !== undefined) return stepDown(request.memoryBytes / bytes);
+  const context = Math.min(request.maxSeqLen ?? shape.trainedContext, shape.trainedContext);
+  if (request.memoryFraction === 0) return Math.max(CELL_STEP, Math.ceil(context / CELL_STEP) * CELL_STEP);
+  if (request.memoryFraction !== undefined) return stepDown((freeBytes * request.memoryFraction) / bytes);
   const wanted = Math.max(context, request.maxSeqs * Math.min(CELLS_PER_SEQUENCE, context));
   return stepDown(Math.min(wanted, (freeBytes * CACHE_SHARE) / bytes));
 }

@@ -39,7 +39,9 @@ export function memoryNeed(
   const weights = [modelPath, ...others].reduce((sum, path) => sum + weightBytes(path), 0);
   const shape = cacheShape(metadata);
   const isChosen =
-    options.cells !== undefined || options.cacheBytes !== undefined || options.cacheFraction !== undefined;
+    options.contextLen !== undefined ||
+    options.memoryBytes !== undefined ||
+    options.memoryFraction !== undefined;
   // A cache of default size shrinks to the memory that is left.
   const cells = cacheCells(options, shape, isChosen ? Math.max(0, freeBytes - weights) : 0);
   return {
@@ -95,7 +97,7 @@ function advice(need: MemoryNeed, options: TextOptions): string {
 
 /** The draft model's file. */
 function draftPath({ speculative }: TextOptions): string | undefined {
-  return speculative?.type === "mtp" ? speculative.modelPath : undefined;
+  return speculative?.type === "mtp" ? speculative.mtpModel : undefined;
 }
 
 /** Size of all parts of the file; almost all of it is tensors. */

@@ -29,10 +29,15 @@ export type Speculative =
   /** N-grams of the sequence itself. */
   | { readonly type: "ngram" }
   /**
-   * A draft model, `most` tokens at once; without a file, the prediction head in the model's own. `drawn`: draft tokens are
-   * sampled like the answer; otherwise they are the most likely ones.
+   * A draft model, `mtpNPredict` tokens at once; without a file, the prediction head in the model's own. Draft tokens are the
+   * most likely ones (greedy), or sampled like the answer (probabilistic).
    */
-  | { readonly type: "mtp"; readonly modelPath?: string; readonly most: number; readonly drawn: boolean };
+  | {
+      readonly type: "mtp";
+      readonly mtpModel?: string;
+      readonly mtpNPredict: number;
+      readonly mtpDraftSampling: "greedy" | "probabilistic";
+    };
 
 /** How a text model is loaded. */
 export interface TextOptions extends CommonOptions, CacheRequest {
@@ -42,15 +47,15 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   /** GGUF file with the encoder for images and audio; absent: the model takes text only. */
   readonly mmprojPath?: string;
   /** Finished prefixes kept in the KV cache for reuse; 0 disables sharing. */
-  readonly prefixesMax: number;
+  readonly prefixCacheN: number;
   /** Memory for checkpoints, bytes; absent: none. */
   readonly checkpointBytes?: number;
   /** Recompute the whole sequence for every token: no KV cell outlives a step. */
-  readonly recompute?: true;
+  readonly noKvCache?: true;
   /** Source of draft tokens; absent: no speculative decoding. */
   readonly speculative?: Speculative;
   /** One pool of cells for all sequences; false gives each a fixed share. */
-  readonly unified: boolean;
+  readonly pagedAttn: boolean;
   /** Threads for prefill; `threads` are those for decode. */
   readonly threadsBatch?: number;
   /** Tokens of a step, and of a micro-batch. */
@@ -65,7 +70,7 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   /** GGUF adapter of every pass; absent: none. Excludes adapters that requests choose. */
   readonly adapterPath?: string;
   /** Layers on the GPU; -1 for all. */
-  readonly gpuLayers: number;
+  readonly deviceLayers: number;
   /** host:port, on this machine, of relays to RPC workers whose devices take layers; absent: none. */
   readonly rpcEndpoints?: readonly string[];
   /** Compute back ends to load beside the embedded one for the CPU; absent: none. */

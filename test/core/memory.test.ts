@@ -46,14 +46,14 @@ describe("the cache", () => {
   test.each<[string, Partial<CacheRequest>, number, number]>([
     ["the whole context", {}, 1e12, 39_936],
     ["a share of each sequence", { maxSeqs: 100 }, 1e12, 102_400],
-    ["a shorter context", { contextTokens: 512 }, 1e12, 4096],
+    ["a shorter context", { maxSeqLen: 512 }, 1e12, 4096],
     ["a quarter of what is free", {}, 8_192_000, 1024],
     ["never nothing", {}, 0, 256],
-    ["what was asked", { cells: 777 }, 0, 777],
-    ["bytes", { cacheBytes: 2_048_000 }, 0, 1024],
-    ["a share", { cacheFraction: 0.5 }, 4_096_000, 1024],
-    ["a share of nothing: one sequence", { cacheFraction: 0, contextTokens: 1000 }, 4_096_000, 1024],
-    ["bytes of a smaller type", { cacheBytes: 1_088_000, cacheType: "q8_0" }, 0, 1024],
+    ["what was asked", { contextLen: 777 }, 0, 777],
+    ["bytes", { memoryBytes: 2_048_000 }, 0, 1024],
+    ["a share", { memoryFraction: 0.5 }, 4_096_000, 1024],
+    ["a share of nothing: one sequence", { memoryFraction: 0, maxSeqLen: 1000 }, 4_096_000, 1024],
+    ["bytes of a smaller type", { memoryBytes: 1_088_000, cacheType: "q8_0" }, 0, 1024],
   ])("%s", (_what, extra, freeBytes, cells) => {
     expect(cacheCells({ ...request, ...extra }, shape, freeBytes)).toBe(cells);
   });

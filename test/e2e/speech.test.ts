@@ -271,7 +271,10 @@ describe("models of the wrong kind", () => {
   test("are not measured, quantized or chatted with, and the doctor takes them for what they are", async () => {
     for (const words of ["bench -m flite:slt", "quantize flite:slt Q8_0", "run -m flite:slt -i Hello"]) {
       const { exit, err } = await runBinary(words.split(" "));
-      expect([exit, err]).toEqual([1, expect.stringMatching(/is a voice|is a speech model|No text model is served/)]);
+      expect([exit, err]).toEqual([
+        1,
+        expect.stringMatching(/is a voice|is a speech model|No text model is served/),
+      ]);
     }
     const { out } = await runBinary(["doctor", "-m", "flite:slt"]);
     expect(out).toMatch(/ok +model flite:slt +built in/);

@@ -19,12 +19,12 @@ const OPTIONS: TextOptions = {
   kind: "text",
   cacheDir: "",
   maxSeqs: 4,
-  prefixesMax: 0,
+  prefixCacheN: 0,
   cacheType: "f16",
-  unified: true,
+  pagedAttn: true,
   batch: 32,
   ubatch: 32,
-  gpuLayers: 0,
+  deviceLayers: 0,
   verbosity: 0,
 };
 

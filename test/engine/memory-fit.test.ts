@@ -14,12 +14,12 @@ const OPTIONS: TextOptions = {
   kind: "text",
   cacheDir: "",
   maxSeqs: 4,
-  prefixesMax: 0,
+  prefixCacheN: 0,
   cacheType: "f16",
-  unified: true,
+  pagedAttn: true,
   batch: 512,
   ubatch: 512,
-  gpuLayers: 0,
+  deviceLayers: 0,
   verbosity: 0,
 };
 
@@ -56,7 +56,7 @@ function model(...extra: readonly Field[]): string {
 describe("what a model needs", () => {
   test("is its file, its cache and a batch of logits and activations", () => {
     const file = model();
-    expect(memoryNeed(file, { ...OPTIONS, cells: 1024 }, 1e9)).toEqual({
+    expect(memoryNeed(file, { ...OPTIONS, contextLen: 1024 }, 1e9)).toEqual({
       weights: statSync(file).size,
       cells: 1024,
       cache: 1024 * 10 * 2 * 128 * 2,
@@ -66,7 +66,7 @@ describe("what a model needs", () => {
 
   test("a cache that nobody asked for counts with the least it can be", () => {
     expect(memoryNeed(model(), OPTIONS, 1e9)?.cells).toBe(256);
-    expect(memoryNeed(model(), { ...OPTIONS, cacheFraction: 0.5 }, 1e9)?.cells).toBeGreaterThan(90_000);
+    expect(memoryNeed(model(), { ...OPTIONS, memoryFraction: 0.5 }, 1e9)?.cells).toBeGreaterThan(90_000);
   });
 
   test("heads may differ by layer and have lengths of their own", () => {
@@ -75,13 +75,15 @@ describe("what a model needs", () => {
       u32Field("toy.attention.key_length", 100),
       u32Field("toy.attention.value_length", 28),
     );
-    expect(memoryNeed(file, { ...OPTIONS, cells: 256 }, 1e9)?.cache).toBe(256 * 4 * 128 * 2);
+    expect(memoryNeed(file, { ...OPTIONS, contextLen: 256 }, 1e9)?.cache).toBe(256 * 4 * 128 * 2);
   });
 
   test.each(["attention.sliding_window", "ssm.state_size", "attention.kv_lora_rank"])(
     "a model with %s keeps less than one could tell: nothing is claimed",
     (key) => {
-      expect(memoryNeed(model(u32Field(`toy.${key}`, 16)), { ...OPTIONS, cells: 256 }, 1e9)?.cache).toBe(256);
+      expect(memoryNeed(model(u32Field(`toy.${key}`, 16)), { ...OPTIONS, contextLen: 256 }, 1e9)?.cache).toBe(
+        256,
+      );
     },
   );
 
@@ -99,7 +101,7 @@ describe("what a model needs", () => {
 
 describe("a model that does not fit", () => {
   test("is refused with the numbers and with what to change", () => {
-    const options = { ...OPTIONS, modelPath: model(), cells: 100_000 };
+    const options = { ...OPTIONS, modelPath: model(), contextLen: 100_000 };
     checkMemory(options, 1e9);
     expect(() => checkMemory(options, 4e8)).toThrow(
       /needs about 0\.5 GB of memory \(weights 0\.0 MB, 100000 cache cells 0\.5 GB, compute buffers 5\.2 MB\), but only 0\.4 GB are free\. Use a smaller cache \(context_len, memory_mb or memory_fraction\), or /,

@@ -63,11 +63,11 @@ describe("adapters", () => {
       const request = requests[i];
       return request === undefined ? undefined : textOf(runAll(backend, [request], 0, [adapter])[0]);
     });
-    for (const prefixesMax of [0, 8]) {
+    for (const prefixCacheN of [0, 8]) {
       const together = runAll(
         backend,
         requests,
-        prefixesMax,
+        prefixCacheN,
         cases.map(({ adapter }) => adapter),
       );
       expect(together.map(textOf)).toEqual(alone);

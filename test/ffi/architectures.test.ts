@@ -47,7 +47,7 @@ test("cogvlm answers by the last token of a prompt, however many are computed at
 
 test("deepseek4, whose sequences are only copied whole, goes on from the end of one", async () => {
   const path = architectureModel("deepseek4");
-  const backend = await tinyBackend({ maxSeqs: 4, prefixesMax: 4, ubatch: 64, threads: 1 }, path);
+  const backend = await tinyBackend({ maxSeqs: 4, prefixCacheN: 4, ubatch: 64, threads: 1 }, path);
   const talk = new EngineTalk(backend, 4);
   const [prompt = []] = TOGETHER;
   const cached = (tokens: readonly number[]): number => talk.ask(greedy(tokens)).usage.cachedTokens;

@@ -17,7 +17,7 @@ let backend: LlamaBackend;
 let grammars: GrammarEngine;
 let vocabulary: TestVocabulary;
 beforeAll(async () => {
-  backend = await tinyBackend({ cells: 512 });
+  backend = await tinyBackend({ contextLen: 512 });
   vocabulary = tinyVocabulary();
   grammars = grammarEngine(vocabulary);
 });

@@ -75,11 +75,11 @@ class Talk {
   readonly engine: Engine;
   readonly runs: Answered[] = [];
 
-  constructor(backend: LlamaBackend, prefixesMax: number) {
+  constructor(backend: LlamaBackend, prefixCacheN: number) {
     this.engine = new Engine({
       backend,
       constraints: noConstraints,
-      prefixesMax,
+      prefixCacheN,
       checkpointBytes: 1 << 26,
       emit: (run, event) => this.take(run, event),
       now: () => performance.now(),
@@ -135,7 +135,7 @@ describe.each(NAMES)("%s", (name) => {
   let backend: LlamaBackend;
 
   beforeAll(async () => {
-    const sizes = { maxSeqs: 4, prefixesMax: 6, cells: 768, ubatch: 64, batch: 64, threads: 1 };
+    const sizes = { maxSeqs: 4, prefixCacheN: 6, contextLen: 768, ubatch: 64, batch: 64, threads: 1 };
     const path = architectureModel(name);
     backend = await tinyBackend(sizes, path);
     backend.loadAdapter(ADAPTER, adapterFor(path, backend.info.architecture));

@@ -52,7 +52,7 @@ function answers(
   const engine = new Engine({
     backend,
     constraints: noConstraints,
-    prefixesMax: 4,
+    prefixCacheN: 4,
     checkpointBytes: 1 << 26,
     emit: (run, event) => {
       if (event.type === "text") texts[run] += event.text;
@@ -76,22 +76,22 @@ function answers(
 const HYBRID = tinyHybrid({ silent: false, head: true });
 const SILENT = tinyHybrid({ silent: true, head: true });
 
-const LIKELIEST = { type: "mtp", drawn: false } as const;
+const LIKELIEST = { type: "mtp", mtpDraftSampling: "greedy" } as const;
 
 /** Who guesses for which model, and the least share that is right; what is guessed beyond the end of an answer is not. */
 const PAIRS: readonly (readonly [name: string, model: string, guesser: Speculative, rightMin: number])[] = [
-  ["a model for itself", TINY_PATH, { ...LIKELIEST, most: 4, modelPath: TINY_PATH }, 0.6],
-  ["a head in the model's file", SILENT, { ...LIKELIEST, most: 3 }, 0.95],
-  ["a head in a file of its own", SILENT, { ...LIKELIEST, most: 2, modelPath: SILENT }, 0.95],
-  ["a head that knows nothing", HYBRID, { ...LIKELIEST, most: 3 }, 0],
+  ["a model for itself", TINY_PATH, { ...LIKELIEST, mtpNPredict: 4, mtpModel: TINY_PATH }, 0.6],
+  ["a head in the model's file", SILENT, { ...LIKELIEST, mtpNPredict: 3 }, 0.95],
+  ["a head in a file of its own", SILENT, { ...LIKELIEST, mtpNPredict: 2, mtpModel: SILENT }, 0.95],
+  ["a head that knows nothing", HYBRID, { ...LIKELIEST, mtpNPredict: 3 }, 0],
 ];
 
 describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
   let plain: LlamaBackend;
   let guessing: LlamaBackend;
   beforeAll(async () => {
-    plain = await tinyBackend({ prefixesMax: 4 }, model);
-    guessing = await tinyBackend({ prefixesMax: 4, speculative }, model);
+    plain = await tinyBackend({ prefixCacheN: 4 }, model);
+    guessing = await tinyBackend({ prefixCacheN: 4, speculative }, model);
   });
   afterAll(() => {
     plain.close();
@@ -160,18 +160,22 @@ describe("guesses that are drawn like the answer", () => {
   }
 
   test("are right far more often than the likeliest tokens", async () => {
-    const options = { type: "mtp", most: 4, modelPath: TINY_PATH } as const;
-    const drawn = answers(await guesser(TINY_PATH, { ...options, drawn: true }), asked);
-    const likeliest = answers(await guesser(TINY_PATH, { ...options, drawn: false }), asked);
+    const options = { type: "mtp", mtpNPredict: 4, mtpModel: TINY_PATH } as const;
+    const drawn = answers(await guesser(TINY_PATH, { ...options, mtpDraftSampling: "probabilistic" }), asked);
+    const likeliest = answers(await guesser(TINY_PATH, { ...options, mtpDraftSampling: "greedy" }), asked);
     // Mostly all; the order of additions may tip one over.
     expect(drawn.stats.draftHits).toBeGreaterThan(0.95 * drawn.stats.draftTokens);
     expect(likeliest.stats.draftHits).toBeLessThan(0.9 * likeliest.stats.draftTokens);
   });
 
   const pairs = [
-    ["a model", TINY_PATH, { type: "mtp", most: 4, modelPath: TINY_PATH, drawn: true }],
-    ["a head", SILENT, { type: "mtp", most: 3, drawn: true }],
-    ["a head that knows nothing", HYBRID, { type: "mtp", most: 3, drawn: true }],
+    [
+      "a model",
+      TINY_PATH,
+      { type: "mtp", mtpNPredict: 4, mtpModel: TINY_PATH, mtpDraftSampling: "probabilistic" },
+    ],
+    ["a head", SILENT, { type: "mtp", mtpNPredict: 3, mtpDraftSampling: "probabilistic" }],
+    ["a head that knows nothing", HYBRID, { type: "mtp", mtpNPredict: 3, mtpDraftSampling: "probabilistic" }],
   ] as const;
   test.each(pairs)("of %s leave the answer as it is without any", async (_name, model, guesses) => {
     const backend = await guesser(model, guesses);
@@ -193,9 +197,9 @@ test("a model beside one that does not guess for it is refused with the reason",
     expect(error).toBeInstanceOf(ServiceError);
     return error instanceof ServiceError ? `${error.code}: ${error.message}` : "";
   };
-  const own = { ...LIKELIEST, most: 3 };
+  const own = { ...LIKELIEST, mtpNPredict: 3 };
   expect(await load(TINY_PATH, own)).toMatch(/^model_unavailable: .*has no multi-token prediction head/);
-  const by = (modelPath: string): Speculative => ({ ...own, modelPath });
+  const by = (mtpModel: string): Speculative => ({ ...own, mtpModel });
   expect(await load(TINY_PATH, by(tinyOtherVocabulary()))).toContain("vocab");
   expect(await load(TINY_PATH, by(SILENT))).toContain("architecture qwen35");
   expect(await load(TINY_PATH, by(tinyBert("mean")))).toContain("does not generate");

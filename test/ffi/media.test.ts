@@ -21,7 +21,7 @@ const said = ({ text: words }: Answer): Message => ({ role: "assistant", content
 let backend: LlamaBackend;
 
 function open(options: Partial<TextOptions> = {}): Promise<LlamaBackend> {
-  return tinyBackend({ mmprojPath: tinyMmproj(), contextTokens: 2048, ...options });
+  return tinyBackend({ mmprojPath: tinyMmproj(), maxSeqLen: 2048, ...options });
 }
 
 beforeAll(async () => {
@@ -140,7 +140,7 @@ describe("over turns", () => {
 describe("positions in two dimensions", () => {
   test("a picture takes fewer positions than tokens, and what follows goes on behind it", async () => {
     const mmprojPath = tinyWideMmproj();
-    const wide = await tinyBackend({ mmprojPath, contextTokens: 2048 }, tinyWidePositions());
+    const wide = await tinyBackend({ mmprojPath, maxSeqLen: 2048 }, tinyWidePositions());
     const first = user(text("Look: "), imagePart(checkered(8, 96, 48)), text("What is it?"));
     const pending = wide.render(conversation([first]).prompt);
     let prompt = pending.take(1000);
@@ -166,7 +166,7 @@ describe("positions in two dimensions", () => {
     // Small pieces share no tile, so that nothing but the places where the prompt is cut differs.
     const texts: string[] = [];
     for (const batch of [7, 5]) {
-      const options = { mmprojPath, contextTokens: 2048, batch, ubatch: batch, maxSeqs: 2 };
+      const options = { mmprojPath, maxSeqLen: 2048, batch, ubatch: batch, maxSeqs: 2 };
       const pieces = await tinyBackend(options, tinyWidePositions());
       texts.push(new EngineTalk(pieces, 0).ask(second).answer.text);
       pieces.close();

@@ -20,7 +20,7 @@ const REQUESTS: readonly RunRequest[] = [
 ];
 
 let backend: LlamaBackend;
-beforeAll(async () => void (backend = await tinyBackend({ prefixesMax: 4 })));
+beforeAll(async () => void (backend = await tinyBackend({ prefixCacheN: 4 })));
 afterAll(() => backend.close());
 
 /** What all requests say, one after the other and then all at once, by run and choice; and how many steps that takes. */
@@ -30,7 +30,7 @@ function answers(multiStepMs: number): { said: Record<string, string>; steps: nu
   const engine = new Engine({
     backend,
     constraints: noConstraints,
-    prefixesMax: 4,
+    prefixCacheN: 4,
     multiStepMs,
     emit: (run, event) => {
       const tell = (what: string, text: string): void => void (said[what] = (said[what] ?? "") + text);

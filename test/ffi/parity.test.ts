@@ -57,13 +57,13 @@ function request(text: string, extra: Partial<RunRequest> = {}): RunRequest {
 }
 
 /** Runs all requests together; returns each one's reasoning and text. */
-function answers(requests: readonly RunRequest[], prefixesMax = 0): string[] {
+function answers(requests: readonly RunRequest[], prefixCacheN = 0): string[] {
   const texts = requests.map(() => "");
   const ends: RunEvent["type"][] = [];
   const engine = new Engine({
     backend,
     constraints: noConstraints,
-    prefixesMax,
+    prefixCacheN,
     emit: (run, event) => {
       if (event.type === "text" || event.type === "reasoning")
         texts[run] += `${event.type === "text" ? "" : "~"}${event.text}`;
@@ -108,7 +108,7 @@ test("n choices at temperature 0 are the same answer, at temperature 1 they are 
     const engine = new Engine({
       backend,
       constraints: noConstraints,
-      prefixesMax: 16,
+      prefixCacheN: 16,
       emit: (_, event) => {
         if (event.type === "text" || event.type === "reasoning") texts[event.choice] += event.text;
       },
@@ -130,7 +130,7 @@ test("log probabilities belong to the tokens of the text and lead the alternativ
   const engine = new Engine({
     backend,
     constraints: noConstraints,
-    prefixesMax: 0,
+    prefixCacheN: 0,
     emit: (_, event) => {
       if (event.type !== "text") return;
       for (const { text, logprob, top } of event.logprobs ?? []) {

@@ -20,7 +20,7 @@ afterEach(() => {
 });
 
 async function load(path: string): Promise<LlamaBackend> {
-  return (open = await tinyBackend({ cells: 512, maxSeqs: 4 }, path));
+  return (open = await tinyBackend({ contextLen: 512, maxSeqs: 4 }, path));
 }
 
 function outcomeOf(backend: LlamaBackend, request: Omit<RankRequest, "model">): EmbedOutcome["result"] {

@@ -25,8 +25,8 @@ function request(some: Partial<SamplingParams>, extra: Partial<RunRequest> = {})
   return { ...chatRequest(""), prompt, sampling, ignoreEnd: true, ...extra };
 }
 
-function answersOf(requests: readonly RunRequest[], prefixesMax = 0): Answer[] {
-  return runAll(backend, requests, prefixesMax).flatMap((answers) => {
+function answersOf(requests: readonly RunRequest[], prefixCacheN = 0): Answer[] {
+  return runAll(backend, requests, prefixCacheN).flatMap((answers) => {
     if (!Array.isArray(answers)) throw new Error(JSON.stringify(answers));
     return answers;
   });

@@ -79,7 +79,7 @@ let grammars: GrammarEngine;
 const opened = new Map<string, LlamaTemplates>();
 const prompts: RenderedPrompt[] = [];
 beforeAll(async () => {
-  backend = await tinyBackend({ cells: 512 });
+  backend = await tinyBackend({ contextLen: 512 });
   grammars = grammarEngine(backend.tokens());
 });
 afterAll(() => {

@@ -86,11 +86,11 @@ export class EngineTalk {
   private events: RunEvent[] = [];
   private runs = 0;
 
-  constructor(backend: LlamaBackend, prefixesMax: number) {
+  constructor(backend: LlamaBackend, prefixCacheN: number) {
     this.engine = new Engine({
       backend,
       constraints: () => engines.get(backend) ?? newEngine(backend),
-      prefixesMax,
+      prefixCacheN,
       checkpointBytes: 1 << 26,
       emit: (_run, event) => this.events.push(event),
       now: () => performance.now(),
@@ -126,7 +126,7 @@ export function eventsOf(backend: LlamaBackend, request: RunRequest): readonly R
   const engine = new Engine({
     backend,
     constraints: () => engines.get(backend) ?? newEngine(backend),
-    prefixesMax: 0,
+    prefixCacheN: 0,
     emit: (_run, event) => events.push(event),
     now: () => performance.now(),
     newSeed: () => 1,
@@ -143,7 +143,7 @@ export function eventsOf(backend: LlamaBackend, request: RunRequest): readonly R
 export function runAll(
   backend: LlamaBackend,
   requests: readonly RunRequest[],
-  prefixesMax = 0,
+  prefixCacheN = 0,
   adapters: readonly AdapterId[] = [],
 ): (Answer[] | RunEvent)[] {
   const out: (Answer[] | RunEvent)[] = requests.map(({ choices }) =>
@@ -152,7 +152,7 @@ export function runAll(
   const engine = new Engine({
     backend,
     constraints: () => engines.get(backend) ?? newEngine(backend),
-    prefixesMax,
+    prefixCacheN,
     emit: (run, event) => {
       const answers = out[run];
       if (event.type === "error") out[run] = event;

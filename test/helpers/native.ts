@@ -61,14 +61,14 @@ const OPTIONS: TextOptions = {
   kind: "text",
   cacheDir: "",
   maxSeqs: 16,
-  prefixesMax: 0,
-  cells: 8192,
+  prefixCacheN: 0,
+  contextLen: 8192,
   cacheType: "f16",
-  unified: true,
+  pagedAttn: true,
   threads: 2,
   batch: 512,
   ubatch: 256,
-  gpuLayers: 0,
+  deviceLayers: 0,
   verbosity: 0,
 };
 

@@ -71,24 +71,24 @@ export class World {
   constructor(
     options: FakeOptions,
     {
-      prefixesMax = 4,
+      prefixCacheN = 4,
       drafts = false,
       multiStepMs = 0,
-      recompute = false,
+      noKvCache = false,
       checkpointBytes = 1 << 20,
     }: Pick<
       Partial<EngineDeps>,
-      "prefixesMax" | "drafts" | "multiStepMs" | "recompute" | "checkpointBytes"
+      "prefixCacheN" | "drafts" | "multiStepMs" | "noKvCache" | "checkpointBytes"
     > = {},
   ) {
     this.backend = new FakeBackend(options);
     this.engine = new Engine({
       backend: this.backend,
       constraints: noConstraints,
-      prefixesMax,
+      prefixCacheN,
       drafts,
       multiStepMs,
-      recompute,
+      noKvCache,
       checkpointBytes,
       emit: (run, event) => this.witness(run).take(event),
       now: () => (this.clock += 0.5 + 0.1 * (this.backend.draftModel?.takeTries() ?? 0)),

@@ -39,7 +39,7 @@ if (templates.type === "missing") {
   process.exit(0);
 }
 
-const backend = await tinyBackend({ cells: 512 });
+const backend = await tinyBackend({ contextLen: 512 });
 const lists = toolLists(false);
 const tallies = new Map<CallRow, Tally>(
   CALL_ROWS.map((row) => [row, { answers: 0, invalid: 0, cut: 0, refused: 0 }]),

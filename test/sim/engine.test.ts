@@ -19,7 +19,7 @@ function endsInOrder(world: World, runs: number): number[] {
 
 describe("without what was computed before", () => {
   test("every token is computed from the whole sequence, and says what it would say with the cache", () => {
-    const world = new World(OPTIONS, { prefixesMax: 0, recompute: true });
+    const world = new World(OPTIONS, { prefixCacheN: 0, noKvCache: true });
     const prompts = [5, 40, 90].map((length) => Array.from({ length }, (_, i) => (7 * i + length) % 256));
     let rows = 0;
     prompts.forEach((prompt, id) => world.add(id, request(prompt, { maxTokens: 12 })));
@@ -336,7 +336,7 @@ describe("shared prefixes", () => {
   });
 
   test("prefix_cache_n = 0 shares nothing", () => {
-    const world = new World(options, { prefixesMax: 0 });
+    const world = new World(options, { prefixCacheN: 0 });
     world.add(1, request(shared, { maxTokens: 2 }));
     world.drain();
     world.add(2, request(shared, { maxTokens: 2 }));
@@ -377,7 +377,7 @@ describe("shared prefixes", () => {
   test("short prefixes do not pile up, long ones stay", () => {
     const world = new World(
       { ...options, slots: 24, cells: 8192, contextTokens: 1024, ubatch: 64 },
-      { prefixesMax: 16 },
+      { prefixCacheN: 16 },
     );
     const long = Array.from({ length: 600 }, (_, i) => (i * 11) % 251);
     world.add(1, request(long, { maxTokens: 2 }));

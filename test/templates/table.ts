@@ -16,7 +16,7 @@ const BEGIN = "<!-- table: made by test/templates/table.ts -->";
 export async function tableContext(
   sources: ReadonlyMap<string, string>,
 ): Promise<TableContext & { close(): void }> {
-  const backend = await tinyBackend({ cells: 512 });
+  const backend = await tinyBackend({ contextLen: 512 });
   const vocabulary = tinyVocabulary();
   const suite = { backend, grammars: grammarEngine(vocabulary), vocabulary };
   const markup = [...new Set([...sources.values()].flatMap(markupOf))];

@@ -46,11 +46,11 @@ class Talk {
   private cached = 0;
   private clock = 0;
 
-  constructor(backend: LlamaBackend, prefixesMax: number, drafts = false) {
+  constructor(backend: LlamaBackend, prefixCacheN: number, drafts = false) {
     this.engine = new Engine({
       backend,
       constraints: noConstraints,
-      prefixesMax,
+      prefixCacheN,
       checkpointBytes: CHECKPOINT_BYTES,
       drafts,
       emit: (run, event) => this.take(run, event),
@@ -114,8 +114,8 @@ function alone(backend: LlamaBackend, prompts: readonly (readonly number[])[]): 
 
 const SIZES = {
   maxSeqs: SEQUENCES,
-  prefixesMax: SEQUENCES,
-  cells: CELLS,
+  prefixCacheN: SEQUENCES,
+  contextLen: CELLS,
   batch: 256,
   ubatch: 64,
   threads: 1,
@@ -130,7 +130,7 @@ async function generated(path: string, backend: LlamaBackend): Promise<SubjectRe
   const single = alone(backend, [...ALONE, ...REPEATING, ...turns]);
   backend.close();
 
-  const small = await tinyBackend({ ...SIZES, cells: FEW_CELLS }, path);
+  const small = await tinyBackend({ ...SIZES, contextLen: FEW_CELLS }, path);
   const crowded = new Talk(small, SEQUENCES);
   const answers = crowded.ask(TOGETHER, LONG_ANSWER_TOKENS);
   const preempted = { answers, count: crowded.close().preemptions };
@@ -162,7 +162,7 @@ function embedded(path: string, backend: LlamaBackend): SubjectReport {
 
 /** The model guesses for itself, where it can. */
 async function drafted(path: string): Promise<{ drafted?: Scenario }> {
-  const speculative = { type: "mtp", drawn: false, most: 3, modelPath: path } as const;
+  const speculative = { type: "mtp", mtpDraftSampling: "greedy", mtpNPredict: 3, mtpModel: path } as const;
   let backend: LlamaBackend;
   try {
     backend = await tinyBackend({ ...SIZES, maxSeqs: 4, speculative }, path);

@@ -35,7 +35,7 @@ export interface EngineDeps {
   /** Called at the first request that has a constraint. */
   readonly constraints: () => ConstraintBackend;
   /** Finished prefixes kept for reuse; 0 keeps none. */
-  readonly prefixesMax: number;
+  readonly prefixCacheN: number;
   /** Memory for checkpoints, bytes; none by default. */
   readonly checkpointBytes?: number;
   /** Draft from n-grams of the sequence. A backend with a draft model uses that instead. */
@@ -43,7 +43,7 @@ export interface EngineDeps {
   /** How long one multi-step decode may take, milliseconds; 0 (the default) disables it. */
   readonly multiStepMs?: number;
   /** Release all cells after each token, so that every token is computed from the whole sequence. */
-  readonly recompute?: boolean;
+  readonly noKvCache?: boolean;
   readonly emit: Emit;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -72,7 +72,7 @@ export class Engine {
   private readonly mediaModes: readonly DecodeMode[];
 
   constructor(deps: EngineDeps) {
-    const { backend, constraints, multiStepMs = 0, recompute = false, emit, now, newSeed } = deps;
+    const { backend, constraints, multiStepMs = 0, noKvCache = false, emit, now, newSeed } = deps;
     const { meter } = this;
     // One micro-batch, so that new requests and aborts wait for no more than that; but at least a row for every sequence.
     const budget = Math.min(backend.batch, Math.max(backend.ubatch, backend.maxSeqs));
@@ -82,10 +82,10 @@ export class Engine {
     const echo = new PromptEcho(backend, logprobs);
     this.backend = backend;
     this.now = now;
-    this.kv = new KvCache(backend, deps.prefixesMax, deps.checkpointBytes);
+    this.kv = new KvCache(backend, deps.prefixCacheN, deps.checkpointBytes);
     this.media = new MediaStore(backend, ENCODINGS_BYTES_MAX, now);
     const { kv, media } = this;
-    this.runningSet = new RunningSet({ backend, kv, media, meter, budget, recompute });
+    this.runningSet = new RunningSet({ backend, kv, media, meter, budget, noKvCache });
     this.arrivals = new Arrivals(backend, constraints, emit, now);
     const { runningSet } = this;
     const drafts = draftSource !== undefined;

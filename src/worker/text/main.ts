@@ -166,15 +166,15 @@ export class TextWork implements EngineWork {
     try {
       const { backend, constraints, host } = await load(this.options);
       this.backend = backend;
-      const { prefixesMax, checkpointBytes = 0, speculative, recompute = false } = this.options;
+      const { prefixCacheN, checkpointBytes = 0, speculative, noKvCache = false } = this.options;
       this.engine = new Engine({
         backend,
         constraints,
-        prefixesMax,
+        prefixCacheN,
         checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
         drafts: speculative?.type === "ngram",
-        multiStepMs: recompute ? 0 : COALESCE_MS,
-        recompute,
+        multiStepMs: noKvCache ? 0 : COALESCE_MS,
+        noKvCache,
         emit: (run, event) => this.outbox.add(run, event),
         now: () => performance.now(),
         newSeed,

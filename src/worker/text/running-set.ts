@@ -22,7 +22,7 @@ export interface RunningSetDeps {
   /** Tokens of a step. */
   readonly budget: number;
   /** Whether each sequence is preempted after each token. */
-  readonly recompute: boolean;
+  readonly noKvCache: boolean;
 }
 
 /** Its next token needs one row, because the cache holds the rest. */
@@ -73,7 +73,7 @@ export class RunningSet {
 
   /** The rows of the next step: of the first scheduled adapter whose sequences can compute. */
   schedule(cost: StepCost, nowMs: number): Rows {
-    if (this.deps.recompute) this.preempt(this.slots.filter(isContinued).toReversed()); // reversed: the queue keeps its order
+    if (this.deps.noKvCache) this.preempt(this.slots.filter(isContinued).toReversed()); // reversed: the queue keeps its order
     requestEncodings(this.view());
     for (const adapter of this.adapters.order(this.wanting(), nowMs)) {
       const rows = this.scheduleFor(adapter, cost);
