@@ -1,6 +1,5 @@
-// Confinement by bubblewrap(1), which gives the process a file system of its own (nothing but what is listed here),
-// process ids of its own and, unless the network is shared, a network of its own. An ordinary user gets there by a user
-// namespace. Root needs none: the folders are put together with its rights, then setpriv(1) gives them up for good.
+// Confinement by bubblewrap(1): namespaces for mounts (only the paths listed here), processes and, unless shared, network. An
+// ordinary user needs a user namespace. Root mounts with its own rights, which setpriv(1) then drops permanently.
 
 import { lstatSync, mkdtempSync, openSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,23 +22,23 @@ export interface BubblewrapOptions {
   readonly network: Network;
   readonly limits: Limits;
   /**
-   * With the machine's network a program would reach the abstract sockets of others, such as the desktop's: words that
-   * start a command where it does not, given the file descriptors that the command needs.
+   * Command prefix that denies abstract sockets, such as the desktop's, in the machine's network. Argument: file descriptors
+   * that the command inherits.
    */
   readonly scope?: (keep: readonly number[]) => readonly string[];
-  /** How a network is shared by calls with network `loopback`. */
+  /** Network namespace shared by calls with network `loopback`. */
   readonly shared?: {
-    /** Words that start a process which holds one. */
+    /** Command of the process that holds it. */
     readonly holder: readonly string[];
-    /** Words that start a command in the network of that process. */
+    /** Command prefix that joins the network of that process. */
     readonly join: (holder: number, keep: readonly number[]) => readonly string[];
   };
-  /** Words that start a command below a network guard. Absent without one. */
+  /** Command prefix of the network guard. Absent without one. */
   readonly guard?: (job: Assignment) => readonly string[];
 }
 
 export function bubblewrap(options: BubblewrapOptions): Confinement {
-  /** bubblewrap itself: what was started, or its child where that is a guard. */
+  /** Process of bubblewrap: the spawned one, or its child below a guard. */
   const outerOf = (root: number, all: readonly ProcessInfo[]): number | undefined =>
     options.guard === undefined ? root : belowGuard(root, all);
   const filter = seccompFilter({
@@ -66,12 +65,12 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
       ],
       hasReport: true,
       hasGuard: options.guard !== undefined,
-      // Opened anew: a duplicate would share the place up to which the last one was read.
+      // A new open file: a duplicate would share the read offset.
       ...(kept === undefined ? {} : { filter: openSync(`/proc/self/fd/${kept}`, "r") }),
     }),
-    // Whoever loses its parent gets the namespace's first process, which is ours.
+    // Orphans become children of the namespace's first process, which is part of this tree.
     members: (root) => (all) => treeOf(outerOf(root, all) ?? root, all),
-    // bubblewrap → the namespace's first process → the program, and later whoever lost its parent.
+    // bubblewrap → the namespace's first process → the program, and later orphans.
     program: (root, members) => {
       const first = members.find(({ parent }) => parent === (outerOf(root, members) ?? root));
       const inner = members.filter(({ parent }) => parent === first?.pid);
@@ -81,7 +80,7 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
   };
 }
 
-/** What the command is given besides the standard ones. Another number may be the launcher's own by then. */
+/** File descriptors that the command inherits besides the standard ones. The launcher may use other numbers itself. */
 export function descriptorsOf({ conversation }: Assignment): readonly number[] {
   return [...(conversation === true ? [FD.replies] : []), FD.filter, FD.report];
 }
@@ -97,7 +96,7 @@ function commandWords(
     [program, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ["--die-with-parent", "--new-session", "--hostname", "sandbox"],
     network === "full" || job.network?.holder !== undefined ? [] : ["--unshare-net"],
-    // The user keeps its number: programs such as ssh look its name up.
+    // The user keeps its number: programs such as ssh look up its name.
     uid === undefined ? ["--unshare-user", "--cap-drop", "ALL"] : [],
     ["--proc", "/proc", "--dev", "/dev"],
     ["--bind", join(path, HOMES.temp), "/tmp", "--bind", join(path, HOMES.shared), "/dev/shm"],
@@ -105,7 +104,7 @@ function commandWords(
     ...job.readPaths.map(readOnly),
     job.passwd === undefined ? [] : ["--ro-bind", job.passwd, PASSWD],
     ["--bind", path, path, "--chdir", path],
-    // Both lie in memory that would be counted for nobody.
+    // Both are tmpfs, which counts for no process.
     ["--remount-ro", "/dev", "--remount-ro", "/"],
     isFiltered ? ["--seccomp", String(FD.filter)] : [],
     ["--info-fd", String(FD.report)],
@@ -117,7 +116,7 @@ function commandWords(
   return parts.flat();
 }
 
-/** Parents, the upper ones first. By itself bubblewrap makes them for its own user alone. */
+/** Parent folders, outermost first. By default bubblewrap creates them for its own user alone. */
 function foldersAbove(paths: readonly string[]): readonly string[] {
   const above = paths.flatMap((path) => {
     const steps = path.split("/").slice(1, -1);
@@ -126,12 +125,12 @@ function foldersAbove(paths: readonly string[]): readonly string[] {
   return [...new Set(above)].filter((path) => path !== "/tmp");
 }
 
-/** The cap is counted for each user namespace; without one, for the user, who may work in other sessions too. */
+/** RLIMIT_NPROC counts per user namespace; without one per user, who may own other sessions too. */
 function tasksElsewhere({ uid, isPrivate }: Workdir): number {
   return uid === undefined || isPrivate ? 0 : tasksOf(uid);
 }
 
-/** A link stays one, so that /bin leads to /usr/bin inside as it does outside. */
+/** Keeps symbolic links, so that /bin leads to /usr/bin inside as outside. */
 function readOnly(path: string): readonly string[] {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
     return ["--symlink", readlinkSync(path), path];
@@ -144,7 +143,7 @@ function withoutRights(uid: number): readonly string[] {
   return ["setpriv", ...user, "--inh-caps=-all", "--bounding-set=-all", "--"];
 }
 
-/** RLIMIT_DATA, not RLIMIT_AS: runtimes reserve far more addresses than they ever use. */
+/** RLIMIT_DATA instead of RLIMIT_AS: runtimes reserve far more address space than they use. */
 function limitWords(limits: Limits, tasks: number): readonly string[] {
   return [
     `--data=${limits.memoryMb * MIB}`,
@@ -156,7 +155,7 @@ function limitWords(limits: Limits, tasks: number): readonly string[] {
   ];
 }
 
-/** Puts bytes into a file without a name; its descriptor lives as long as the server. */
+/** Writes bytes to an unlinked file. Its descriptor stays open as long as the server. */
 function keepFile(bytes: Uint8Array): number {
   const folder = mkdtempSync(join(tmpdir(), "svc-filter-"));
   try {

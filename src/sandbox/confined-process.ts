@@ -1,4 +1,4 @@
-// A process in the sandbox, from its start to the end of everything it has started.
+// A sandboxed process and its descendants, from spawn to the exit of the last one.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, writeFileSync } from "node:fs";
@@ -12,26 +12,26 @@ import type { BrokenLimit, ConfinedProcess, Ending, Workdir } from "./types.ts";
 import type { ToolPeers } from "./tool-peers.ts";
 import type { Watch } from "./watch.ts";
 
-/** What to start and how. */
+/** Spawn request. */
 export interface Start {
   readonly confinement: Confinement;
   readonly job: Assignment;
   readonly env: Readonly<Record<string, string>>;
-  /** Holds the processes to their caps. */
+  /** Measures the processes and kills them above their caps. */
   readonly watch?: Watch;
-  /** In which the kernel holds the processes to their caps. */
+  /** Control group in which the kernel enforces the caps. */
   readonly group?: ControlGroup;
-  /** Told of each tree while it lives. */
+  /** Registry of running trees. */
   readonly peers?: ToolPeers;
 }
 
-/** Starts a job. Throws when it must not be, or there is no room for another process. */
+/** Starts a job. Throws when it is refused or the process limit is reached. */
 export function startConfined(start: Start): ConfinedProcess {
   start.watch?.admit(start.job.workdir);
   return new Confined(start);
 }
 
-/** Processes by the folder that they work in. */
+/** Running trees by working directory. */
 const running = new Map<Workdir, Set<Confined>>();
 
 class Confined implements ConfinedProcess {
@@ -41,25 +41,25 @@ class Confined implements ConfinedProcess {
   readonly ended: Promise<Ending>;
   private readonly start: Start;
   private readonly child: ChildProcess;
-  /** The first process of a namespace of its own, once the command has told. It outlives the command by a moment. */
+  /** First process of the namespace, once reported. It outlives the command by a moment. */
   private inner: number | undefined;
   private readonly reported: Promise<void>;
   private limit: BrokenLimit | undefined;
   private killer: ReturnType<typeof setInterval> | undefined;
-  /** From then on the command's id may be somebody else's. */
+  /** Set at the end: the command's process id may be reused. */
   private isOver = false;
 
   constructor(start: Start) {
     this.start = start;
     this.child = spawnCommand(start);
     const { stdout, stderr, stdin, pid } = this.child;
-    const stdio: readonly unknown[] = this.child.stdio; // its type knows of five
+    const stdio: readonly unknown[] = this.child.stdio; // its type has five entries
     assert(stdout !== null && stderr !== null, "both are pipes");
     this.stdout = stdout;
     this.stderr = stderr;
     this.replies = start.job.conversation === true ? readable(stdio[FD.replies]) : undefined;
     this.reported = this.readReport(readable(stdio[FD.report]));
-    stdin?.on("error", () => {}); // nobody reads any more: `ended` tells
+    stdin?.on("error", () => {}); // the reader is gone; `ended` reports it
     if (pid !== undefined) preferForKilling(pid);
     const together = running.get(start.job.workdir) ?? new Set();
     running.set(start.job.workdir, together.add(this));
@@ -80,7 +80,7 @@ class Confined implements ConfinedProcess {
   kill(): void {
     if (this.isOver || this.killer !== undefined) return;
     this.killAll();
-    this.killer = setInterval(() => this.killAll(), SANDBOX_KILL_MS); // whoever was being made at that moment
+    this.killer = setInterval(() => this.killAll(), SANDBOX_KILL_MS); // processes that were being forked at that moment
   }
 
   endInput(): void {
@@ -101,7 +101,7 @@ class Confined implements ConfinedProcess {
     return members.some(({ pid }) => !own.has(pid));
   }
 
-  /** Strays belong to the youngest of the processes that work in a folder. */
+  /** Processes of the tree. Strays count for the youngest tree of a working directory. */
   readonly members = (all: readonly ProcessInfo[]): readonly ProcessInfo[] => {
     const { confinement, job } = this.start;
     const own = this.ownMembers(all);
@@ -148,8 +148,8 @@ class Confined implements ConfinedProcess {
     this.child.stdin?.destroy();
     closeSoon(this.child.stdio);
     await this.reported;
-    // The command itself is gone, but whoever is of its session, or of its user, is still found by its id.
-    let pauseMs = 1; // most are gone at once
+    // The command is gone; processes of its session or user are still found by its id.
+    let pauseMs = 1; // most exit at once
     for (let left = this.left(); left.length > 0; left = this.left()) {
       for (const { pid } of left) signal(pid, "SIGKILL");
       await Bun.sleep(pauseMs);
@@ -167,7 +167,7 @@ class Confined implements ConfinedProcess {
   }
 
   private left(): readonly ProcessInfo[] {
-    // A namespace ends with its first process: no need to look at all there are.
+    // A namespace ends with its first process: no scan needed.
     if (this.inner !== undefined && !isAlive(this.inner)) return [];
     return this.members(processes());
   }
@@ -191,7 +191,7 @@ function spawnCommand({ confinement, job, env }: Start): ChildProcess {
   const pipe = job.conversation === true ? "pipe" : "ignore";
   try {
     return spawn(program, args, {
-      // Started elsewhere: a program that looks for its settings where it stands would find what a model has put there.
+      // Not in the working directory: a program that reads settings from its folder would find files of the model.
       cwd: "/",
       env,
       stdio: [
@@ -203,7 +203,7 @@ function spawnCommand({ confinement, job, env }: Start): ChildProcess {
         hasReport === true ? "pipe" : "ignore",
         hasGuard === true ? "pipe" : "ignore",
       ],
-      detached: true, // the first of a session of its own
+      detached: true, // leader of a new session
     });
   } finally {
     if (filter !== undefined) closeSync(filter);
@@ -221,7 +221,7 @@ function exitOf(child: ChildProcess): Promise<Ending> {
   });
 }
 
-/** Ends streams that nobody will end any more: what got away before it was confined may hold their other side. */
+/** Closes pipes that an escaped process may hold open. */
 function closeSoon(streams: readonly unknown[]): void {
   const close = (): void => {
     for (const stream of streams) readable(stream)?.destroy();
@@ -233,11 +233,11 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // it has ended meanwhile
+    // it has exited
   }
 }
 
-/** When the machine runs out of memory, tools go before the server does. */
+/** Makes the kernel's OOM killer prefer tools to the server. */
 function preferForKilling(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, "800");

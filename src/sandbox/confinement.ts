@@ -1,5 +1,5 @@
-// One way to confine: how the command is built, and how its processes are found again. The three of them:
-// bubblewrap.ts, launcher.ts, macos.ts; `unconfined` is the absence of all.
+// Interface of a confinement mechanism: builds the command and finds its processes. Implementations: bubblewrap.ts, launcher.ts,
+// macos.ts; `unconfined` is none of them.
 
 import { GUARD_PARENT_PIPE_FD } from "../core/parent-pipe.ts";
 import { type ProcessInfo, treeOf, uidOf } from "./processes.ts";
@@ -7,57 +7,57 @@ import type { Mechanism, Network, SandboxJob, Workdir } from "./types.ts";
 
 /** File descriptors of a command besides the standard ones. */
 export const FD = {
-  /** The job's second way out, where it has a conversation. */
+  /** Second output of a job with a conversation. */
   replies: 3,
-  /** A system call filter that the command reads. */
+  /** System call filter for the command to read. */
   filter: 4,
-  /** Where the command tells of what it has started. */
+  /** Report of the command on its first process. */
   report: 5,
-  /** Held open by the server as long as it lives. */
+  /** Pipe that the server holds open until it ends. */
   parent: GUARD_PARENT_PIPE_FD,
 } as const;
 
-/** A job with what the sandbox knows about it. */
+/** A job with what the sandbox adds to it. */
 export interface Assignment extends SandboxJob {
-  /** What can be read: profile, job. */
+  /** Readable paths of profile and job. */
   readonly readPaths: readonly string[];
-  /** A file to be seen as /etc/passwd, as far as the mechanism can mount. */
+  /** File to mount as /etc/passwd, where the mechanism can mount. */
   readonly passwd?: string;
-  /** Words that start a command in the control group of the job. Absent without one. */
+  /** Command prefix that enters the control group of the job. Absent without one. */
   readonly enter?: readonly string[];
 }
 
-/** What is to be started. */
+/** Command line of a job. */
 export interface Command {
   readonly words: readonly string[];
-  /** An open file that the command reads as FD.filter; to be closed once it has been started. */
+  /** Open file that the command reads as FD.filter; the caller closes it after the spawn. */
   readonly filter?: number;
-  /** Whether it tells, on FD.report, of the first process in its namespace. */
+  /** Whether it reports the first process of its namespace on FD.report. */
   readonly hasReport?: true;
-  /** Whether it is a network guard, which ends with us by a pipe on FD.parent. */
+  /** Whether it is a network guard, which ends with the server by a pipe on FD.parent. */
   readonly hasGuard?: boolean;
 }
 
 export interface Confinement {
   readonly mechanism: Mechanism;
-  /** Network that processes have. */
+  /** Effective network. */
   readonly network: Network;
-  /** Words that start a process which holds a network of its own for many calls. Absent where there is none to share. */
+  /** Command of a process that holds a network namespace for many calls. Absent where calls share none. */
   readonly holder?: readonly string[];
   command(job: Assignment): Command;
-  /** Processes that belong to the job by their user alone, which another job of the same folder may have started. */
+  /** Whether a process belongs to the working directory by its user alone; another job of it may have started the process. */
   readonly isStray?: (info: ProcessInfo, workdir: Workdir) => boolean;
-  /** Which processes belong to the job whose command has the id `root`; strays are not among them. */
+  /** Selects the processes of the job whose command has the id `root`, without strays. */
   members(root: number): (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
-  /** The program itself among them. */
+  /** Process id of the program among them. */
   program(root: number, members: readonly ProcessInfo[]): number | undefined;
-  /** Those among them that end by themselves with the rest, and then tell how it ended. */
+  /** Those that exit with the rest and pass on its exit status. */
   wrappers(root: number, members: readonly ProcessInfo[]): readonly number[];
-  /** Whether services of this machine can be reached. */
+  /** Whether services of this machine are reachable. */
   readonly reachesMachine: boolean;
 }
 
-/** The command becomes the program, and its processes are told by their session, or by their user where that is their own. */
+/** The command becomes the program. Its processes are found by tree and session, strays by a dedicated user. */
 export const oneProcess: Pick<Confinement, "members" | "isStray" | "program" | "wrappers"> = {
   members: (root) => (all) => [
     ...new Set([...treeOf(root, all), ...all.filter(({ session }) => session === root)]),
@@ -67,13 +67,13 @@ export const oneProcess: Pick<Confinement, "members" | "isStray" | "program" | "
   wrappers: () => [],
 };
 
-/** The command that a guard has started: its own first process. */
+/** First process below a guard. */
 export function belowGuard(root: number, members: readonly ProcessInfo[]): number | undefined {
   const below = members.filter(({ parent }) => parent === root);
   return below.sort((a, b) => a.startedAt - b.startedAt || a.pid - b.pid)[0]?.pid;
 }
 
-/** A guard and the one process that it has started, which becomes the program. */
+/** A guard, and its child that becomes the program. */
 export const guardedProcess: typeof oneProcess = {
   ...oneProcess,
   members: (root) => {

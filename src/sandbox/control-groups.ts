@@ -1,5 +1,5 @@
 // Caps by cgroup v2: one control group for each private working directory, and for each process tree in a shared one. The
-// kernel holds memory (sockets and its own included), processes and processor time to a group as a whole.
+// kernel caps memory (socket buffers and kernel memory included) and processes of a group, and counts its processor time.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
@@ -10,13 +10,13 @@ import { HOLD } from "./session-networks.ts";
 import type { Limits, Workdir } from "./types.ts";
 
 const MIB = 1024 * 1024;
-/** Holds the processes that stood in the base: a group whose children have controllers has no processes of its own. */
+/** Child for the processes of the base: a group whose children have controllers may contain no processes. */
 const SERVER_GROUP = "svc-server";
 const TOOLS_PREFIX = "svc-tools-";
 const ENABLE_ATTEMPTS = 10;
 const REMOVE_ATTEMPTS = 250;
 
-/** The group of a working directory or tree. */
+/** Control group of a working directory or tree. */
 export class ControlGroup {
   private readonly path: string;
 
@@ -24,22 +24,22 @@ export class ControlGroup {
     this.path = path;
   }
 
-  /** Words that start a command in the group. */
+  /** Command prefix that enters the group. */
   get enterWords(): readonly string[] {
     return ["/bin/sh", "-c", 'echo 0 >"$0" && exec "$@"', join(this.path, "cgroup.procs")];
   }
 
-  /** Processor time of all its processes so far, ended ones included. */
+  /** Processor time of all its processes, exited ones included. */
   cpuSecs(): number {
     return this.counter("cpu.stat", "usage_usec") / 1e6;
   }
 
-  /** How many processes the kernel has killed for the cap on memory. */
+  /** Number of processes that the kernel killed for the cap on memory. */
   memoryKills(): number {
     return this.counter("memory.events", "oom_kill");
   }
 
-  /** Kills what is left in it and deletes it. */
+  /** Kills its processes and deletes it. */
   async remove(): Promise<void> {
     for (let n = 0; n < REMOVE_ATTEMPTS; n++) {
       write(this.path, "cgroup.kill", "1");
@@ -58,10 +58,10 @@ export class ControlGroup {
   }
 }
 
-/** Groups of this process so far. */
+/** Number of groups that this process created. */
 let count = 0;
 
-/** Makes groups with the same caps below one base. */
+/** Creates groups with the same caps below one base. */
 export class ControlGroups {
   private readonly base: string;
   private readonly limits: Limits;
@@ -72,7 +72,7 @@ export class ControlGroups {
     this.limits = limits;
   }
 
-  /** Undefined where groups cannot be made. */
+  /** Undefined where groups cannot be created. */
   static async open(limits: Limits): Promise<ControlGroups | undefined> {
     const base = await (preparedBase ??= prepareBase());
     if (base === undefined) return undefined;
@@ -82,7 +82,7 @@ export class ControlGroups {
     return trial === undefined ? undefined : groups;
   }
 
-  /** The group of a private folder, or a new one for a tree in a shared folder. Undefined where it cannot be made. */
+  /** Group of a private folder, or a new one for a tree in a shared folder. Undefined where it cannot be created. */
   enter(workdir: Workdir): ControlGroup | undefined {
     const found = this.groups.get(workdir);
     if (found !== undefined) return found;
@@ -91,12 +91,12 @@ export class ControlGroups {
     return group;
   }
 
-  /** For a tree that has ended; the group of a private folder stays. */
+  /** Removes the group of a finished tree; the group of a private folder stays. */
   async leave(workdir: Workdir, group: ControlGroup): Promise<void> {
     if (!workdir.isPrivate) await group.remove();
   }
 
-  /** For a folder that is deleted. */
+  /** Removes the group of a deleted folder. */
   async removeGroupOf(workdir: Workdir): Promise<void> {
     const group = this.groups.get(workdir);
     this.groups.delete(workdir);
@@ -112,7 +112,7 @@ export class ControlGroups {
       return undefined;
     }
     write(path, "memory.swap.max", "0"); // absent on a kernel without swap
-    write(path, "cpu.weight", String(CONTROL_GROUP_WEIGHT)); // absent where that controller is
+    write(path, "cpu.weight", String(CONTROL_GROUP_WEIGHT)); // absent without the controller
     const hasCaps =
       write(path, "memory.max", String(memoryMb * MIB)) &&
       write(path, "memory.oom.group", "1") &&
@@ -123,7 +123,7 @@ export class ControlGroups {
   }
 }
 
-/** Prepared once a process, which moves to another group by that. */
+/** Prepared once, because it moves this process to another group. */
 let preparedBase: Promise<string | undefined> | undefined;
 
 async function prepareBase(): Promise<string | undefined> {
@@ -135,7 +135,7 @@ async function prepareBase(): Promise<string | undefined> {
   return base;
 }
 
-/** Moves the processes of the base into a child, then gives children controllers. */
+/** Moves the processes of the base into a child, then enables controllers for children. */
 function enableControllers(base: string): boolean {
   const wanted = ["memory", "pids", "cpu"].filter((name) => controllersOf(base).includes(name));
   const text = wanted.map((name) => `+${name}`).join(" ");
@@ -161,7 +161,7 @@ function removeStale(base: string): void {
   }
 }
 
-/** A delegated scope of systemd, which lasts as long as this server. */
+/** Requests a delegated scope from systemd, which lasts as long as this server. */
 async function openScope(): Promise<string | undefined> {
   const options = ["--scope", "--quiet", "--collect", "--property=Delegate=yes"];
   const words = ["systemd-run", ...options, `--description=Tools of svc ${process.pid}`, ...HOLD];
@@ -190,7 +190,7 @@ function write(folder: string, file: string, text: string): boolean {
   }
 }
 
-/** False while something is in it. */
+/** False while the group has processes. */
 function removeFolder(path: string): boolean {
   try {
     rmdirSync(path);

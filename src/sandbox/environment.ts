@@ -1,5 +1,5 @@
-// The environment of confined processes: a short list of the server's own names, and homes inside the working directory.
-// Tokens and keys that the server was started with never pass.
+// Environment of sandboxed processes: an allow list of the server's variables, and homes inside the working directory. Tokens and
+// keys of the server never pass.
 
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PASSED = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "PYTHONHASHSEED", "PYTHONIOENCODING"];
 
-/** Names of folders that hold a toolchain. */
+/** Variables that name a toolchain folder. */
 export const TOOLCHAIN_FOLDERS = [
   "ASDF_DATA_DIR",
   "ASDF_DIR",
@@ -29,7 +29,7 @@ export const TOOLCHAIN_FOLDERS = [
   "VOLTA_HOME",
 ];
 
-/** Names of lists of folders, separated by colons. */
+/** Variables that name folders, separated by colons. */
 export const TOOLCHAIN_LISTS = [
   "CPATH",
   "CPLUS_INCLUDE_PATH",
@@ -43,10 +43,10 @@ export const TOOLCHAIN_LISTS = [
   "PKG_CONFIG_PATH",
 ];
 
-/** Threads that number libraries start; each counts as a process, and by themselves they take all processors. */
+/** Threads of numeric libraries: each counts as a process, and the default is one a processor. */
 const THREADS_MAX = 8;
 
-/** Folders inside the working directory. A dot keeps them out of the files that a call reports. */
+/** Folders inside the working directory. Names with a dot are not reported as files of a call. */
 export const HOMES = {
   temp: ".tmp",
   shared: ".shm",
@@ -55,7 +55,7 @@ export const HOMES = {
   data: ".local/share",
 } as const;
 
-/** What a confined process finds in its environment, whose working directory is `workdir`. */
+/** Environment of a sandboxed process with the working directory `workdir`. */
 export function confinedEnvironment(
   own: Environment,
   profile: Profile,

@@ -1,10 +1,10 @@
-// How much lies in a folder.
+// Size of a folder and free space of its disk.
 
 import { statfsSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 
 export interface FolderSize {
-  /** What the files take on the disk. */
+  /** Disk space of the files. */
   readonly bytes: number;
   /** Files and folders. */
   readonly entries: number;
@@ -14,13 +14,13 @@ export interface FolderSize {
 const BLOCK_BYTES = 512;
 const SLASH = Buffer.from("/");
 
-/** Counts what lies in `folder` and stops once it is more than `enough` in either respect. Follows no links. */
+/** Measures `folder`; stops once it exceeds `enough` in bytes or entries. Follows no links. */
 export async function folderSize(folder: string, enough: FolderSize): Promise<FolderSize> {
   let bytes = 0;
   let entries = 0;
-  const folders = [Buffer.from(folder)]; // names are bytes: one that is no text would be missed
+  const folders = [Buffer.from(folder)]; // names are bytes: not all are UTF-8
   for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
-    const names = await readdir(next, { encoding: "buffer" }).catch(() => []); // it may be gone again
+    const names = await readdir(next, { encoding: "buffer" }).catch(() => []); // deleted meanwhile
     entries += names.length;
     for (const name of names) {
       const path = Buffer.concat([next, SLASH, name]);
@@ -33,7 +33,7 @@ export async function folderSize(folder: string, enough: FolderSize): Promise<Fo
   return { bytes, entries };
 }
 
-/** Bytes that the folder's disk has left for ordinary users; without end where the folder is gone. */
+/** Free bytes of the folder's disk for ordinary users; infinite where the folder is gone. */
 export function freeBytes(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder);

@@ -1,6 +1,6 @@
-// Confinement by our own launcher: Landlock for files, a system call filter, limits. For machines where bubblewrap is
-// missing or may not make namespaces. The program sees the machine's processes, and without root it runs as the server's
-// own user; docs/sandbox.md lists what that leaves open.
+// Confinement by the built-in launcher: Landlock for files, a system call filter, resource limits. For machines where bubblewrap
+// is missing or may not create namespaces. The program sees the machine's processes, and without root it runs as the server's
+// user; docs/sandbox.md lists the gaps.
 
 import { defined } from "../core/defined.ts";
 import {
@@ -19,13 +19,13 @@ import { guardedCallsFilter, seccompFilter } from "./seccomp.ts";
 import { HOLD } from "./session-networks.ts";
 import type { Limits, Network, Profile } from "./types.ts";
 
-/** First version of Landlock that keeps abstract sockets and signals in. */
+/** First Landlock version that scopes abstract sockets and signals. */
 export const VERSION_WITH_SCOPES = 6;
 
-/** Threads of a guard and of the launcher below it, which an ordinary user's processes are counted with. */
+/** Threads of a guard and of the launcher below it, which count towards an ordinary user's RLIMIT_NPROC. */
 const GUARD_TASKS = 16;
 
-/** Where the launcher does not run. */
+/** Abilities of a machine where the launcher does not run. */
 export const NO_ABILITIES: LauncherAbilities = {
   landlock: 0,
   seccomp: false,
@@ -36,7 +36,7 @@ export const NO_ABILITIES: LauncherAbilities = {
 
 const DEVICES = ["/dev/null", "/dev/zero", "/dev/full"];
 const RANDOM = ["/dev/random", "/dev/urandom"];
-/** About the machine and the process itself. Other processes have folders of their own there, which stay closed. */
+/** Files on the machine and the process itself. The folders of other processes stay closed. */
 const PROC_FILES = [
   "/proc/self",
   "/proc/cpuinfo",
@@ -51,15 +51,15 @@ const PROC_FILES = [
 ];
 
 export interface LauncherOptions {
-  /** Starts this program again; words follow. */
+  /** Command that starts this executable; arguments follow. */
   readonly ownCommand: readonly string[];
   readonly abilities: LauncherAbilities;
   readonly profile: Profile;
   readonly network: Network;
   readonly limits: Limits;
-  /** The server's user. */
+  /** User of the server. */
   readonly uid: number;
-  /** Whether a guard keeps processes with network `full` from this machine. */
+  /** Whether a guard denies this machine to processes with network `full`. */
   readonly isGuarded: boolean;
 }
 
@@ -86,7 +86,7 @@ export function launcher(options: LauncherOptions): Confinement {
   };
 }
 
-/** Words that start a command below a network guard. */
+/** Command prefix that starts a network guard. */
 export function guardWords(
   ownCommand: readonly string[],
   { network, workdir }: Assignment,
@@ -96,13 +96,13 @@ export function guardWords(
   return [...ownCommand, GUARD_WORD, JSON.stringify(policy)];
 }
 
-/** Words that start a process in a network of its own, as root. */
+/** Command that starts a process in a new network namespace, as root. */
 export function holderWords(ownCommand: readonly string[]): readonly string[] {
   const policy: LauncherPolicy = { folder: "/", hasOwnNetwork: true, isScoped: false, limits: {}, keep: [] };
   return [...ownCommand, LAUNCHER_WORD, JSON.stringify(policy), ...HOLD];
 }
 
-/** Words that start a command in the network of another process, as root. It gets the file descriptors in `keep` too. */
+/** Command prefix that joins the network of another process, as root. The command inherits the descriptors in `keep`. */
 export function joinWords(
   ownCommand: readonly string[],
   keep: readonly number[],
@@ -120,8 +120,8 @@ export function joinWords(
 }
 
 /**
- * Words that start a command with abstract sockets out of its reach, and below a guard with its calls. It gets the file
- * descriptors in `keep` too.
+ * Command prefix that denies abstract sockets, and below a guard installs the filter of guarded calls. The command inherits the
+ * descriptors in `keep`.
  */
 export function scopeWords(
   ownCommand: readonly string[],
@@ -139,7 +139,7 @@ export function scopeWords(
   return [...ownCommand, LAUNCHER_WORD, JSON.stringify(policy)];
 }
 
-/** What the kernel offers here; nothing where the launcher itself does not run. */
+/** Abilities of this kernel; none where the launcher does not run. */
 export async function launcherAbilities(ownCommand: readonly string[]): Promise<LauncherAbilities> {
   const child = Bun.spawn([...ownCommand, LAUNCHER_WORD, PROBE_WORD], {
     cwd: "/",
@@ -151,7 +151,7 @@ export async function launcherAbilities(ownCommand: readonly string[]): Promise<
   return JSON.parse(text) as LauncherAbilities; // printed by ffi/sandbox-launcher.ts
 }
 
-/** The part of a policy that hands calls to a guard. */
+/** Part of a policy that delegates calls to a guard. */
 function guardedCalls(isGuarded: boolean): Pick<LauncherPolicy, "guarded"> {
   const filter = isGuarded ? guardedCallsFilter() : undefined;
   return filter === undefined ? {} : { guarded: Buffer.from(filter).toString("base64") };
@@ -167,7 +167,7 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
   const { workdir } = job;
   const isAlone = workdir.uid !== undefined && workdir.isPrivate;
   const filter = seccompFilter({ profile, network, sharesUser: !isAlone, allowsUnixSockets: false });
-  // What runs in the background of a session counts too where the user is its own.
+  // A dedicated user's background processes count towards the cap.
   const tasks = isAlone ? 0 : tasksOf(workdir.uid ?? options.uid);
   const passwd = abilities.mounts && workdir.uid !== undefined ? job.passwd : undefined;
   const both = (value: number): readonly [number, number] => [value, value];

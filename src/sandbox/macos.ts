@@ -1,5 +1,4 @@
-// Confinement by macOS's sandbox-exec(1), which reads what is allowed from a text. There are no caps: macOS has no
-// limits of this kind for a process that may be raised by none.
+// Confinement by macOS's sandbox-exec(1), whose profile is a text. No caps: macOS has no such limits that a process cannot raise.
 
 import { realpathSync } from "node:fs";
 import { type Assignment, type Confinement, oneProcess } from "./confinement.ts";
@@ -46,7 +45,7 @@ export function sandboxExec(network: Network): Confinement {
   };
 }
 
-/** The profile in sandbox-exec's language: everything is denied but what follows. */
+/** The profile in sandbox-exec's language: denies everything that it does not list. */
 export function profileText({ workdir, readPaths }: Assignment, network: Network): string {
   const folders = (paths: readonly string[]): string =>
     [...new Set(paths.flatMap((path) => [path, realPath(path)]))]

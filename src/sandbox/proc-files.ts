@@ -1,8 +1,8 @@
-// Reads of Linux's /proc, where everything may be gone by the next moment: then there is nothing to read.
+// Reads of Linux's /proc. A process may exit at any moment: its files then read as empty.
 
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** A file's text; "" where it cannot be read. */
+/** Text of a file; "" where it cannot be read. */
 export function procText(file: string): string {
   try {
     return readFileSync(file, "latin1");
@@ -11,7 +11,7 @@ export function procText(file: string): string {
   }
 }
 
-/** Where a link leads; "" where it cannot be read. */
+/** Target of a link; "" where it cannot be read. */
 export function procLink(path: string): string {
   try {
     return readlinkSync(path);

@@ -1,4 +1,4 @@
-// Looks at processes from outside, by Linux's /proc. Where there is none, nothing is seen.
+// Process table from Linux's /proc; empty on other systems.
 
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -8,10 +8,10 @@ export interface ProcessInfo {
   readonly parent: number;
   /** Id of its session, setsid(2). */
   readonly session: number;
-  /** Processor time, its own and that of children it has waited for, seconds. */
+  /** Processor time of the process and of children that it waited for, seconds. */
   readonly cpuSecs: number;
   readonly threads: number;
-  /** Clock ticks between the machine's start and its own. */
+  /** Clock ticks between the machine's start and the process's. */
   readonly startedAt: number;
   readonly residentBytes: number;
 }
@@ -42,7 +42,7 @@ function ids(): readonly number[] {
   }
 }
 
-/** Undefined once it has ended, collected by its parent or not. */
+/** Undefined once the process has exited, also as a zombie. */
 function processInfo(pid: number): ProcessInfo | undefined {
   try {
     // proc_pid_stat(5): pid (name) state ppid pgrp session …; the name may hold anything, brackets included.
@@ -64,12 +64,12 @@ function processInfo(pid: number): ProcessInfo | undefined {
   }
 }
 
-/** False once a process has ended, collected by its parent or not. */
+/** False once a process has exited, also as a zombie. */
 export function isAlive(pid: number): boolean {
   return processInfo(pid) !== undefined;
 }
 
-/** `root` and what it has started, as long as each one's parent lives. */
+/** `root` and its descendants, without orphans. */
 export function treeOf(root: number, all: readonly ProcessInfo[]): readonly ProcessInfo[] {
   const children = Map.groupBy(all, ({ parent }) => parent);
   const found = all.filter(({ pid }) => pid === root);
@@ -77,20 +77,20 @@ export function treeOf(root: number, all: readonly ProcessInfo[]): readonly Proc
   return found;
 }
 
-/** Whom a process runs as; undefined once it has ended. */
+/** User of a process; undefined once it has exited. */
 export function uidOf(pid: number): number | undefined {
-  // The owner of /proc/PID would not do: a process can make that root.
+  // Not the owner of /proc/PID: a process can change that to root.
   const uid = field(`/proc/${pid}/status`, /^Uid:\s+(\d+)/m);
   return uid === undefined ? undefined : Number(uid);
 }
 
-/** Processes and threads of a user as the kernel counts them: an ended one too, until its parent has asked for it. */
+/** Processes and threads of a user as the kernel counts them, zombies included. */
 export function tasksOf(uid: number): number {
   const own = ids().filter((pid) => uidOf(pid) === uid);
   return own.reduce((sum, pid) => sum + (processInfo(pid)?.threads ?? 1), 0);
 }
 
-/** Memory that a process has for itself plus its share of what it shares, bytes; undefined where that is not told. */
+/** Proportional set size of a process, bytes; undefined where it cannot be read. */
 export function proportionalBytes(pid: number): number | undefined {
   const kib = field(`/proc/${pid}/smaps_rollup`, /^Pss:\s+(\d+) kB$/m);
   return kib === undefined ? undefined : Number(kib) * 1024;

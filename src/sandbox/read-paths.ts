@@ -1,5 +1,5 @@
-// What confined processes can read besides their working directory. Everything here lies open to whatever a model
-// writes, so it is a list of what programs need and not of what they must not see.
+// Paths that sandboxed processes can read besides their working directory: an allow list, because code of a model can read
+// everything in it.
 
 import { existsSync, realpathSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
@@ -9,7 +9,7 @@ import type { Profile } from "./types.ts";
 /** Programs and libraries. */
 const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"];
 
-/** What programs look up about the machine, without passwords, keys and other services' settings. */
+/** Facts on the machine that programs read, without passwords, keys and settings of services. */
 const SYSTEM_FILES = [
   "/etc/alternatives",
   "/etc/ca-certificates",
@@ -42,7 +42,7 @@ const SYSTEM_FILES = [
   "/sys/devices/system/cpu",
 ];
 
-/** Settings of languages and tools, of which /etc is full. What is secret there belongs to root. */
+/** Settings of languages and tools. Secrets in /etc are readable by root alone. */
 const DEVELOPER_FILES = ["/etc", "/nix/store", "/nix/var/nix/profiles"];
 
 const HOME_FOLDERS = [
@@ -67,13 +67,13 @@ const HOME_FOLDERS = [
 export interface ReadPathOptions {
   readonly profile: Profile;
   readonly environment: Environment;
-  /** The server's own home. */
+  /** Home of the server's user. */
   readonly home: string;
-  /** Where an interpreter says its files are. */
+  /** Paths that an interpreter reports. */
   readonly extra: readonly string[];
 }
 
-/** Existing absolute paths, none within another; one that is a symbolic link is followed by where it leads. */
+/** Existing absolute paths, none within another; a symbolic link is followed by its target. */
 export function readPaths({ profile, environment, home, extra }: ReadPathOptions): readonly string[] {
   const toolchains = profile === "developer" ? toolchainPaths(environment, home) : [];
   const wanted = [
@@ -87,7 +87,7 @@ export function readPaths({ profile, environment, home, extra }: ReadPathOptions
   return [...all].filter((path) => !parents(path).some((parent) => all.has(parent)));
 }
 
-/** `/a/b/c` lies in `/a/b` and `/a`. */
+/** `/a/b` and `/a` for `/a/b/c`. */
 function parents(path: string): readonly string[] {
   const steps = path.split("/").slice(1, -1);
   return steps.map((_, index) => `/${steps.slice(0, index + 1).join("/")}`);
@@ -99,7 +99,7 @@ function toolchainPaths(environment: Environment, home: string): readonly string
   return [...lists, ...folders, ...HOME_FOLDERS.map((name) => join(home, name))];
 }
 
-/** Folders that a toolchain may lie in but that hold other things too. */
+/** Folders that contain more than toolchains. */
 const WIDE = [
   "/home",
   "/root",
@@ -115,7 +115,7 @@ const WIDE = [
   "/media",
 ];
 
-/** False for a path that would lay open a home, or a folder of the system that is not about programs. */
+/** False for a path that contains a home or a system folder without programs. */
 function isNarrow(path: string, home: string): boolean {
   if (!isAbsolute(path)) return false;
   const holds = (inner: string): boolean => !relative(path, inner).startsWith("..");

@@ -1,4 +1,4 @@
-// Finds out what can be enforced on this machine, by trying it, and starts processes with it.
+// Opens the sandbox: tries the mechanisms of this machine and spawns processes with the best one.
 
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,19 +35,19 @@ import { Workdirs } from "./workdirs.ts";
 
 export interface SandboxOptions {
   readonly policy: SandboxPolicy;
-  /** The server's own, of which little is passed on. */
+  /** Environment of the server; an allow list of it passes. */
   readonly environment: Environment;
-  /** The server's own home. */
+  /** Home of the server's user. */
   readonly home: string;
-  /** Starts this program again; words follow. */
+  /** Command that starts this executable; arguments follow. */
   readonly ownCommand: readonly string[];
-  /** Mechanisms to try; absent: all that there are for this system. */
+  /** Mechanisms to try; absent: all of this system. */
   readonly mechanisms?: readonly Mechanism[];
-  /** False: as on a machine where no guard can watch over the network, for tests. */
+  /** False simulates a machine without the network guard, for tests. */
   readonly guard?: boolean;
-  /** False: as on a machine without control groups of version 2, for tests. */
+  /** False simulates a machine without cgroup v2, for tests. */
   readonly controlGroups?: boolean;
-  /** What a private folder may hold. Default: limits.ts, WORKDIR_*. */
+  /** Cap on a private folder. Default: limits.ts, WORKDIR_*. */
   readonly disk?: FolderSize;
 }
 

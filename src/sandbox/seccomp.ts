@@ -45,8 +45,8 @@ const NAMESPACE_FLAGS = 0x7e02_0000;
 type Numbers = readonly [x64: number | undefined, arm64: number | undefined];
 
 /**
- * Calls that look as if the kernel had none, so that programs take their other way: rings would carry calls past this
- * filter, and memory in segments, queues, semaphores or files without a name would be counted for no process.
+ * Calls answered with ENOSYS, so that programs use alternatives: io_uring would bypass this filter, and memory in segments,
+ * queues, semaphores or memfds would count for no process.
  */
 const UNKNOWN: Readonly<Record<string, Numbers>> = {
   clone3: [435, 435], // its flags lie behind a pointer; C libraries fall back to clone
@@ -89,7 +89,7 @@ const ARCHITECTURES: Readonly<Record<string, readonly [audit: number, column: 0 
   arm64: [0xc000_00b7, 1],
 };
 
-/** Calls that may name a destination. */
+/** Calls with a destination address. */
 const CONNECT: Numbers = [42, 203];
 const SENDTO: Numbers = [44, 206];
 const SENDMSG: Numbers = [46, 211];
@@ -238,7 +238,7 @@ function onlySelf(column: 0 | 1): Instruction[] {
     ...Object.values(ONLY_SELF_BY_KIND).flatMap(([numbers, kind]) =>
       onCall(numbers[column], [[LOAD, 0, 0, argument(0)], [JUMP_EQUAL, 1, 0, kind], refuse, ...isZero(1)]),
     ),
-    // Processes are told to be ours by their session, so none may leave it.
+    // Processes are identified by their session, so none may leave it.
     ...onCall(SETSID[column], [refuse]),
   ];
 }

@@ -1,6 +1,5 @@
-// What the calls of one conversation share of the network: a token by which the network guard knows its own servers and,
-// with network `loopback`, a network namespace, which lives as long as a process that holds it. Joined by each executor of
-// the conversation, gone with the last one.
+// Network of a session, shared by its executors: a token by which the network guard recognizes the session's own servers and, with
+// network `loopback`, a network namespace held by a process. Deleted when the last executor leaves.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -8,22 +7,22 @@ import { defined } from "../core/defined.ts";
 import { SANDBOX_PROBE_MS } from "./limits.ts";
 import type { SharedNetwork } from "./types.ts";
 
-/** The network of one conversation. */
+/** Network of one session. */
 interface Shared {
   members: number;
   readonly holder: Promise<Holder | undefined>;
 }
 
 interface Holder {
-  /** In the network; the child may be a process above it. */
+  /** Process in the network; the child may be its parent. */
   readonly pid: number;
   readonly child: ChildProcess;
 }
 
 export class SessionNetworks {
-  /** Words that run HOLD in a network of its own. Absent: none is held. */
+  /** Command that runs HOLD in a new network. Absent: no network is held. */
   private readonly holderWords: readonly string[] | undefined;
-  /** Tokens are in sight of other users, in the command line of the guard: names of conversations must not be. */
+  /** Tokens are visible to other users in the guard's command line; session names must not be. */
   private readonly salt = randomBytes(16);
   private readonly networks = new Map<string, Shared>();
 
@@ -31,7 +30,7 @@ export class SessionNetworks {
     this.holderWords = holderWords;
   }
 
-  /** Where no process can hold a network, each call has one of its own. */
+  /** Where no process can hold a network, each call has its own. */
   async join(session: string): Promise<SharedNetwork> {
     const shared = this.networks.get(session) ?? { members: 0, holder: this.startHolder() };
     this.networks.set(session, shared);
@@ -56,7 +55,7 @@ export class SessionNetworks {
     const [program, ...args] = this.holderWords ?? [];
     if (program === undefined) return Promise.resolve(undefined);
     return new Promise((resolve) => {
-      // It reads from a pipe of ours until the server is gone, however that ends.
+      // It reads from a pipe of the server until the server ends, for whatever reason.
       const child = spawn(program, args, { cwd: "/", stdio: ["pipe", "pipe", "ignore"] });
       const timer = setTimeout(() => child.kill("SIGKILL"), SANDBOX_PROBE_MS);
       const settle = (holder: Holder | undefined): void => {
@@ -71,5 +70,5 @@ export class SessionNetworks {
   }
 }
 
-/** What a holder runs: it tells its process id, then waits for the end of its input. */
+/** Command of a holder: prints its process id, then waits for the end of its input. */
 export const HOLD: readonly string[] = ["/bin/sh", "-c", "echo $$; read -r nothing"];

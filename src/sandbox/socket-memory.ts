@@ -1,5 +1,5 @@
-// Memory that a process tree holds in sockets, which no process is charged for: asked of the kernel's socket diagnosis, by
-// a helper process in the tree's network (ffi/socket-memory.ts). Whether to ask at all is decided from open files alone.
+// Socket buffer memory of a process tree, which counts for no process. A helper in the tree's network reads the kernel's socket
+// diagnosis (ffi/socket-memory.ts). The number of open files decides whether a query is needed.
 
 import { SOCKETS_WORD } from "../core/launcher.ts";
 import { SANDBOX_PROBE_MS } from "./limits.ts";
@@ -15,19 +15,19 @@ export class SocketMemory {
     this.ownCommand = ownCommand;
   }
 
-  /** The most that open files of these processes can hold if all of them are sockets, bytes. */
+  /** Upper bound of socket memory: all open files as full sockets, bytes. */
   most(members: readonly ProcessInfo[]): number {
     this.perFile ??= mostPerSocket();
     return members.reduce((sum, { pid }) => sum + openFiles(pid).length, 0) * this.perFile;
   }
 
-  /** What their sockets hold, bytes; 0 where that cannot be asked. */
+  /** Socket memory of these processes, bytes; 0 where it cannot be queried. */
   async held(members: readonly ProcessInfo[], workdir: Workdir): Promise<number> {
     const here = procLink("/proc/self/ns/net");
-    // The first ones may be what has made the network and stands outside of it.
+    // The first processes may have created the network and be outside of it.
     const inside = members.find(({ pid }) => ![here, ""].includes(procLink(`/proc/${pid}/ns/net`)))?.pid;
     const lines = await this.ask(inside);
-    // All sockets of a network of their own are theirs, also those that are under way from one process to another.
+    // All sockets of a private network count, also those in flight between processes.
     const isTheirs = inside === undefined ? ownership(members, workdir) : () => true;
     const sockets = lines.map((line) => line.split(" ").map(Number));
     return sockets.reduce(
@@ -38,7 +38,7 @@ export class SocketMemory {
 
   private async ask(pid: number | undefined): Promise<readonly string[]> {
     const words = [...this.ownCommand, SOCKETS_WORD, ...(pid === undefined ? [] : [String(pid)])];
-    // An ordinary user enters by the user namespace that the network belongs to, which takes a process of one thread.
+    // An ordinary user enters by the network's user namespace, which needs a single-threaded process.
     if (pid !== undefined && process.getuid?.() !== 0) words.push(...this.ownCommand, SOCKETS_WORD);
     try {
       const child = Bun.spawn(words, {
@@ -54,7 +54,7 @@ export class SocketMemory {
   }
 }
 
-/** Where the network is shared: by their user if it is theirs alone, else by their open files. */
+/** Filter for a shared network: by a dedicated user, else by open files. */
 function ownership(
   members: readonly ProcessInfo[],
   { uid, isPrivate }: Workdir,
@@ -64,7 +64,7 @@ function ownership(
   return (inode) => files.has(`socket:[${inode}]`);
 }
 
-/** Both directions of a socket whose buffers are as large as they may be. */
+/** Memory of a socket with full buffers of the largest size, bytes. */
 function mostPerSocket(): number {
   const last = (name: string): number => Number(procText(`/proc/sys/net/${name}`).trim().split(/\s+/).at(-1));
   const larger = (plain: string, tcp: string): number => Math.max(2 * last(plain), last(tcp)) || 0;

@@ -1,6 +1,6 @@
 // System calls that confined programs may make: name, number of 64-bit x86, number of arm64. What is not here is refused,
 // and so is whatever a later kernel adds: mounts, namespaces, keys, the kernel and its clock, other processes' memory,
-// rings that carry calls past a filter, and memory that is counted for no process (segments, queues, nameless files).
+// io_uring, and memory that counts for no process (segments, queues, memfds).
 
 import type { Profile } from "./types.ts";
 

@@ -1,18 +1,17 @@
-// Whether a local connection to this server comes from a process that tools run. For machines on which no guard keeps tools
-// from the server's port: the client's socket is looked up in /proc, from its port to its user and, where that may be the
-// operator too, to its process. One that cannot be attributed counts as a tool's.
+// Detects local connections of tools to this server, for machines without the network guard: from the client's port to its user
+// and, where that may be the operator, to its process, by /proc. A connection that cannot be attributed counts as a tool's.
 
 import { networkInterfaces } from "node:os";
 import { openFiles, procLink, procText } from "./proc-files.ts";
 import { type ProcessInfo, processes } from "./processes.ts";
 
-/** The other end of a connection. */
+/** Remote end of a connection. */
 export interface Peer {
   readonly address: string;
   readonly port: number;
 }
 
-/** A confined process tree that runs now. */
+/** A running sandboxed process tree. */
 export interface LiveTree {
   readonly members: (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
 }
@@ -24,17 +23,17 @@ interface Row {
 
 export class ToolPeers {
   private readonly trees = new Set<LiveTree>();
-  /** Whom tools have ever run as: a request outlives the process that has sent it. */
+  /** Users of all tools so far: a request outlives the process that sent it. */
   private readonly uids = new Set<number>();
 
-  /** Notes a tree, whose processes run as `uid`. Returns how to forget it once it has ended. */
+  /** Registers a tree whose processes run as `uid`. The result removes it. */
   add(tree: LiveTree, uid: number): () => void {
     this.trees.add(tree);
     this.uids.add(uid);
     return () => void this.trees.delete(tree);
   }
 
-  /** `ownPort`: the one that the peer is connected to. */
+  /** `ownPort`: the port that the peer connected to. */
   isTool({ address, port }: Peer, ownPort: number): boolean {
     if (this.uids.size === 0 || !isOwnAddress(address)) return false;
     const rows = clientSockets(port, ownPort);
@@ -54,7 +53,7 @@ function isOwnAddress(address: string): boolean {
   return Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === plain));
 }
 
-/** Sockets of this machine between these two ports, from the side of the client. */
+/** Client-side sockets of this machine between these two ports. */
 function clientSockets(port: number, ownPort: number): readonly Row[] {
   const hex = (value: number): string => `:${value.toString(16).toUpperCase().padStart(4, "0")}`;
   return ["tcp", "tcp6"].flatMap((table) =>

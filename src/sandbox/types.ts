@@ -1,15 +1,15 @@
-// The words of the sandbox: what a process may do, what of that is really enforced here, and a process that runs in it.
-// How it is enforced is known to bubblewrap.ts, launcher.ts and macos.ts alone.
+// Interface of the sandbox: policy, effective protection, jobs and processes. Only bubblewrap.ts, launcher.ts and macos.ts know how
+// it is enforced.
 
 import type { Readable } from "node:stream";
 import type { Peer } from "./tool-peers.ts";
 
-/** `developer` can also read the toolchains that the server's environment names. */
+/** `developer` also reads the toolchains that the server's environment names. */
 export type Profile = "developer" | "restricted";
 
 export type Network = "none" | "loopback" | "full";
 
-/** Caps of one process tree: an interpreter with all it starts, or one shell call. */
+/** Caps of a process tree: an interpreter or a shell call, with descendants. */
 export interface Limits {
   readonly memoryMb: number;
   readonly cpuSecs: number;
@@ -24,108 +24,108 @@ export interface SandboxPolicy {
   readonly limits: Limits;
 }
 
-/** How a process is confined. `none`: not at all. */
+/** Confinement mechanism. `none`: not confined. */
 export type Mechanism = "bubblewrap" | "launcher" | "sandbox-exec" | "none";
 
-/** What is really enforced: for the banner, system info and the descriptions of tools. */
+/** Effective protection, for the banner, system info and tool descriptions. */
 export interface EffectiveProtection {
   readonly mechanism: Mechanism;
-  /** `workdir`: writes go to the working directory alone, reads to it and to system files. `open`: as the user can. */
+  /** `workdir`: writes to the working directory alone, reads of it and of system files. `open`: all files of the user. */
   readonly filesystem: "workdir" | "open";
-  /** Network that tools really have. `open` is `full` that nobody asked for. */
+  /** Effective network. `open`: `full` although the policy asks for less. */
   readonly network: Network | "open";
   /** Whether tools can reach services of this machine, such as this server's own port. */
   readonly reachesMachine: boolean;
-  /** Caps that hold; absent where none do. */
+  /** Enforced caps; absent where none are. */
   readonly limits?: Limits;
-  /** What holds process trees to them: the kernel, by control groups, or this server, by looking at them. */
+  /** Mechanism of the caps: the kernel's control groups, or measurements by this server. */
   readonly caps?: "cgroup v2" | "watching";
-  /** Sentences about what was asked for and is missing. */
+  /** Sentences on what the policy asks for and this machine lacks. */
   readonly warnings: readonly string[];
 }
 
-/** A folder that confined processes work in: the only place they can write to. */
+/** Working directory of sandboxed processes, the only folder they can write to. */
 export interface Workdir {
   /** Absolute, without symbolic links. */
   readonly path: string;
-  /** Whom processes in it run as; absent where that is the server's own user. */
+  /** User of its processes; absent: the server's user. */
   readonly uid?: number;
-  /** Made by us for one session, so that its size can be capped and its end is ours. */
+  /** Created for one session: its size is capped, and the session's end deletes it. */
   readonly isPrivate: boolean;
 }
 
-/** What the calls of one conversation share of the network. */
+/** Network shared by the calls of one session. */
 export interface SharedNetwork {
-  /** Tells its development servers from others. Cannot be guessed. */
+  /** Identifies the session's servers. Unpredictable. */
   readonly token: string;
-  /** A process in the network namespace that they share. Absent: each call has its own, or none. */
+  /** Process in the shared network namespace. Absent: each call has its own, or none. */
   readonly holder?: number;
-  /** To be called once by each who has joined. */
+  /** Each joiner calls it once. */
   leave(): void;
 }
 
-/** What to run. */
+/** Program to run. */
 export interface SandboxJob {
-  /** The program by its absolute path, and its arguments. */
+  /** Absolute path of the program, and its arguments. */
   readonly argv: readonly string[];
   readonly workdir: Workdir;
   /** Added to the scrubbed environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Folders and files that can be read besides those of the profile. */
+  /** Readable paths besides those of the profile. */
   readonly readPaths?: readonly string[];
-  /** What it shares with other calls of its conversation. Absent: nothing. */
+  /** Network shared with other calls of its session. Absent: none. */
   readonly network?: SharedNetwork;
-  /** Pipes for standard input and for file descriptor 3; otherwise the one is empty and the other closed. */
+  /** Pipes for standard input and file descriptor 3; otherwise empty and closed. */
   readonly conversation?: boolean;
-  /** Processes whose parents have ended become children of the program, as far as the mechanism lets them stay. */
+  /** Orphans become children of the program (child subreaper). */
   readonly adoptsOrphans?: boolean;
 }
 
-/** Which cap ended a process tree. */
+/** Cap that a process tree exceeded. */
 export type BrokenLimit = "memory" | "cpu" | "procs" | "disk";
 
 /** How a process ended: `code` or `signal`. */
 export interface Ending {
   readonly code?: number;
   readonly signal?: string;
-  /** The cap that it was killed for. */
+  /** Cap for which it was killed. */
   readonly limit?: BrokenLimit;
 }
 
-/** A process in the sandbox. */
+/** A sandboxed process. */
 export interface ConfinedProcess {
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** What it writes to file descriptor 3. */
+  /** Output of file descriptor 3. */
   readonly replies: Readable | undefined;
-  /** Writes to standard input; nothing happens once nobody reads any more. */
+  /** Writes to standard input; ignored after its reader has gone. */
   write(text: string): void;
   /** Closes standard input. */
   endInput(): void;
-  /** Whether anything but the program itself still runs. */
+  /** Whether processes besides the program still run. */
   hasOthers(): boolean;
   /** Sends SIGINT to the program itself. */
   interrupt(): void;
-  /** Kills the program and everything it has started. */
+  /** Kills the program and its descendants. */
   kill(): void;
-  /** Ends once the program and everything that it has started are gone. Never rejects. */
+  /** Resolves once the program and its descendants have exited. Never rejects. */
   readonly ended: Promise<Ending>;
 }
 
 /** Starts confined processes. */
 export interface Sandbox {
   readonly effective: EffectiveProtection;
-  /** A fresh private folder. */
+  /** Creates a private folder. */
   newWorkdir(prefix: string): Workdir;
-  /** A fresh private folder inside one that the settings name. */
+  /** Creates a private folder in a configured one. */
   newWorkdirIn(parent: string, name: string): Workdir;
-  /** A folder that the settings name; it is made where it is not there. Throws when processes could not work in it. */
+  /** Opens or creates a configured folder. Throws when sandboxed processes could not work in it. */
   openWorkdir(path: string): Workdir;
-  /** Joins the network of a conversation, which is made where nobody has joined it yet. */
+  /** Joins the network of a session; the first joiner creates it. */
   joinNetwork(session: string): Promise<SharedNetwork>;
-  /** Whether a connection to this server comes from a confined process. Absent where that cannot happen, or be told. */
+  /** Whether a connection to this server comes from a sandboxed process. Absent where that is impossible or unknown. */
   readonly isToolPeer?: (peer: Peer, ownPort: number) => boolean;
-  /** Deletes a private folder, whose processes have ended, and lets its uid be used again. */
+  /** Deletes a private folder whose processes have exited, and frees its user. */
   removeWorkdir(workdir: Workdir): Promise<void>;
   /** Throws when the process cannot be started. */
   spawn(job: SandboxJob): ConfinedProcess;

@@ -1,5 +1,5 @@
-// The /etc/passwd that a session sees: the machine's, with the session's user in it, whose home is the working directory.
-// Programs such as ssh do not start for a user without an entry, and look for their settings in its home.
+// /etc/passwd of a session: the machine's, plus the session's user with the working directory as home. Programs such as ssh need
+// the entry and read settings from its home.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,13 +8,13 @@ import type { Workdir } from "./types.ts";
 
 const NAME = "svc";
 
-/** Files of this server's sessions, in a folder that only the server writes to. */
+/** passwd files of the sessions, in a folder that only the server writes to. */
 export class UserFiles {
   private folder: string | undefined;
   private count = 0;
   private readonly paths = new Map<string, string>();
 
-  /** Path of the file for a user whose home is a working directory; written at first. */
+  /** Path of the file of a working directory; the first call writes it. */
   pathOf({ uid = process.getuid?.() ?? 0, path: home }: Workdir): string {
     const found = this.paths.get(home);
     if (found !== undefined) return found;
@@ -25,7 +25,7 @@ export class UserFiles {
     return path;
   }
 
-  /** Deletes the file of a working directory, and the folder with the last one. */
+  /** Deletes the file of a working directory, and the folder after the last one. */
   remove({ path: home }: Workdir): void {
     const path = this.paths.get(home);
     if (path === undefined) return;
@@ -37,7 +37,7 @@ export class UserFiles {
   }
 }
 
-/** passwd(5): name:password:UID:GID:comment:home:shell. A user that is there keeps its name and group. */
+/** passwd(5): name:password:UID:GID:comment:home:shell. An existing user keeps its name and group. */
 export function passwdText(machine: string, uid: number, home: string): string {
   const lines = machine.split("\n").filter((line) => line !== "");
   const own = lines.find((line) => line.split(":")[2] === String(uid));

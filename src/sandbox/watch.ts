@@ -1,6 +1,5 @@
-// Holds process trees to their caps. The kernel caps single processes; the sum over a tree is nobody's business but ours,
-// as control groups can be written to on few machines. A tree over a cap is killed as a whole. Between two looks a tree
-// may go over; that is what the kernel's caps on each process are for.
+// Measures process trees and kills those above a cap, for machines where svc may not create control groups. Between two
+// measurements a tree may exceed its cap; the kernel's caps on each process limit by how much.
 
 import { ServiceError } from "../core/error.ts";
 import {
@@ -23,30 +22,30 @@ export interface WatchedLimits extends Limits {
   readonly disk: FolderSize;
 }
 
-/** A process tree under watch. */
+/** A measured process tree. */
 export interface Watched {
-  /** Which of all processes are its own. */
+  /** Selects its processes. */
   readonly members: (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
-  /** Holds the tree to its caps on memory and processes. Absent: both are looked after here. */
+  /** Control group that caps memory and processes. Absent: both are measured here. */
   readonly group?: ControlGroup;
-  /** Its size counts where it is a private one. */
+  /** Its size is capped where it is private. */
   readonly workdir: Workdir;
-  /** Called once, with the cap that the tree is over. */
+  /** Called once, with the exceeded cap. */
   readonly onBreach: (limit: BrokenLimit) => void;
 }
 
 interface Account {
   readonly watched: Watched;
-  /** Highest sum of processor time seen: what children used is known only while somebody is left who waited for them. */
+  /** Largest sum of processor time so far: the time of children is known only while their parent lives. */
   cpuSecs: number;
-  /** What earlier processes of the group had used by then. */
+  /** Processor time of the group at the start of the tree. */
   readonly cpuSecsBefore: number;
-  /** What the disk had left in the beginning, bytes. */
+  /** Free bytes of the disk at the start. */
   readonly freeBytes: number;
-  /** What may lie in the folder: the cap, or what lay there before, so that it can still be made smaller. */
+  /** Cap on the folder, or its size at the start where that is larger, so that files can still be deleted. */
   readonly disk: FolderSize;
   measuredAt: number;
-  /** When its sockets may be asked about again; without end while they are. */
+  /** Time of the next socket query; infinite during one. */
   socketsAt: number;
 }
 
@@ -55,19 +54,19 @@ const MIB = 1024 * 1024;
 export class Watch {
   private readonly limits: WatchedLimits;
   private readonly accounts = new Set<Account>();
-  /** What the last process left in a folder. */
+  /** Size of a folder after its last process. */
   private readonly sizes = new WeakMap<Workdir, FolderSize>();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   private readonly sockets: SocketMemory | undefined;
 
-  /** Without `sockets`, what lies in their buffers is counted for nobody. */
+  /** Without `sockets`, socket buffers are not counted. */
   constructor(limits: WatchedLimits, sockets?: SocketMemory) {
     this.limits = limits;
     this.sockets = sockets;
   }
 
-  /** Throws where so much lies in the folder already that nothing more may be started there. */
+  /** Throws where the folder is too full for another process. */
   admit(workdir: Workdir): void {
     const size = this.sizes.get(workdir);
     const { disk } = this.limits;
@@ -78,7 +77,7 @@ export class Watch {
     );
   }
 
-  /** Begins to watch. The result ends it, and itself once the folder has been measured. */
+  /** Starts measuring. The result stops it and resolves after a last measurement of the folder. */
   add(watched: Watched): () => Promise<void> {
     const { workdir } = watched;
     const before = this.sizes.get(workdir);
@@ -112,7 +111,7 @@ export class Watch {
       const startedAt = performance.now();
       this.look();
       const tookMs = performance.now() - startedAt;
-      // On a busy machine a look takes long because it has to wait, so there is an end to that.
+      // Capped: on a busy machine most of the duration is waiting.
       const restMs = Math.min(tookMs * SANDBOX_POLL_SHARE, SANDBOX_POLL_MS_MAX);
       if (this.accounts.size > 0) this.schedule(Math.max(SANDBOX_POLL_MS, restMs));
     }, waitMs);
@@ -123,7 +122,7 @@ export class Watch {
     const all = processes();
     const looks = [...this.accounts].map((account) => ({ account, members: account.watched.members(all) }));
     for (const { account, members } of looks) {
-      // Processes of one private folder share a cap: what earlier calls have left in the background counts.
+      // Processes of one private folder share a cap, background processes of earlier calls included.
       const { workdir } = account.watched;
       const together = workdir.isPrivate
         ? looks.flatMap((look) => (look.account.watched.workdir === workdir ? look.members : []))
@@ -155,9 +154,9 @@ export class Watch {
     if (group !== undefined) return undefined;
     const cap = this.limits.memoryMb * MIB;
     const isOver = total((info) => info.residentBytes) > cap;
-    // Shared pages count in every process there; the exact figure is dear and is asked for only in doubt.
+    // Resident memory counts shared pages in every process; the exact figure is slow and read only in doubt.
     if (isOver && total((info) => proportionalBytes(info.pid) ?? info.residentBytes) > cap) return "memory";
-    // The kernel refuses the next fork. Where its count was evaded, twice the cap is no accident.
+    // The kernel refuses the next fork at the cap. Twice the cap means that its count was evaded.
     return total((info) => info.threads) > 2 * this.limits.procs ? "procs" : undefined;
   }
 
@@ -167,7 +166,7 @@ export class Watch {
     const room =
       this.limits.memoryMb * MIB - members.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
     if (this.sockets.most(members) <= room) return;
-    account.socketsAt = Number.POSITIVE_INFINITY; // one question at a time
+    account.socketsAt = Number.POSITIVE_INFINITY; // one query at a time
     const held = await this.sockets.held(members, account.watched.workdir);
     account.socketsAt = performance.now() + SOCKETS_POLL_MS;
     if (held > Math.max(0, room) && this.accounts.has(account)) this.end(account, "memory");
@@ -178,7 +177,7 @@ export class Watch {
     if (!workdir.isPrivate || performance.now() - account.measuredAt < WORKDIR_POLL_MS) return;
     account.measuredAt = Number.POSITIVE_INFINITY; // one measurement at a time
     const size = await folderSize(workdir.path, account.disk);
-    // A file that is open but has no name any more shows here alone.
+    // Deleted files that are still open show up here alone.
     const free = freeBytes(workdir.path);
     account.measuredAt = performance.now();
     const isFull = free < DISK_RESERVE_BYTES && account.freeBytes - free > SANDBOX_FILE_BYTES_MAX;

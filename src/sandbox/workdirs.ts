@@ -1,6 +1,5 @@
-// Folders that confined processes work in and, where the server is root, the users they work as. A folder of one session
-// belongs to a user of its own, whom nothing else on the machine runs as: then the kernel itself keeps sessions apart,
-// and a count of that user's processes is a count of the session's.
+// Working directories of sandboxed processes and, where the server is root, their users. The folder of a session belongs to a
+// dedicated user: the kernel isolates sessions, and the user's processes are the session's.
 
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -12,18 +11,17 @@ import { SANDBOX_UID_FIRST, SANDBOX_UIDS } from "./limits.ts";
 import { HOMES } from "./environment.ts";
 import type { Workdir } from "./types.ts";
 
-/** Held as long as a user is ours. */
+/** Lock on a sandbox user. */
 interface Claim {
   stop(): void;
 }
 
 /**
- * Makes sure that no other server on this machine takes the same user for one of its sessions: both could read the other's
- * folder, and would kill its processes. The name of a socket is taken by one process at a time, and free once it is gone.
- * undefined: somebody else has it.
+ * Locks a user against other servers on this machine, which could read the session's folder and would kill its processes. The lock
+ * is an abstract socket, which the kernel frees at exit. Undefined: another server has it.
  */
 function claim(uid: number): Claim | undefined {
-  if (process.platform !== "linux") return { stop: () => {} }; // no such names elsewhere
+  if (process.platform !== "linux") return { stop: () => {} }; // no abstract sockets elsewhere
   try {
     const listener = Bun.listen({ unix: `\0svc-sandbox-${uid}`, socket: { data: () => undefined } });
     listener.unref();
@@ -39,13 +37,13 @@ const TEMPORARY = ["/var/tmp", "/tmp"];
 export interface WorkdirsOptions {
   /** Whether the server is root, so that processes must run as another user. */
   readonly isRoot: boolean;
-  /** Whether that user can work in folders that are closed to it, because processes can be given mounts. */
+  /** Whether processes can get mounts, so that closed folders can be made reachable. */
   readonly canMount: boolean;
 }
 
 export class Workdirs {
   private readonly isRoot: boolean;
-  /** Private folders are made here. */
+  /** Parent of private folders. */
   private readonly parent: string;
   private readonly claims = new Map<number, Claim>();
 
@@ -57,12 +55,12 @@ export class Workdirs {
     this.parent = isRoot && !canMount ? ([own, ...TEMPORARY].find(isOpen) ?? own) : own;
   }
 
-  /** Throws when there are SANDBOX_UIDS of them already. */
+  /** Throws when SANDBOX_UIDS folders exist. */
   create(prefix: string): Workdir {
     return this.take(mkdtempSync(join(this.parent, prefix)));
   }
 
-  /** Makes a folder in a folder of the user's. One that is there already is not ours to give away or to delete. */
+  /** Creates a folder in a configured one. Never takes over an existing one. */
   createIn(parent: string, name: string): Workdir {
     mkdirSync(parent, { recursive: true, mode: 0o755 });
     for (let n = 1; n <= SAME_NAMES_MAX; n++) {
@@ -73,8 +71,8 @@ export class Workdirs {
   }
 
   /**
-   * A folder that is the user's own. Where the server is root, processes run as the folder's owner, or as the one user
-   * that all such folders share when it is new or empty.
+   * Opens a configured folder. Where the server is root, processes run as the folder's owner; a new or empty folder gets the user
+   * that all such folders share.
    */
   open(folder: string): Workdir {
     mkdirSync(folder, { recursive: true, mode: 0o755 });
@@ -91,7 +89,7 @@ export class Workdirs {
     return furnish({ path, isPrivate: false, uid: SANDBOX_UID_FIRST });
   }
 
-  /** For a private folder whose processes have ended; nothing for any other. */
+  /** Deletes a private folder whose processes have exited; ignores others. */
   async remove(workdir: Workdir): Promise<void> {
     if (!workdir.isPrivate) return;
     await removeTree(workdir.path);
@@ -108,7 +106,7 @@ export class Workdirs {
     return workdir;
   }
 
-  /** The first one is for folders that sessions share. */
+  /** The first user is for shared folders. */
   private freeUid(): number {
     for (let uid = SANDBOX_UID_FIRST + 1; uid < SANDBOX_UID_FIRST + SANDBOX_UIDS; uid++) {
       const mine = this.claims.has(uid) ? undefined : claim(uid);
@@ -120,10 +118,10 @@ export class Workdirs {
   }
 }
 
-/** Folders of one name that are told apart by a number. */
+/** Numbered folders of one name. */
 const SAME_NAMES_MAX = 100;
 
-/** False where something of that name is there. */
+/** False where the name exists. */
 function makeFolder(path: string): boolean {
   try {
     mkdirSync(path, { mode: 0o700 });
@@ -138,7 +136,7 @@ const HOME_NAMES: ReadonlySet<string> = new Set(
   Object.values(HOMES).map((path) => path.split("/")[0] ?? path),
 );
 
-/** Makes the folders that the environment names. */
+/** Creates the folders that the environment names. */
 function furnish(workdir: Workdir): Workdir {
   for (const name of Object.values(HOMES)) {
     const steps = name.split("/").map((_, index, parts) => join(workdir.path, ...parts.slice(0, index + 1)));
@@ -150,7 +148,7 @@ function furnish(workdir: Workdir): Workdir {
   return workdir;
 }
 
-/** Deletes a tree that was made by somebody who may have wanted it to stay: without rights, or too deep for a path. */
+/** Deletes a tree that a hostile program may have made hard to delete: without rights, or deeper than a path. */
 export async function removeTree(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true }).catch(() => {});
   if (!existsSync(path)) return;
