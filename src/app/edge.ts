@@ -4,6 +4,7 @@ import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
 import { DROPS_CHECK_MS } from "./limits.ts";
 import { SPEECHES_MAX } from "../engine/limits.ts";
+import { upstreamPlaces } from "./upstreams.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
 import { StartError } from "../core/start-error.ts";
 import { raiseBacklog } from "../../ffi/listen-backlog.ts";
@@ -23,7 +24,8 @@ export interface Edge {
 }
 
 /** `models`: those that are served. Throws StartError. */
-export function newEdge({ server, runtime }: Settings, models: () => readonly ModelInfo[]): Edge {
+export function newEdge(settings: Settings, models: () => readonly ModelInfo[]): Edge {
+  const { server, runtime } = settings;
   const proxies = server.trusted_proxies ?? [];
   const unusable = proxies.find((text) => !isAddressRange(text));
   if (unusable !== undefined) {
@@ -37,12 +39,22 @@ export function newEdge({ server, runtime }: Settings, models: () => readonly Mo
     image: 1,
     speech: SPEECHES_MAX,
   };
+  const upstream = upstreamPlaces(settings);
   const served = (kind: ModelKind): number =>
-    models().filter((model) => model.kind === kind && model.parent === undefined).length;
+    models().filter(({ id, parent, ...model }) => {
+      return model.kind === kind && parent === undefined && !upstream.has(id);
+    }).length;
+  const placesOf = (kind: ModelKind): number => {
+    const upstreams = models().flatMap(({ id, ...model }) =>
+      model.kind === kind ? (upstream.get(id) ?? []) : [],
+    );
+    const own = upstreams.length > 0 ? served(kind) : Math.max(1, served(kind));
+    return upstreams.reduce((sum, places) => sum + places, own * (atOnce[kind] + server.queue_max));
+  };
   const admission = new Admission({
     ...defined({ keys }),
     addressOf: clientAddresses(proxies),
-    placesOf: (kind) => Math.max(1, served(kind)) * (atOnce[kind] + server.queue_max),
+    placesOf,
     isCrowded: crowdCheck(server.max_connections),
   });
   return { admission, ...(keys === undefined ? {} : { apiKeys: keys, heir: () => keys.heir }) };

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { kindOf, type ModelOptions } from "./model-files.ts";
 import { modelName } from "../config/model-name.ts";
-import type { ModelSettings } from "../config/settings.ts";
+import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { StartError } from "../core/start-error.ts";
 import type { Models } from "../engine/models.ts";
@@ -26,9 +26,25 @@ const CONNECTIONS_NAME = "BUN_CONFIG_MAX_HTTP_REQUESTS";
 
 /** The bound on connections that the runtime was started with. */
 export function upstreamConnections(): Connections {
-  const told = Number(processEnvironment()[CONNECTIONS_NAME] ?? Number.NaN);
-  const max = Number.isInteger(told) && told > CONNECTIONS_RESERVED ? told : CONNECTIONS_BY_DEFAULT;
-  return new Connections(max - CONNECTIONS_RESERVED);
+  return new Connections(connectionsMax());
+}
+
+function connectionsMax(): number {
+  const stated = Number(processEnvironment()[CONNECTIONS_NAME] ?? Number.NaN);
+  const max = Number.isInteger(stated) && stated > CONNECTIONS_RESERVED ? stated : CONNECTIONS_BY_DEFAULT;
+  return max - CONNECTIONS_RESERVED;
+}
+
+/** Requests that each upstream model, by its id, may have in flight or waiting. */
+export function upstreamPlaces({ models }: Settings): ReadonlyMap<string, number> {
+  const max = connectionsMax();
+  const places = (model: ModelSettings): number => {
+    const inFlight = model.upstreams.reduce((sum, upstream) => sum + (upstream.max_inflight ?? max), 0);
+    return Math.min(inFlight, max) + model.routing.max_queue;
+  };
+  return new Map(
+    models.filter(({ kind }) => kind === "upstream").map((model) => [modelName(model), places(model)]),
+  );
 }
 
 /** The pool of an entry with kind = "upstream". Throws StartError for a key that cannot be read. */
