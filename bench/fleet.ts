@@ -12,7 +12,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { parseArgs } from "node:util";
 import { postStream } from "./http-stream.ts";
-import { processTree, spawnLogged, stopTree, treeCpuSeconds } from "./processes.ts";
+import { killRunning, spawnLogged, stopTree, treeCpuSeconds } from "./processes.ts";
+import { uniformSource } from "./random.ts";
 import { freePort } from "./servers.ts";
 import { median, pairRatio } from "./stats.ts";
 
@@ -167,17 +168,6 @@ async function reuse(engines: readonly Served[]): Promise<readonly [number, numb
   return [await sum("svc_prefix_cache_tokens_total"), await sum("svc_prefill_tokens_total")];
 }
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-function seededRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 async function policies(): Promise<void> {
   const groups = 8;
   for (const policy of ["round_robin", "prefix"]) {
@@ -190,10 +180,10 @@ async function policies(): Promise<void> {
       },
       {
         role: "user",
-        content: `I am user ${user}. ${`My own notes, page ${user}. `.repeat(60)} What is the capital of France?`,
+        content: `I am user ${user}. ${`My own notes, page ${user}. `.repeat(25)} What is the capital of France?`,
       },
     ]);
-    const random = seededRandom(7);
+    const random = uniformSource(7);
     for (let turn = 0; turn < turns; turn++) {
       // Users do not take turns: in a fixed order round robin would send each to the same engine by chance.
       const order = talks.map((_, user) => ({ user, at: random() })).sort((a, b) => a.at - b.at);
@@ -218,10 +208,16 @@ async function policies(): Promise<void> {
   }
 }
 
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    killRunning();
+    process.exit(130);
+  });
+}
 try {
   if (values.part !== "policies") await overhead();
   if (values.part !== "hop") await policies();
 } finally {
-  for (const pid of processTree(process.pid).slice(1)) process.kill(pid, "SIGKILL");
+  killRunning();
   rmSync(folder, { recursive: true, force: true });
 }
