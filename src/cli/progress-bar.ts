@@ -41,7 +41,7 @@ export function loadBar(name: string): (permille: number) => void {
   const sinceMs = performance.now();
   const bar = new SingleBar(
     {
-      format: `Loading ${name} {bar} {percentage} %`,
+      format: `Loading ${name} {bar} {percentage} %, {eta_formatted} left`,
       stream: process.stderr,
       hideCursor: true,
       clearOnComplete: true,
