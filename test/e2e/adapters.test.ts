@@ -202,7 +202,17 @@ test("a server without adapters says so", async () => {
 
 describe("svc run", () => {
   test("begins with the adapter that is named", async () => {
-    const words = ["run", "--lora", `red=${join(ROOT, "red")}`, "--seed", "1", "-i", CAPITAL.content];
+    const words = [
+      "run",
+      "-m",
+      "svc-tiny",
+      "--lora",
+      `red=${join(ROOT, "red")}`,
+      "--seed",
+      "1",
+      "-i",
+      CAPITAL.content,
+    ];
     expect(await runBinary([...words, "--adapter", "red"])).toEqual({ exit: 0, out: `${RED}\n`, err: "" });
     const { exit, err } = await runBinary([...words, "--adapter", "blue"]);
     expect([exit, err]).toEqual([1, "svc: svc-tiny has no adapter blue: it has red\n"]);
