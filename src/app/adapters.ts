@@ -1,4 +1,4 @@
-// The part of the composition root that is about LoRA adapters: from settings to registries in front of the models.
+// LoRA adapters of the composition root: from settings to registries in front of the models.
 
 import { defined } from "../core/defined.ts";
 import { reasonOf } from "../core/reason.ts";

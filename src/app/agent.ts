@@ -1,5 +1,4 @@
-// The part of the composition root that is about what the server does by itself: from settings and executors to the loop
-// that answers conversations.
+// The agent of the composition root: from settings and executors to the loop that answers conversations.
 
 import type { Approvals } from "../agent/approvals.ts";
 import { agentConverse, type LoopDeps } from "../agent/loop.ts";
@@ -39,7 +38,7 @@ export interface AgentOptions extends Pick<LoopDeps, "files" | "fetchFile" | "lo
 /** Answers conversations. */
 export interface Agent {
   readonly converse: Converse<TargetedConversation>;
-  /** Answers in sessions under way. Between two passes of one no engine knows of it. */
+  /** Answers in progress. Between two passes of an answer no engine has a run of it. */
   activeAnswers(): number;
 }
 
@@ -75,7 +74,7 @@ export function createAgent(options: AgentOptions): Agent {
   };
 }
 
-/** What models can do on this server, in one line for its operator; undefined where that is nothing. */
+/** The tools of models in one line for the operator; undefined without tools. */
 export function toolLine(tools: Tools, web: Web | undefined, { runtime }: Settings): string | undefined {
   const parts = [...executorLines(tools, runtime), ...(web === undefined ? [] : [searchLine(runtime)])];
   return parts.length === 0 ? undefined : parts.join(", ");
@@ -124,7 +123,7 @@ function toolsetsOf({ tools, mcp, files, skills, web, generate }: AgentOptions):
   ];
 }
 
-/** Skills as the shell mounts them, and what the model is told of them. */
+/** Skills as the shell mounts them, and their text for the model. */
 function resolved(skills: Skills, references: readonly SkillReference[]): ResolvedSkills {
   const versions = references.map((reference, index) => skills.resolve(reference, `skills[${index}]`));
   const systemText = skillsText(versions.map((skill) => ({ skill, folder: skillFolder(skill.name) })));

@@ -1,4 +1,4 @@
-// The part of the composition root that is about who reaches the server: keys, clients, connections.
+// Keys, client addresses and connections of the server, from settings.
 
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";

@@ -1,5 +1,4 @@
-// The part of the composition root that is about settings that can change while the server runs: keys, names of models, the
-// access log.
+// Settings that can change while the server runs: keys, model aliases, access log.
 
 import { aliasParts } from "../config/alias-entry.ts";
 import { changedSettings } from "../config/changes.ts";
@@ -10,22 +9,22 @@ import { accessLine, inBatches } from "../http/access-log.ts";
 import type { ApiKeys } from "../http/api-keys.ts";
 import type { HttpDeps } from "../http/deps.ts";
 
-/** What came of new settings. */
+/** Result of applying new settings. */
 export interface Applied {
-  /** Settings that hold from now on. */
+  /** Settings in force from now on. */
   readonly changed: readonly string[];
-  /** Those that a restart would change. */
+  /** Settings that need a restart. */
   readonly waiting: readonly string[];
 }
 
-/** What reads the settings of the moment. */
+/** Readers of the settings in force. */
 export interface Live extends Pick<HttpDeps, "accessLog" | "aliases"> {
   readonly aliases: ModelAliases;
-  /** Takes over what can be. */
+  /** Applies the settings that need no restart. */
   readonly apply: (next: Settings) => Applied;
 }
 
-/** Settings that are taken over, besides keys. */
+/** Settings that apply without a restart, besides keys. */
 const LIVE: ReadonlySet<string> = new Set([
   "aliases",
   "server.disable_access_log",

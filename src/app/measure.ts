@@ -1,4 +1,4 @@
-// The part of the composition root that measures: engines of its own for a bench or a tuning, beside those that serve.
+// Engines for a bench or a tuning, separate from those that serve.
 
 import { availableParallelism } from "node:os";
 import { reasonOf } from "../core/reason.ts";
@@ -23,7 +23,7 @@ import { bench, benchNeed, type BenchPlan } from "../measure/bench.ts";
 import type { MeasuredEngine } from "../measure/engine.ts";
 import { tune } from "../measure/tune.ts";
 
-/** What a measurement watches and tells besides its result. */
+/** Cancellation and progress of a measurement. */
 export interface MeasureOptions {
   readonly signal: AbortSignal;
   readonly onStep: (words: string) => void;
@@ -36,7 +36,7 @@ export interface BenchedModel {
   readonly rows: readonly BenchRow[];
 }
 
-/** Measures one model by a plan. Throws the reason why it can't be. */
+/** Measures one model by a plan. Throws the reason of a failure. */
 export async function benchModel(
   model: ModelSettings,
   options: ModelOptions,
@@ -64,7 +64,7 @@ export async function benchModel(
   }
 }
 
-/** Tries settings with a model and recommends the best. Throws ServiceError, or the reason why it can't be measured. */
+/** Tries settings with a model and recommends the best. Throws ServiceError, or the reason of a failed measurement. */
 export async function tuneModel(
   model: ModelSettings,
   options: ModelOptions,
@@ -93,7 +93,7 @@ export async function tuneModel(
   });
 }
 
-/** The tuning that a server offers: one at a time, and none while it answers. `stopping` ends it. */
+/** Tuning on request of a client: one at a time, and none while requests run. `stopping` ends it. */
 export function newTuning(options: ModelOptions, models: Models, stopping: AbortSignal): TuneModel {
   let running = false;
   const { settings, log } = options;
@@ -102,8 +102,8 @@ export function newTuning(options: ModelOptions, models: Models, stopping: Abort
     const model = settings.models.find((candidate) => modelName(candidate) === id);
     if (model === undefined) throw new Error("a served model is not configured");
     const isBusy = (): boolean => models.activeRuns() > 0;
-    if (running) throw conflict("another tuning is under way");
-    if (isBusy()) throw conflict("requests are being answered, which would be measured too");
+    if (running) throw conflict("another tuning is running");
+    if (isBusy()) throw conflict("requests are running, and would be measured too");
     running = true;
     try {
       const signal = AbortSignal.any([client, stopping]);
@@ -136,7 +136,7 @@ function conflict(why: string): ServiceError {
   });
 }
 
-/** A cache of the size that is measured, unless somebody has chosen one. */
+/** A cache of the measured size, unless the settings choose one. */
 function cellsFor(configured: TextOptions, tokens: number): { readonly contextLen?: number } {
   const { contextLen, memoryBytes, memoryFraction } = configured;
   const isChosen = contextLen !== undefined || memoryBytes !== undefined || memoryFraction !== undefined;

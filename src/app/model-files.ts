@@ -1,4 +1,4 @@
-// The part of the composition root that is about files: models and adapters that settings name, on this machine or downloaded.
+// Files of the models and adapters that settings name: local, or downloaded from the hub.
 
 import { existsSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";

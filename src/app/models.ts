@@ -1,4 +1,4 @@
-// The part of the composition root that is about models: from settings to models that can be loaded.
+// Models of the composition root: from settings to models that can be loaded.
 
 import { installedBackends } from "../backends/store.ts";
 import { readFileSync } from "node:fs";
@@ -110,7 +110,7 @@ function deviceOf(
   return deviceLayers === 0 ? { deviceLayers } : { deviceLayers, backends: installedBackends(cacheDir) };
 }
 
-/** Who guesses next tokens, by `[runtime]`. */
+/** Source of draft tokens, by `[runtime]`. */
 function speculativeOf(runtime: Settings["runtime"]): Pick<TextOptions, "speculative"> {
   const { speculative: wanted, mtp_model: mtpModel, mtp_n_predict: mtpNPredict } = runtime;
   const type = wanted === "auto" ? (mtpModel === undefined ? "off" : "mtp") : wanted;
@@ -162,7 +162,7 @@ async function engineOptions(
   }
 }
 
-/** What an entry's weights are from the start. */
+/** Configured weights of an entry. */
 export function ownWeights({ quantization: { isq, imatrix } }: ModelSettings): Weights {
   return {
     ...defined({ type: isq, importance: imatrix }),
@@ -217,7 +217,7 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
 
 const BUILTIN_VOICE = { model_id: BUILTIN_VOICES[0], format: { format: "gguf" } } as const;
 
-/** So small that it takes no place from another model, and costs nothing until somebody wants it. */
+/** Too small to count against max_loaded_models; loaded at its first request. */
 function builtinVoice(
   configured: readonly ServedModel[],
   options: ModelOptions,
@@ -257,7 +257,7 @@ function managed(
         ...defined({ adapters, meter }),
         ...(options.loading === undefined ? {} : { onLoading: options.loading(name) }),
       }),
-    queueMax: options.settings.runtime.max_seqs + queueMax, // once it is loaded, so many have a place
+    queueMax: options.settings.runtime.max_seqs + queueMax, // places once it is loaded
     ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),
     log,
   });

@@ -1,4 +1,4 @@
-// The part of the composition root that is about changing the weights of served models.
+// Requantization of served models: from settings to one requantizer for each model.
 
 import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";

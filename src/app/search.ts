@@ -1,4 +1,4 @@
-// The part of the composition root that is about searching the web: from settings to what the search tools use.
+// Web search of the composition root: from settings to provider, pages and ranking.
 
 import { SEARCH_MODEL_NAME, type Settings } from "../config/settings.ts";
 import { assert, unreachable } from "../core/assert.ts";

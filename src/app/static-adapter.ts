@@ -1,4 +1,4 @@
-// The part of the composition root that is about adapters which every answer of a model goes through.
+// Adapters that apply to every answer of a model (legacy_lora).
 
 import { join } from "node:path";
 import { reasonOf } from "../core/reason.ts";
@@ -11,7 +11,7 @@ import { ADAPTER_FILES, prepareAdapter } from "../lora/source.ts";
 
 /**
  * Path of the converted adapter that `legacy_lora` of a model names, of all adapters together where `legacy_lora_order` names
- * several; undefined where there is none. `baseModel`: the model's GGUF file. Throws an Error with the reason.
+ * several; undefined without one. `baseModel`: the model's GGUF file. Throws an Error with the reason.
  */
 export async function staticAdapter(
   model: ModelSettings,

@@ -1,4 +1,4 @@
-// The part of the composition root that is about what outlives a request: from settings to stores.
+// Stores of records that outlive a request, from settings.
 
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ export interface Stores {
   readonly files: FileStore;
   readonly sessions: SessionStore;
   readonly skills: SkillStore;
-  /** Nothing may be asked of them afterwards. */
+  /** Closes all stores; they must not be used afterwards. */
   close(): void;
 }
 
@@ -70,7 +70,7 @@ function skillsOf({ settings, log }: StoreOptions): SkillStore {
     if (named === undefined) refuseForeignFolder(folder);
     return new SkillStore({ folder, log });
   } catch (error) {
-    throw new StartError(`the skills cannot be read: ${reasonOf(error)}`, { cause: error });
+    throw new StartError(`skills_dir cannot be read: ${reasonOf(error)}`, { cause: error });
   }
 }
 

@@ -1,4 +1,4 @@
-// The part of the composition root that looks at the machine: for a server, and for `svc doctor` without one.
+// System information and doctor: for a server, and for `svc doctor` without one.
 
 import { isAbsolute } from "node:path";
 import { installedBackends } from "../backends/store.ts";
@@ -73,7 +73,7 @@ async function probeHost({
   });
   try {
     await engine.ready();
-    return engine.host ?? { failure: "it told nothing" };
+    return engine.host ?? { failure: "it sent no facts about the machine" };
   } catch (error) {
     return { failure: reasonOf(error) };
   } finally {
@@ -113,7 +113,7 @@ function sourceOf(model: ModelSettings, log: (line: string) => void): ModelFacts
   return isAbsolute(source) ? { type: "file", path: source } : { type: "hub" };
 }
 
-/** Whoever asks while it is being done waits for the same result: such work starts processes. */
+/** Concurrent calls share one result: the work starts processes. */
 function shared<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => (running ??= work().finally(() => (running = undefined)));

@@ -1,5 +1,4 @@
-// Puts together what tools run with: the sandbox, and the executors that the settings switch on. A part of the composition
-// root of its own, because it must be there before anything else is started: what it checks ends the start.
+// Sandbox and executors that the settings switch on. Opened before anything else: a failed check ends the start.
 
 import { homedir } from "node:os";
 import { PYTHON_BY_DEFAULT, type Settings } from "../config/settings.ts";
@@ -22,15 +21,15 @@ export interface Tools {
   readonly shell?: ShellSessions;
   /** What protects the machine from them; absent without any. */
   readonly protection?: EffectiveProtection;
-  /** Whether a connection to this server comes from what a tool runs. Absent where that cannot happen, or be told. */
+  /** Whether a connection to this server comes from a tool. Absent where tools cannot connect or cannot be recognized. */
   readonly isToolPeer?: NonNullable<Sandbox["isToolPeer"]>;
   /** Ends every session's processes and deletes their files. */
   close(): Promise<void>;
 }
 
 /**
- * Tries out the sandbox, Python and the shell. `warn` is told what is not enforced. Throws, with one sentence for the
- * user, when something that was asked for does not work.
+ * Tests the sandbox, Python and the shell. `warn` receives what is not enforced. Throws a sentence for the operator when a
+ * requested part does not work.
  */
 export async function openTools(settings: Settings, warn: (line: string) => void): Promise<Tools> {
   const { runtime } = settings;
@@ -60,7 +59,7 @@ export async function openTools(settings: Settings, warn: (line: string) => void
   };
 }
 
-/** `agent` asks for what there is: without Python it goes on without, unless that was asked for by name. */
+/** With `agent` alone a missing Python is only a warning; requested by name, it ends the start. */
 async function pythonOf(
   runtime: Settings["runtime"],
   sandbox: Sandbox,
@@ -83,7 +82,7 @@ async function pythonOf(
   }
 }
 
-/** What the settings ask for, their absent values decided. Tools are on. */
+/** The policy of the settings with absent values filled in. */
 function sandboxPolicy({ sandbox, runtime }: Settings, warn: (line: string) => void): SandboxPolicy {
   const profile = sandbox.profile ?? "developer";
   const timeoutSecs = Math.max(runtime.code_exec_timeout, runtime.shell_timeout);

@@ -21,7 +21,7 @@ export interface UpstreamParts {
   readonly models: () => Models;
 }
 
-/** Environment name by which Bun's HTTP client is told how many connections it may open. Read by Bun when it starts. */
+/** Environment name of the most connections that Bun's HTTP client opens. Read by Bun when it starts. */
 const CONNECTIONS_NAME = "BUN_CONFIG_MAX_HTTP_REQUESTS";
 
 /** The bound on connections that the runtime was started with. */

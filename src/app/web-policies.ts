@@ -15,8 +15,8 @@ interface PolicyOptions {
 }
 
 /**
- * Which web pages may use the server. Any, as the interface has it; but where no key is needed, only pages of this machine may
- * load, unload or change models, or use anything at all where models act here. The log is told where more than pages can.
+ * Which web pages may use the server. All, by the specification; without keys only pages of this machine may load, unload or
+ * change models, or use any route while models have tools. Logs a warning where other machines can reach such a server.
  */
 function pagePolicy(
   { settings: { server }, log }: PolicyOptions,
@@ -26,7 +26,9 @@ function pagePolicy(
   const acts = protection !== undefined || mcp !== undefined || server.tool_dispatch_url !== undefined;
   const isOpen = acts && server.api_keys === undefined;
   if (isOpen && !LOOPBACK_HOSTS.has(server.host)) {
-    log("anybody who can reach this port can have models act here: set --host 127.0.0.1, or server.api_keys");
+    log(
+      "warning: every client that reaches this port can run tools on this machine. Set --host 127.0.0.1, or server.api_keys.",
+    );
   }
   if (server.allowed_origins === undefined && server.api_keys !== undefined) return undefined;
   const origins = server.allowed_origins ?? [];
@@ -48,7 +50,7 @@ export function webPolicies(
   };
 }
 
-/** Where no key is needed, names that strangers can point here are refused: a page under one would pass for one of ours. */
+/** Without keys, host names that third parties can point at this server are refused: their pages would pass as same-origin. */
 function hostPolicy({ server }: Settings): HostPolicy | undefined {
   if (server.api_keys !== undefined) return undefined;
   return { allowed: server.allowed_hosts ?? [], own: ownNames(server.host) };

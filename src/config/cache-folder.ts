@@ -1,4 +1,4 @@
-// The folder for what svc unpacks and converts, by the XDG rule.
+// Cache folder for unpacked and converted files, by the XDG rule.
 
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
@@ -16,7 +16,7 @@ export function cacheFolder(environment: Environment): string {
   const own = join(homedir(), ".cache", "svc");
   if (isWritable(own)) return own;
   const temporary = join(tmpdir(), `svc-cache-${process.getuid?.() ?? 0}`);
-  privateFolder(temporary); // its name can be guessed, and libraries are loaded from below it
+  privateFolder(temporary); // its name is predictable, and libraries are loaded from below it
   return temporary;
 }
 

@@ -24,7 +24,7 @@ const SET_UP: Readonly<Record<string, unknown>> = {
 function exampleToml(): string {
   const intro = [
     "# Settings of svc. The lines without # are a small set-up: this machine only, one model of the Hugging Face hub.",
-    "# All other settings are commented out and show the default, or an example where there is none; each is valid where",
+    "# All other settings are commented out and show the default, or an example; each is valid where",
     "# it stands. Use the file with `svc serve svc.toml`, check it with `svc config check svc.toml`. Flags override the",
     "# environment, which overrides this file. docs/settings.md lists flags and environment names. Relative paths start at",
     "# this file's folder.",

@@ -1,5 +1,5 @@
-// The words in which src/config/settings.ts writes down one row of the settings table. Every helper makes a plain
-// TypeBox schema and hangs what TypeBox has no word for (flag, aliases, availability) on it as `facts`.
+// Helpers for rows of the settings table: a TypeBox schema each, with what TypeBox lacks (flag, aliases, availability) as
+// `facts`.
 // Knows no setting by name.
 
 import {

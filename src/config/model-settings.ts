@@ -203,7 +203,7 @@ const ModelMultimodal = section("Limits of images, video and audio in a prompt."
 
 const ModelImage = section("How an image model draws. What is unset suits the family of the model.", {
   steps: optional(
-    integer("Steps of a picture. Turbo and distilled models need few.", {
+    integer("Steps of an image. Turbo and distilled models need few.", {
       minimum: 1,
       maximum: 200,
       example: 8,

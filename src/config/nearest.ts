@@ -1,4 +1,4 @@
-// Finds what a user probably meant by a word that is not known.
+// Suggests a known name for an unknown one.
 
 /** The candidate closest to `word`, or undefined where none is close enough to be a slip of the fingers. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {

@@ -1,11 +1,11 @@
-// What is wrong with a configuration, and how it is said.
+// Problems of a configuration and their texts.
 
 /** Where a value was said. */
 export type Origin =
   | { readonly type: "file"; readonly file: string }
   | { readonly type: "env"; readonly name: string }
   | { readonly type: "flag"; readonly flag: string }
-  /** Nobody said it: the table's default, or what the command itself implies. */
+  /** Not configured: the default of the table, or implied by the command. */
   | { readonly type: "default" };
 
 /** One reason not to start. */

@@ -196,7 +196,7 @@ function modelOf(value: RawValue, path: string, values: readonly RawValue[]): Mo
   if (kind === "upstream") return { ok: true, file: id };
   const isImage = isImageKind(kind);
   if (isImage && id === BUILTIN_MODEL_ID) {
-    return { ok: false, what: "the built-in model makes no pictures", fix: "Name an image model's file." };
+    return { ok: false, what: "the built-in model generates no images", fix: "Name an image model's file." };
   }
   if (isImage && textBeside(value, "format.diffusion_model", values) !== undefined)
     return { ok: true, file: id };
@@ -267,7 +267,7 @@ function findReadable(path: string): ModelFile {
   }
 }
 
-/** Sound values and defaults as one object. Fails only by a mistake of ours: check() has passed. */
+/** Sound values and defaults as one object. Fails only by a bug: check() has passed. */
 function complete(values: readonly RawValue[]): Settings {
   const tree: unknown = Value.Default(Settings, toTree(values));
   assert(
@@ -310,7 +310,7 @@ function commandNotice(options: LoadOptions, settings: Settings): readonly strin
   return [`${options.configFile} says command = "${settings.command}", so ${what}.`];
 }
 
-/** The environment belongs to others too, so only a name that looks like a slip of ours is worth a word. */
+/** Other programs use the environment too, so only names close to a setting are reported. */
 function environmentNotices(environment: Environment): readonly string[] {
   const known = ROWS.flatMap((row) => row.env);
   return Object.keys(environment).flatMap((name) => {

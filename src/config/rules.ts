@@ -85,7 +85,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...tokenSource(values),
     ...rpcWorkers(values, entries),
     ...sameAlias(values, entries),
-    ...guesses(values),
+    ...speculation(values),
     ...otherKind(values, entries),
     ...modelAliases(values, entries),
     ...upstreamProblems(values, entries),
@@ -282,8 +282,8 @@ function ownNames(values: Values, entry: string): readonly string[] {
   return [nameOf(values, entry), repo].filter((name) => name !== undefined);
 }
 
-/** Who guesses next tokens, and how. */
-function guesses(values: Values): readonly Problem[] {
+/** Rules of speculative decoding. */
+function speculation(values: Values): readonly Problem[] {
   const model = values.get("runtime.mtp_model");
   const speculative = values.get("runtime.speculative");
   const problems: Problem[] = [];

@@ -1,4 +1,4 @@
-// The one setting whose environment name does not simply win: whoever wrote down that tools are confined, or that they
+// The one setting whose environment name does not simply win: a file or flag that says that tools are confined, or that they
 // are not, must not be overruled by a variable that happens to be set.
 
 import { formatOrigin } from "./problem.ts";

@@ -103,7 +103,7 @@ export const Server = section("Where the server listens and how it treats reques
     text("Folder that adapters loaded by clients must lie in.", { isPath: true, example: "adapters" }),
   ),
   image_dir: optional(
-    text("Folder for pictures that are answered as files; unset: a temporary one.", {
+    text("Folder for images that are answered as files; unset: a temporary one.", {
       isFolder: true,
       example: "images",
     }),
@@ -123,7 +123,7 @@ export const Server = section("Where the server listens and how it treats reques
     ),
   ),
   api_keys: optional(
-    list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: nobody needs one.", {
+    list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: no key is needed.", {
       secretAfter: "",
       minItems: 1,
       example: ["a-long-random-word"],

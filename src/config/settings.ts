@@ -62,24 +62,24 @@ const Runtime = section("How models are run.", {
     { default: 30, minimum: 0, maximum: 86_400 },
   ),
   no_kv_cache: toggle(
-    "Compute the whole sequence anew for every token, to compare with runs that use the KV cache; very slow.",
+    "Compute the whole sequence again for every token, to compare with runs that use the KV cache; very slow.",
   ),
   jinja_explicit: later(optional(text("Jinja file used as it is.", { short: "-j", isPath: true }))),
   speculative: choice(
     ["auto", "off", "ngram", "mtp"],
-    "Guess next tokens and keep those that are right: `ngram` from what stands in the conversation already, for answers that copy from it; `mtp` by `mtp_model`, or by the prediction head in the model's own file; `auto`: `mtp` where `mtp_model` is set.",
+    "Speculative decoding: `ngram` drafts tokens from the conversation, for answers that copy from it; `mtp` by `mtp_model`, or by the prediction head in the file of the model; `auto`: `mtp` where `mtp_model` is set.",
     { default: "auto", example: "ngram" },
   ),
   mtp_model: optional(
     text(
-      "GGUF file that guesses next tokens: a multi-token prediction head made for the model, or a small model with the same vocabulary.",
+      "GGUF file of the draft model: a multi-token prediction head made for the model, or a small model with the same vocabulary.",
       { isPath: true, example: "draft.gguf" },
     ),
   ),
-  mtp_n_predict: integer("Tokens that `mtp` guesses at once.", { default: 3, minimum: 1, maximum: 16 }),
+  mtp_n_predict: integer("Draft tokens of one `mtp` pass.", { default: 3, minimum: 1, maximum: 16 }),
   mtp_draft_sampling: choice(
     ["auto", "greedy", "probabilistic"],
-    "How `mtp` chooses what it guesses: always the likeliest token (`greedy`), or drawn like the answer itself, so that it is right more often at temperatures above 0 (`probabilistic`, which is what `auto` means).",
+    "How `mtp` chooses draft tokens: always the likeliest (`greedy`), or sampled like the answer, which is accepted more often at temperatures above 0 (`probabilistic`, which is what `auto` means).",
     { default: "auto" },
   ),
   mcp_config: optional(

@@ -46,7 +46,7 @@ export function tomlValue(value: unknown): string {
   return JSON.stringify(value) ?? "";
 }
 
-/** A secret is told by where it comes from alone: `…`, `literal:…`. */
+/** A secret shows only where it comes from: `…`, `literal:…`. */
 function visible(row: Row, value: unknown): unknown {
   const word = row.secretAfter;
   if (word === undefined) return value;

@@ -1,4 +1,4 @@
-// LoRA adapters as the whole program speaks of them.
+// Types of LoRA adapters.
 
 /** An adapter loaded into an engine. 0 is the model without one. */
 export type AdapterId = number;

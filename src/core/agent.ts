@@ -1,5 +1,5 @@
 // What a chat-type request may ask for beyond one generation: input files, and what the server does by itself between
-// the model's words. A dialect translates its body into a Conversation; whoever answers it yields the events of a run
+// the model's words. A dialect translates its body into a Conversation; its Converse yields the events of a run
 // with agent events between them. The engine knows nothing of this.
 
 import type { HostedTool } from "./compat.ts";
@@ -22,7 +22,7 @@ export interface FilePart {
   readonly param: string;
 }
 
-/** A picture or a recording as its sender names it. It becomes a MediaPart before the engine sees the message. */
+/** An image or audio as its sender names it. It becomes a MediaPart before the engine sees the message. */
 export interface NamedMedia {
   readonly type: "media";
   readonly modality: Modality;
@@ -69,7 +69,7 @@ export interface WebSearch {
   /** Hosts with their subdomains; empty allows all. */
   readonly allowedDomains: readonly string[];
   readonly blockedDomains: readonly string[];
-  /** Replace what the model is told about the two tools. */
+  /** Replace the descriptions of the two tools for the model. */
   readonly searchDescription?: string;
   readonly extractDescription?: string;
   /** Searches that this request may make. */
@@ -90,7 +90,7 @@ export interface AgentRequest {
   readonly shell?: { readonly skills: readonly SkillReference[] };
   readonly webSearch?: WebSearch;
   readonly files: readonly RequestedFile[];
-  /** Whether somebody reads the events while the run goes on, so that an approval can be asked for. */
+  /** Whether a client reads events during the run, so that it can answer an approval. */
   readonly interactive: boolean;
 }
 
@@ -133,7 +133,7 @@ export interface FileObject {
   readonly message?: string;
 }
 
-/** What a tool call is about and, once it is done, what came of it: `data` of a progress event. */
+/** Arguments of a tool call and, once complete, its result: `data` of a progress event. */
 export type ToolProgress =
   | {
       readonly tool_type: "code_execution";

@@ -1,5 +1,5 @@
-// How large the KV cache of a model becomes. The engine decides by this once the model is loaded; whether a model fits is
-// estimated with the same function before.
+// Size of a model's KV cache. The engine applies it once the model is loaded; the memory check before loading uses the same
+// function.
 
 /** KV cache element types that llama.cpp's attention kernels take. */
 export type CacheType = "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0" | "iq4_nl";
@@ -38,7 +38,7 @@ const ELEMENT_BYTES: Readonly<Record<CacheType, number>> = {
   iq4_nl: 18 / 32,
 };
 
-/** Share of the free memory that the cache takes at most when nobody said how large it should be. */
+/** Largest share of the free memory for a cache without a configured size. */
 const CACHE_SHARE = 0.25;
 /** Cells a sequence can count on when all of them run at once, unless the context is shorter. */
 const CELLS_PER_SEQUENCE = 1024;

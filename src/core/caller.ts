@@ -1,4 +1,4 @@
-// Who the request at hand comes from, for code far below the HTTP layer: the request queue shares places among clients,
+// Caller of the current request, for code below the HTTP layer: the request queue shares places among clients,
 // stores show records to their owner. Knows neither HTTP nor keys.
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -49,7 +49,7 @@ export function asServer<T>(work: () => T): T {
 }
 
 /**
- * Makes what later does things on behalf of the present caller, whoever asks for them: the pull of a stream does not come
+ * Makes what later does things on behalf of the present caller, no matter which request runs it: the pull of a stream does not come
  * from the request's handler.
  */
 export function onBehalf(): <T>(work: () => T) => T {

@@ -81,8 +81,8 @@ export interface ServiceErrorOptions {
 }
 
 /**
- * A failure that a caller is told about. The message names the field and the fix, and never contains prompt
- * text or a path of the server. Anything else that is thrown is a bug of ours and becomes `internal_error`.
+ * A failure that is reported to the caller. The message names the field and the fix, and never contains prompt
+ * text or a path of the server. Any other exception is a bug and becomes `internal_error`.
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode;

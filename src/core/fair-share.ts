@@ -1,6 +1,6 @@
 // Places of a bounded queue, shared among clients: one client alone may take all, but cannot keep others out.
 
-/** So many times as full as it should be, a queue takes no one: clients are cheap to invent. */
+/** Factor of the capacity at which a queue rejects every client: client identities are cheap to make. */
 const FULLEST = 2;
 
 export class FairShare {
@@ -19,7 +19,7 @@ export class FairShare {
   }
 
   /**
-   * Takes a place; false when there is none for this client. While all are taken, a client may still have one that holds
+   * Takes a place; false when this client gets none. While all are taken, a client may still have one that holds
    * less than its share of them, so that a few more than `full` may be taken.
    */
   take(client: string): boolean {

@@ -1,5 +1,4 @@
-// The store of files, as the rest of the program sees it: what clients upload, send inline or by address, and what tools
-// make. Spec: Files.
+// Interface of the file store: files that clients upload, send inline or by address, and files that tools produce. Spec: Files.
 
 import type { FileObject, SourceMeta } from "./agent.ts";
 
@@ -49,7 +48,7 @@ export interface Files {
   addFailure(file: NewFile, failure: { readonly code: string; readonly message: string }): StoredFile;
   /** Undefined when unknown or expired. */
   get(id: string): StoredFile | undefined;
-  /** Undefined for a failure, and when the body had to make room for others. */
+  /** Undefined for a failure, and after the body was evicted. */
   body(id: string): Blob | undefined;
   /** Whether `body` gives one. */
   hasBody(id: string): boolean;

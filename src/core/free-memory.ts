@@ -1,4 +1,4 @@
-// How much memory the program may still take: what the system has, or what the group of processes it runs in is allowed.
+// Memory that the program may still allocate: of the system, or of its control group.
 
 import { readFileSync } from "node:fs";
 import { freemem } from "node:os";
@@ -54,7 +54,7 @@ function withParents(group: string): readonly string[] {
   return Array.from({ length: names.length + 1 }, (_, depth) => names.slice(0, depth).join("/"));
 }
 
-/** Bytes that are left of a group's limit; Infinity where there is none. */
+/** Bytes left of a group's limit; Infinity without a limit. */
 function groupFree(folder: string, { limit, usage, reclaimable }: Accounting): number {
   const limitText = read(join(folder, limit));
   const used = Number(read(join(folder, usage)));

@@ -2,7 +2,7 @@
 //
 // Why our own: the maintained npm package, @huggingface/gguf, decodes the hundreds of thousands of strings of a tokenizer
 // into an array each time, in the process that serves requests, and takes headers of up to 50 MB only. Here values stay
-// raw bytes, and what nobody asks for is skipped.
+// raw bytes, and keys that are not requested are skipped.
 
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 

@@ -1,8 +1,8 @@
-// Pictures drawn from texts: what is asked of an image model and what comes of it, whatever the wire looks like.
+// Image generation: request and events, independent of the wire format.
 
 import type { ErrorData } from "./error.ts";
 
-/** Pictures to draw from one text. */
+/** Images to generate from one prompt. */
 export interface ImageRequest {
   /** Model id as the client sent it; `default` when it sent none. */
   readonly model: string;
@@ -11,16 +11,16 @@ export interface ImageRequest {
   /** Pixels. */
   readonly width: number;
   readonly height: number;
-  /** Of the first picture; each further one has the next. Absent: another one every time. */
+  /** Seed of the first image; each further one has the next. Absent: random. */
   readonly seed?: number;
 }
 
 /**
- * What is told about a request. `finish` or `error` is the last. Pictures come one by one, in their order; an error after
+ * Events of a request. `finish` or `error` is the last. Images arrive one by one, in order; an error after
  * some of them means that the others will not come.
  */
 export type ImageEvent =
-  /** Steps done of the picture with this number, from 0. */
+  /** Completed steps of the image with this index, from 0. */
   | { readonly type: "step"; readonly image: number; readonly step: number; readonly steps: number }
   | {
       readonly type: "image";
@@ -28,7 +28,7 @@ export type ImageEvent =
       /** A PNG file in base64. */
       readonly png: string;
       readonly steps: number;
-      /** Wall-clock time of drawing it, without waiting. */
+      /** Wall-clock time of its generation, without the queue. */
       readonly seconds: number;
     }
   | { readonly type: "finish" }
@@ -37,10 +37,10 @@ export type ImageEvent =
 /** Draws. Aborting the signal ends the work; the iterator then just ends. */
 export type Draw = (request: ImageRequest, signal: AbortSignal) => AsyncIterable<ImageEvent>;
 
-/** Files of pictures that the server hands out, for a while. */
+/** Image files that the server keeps for a limited time. */
 export interface ImageStore {
   /** Writes a PNG file; its name and where it lies. */
   save(png: Uint8Array): Promise<{ readonly name: string; readonly path: string }>;
-  /** A file by its name; undefined when there is none (any more). */
+  /** A file by its name; undefined when it is unknown or expired. */
   find(name: string): Blob | undefined;
 }

@@ -1,4 +1,4 @@
-// What a file in a message is called, and the words that stand for it where messages are text.
+// Names of files in messages, and their text placeholders.
 
 import type { FilePart, InputMessage, InputPart } from "./agent.ts";
 import { unreachable } from "./assert.ts";
@@ -82,7 +82,7 @@ export function hasFile({ content }: InputMessage): boolean {
   return content.some(({ type }) => type === "file");
 }
 
-/** Whether a message holds pictures or recordings, taken already or not. */
+/** Whether a message holds images or audio, accepted already or not. */
 export function hasMedia({ content }: InputMessage): boolean {
   return content.some(({ type }) => type === "media" || type === "image" || type === "audio");
 }

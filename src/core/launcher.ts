@@ -1,4 +1,4 @@
-// What the sandbox's launcher (ffi/sandbox-launcher.ts) is told: `svc sandbox POLICY PROGRAM WORDS…`, the policy as JSON.
+// Arguments of the sandbox launcher (ffi/sandbox-launcher.ts): `svc sandbox POLICY PROGRAM WORDS…`, the policy as JSON.
 // It applies the policy to itself and then becomes the program.
 
 /** The hidden command's first word. */
@@ -14,7 +14,7 @@ export const GUARD_CHANNEL = 100;
 /** Exit code when the policy cannot be applied; the reason is on standard error. */
 export const LAUNCHER_FAILED = 125;
 
-/** What a guard is told. */
+/** Arguments of a network guard. */
 export interface GuardPolicy {
   /** Which of the machine's listening sockets can be reached: those of guards with the same one. */
   readonly session: string;
@@ -59,7 +59,7 @@ export interface LauncherPolicy {
 
 /**
  * As in getrlimit(2), without RLIMIT_. That on data is missing: it holds for the launcher too, whose runtime may need
- * memory at any moment and gives up when there is none.
+ * memory at any moment and gives up when none is left.
  */
 export type LimitName = "cpu" | "fsize" | "core" | "nproc" | "nofile";
 

@@ -1,5 +1,5 @@
 // The JSON file that lists the MCP servers whose tools models may call. Spec: MCP. The schema is validator, static type
-// and, through its descriptions, what a person is told who got a key wrong. Reading the file is config's business.
+// and, through its descriptions, the source of error messages about keys. Reading the file is config's business.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { MCP_SERVERS_MAX } from "./limits.ts";

@@ -1,4 +1,4 @@
-// How fast a model is, in numbers: what `svc bench` and `svc tune` measure.
+// Results of `svc bench` and `svc tune`.
 
 /** What matters where settings pull in different directions. */
 export const TUNE_PROFILES = ["quality", "balanced", "fast"] as const;

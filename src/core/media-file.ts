@@ -1,12 +1,11 @@
-// What the head of a picture or a recording says of it: the format, by its signature, and how many pixels or seconds it
-// is. Nothing is decoded, and every byte is looked at once at most, so a hostile file costs no more than a good one.
+// Format of an image or audio file by its signature, and its pixels or seconds. Nothing is decoded, and every byte is looked at once at most, so a hostile file costs no more than a good one.
 // Sources: the formats' own documents (PNG: RFC 2083; JPEG: ITU T.81 B.1; GIF89a; WAVE: RFC 2361; FLAC: RFC 9639;
 // MPEG audio: ISO 11172-3 2.4.1).
 
 import { defined } from "./defined.ts";
 import type { Modality } from "./message.ts";
 
-/** Pixels of a picture. */
+/** Pixels of an image. */
 export interface ImageSize {
   readonly width: number;
   readonly height: number;
@@ -33,10 +32,10 @@ export function mediaFile(bytes: Uint8Array<ArrayBuffer>): MediaFile | undefined
     const size = read(image.size, view);
     return { modality: "image", format: image.format, ...defined({ size }) };
   }
-  const recording = RECORDINGS.find(({ starts }) => starts(view));
-  if (recording !== undefined) {
-    const seconds = read(recording.seconds, view);
-    return { modality: "audio", format: recording.format, ...defined({ seconds }) };
+  const audio = AUDIO_FORMATS.find(({ starts }) => starts(view));
+  if (audio !== undefined) {
+    const seconds = read(audio.seconds, view);
+    return { modality: "audio", format: audio.format, ...defined({ seconds }) };
   }
   const foreign = FOREIGN.find(({ starts }) => starts(view));
   return foreign === undefined ? undefined : { modality: "none", format: foreign.format };
@@ -55,7 +54,7 @@ const IMAGES: readonly {
   { format: "BMP", starts: (view) => has(view, 0, "BM"), size: bmpSize },
 ];
 
-const RECORDINGS: readonly {
+const AUDIO_FORMATS: readonly {
   readonly format: string;
   readonly starts: Starts;
   readonly seconds: (view: DataView) => number | undefined;

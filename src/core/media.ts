@@ -1,5 +1,4 @@
-// Which pictures and recordings a model takes, and whether these are such ones. Everything is judged by the bytes: what a
-// sender calls them counts for nothing.
+// Checks images and audio against what a model accepts, by their bytes; names and types of the sender are ignored.
 
 import { ServiceError } from "./error.ts";
 import { AUDIO_SECONDS_MAX, IMAGES_MAX, MEDIA_BYTES_MAX, PICTURE_PIXELS_MAX } from "./limits.ts";
@@ -10,9 +9,9 @@ import type { MediaPart, Modality } from "./message.ts";
 export interface MediaRules {
   readonly modalities: readonly Modality[];
   readonly imagesMax: number;
-  /** Longest edge of a picture, pixels; absent: only the pixels of the whole are bounded. */
+  /** Longest edge of an image, pixels; absent: only its pixels are bounded. */
   readonly edgeMax?: number;
-  /** Of all recordings together. */
+  /** Of all audio together. */
   readonly audioSecondsMax: number;
 }
 
@@ -26,8 +25,8 @@ export const ANY_MEDIA: MediaRules = {
 export const NO_MEDIA: MediaRules = { modalities: [], imagesMax: 0, audioSecondsMax: 0 };
 
 const WORDS = {
-  image: { medium: "a picture", taken: "images", noun: "image", cannot: "You cannot see images." },
-  audio: { medium: "a recording", taken: "audio", noun: "recording", cannot: "You cannot hear recordings." },
+  image: { medium: "an image", taken: "images", noun: "image", cannot: "You cannot see images." },
+  audio: { medium: "an audio file", taken: "audio", noun: "audio file", cannot: "You cannot hear audio." },
 } as const;
 
 /** Throws `unsupported_capability` where the model does not take them. `beginning` is that of the message. */
@@ -48,7 +47,7 @@ export function refuseUnperceived(
 /** A medium that may be decoded. */
 export interface CheckedMedium {
   readonly part: MediaPart;
-  /** Of a recording. */
+  /** Of audio. */
   readonly seconds: number;
 }
 
@@ -85,14 +84,14 @@ export function checkedMedium(
 }
 
 function refuseLarge({ width, height }: ImageSize, edgeMax: number | undefined, param: string): void {
-  const is = `is a picture of ${width} × ${height} pixels`;
+  const is = `is an image of ${width} × ${height} pixels`;
   if (width * height > PICTURE_PIXELS_MAX)
     throw invalid(param, `${is}; at most ${PICTURE_PIXELS_MAX} pixels are taken, so send a smaller one`);
   if (edgeMax !== undefined && Math.max(width, height) > edgeMax)
     throw invalid(param, `${is}; this server takes edges of at most ${edgeMax}, so send a smaller one`);
 }
 
-/** Tells a model of what a tool has made and it is not given; `reason` where it could perceive such things. */
+/** Note for a model about media of a tool that it does not receive; `reason` where it could perceive them. */
 export function withheldNote(modality: Modality, count: number, reason?: string): string {
   const { noun, cannot } = WORDS[modality];
   const were = count === 1 ? `1 ${noun} was` : `${count} ${noun}s were`;

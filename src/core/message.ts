@@ -1,4 +1,4 @@
-// The canonical conversation. Every dialect is translated into these words before anything else happens.
+// The canonical conversation, to which every dialect is translated.
 
 export type Role = "system" | "developer" | "user" | "assistant" | "tool";
 
@@ -10,7 +10,7 @@ export interface TextPart {
 /** What a model may perceive besides text. */
 export type Modality = "image" | "audio";
 
-/** A picture (PNG, JPEG and the like) or a recording (WAV, MP3, FLAC): the bytes of its file, base64. */
+/** An image (PNG, JPEG …) or audio (WAV, MP3, FLAC): the bytes of its file, base64. */
 export interface MediaPart {
   readonly type: Modality;
   readonly data: string;
@@ -50,7 +50,7 @@ export interface ToolSpec {
   readonly strict: boolean;
 }
 
-/** All text of a message, parts joined without a separator; pictures and recordings are left out. */
+/** All text of a message, parts joined without a separator, without images and audio. */
 export function messageText(message: Message): string {
   return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }

@@ -41,9 +41,9 @@ export interface ChatModel extends Pick<ModelInfo, "id" | "contextTokens" | "mod
 export interface ModelState {
   readonly id: string;
   readonly status: ModelStatus;
-  /** Why it is not loaded although somebody wanted it; for the world, so without any detail of this machine. */
+  /** Why loading failed; public, so without details of this machine. */
   readonly error?: string;
-  /** Time until it is unloaded if nobody uses it, milliseconds; absent: it stays. */
+  /** Time until it is unloaded without a request, milliseconds; absent: it stays loaded. */
   readonly idleLeftMs?: number;
 }
 
@@ -75,7 +75,7 @@ export interface ModelControl {
   ensureLoaded(name: string, signal: AbortSignal): Promise<ModelState>;
   /** Resolves when running requests have ended and the memory is free. */
   unload(name: string): Promise<ModelState>;
-  /** Resolves when it is loaded anew. */
+  /** Resolves when it is loaded again. */
   reload(name: string): Promise<ModelState>;
 }
 

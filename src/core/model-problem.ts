@@ -1,6 +1,6 @@
-// What in the header of a model file would end the process that loads it. llama.cpp answers most broken files with an
+// Header values of a model file that would end the process that loads it. llama.cpp answers most broken files with an
 // error; these it asserts (llama-model.cpp, llama-vocab.cpp, and ggml where it computes). Each rule holds for every file
-// that can be served; what cannot be told from the header alone is found out by the process that ends.
+// that can be served; problems beyond the header are found by the process that ends.
 
 import { type Field, FIELD, type GgufHeader, int32Array, stringsOf, textOf, unsigned } from "./gguf.ts";
 
@@ -84,7 +84,7 @@ function vocabularyProblem(fields: GgufHeader["fields"]): string | undefined {
   if (kind === "none" || kind === "no_vocab")
     return `tokenizer.ggml.model is ${kind}: there is no vocabulary`;
   const tokens = fields.get("tokenizer.ggml.tokens");
-  if (tokens === undefined || kind === "hybriddna") return undefined; // whose equal tokens are told apart
+  if (tokens === undefined || kind === "hybriddna") return undefined; // equal tokens have different ids
   const seen = new Set<string>();
   for (const [id, token] of (stringsOf(tokens) ?? []).entries()) {
     if (seen.has(token)) return `tokenizer.ggml.tokens has the token ${id} a second time`;

@@ -49,7 +49,7 @@ export interface ModelRuntime {
   readonly status: ModelStatus;
   /** The last attempt to load the model failed. */
   readonly hasFailed: boolean;
-  /** Facts of the loaded model; undefined while there is none. */
+  /** Facts of the loaded model; undefined while it is not loaded. */
   readonly info: RuntimeFacts | undefined;
   /** Facts of the model when it was last loaded. */
   readonly known: RuntimeFacts | undefined;

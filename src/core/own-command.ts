@@ -1,4 +1,4 @@
-// How this very program is started again.
+// Command line that starts this executable again.
 
 import { resolve } from "node:path";
 

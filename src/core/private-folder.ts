@@ -1,4 +1,4 @@
-// Folders whose content is trusted because nobody else can have written it.
+// Folders whose content is trusted because no other user can write to them.
 
 import { lstatSync, mkdirSync } from "node:fs";
 

@@ -1,4 +1,4 @@
-// Changing the weights of served models: what can be asked for, and what there is to tell.
+// Requantization of served models: requests and progress.
 
 import type { FileType } from "./quantization.ts";
 

@@ -1,4 +1,4 @@
-// Long texts of tools, shortened: their beginning, which says what was done, and their end, which says what came of it. Between
+// Shortens long texts of tools: keeps the beginning, which says what was done, and the end, which has the result. Between
 // them stands how much is gone.
 
 /** Room that the word on what is gone takes at most. */
@@ -13,7 +13,7 @@ export function leftOut(bytes: number): string {
   return `\n[… ${bytes} bytes left out …]\n`;
 }
 
-/** A text of at most so many UTF-16 units. What an earlier shortening has left out is counted again. */
+/** A text of at most `charsMax` UTF-16 units. Text omitted by an earlier shortening is counted again. */
 export function shorten(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   if (charsMax < NOTE_WORTH_CHARS) return beginning(text, charsMax);

@@ -10,7 +10,7 @@ export interface SpeakRequest {
   readonly text: string;
 }
 
-/** What is told of a request: parts in order, up to the last one, or an error, which may also come after parts. */
+/** Events of a request: parts in order, up to the last one, or an error, which may also come after parts. */
 export type SpeechEvent =
   | {
       readonly type: "speech";

@@ -14,7 +14,7 @@ export interface Records<T> {
    * `payload_too_large` for a body that could not even fit alone, `storage_unavailable`.
    */
   put(id: string, value: T, body?: StagedBody): void;
-  /** The body, or undefined when there is none, or none any more. Reading it later fails once its record is gone. */
+  /** The body; undefined without one, or after it was evicted. Reading it fails once its record is deleted. */
   body(id: string): Blob | undefined;
   hasBody(id: string): boolean;
   /** False when there was none. */

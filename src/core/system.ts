@@ -22,7 +22,7 @@ const Device = Type.Object(
 export const EngineHost = Type.Object({
   llama_version: Type.String(),
   /** Such as `haswell`: which build of the CPU back end fits this processor best. */
-  cpu_variant: orNull(Type.String(), "Build of the CPU back end that was chosen, where that can be told."),
+  cpu_variant: orNull(Type.String(), "Build of the CPU back end in use, where it is known."),
   cpu_features: Type.Array(Type.String(), { description: "Instruction sets that this build uses." }),
   kernels: Type.Array(Type.String(), { description: "Kernels of svc in use; see SVC_KERNELS." }),
   devices: Type.Array(Device),

@@ -1,5 +1,5 @@
-// What the program tells about its own work: one record a request and one set of numbers an engine. Plain data, so that
-// whoever measures (http, worker) and whoever shows it (metrics, access log) need not know each other.
+// Telemetry: one record for each request, one set of numbers for each engine. Plain data, so that its sources (http, worker)
+// and its consumers (metrics, access log) do not depend on each other.
 
 import type { CompatKind } from "./compat.ts";
 import type { HistogramData } from "./histogram.ts";
@@ -76,7 +76,7 @@ export interface EngineStats {
   /** Prompt tokens computed, tokens generated. */
   readonly prefillTokens: number;
   readonly decodeTokens: number;
-  /** Pictures and recordings that were encoded, those whose encoding was still there, and the encoder's time, seconds. */
+  /** Images and audio that were encoded, those whose encoding was cached, and the encoder's time, seconds. */
   readonly mediaEncoded: number;
   readonly mediaReused: number;
   readonly mediaSecs: number;
@@ -92,7 +92,7 @@ export interface EngineStats {
   readonly checkpointsRestored: number;
   /** Sequences that gave up their cells to others. */
   readonly preemptions: number;
-  /** Tokens that were guessed, and those of them that were right. */
+  /** Draft tokens, and those of them that were accepted. */
   readonly draftTokens: number;
   readonly draftHits: number;
   /** Tokens a step, over ROWS_BUCKETS. */
@@ -101,13 +101,13 @@ export interface EngineStats {
   readonly steps: HistogramData;
 }
 
-/** Where the numbers of pictures go. */
+/** Meter of image generation. */
 export interface ImageMeter {
-  /** A request for pictures has come. `ended` follows exactly once. */
+  /** An image request has arrived. `ended` follows exactly once. */
   began(): void;
-  /** So many more steps are done. */
+  /** `steps` more steps are complete. */
   stepped(steps: number): void;
-  /** A picture is drawn; it took so long. */
+  /** An image is complete, with the seconds it took. */
   drawn(seconds: number): void;
   ended(): void;
 }

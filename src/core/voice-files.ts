@@ -1,4 +1,4 @@
-// Which files of a folder make up a voice of sherpa-onnx. Knows names, and no disk.
+// Which files of a folder make up a voice of sherpa-onnx, by their names. Reads no disk.
 
 /** Names within the folder. */
 export interface VoiceFiles {

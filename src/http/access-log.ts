@@ -1,4 +1,4 @@
-// One line for each answered request. Says nothing of what was asked or answered: no query, no header, no body.
+// Access log: one line for each answered request, without query, headers or body.
 
 import type { ObservedRequest } from "../core/telemetry.ts";
 
@@ -45,7 +45,7 @@ function jsonLine(request: ObservedRequest, time: Date): string {
   });
 }
 
-/** Whoever knows an approval's id may answer it, so it is in no log. */
+/** The id of an approval authorizes its answer, so logs omit it. */
 const APPROVAL_ID = /(?<=^\/v1\/agent\/approvals\/).+/;
 
 /** Printable and short, whatever a client sent. */

@@ -1,5 +1,5 @@
-// Who a request comes from, and whether there is room for it: decided from its head alone, so that a refusal costs next to
-// nothing. What is let in begins in small lots, so that those who arrive meanwhile are counted, or refused, at once.
+// Admission: identifies the caller of a request and gives it a place or sheds it, from its head alone, so that a refusal is
+// cheap. Admitted requests start in small batches, so that new arrivals are counted, or shed, at once.
 
 import type { Caller, Place } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
@@ -51,11 +51,11 @@ export class Admission {
   admit({ headers, peer, housekeeping, kind }: Arrived): Admitted {
     const { keys, addressOf, isCrowded } = this.options;
     const owner = keys?.ownerOf(headers);
-    const nobody = { client: "", ...(keys === undefined ? {} : { owner: owner ?? "" }) };
-    if (!housekeeping && isCrowded()) return { caller: nobody, refusal: crowded() };
-    const isStranger = keys !== undefined && owner === undefined; // who is refused in a moment
-    if (kind === undefined || isStranger) return { caller: nobody };
-    const caller = { ...nobody, client: owner ?? addressOf(peer(), headers) };
+    const unknown = { client: "", ...(keys === undefined ? {} : { owner: owner ?? "" }) };
+    if (!housekeeping && isCrowded()) return { caller: unknown, refusal: crowded() };
+    const isUnauthorized = keys !== undefined && owner === undefined; // rejected later, with 401
+    if (kind === undefined || isUnauthorized) return { caller: unknown };
+    const caller = { ...unknown, client: owner ?? addressOf(peer(), headers) };
     const share = this.shareOf(kind);
     const place = share.take(caller.client);
     if (place === undefined) return { caller, refusal: full(share.taken) };
@@ -112,7 +112,7 @@ class Share {
     return new Taken(() => this.places.release(client), this.arriving);
   }
 
-  /** A body that takes its time keeps nobody out: its request is counted again when it enters a queue. */
+  /** A slow body blocks no other request: its request is counted again when it enters a queue. */
   private overlookSlow(): void {
     const before = performance.now() - SLOW_ARRIVAL_MS;
     for (const [place, sinceMs] of this.arriving) {

@@ -1,6 +1,6 @@
 // Writes speech as it is made: parts in, Response out. Pull-based, so a client that reads slowly slows its own speech, and
 // at most one part waits here. Once the first byte is out there is no way left to tell an error: the connection breaks off,
-// so that nobody takes a cut speech for a complete one.
+// so that a truncated speech does not pass for a complete one.
 
 import { ServiceError } from "../core/error.ts";
 import type { SpeechEvent } from "../core/speech.ts";
@@ -19,7 +19,7 @@ type Part = Extract<SpeechEvent, { type: "speech" }>;
 
 export interface AudioOptions {
   readonly format: SpeechFormat;
-  /** Aborted when the client goes away; whoever speaks listens to its signal. */
+  /** Aborted when the client disconnects; the speech run listens to its signal. */
   readonly abort: AbortController;
   readonly log: LogLine;
 }
@@ -64,7 +64,7 @@ function streamOf(
     seen?.streamEnd(clientLeft);
     abort.abort();
   };
-  // Also for a client that leaves before it has read anything: then nobody pulls or cancels.
+  // Also for a client that leaves before it reads anything: then no pull or cancel arrives.
   abort.signal.addEventListener("abort", () => void events.return?.(), { once: true });
   return new ReadableStream<Uint8Array>(
     {

@@ -1,5 +1,5 @@
-// The pieces of a request body as they arrive, and no slower than they may: a connection whose body stands still or drips
-// would otherwise be held without end. Knows neither what the body is nor how much of it is wanted.
+// Chunks of a request body as they arrive, with a minimum pace: a stalled or slow upload times out instead of holding its
+// connection. Knows neither the content nor its limit.
 
 import { ServiceError } from "../core/error.ts";
 import { BODY_BYTES_PER_SEC_MIN, BODY_DRAIN_BYTES_MAX, BODY_STALL_MS } from "./limits.ts";

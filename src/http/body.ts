@@ -1,5 +1,5 @@
 // Reads a JSON request body exactly once. Content type, size and syntax are checked here rather than by the framework
-// so that every failure is our error object; Bun's own limit answers with an empty body.
+// so that every failure is svc's error object; Bun's own limit answers with an empty body.
 
 import { ServiceError } from "../core/error.ts";
 import { REQUEST_BODY_BYTES_MAX } from "./limits.ts";
@@ -7,7 +7,7 @@ import { boundedPieces } from "./body-pace.ts";
 import { checkJsonShape } from "./json-shape.ts";
 import { observed } from "./observe.ts";
 
-/** So much of a field's path is told. */
+/** Characters of a field's path in an error. */
 const PARAM_CHARS_MAX = 200;
 
 /** `application/json`, `application/vnd.x+json`, with or without parameters. */

@@ -1,4 +1,4 @@
-// What the HTTP layer is given by the composition root. Routes see nothing else of the program.
+// Dependencies of the HTTP layer, provided by the composition root. Routes see nothing else of the program.
 
 import type { Adapters } from "../core/adapter.ts";
 import type { AnswerApproval, Converse } from "../core/agent.ts";
@@ -46,7 +46,7 @@ export interface HttpDeps {
   readonly embed: Embed;
   /** Scores documents with the model that the request names. */
   readonly rank: Rank;
-  /** Draws pictures with the model that the request names. */
+  /** Generates images with the model that the request names. */
   readonly draw: Draw;
   /** Keeps those that are answered as files. */
   readonly imageFiles: ImageStore;
@@ -95,7 +95,7 @@ export interface HttpDeps {
   readonly aliases?: ModelAliases;
   /** Absent: `strict`. */
   readonly compat?: CompatOptions;
-  /** Keys of which a client must send one. Absent: nobody needs one. */
+  /** Keys of which a client must send one. Absent: no key is needed. */
   readonly apiKeys?: ApiKeys;
   /** Decides which requests are let in. Absent: all. */
   readonly admission?: Admission;

@@ -11,7 +11,7 @@ import { OPENAPI_PATH } from "./openapi.ts";
 export const DOCS_PATH = "/docs";
 
 /**
- * The assets' addresses carry the version, so a browser may keep them for ever. Without a `vary` of our own they would
+ * The assets' addresses carry the version, so a browser may keep them forever. Without an own `vary` they would
  * get the CORS plugin's `*`, which forbids reuse.
  */
 const ASSET_HEADERS = { "cache-control": "public, max-age=31536000, immutable", vary: "origin" };
@@ -21,7 +21,7 @@ const START = `SwaggerUIBundle({ url: "${OPENAPI_PATH}", dom_id: "#ui", deepLink
 
 /**
  * What the page may do: run the bundle and the line that starts it, ask this server, and nothing else. The bundle writes style
- * attributes and has pictures in data URLs.
+ * attributes and has images in data URLs.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",

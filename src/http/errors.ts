@@ -1,4 +1,4 @@
-// Anything thrown → the error envelope. The only place that makes an error response. Failures of ours are logged
+// Anything thrown → the error envelope. The only place that makes an error response. Bugs are logged
 // with their stack and reach the client as `internal_error` without detail.
 
 import { ERROR_TABLE, type ErrorData, ServiceError } from "../core/error.ts";

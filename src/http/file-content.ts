@@ -1,5 +1,4 @@
-// The bytes of a stored file as an answer. They come from strangers and are shown in our own origin, so the browser is
-// told to run nothing and to guess nothing.
+// Content of a stored file. It is untrusted and served from svc's origin, so headers forbid scripts and MIME sniffing.
 
 import { ServiceError } from "../core/error.ts";
 import type { Files, StoredFile } from "../core/files.ts";
@@ -11,7 +10,7 @@ export async function fileContent(files: Files, file: StoredFile): Promise<Respo
   }
   const body = files.body(file.id);
   if (body === undefined || !(await isReadable(body))) {
-    const message = "the file's bytes had to make room for others; upload it or have it made again";
+    const message = "the content of this file was evicted; upload it again, or have the tool create it again";
     throw new ServiceError("file_body_elided", message);
   }
   return new Response(body, {

@@ -1,5 +1,5 @@
 // Bounds how deeply and how widely a JSON body is nested before it is parsed: a few bytes each would otherwise become
-// objects of a hundred, and whoever walks over them runs out of stack. Knows brackets and strings, nothing else; what is
+// objects of a hundred, and recursive code would overflow the stack. Knows brackets and strings, nothing else; what is
 // no JSON is the parser's business.
 
 import { ServiceError } from "../core/error.ts";

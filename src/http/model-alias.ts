@@ -12,9 +12,9 @@ export interface ModelAlias {
 
 /** What a name stands for. */
 export interface ModelAliases {
-  /** The model of the alias of exactly this name; undefined where there is none. */
+  /** The model of the alias of exactly this name; undefined without one. */
   exact(name: string): string | undefined;
-  /** The same; where there is none, the model of the longest pattern that fits. */
+  /** The same; otherwise the model of the longest pattern that matches. */
   fitting(name: string): string | undefined;
 }
 

@@ -1,5 +1,5 @@
 // Watches every request from its arrival to the last byte of its answer, for the metrics and the access log. Works for
-// any route: whoever reads a body or writes a stream finds the request's observation through `observed()`. Never sees
+// any route: code that reads a body or writes a stream finds the request's observation through `observed()`. Never sees
 // a prompt.
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -63,7 +63,7 @@ const COMPAT_HEADER = "x-svc-compat";
 const UNENFORCED_HEADER = "x-svc-unenforced";
 /** Tokens of the prompt, which a svc in front of this one states when its own run is accepted. */
 const PROMPT_TOKENS_HEADER = "x-svc-prompt-tokens";
-/** So many places are named. */
+/** Fields that a log line names. */
 const UNENFORCED_MAX = 20;
 
 const current = new AsyncLocalStorage<Observation>();
@@ -259,7 +259,7 @@ export class Observation implements ObservedRequest {
       if (this.unenforced.length > 0) answer.headers.set(UNENFORCED_HEADER, this.unenforced.join(", "));
     }
     if (this.streamBytes !== undefined && !this.streamEnded) {
-      // Whoever writes the stream says when it ends; a client that leaves before it is read at all is seen only here.
+      // The writer of the stream reports its end; a client that leaves before the first read is seen only here.
       this.request.signal.addEventListener("abort", () => this.streamEnd(true), { once: true });
     } else if (this.modelField !== undefined) {
       this.clientLeft ||= this.request.signal.aborted;
@@ -317,7 +317,7 @@ function traceOf(requestId: string, headers: Headers): Trace {
   return { requestId, traceparent, ...(isUsable ? { tracestate } : {}) };
 }
 
-/** What the model writes, as against what is told about it. */
+/** Output of the model, as opposed to events about it. */
 type Writing = Extract<AnswerEvent, { type: "text" | "reasoning" | "tool_call_start" | "tool_call_args" }>;
 const WRITING: ReadonlySet<string> = new Set<Writing["type"]>([
   "text",

@@ -85,7 +85,7 @@ export async function foldRun<E extends AnswerEvent>(
   try {
     for await (const event of started.events) fold.add(event);
   } catch (thrown) {
-    started.abort.abort(); // nobody will read the rest
+    started.abort.abort(); // no reader for the rest
     throw thrown;
   }
   if (started.abort.signal.aborted) throw cancelled();
@@ -112,7 +112,7 @@ export async function untilClientLeaves<T>(
   }
 }
 
-/** Answers a client that has gone, so nobody reads it; it only keeps a cancelled run from being logged as a bug. */
+/** Answers a client that has disconnected. Never read; keeps a cancelled run from being logged as a bug. */
 export function cancelled(): ServiceError {
   return new ServiceError("model_unavailable", "the request was cancelled");
 }

@@ -117,7 +117,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
   return app;
 }
 
-/** The framework decodes ids in paths and takes one that can't be decoded for a failure of ours. */
+/** The framework decodes ids in paths and reports one that cannot be decoded as an internal error. */
 function checkPath(path: string): void {
   if (!path.includes("%")) return;
   try {

@@ -11,7 +11,7 @@ export interface FrameSource {
 }
 
 export interface SseOptions {
-  /** Aborted when the client goes away; whoever produces the frames listens to its signal. */
+  /** Aborted when the client disconnects; the producer of the frames listens to its signal. */
   readonly abort: AbortController;
   /** A comment is sent when nothing else was for this long, milliseconds; absent: none is, as JSON lines have none. */
   readonly keepAliveMs?: number;
@@ -92,7 +92,7 @@ function streamResponse(source: FrameSource, options: SseOptions, contentType: s
 
 /**
  * Calls back when nothing was sent for a whole interval. A frame only notes the time; the one timer re-arms itself,
- * because setting a timer anew for every token would cost more than the token.
+ * because setting a timer for every token would cost more than the token.
  */
 class KeepAlive {
   private readonly intervalMs: number | undefined;

@@ -13,7 +13,7 @@ const HIDDEN = { detail: { hide: true } };
 
 /**
  * What the page may do: run its own script and style, talk to this server, show and play what it holds. Nothing inline,
- * nothing from elsewhere, no text that becomes script or markup, and no frame of somebody else's around it.
+ * nothing from elsewhere, no text that becomes script or markup, and no foreign frame around it.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",

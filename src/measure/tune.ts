@@ -222,7 +222,7 @@ class Tuning {
     });
   }
 
-  /** Whether a list that has so many values already must do with them. Each has at least one. */
+  /** Whether a list with `count` values gets no more for lack of time. Each gets at least one. */
   private isLate(count: number): boolean {
     if (count === 0 || this.deps.now() < this.endMs) return false;
     this.complete = false;

@@ -14,11 +14,7 @@ const COUNTERS: readonly (readonly [NumberField, name: string, help: string])[] 
   ["prefillTokens", "svc_prefill_tokens_total", "Prompt tokens computed."],
   ["decodeTokens", "svc_decode_tokens_total", "Tokens generated."],
   ["embedTokens", "svc_embed_tokens_total", "Tokens of texts that were embedded."],
-  [
-    "mediaEncoded",
-    "svc_media_encoded_total",
-    "Pictures and recordings (or parts of large ones) that were encoded.",
-  ],
+  ["mediaEncoded", "svc_media_encoded_total", "Images and audio (or parts of large ones) that were encoded."],
   [
     "mediaReused",
     "svc_media_reused_total",
@@ -33,7 +29,7 @@ const COUNTERS: readonly (readonly [NumberField, name: string, help: string])[] 
     "svc_checkpoints_restored_total",
     "Checkpoints from which sequences went on, in models whose memory cannot be cut.",
   ],
-  ["draftTokens", "svc_draft_tokens_total", "Tokens that speculative decoding has guessed."],
+  ["draftTokens", "svc_draft_tokens_total", "Draft tokens of speculative decoding."],
   ["draftHits", "svc_draft_hits_total", "Those of them that were right, each a step saved."],
   ["preemptions", "svc_preemptions_total", "Sequences that gave up their cells to others and start over."],
 ];
@@ -43,7 +39,7 @@ const GAUGES: readonly (readonly [NumberField, name: string, help: string])[] = 
   ["running", "svc_running_sequences", "Sequences being computed."],
   ["cells", "svc_kv_cells", "Cells (tokens) of the KV caches."],
   ["cellsRunning", "svc_kv_cells_used", "Cells that running sequences hold."],
-  ["cellsKept", "svc_kv_cells_kept", "Cells kept for reuse that nobody needs at present."],
+  ["cellsKept", "svc_kv_cells_kept", "Cells kept for reuse that no running sequence needs."],
   ["checkpoints", "svc_checkpoints", "Checkpoints held, in models whose memory cannot be cut."],
   ["checkpointBytes", "svc_checkpoint_bytes", "Memory of the checkpoints."],
   ["residentBytes", "svc_engine_resident_memory_bytes", "Resident memory of the engine processes."],

@@ -138,7 +138,7 @@ export class RequestMetrics {
     this.speechSecs.set(model, (this.speechSecs.get(model) ?? 0) + seconds);
   }
 
-  /** Counted when somebody asks, so that it cannot drift from what is in flight. A series once shown goes on, at zero. */
+  /** Counted at each scrape, so that it cannot drift from the open requests. A series once shown stays, at zero. */
   private readInFlight(): Iterable<Labeled<number>> {
     const counts = new Map<string, number>();
     for (const request of this.inFlight) {

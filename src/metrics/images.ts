@@ -1,4 +1,4 @@
-// Metrics of pictures, over all image models.
+// Metrics of image generation, over all image models.
 
 import type { Registry } from "prom-client";
 import type { ImageMeter } from "../core/telemetry.ts";
@@ -13,22 +13,22 @@ export class ImageMetrics implements ImageMeter {
   constructor(registry: Registry) {
     addGauge(registry, {
       name: "svc_image_requests",
-      help: "Requests for pictures that are being worked on or wait.",
+      help: "Image requests that run or wait.",
       read: single(() => this.requests),
     });
     addCounter(registry, {
       name: "svc_images_total",
-      help: "Pictures drawn.",
+      help: "Images generated.",
       read: single(() => this.images),
     });
     addCounter(registry, {
       name: "svc_image_steps_total",
-      help: "Steps of pictures done, also of those that were given up.",
+      help: "Completed image steps, also of cancelled images.",
       read: single(() => this.steps),
     });
     addCounter(registry, {
       name: "svc_image_seconds_total",
-      help: "Time that drawing the pictures took.",
+      help: "Time of image generation.",
       read: single(() => this.seconds),
     });
   }

@@ -12,7 +12,7 @@ export class Metrics implements HttpMetrics {
   private readonly registry = new Registry();
   private readonly requests = new RequestMetrics(this.registry);
   private readonly engines = new EngineMetrics(this.registry);
-  /** Where the numbers of pictures go. */
+  /** Meter of image generation. */
   readonly images = new ImageMetrics(this.registry);
 
   constructor() {
@@ -61,7 +61,7 @@ export class Metrics implements HttpMetrics {
     });
     addGauge(this.registry, {
       name: "svc_requantization_progress_ratio",
-      help: "Done share of the requantization that is furthest behind; 1 while there is none.",
+      help: "Progress of the slowest requantization, 0 to 1; 1 while none runs.",
       read: single(() => Math.min(1, ...read())),
     });
   }

@@ -160,7 +160,7 @@ describe("what tools make", () => {
     const last = messagesOf(requests[1]).at(-1)?.content ?? [];
     expect(last[0]).toEqual(image(jpeg()));
     expect(last).toHaveLength(2);
-    expect(lastText(requests[1])).toContain("You cannot hear recordings.");
+    expect(lastText(requests[1])).toContain("You cannot hear audio.");
   });
 });
 

@@ -148,7 +148,7 @@ describe("one shot", () => {
       files: [{ kind: "image", path: import.meta.path }],
     });
     expect(exit).toBe(2);
-    expect(err).toContain("terminal-chat.test.ts must be a picture");
+    expect(err).toContain("terminal-chat.test.ts must be an image");
     expect(err).toContain("send PNG, JPEG, GIF or BMP");
     expect(requests).toEqual([]);
   });
@@ -381,7 +381,7 @@ describe("interactive", () => {
       if (!isSeen) return say("ok");
       throw new ServiceError(
         "unsupported_capability",
-        "cat.png is a picture, but the model does not take images",
+        "cat.png is an image, but the model does not take images",
       );
     });
     const { screen, exit, type } = open(converse);
@@ -389,7 +389,7 @@ describe("interactive", () => {
     type(`/image ${path}\r`);
     await screen.until("cat.png goes with your next question.");
     type("what?\r");
-    await screen.until("svc: cat.png is a picture, but the model does not take images");
+    await screen.until("svc: cat.png is an image, but the model does not take images");
     await screen.until("drop the files with /detach");
     await screen.until("what?");
     type("\x15/detach\r");

@@ -5,7 +5,7 @@ import { type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL } from "../helpers/chat-client.ts";
 
 const TOOLS = Bun.which("sh") === null ? [] : ["--enable-shell"];
-const WARNING = "anybody who can reach this port can have models act here";
+const WARNING = "every client that reaches this port can run tools on this machine";
 
 async function fromPage(server: Server, origin: string): Promise<number> {
   const headers = { "content-type": "text/plain", origin }; // what needs no preflight

@@ -206,7 +206,7 @@ test("a chain that goes on with another model says what stands in the way", asyn
   const next = responsesBody({ input: "And now?", previous_response_id: first.id });
   const error = await refused(testApp(generate, { responses }), path, next);
   expect(error).toMatchObject({ code: "unsupported_capability", param: "previous_response_id" });
-  expect(error.message).toStartWith("previous_response_id names a conversation with a picture");
+  expect(error.message).toStartWith("previous_response_id names a conversation with an image");
 });
 
 test("a session keeps them, also through an export", async () => {

@@ -11,7 +11,7 @@ export interface HostPolicy {
   readonly own: readonly string[];
 }
 
-/** Suffixes that nobody can register: local networks, containers, clusters. */
+/** Suffixes that cannot be registered: local networks, containers, clusters. */
 const LOCAL_SUFFIXES = ["localhost", "local", "lan", "home.arpa", "internal", "svc.cluster.local"];
 
 /** Probes come with the name of whatever balances the load. */

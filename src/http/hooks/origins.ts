@@ -8,7 +8,7 @@ import { ServiceError } from "../../core/error.ts";
 export interface OriginPolicy {
   /** Origins that may besides: `https://app.example`. */
   readonly origins: readonly string[];
-  /** Names of this machine that nobody else can give out. */
+  /** Names of this machine that third parties cannot assign. */
   readonly hosts: readonly string[];
   /** What is guarded: everything, or only what changes models for all, and what Ollama itself keeps pages from. */
   readonly scope: "all" | "commands";

@@ -1,4 +1,4 @@
-// Which web pages may call the MCP endpoint. A page of a stranger can send requests to this machine, even under a name
+// Which web pages may call the MCP endpoint. A third-party page can send requests to this machine, even under a name
 // of its own that it lets point here; what gives it away is the Origin header, which every browser sends with a POST.
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);

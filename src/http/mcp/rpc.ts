@@ -22,7 +22,7 @@ export const RPC_ERROR = {
   internal: -32_603,
 } as const;
 
-/** A failure that the caller is told about. */
+/** A failure that is reported to the caller. */
 export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly code: number;
@@ -35,7 +35,7 @@ export class RpcError extends Error {
 
 const requests = TypeCompiler.Compile(RpcRequest);
 
-/** The request that a body is; undefined for an answer to a request of ours, of which there are none. Throws RpcError. */
+/** The request of a body; undefined for a response, since svc sends no requests. Throws RpcError. */
 export function requestOf(json: unknown): RpcRequest | undefined {
   if (Array.isArray(json))
     throw new RpcError("invalidRequest", "Batches are not supported: send one request a body.");

@@ -21,7 +21,7 @@ const INSTRUCTIONS =
   "This server runs a language model on its own machine. Call the tool `chat` with a conversation to have it answered.";
 
 export interface McpDeps extends HttpDeps {
-  /** The address that the server was told to listen on. Pages of that host may call it. */
+  /** The configured listen address. Pages of that host may call it. */
   readonly host: string;
 }
 

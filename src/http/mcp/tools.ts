@@ -14,7 +14,7 @@ type Arguments = Readonly<Record<string, unknown>>;
 export interface OfferedTool {
   readonly name: string;
   readonly description: string;
-  /** What clients are told; what is accepted is the tool's own business. */
+  /** The schema for clients; the tool validates its arguments itself. */
   readonly inputSchema: Arguments;
   /** The text of the answer. Throws ServiceError. */
   run(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<string>;
@@ -55,7 +55,7 @@ const CHAT: OfferedTool = {
 /** In the order in which clients see them. */
 export const OFFERED_TOOLS: readonly OfferedTool[] = [CHAT];
 
-/** Nobody reads events here, so that an action which needs an approval is denied. */
+/** No client reads events here, so an action that needs an approval is denied. */
 async function chat(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<string> {
   refuseWhileDraining(deps);
   const { run, agent, stream } = parseChatRequest(args, requestCompat(deps));

@@ -19,7 +19,7 @@ const ApprovalDecisionRequest = Type.Object(
     message: orNull(
       Type.String({
         maxLength: APPROVAL_MESSAGE_CHARS_MAX,
-        description: "What the model is told of a denial.",
+        description: "Text for the model when the action is denied.",
       }),
     ),
     remember_for_session: orNull(

@@ -1,4 +1,4 @@
-// POST /v1/images/generations: body → pictures → body. GET /v1/images/files/{name}: a picture that was answered as a file.
+// POST /v1/images/generations: body → images → body. GET /v1/images/files/{name}: an image that was answered as a file.
 
 import { Elysia } from "elysia";
 import { assert } from "../../core/assert.ts";
@@ -22,16 +22,16 @@ export function imageRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "create_image",
         tags: ["Images"],
-        summary: "Draw pictures from a text",
+        summary: "Generate images from a text",
         requestBody: components.body(ImageGenerationRequest),
-        responses: components.answers("The pictures.", ImageGenerationResponse),
+        responses: components.answers("The images.", ImageGenerationResponse),
       },
     })
     .get(`${FILES}/:name`, ({ params }) => imageFile(deps, params.name), {
       detail: {
         operationId: "get_image_file",
         tags: ["Images"],
-        summary: "Fetch a picture that was answered as a file",
+        summary: "Fetch an image that was answered as a file",
         responses: {
           "200": {
             description: "The PNG file.",
@@ -52,7 +52,7 @@ async function answerImages(deps: HttpDeps, request: Request): Promise<Response>
   return Response.json(imageBody(images, Math.floor(Date.now() / 1000)));
 }
 
-/** The pictures as they are ready, PNG in base64. Throws unless there are as many as were asked for. */
+/** The images as they are ready, PNG in base64. Throws when fewer than requested are generated. */
 async function* drawn(deps: HttpDeps, request: ImageRequest, client: AbortSignal): AsyncGenerator<string> {
   let count = 0;
   let isFinished = false;
@@ -64,7 +64,7 @@ async function* drawn(deps: HttpDeps, request: ImageRequest, client: AbortSignal
     yield event.png;
   }
   if (client.aborted) throw cancelled();
-  assert(isFinished && count === request.count, "every picture was drawn");
+  assert(isFinished && count === request.count, "every image was generated");
 }
 
 async function asFile(deps: HttpDeps, png: string): Promise<SentImage> {
@@ -75,7 +75,7 @@ async function asFile(deps: HttpDeps, png: string): Promise<SentImage> {
 async function imageFile(deps: HttpDeps, name: string): Promise<Response> {
   const file = deps.imageFiles.find(name);
   if (file === undefined) {
-    const message = "there is no such picture; its file may have been removed, for they are kept for an hour";
+    const message = "no image has this name; image files are kept for one hour";
     throw new ServiceError("file_not_found", message, { param: "name" });
   }
   return new Response(file, {

@@ -35,8 +35,8 @@ const can = (description: string) => Type.Boolean({ description });
 const ModelCapabilities = Type.Object(
   {
     tools: can("Calls functions."),
-    vision: can("Takes pictures."),
-    audio: can("Takes recordings."),
+    vision: can("Accepts images."),
+    audio: can("Accepts audio."),
     reasoning: can("Can think before it answers."),
     embeddings: can("Turns texts into vectors."),
   },
@@ -171,7 +171,7 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
         refuseWhileDraining(deps);
         return stateAnswer(await control.reload(await modelId(request)));
       },
-      operation("reload_model", "Load a model anew once its running requests have ended"),
+      operation("reload_model", "Load a model again once its running requests have ended"),
     );
 }
 

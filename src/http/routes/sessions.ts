@@ -54,7 +54,7 @@ export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
         operationId: "delete_session",
         tags,
         summary: "Delete a session, if there is one",
-        responses: components.answers("There is none of that name any more.", DeletedSession),
+        responses: components.answers("The session was deleted, or did not exist.", DeletedSession),
       },
     });
 }
