@@ -25,7 +25,6 @@ const NOT_CLEAN_YET: readonly string[] = [
   "docs/tools.md",
   "ffi",
   "prebuilt",
-  "src/agent",
   "src/exec",
   "src/mcp",
   "src/net",

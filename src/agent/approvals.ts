@@ -1,22 +1,22 @@
-// Actions that wait for a person's word. An action is known from the moment its event is made, so that an answer which
-// comes before the run has begun to wait is kept for it.
+// Actions that wait for a user's approval. Owns their ids, timeouts and owners. An action is registered before its event is
+// sent, so a decision that arrives before the run starts to wait is kept.
 
 import { randomBytes } from "node:crypto";
 import type { AnswerApproval, Decision } from "../core/agent.ts";
 import { currentCaller } from "../core/caller.ts";
 import { APPROVAL_WAIT_MS } from "./limits.ts";
 
-/** An action that waits. */
+/** A registered action. */
 export interface PendingApproval {
   readonly id: string;
-  /** The decision, or undefined when none came in time or the signal was aborted. Call it once. */
+  /** The decision, or undefined after a timeout or abort. Call it once. */
   decision(signal: AbortSignal): Promise<Decision | undefined>;
-  /** Stops knowing the action. Harmless when it is decided. */
+  /** Removes the action. No-op once it is decided. */
   forget(): void;
 }
 
 interface Entry {
-  /** Whose key the asking request brought; nobody else may answer. Absent where no keys are needed. */
+  /** The API key's owner of the request; only the same owner may decide. Absent if no keys are required. */
   readonly owner: string | undefined;
   readonly decided: PromiseWithResolvers<Decision | undefined>;
   readonly timer: ReturnType<typeof setTimeout>;
@@ -35,7 +35,7 @@ export class Approvals {
     this.waitMs = waitMs;
   }
 
-  /** Makes an action known. The caller must await its decision or forget it. */
+  /** Registers an action. The code that opens it must await its decision or forget it. */
   open(): PendingApproval {
     const id = `appr_${randomBytes(16).toString("hex")}`;
     const decided = Promise.withResolvers<Decision | undefined>();
@@ -60,13 +60,13 @@ export class Approvals {
     };
   }
 
-  /** Denies what waits and whatever comes: nobody should wait for a person while the server stops. */
+  /** Denies all pending and future actions, so that a stopping server waits for no user. */
   close(): void {
     this.isClosed = true;
     for (const id of this.pending.keys()) this.settle(id, STOPPING);
   }
 
-  /** The first answer counts; later ones find nothing, nor do those that bring another key than the request did. */
+  /** The first decision counts; later ones and those with another API key get "not_found". */
   readonly answer: AnswerApproval = (id, decision) => {
     if (this.pending.get(id)?.owner !== currentCaller()?.owner) return "not_found";
     const entry = this.settle(id, decision);

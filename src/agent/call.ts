@@ -1,4 +1,5 @@
-// One call that the server makes: asked for, made or refused, and told to the client and to the model.
+// Executes the tool calls of one answer: checks arguments and permission, runs the tool, stores its files, and makes the
+// client's events and the tool message for the model.
 
 import { randomBytes } from "node:crypto";
 import type { AgentEvent, FileObject, RequestedFile, ToolProgress } from "../core/agent.ts";
@@ -10,34 +11,34 @@ import { keepFile } from "./keep-file.ts";
 import type { MadeCall } from "./pass.ts";
 import { permit, type Permit } from "./permission.ts";
 import { refusedProgress, resultContent } from "./progress.ts";
-import type { MediaRoom } from "./input-media.ts";
+import type { MediaBudget } from "./input-media.ts";
 import { modelText, perceivedMedia } from "./model-text.ts";
 import { type ServerTool, ToolFailure, type ToolOutcome } from "./tool.ts";
 
 export interface CallDeps {
   readonly permit: Permit;
-  /** Where files are kept that tools make. */
+  /** Store for files that tools produce. */
   readonly files: Files;
   /** Files that came with the conversation. */
   readonly inputs: readonly InputFile[];
   /** Files that the answer must produce. */
   readonly requested: readonly RequestedFile[];
-  /** Where the pictures and recordings go that calls make; absent where the model takes none. */
-  readonly room: MediaRoom | undefined;
-  /** Which of the user's turns this is, from 0. */
+  /** Limits for images and audio that calls produce; absent if the model accepts no media. */
+  readonly mediaBudget: MediaBudget | undefined;
+  /** Index of the user's turn, from 0. */
   readonly turn: number;
   readonly log: (line: string) => void;
 }
 
-/** What came of a call, whoever kept it from being made. */
+/** Outcome of a call, executed or refused, with its stored files. */
 interface Result extends ToolOutcome {
   readonly stored: readonly FileObject[];
 }
 
-/** Makes the calls of one answer. */
-export class Caller {
+/** Executes the calls of one answer. */
+export class ToolCaller {
   private readonly deps: CallDeps;
-  /** Names the answer in the ids of its files. */
+  /** Identifies the answer in the ids of its files. */
   private readonly runId = randomBytes(6).toString("hex");
   private readonly produced = new Set<string>();
   private round = 0;
@@ -47,7 +48,7 @@ export class Caller {
     this.deps = deps;
   }
 
-  /** Makes a call of a round, counted from 1. Returns what the model is told; undefined when it was cancelled. */
+  /** Executes a call; `round` counts from 1. Returns the tool message; undefined if the call was cancelled. */
   async *call(
     made: MadeCall,
     tool: ServerTool | undefined,
@@ -76,12 +77,12 @@ export class Caller {
       images: result.images ?? [],
       fileIds: result.stored.map(({ id }) => id),
     };
-    const { perceived, notes } = perceivedMedia(result.media ?? [], this.deps.room);
+    const { perceived, notes } = perceivedMedia(result.media ?? [], this.deps.mediaBudget);
     const text: TextPart = { type: "text", text: modelText(result.text, notes, result.stored) };
     return { role: "tool", toolCallId: made.id, name: made.name, content: [...perceived, text] };
   }
 
-  /** Yields the question if there is one; returns why the call is not made. */
+  /** Yields the approval event, if one is needed. Returns why the call is refused. */
   private async *refusal(
     made: MadeCall,
     tool: ServerTool | undefined,
@@ -116,12 +117,12 @@ export class Caller {
     }
   }
 
-  /** What the model may know of a failure. What nobody meant it to know is logged instead. */
+  /** Message for the model. Details of unexpected errors are logged, not sent. */
   private reason(thrown: unknown, name: string): string {
     if (thrown instanceof ToolFailure || thrown instanceof ServiceError) return thrown.message;
     const detail = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
     this.deps.log(`internal error in tool ${name}: ${detail}`);
-    return "the tool failed inside the server";
+    return "the tool failed with an internal server error";
   }
 
   private async *keep(
@@ -148,10 +149,10 @@ interface Refused {
 }
 
 function unknownTool(name: string): Refused {
-  return { status: "not_found", message: `there is no tool named ${JSON.stringify(name)}` };
+  return { status: "not_found", message: `no tool is named ${JSON.stringify(name)}` };
 }
 
-/** The outcome of a call that was not made, or broke off. */
+/** Outcome of a call that was refused or failed. */
 function refused(calling: ToolProgress, name: string, { status, message }: Refused): ToolOutcome {
   const text = JSON.stringify(
     status === "denied" ? { status, exception: message } : { error: message, tool: name, status },
@@ -160,7 +161,7 @@ function refused(calling: ToolProgress, name: string, { status, message }: Refus
   return { text, data: refusedProgress(calling, shown) };
 }
 
-/** Arguments as tools take them: parsed, or the text itself. */
+/** Parsed arguments, or the text if it is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

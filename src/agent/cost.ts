@@ -1,4 +1,4 @@
-// Tokens and times of the passes that make one answer.
+// Token usage and timings summed over the passes of one answer.
 
 import type { Timings, Usage } from "../core/run.ts";
 
@@ -12,7 +12,7 @@ export const NO_COST: Cost = {
   timings: { promptSecs: 0, completionSecs: 0 },
 };
 
-/** The cost of one pass after another: everything adds up. */
+/** Sum of two costs, field by field. */
 export function addCosts(one: Cost, other: Cost): Cost {
   return {
     usage: {

@@ -1,12 +1,12 @@
-// How many tokens a text is for a model: the engine renders and counts it, without computing anything.
+// Counts a text's tokens with the model's tokenizer, by a count-only run that computes nothing.
 
 import type { Generate } from "../core/run.ts";
 import { DEFAULT_SAMPLING } from "../core/sampling.ts";
 
-/** Tokens of a text; an estimate where the model does not answer. Never rejects. */
+/** Tokens of a text; an estimate if the model does not answer. Never rejects. */
 export type CountTokens = (model: string, text: string, signal: AbortSignal) => Promise<number>;
 
-/** Bytes of a token, for the estimate: few, so that it errs on the side of too many. */
+/** Bytes per token of the estimate; low, so that it overestimates. */
 const BYTES_PER_TOKEN = 3;
 
 export function tokenCounter(generate: Generate): CountTokens {
@@ -16,7 +16,7 @@ export function tokenCounter(generate: Generate): CountTokens {
         if (event.type === "accepted") return event.promptTokens;
       }
     } catch {
-      // A model that is gone by now fails the answer by itself.
+      // If the model was unloaded, the answer fails elsewhere.
     }
     return Math.ceil(new TextEncoder().encode(text).byteLength / BYTES_PER_TOKEN);
   };

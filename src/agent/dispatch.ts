@@ -1,5 +1,5 @@
-// Tools that the operator runs behind a URL: every call that nobody else makes is sent there. Spec: Dispatch URL. The
-// address comes from the configuration alone, never from a request.
+// Client for the operator's dispatch URL: calls of tools that svc does not implement are POSTed there. Spec: Dispatch URL.
+// The URL comes from the configuration only, never from a request.
 
 import type { ToolSpec } from "../core/message.ts";
 import { DISPATCH_ANSWER_BYTES_MAX } from "./limits.ts";
@@ -8,13 +8,13 @@ import { type ServerTool, ToolFailure } from "./tool.ts";
 
 export interface DispatchOptions {
   readonly url: string;
-  /** For the whole exchange. */
+  /** For request and response together. */
   readonly timeoutMs: number;
 }
 
 const USER_AGENT = `svc/${VERSION} (tool dispatch)`;
 
-/** A tool of that spec whose calls are sent to the URL. */
+/** A tool whose calls are sent to the dispatch URL. */
 export function dispatchedTool(spec: ToolSpec, options: DispatchOptions): ServerTool {
   return {
     spec,
@@ -23,7 +23,7 @@ export function dispatchedTool(spec: ToolSpec, options: DispatchOptions): Server
       tool_type: "custom",
       arguments: typeof args === "string" ? args : JSON.stringify(args),
     }),
-    fault: () => undefined, // what is no JSON is sent as it is
+    fault: () => undefined, // arguments that are not JSON are sent as text
     async run(args, _context, signal) {
       const text = await send(spec.name, args, options, signal);
       return { text, data: { tool_type: "custom", content: text } };
@@ -47,7 +47,7 @@ async function send(
     });
     if (!response.ok) {
       void response.body?.cancel();
-      throw new ToolFailure(`the tool server answered with HTTP status ${response.status}`);
+      throw new ToolFailure(`the tool server responded with HTTP status ${response.status}`);
     }
     return contentOf(await readText(response));
   } catch (cause) {
@@ -66,14 +66,14 @@ async function readText(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > DISPATCH_ANSWER_BYTES_MAX) {
-      throw new ToolFailure(`the tool server's answer is larger than ${DISPATCH_ANSWER_BYTES_MAX} bytes`);
+      throw new ToolFailure(`the tool server's response is larger than ${DISPATCH_ANSWER_BYTES_MAX} bytes`);
     }
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
 }
 
-/** A JSON object with a text in `content` stands for that text; anything else is the text as a whole. */
+/** The string `content` of a JSON object, else the whole body. */
 function contentOf(body: string): string {
   try {
     const json: unknown = JSON.parse(body);

@@ -1,5 +1,5 @@
-// Files in messages become text: each is stored, a marker stays in its place, and the model is told at the head of the
-// conversation what there is and how it begins. Base64 never reaches the model.
+// Files in messages: each is stored and replaced by a marker; a system text lists the files with previews. The model never
+// gets base64.
 
 import { createHash } from "node:crypto";
 import type { FilePart } from "../core/agent.ts";
@@ -17,23 +17,23 @@ export interface InputFilesDeps {
   readonly fetchFile: FetchFile;
 }
 
-/** The messages of a request once their files are stored. */
-export interface TakenFiles {
+/** Messages whose files are replaced by markers. */
+export interface StoredInputs {
   readonly messages: readonly Message[];
   /** Input files of the session and of the request, each once, oldest first. */
   readonly files: readonly StoredFile[];
 }
 
 /**
- * Stores the files in messages, and joins them to the session. Throws `file_not_found` for an unknown id,
- * `invalid_request` for what is no base64, too large, or cannot be fetched; the message names the part.
+ * Stores the files in messages and adds them to the session. Throws `file_not_found` for an unknown id,
+ * `invalid_request` for invalid base64 and failed fetches, `payload_too_large`; the message names the part.
  */
-export async function takeFiles(
+export async function storeInputFiles(
   deps: InputFilesDeps,
   messages: readonly Message<ContentPart | FilePart>[],
   sessionId: string | undefined,
   signal: AbortSignal,
-): Promise<TakenFiles> {
+): Promise<StoredInputs> {
   refuseTooMany(messages);
   const stored = new Map<string, StoredFile>();
   for (const file of sessionId === undefined ? [] : deps.files.list(sessionId)) {
@@ -44,7 +44,7 @@ export async function takeFiles(
     const content: ContentPart[] = [];
     for (const part of message.content) {
       if (part.type === "file") {
-        const file = await takeFile(deps, part, sessionId, signal);
+        const file = await storeInputFile(deps, part, sessionId, signal);
         stored.set(file.id, file);
         content.push(fileMarker(file.name));
       } else content.push(part);
@@ -63,7 +63,7 @@ function refuseTooMany(messages: readonly Message<ContentPart | FilePart>[]): vo
   throw new ServiceError("invalid_request", message, { param: "messages" });
 }
 
-async function takeFile(
+async function storeInputFile(
   deps: InputFilesDeps,
   part: FilePart,
   sessionId: string | undefined,
@@ -94,22 +94,22 @@ function storedFile(files: Files, id: string, param: string, sessionId: string |
   return file;
 }
 
-/** A client sends the same file with every turn; within a session it stays one file. */
+/** Content-derived id: clients resend a file with every turn, and a session stores it once. */
 function repeatableId(sessionId: string, name: string, pieces: readonly Uint8Array[]): string {
   const hash = createHash("sha256").update(JSON.stringify([sessionId, name]));
   for (const piece of pieces) hash.update(piece);
   return `file-${hash.digest("hex").slice(0, 32)}`;
 }
 
-/** Which tools can see the files, besides the model itself. */
+/** Tools that can read the files. */
 export interface FileReaders {
-  /** Python or the shell: the names of the files in their working folder, by id. */
+  /** File names in the working directory of Python or the shell, by id. */
   readonly mounted?: ReadonlyMap<string, string>;
-  /** The tool that reads a stored file by its id, as the model knows it. */
+  /** Name of the tool that reads a stored file by id. */
   readonly readTool?: string;
 }
 
-/** What the model is told of its files; undefined without any. */
+/** System text that lists the files; undefined without files. */
 export function filesText(
   files: readonly StoredFile[],
   { mounted, readTool }: FileReaders = {},
@@ -122,7 +122,7 @@ export function filesText(
   ];
   if (mounted !== undefined && mounted.size > 0) {
     lines.push(
-      "Code and shell commands find them in their working folder. Use these paths; ids are no paths:",
+      "Code and shell commands find them in their working directory. Use these paths; ids are not paths:",
     );
     for (const { id, name } of files) {
       const path = mounted.get(id);
@@ -139,16 +139,16 @@ export function filesText(
   return lines.join("\n");
 }
 
-/** One file: what it is and, as far as it may be shown, how it begins. */
+/** One file: name, id, type, size, and a preview within the limit. */
 function describe(file: StoredFile, charactersMax: number, readTool: string | undefined) {
   const { id, name, mimeType, bytes, isText, preview = "" } = file;
   const head = `${oneLine(name)} (${id}, ${mimeType}, ${bytes} bytes)`;
-  if (!isText) return { text: `${head}: not a text, so it is not shown here.`, characters: 0 };
+  if (!isText) return { text: `${head}: not text, so it is not shown here.`, characters: 0 };
   const all = Array.from(preview);
   const shown = all.slice(0, charactersMax);
   const isCut = file.isPreviewWhole !== true || shown.length < all.length;
   if (shown.length === 0 && isCut)
-    return { text: `${head}: a text, too long to be shown here.`, characters: 0 };
+    return { text: `${head}: text, too long to be shown here.`, characters: 0 };
   const more =
     readTool === undefined ? "the rest is not shown" : `go on with ${readTool}, start ${shown.length}`;
   const end = isCut ? `\n(cut after ${shown.length} characters; ${more})` : "";

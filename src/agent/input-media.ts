@@ -1,5 +1,5 @@
-// Pictures and recordings in messages become the bytes of their files: decoded, fetched or taken from the store, checked
-// against what the model takes, and counted. Nothing of it is stored as a file.
+// Resolves images and audio in messages to bytes (inline, fetched or from the file store) and checks them against the
+// model's modalities and the request's limits. Stores no files.
 
 import type { FilePart, InputMessage, InputPart, NamedMedia } from "../core/agent.ts";
 import { assert } from "../core/assert.ts";
@@ -10,8 +10,8 @@ import type { ContentPart, MediaPart, Message, Modality } from "../core/message.
 import type { InputFilesDeps } from "./input-files.ts";
 import { decodeInline, fetched, unknownFile } from "./source-bytes.ts";
 
-/** What a request may still hold of pictures and recordings; it grows less with each that is added. */
-export class MediaRoom {
+/** Media limits of one request. Counts each medium that is added. */
+export class MediaBudget {
   private readonly rules: MediaRules;
   private media = 0;
   private images = 0;
@@ -27,19 +27,20 @@ export class MediaRoom {
   }
 
   /**
-   * The part that these bytes are. Throws ServiceError for what the model does not take or what is too much; then the room
-   * is as it was.
+   * Adds a medium and returns its message part. Throws ServiceError if the model does not accept it or a limit is exceeded;
+   * then nothing is counted.
    */
   add(bytes: Uint8Array<ArrayBuffer>, modality: Modality, param: string): MediaPart {
-    refuseUnperceived(modality, this.rules, param, beginning(param));
+    refuseUnperceived(modality, this.rules, param, subject(param));
     const { part, seconds } = checkedMedium(bytes, modality, this.rules, param);
     const images = this.images + (modality === "image" ? 1 : 0);
     const { imagesMax, audioSecondsMax } = this.rules;
-    if (images > imagesMax) throw tooMuch(param, imageCount(imagesMax));
-    if (this.media === MEDIA_MAX) throw tooMuch(param, `${MEDIA_MAX} pictures and recordings`);
+    if (images > imagesMax) throw overLimit(param, imageCount(imagesMax));
+    if (this.media === MEDIA_MAX) throw overLimit(param, `${MEDIA_MAX} images and audio clips`);
     if (this.bytes + bytes.byteLength > REQUEST_MEDIA_BYTES_MAX)
-      throw tooMuch(param, `${REQUEST_MEDIA_BYTES_MAX} bytes of pictures and recordings together`);
-    if (this.seconds + seconds > audioSecondsMax) throw tooMuch(param, `${audioSecondsMax} seconds of audio`);
+      throw overLimit(param, `${REQUEST_MEDIA_BYTES_MAX} bytes of images and audio in total`);
+    if (this.seconds + seconds > audioSecondsMax)
+      throw overLimit(param, `${audioSecondsMax} seconds of audio`);
     this.media++;
     this.images = images;
     this.bytes += bytes.byteLength;
@@ -52,75 +53,79 @@ function imageCount(count: number): string {
   return count === 1 ? "1 image" : `${count} images`;
 }
 
-function tooMuch(param: string, bound: string): ServiceError {
-  return new ServiceError("invalid_request", `${param} is too much: a request may have at most ${bound}`, {
-    param,
-  });
+function overLimit(param: string, bound: string): ServiceError {
+  return new ServiceError(
+    "invalid_request",
+    `${param} exceeds a limit: a request may have at most ${bound}`,
+    {
+      param,
+    },
+  );
 }
 
-type TakenMessage = Message<ContentPart | FilePart>;
+type ResolvedMessage = Message<ContentPart | FilePart>;
 
 /**
- * The messages with the bytes of their media. Throws, naming the part, `unsupported_capability` where the model does not
- * take such media, `file_not_found` for an unknown id, and `invalid_request` or `payload_too_large` for what is no medium
- * that can be read. Of what tools have made in earlier turns, as much is left as there is room for.
+ * Messages with the bytes of their media. Throws, naming the part: `unsupported_capability` if the model does not accept the
+ * modality, `file_not_found` for an unknown id, `invalid_request` or `payload_too_large` for unreadable media. Media that
+ * tools produced in earlier turns are kept within the limits and otherwise replaced by a note.
  */
-export async function takeMedia(
+export async function resolveMedia(
   deps: Pick<InputFilesDeps, "files" | "fetchFile">,
   messages: readonly InputMessage[],
-  { rules, room }: { readonly rules: MediaRules; readonly room: MediaRoom },
+  { rules, mediaBudget }: { readonly rules: MediaRules; readonly mediaBudget: MediaBudget },
   signal: AbortSignal,
-): Promise<readonly TakenMessage[]> {
-  refuseUnfit(messages, rules);
+): Promise<readonly ResolvedMessage[]> {
+  refuseBeforeFetch(messages, rules);
   const taken = new Map<InputPart, MediaPart>();
   for (const { role, content } of messages) {
     for (const part of content) {
       if (part.type === "media") {
-        taken.set(part, room.add(await bytesOf(deps, part, signal), part.modality, part.param));
-      } else if (isTaken(part) && role !== "tool") {
-        refuseUnperceived(part.type, rules, "session_id", beginning("session_id"));
-        taken.set(part, again(part, room));
+        taken.set(part, mediaBudget.add(await bytesOf(deps, part, signal), part.modality, part.param));
+      } else if (isResolved(part) && role !== "tool") {
+        refuseUnperceived(part.type, rules, "session_id", subject("session_id"));
+        taken.set(part, fromSession(part, mediaBudget));
       }
     }
   }
   for (const part of messages.filter(({ role }) => role === "tool").flatMap(({ content }) => content)) {
-    if (isTaken(part) && fits(part, room)) taken.set(part, part);
+    if (isResolved(part) && fits(part, mediaBudget)) taken.set(part, part);
   }
   return messages.map((message) => ({
     ...message,
-    content: message.content.map((part) => settled(part, taken.get(part))),
+    content: message.content.map((part) => resolvedPart(part, taken.get(part))),
   }));
 }
 
-/** What can be refused before anything is fetched. */
-function refuseUnfit(messages: readonly InputMessage[], rules: MediaRules): void {
+/** Checks that need no bytes, before anything is fetched. */
+function refuseBeforeFetch(messages: readonly InputMessage[], rules: MediaRules): void {
   const named = messages.flatMap(({ content }) => content.filter((part) => part.type === "media"));
-  for (const { modality, param } of named) refuseUnperceived(modality, rules, param, beginning(param));
+  for (const { modality, param } of named) refuseUnperceived(modality, rules, param, subject(param));
   const extra = named.filter(({ modality }) => modality === "image")[rules.imagesMax];
-  if (extra !== undefined) throw tooMuch(extra.param, imageCount(rules.imagesMax));
+  if (extra !== undefined) throw overLimit(extra.param, imageCount(rules.imagesMax));
   const last = named[MEDIA_MAX];
-  if (last !== undefined) throw tooMuch(last.param, `${MEDIA_MAX} pictures and recordings`);
+  if (last !== undefined) throw overLimit(last.param, `${MEDIA_MAX} images and audio clips`);
 }
 
-/** A part is a medium; a field that continues a conversation only names one. */
-function beginning(param: string): string {
+/** Start of an error message: a part is a medium, `session_id` refers to a conversation with one. */
+function subject(param: string): string {
   const isName = param === "session_id" || param === "previous_response_id";
   return isName ? `${param} names a conversation with` : `${param} is`;
 }
 
-function isTaken(part: InputPart): part is MediaPart {
+function isResolved(part: InputPart): part is MediaPart {
   return part.type === "image" || part.type === "audio";
 }
 
-/** A medium that a session remembers: the model, or its rules, may be others than they were. */
-function again({ type, data }: MediaPart, room: MediaRoom): MediaPart {
-  return room.add(Uint8Array.fromBase64(data), type, "session_id");
+/** A medium of the session's history, checked again: the model or its limits may have changed. */
+function fromSession({ type, data }: MediaPart, mediaBudget: MediaBudget): MediaPart {
+  return mediaBudget.add(Uint8Array.fromBase64(data), type, "session_id");
 }
 
-/** Whether there is room for what a tool has made, which then takes it. Code that a model wrote may have made it. */
-export function fits({ type, data }: MediaPart, room: MediaRoom): boolean {
+/** Adds a tool's medium if it is within the limits. Model-written code may have produced it, so it is untrusted. */
+export function fits({ type, data }: MediaPart, mediaBudget: MediaBudget): boolean {
   try {
-    room.add(Buffer.from(data, "base64"), type, "media");
+    mediaBudget.add(Buffer.from(data, "base64"), type, "media");
     return true;
   } catch (error) {
     if (error instanceof ServiceError) return false;
@@ -128,10 +133,10 @@ export function fits({ type, data }: MediaPart, room: MediaRoom): boolean {
   }
 }
 
-function settled(part: InputPart, medium: MediaPart | undefined): ContentPart | FilePart {
+function resolvedPart(part: InputPart, medium: MediaPart | undefined): ContentPart | FilePart {
   if (medium !== undefined) return medium;
-  if (isTaken(part)) return { type: "text", text: withheldNote(part.type, 1) };
-  assert(part.type !== "media", "every medium that was sent has been taken");
+  if (isResolved(part)) return { type: "text", text: withheldNote(part.type, 1) };
+  assert(part.type !== "media", "every medium of the request is resolved");
   return part;
 }
 
@@ -159,7 +164,7 @@ async function storedBytes(
   if (files.get(id) === undefined) throw unknownFile(id, param);
   const body = files.body(id);
   if (body === undefined) {
-    const message = `${param}: the bytes of this file are not kept any more; upload it again`;
+    const message = `${param}: the content of this file was evicted; upload it again`;
     throw new ServiceError("file_body_elided", message, { param });
   }
   if (body.size > bytesMax) {

@@ -1,4 +1,4 @@
-// The conversation as the model gets it: files stored and told of, the server's own words at the head.
+// Prepares a conversation for the model: resolves media, stores files, adds the server's system texts.
 
 import type { InputMessage } from "../core/agent.ts";
 import type { StoredFile } from "../core/files.ts";
@@ -8,42 +8,42 @@ import type { InputFile } from "../exec/types.ts";
 import { hasMedia } from "../core/input-file.ts";
 import { NO_MEDIA } from "../core/media.ts";
 import type { ModelTarget } from "../core/target.ts";
-import { filesText, type InputFilesDeps, takeFiles } from "./input-files.ts";
-import { MediaRoom, takeMedia } from "./input-media.ts";
+import { filesText, type InputFilesDeps, storeInputFiles } from "./input-files.ts";
+import { MediaBudget, resolveMedia } from "./input-media.ts";
 import type { Plan } from "./plan.ts";
 import { withSystemTexts } from "./system-text.ts";
 import { READ_TOOL } from "./tools/files.ts";
 
 export interface Input {
-  /** What the model gets: the talk, with the server's words. */
+  /** Messages for the model, with the server's system texts. */
   readonly messages: readonly Message[];
-  /** What was said, as a session remembers it. */
+  /** Messages as the session stores them, without system texts of the server. */
   readonly talk: readonly Message[];
-  /** Where tools can add pictures and recordings; absent where the model takes none. */
-  readonly room: MediaRoom | undefined;
-  /** For working directories. */
+  /** Limits for images and audio of tools; absent if the model accepts no media. */
+  readonly mediaBudget: MediaBudget | undefined;
+  /** Files for the tools' working directories. */
   readonly files: readonly InputFile[];
 }
 
 interface Place {
   readonly plan: Plan;
   readonly target: ModelTarget;
-  /** Undefined where there is no session. */
+  /** Undefined without a session. */
   readonly sessionId: string | undefined;
   readonly sent: readonly InputMessage[];
 }
 
-/** Takes the media and stores the files in messages; throws as takeMedia and takeFiles. */
-export async function takeInput(
+/** Resolves the media and stores the files in messages. Throws as resolveMedia and storeInputFiles. */
+export async function resolveInput(
   deps: InputFilesDeps,
   { plan, target, sessionId, sent }: Place,
   signal: AbortSignal,
 ): Promise<Input> {
-  // A conversation of text alone does not wait here until the model is loaded.
+  // A text-only conversation does not wait for the model to load.
   const rules = plan.acts || sent.some(hasMedia) ? (await target.loadFacts(signal)).media : NO_MEDIA;
-  const room = new MediaRoom(rules);
-  const seen = await takeMedia(deps, sent, { rules, room }, signal);
-  const { messages, files } = await takeFiles(deps, seen, sessionId, signal);
+  const mediaBudget = new MediaBudget(rules);
+  const seen = await resolveMedia(deps, sent, { rules, mediaBudget }, signal);
+  const { messages, files } = await storeInputFiles(deps, seen, sessionId, signal);
   const bodies = files.flatMap(({ id, name }) => {
     const body = deps.files.body(id);
     return body === undefined ? [] : [{ id, name, body }];
@@ -56,7 +56,7 @@ export async function takeInput(
   return {
     messages: withSystemTexts(messages, texts),
     talk: messages,
-    room: rules.modalities.length === 0 ? undefined : room,
+    mediaBudget: rules.modalities.length === 0 ? undefined : mediaBudget,
     files: bodies,
   };
 }

@@ -1,11 +1,11 @@
-// Puts what tools made into the store of files.
+// Saves files of tools in the file store.
 
 import type { FileObject } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile } from "../core/files.ts";
 import type { ProducedFile } from "../exec/types.ts";
 
-/** Where a file was made. */
+/** Origin of a file. */
 export interface FilePlace {
   readonly id: string;
   readonly sessionId: string;
@@ -14,7 +14,7 @@ export interface FilePlace {
   readonly turn: number;
 }
 
-/** Keeps a file, or the fact that it is not there; one that the store cannot take counts as not there. */
+/** Stores a file, or a failure record if the tool did not produce it or the store rejects it. */
 export async function keepFile(
   files: Files,
   file: ProducedFile,
@@ -30,7 +30,7 @@ export async function keepFile(
   };
   if ("error" in file) return files.object(files.addFailure(known, file.error));
   try {
-    // Executors read files into memory of their own, which nothing shares.
+    // Executors allocate the buffer themselves, so it is never a SharedArrayBuffer.
     const content = file.content as Uint8Array<ArrayBuffer>;
     return await files.object(await files.add({ ...known, mimeType: file.mimeType }, [content]));
   } catch (error) {

@@ -2,22 +2,22 @@
 
 /** Characters of all previews of one request. Spec: Limits. */
 export const REQUEST_PREVIEW_CHARS_MAX = 32_768;
-/** Tokens that results may have by the size asked for. Spec: agent runtime. */
+/** Token budget of search results by `search_context_size`. Spec: agent runtime. */
 export const SEARCH_BUDGET_TOKENS = { low: 4096, medium: 8192, high: 16_384 } as const;
-/** Part of a model's context that the results of one call may take, and tokens of what stands around them. */
+/** Share of a model's context for the results of one call, and tokens of the text around them. */
 export const SEARCH_CONTEXT_SHARE = 0.25;
 export const SEARCH_FRAME_TOKENS = 100;
-/** Tool rounds of a request where neither it nor the server names a cap. Spec: Limits. */
+/** Tool rounds of a request if neither it nor the server sets a cap. Spec: Limits. */
 export const TOOL_ROUNDS_MAX = 256;
-/** Longest context whose model is told of tools in short, tokens: full descriptions take about a thousand. */
+/** Contexts up to this many tokens get short tool descriptions; full ones take about 1,000 tokens. */
 export const BRIEF_CONTEXT_TOKENS = 4096;
 /** Characters of one text of a tool result for the model, and of one slice of a file. */
 export const TOOL_TEXT_CHARS_MAX = 65_536;
-/** Installed Python packages that a model is told of. */
-export const PACKAGES_TOLD_MAX = 200;
-/** Time a person has to approve an action, milliseconds. Spec: States. */
+/** Installed Python packages in a tool description. */
+export const PACKAGES_LISTED_MAX = 200;
+/** Timeout of an approval, milliseconds. Spec: States. */
 export const APPROVAL_WAIT_MS = 300_000;
-/** Answer of a tool behind the dispatch URL, bytes. */
+/** Response of the dispatch URL, bytes. */
 export const DISPATCH_ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 /** Characters of an MCP tool's description for models with a small context. */
 export const MCP_BRIEF_CHARS = 120;

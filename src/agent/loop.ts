@@ -1,5 +1,5 @@
-// Answers conversations: passes of the model with rounds of the server's tools between them. Sits between dialects and
-// the engine and speaks the words of both; a conversation in which the server does nothing is one run, passed through.
+// Agent loop: passes of the model with rounds of server tools between them. Sits between dialects and the engine; without
+// server tools a conversation is a single run, passed through. Knows no kind of tool.
 
 import type {
   AnswerEvent,
@@ -16,14 +16,14 @@ import type { RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { ModelFacts } from "../core/target.ts";
 import type { Approvals } from "./approvals.ts";
-import { Caller } from "./call.ts";
+import { ToolCaller } from "./call.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
-import { type Input, takeInput } from "./input.ts";
+import { type Input, resolveInput } from "./input.ts";
 import type { InputFilesDeps } from "./input-files.ts";
 import { type MadeCall, Pass, type PassResult } from "./pass.ts";
 import { strictest } from "./permission.ts";
 import { type Plan, type PlanDeps, planOf } from "./plan.ts";
-import { withShorterResults } from "./shorter-results.ts";
+import { shortenResults } from "./shorter-results.ts";
 import type { ServerTool } from "./tool.ts";
 
 export interface LoopDeps extends PlanDeps, InputFilesDeps {
@@ -33,13 +33,12 @@ export interface LoopDeps extends PlanDeps, InputFilesDeps {
   readonly approvals: Approvals;
   readonly sessions: Pick<Sessions, "open" | "keyOf">;
   readonly log: (line: string) => void;
-  /** Told when an answer in a session begins and when it ends. */
+  /** Called when an answer in a session starts (1) and ends (-1). */
   readonly onAnswer?: (change: 1 | -1) => void;
 }
 
 /**
- * The Converse of a server with tools. Throws for a request that cannot be met, before anything is read; files and
- * sessions that cannot be had reject the first `next`.
+ * Converse with server tools. Throws at once for an invalid request; errors of files and sessions reject the first `next`.
  */
 export function agentConverse(deps: LoopDeps): Converse<TargetedConversation> {
   return (conversation, signal) => {
@@ -55,7 +54,7 @@ interface Draft {
   readonly isFitted: boolean;
 }
 
-/** Whether a request can be met does not depend on facts; what the model is told of tools does. */
+/** The model's facts change the tool descriptions, never whether a request is valid. */
 function planFor(deps: LoopDeps, conversation: Conversation, facts: ModelFacts | undefined): Plan {
   return planOf(deps, conversation, {
     hasInputs: hasInputs(deps, conversation),
@@ -64,7 +63,7 @@ function planFor(deps: LoopDeps, conversation: Conversation, facts: ModelFacts |
   });
 }
 
-/** The plan for the loaded model: a request with the server's tools waits for it. */
+/** The plan for the loaded model; only requests with server tools wait for the load. */
 async function fittedPlan(
   deps: LoopDeps,
   conversation: TargetedConversation,
@@ -90,7 +89,7 @@ async function* converse(
     plan = await fittedPlan(deps, conversation, draft, signal);
     session = plan.hasSession ? deps.sessions.open(agent.sessionId, sent) : undefined;
     const place = { plan, target, sessionId: session?.key, sent: session?.messages ?? sent };
-    input = await takeInput(deps, place, signal);
+    input = await resolveInput(deps, place, signal);
   } catch (refusal) {
     if (signal.aborted) return;
     throw refusal;
@@ -106,15 +105,15 @@ async function* converse(
   }
 }
 
-/** Whether the model is told of files: they come with the request, or the session has them from an earlier one. */
+/** Whether the request or its session has input files. */
 function hasInputs({ files, sessions }: LoopDeps, { run, agent }: Conversation): boolean {
   if (run.prompt.messages.some(hasFile)) return true;
   if (agent.sessionId === undefined) return false;
   return files.list(sessions.keyOf(agent.sessionId)).some(({ purpose }) => purpose !== "agent_output");
 }
 
-/** A pass whose prompt is longer than the context. */
-const TOO_LONG = "too long";
+/** Result of a pass whose prompt exceeds the context. */
+const CONTEXT_EXCEEDED = "too long";
 
 type ChatRequest = RunRequest<Extract<RunRequest["prompt"], { type: "chat" }>>;
 
@@ -131,8 +130,8 @@ interface Task {
 class Loop {
   private readonly task: Task;
   private readonly signal: AbortSignal;
-  private readonly caller: Caller;
-  /** What was said and done since the request came in. */
+  private readonly toolCaller: ToolCaller;
+  /** Messages of this answer: the model's and tool results. */
   private turn: Message[] = [];
   private cost: Cost = NO_COST;
 
@@ -141,7 +140,7 @@ class Loop {
     this.signal = signal;
     const { agent } = task.conversation;
     const { approvals, files, log } = deps;
-    this.caller = new Caller({
+    this.toolCaller = new ToolCaller({
       permit: {
         permission: strictest(deps.permission, agent.permission),
         scope: deps.approvalScope ?? "session",
@@ -151,7 +150,7 @@ class Loop {
       },
       files,
       inputs: task.input.files,
-      room: task.input.room,
+      mediaBudget: task.input.mediaBudget,
       requested: agent.files,
       turn: Math.max(0, task.session.messages.filter(({ role }) => role === "user").length - 1),
       log,
@@ -163,50 +162,54 @@ class Loop {
     for (let round = 1; ; round++) {
       const made = yield* this.pass(round);
       if (made === undefined) return;
-      if (made === TOO_LONG) {
+      if (made === CONTEXT_EXCEEDED) {
         if (before !== undefined) yield* this.end(before, true);
         return;
       }
       before = made;
-      const own = this.ownCalls(made, round);
+      const own = this.serverCalls(made, round);
       const clients = made.calls.filter(({ isClients }) => isClients);
-      this.turn.push(spoken(this.whole(made, round), own.length > 0 ? own : clients));
+      this.turn.push(assistantMessage(this.withAnswerPrefix(made, round), own.length > 0 ? own : clients));
       for (const call of own) {
-        const told = yield* this.caller.call(call, this.toolOf(call.name), round, this.signal);
-        if (told === undefined) return;
-        this.turn.push(told);
+        const toolMessage = yield* this.toolCaller.call(call, this.toolOf(call.name), round, this.signal);
+        if (toolMessage === undefined) return;
+        this.turn.push(toolMessage);
       }
-      const goesOn = own.length > 0 && clients.length === 0;
-      if (goesOn && this.tokensLeft() !== 0) continue;
-      // What the client must call stands last, where its answers will follow.
-      if (own.length > 0 && clients.length > 0) this.turn.push(spoken({ text: "", reasoning: "" }, clients));
-      yield* this.end(made, goesOn);
+      const isContinued = own.length > 0 && clients.length === 0;
+      if (isContinued && this.tokensLeft() !== 0) continue;
+      // Client calls go last: the client's tool results must follow them.
+      if (own.length > 0 && clients.length > 0)
+        this.turn.push(assistantMessage({ text: "", reasoning: "" }, clients));
+      yield* this.end(made, isContinued);
       return;
     }
   }
 
-  /** One pass. Tool results that exceed the context are shortened, and the pass is repeated. */
-  private async *pass(round: number): AsyncGenerator<AnswerEvent, PassResult | typeof TOO_LONG | undefined> {
+  /** One pass; if tool results exceed the context, they are shortened and the pass is repeated. */
+  private async *pass(
+    round: number,
+  ): AsyncGenerator<AnswerEvent, PassResult | typeof CONTEXT_EXCEEDED | undefined> {
     const { session, plan } = this.task;
     const isHidden = this.isLast(round);
     const isClients = (name: string): boolean => !isHidden && (!plan.acts || plan.clientNames.has(name));
     for (;;) {
       const pass = new Pass({ isFirst: round === 1, isClients });
-      let isTooLong = false;
+      let isContextExceeded = false;
       for await (const event of this.generate(round)) {
-        isTooLong = round > 1 && event.type === "error" && event.error.code === "context_length_exceeded";
-        if (isTooLong) break;
+        isContextExceeded =
+          round > 1 && event.type === "error" && event.error.code === "context_length_exceeded";
+        if (isContextExceeded) break;
         const shown = pass.take(event);
         if (shown !== undefined) yield shown;
         if (shown?.type === "accepted") yield { type: "session", sessionId: session.id };
         if (pass.isOver) break;
       }
-      if (!isTooLong) {
+      if (!isContextExceeded) {
         if (pass.result !== undefined) this.cost = addCosts(this.cost, pass.result.cost);
         return pass.result;
       }
-      const shorter = withShorterResults(this.turn);
-      if (shorter === undefined) return TOO_LONG;
+      const shorter = shortenResults(this.turn);
+      if (shorter === undefined) return CONTEXT_EXCEEDED;
       this.turn = shorter;
     }
   }
@@ -223,26 +226,26 @@ class Loop {
     );
   }
 
-  /** What was said in a round, the beginning included that the request gave the answer. */
-  private whole(made: PassResult, round: number): PassResult {
+  /** The pass with the request's answer prefix, which belongs to the first round. */
+  private withAnswerPrefix(made: PassResult, round: number): PassResult {
     const { answerPrefix } = this.task.request.prompt;
     return round > 1 || answerPrefix === undefined ? made : { ...made, text: answerPrefix + made.text };
   }
 
-  /** The rounds are used up: the model sees no tools and must answer with what it has. */
+  /** Past the round limit the model gets no tools, so it must answer. */
   private isLast(round: number): boolean {
     const { acts, roundsMax } = this.task.plan;
     return acts && round > roundsMax;
   }
 
-  /** What a choice of tools demands holds for the first pass alone; otherwise the model could never answer. */
+  /** A required tool call applies to the first pass only; otherwise the model could never answer. */
   private toolsOf(round: number): { readonly tools?: readonly ToolSpec[]; readonly toolChoice?: ToolChoice } {
     if (this.isLast(round)) return { tools: [], toolChoice: { type: "none" } };
     return round === 1 ? {} : { toolChoice: { type: "auto" } };
   }
 
-  /** The calls of a pass that the server makes. One that the token cap has cut is not a call. */
-  private ownCalls({ calls, end }: PassResult, round: number): readonly MadeCall[] {
+  /** Calls of a pass that the server executes; none if the token cap cut the pass. */
+  private serverCalls({ calls, end }: PassResult, round: number): readonly MadeCall[] {
     if (end?.reason === "length" || this.isLast(round)) return [];
     return calls.filter(({ isClients }) => !isClients);
   }
@@ -252,30 +255,30 @@ class Loop {
     return tools.get(name) ?? fallback?.(name);
   }
 
-  /** Tokens that the answer may still have; undefined where there is no cap. The cap is on all passes together. */
+  /** Remaining tokens of the cap, which applies to all passes together; undefined without a cap. */
   private tokensLeft(): number | undefined {
     const { maxTokens } = this.task.request;
     return maxTokens === undefined ? undefined : Math.max(0, maxTokens - this.cost.usage.completionTokens);
   }
 
-  /** Ends the answer with the end of its last pass; `isCut` where tokens ran out before the model could answer. */
+  /** Ends the answer with the end of its last pass; `isCut` if tokens ran out before the model answered. */
   private *end({ end }: PassResult, isCut: boolean): Generator<RunEvent> {
     if (end !== undefined) {
       this.task.session.save(this.task.input.talk, this.turn);
-      const hasNoCalls = end.reason === "tool_calls" && !this.handsBack();
+      const hasNoCalls = end.reason === "tool_calls" && !this.hasClientCalls();
       yield isCut ? { ...end, reason: "length" } : hasNoCalls ? { ...end, reason: "stop" } : end;
     }
     yield { type: "finish", ...this.cost };
   }
 
-  /** Whether the client has calls to make. */
-  private handsBack(): boolean {
+  /** Whether the answer ends with calls for the client. */
+  private hasClientCalls(): boolean {
     const last = this.turn.at(-1);
     return last?.role === "assistant" && (last.toolCalls?.length ?? 0) > 0;
   }
 }
 
-/** The answer has begun in the first round alone. */
+/** The prompt of a round; only the first has the answer prefix. */
 function promptOf(prompt: ChatRequest["prompt"], round: number): ChatRequest["prompt"] {
   if (round === 1 || prompt.answerPrefix === undefined) return prompt;
   const { type, messages, tools, toolChoice, singleCall, thinking } = prompt;
@@ -283,8 +286,8 @@ function promptOf(prompt: ChatRequest["prompt"], round: number): ChatRequest["pr
   return { type, messages, tools, toolChoice, ...single, thinking };
 }
 
-/** What the model said in a pass, with calls. */
-function spoken(
+/** The model's message of a pass, with calls. */
+function assistantMessage(
   { text, reasoning }: Pick<PassResult, "text" | "reasoning">,
   calls: readonly MadeCall[],
 ): Message {

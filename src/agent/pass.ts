@@ -1,4 +1,4 @@
-// One inference of a loop: what the client sees of it goes on at once, what the loop needs of it is collected.
+// One pass of the agent loop: forwards the client's events at once and collects text, reasoning and tool calls.
 
 import { assert, unreachable } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
@@ -11,7 +11,7 @@ export interface MadeCall {
   readonly name: string;
   /** As the model wrote them. */
   readonly arguments: string;
-  /** Whether the client is to make it; then the client has seen it. */
+  /** Whether the client executes it; its events were then forwarded. */
   readonly isClients: boolean;
 }
 
@@ -19,15 +19,15 @@ export interface PassResult {
   readonly text: string;
   readonly reasoning: string;
   readonly calls: readonly MadeCall[];
-  /** The end of the answer's one choice, which has not been sent; absent where only the prompt was asked for. */
+  /** End of the single choice, not yet sent; absent for a prompt-only run. */
   readonly end?: Extract<RunEvent, { type: "choice_end" }>;
   readonly cost: Cost;
 }
 
 export interface PassOptions {
-  /** Only the first pass of an answer tells that it is accepted. */
+  /** Only the first pass of an answer forwards `accepted`. */
   readonly isFirst: boolean;
-  /** Whether the client makes calls of this name. Known as soon as a call begins, so its arguments can be streamed. */
+  /** Whether the client executes calls of this name. Needs only the name, so that arguments can be streamed. */
   readonly isClients: (name: string) => boolean;
 }
 
@@ -83,12 +83,12 @@ export class Pass {
       case "finish": {
         const { usage, timings } = event;
         const { text, reasoning, end } = this;
-        const said = {
+        const output = {
           text: text.join(""),
           reasoning: reasoning.join(""),
           calls: this.drafts.map(madeCall),
         };
-        this.result = { ...said, ...defined({ end }), cost: { usage, timings } };
+        this.result = { ...output, ...defined({ end }), cost: { usage, timings } };
         this.isOver = true;
         return undefined;
       }

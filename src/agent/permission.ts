@@ -1,5 +1,4 @@
-// Whether an action may be done: the stricter of what the server and the request say, and a person's word where that is
-// "ask". Spec: Approvals.
+// Permission for an action: the stricter of server and request; "ask" waits for the user's approval. Spec: Approvals.
 
 import { createHash } from "node:crypto";
 import type { AgentEvent, ApprovalScope, Permission } from "../core/agent.ts";
@@ -10,31 +9,31 @@ import type { ToolAction } from "./tool.ts";
 
 const STRICTNESS: readonly Permission[] = ["auto", "ask", "deny"];
 
-/** The stricter of the two; a request can only tighten. */
+/** The stricter of the two: a request can only tighten. */
 export function strictest(server: Permission, request: Permission | undefined): Permission {
   const level = Math.max(STRICTNESS.indexOf(server), STRICTNESS.indexOf(request ?? "auto"));
   return STRICTNESS[level] ?? "deny";
 }
 
-/** An action that a model wants done. */
+/** An action that a model requests. */
 export interface WantedAction {
   readonly action: ToolAction;
   readonly toolName: string;
   readonly round: number;
-  /** Parsed, or the text where it is no JSON. */
+  /** Parsed, or the text if it is not JSON. */
   readonly arguments: unknown;
 }
 
 export interface Permit {
   readonly permission: Permission;
   readonly scope: ApprovalScope;
-  /** Whether somebody reads the events while the run goes on. */
+  /** Whether the client reads events during the run. */
   readonly interactive: boolean;
   readonly approvals: Approvals;
   readonly session: OpenSession;
 }
 
-/** What is approved together once a person has said so for the session. */
+/** Key under which an approval is remembered for the session. */
 function kindOf({ toolName, arguments: args }: WantedAction, scope: ApprovalScope): string {
   switch (scope) {
     case "session":
@@ -42,15 +41,15 @@ function kindOf({ toolName, arguments: args }: WantedAction, scope: ApprovalScop
     case "tool":
       return `tool ${toolName}`;
     case "action": {
-      const words = JSON.stringify([toolName, args]);
-      return `action ${createHash("sha256").update(words).digest("base64url")}`;
+      const text = JSON.stringify([toolName, args]);
+      return `action ${createHash("sha256").update(text).digest("base64url")}`;
     }
     default:
       return unreachable(scope);
   }
 }
 
-/** Yields the question if there is one, and returns why the action must not be done, or undefined where it may. */
+/** Yields the approval event, if needed. Returns why the action is denied; undefined if it is permitted. */
 export async function* permit(
   wanted: WantedAction,
   { permission, scope, interactive, approvals, session }: Permit,
@@ -62,7 +61,7 @@ export async function* permit(
   if (permission === "deny") return `${action.label} was denied by policy.`;
   if (session.isTrusted(kind)) return undefined;
   if (!interactive) {
-    return `${action.label} was denied: it needs an approval, which can only be asked for in a streamed answer.`;
+    return `${action.label} was denied: it needs an approval, which requires a streamed answer.`;
   }
   const pending = approvals.open();
   try {
@@ -80,6 +79,6 @@ export async function* permit(
     if (decision.remember) session.trust(kind);
     return undefined;
   } finally {
-    pending.forget(); // the event never reached anyone
+    pending.forget(); // no-op if decided; needed when the consumer stops before it reads the event
   }
 }

@@ -1,19 +1,19 @@
-// What events and bodies say of a call that was not made, and the short account of one that was.
+// Event data of refused calls, and the text summary of executed ones.
 
 import { unreachable } from "../core/assert.ts";
 import type { ToolProgress } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 
-/** Why nothing was done. */
+/** Why a call was not executed. */
 export interface Refusal {
   readonly status: "denied" | "error";
-  /** For people. */
+  /** For the user. */
   readonly message: string;
-  /** What the model is told. */
+  /** For the model. */
   readonly text: string;
 }
 
-/** Data of the `complete` event of a call that began with `calling` and was refused. */
+/** Data of the `complete` event of a refused call whose first event had the data `calling`. */
 export function refusedProgress(calling: ToolProgress, { status, message, text }: Refusal): ToolProgress {
   switch (calling.tool_type) {
     case "code_execution":
@@ -37,7 +37,7 @@ export function refusedProgress(calling: ToolProgress, { status, message, text }
   }
 }
 
-/** What came of a call, in a few lines of text. */
+/** Result of a call as a few lines of text. */
 export function resultContent(data: ToolProgress): string {
   switch (data.tool_type) {
     case "code_execution": {

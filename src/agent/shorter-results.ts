@@ -1,13 +1,13 @@
-// Makes room in the model's context after a tool ran: what it did cannot be undone, so its result gives way, not the answer.
+// Shortens tool results that exceed the context: a tool cannot be undone, so its result is cut instead of failing the answer.
 
 import type { Message } from "../core/message.ts";
 import { shorten } from "../core/shorten.ts";
 
-/** A result is not made shorter than this, in UTF-16 units. */
+/** Minimum length of a shortened result, UTF-16 units. */
 const RESULT_CHARS_MIN = 256;
 
-/** The turn with its longest results at half their length, in the end without pictures; undefined when none can give way. */
-export function withShorterResults(turn: readonly Message[]): Message[] | undefined {
+/** Halves the longest results, then drops media. Undefined if nothing can be shortened. */
+export function shortenResults(turn: readonly Message[]): Message[] | undefined {
   const results = turn.filter(({ role }) => role === "tool").flatMap(({ content }) => content);
   const longest = Math.max(0, ...results.map((part) => (part.type === "text" ? part.text.length : 0)));
   if (longest > RESULT_CHARS_MIN) {

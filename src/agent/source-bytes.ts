@@ -1,8 +1,8 @@
-// The bytes that a request names: inline as base64, or fetched from a public address.
+// Bytes of a file in a request: inline base64, or fetched from a public URL.
 
 import { ServiceError } from "../core/error.ts";
 
-/** Fetches what an address names. Throws a failure whose message may be told. */
+/** Fetches a URL. Throws a FetchError whose message may be sent to the client. */
 export type FetchFile = (
   url: string,
   options: { readonly bytesMax: number },
@@ -14,7 +14,7 @@ export interface SourceBytes {
   readonly pieces: readonly Uint8Array<ArrayBuffer>[];
 }
 
-/** Where something stands in the request, for errors, and how large it may be. */
+/** Field of the request, for errors, and size limit. */
 export interface SourceBounds {
   readonly param: string;
   readonly bytesMax: number;
@@ -40,7 +40,7 @@ export function decodeInline(data: string, { param, bytesMax }: SourceBounds): S
   return { ...(mimeType === "" ? {} : { mimeType }), pieces: [bytes] };
 }
 
-/** What an address names. Throws `invalid_request` with the reason why it cannot be fetched. */
+/** Fetches a URL. Throws `invalid_request` with the reason of a failure. */
 export async function fetched(
   fetchFile: FetchFile,
   url: string,
@@ -50,14 +50,14 @@ export async function fetched(
   try {
     return await fetchFile(url, { bytesMax }, signal);
   } catch (cause) {
-    const reason = cause instanceof Error && cause.name === "FetchError" ? cause.message : "it failed";
-    throw invalid(param, `cannot be fetched: ${reason}`, cause);
+    const reason = cause instanceof Error && cause.name === "FetchError" ? cause.message : "internal error";
+    throw invalid(param, `could not be fetched: ${reason}`, cause);
   }
 }
 
-/** Why nothing can be had of a stored file. */
+/** Error for a file id that is unknown or expired. */
 export function unknownFile(id: string, param: string): ServiceError {
-  const message = `${param}: there is no file ${JSON.stringify(id.slice(0, 64))}; files are kept for 30 minutes`;
+  const message = `${param}: file ${JSON.stringify(id.slice(0, 64))} was not found; files expire after 30 minutes`;
   return new ServiceError("file_not_found", message, { param });
 }
 

@@ -1,10 +1,10 @@
-// Puts what the server has to tell the model at the head of a conversation.
+// Adds the server's system texts to a conversation.
 
 import type { Message } from "../core/message.ts";
 
 /**
- * The messages with texts of the server behind the first system message, or in one of their own. Many chat templates
- * take a single system message only, so there is never a second one on the server's account.
+ * Appends texts to the first system message, or adds one. Many chat templates accept only a single system message, so the
+ * server never adds a second.
  */
 export function withSystemTexts(messages: readonly Message[], texts: readonly string[]): readonly Message[] {
   if (texts.length === 0) return messages;

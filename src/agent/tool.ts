@@ -1,19 +1,18 @@
-// What a tool is that the server runs by itself. The loop knows tools by this interface alone, so that another kind of
-// tool is another file and nothing else.
+// Interface of server tools. The loop knows only this file, so a new kind of tool needs no change there.
 
 import type { AgentRequest, RequestedFile, ToolProgress } from "../core/agent.ts";
 import type { MediaPart, Modality, ToolSpec } from "../core/message.ts";
 import type { InputFile, ProducedFile } from "../exec/types.ts";
 
-/** What an approval says about an action. */
+/** Description of an action in an approval. */
 export interface ToolAction {
   readonly source: "built_in" | "mcp" | "external";
   readonly kind: "code_execution" | "shell" | "web_search" | "file" | "custom" | "external";
-  /** For people. */
+  /** For the user. */
   readonly label: string;
 }
 
-/** Where a call happens. */
+/** Session and files of a call. */
 export interface CallContext {
   readonly sessionId: string;
   /** Files that came with the request, for tools with a working directory. */
@@ -22,61 +21,61 @@ export interface CallContext {
   readonly required: readonly RequestedFile[];
 }
 
-/** What came of a call. */
+/** Result of a call. */
 export interface ToolOutcome {
   /** For the model. */
   readonly text: string;
-  /** For people: data of the event that the call is complete. */
+  /** For the user: data of the `complete` event. */
   readonly data: ToolProgress;
   /** PNG images, base64. */
   readonly images?: readonly string[];
-  /** What the model perceives of it, if it can: the images, and what else was made. */
+  /** Images and audio for models that accept them. */
   readonly media?: readonly MediaPart[];
-  /** In the order in which they are to be announced. */
+  /** In the order of their events. */
   readonly files?: readonly ProducedFile[];
 }
 
-/** `args` is what the model wrote: parsed, or the text itself where that is no JSON. */
+/** A tool that the server executes. `args` is the model's JSON, parsed, or the text if it is not JSON. */
 export interface ServerTool {
   readonly spec: ToolSpec;
   readonly action: ToolAction;
-  /** Whether calls work in a folder and can leave files behind. */
+  /** Whether calls have a working directory and can produce files. */
   readonly makesFiles?: true;
-  /** Whether it only helps, so that a request that cannot have it does without. */
+  /** Whether the tool is optional: dropped, without an error, from a request that cannot have it. */
   readonly isHelper?: true;
-  /** Data of the event that the tool is called. Never throws. */
+  /** Data of the `calling` event. Never throws. */
   calling(args: unknown): ToolProgress;
-  /** Why a call with these arguments is not even tried; for the model. */
+  /** Why the arguments are invalid; for the model. */
   fault(args: unknown): string | undefined;
   /**
-   * Does it, with arguments that have no fault. Throws ToolFailure or ServiceError with a message for the model. Must
-   * settle soon once the signal is aborted; nobody reads the outcome then.
+   * Executes a call with valid arguments. Throws ToolFailure or ServiceError with a message for the model. Must settle soon
+   * after the signal is aborted; the outcome is then ignored.
    */
   run(args: unknown, context: CallContext, signal: AbortSignal): Promise<ToolOutcome>;
 }
 
-/** What tools are chosen by. */
-export interface ToolAsk {
+/** Properties of a request that decide which tools it gets. */
+export interface ToolRequest {
   readonly agent: AgentRequest;
-  /** Name of the model that is told. */
+  /** Name of the model. */
   readonly model: string;
-  /** Whether messages of the request hold files. */
+  /** Whether the request or its session has input files. */
   readonly hasInputs: boolean;
-  /** Context of the model; undefined where it is not known. Bounds what it is told. */
+  /** Context of the model; undefined if unknown. Limits descriptions and results. */
   readonly contextTokens: number | undefined;
-  /** What the model perceives besides text. */
+  /** Media that the model accepts. */
   readonly modalities: readonly Modality[];
 }
 
-/** What a kind of tools has for a request. */
+/** Tools of one kind for a request. */
 export interface ToolOffer {
   readonly tools: readonly ServerTool[];
-  /** What the model is told once, at the beginning of the conversation. */
+  /** System text about these tools. */
   readonly systemText?: string;
 }
 
-/** A kind of tools. Throws `capability_disabled`, or why the request cannot be met. */
-export type Toolset = (ask: ToolAsk) => ToolOffer;
+/** A kind of tools. Throws ServiceError (such as `capability_disabled`) for a request that it cannot serve. */
+export type Toolset = (ask: ToolRequest) => ToolOffer;
 
 /** A call that failed; the message is for the model. */
 export class ToolFailure extends Error {

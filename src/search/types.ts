@@ -14,7 +14,7 @@ export interface TextBudget {
   readonly count: (text: string) => Promise<number>;
 }
 
-export interface WebAsk {
+export interface WebRequest {
   readonly filter: DomainFilter;
   readonly budget: TextBudget;
 }
@@ -41,7 +41,7 @@ export interface Web {
    * Finds pages and what they say on a query; a query that is an address is that page. Best page first. Throws
    * SearchFailure.
    */
-  search(query: string, ask: WebAsk, signal: AbortSignal): Promise<readonly WebResult[]>;
+  search(query: string, ask: WebRequest, signal: AbortSignal): Promise<readonly WebResult[]>;
   /** What the page of an address says, from its beginning. Throws SearchFailure. */
-  read(url: string, ask: WebAsk, signal: AbortSignal): Promise<WebPageText>;
+  read(url: string, ask: WebRequest, signal: AbortSignal): Promise<WebPageText>;
 }

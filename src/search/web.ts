@@ -11,7 +11,7 @@ import type { GetPage, Page } from "./page.ts";
 import { type Hit, type SearchProvider, tidyHits } from "./provider.ts";
 import type { Read } from "./reader.ts";
 import type { Rerank } from "./rerank.ts";
-import type { DomainFilter, Web, WebAsk, WebPageText, WebResult } from "./types.ts";
+import type { DomainFilter, Web, WebRequest, WebPageText, WebResult } from "./types.ts";
 
 export interface WebDeps {
   readonly provider: SearchProvider;
@@ -37,7 +37,7 @@ function isAddress(query: string): boolean {
 async function searchAddress(
   deps: WebDeps,
   query: string,
-  ask: WebAsk,
+  ask: WebRequest,
   signal: AbortSignal,
 ): Promise<readonly WebResult[]> {
   const { url, title, text } = await allowedPage(deps, query.trim(), ask.filter, signal);
@@ -45,7 +45,7 @@ async function searchAddress(
   return fitResults([hit], [{ hit: 0, index: 0, text }], ask.budget);
 }
 
-async function read(deps: WebDeps, url: string, ask: WebAsk, signal: AbortSignal): Promise<WebPageText> {
+async function read(deps: WebDeps, url: string, ask: WebRequest, signal: AbortSignal): Promise<WebPageText> {
   if (!isAddress(url)) throw new SearchFailure("only http and https addresses can be read");
   const page = await allowedPage(deps, url.trim(), ask.filter, signal);
   return { url: page.url, content: await fitText(page.text, ask.budget) };
@@ -68,7 +68,7 @@ async function allowedPage(
 async function search(
   deps: WebDeps,
   query: string,
-  { filter, budget }: WebAsk,
+  { filter, budget }: WebRequest,
   signal: AbortSignal,
 ): Promise<readonly WebResult[]> {
   const asked = query.slice(0, SEARCH_QUERY_CHARS_MAX);

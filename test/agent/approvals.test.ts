@@ -1,4 +1,4 @@
-// Permission: the stricter of server and request, and a person's word on each action.
+// Permission: the stricter of server and request, and the user's approval of each action.
 
 import { describe, expect, test } from "bun:test";
 import { Approvals } from "../../src/agent/approvals.ts";
@@ -44,7 +44,7 @@ describe("the stricter of server and request counts", () => {
   });
 });
 
-test("what policy denies is told to the model and to the client", async () => {
+test("the model and the client are notified of a denial by policy", async () => {
   const { generate, requests } = scripted(calling(["svc_fake", {}]), saying("ok"));
   const events = await testLoop({ generate, tools: [fakeTool()], permission: "deny" }).answer(asking());
   const denial = { status: "denied", exception: "Fake was denied by policy." };
@@ -55,14 +55,14 @@ test("what policy denies is told to the model and to the client", async () => {
   ]);
 });
 
-test("an action with a fault is not asked for", async () => {
+test("invalid arguments request no approval", async () => {
   const { generate } = scripted(calling(["svc_fake", {}]), saying("ok"));
   const tools = [fakeTool({ fault: () => "wrong" })];
   const events = await testLoop({ generate, tools, permission: "ask" }).answer(asking());
   expect(events.map(({ type }) => type)).not.toContain("approval_required");
 });
 
-test("where nobody reads the events, what needs an approval is denied with the reason", async () => {
+test("without a streamed answer, an action that needs approval is denied with the reason", async () => {
   const tool = fakeTool();
   const { generate, requests } = scripted(calling(["svc_fake", {}]), saying("ok"));
   const loop = testLoop({ generate, tools: [tool], permission: "ask" });
@@ -75,7 +75,7 @@ test("where nobody reads the events, what needs an approval is denied with the r
   });
 });
 
-describe("asking", () => {
+describe("approval requests", () => {
   const start = (options: { readonly rounds?: number; readonly approvals?: Approvals } = {}) => {
     const { rounds = 1, approvals = new Approvals() } = options;
     const tool = fakeTool();
@@ -97,7 +97,7 @@ describe("asking", () => {
   const rest = (events: AsyncIterator<AnswerEvent>) =>
     Array.fromAsync({ [Symbol.asyncIterator]: () => events });
 
-  test("the event says what is wanted, after the call and before anything is done", async () => {
+  test("the event describes the action, after the call and before it runs", async () => {
     const { converse, approvals, tool } = start();
     const events = converse(asking({ sessionId: "s" }), signal)[Symbol.asyncIterator]();
     const asked = await question(events);
@@ -115,7 +115,7 @@ describe("asking", () => {
     expect(tool.made).toEqual([{ a: 1 }]);
   });
 
-  test("an answer before the run waits is queued, one while it waits resolves it", async () => {
+  test("a decision before the run waits is queued; during the wait it resolves", async () => {
     const { converse, approvals } = start({ rounds: 2 });
     const events = converse(asking(), signal)[Symbol.asyncIterator]();
     const yes = { approved: true, remember: false } as const;
@@ -127,7 +127,7 @@ describe("asking", () => {
     await waiting;
   });
 
-  test("only the key of the asking request answers, and no key is none", async () => {
+  test("only the API key of the request may decide; a missing key does not match", async () => {
     const asCallerOf = (owner: string | undefined) => ({
       client: "c",
       ...defined({ owner }),
@@ -166,7 +166,7 @@ describe("asking", () => {
     expect({ asked, made: tool.made.length }).toEqual({ asked: asks, made: words.length });
   });
 
-  test("another tool of the session is asked for where the scope is the tool", async () => {
+  test("with scope tool, another tool of the session needs its own approval", async () => {
     const tools = [fakeTool(), fakeTool({ name: "svc_other" })];
     const { generate } = scripted(calling(["svc_fake", {}]), calling(["svc_other", {}]), saying("ok"));
     const loop = testLoop({ generate, tools, permission: "ask", approvalScope: "tool" });
@@ -179,7 +179,7 @@ describe("asking", () => {
     expect(asked).toBe(2);
   });
 
-  test("the first answer counts; then the id is unknown", async () => {
+  test("the first decision counts; then the id is unknown", async () => {
     const { converse, approvals, tool } = start();
     const events = converse(asking(), signal)[Symbol.asyncIterator]();
     const { approvalId } = await question(events);
@@ -200,7 +200,7 @@ describe("asking", () => {
     expect(told(requests)).toEqual({ status: "denied", exception });
   });
 
-  test("what is remembered is not asked for again in the session", async () => {
+  test("a remembered approval applies to the whole session", async () => {
     const { converse, approvals, tool, sessions } = start({ rounds: 2 });
     const events = converse(asking({ sessionId: "s" }), signal)[Symbol.asyncIterator]();
     approvals.answer((await question(events)).approvalId, { approved: true, remember: true });
@@ -210,7 +210,7 @@ describe("asking", () => {
     expect([...sessions.trusted]).toEqual(["s *"]);
   });
 
-  test("without remembering each action is asked for", async () => {
+  test("without remember, each action needs approval", async () => {
     const { converse, approvals } = start({ rounds: 2 });
     const events = converse(asking(), signal)[Symbol.asyncIterator]();
     const yes = { approved: true, remember: false } as const;
@@ -223,7 +223,7 @@ describe("asking", () => {
     await rest(events);
   });
 
-  test("nobody answers in time: denied, and the id is gone", async () => {
+  test("after the timeout: denied, and the id is unknown", async () => {
     const { converse, approvals, requests } = start({ approvals: new Approvals(1) });
     const events = converse(asking(), signal)[Symbol.asyncIterator]();
     const { approvalId } = await question(events);
@@ -232,7 +232,7 @@ describe("asking", () => {
     expect(approvals.answer(approvalId, { approved: true, remember: false })).toBe("not_found");
   });
 
-  test("a client that leaves while the run waits ends it, and the id is gone", async () => {
+  test("a disconnect during the wait ends the run, and the id is unknown", async () => {
     const client = new AbortController();
     const { converse, approvals, tool, requests } = start();
     const events = converse(asking(), client.signal)[Symbol.asyncIterator]();
@@ -245,7 +245,7 @@ describe("asking", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("a server that stops denies what waits and what comes", async () => {
+  test("a stopping server denies pending and new actions", async () => {
     const { converse, approvals, requests, tool } = start({ rounds: 2 });
     const events = converse(asking(), signal)[Symbol.asyncIterator]();
     await question(events);
@@ -256,7 +256,7 @@ describe("asking", () => {
     expect(told(requests)).toEqual({ status: "denied", exception: "The server is stopping." });
   });
 
-  test("an event that reaches nobody leaves nothing to approve", async () => {
+  test("an event that is not read leaves no pending approval", async () => {
     const { converse, approvals, tool } = start();
     const events = converse(asking(), signal)[Symbol.asyncIterator]();
     const { approvalId } = await question(events);

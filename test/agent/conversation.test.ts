@@ -1,5 +1,4 @@
-// Conversations on a server without tools: files become text, sessions are remembered, and there is a clear word on what is
-// not there.
+// Conversations on a server without tools: files become text, sessions are stored, unavailable capabilities are refused.
 
 import { describe, expect, test } from "bun:test";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
@@ -45,7 +44,7 @@ function setUp(events: readonly RunEvent[] = answer("Hi")) {
   return { ...stores, ask, askFor, prompt, requests, fetched };
 }
 
-describe("a server without tools says what it has not", () => {
+describe("a server without tools refuses unavailable capabilities", () => {
   test.each<[Body, string]>([
     [{ tools: [{ type: "code_interpreter" }] }, "tools[0]"],
     [{ web_search_options: {} }, "web_search_options"],
@@ -67,7 +66,7 @@ const asking = (...parts: readonly object[]): Body => ({
 });
 
 describe("files in messages", () => {
-  test("are told at the head, with a marker in their place", async () => {
+  test("are listed in a system message, with a marker in their place", async () => {
     const { ask, prompt, files } = setUp();
     const stored = await files.add(
       { name: "b.bin", purpose: "user_data", source: { tool: "user_upload", round: 0, turn: 0 } },
@@ -80,11 +79,11 @@ describe("files in messages", () => {
     expect(system?.[0]).toBe("system");
     const [a, b] = files.list().toReversed();
     expect(system?.[1]).toContain(`a.csv (${a?.id}, text/csv, 7 bytes):\na,b\n1,2`);
-    expect(system?.[1]).toContain(`b.bin (${b?.id}, application/octet-stream, 1 bytes): not a text`);
+    expect(system?.[1]).toContain(`b.bin (${b?.id}, application/octet-stream, 1 bytes): not text`);
     expect(a).toMatchObject({ source: { tool: "input_file", round: 0, turn: 0 }, purpose: "user_data" });
   });
 
-  test("join the system message that is there", async () => {
+  test("are appended to the existing system message", async () => {
     const { ask, prompt } = setUp();
     const { messages } = asking(inline(base64("hello")));
     await ask({ messages: [{ role: "system", content: "Be brief." }, ...(messages as object[])] });
@@ -94,7 +93,7 @@ describe("files in messages", () => {
     expect(others).toHaveLength(1);
   });
 
-  test("of 33000 characters are shown until the request's share is used up", async () => {
+  test("of 33000 characters are previewed up to the request's limit", async () => {
     const { ask, prompt } = setUp();
     const long = (letter: string) => inline(base64(letter.repeat(5000)), `${letter}.txt`);
     await ask(asking(..."abcdefghi".split("").map(long)));
@@ -105,7 +104,7 @@ describe("files in messages", () => {
     expect(text).toContain("i.txt");
   });
 
-  test("from an address are fetched", async () => {
+  test("are fetched from a URL", async () => {
     const { askFor, prompt, fetched } = setUp();
     const { run, agent } = parseChatRequest(chatBody());
     const remote = (url: string): Conversation => {
@@ -130,7 +129,7 @@ describe("files in messages", () => {
     ["not base64", inline("%%%"), "invalid_request"],
     ["a data URL that is not base64", inline("data:text/plain,hello"), "invalid_request"],
     ["a wrong character at the end", inline(`${base64("hello")}!`), "invalid_request"],
-    ["an id that nobody knows", { type: "file", file: { file_id: "file-none" } }, "file_not_found"],
+    ["an unknown id", { type: "file", file: { file_id: "file-none" } }, "file_not_found"],
     ["too much", inline("A".repeat(90_000_000)), "payload_too_large"],
   ])("that are %s are refused by place", async (_, part, code) => {
     const { ask, requests, files } = setUp();
@@ -156,7 +155,7 @@ describe("files in messages", () => {
     }
   });
 
-  test("may be 64, not more", async () => {
+  test("at most 64 are accepted", async () => {
     const { ask } = setUp();
     const many = (count: number) => asking(...Array.from({ length: count }, () => inline(base64("x"))));
     await ask(many(64));
@@ -182,7 +181,7 @@ describe("a session", () => {
     expect(sessions.get("mine")).toEqual([user("Hi"), said("Hello")]);
   });
 
-  test("goes on with the new turn alone, and with all that the client knows", async () => {
+  test("continues with the new turn only, and with the full history", async () => {
     const { ask, prompt } = setUp(answer("Hello"));
     await ask({ ...hi, session_id: "mine" });
     await ask({ messages: [{ role: "user", content: "And?" }], session_id: "mine" });
@@ -200,7 +199,7 @@ describe("a session", () => {
     expect(prompt()).toEqual([...whole, ["assistant", "Hello"], ["user", "So?"]]);
   });
 
-  test("remembers reasoning and the calls that the client is to make", async () => {
+  test("stores reasoning and the client's calls", async () => {
     const { ask, sessions } = setUp([
       ACCEPTED,
       { type: "reasoning", choice: 0, text: "hm" },
@@ -215,7 +214,7 @@ describe("a session", () => {
     expect(sessions.get("mine")).toEqual([user("Hi"), called]);
   });
 
-  test("keeps its files: they are told in later turns, and resent ones stay one file", async () => {
+  test("keeps its files: listed in later turns, and stored once if resent", async () => {
     const { ask, prompt, files, sessions } = setUp();
     const first = asking(inline(base64("hello"), "a.txt"));
     await ask({ ...first, session_id: "mine" });
@@ -246,7 +245,7 @@ describe("a session", () => {
     }
   });
 
-  test("goes on from one answer, so n must be 1", async () => {
+  test("continues from one choice, so n must be 1", async () => {
     const error = await refusal(() => setUp().ask({ ...hi, session_id: "mine", n: 2 }));
     expect<object>({ code: error.code, param: error.param }).toEqual({
       code: "contradictory_fields",

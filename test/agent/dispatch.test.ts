@@ -1,4 +1,4 @@
-// Calls that go to the operator's URL.
+// Calls that are sent to the operator's dispatch URL.
 
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { DispatchOptions } from "../../src/agent/dispatch.ts";
@@ -52,12 +52,12 @@ test("the call is posted as JSON, and the client never sees it", async () => {
   expect(events.at(-2)).toEqual(end("stop"));
 });
 
-test("arguments that are no JSON are sent as they are", async () => {
+test("arguments that are not JSON are sent as text", async () => {
   await dispatched("{city:");
   expect(asked[0]?.body).toEqual({ name: "weather", arguments: "{city:" });
 });
 
-test("a name that nobody knows is sent too", async () => {
+test("calls of unknown names are sent too", async () => {
   await dispatched({}, DISPATCH, "invented");
   expect(asked[0]?.body).toEqual({ name: "invented", arguments: {} });
 });
@@ -77,7 +77,7 @@ test.each([
   expect((await dispatched({})).told).toBe(told);
 });
 
-describe("failures are told to the model, and the loop goes on", () => {
+describe("the model gets the failure, and the loop continues", () => {
   test.each([
     ["status 500", () => new Response("stack trace", { status: 500 }), "HTTP status 500"],
     ["status 404", () => new Response("", { status: 404 }), "HTTP status 404"],
@@ -93,7 +93,7 @@ describe("failures are told to the model, and the loop goes on", () => {
     expect(events.at(-2)).toEqual(end("stop"));
   });
 
-  test("nobody there", async () => {
+  test("connection refused", async () => {
     const { told } = await dispatched({}, { ...DISPATCH, url: "http://127.0.0.1:1/" });
     expect(JSON.parse(told)).toMatchObject({
       error: "the tool server could not be reached",
@@ -110,7 +110,7 @@ describe("failures are told to the model, and the loop goes on", () => {
   });
 });
 
-test("a client that leaves ends the exchange", async () => {
+test("a disconnect aborts the request", async () => {
   const client = new AbortController();
   const answered = Promise.withResolvers<Response>();
   const arrived = Promise.withResolvers<void>();
@@ -127,7 +127,7 @@ test("a client that leaves ends the exchange", async () => {
   answered.resolve(new Response("late"));
 });
 
-test("the server's own tools stay with the server", async () => {
+test("server tools are not dispatched", async () => {
   const tool = fakeTool();
   const { generate } = scripted(calling(["svc_fake", {}]), saying("ok"));
   await testLoop({ generate, tools: [tool], dispatch: DISPATCH }).answer(
@@ -137,7 +137,7 @@ test("the server's own tools stay with the server", async () => {
   expect(asked).toEqual([]);
 });
 
-test("an approval names the tool and says that it is an external one", async () => {
+test("an approval names the tool with source external", async () => {
   const { generate } = scripted(calling(["weather", {}]), saying("ok"));
   const loop = testLoop({ generate, dispatch: DISPATCH, permission: "ask" });
   const signal = new AbortController().signal;
@@ -149,7 +149,7 @@ test("an approval names the tool and says that it is an external one", async () 
   expect(asked).toEqual([]);
 });
 
-test("a conversation without functions is plain, whatever the server has", async () => {
+test("a conversation without functions uses no dispatch", async () => {
   const { generate } = scripted(saying("ok"));
   const loop = testLoop({ generate, dispatch: DISPATCH });
   expect(await loop.answer(asking())).toEqual([...saying("ok")]);
@@ -163,7 +163,7 @@ test("max_tool_rounds 0 gives the calls to the client", async () => {
   expect(asked).toEqual([]);
 });
 
-test("an answer with half of a surrogate pair reaches the model without it", async () => {
+test("a lone surrogate in a response is replaced", async () => {
   answer = () => new Response(String.raw`{"content": "a\ud83db"}`);
   expect((await dispatched({})).told).toBe("a\u{fffd}b");
 });

@@ -1,4 +1,4 @@
-// Whatever a model writes and whichever tool fails, an answer keeps its form.
+// Invariants of an answer's events for random model output and tool failures.
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -61,7 +61,7 @@ function expectForm(events: readonly AnswerEvent[]): void {
   if (ending?.type === "choice_end" && ending.reason === "tool_calls") expect(starts).not.toEqual([]);
 }
 
-test("an answer has one beginning, one end, and an answer to every call", async () => {
+test("an answer has one start, one end, and a result for every call", async () => {
   const conversation = asking({ maxToolRounds: 3 }, { prompt: { tools: [FUNCTION] } });
   await fc.assert(
     fc.asyncProperty(fc.array(pass, { minLength: 1, maxLength: 4 }), async (passes) => {
@@ -83,7 +83,7 @@ test("an answer has one beginning, one end, and an answer to every call", async 
   );
 });
 
-test("a client that leaves at any event ends the answer there", async () => {
+test("a disconnect at any event ends the answer there", async () => {
   const passes = [
     [ACCEPTED, text("a"), ...calls(["svc_fine", "{}"], ["svc_fine", "{}"]), end("tool_calls"), FINISH],
     saying("b"),

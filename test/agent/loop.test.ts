@@ -1,4 +1,4 @@
-// The rules of the loop: which passes are made, what the model is told between them, what the client sees.
+// Rules of the agent loop: passes, messages to the model between them, events for the client.
 
 import { describe, expect, test } from "bun:test";
 import type { AnswerEvent } from "../../src/core/agent.ts";
@@ -25,7 +25,7 @@ const types = (events: readonly AnswerEvent[]) => events.map(({ type }) => type)
 const said = (events: readonly AnswerEvent[]) =>
   events.map((event) => (event.type === "text" ? event.text : "")).join("");
 
-describe("a conversation in which the server does nothing", () => {
+describe("a conversation without server tools", () => {
   test("is one run, passed through, without a session", async () => {
     const { generate, requests } = scripted(saying("Hi"));
     const loop = testLoop({ generate });
@@ -40,7 +40,7 @@ describe("a conversation in which the server does nothing", () => {
     expect(types(await testLoop({ generate }).answer(asking({}, { choices: 2 })))).toContain("finish");
   });
 
-  test("with a session_id is kept in that session", async () => {
+  test("with a session_id is stored in that session", async () => {
     const { generate } = scripted(saying("Hi"));
     const loop = testLoop({ generate });
     const events = await loop.answer(asking({ sessionId: "mine" }));
@@ -50,7 +50,7 @@ describe("a conversation in which the server does nothing", () => {
     ]);
   });
 
-  test("hands every call to the client, known or not", async () => {
+  test("returns every call to the client, known or not", async () => {
     const { generate } = scripted(calling(["get_time", {}], ["invented", {}]));
     const loop = testLoop({ generate });
     const events = await loop.answer(asking({ sessionId: "s" }, { prompt: { tools: [CLIENT_TOOL] } }));
@@ -59,7 +59,7 @@ describe("a conversation in which the server does nothing", () => {
   });
 });
 
-describe("a result that outgrows the context", () => {
+describe("a result that exceeds the context", () => {
   /** A model whose context holds so many characters: it calls a tool, and then answers. */
   function narrow(charsMax: number) {
     const prompts: number[] = [];
@@ -75,7 +75,7 @@ describe("a result that outgrows the context", () => {
   const told = `begin${"x".repeat(50_000)}end`;
   const tool = () => fakeTool({ run: () => ({ text: told, data: { tool_type: "custom", content: told } }) });
 
-  test("gives way: the model answers, and the session goes on with what it was told", async () => {
+  test("is shortened: the model answers, and the session stores the shortened result", async () => {
     const model = narrow(4000);
     const loop = testLoop({ generate: model.generate, tools: [tool()] });
     const events = await loop.answer(asking({ sessionId: "s" }));
@@ -89,7 +89,7 @@ describe("a result that outgrows the context", () => {
     expect(JSON.stringify(loop.sessions.saved[0]?.turn)).toContain(" bytes left out …]");
   });
 
-  test("ends the answer for want of room where nothing can give way, and what was done is kept", async () => {
+  test("ends the answer if nothing can be shortened, and completed calls are stored", async () => {
     const loop = testLoop({ generate: narrow(100).generate, tools: [tool()] });
     const events = await loop.answer(asking({ sessionId: "s" }));
     expect(types(events)).not.toContain("error");
@@ -97,14 +97,14 @@ describe("a result that outgrows the context", () => {
     expect(loop.sessions.saved).toHaveLength(1);
   });
 
-  test("a request that is too long by itself is refused as ever", async () => {
+  test("a request that is too long without results is refused as usual", async () => {
     const loop = testLoop({ generate: narrow(1).generate, tools: [tool()] });
     expect(await loop.answer(asking())).toMatchObject([{ type: "error" }]);
   });
 });
 
 describe("rounds", () => {
-  test("a call is made and its result goes to the model, then the model answers", async () => {
+  test("a call is executed, the model gets the result and answers", async () => {
     const tool = fakeTool();
     const thought: RunEvent = { type: "reasoning", choice: 0, text: "I need it." };
     const { generate, requests } = scripted(
@@ -143,7 +143,7 @@ describe("rounds", () => {
     ]);
   });
 
-  test("events of a call say what is known of it", async () => {
+  test("events of a call have its data", async () => {
     const { generate } = scripted(calling(["svc_fake", { a: 1 }]), saying("ok"));
     const events = await testLoop({ generate, tools: [fakeTool()] }).answer(asking());
     const at = { round: 1, callId: "call_svc_fake_0", toolName: "svc_fake", arguments: '{"a":1}' };
@@ -170,7 +170,7 @@ describe("rounds", () => {
     });
   });
 
-  test("several calls of one round are made in their order, and all stay in one message", async () => {
+  test("several calls of one round are executed in order and stay in one message", async () => {
     const order: string[] = [];
     const tools = ["svc_a", "svc_b"].map((name) =>
       fakeTool({
@@ -194,7 +194,7 @@ describe("rounds", () => {
     ]);
   });
 
-  test("a demand for a call binds the first pass alone", async () => {
+  test("a required call applies to the first pass only", async () => {
     const { generate, requests } = scripted(calling(["svc_fake", {}]), saying("ok"));
     const required = { type: "required" } as const;
     await testLoop({ generate, tools: [fakeTool()] }).answer(
@@ -206,7 +206,7 @@ describe("rounds", () => {
     ]);
   });
 
-  test("a choice among functions hides the others and not the server's tools", async () => {
+  test("a choice among functions hides other functions but no server tools", async () => {
     const { generate, requests } = scripted(calling(["svc_fake", {}]), saying("ok"));
     const other = { ...CLIENT_TOOL, name: "other" };
     const toolChoice = { type: "named", names: ["get_time"], required: false } as const;
@@ -225,7 +225,7 @@ describe("rounds", () => {
     expect(requests.map(({ maxTokens }) => maxTokens)).toEqual([30, 22]); // a pass of the script has 8
   });
 
-  test("an answer whose tokens are used up by calls ends with length", async () => {
+  test("calls that use up max_tokens end the answer with length", async () => {
     const tool = fakeTool();
     const { generate, requests } = scripted(calling(["svc_fake", {}]));
     const events = await testLoop({ generate, tools: [tool] }).answer(asking({}, { maxTokens: 8 }));
@@ -234,7 +234,7 @@ describe("rounds", () => {
     expect(events.at(-2)).toEqual(end("length"));
   });
 
-  test("a call that the token cap has cut is not made", async () => {
+  test("a call cut by the token cap is not executed", async () => {
     const tool = fakeTool();
     const { generate } = scripted([ACCEPTED, ...calls(["svc_fake", '{"a']), end("length"), FINISH]);
     const loop = testLoop({ generate, tools: [tool] });
@@ -261,7 +261,7 @@ describe("the cap on rounds", () => {
     expect(events.at(-2)).toEqual(end("stop"));
   });
 
-  test("a model that calls all the same is not answered with another round", async () => {
+  test("further calls start no round", async () => {
     const { generate } = scripted(calling(["svc_fake", {}]), calling(["svc_fake", {}]));
     const tool = fakeTool();
     const events = await testLoop({ generate, tools: [tool] }).answer(asking({ maxToolRounds: 1 }));
@@ -271,9 +271,9 @@ describe("the cap on rounds", () => {
   });
 
   test.each([
-    ["the request's counts before the server's", 1, 3, 1],
-    ["the server's, where the request names none", undefined, 2, 2],
-    ["256 where nobody names one", undefined, undefined, 256],
+    ["the request's overrides the server's", 1, 3, 1],
+    ["the server's by default", undefined, 2, 2],
+    ["256 if neither sets one", undefined, undefined, 256],
   ])("%s", async (_name, request, server, rounds) => {
     const passes = Array.from({ length: rounds }, () => calling(["svc_fake", {}]));
     const { generate } = scripted(...passes, saying("ok"));
@@ -287,7 +287,7 @@ describe("the cap on rounds", () => {
     expect(tool.made).toHaveLength(rounds);
   });
 
-  test("0 hides the server's tools and leaves the client's", async () => {
+  test("0 hides server tools and keeps the client's", async () => {
     const { generate, requests } = scripted(calling(["get_time", {}]));
     const loop = testLoop({ generate, tools: [fakeTool()] });
     const events = await loop.answer(asking({ maxToolRounds: 0 }, { prompt: { tools: [CLIENT_TOOL] } }));
@@ -306,7 +306,7 @@ describe("the cap on rounds", () => {
 });
 
 describe("calls of the client's functions", () => {
-  test("end the loop and are streamed as they come", async () => {
+  test("end the loop and are streamed", async () => {
     const runs = byHand();
     const loop = testLoop({ generate: runs.generate, tools: [fakeTool()] });
     const events = loop.converse(
@@ -337,7 +337,7 @@ describe("calls of the client's functions", () => {
     ]);
   });
 
-  test("beside the server's: the server makes its own, the client gets only its own", async () => {
+  test("beside server calls: the server executes its own, the client gets only its own", async () => {
     const tool = fakeTool();
     const { generate, requests } = scripted(
       calling(["svc_fake", { a: 1 }], ["get_time", {}], ["svc_fake", { a: 2 }], ["get_time", { b: 3 }]),
@@ -364,7 +364,7 @@ describe("calls of the client's functions", () => {
     ]);
   });
 
-  test("need no approval, not even where the server denies everything", async () => {
+  test("need no approval, even if the server denies all actions", async () => {
     const { generate } = scripted(calling(["get_time", {}]));
     const loop = testLoop({ generate, tools: [fakeTool()], permission: "deny" });
     const events = await loop.answer(asking({}, { prompt: { tools: [CLIENT_TOOL] } }));
@@ -373,7 +373,7 @@ describe("calls of the client's functions", () => {
   });
 });
 
-describe("a call that goes wrong is told to the model, and the loop goes on", () => {
+describe("the model gets the failure of a call, and the loop continues", () => {
   const failing = (message: unknown) =>
     fakeTool({
       run: () => {
@@ -382,8 +382,8 @@ describe("a call that goes wrong is told to the model, and the loop goes on", ()
     });
 
   test.each([
-    ["a tool that nobody knows", "svc_other", fakeTool(), "not_found", 'there is no tool named "svc_other"'],
-    ["arguments with a fault", "svc_fake", fakeTool({ fault: () => "too many" }), "failed", "too many"],
+    ["an unknown tool", "svc_other", fakeTool(), "not_found", 'no tool is named "svc_other"'],
+    ["invalid arguments", "svc_fake", fakeTool({ fault: () => "too many" }), "failed", "too many"],
     [
       "a failure",
       "svc_fake",
@@ -391,7 +391,13 @@ describe("a call that goes wrong is told to the model, and the loop goes on", ()
       "failed",
       "no such thing",
     ],
-    ["a bug", "svc_fake", failing(new Error("secret path")), "failed", "the tool failed inside the server"],
+    [
+      "a bug",
+      "svc_fake",
+      failing(new Error("secret path")),
+      "failed",
+      "the tool failed with an internal server error",
+    ],
   ])("%s", async (_name, called, tool, status, message) => {
     const { generate, requests } = scripted(calling([called, {}]), saying("ok"));
     const loop = testLoop({ generate, tools: [tool] });
@@ -411,7 +417,7 @@ describe("a call that goes wrong is told to the model, and the loop goes on", ()
     expect(loop.logged).toEqual([expect.stringContaining("secret path")]);
   });
 
-  test("arguments that are no JSON reach the tool as text", async () => {
+  test("arguments that are not JSON reach the tool as text", async () => {
     const tool = fakeTool();
     const { generate } = scripted(calling(["svc_fake", "{a:"]), saying("ok"));
     await testLoop({ generate, tools: [tool] }).answer(asking());
@@ -420,7 +426,7 @@ describe("a call that goes wrong is told to the model, and the loop goes on", ()
 });
 
 describe("what ends a loop early", () => {
-  test("an engine error in a later pass ends the answer, and no session is kept", async () => {
+  test("an engine error in a later pass ends the answer, and no session is stored", async () => {
     const error: RunEvent = { type: "error", error: { code: "engine_failed", message: "it died" } };
     const { generate } = scripted(calling(["svc_fake", {}]), [ACCEPTED, text("So"), error]);
     const loop = testLoop({ generate, tools: [fakeTool()] });
@@ -430,7 +436,7 @@ describe("what ends a loop early", () => {
     expect(loop.sessions.saved).toEqual([]);
   });
 
-  test("a client that leaves during a call ends the tool", async () => {
+  test("a disconnect during a call aborts the tool", async () => {
     const client = new AbortController();
     const started = Promise.withResolvers<void>();
     const tool = fakeTool({
@@ -451,7 +457,7 @@ describe("what ends a loop early", () => {
     expect(loop.sessions.saved).toEqual([]);
   });
 
-  test("a client that leaves during a pass ends the inference", async () => {
+  test("a disconnect during a pass aborts the inference", async () => {
     const client = new AbortController();
     const runs = byHand();
     const loop = testLoop({ generate: runs.generate, tools: [fakeTool()] });
@@ -465,14 +471,14 @@ describe("what ends a loop early", () => {
   });
 });
 
-describe("the model's context decides how much it is told, so it is waited for", () => {
-  test("not by a conversation in which the server does nothing", async () => {
+describe("waiting for the model's facts, which size tool descriptions", () => {
+  test("is skipped without server tools", async () => {
     const { generate } = scripted(saying("Hi"));
     const contextTokens = () => Promise.reject(new Error("nobody should ask"));
     expect(await testLoop({ generate, contextTokens }).answer(asking())).toEqual([...saying("Hi")]);
   });
 
-  test("and what keeps it from being known refuses the request", async () => {
+  test("a load failure refuses the request", async () => {
     const { generate, requests } = scripted();
     const full = new ServiceError("queue_full", "too many wait for this model");
     const loop = testLoop({ generate, tools: [fakeTool()], contextTokens: () => Promise.reject(full) });
@@ -480,7 +486,7 @@ describe("the model's context decides how much it is told, so it is waited for",
     expect(requests).toEqual([]);
   });
 
-  test("until the client leaves", async () => {
+  test("ends when the client disconnects", async () => {
     const client = new AbortController();
     const { generate } = scripted();
     const contextTokens = (_model: string, signal: AbortSignal) =>
@@ -493,7 +499,7 @@ describe("the model's context decides how much it is told, so it is waited for",
   });
 });
 
-describe("requests that cannot be met", () => {
+describe("refused requests", () => {
   const refusal = async (conversation: ReturnType<typeof asking>, tools = [fakeTool()]) => {
     const { generate } = scripted();
     const [thrown] = await Promise.allSettled([testLoop({ generate, tools }).answer(conversation)]);
@@ -501,7 +507,7 @@ describe("requests that cannot be met", () => {
     throw new Error("the request was accepted");
   };
 
-  test("several choices while the server acts", async () => {
+  test("several choices with server tools", async () => {
     expect(await refusal(asking({}, { choices: 2 }))).toMatchObject({
       code: "contradictory_fields",
       param: "n",
@@ -513,7 +519,7 @@ describe("requests that cannot be met", () => {
     expect(await refusal(asking({ sessionId: "s" }, { choices: 2 }), [])).toMatchObject({ param: "n" });
   });
 
-  test("a function with the name of a tool of the server", async () => {
+  test("a function with the name of a server tool", async () => {
     const clash = { ...CLIENT_TOOL, name: "svc_fake" };
     expect(await refusal(asking({}, { prompt: { tools: [clash] } }))).toMatchObject({
       code: "invalid_request",
@@ -521,14 +527,14 @@ describe("requests that cannot be met", () => {
     });
   });
 
-  test("files that no tool can make", async () => {
+  test("files that no tool can produce", async () => {
     expect(await refusal(asking({ files: [{ name: "a.csv" }] }))).toMatchObject({ param: "files" });
     const maker = fakeTool({ makesFiles: true });
     const hidden = asking({ files: [{ name: "a.csv" }], maxToolRounds: 0 });
     expect(await refusal(hidden, [maker])).toMatchObject({ param: "files" });
   });
 
-  test("a call that must be made where no tool is left", async () => {
+  test("a required call without any tool", async () => {
     const must = asking({ maxToolRounds: 0 }, { prompt: { toolChoice: { type: "required" } } });
     expect(await refusal(must)).toMatchObject({ code: "invalid_request", param: "tool_choice" });
   });

@@ -1,4 +1,4 @@
-// Tools of MCP servers in the loop: what the model is told of them and of what came of a call.
+// Tools of MCP servers in the agent loop: their descriptions, calls and results.
 
 import { expect, test } from "bun:test";
 import { mcpToolset } from "../../src/agent/tools/mcp.ts";
@@ -57,7 +57,7 @@ function completeOf(events: readonly AnswerEvent[]) {
   return found;
 }
 
-test("the model is shown the tool, the call is made, and events say custom", async () => {
+test("the model gets the tool, the call is executed, and events have tool_type custom", async () => {
   const tool = fakeMcpTool();
   const { events, told, specs } = await callOnce(tool);
   const { description } = tool;
@@ -97,12 +97,8 @@ test("an approval names MCP as the source of the action", async () => {
 });
 
 test.each<[string, () => McpResult, string]>([
-  ["says so itself", () => text("no such page", true), "no such page"],
-  [
-    "says so without a word",
-    () => ({ isError: true, parts: [] }),
-    "the tool reports a failure without a reason",
-  ],
+  ["reports an error", () => text("no such page", true), "no such page"],
+  ["says so without a word", () => ({ isError: true, parts: [] }), "the tool failed without giving a reason"],
 ])("a tool that fails (%s) is told to the model, and the loop goes on", async (_what, answer, reason) => {
   const { told, events } = await callOnce(fakeMcpTool(answer));
   expect(JSON.parse(told)).toEqual({ error: reason, tool: "web_look", status: "failed" });
@@ -110,8 +106,8 @@ test.each<[string, () => McpResult, string]>([
 });
 
 test.each([
-  ["no JSON", "{q", "the arguments are not valid JSON"],
-  ["no object", [1], "the arguments must be a JSON object"],
+  ["not JSON", "{q", "the arguments are not valid JSON"],
+  ["not an object", [1], "the arguments must be a JSON object"],
 ])("arguments that are %s are not sent", async (_what, args, reason) => {
   const tool = fakeMcpTool();
   const { told } = await callOnce(tool, args);
@@ -119,7 +115,7 @@ test.each([
   expect(tool.made).toEqual([]);
 });
 
-test("PNG images go to the answer, other bytes become files", async () => {
+test("PNG images are in the answer, other binary content becomes files", async () => {
   const png = new Uint8Array(Buffer.from(PNG, "base64"));
   const parts: readonly McpPart[] = [
     { type: "text", text: "see" },
@@ -151,7 +147,7 @@ test("PNG images go to the answer, other bytes become files", async () => {
   expect(told).toContain("web_look-3.jpeg");
 });
 
-test("a model with a small context is told little, and gets the beginning and the end of a long text", async () => {
+test("a model with a small context gets a short description, and the beginning and end of a long text", async () => {
   const long = fakeMcpTool(() => text("x".repeat(50_000)), `${"word ".repeat(100)}\nsecond line`);
   const { specs, told } = await callOnce(long, {}, 4096);
   expect(specs[0]?.description?.length).toBe(121);
@@ -160,7 +156,7 @@ test("a model with a small context is told little, and gets the beginning and th
   expect(told.length).toBeLessThan(4200);
 });
 
-test("the tools of the moment are taken for each conversation", async () => {
+test("each conversation gets the current tools", async () => {
   const tools: McpTool[] = [];
   const script = scripted(saying("One."), saying("Two."));
   const loop = testLoop({ generate: script.generate, toolsets: [mcpToolset(() => tools)] });

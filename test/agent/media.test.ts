@@ -1,4 +1,4 @@
-// Pictures and recordings in the loop: taken before a run begins, made by tools, remembered by sessions.
+// Images and audio in the agent loop: resolved before a run starts, produced by tools, stored in sessions.
 
 import { describe, expect, test } from "bun:test";
 import { mcpToolset } from "../../src/agent/tools/mcp.ts";
@@ -50,8 +50,8 @@ const far = {
   param: "p",
 } as const;
 
-describe("what a request brings", () => {
-  test("an address is fetched, in pieces, within the bound of a medium", async () => {
+describe("media of a request", () => {
+  test("a URL is fetched in chunks, within the size limit of a medium", async () => {
     const { generate, requests } = scripted(saying("A square."));
     const bytesMax: number[] = [];
     const loop = testLoop({
@@ -70,14 +70,14 @@ describe("what a request brings", () => {
     ]);
   });
 
-  test("an address that cannot be had is told by its part", async () => {
+  test("a failed fetch names the part", async () => {
     const { generate } = scripted();
     const fetchFile = () => Promise.reject(new FetchError("its server answered with status 404"));
     const { code, param, message } = await refusal(() =>
       testLoop({ generate, media, fetchFile }).answer(showing(far)),
     );
     expect({ code, param }).toEqual({ code: "invalid_request", param: "p" });
-    expect(message).toBe("p cannot be fetched: its server answered with status 404");
+    expect(message).toBe("p could not be fetched: its server answered with status 404");
   });
 
   test("too many are refused before the first is fetched", async () => {
@@ -91,13 +91,13 @@ describe("what a request brings", () => {
     expect(message).toContain("at most 2 images");
   });
 
-  test("words alone ask nobody what the model takes", async () => {
+  test("a text-only request does not wait for the model's facts", async () => {
     const { generate } = scripted(saying("Hi"));
     const loop = testLoop({ generate, media: () => Promise.reject(new Error("nobody asks")) });
     expect(await loop.answer(asking())).toHaveLength(4);
   });
 
-  test("a model that cannot be had refuses as a run on it would", async () => {
+  test("an unavailable model fails as a run on it would", async () => {
     const { generate } = scripted();
     const gone = new ServiceError("model_not_found", "there is no such model", { param: "model" });
     const error = await refusal(() =>
@@ -107,7 +107,7 @@ describe("what a request brings", () => {
   });
 });
 
-describe("what tools make", () => {
+describe("media of tools", () => {
   const python = (images: readonly string[], options: Partial<TestLoopOptions> = {}) => {
     const toolsets = [pythonToolset(fakePython({ images }), CONFINED)];
     const { generate, requests } = scripted(calling(["svc_execute_python", { code: "1" }]), saying("Nice."));
@@ -116,7 +116,7 @@ describe("what tools make", () => {
   };
   const figure = png(5, 5).toBase64();
 
-  test("a figure is seen by a model that sees, before the words about it", async () => {
+  test("a model with image input gets a figure, before the text of the result", async () => {
     const { answer, requests } = python([figure]);
     const events = await answer();
     expect(events.find(({ type }) => type === "tool_complete")).toMatchObject({ images: [figure] });
@@ -129,7 +129,7 @@ describe("what tools make", () => {
     expect(told).toContain("you are shown them with the result");
   });
 
-  test("what is none, or too much, is not passed on", async () => {
+  test("unreadable media and media over the limit are withheld", async () => {
     const bomb = png(5, 5);
     bomb.set([0, 1, 0, 0], 16); // 65536 wide
     bomb.set([0, 1, 0, 0], 20);
@@ -139,11 +139,11 @@ describe("what tools make", () => {
     const last = messagesOf(requests[1]).at(-1)?.content ?? [];
     expect(last.filter(({ type }) => type === "image")).toEqual([{ type: "image", data: figure }]);
     expect(lastText(requests[1])).toEndWith(
-      "[3 images were produced and shown to the user. You are not given more: it cannot be read, or this request has no room left.]",
+      "[3 images were produced and shown to the user. No more are given to you: unreadable, or the limits of this request are reached.]",
     );
   });
 
-  test("pictures of MCP servers are seen in any format; sounds only by a model that hears", async () => {
+  test("images of MCP servers are passed in any format; audio only to a model with audio input", async () => {
     const parts: readonly McpPart[] = [
       { type: "binary", kind: "image", mimeType: "image/jpeg", data: jpeg() },
       { type: "binary", kind: "audio", mimeType: "audio/wav", data: wav(0.01) },
@@ -182,11 +182,11 @@ describe("sessions", () => {
     return messagesOf(requests[0]);
   }
 
-  test("what a tool drew is still there", async () => {
+  test("an image of a tool is kept", async () => {
     expect((await continued(drawn, SEES))[2]).toEqual(drawn[2]);
   });
 
-  test("a model that sees nothing is told that there was a picture", async () => {
+  test("a model without image input gets a note about the image", async () => {
     const [, , told] = await continued(drawn, { ...SEES, modalities: [] });
     expect(told?.content).toEqual([
       { type: "text", text: "[1 image was produced and shown to the user. You cannot see images.]" },
@@ -194,14 +194,14 @@ describe("sessions", () => {
     ]);
   });
 
-  test("people's pictures have room before those of tools", async () => {
+  test("images of the user count before those of tools", async () => {
     const own: Message = { role: "user", content: [image(gif()), { type: "text", text: "Mine." }] };
     const messages = await continued([...drawn, own, said("Yes.")], { ...SEES, imagesMax: 1 });
     expect(messages[2]?.content[0]?.type).toBe("text");
     expect(messages[4]).toEqual(own);
   });
 
-  test("pictures are kept as they were taken, and count for what is sent again", async () => {
+  test("images are stored, and count with those of the next request", async () => {
     const stores = testStores();
     const { generate } = scripted(saying("A square."));
     const inline = { ...far, source: { type: "inline", data: png().toBase64() } } as const;

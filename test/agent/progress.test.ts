@@ -1,4 +1,4 @@
-// What events and bodies say of calls, for every kind of tool.
+// Event data and result texts of calls, for every kind of tool.
 
 import { expect, test } from "bun:test";
 import { refusedProgress, resultContent } from "../../src/agent/progress.ts";

@@ -1,7 +1,7 @@
-// The built-in tools over executors that only note: what the model is told of them, what they ask, what they say.
+// Built-in tools over fake executors that record calls: descriptions, arguments, results.
 
 import { describe, expect, test } from "bun:test";
-import type { ToolAsk, Toolset } from "../../src/agent/tool.ts";
+import type { ToolRequest, Toolset } from "../../src/agent/tool.ts";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { fileToolset } from "../../src/agent/tools/files.ts";
 import { pythonToolset } from "../../src/agent/tools/python.ts";
@@ -24,7 +24,7 @@ import { testStores } from "../helpers/app.ts";
 import { CONFINED, fakePython, fakeShell, missingFile, textFile } from "../helpers/executors.ts";
 import { user } from "../helpers/talk.ts";
 
-const ask = (agent: Partial<AgentRequest> = {}, extra: Partial<ToolAsk> = {}): ToolAsk => ({
+const ask = (agent: Partial<AgentRequest> = {}, extra: Partial<ToolRequest> = {}): ToolRequest => ({
   agent: { python: false, files: [], interactive: true, ...agent },
   model: "tiny",
   hasInputs: false,
@@ -39,8 +39,9 @@ const SHELL = { shell: { skills: [] } } as const;
 const shellTools = (shell = fakeShell()) =>
   shellToolset({ shell, protection: CONFINED, resolveSkills: () => ({ skills: [] }) });
 
-const names = (toolset: Toolset, request: ToolAsk) => toolset(request).tools.map(({ spec }) => spec.name);
-const described = (toolset: Toolset, request: ToolAsk) => toolset(request).tools[0]?.spec.description ?? "";
+const names = (toolset: Toolset, request: ToolRequest) => toolset(request).tools.map(({ spec }) => spec.name);
+const described = (toolset: Toolset, request: ToolRequest) =>
+  toolset(request).tools[0]?.spec.description ?? "";
 
 /** One call of a tool through the loop: the events, and what the model was told. */
 async function once(
@@ -63,24 +64,24 @@ describe("which tools a request is offered", () => {
   const python = pythonToolset(fakePython(), CONFINED);
   const files = fileToolset(new FileStore(memoryState()));
 
-  test("Python where code execution is asked for", () => {
+  test("Python with code execution", () => {
     expect(names(python, ask())).toEqual([]);
     expect(names(python, ask(PYTHON))).toEqual(["svc_execute_python", "svc_reset_python_session"]);
   });
 
-  test("the shell where it is asked for", () => {
+  test("the shell on request", () => {
     expect(names(shellTools(), ask())).toEqual([]);
     expect(names(shellTools(), ask(SHELL))).toEqual(["svc_shell", "svc_surface_outputs"]);
   });
 
-  test("files where there can be any", () => {
+  test("file tools if the request can have files", () => {
     expect(names(files, ask())).toEqual([]);
     for (const request of [ask(PYTHON), ask(SHELL), ask({}, { hasInputs: true })]) {
       expect(names(files, request)).toEqual(["svc_read_file", "svc_list_files"]);
     }
   });
 
-  test("what is switched off is refused by name", () => {
+  test("a disabled tool is refused by name", () => {
     expect(() => disabledToolset("python")(ask(PYTHON))).toThrow("enable_code_execution");
     expect(() => disabledToolset("shell")(ask(SHELL))).toThrow("enable_shell");
     const search = {
@@ -95,7 +96,7 @@ describe("which tools a request is offered", () => {
     }
   });
 
-  test("all are held to their schemas while they are generated", () => {
+  test("all have strict schemas", () => {
     for (const toolset of [python, shellTools(), files]) {
       for (const { spec } of toolset(ask({ ...PYTHON, ...SHELL })).tools) {
         expect(spec).toMatchObject({
@@ -108,9 +109,9 @@ describe("which tools a request is offered", () => {
   });
 });
 
-describe("what the model is told of a tool", () => {
+describe("tool descriptions", () => {
   test.each([
-    ["state lasts", "State lasts"],
+    ["state persists", "State persists"],
     ["the timeout", "60 seconds"],
     ["packages", "numpy==2.1.0"],
     ["the effective network", "EPERM"],
@@ -125,9 +126,9 @@ describe("what the model is told of a tool", () => {
 
   test.each([
     ["none", "EPERM"],
-    ["loopback", "this machine itself"],
-    ["full", "can be used"],
-    ["open", "can be used"],
+    ["loopback", "only addresses of this machine"],
+    ["full", "is available"],
+    ["open", "is available"],
   ] as const)("network %s", (network, words) => {
     const toolset = pythonToolset(fakePython(), { ...CONFINED, network });
     expect(described(toolset, ask(PYTHON))).toContain(words);
@@ -135,17 +136,17 @@ describe("what the model is told of a tool", () => {
 
   test("an open file system", () => {
     const toolset = pythonToolset(fakePython(), { ...CONFINED, filesystem: "open" });
-    expect(described(toolset, ask(PYTHON))).toContain("outside the working directory can be reached");
+    expect(described(toolset, ask(PYTHON))).toContain("outside the working directory can be accessed");
   });
 
-  test("packages that nobody could list, none, and more than are worth telling", () => {
+  test("unknown packages, none, and more than the limit", () => {
     const of = (packages: readonly string[] | undefined, contextTokens?: number) => {
       const python = fakePython();
       const { packages: _, ...facts } = python.facts;
       const known = { ...python, facts: packages === undefined ? facts : { ...facts, packages } };
       return described(pythonToolset(known, CONFINED), ask(PYTHON, { contextTokens }));
     };
-    expect(of(undefined)).toContain("not known");
+    expect(of(undefined)).toContain("packages are unknown");
     expect(of([])).toContain("none besides the standard library");
     const many = Array.from({ length: 500 }, (_, index) => `p${index}==1`);
     expect(of(many)).toContain("p199==1, and 300 more.");
@@ -154,8 +155,8 @@ describe("what the model is told of a tool", () => {
 
   test.each([
     ["the timeout", "600 seconds"],
-    ["where skills lie", "skills/NAME/SKILL.md"],
-    ["that processes do not last", "end with the call"],
+    ["where skills are", "skills/NAME/SKILL.md"],
+    ["that the process ends with the call", "end with the call"],
     ["that outputs is an argument", "not text for the shell"],
     ["the helper for earlier files", "svc_surface_outputs"],
     ["the sandbox", "EPERM"],
@@ -163,7 +164,7 @@ describe("what the model is told of a tool", () => {
     expect(described(shellTools(), ask(SHELL))).toContain(words);
   });
 
-  test("in a small context, little: one line, one argument, no helpers", () => {
+  test("in a small context: one line, one argument, no optional tools", () => {
     const request = ask({ ...PYTHON, ...SHELL }, { contextTokens: 4096 });
     const files = fileToolset(new FileStore(memoryState()));
     const toolsets = [pythonToolset(fakePython(), CONFINED), shellTools(), files];
@@ -188,7 +189,7 @@ describe("what the model is told of a tool", () => {
     expect(ran.complete.data).toMatchObject({ commands: ["ls"], working_directory: "/work" });
   });
 
-  test("which files are expected, by every tool that can make them", () => {
+  test("required files, in every tool that can produce them", () => {
     const wanted = [
       { name: "a.csv", description: "the table" },
       { name: "b", format: "png" },
@@ -204,7 +205,7 @@ describe("what the model is told of a tool", () => {
 });
 
 describe("Python", () => {
-  test("asks for the code, and tells the model what came out first", async () => {
+  test("takes code, and returns output first", async () => {
     const python = fakePython({ stdout: "391\n", result: { repr: "5", type: "int" } });
     const { told, complete } = await once(
       pythonToolset(python, CONFINED),
@@ -235,7 +236,7 @@ describe("Python", () => {
     });
   });
 
-  test("images go to the client, and the model is told that it cannot see them", async () => {
+  test("images go to the client, and the model gets a note that it cannot see them", async () => {
     const toolset = pythonToolset(fakePython({ images: ["iVBO", "iVBP"] }), CONFINED);
     const { told, complete } = await once(toolset, ["svc_execute_python", { code: "1" }], PYTHON);
     expect(complete).toMatchObject({ images: ["iVBO", "iVBP"], data: { images_base64: ["iVBO", "iVBP"] } });
@@ -250,7 +251,7 @@ describe("Python", () => {
     expect(complete.data).toMatchObject({ video_frames_base64: ["a", "b"], video_frame_count: 2 });
   });
 
-  test("a timeout says what became of the interpreter", async () => {
+  test("a timeout reports the state of the interpreter", async () => {
     const timeout = { secs: 60, interrupted: false, killed: true };
     const toolset = pythonToolset(fakePython({ status: "timeout", timeout }), CONFINED);
     const { told, complete } = await once(toolset, ["svc_execute_python", { code: "1" }], PYTHON);
@@ -269,7 +270,7 @@ describe("Python", () => {
     expect(complete.data).toMatchObject({ stdout: long });
   });
 
-  test("reset forgets the session's variables", async () => {
+  test("reset clears the session's variables", async () => {
     const python = fakePython();
     const { told } = await once(pythonToolset(python, CONFINED), ["svc_reset_python_session", {}], PYTHON);
     expect(python.resets).toEqual(["s"]);
@@ -300,7 +301,7 @@ describe("Python", () => {
 });
 
 describe("shell", () => {
-  test("runs the commands with everything that was asked for", async () => {
+  test("runs the commands with all arguments", async () => {
     const shell = fakeShell({ stdout: "a.txt\n", stderr: "oh", exitCode: 1, status: "error" });
     const skills = [{ name: "chart", dir: "/skills/chart" }];
     const toolset = shellToolset({ shell, protection: CONFINED, resolveSkills: () => ({ skills }) });
@@ -357,7 +358,7 @@ describe("shell", () => {
     });
   });
 
-  test("skills tell the model of themselves at the head of the conversation", async () => {
+  test("skills are listed in a system message", async () => {
     const { generate, requests } = scripted(saying("ok"));
     const resolveSkills = () => ({ skills: [], systemText: "Read SKILL.md." });
     const toolsets = [shellToolset({ shell: fakeShell(), protection: CONFINED, resolveSkills })];
@@ -372,7 +373,7 @@ describe("shell", () => {
     ]);
   });
 
-  test("surfacing tells which files are there", async () => {
+  test("surfacing reports which files exist", async () => {
     const shell = fakeShell({ files: [textFile("a.txt", "hello"), missingFile("b.txt")] });
     const args = { outputs: [{ name: "a.txt" }, { name: "b.txt" }] };
     const { told, complete } = await once(shellTools(shell), ["svc_surface_outputs", args], SHELL);
@@ -393,8 +394,8 @@ describe("shell", () => {
   });
 });
 
-describe("files that a call leaves behind", () => {
-  test("are stored, announced before the call is complete, and told to the model", async () => {
+describe("files that a call produces", () => {
+  test("are stored, announced before the call completes, and listed for the model", async () => {
     const python = fakePython({ files: [textFile("out.csv", "a,b\n1,2\n"), missingFile("plot.png")] });
     const { events, told, files, complete } = await once(
       pythonToolset(python, CONFINED),
@@ -427,7 +428,7 @@ describe("files that a call leaves behind", () => {
     );
   });
 
-  test("say which turn of the session they come from, though the request brought the last one alone", async () => {
+  test("have the turn of the session, although the request has only the last one", async () => {
     const { generate } = scripted(saying("Hi"), calling(["svc_execute_python", { code: "1" }]), saying("ok"));
     const python = fakePython({ files: [textFile("a.txt", "1")] });
     const loop = testLoop({ generate, toolsets: [pythonToolset(python, CONFINED)], ...testStores() });
@@ -439,7 +440,7 @@ describe("files that a call leaves behind", () => {
     expect(file?.source).toEqual({ tool: "svc_execute_python", round: 1, turn: 1 });
   });
 
-  test("a long text is shown by its beginning", async () => {
+  test("a long text has a preview", async () => {
     const python = fakePython({ files: [textFile("long.txt", "é".repeat(2000))] });
     const { told } = await once(
       pythonToolset(python, CONFINED),
@@ -449,7 +450,7 @@ describe("files that a call leaves behind", () => {
     expect(told).toEndWith(`svc_read_file:\n${"é".repeat(512)}`); // 1024 bytes
   });
 
-  test("files that are required are asked for until they are there", async () => {
+  test("required files are requested until they are produced", async () => {
     const python = fakePython({ files: [textFile("a.csv", "1"), missingFile("b.png")] });
     const { generate } = scripted(
       calling(["svc_execute_python", { code: "1", outputs: [{ name: "b.png", format: "png" }] }]),
@@ -473,7 +474,7 @@ describe("files that a call leaves behind", () => {
   });
 });
 
-describe("the store of files", () => {
+describe("the file store", () => {
   const add = async (files: FileStore, name: string, text: string, sessionId?: string) => {
     const source = { tool: "user_upload", round: 0, turn: 0 };
     const known = { name, purpose: "user_data", source, ...defined({ sessionId }) };
@@ -511,13 +512,13 @@ describe("the store of files", () => {
     });
   });
 
-  test("at most 65536 characters come at once", async () => {
+  test("a call returns at most 65536 characters", async () => {
     const files = new FileStore(memoryState());
     const id = await add(files, "a.txt", "x".repeat(70_000));
     expect(await look(files, "svc_read_file", { file_id: id, start: 10 })).toMatchObject({ end: 65_546 });
   });
 
-  test("a binary, a missing, a failed and another session's file are told apart or not at all", async () => {
+  test("errors of binary, missing and failed files; another session's file counts as missing", async () => {
     const files = new FileStore(memoryState());
     const source = { tool: "svc_shell", round: 1, turn: 0 };
     const failed = { name: "b.txt", purpose: "agent_output", source, sessionId: "s" };
@@ -535,7 +536,7 @@ describe("the store of files", () => {
     for (const file_id of [foreign, "file-none"]) {
       expect(await look(files, "svc_read_file", { file_id })).toEqual({
         file_id,
-        error: "there is no such file, or it has expired",
+        error: "file not found, or expired",
       });
     }
   });

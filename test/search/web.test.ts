@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { SearchFailure } from "../../src/search/failure.ts";
-import type { DomainFilter, WebAsk } from "../../src/search/types.ts";
+import type { DomainFilter, WebRequest } from "../../src/search/types.ts";
 import { budgetOf, found, page, searcher, testWeb } from "../helpers/web.ts";
 import { until } from "../helpers/until.ts";
 
@@ -24,7 +24,7 @@ const web = testWeb({
 const url = web.at;
 const never = new AbortController().signal;
 
-const ask = (filter: Partial<DomainFilter> = {}, tokensMax = 4000): WebAsk => ({
+const ask = (filter: Partial<DomainFilter> = {}, tokensMax = 4000): WebRequest => ({
   filter: { allowed: [], blocked: [], ...filter },
   budget: budgetOf(tokensMax),
 });

@@ -1,4 +1,4 @@
-// What the built-in tools have in common: arguments held against a TypeBox schema, and how much a model is told.
+// Base of the built-in tools: arguments validated by a TypeBox schema, and length limits of descriptions and results.
 
 import type { Static, TObject } from "@sinclair/typebox";
 import { Type } from "@sinclair/typebox";
@@ -7,7 +7,7 @@ import type { RequestedFile, ToolProgress } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
 import { BRIEF_CONTEXT_TOKENS, TOOL_TEXT_CHARS_MAX } from "../limits.ts";
 import type { OutputFile } from "../../exec/types.ts";
-import type { CallContext, ServerTool, ToolAction, ToolAsk, ToolOutcome } from "../tool.ts";
+import type { CallContext, ServerTool, ToolAction, ToolRequest, ToolOutcome } from "../tool.ts";
 
 export interface BuiltIn<T extends TObject> {
   readonly name: string;
@@ -16,23 +16,23 @@ export interface BuiltIn<T extends TObject> {
   readonly action: Omit<ToolAction, "source">;
   readonly makesFiles?: true;
   readonly isHelper?: true;
-  /** `args` is undefined where they have a fault. */
+  /** `args` is undefined if invalid. */
   calling(args: Static<T> | undefined, text: string): ToolProgress;
   run(args: Static<T>, context: CallContext, signal: AbortSignal): Promise<ToolOutcome>;
 }
 
-/** A tool whose arguments are checked, by grammar while they are generated and by schema before it runs. */
+/** A tool whose arguments a grammar constrains during generation and a schema validates before the call. */
 export function builtIn<T extends TObject>(tool: BuiltIn<T>): ServerTool {
   const { name, description, parameters, action, makesFiles, isHelper } = tool;
-  const holds = (args: unknown): args is Static<T> => Value.Check(parameters, args);
+  const isValid = (args: unknown): args is Static<T> => Value.Check(parameters, args);
   return {
     spec: { name, description, parameters: JSON.parse(JSON.stringify(parameters)), strict: true },
     action: { source: "built_in", ...action },
     ...defined({ makesFiles, isHelper }),
-    calling: (args) => tool.calling(holds(args) ? args : undefined, asText(args)),
+    calling: (args) => tool.calling(isValid(args) ? args : undefined, asText(args)),
     fault: (args) =>
       typeof args === "string" ? "the arguments are not valid JSON" : faultOf(parameters, args),
-    // The loop runs nothing with a fault, so the arguments hold.
+    // The loop calls `fault` first, so the arguments are valid.
     run: (args, context, signal) => tool.run(args as Static<T>, context, signal),
   };
 }
@@ -54,12 +54,12 @@ export const NO_ARGUMENTS = Type.Object({}, CLOSED);
 
 const OutputArgument = Type.Object({ name: Type.String(), format: Type.Optional(Type.String()) }, CLOSED);
 
-/** The argument by which the model names files that a call is to leave behind. */
+/** Argument with the files that a call must produce. */
 export const Outputs = Type.Array(OutputArgument, {
-  description: "Files that this call makes: paths relative to the working directory.",
+  description: "Files that this call produces: paths relative to the working directory.",
 });
 
-/** The files that a call must report: those the model named and those the answer still lacks. */
+/** Files that a call must report: those named by the model and those still missing from the answer. */
 export function outputsOf(
   named: Static<typeof Outputs> | undefined,
   required: readonly RequestedFile[],
@@ -69,18 +69,18 @@ export function outputsOf(
   return [...outputs, ...missing.map(({ name, format }) => ({ name, ...defined({ format }) }))];
 }
 
-/** Short descriptions are for models whose context a full one would use up. */
-export function isBrief({ contextTokens }: ToolAsk): boolean {
+/** Whether the model's context is too small for full descriptions. */
+export function isBrief({ contextTokens }: ToolRequest): boolean {
   return contextTokens !== undefined && contextTokens <= BRIEF_CONTEXT_TOKENS;
 }
 
-/** Characters that one text of a result may have for the model: about a quarter of its context. */
-export function textCharsMax({ contextTokens = TOOL_TEXT_CHARS_MAX }: ToolAsk): number {
+/** Characters of one text of a result: about a quarter of the model's context. */
+export function textCharsMax({ contextTokens = TOOL_TEXT_CHARS_MAX }: ToolRequest): number {
   return Math.min(TOOL_TEXT_CHARS_MAX, contextTokens);
 }
 
-/** The paragraph on files that the request asks for; "" where it asks for none. */
-export function requiredFiles({ agent }: ToolAsk): string {
+/** Paragraph on the files that the request requires; "" if none. */
+export function requiredFiles({ agent }: ToolRequest): string {
   if (agent.files.length === 0) return "";
   const lines = agent.files.map(({ name, format, description }) => {
     const kind = format === undefined ? "" : ` (${format})`;

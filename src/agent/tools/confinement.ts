@@ -1,4 +1,4 @@
-// What a model is told of the sandbox: what really holds, not what was asked for.
+// Describes the sandbox to the model: the effective protection, not the configured one.
 
 import type { EffectiveProtection } from "../../sandbox/types.ts";
 
@@ -10,19 +10,19 @@ export function confinementNote({ network, reachesMachine, filesystem }: Effecti
 function networkNote(network: EffectiveProtection["network"], reachesMachine: boolean): string {
   switch (network) {
     case "none":
-      return "There is no network: opening a socket fails with EPERM.";
+      return "No network: opening a socket fails with EPERM.";
     case "loopback":
-      return "Only addresses of this machine itself can be reached over the network.";
+      return "The network reaches only addresses of this machine.";
     case "full":
     case "open":
       return reachesMachine
-        ? "The network can be used."
-        : "The network can be used; of this machine only servers that you have started yourself can be reached.";
+        ? "The network is available."
+        : "The network is available; of this machine's servers only those that you started yourself can be reached.";
   }
 }
 
 function filesystemNote(filesystem: EffectiveProtection["filesystem"]): string {
   return filesystem === "workdir"
-    ? "Of the files of this machine only system libraries and the working directory can be reached; only the working directory can be written."
-    : "Files outside the working directory can be reached too; leave them as they are unless the user asks.";
+    ? "Only system libraries and the working directory can be read; only the working directory can be written."
+    : "Files outside the working directory can be accessed too; do not change them unless the user asks.";
 }

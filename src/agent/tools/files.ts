@@ -1,22 +1,22 @@
-// The tools that look into the store of files: what came with the conversation and what its tools made.
+// Tools that list and read stored files: attachments and files that tools produced.
 
 import { Type } from "@sinclair/typebox";
 import { defined } from "../../core/defined.ts";
 import type { Files, StoredFile } from "../../core/files.ts";
-import type { ServerTool, ToolAsk, ToolOutcome, Toolset } from "../tool.ts";
+import type { ServerTool, ToolRequest, ToolOutcome, Toolset } from "../tool.ts";
 import { builtIn, isBrief, NO_ARGUMENTS, textCharsMax } from "./built-in.ts";
 
-/** For requests that can have files: they brought some, or a tool may make some. */
+/** Tools for requests that can have files: attached, or produced by a tool. */
 export function fileToolset(files: Files): Toolset {
-  return (ask) => {
-    const { agent, hasInputs } = ask;
-    // A model with a small context is told how its files begin, which is a good part of it; each tool less helps it.
-    const isUseful = !isBrief(ask) && (hasInputs || agent.python || agent.shell !== undefined);
-    return { tools: isUseful ? [readTool(files, ask), listTool(files)] : [] };
+  return (request) => {
+    const { agent, hasInputs } = request;
+    // A model with a small context gets previews only: tool descriptions would take too much of it.
+    const isUseful = !isBrief(request) && (hasInputs || agent.python || agent.shell !== undefined);
+    return { tools: isUseful ? [readTool(files, request), listTool(files)] : [] };
   };
 }
 
-/** What the model calls the tool that reads files. */
+/** Name of the tool that reads files. */
 export const READ_TOOL = "svc_read_file";
 
 const ACTION = { kind: "file", label: "File access" } as const;
@@ -25,18 +25,18 @@ const Slice = Type.Object(
   {
     file_id: Type.String(),
     start: Type.Optional(Type.Integer({ minimum: 0, description: "First character, from 0." })),
-    end: Type.Optional(Type.Integer({ minimum: 0, description: "Behind the last character." })),
+    end: Type.Optional(Type.Integer({ minimum: 0, description: "After the last character." })),
   },
   { additionalProperties: false },
 );
 
-function readTool(files: Files, ask: ToolAsk): ServerTool {
-  const charsMax = textCharsMax(ask);
+function readTool(files: Files, request: ToolRequest): ServerTool {
+  const charsMax = textCharsMax(request);
   return builtIn({
     name: READ_TOOL,
     description: [
       "Reads a text file from the store by its id. It takes ids, not paths of the working directory.",
-      `At most ${charsMax} characters come in a call; start and end choose which. Binary files cannot be read.`,
+      `A call returns at most ${charsMax} characters; start and end select which. Binary files cannot be read.`,
     ].join("\n"),
     parameters: Slice,
     action: ACTION,
@@ -45,9 +45,9 @@ function readTool(files: Files, ask: ToolAsk): ServerTool {
     run: async (args, { sessionId }) => {
       const file = files.get(args.file_id);
       if (file === undefined || !isReachable(file, sessionId)) {
-        return told({ file_id: args.file_id, error: "there is no such file, or it has expired" });
+        return jsonOutcome({ file_id: args.file_id, error: "file not found, or expired" });
       }
-      return told(await slice(files, file, args, charsMax));
+      return jsonOutcome(await slice(files, file, args, charsMax));
     },
   });
 }
@@ -61,11 +61,11 @@ function listTool(files: Files): ServerTool {
     action: ACTION,
     isHelper: true,
     calling: (_args, text) => ({ tool_type: "custom", arguments: text }),
-    run: async (_args, { sessionId }) => told({ files: files.list(sessionId).map(listed) }),
+    run: async (_args, { sessionId }) => jsonOutcome({ files: files.list(sessionId).map(listed) }),
   });
 }
 
-/** A session sees its own files and those that belong to none. */
+/** A session can read its own files and those without a session. */
 function isReachable({ sessions }: StoredFile, sessionId: string): boolean {
   return sessions.length === 0 || sessions.includes(sessionId);
 }
@@ -75,7 +75,7 @@ function listed({ id, name, format, bytes, purpose, source }: StoredFile) {
   return { id, name, format, bytes, purpose, source: tool, round, turn };
 }
 
-function told(result: object): ToolOutcome {
+function jsonOutcome(result: object): ToolOutcome {
   const text = JSON.stringify(result);
   return { text, data: { tool_type: "custom", content: text } };
 }
@@ -94,7 +94,7 @@ async function slice(files: Files, file: StoredFile, range: Range, charsMax: num
     .body(id)
     ?.text()
     .catch(() => undefined); // it expired meanwhile
-  if (body === undefined) return { ...known, error: "the content of the file is no longer kept" };
+  if (body === undefined) return { ...known, error: "the content of the file was evicted" };
   // Positions count characters, not UTF-16 units.
   const characters = /[\uD800-\uDFFF]/.test(body) ? Array.from(body) : undefined;
   const total = characters?.length ?? body.length;

@@ -1,4 +1,4 @@
-// Tools of MCP servers as tools of the loop. They are there for every conversation, since nobody asks for them by name.
+// Adapts tools of MCP servers to server tools. Every conversation gets them; requests do not select them.
 
 import type { ToolProgress } from "../../core/agent.ts";
 import { MCP_BRIEF_CHARS } from "../limits.ts";
@@ -6,20 +6,20 @@ import type { MediaPart } from "../../core/message.ts";
 import { shorten } from "../../core/shorten.ts";
 import type { ProducedFile } from "../../exec/types.ts";
 import type { McpPart, McpResult, McpTool } from "../../mcp/types.ts";
-import { type ServerTool, type ToolAsk, ToolFailure, type ToolOutcome, type Toolset } from "../tool.ts";
+import { type ServerTool, type ToolRequest, ToolFailure, type ToolOutcome, type Toolset } from "../tool.ts";
 import { isBrief, textCharsMax } from "./built-in.ts";
 
-/** `tools` gives those of the servers that are connected now. */
+/** `tools` returns the tools of the connected servers. */
 export function mcpToolset(tools: () => readonly McpTool[]): Toolset {
-  return (ask) => ({ tools: tools().map((tool) => serverTool(tool, ask)) });
+  return (request) => ({ tools: tools().map((tool) => serverTool(tool, request)) });
 }
 
-function serverTool(tool: McpTool, ask: ToolAsk): ServerTool {
+function serverTool(tool: McpTool, request: ToolRequest): ServerTool {
   const { name, description, parameters, strict } = tool;
-  const told = isBrief(ask) ? brief(description) : description;
+  const shown = isBrief(request) ? brief(description) : description;
   return {
-    spec: { name, ...(told === "" ? {} : { description: told }), parameters, strict },
-    isHelper: true, // nobody asked for it, so it gives way to what cannot be had together with it
+    spec: { name, ...(shown === "" ? {} : { description: shown }), parameters, strict },
+    isHelper: true, // not requested, so it is dropped if the request excludes tools
     action: { source: "mcp", kind: "custom", label: name },
     calling: (args): ToolProgress => ({
       tool_type: "custom",
@@ -27,30 +27,30 @@ function serverTool(tool: McpTool, ask: ToolAsk): ServerTool {
     }),
     fault: faultOf,
     async run(args, _context, signal) {
-      // The loop runs nothing with a fault, so the arguments are an object.
+      // The loop calls `fault` first, so the arguments are an object.
       const result = await tool.call(args as Readonly<Record<string, unknown>>, signal);
-      return outcomeOf(result, name, textCharsMax(ask));
+      return outcomeOf(result, name, textCharsMax(request));
     },
   };
 }
 
-/** The server judges the arguments; only what cannot be sent is refused here. */
+/** The MCP server validates the arguments; here only those that cannot be sent are refused. */
 function faultOf(args: unknown): string | undefined {
   if (typeof args === "string") return "the arguments are not valid JSON";
   const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
   return isObject ? undefined : "the arguments must be a JSON object";
 }
 
-/** The first line, for models whose context many descriptions would use up. */
+/** The first line, for models with a small context. */
 function brief(description: string): string {
   const [line = ""] = description.trim().split("\n");
   return line.length <= MCP_BRIEF_CHARS ? line : `${line.slice(0, MCP_BRIEF_CHARS)}…`;
 }
 
-/** Throws ToolFailure with the tool's own words when it says that it failed. */
+/** Throws ToolFailure with the tool's message if it reports an error. */
 function outcomeOf({ isError, parts }: McpResult, tool: string, charsMax: number): ToolOutcome {
   const text = shorten(parts.map(textOf).join("\n"), charsMax);
-  if (isError) throw new ToolFailure(text === "" ? "the tool reports a failure without a reason" : text);
+  if (isError) throw new ToolFailure(text === "" ? "the tool failed without giving a reason" : text);
   const images = parts.flatMap((part) => (isPng(part) ? [Buffer.from(part.data).toString("base64")] : []));
   const files = parts.flatMap((part, index) => (isPng(part) ? [] : fileOf(part, `${tool}-${index + 1}`)));
   const media = parts.flatMap(mediumOf);
@@ -72,12 +72,12 @@ function textOf(part: McpPart): string {
   return `[${KIND[part.kind]}: ${part.name ?? part.mimeType}]`;
 }
 
-/** Events and bodies carry images as PNG; what is something else becomes a file. */
+/** Events and bodies carry images as PNG; other formats become files. */
 function isPng(part: McpPart): part is BinaryPart {
   return part.type === "binary" && part.kind === "image" && part.mimeType === "image/png";
 }
 
-/** What a model may perceive, whatever people are given it as. */
+/** Media for the model, in any format. */
 function mediumOf(part: McpPart): readonly MediaPart[] {
   if (part.type === "text" || part.kind === "resource") return [];
   return [{ type: part.kind, data: Buffer.from(part.data).toString("base64") }];

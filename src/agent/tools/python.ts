@@ -1,13 +1,13 @@
-// The tools that run Python in a session's interpreter.
+// Tools that run Python in a session's interpreter.
 
 import { Type } from "@sinclair/typebox";
 import type { ToolProgress } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
-import { PACKAGES_TOLD_MAX } from "../limits.ts";
+import { PACKAGES_LISTED_MAX } from "../limits.ts";
 import { shorten } from "../../core/shorten.ts";
 import type { PythonFacts, PythonResult, PythonSessions } from "../../exec/types.ts";
 import type { EffectiveProtection } from "../../sandbox/types.ts";
-import type { ServerTool, ToolAsk, ToolOutcome, Toolset } from "../tool.ts";
+import type { ServerTool, ToolRequest, ToolOutcome, Toolset } from "../tool.ts";
 import {
   builtIn,
   isBrief,
@@ -19,12 +19,12 @@ import {
 } from "./built-in.ts";
 import { confinementNote } from "./confinement.ts";
 
-/** Python for requests that ask for code execution. */
+/** Tools for requests with code execution. */
 export function pythonToolset(python: PythonSessions, protection: EffectiveProtection): Toolset {
-  return (ask) => {
-    if (!ask.agent.python) return { tools: [] };
-    const execute = executeTool(python, protection, ask);
-    return { tools: isBrief(ask) ? [execute] : [execute, resetTool(python)] };
+  return (request) => {
+    if (!request.agent.python) return { tools: [] };
+    const execute = executeTool(python, protection, request);
+    return { tools: isBrief(request) ? [execute] : [execute, resetTool(python)] };
   };
 }
 
@@ -35,34 +35,38 @@ const Code = Type.Object(
   { additionalProperties: false },
 );
 
-/** Small models fill optional arguments with nonsense, so theirs is never there. */
+/** Small models fill optional arguments with nonsense, so the short form has none. */
 const BriefCode = Type.Object({ code: Code.properties.code }, { additionalProperties: false });
 
-function executeTool(python: PythonSessions, protection: EffectiveProtection, ask: ToolAsk): ServerTool {
-  const description = isBrief(ask)
+function executeTool(
+  python: PythonSessions,
+  protection: EffectiveProtection,
+  request: ToolRequest,
+): ServerTool {
+  const description = isBrief(request)
     ? "Run Python code and return its output."
-    : fullDescription(python.facts, protection, ask);
+    : fullDescription(python.facts, protection, request);
   return builtIn({
     name: "svc_execute_python",
-    description: description + requiredFiles(ask),
-    // What fits the short form fits the long one.
-    parameters: (isBrief(ask) ? BriefCode : Code) as typeof Code,
+    description: description + requiredFiles(request),
+    // Arguments of the short form are valid for the full one.
+    parameters: (isBrief(request) ? BriefCode : Code) as typeof Code,
     action: ACTION,
     makesFiles: true,
     calling: (args) => ({ tool_type: "code_execution", ...defined({ code: args?.code }) }),
     run: async ({ code, outputs }, { sessionId, inputs, required }, signal) => {
       const call = { sessionId, code, outputs: outputsOf(outputs, required), inputs };
-      return outcome(await python.run(call, signal), ask);
+      return outcome(await python.run(call, signal), request);
     },
   });
 }
 
 function resetTool(python: PythonSessions): ServerTool {
-  const text = JSON.stringify({ status: "success", message: "Variables and imports are forgotten." });
+  const text = JSON.stringify({ status: "success", message: "Variables and imports are cleared." });
   return builtIn({
     name: "svc_reset_python_session",
     description:
-      "Forgets all variables and imports of the Python session. Files in the working directory stay.",
+      "Clears all variables and imports of the Python session. Files in the working directory are kept.",
     parameters: NO_ARGUMENTS,
     action: ACTION,
     calling: () => ({ tool_type: "code_execution" }),
@@ -76,54 +80,54 @@ function resetTool(python: PythonSessions): ServerTool {
 function fullDescription(
   { version, timeoutSecs, packages }: PythonFacts,
   protection: EffectiveProtection,
-  ask: ToolAsk,
+  request: ToolRequest,
 ): string {
   return [
     `Runs Python code (${version}) and returns its output.`,
-    "State lasts: variables, imports and open files of one call are there in the next calls of this conversation.",
+    "State persists: variables, imports and open files of one call are available in later calls of this conversation.",
     "Send plain Python source: no Markdown fence, no LaTeX.",
     "The value of a last expression is returned like print output; a pandas DataFrame or Series as its repr.",
-    "The user does not see stdout: say in your answer what matters of it.",
+    "The user does not see stdout: repeat in your answer what matters.",
     "os.getcwd() is the working directory. Where you mention a file in code output, give its full path.",
-    "Matplotlib figures and PIL images are captured by themselves when they are shown, saved, left open or the last expression. " +
-      seenNote(ask),
+    "Matplotlib figures and PIL images are captured automatically when they are shown, saved, left open or the last expression. " +
+      seenNote(request),
     'Save an animation with animation.save(name, writer="pillow"), one in a call; its frames are captured.',
     `A call may take ${timeoutSecs} seconds; split longer work over several calls.`,
     "input() and anything else that reads stdin fails. pip is disabled.",
     confinementNote(protection),
-    "Every file that a call makes or changes in the working directory is given to the user by itself. Name a file in outputs when it must be there: one that is missing is reported as an error.",
+    "Every file that a call makes or changes in the working directory is given to the user automatically. Name a file in outputs when it must be there: one that is missing is reported as an error.",
     "Of a text file you are shown the first 1024 bytes; svc_read_file gives more by the file's id, and svc_list_files lists ids.",
     "The result is JSON: stdout, stderr, exception (a traceback), result and result_type (of the last expression), images_generated, video_frames_generated, each only if there is any; and status (success, error, timeout), execution_time_ms, working_directory.",
-    packagesNote(packages, ask),
+    packagesNote(packages, request),
   ].join("\n");
 }
 
-function seenNote({ modalities }: ToolAsk): string {
+function seenNote({ modalities }: ToolRequest): string {
   return modalities.includes("image")
     ? "The user sees them, and you are shown them with the result."
     : "The user sees them; you cannot see images.";
 }
 
-/** A context of 8192 tokens is told of 81 packages: about a twentieth of it. */
-const TOKENS_FOR_A_PACKAGE = 100;
+/** Context tokens per listed package: 8192 tokens list 81 packages, which take about a twentieth of the context. */
+const CONTEXT_TOKENS_PER_PACKAGE = 100;
 
-function packagesNote(packages: PythonFacts["packages"], { contextTokens = Infinity }: ToolAsk): string {
-  if (packages === undefined) return "Which packages are installed is not known; try an import.";
-  const told = packages.slice(0, Math.min(PACKAGES_TOLD_MAX, contextTokens / TOKENS_FOR_A_PACKAGE));
-  const rest = packages.length - told.length;
-  const list = told.length === 0 ? "none besides the standard library" : told.join(", ");
+function packagesNote(packages: PythonFacts["packages"], { contextTokens = Infinity }: ToolRequest): string {
+  if (packages === undefined) return "The installed packages are unknown; try an import.";
+  const listed = packages.slice(0, Math.min(PACKAGES_LISTED_MAX, contextTokens / CONTEXT_TOKENS_PER_PACKAGE));
+  const rest = packages.length - listed.length;
+  const list = listed.length === 0 ? "none besides the standard library" : listed.join(", ");
   return `Installed packages: ${list}${rest === 0 ? "." : `, and ${rest} more.`}`;
 }
 
-function outcome(result: PythonResult, ask: ToolAsk): ToolOutcome {
+function outcome(result: PythonResult, request: ToolRequest): ToolOutcome {
   const { images, files } = result;
   const media = images.map((data) => ({ type: "image", data }) as const);
-  return { text: modelText(result, ask), data: progress(result), images, media, files };
+  return { text: modelText(result, request), data: progress(result), images, media, files };
 }
 
-/** What came out stands first: it is what the model is after. */
-function modelText(result: PythonResult, ask: ToolAsk): string {
-  const charsMax = textCharsMax(ask);
+/** Result for the model, output first: the model needs it most. */
+function modelText(result: PythonResult, request: ToolRequest): string {
+  const charsMax = textCharsMax(request);
   const { status, executionMs, workingDirectory, stdout, stderr, exception, images, videoFrames, timeout } =
     result;
   const value = result.result;
@@ -132,7 +136,7 @@ function modelText(result: PythonResult, ask: ToolAsk): string {
     ...(stderr === "" ? {} : { stderr: shorten(stderr, charsMax) }),
     ...(exception === undefined ? {} : { exception: shorten(exception, charsMax) }),
     ...(value === undefined ? {} : { result: shorten(value.repr, charsMax), result_type: value.type }),
-    ...(isBrief(ask)
+    ...(isBrief(request)
       ? status === "success"
         ? {}
         : { status }
@@ -153,7 +157,7 @@ function modelText(result: PythonResult, ask: ToolAsk): string {
 
 function progress(result: PythonResult): ToolProgress {
   const { stdout, stderr, images, videoFrames, workingDirectory, executionMs } = result;
-  const exception = result.exception ?? timeoutSentence(result.timeout);
+  const exception = result.exception ?? timeoutMessage(result.timeout);
   return {
     tool_type: "code_execution",
     ...(stdout === "" ? {} : { stdout }),
@@ -168,8 +172,8 @@ function progress(result: PythonResult): ToolProgress {
   };
 }
 
-function timeoutSentence(timeout: PythonResult["timeout"]): string | undefined {
+function timeoutMessage(timeout: PythonResult["timeout"]): string | undefined {
   if (timeout === undefined) return undefined;
-  const what = timeout.killed ? "the interpreter was ended and its state is lost" : "it was interrupted";
+  const what = timeout.killed ? "the interpreter was killed and its state is lost" : "it was interrupted";
   return `The code did not finish within ${timeout.secs} seconds; ${what}.`;
 }

@@ -1,4 +1,4 @@
-// The tools that work in a session's shell folder: commands, and files of earlier calls.
+// Tools for a session's shell directory: run commands, and hand out files of earlier calls.
 
 import { Type } from "@sinclair/typebox";
 import type { SkillReference } from "../../core/agent.ts";
@@ -12,32 +12,32 @@ import type {
   SurfaceResult,
 } from "../../exec/types.ts";
 import type { EffectiveProtection } from "../../sandbox/types.ts";
-import type { ServerTool, ToolAsk, ToolOutcome, Toolset } from "../tool.ts";
+import type { ServerTool, ToolRequest, ToolOutcome, Toolset } from "../tool.ts";
 import { builtIn, isBrief, Outputs, outputsOf, requiredFiles, textCharsMax } from "./built-in.ts";
 import { confinementNote } from "./confinement.ts";
 
-/** Skills that a request names, and what the model is told of them. */
+/** Skills that a request names, and their system text. */
 export interface ResolvedSkills {
   readonly skills: readonly MountedSkill[];
-  /** Absent where there are none. */
+  /** Absent without skills. */
   readonly systemText?: string;
 }
 
 export interface ShellToolsetDeps {
   readonly shell: ShellSessions;
   readonly protection: EffectiveProtection;
-  /** Throws ServiceError for a skill that is not there. */
+  /** Throws ServiceError for an unknown skill. */
   readonly resolveSkills: (references: readonly SkillReference[]) => ResolvedSkills;
 }
 
-/** The shell for requests that ask for it. */
+/** Tools for requests with the shell. */
 export function shellToolset({ shell, protection, resolveSkills }: ShellToolsetDeps): Toolset {
-  return (ask) => {
-    if (ask.agent.shell === undefined) return { tools: [] };
-    const { skills, systemText } = resolveSkills(ask.agent.shell.skills);
-    const kit: Kit = { shell, protection, skills, ask };
+  return (request) => {
+    if (request.agent.shell === undefined) return { tools: [] };
+    const { skills, systemText } = resolveSkills(request.agent.shell.skills);
+    const kit: Kit = { shell, protection, skills, request };
     return {
-      tools: isBrief(ask) ? [briefShellTool(kit)] : [shellTool(kit), surfaceTool(kit)],
+      tools: isBrief(request) ? [briefShellTool(kit)] : [shellTool(kit), surfaceTool(kit)],
       ...defined({ systemText }),
     };
   };
@@ -45,7 +45,7 @@ export function shellToolset({ shell, protection, resolveSkills }: ShellToolsetD
 
 interface Kit extends Omit<ShellToolsetDeps, "resolveSkills"> {
   readonly skills: readonly MountedSkill[];
-  readonly ask: ToolAsk;
+  readonly request: ToolRequest;
 }
 
 const SHELL = {
@@ -64,10 +64,10 @@ const Commands = Type.Object(
   { additionalProperties: false },
 );
 
-function shellTool({ shell, protection, skills, ask }: Kit): ServerTool {
+function shellTool({ shell, protection, skills, request }: Kit): ServerTool {
   return builtIn({
     ...SHELL,
-    description: shellDescription(shell.facts.timeoutSecs, protection) + requiredFiles(ask),
+    description: shellDescription(shell.facts.timeoutSecs, protection) + requiredFiles(request),
     parameters: Commands,
     calling: (args) => ({ tool_type: "shell", ...defined({ commands: args?.commands }) }),
     run: async (args, { sessionId, inputs, required }, signal) => {
@@ -80,7 +80,7 @@ function shellTool({ shell, protection, skills, ask }: Kit): ServerTool {
         skills,
         ...defined({ timeoutMs, maxOutputLength }),
       };
-      return shellOutcome(await shell.run(call, signal), ask);
+      return shellOutcome(await shell.run(call, signal), request);
     },
   });
 }
@@ -90,11 +90,11 @@ const Command = Type.Object(
   { additionalProperties: false },
 );
 
-/** The same with one argument: small models fill the others, and lists, with nonsense. */
-function briefShellTool({ shell, skills, ask }: Kit): ServerTool {
+/** Short form with one argument: small models fill lists and optional arguments with nonsense. */
+function briefShellTool({ shell, skills, request }: Kit): ServerTool {
   return builtIn({
     ...SHELL,
-    description: `Run a shell command and return its output.${requiredFiles(ask)}`,
+    description: `Run a shell command and return its output.${requiredFiles(request)}`,
     parameters: Command,
     calling: (args) => ({ tool_type: "shell", ...(args === undefined ? {} : { commands: [args.command] }) }),
     run: async ({ command }, { sessionId, inputs, required }, signal) => {
@@ -105,7 +105,7 @@ function briefShellTool({ shell, skills, ask }: Kit): ServerTool {
         inputs,
         skills,
       };
-      return shellOutcome(await shell.run(call, signal), ask);
+      return shellOutcome(await shell.run(call, signal), request);
     },
   });
 }
@@ -114,18 +114,18 @@ function shellDescription(timeoutSecs: number, protection: EffectiveProtection):
   return [
     "Runs shell commands and returns their output.",
     "All lines of one call run as one script in a fresh process: cd, variables and exports end with the call. Files stay in the working directory of this conversation.",
-    "Skills, where the conversation has any, lie in skills/NAME. Read skills/NAME/SKILL.md before you use one.",
-    "A command that ends with & goes on in the background, also during later calls of this conversation; send its output to a file to read it later.",
-    `A call may take ${timeoutSecs} seconds; timeout_ms makes that less. stdin is empty, so nothing may ask for input.`,
-    "Of stdout and stderr 4096 characters each are returned, the beginning and the end of what is longer; max_output_length changes that.",
+    "Skills, if the conversation has any, are in skills/NAME. Read skills/NAME/SKILL.md before you use one.",
+    "A command that ends with & continues in the background, also during later calls of this conversation; redirect its output to a file to read it later.",
+    `A call may take ${timeoutSecs} seconds; timeout_ms lowers that. stdin is empty, so commands must not read input.`,
+    "stdout and stderr are limited to 4096 characters each, of longer output the beginning and the end; max_output_length changes the limit.",
     confinementNote(protection),
-    "Every file that a call makes or changes in the working directory is given to the user by itself. outputs is an argument of this tool, not text for the shell: name a file there when it must be present. For files of earlier calls use svc_surface_outputs.",
+    "Every file that a call makes or changes in the working directory is given to the user automatically. outputs is an argument of this tool, not text for the shell: name a file there when it must be present. For files of earlier calls use svc_surface_outputs.",
     "The result is JSON: stdout, stderr, exit_code, status (success, error, timeout), commands, working_directory, timed_out.",
   ].join("\n");
 }
 
-function shellOutcome(result: ShellResult, ask: ToolAsk): ToolOutcome {
-  const charsMax = textCharsMax(ask);
+function shellOutcome(result: ShellResult, request: ToolRequest): ToolOutcome {
+  const charsMax = textCharsMax(request);
   const { stdout, stderr, exitCode, status, commands, workingDirectory, timedOut, files } = result;
   const fields = {
     exit_code: exitCode,
@@ -138,7 +138,7 @@ function shellOutcome(result: ShellResult, ask: ToolAsk): ToolOutcome {
   const err = shorten(stderr, charsMax);
   return {
     text: JSON.stringify(
-      isBrief(ask) ? briefResult(out, err, exitCode) : { stdout: out, stderr: err, ...fields },
+      isBrief(request) ? briefResult(out, err, exitCode) : { stdout: out, stderr: err, ...fields },
     ),
     data: {
       tool_type: "shell",
@@ -150,7 +150,7 @@ function shellOutcome(result: ShellResult, ask: ToolAsk): ToolOutcome {
   };
 }
 
-/** What there is to know: a call that went well and said nothing is an empty object. */
+/** Short result: an empty object for a successful call without output. */
 function briefResult(stdout: string, stderr: string, exitCode: number | null): object {
   return {
     ...(stdout === "" ? {} : { stdout }),
@@ -164,14 +164,14 @@ const Surfaced = Type.Object(
   { additionalProperties: false },
 );
 
-function surfaceTool({ shell, skills, ask }: Kit): ServerTool {
+function surfaceTool({ shell, skills, request }: Kit): ServerTool {
   return builtIn({
     name: "svc_surface_outputs",
     description:
       [
-        "Gives files that are already in the shell's working directory to the user. It runs nothing and makes nothing.",
+        "Gives files that are already in the shell's working directory to the user. It runs and creates nothing.",
         "Use it for files of earlier calls, before your final answer. Names are paths relative to the working directory.",
-      ].join("\n") + requiredFiles(ask),
+      ].join("\n") + requiredFiles(request),
     parameters: Surfaced,
     action: { kind: "file", label: "File outputs" },
     makesFiles: true,
