@@ -26,13 +26,6 @@ const NOT_CLEAN_YET: readonly string[] = [
   "ffi",
   "prebuilt",
   "src/exec",
-  "src/mcp",
-  "src/net",
-  "src/reader",
-  "src/search",
-  "src/sessions",
-  "src/skills",
-  "src/state",
   "AGENTS.md",
   "ARCHITECTURE.md",
 ];

@@ -1,5 +1,5 @@
-// The one store of files: uploads, input files of requests, what tools made. Records and bodies are kept by a State;
-// this knows what a file is called, what kind it is and how it begins.
+// File store: uploads, input files of requests, outputs of tools. Owns names, MIME types and previews; a State stores records
+// and bodies.
 
 import { extname } from "node:path";
 import type { FileObject } from "../core/agent.ts";
@@ -17,10 +17,10 @@ import { FILE_INLINE_BYTES_MAX } from "../core/limits.ts";
 import type { Clock, Records, State } from "../core/state.ts";
 import { type Extent, sniff } from "./text.ts";
 
-/** What an unknown kind of file is. */
+/** Fallback MIME type. */
 const ANY_MIME_TYPE = "application/octet-stream";
 
-/** Bounds other than those of limits.ts, for tests. */
+/** Overrides of limits.ts, for tests. */
 export interface FileStoreOptions {
   readonly clock?: Clock;
   readonly capacity?: number;
@@ -133,7 +133,7 @@ export class FileStore implements Files {
   }
 }
 
-/** By the name's extension, from the table of the runtime. */
+/** MIME type by file extension, from the runtime's table. */
 function mimeTypeOf(name: string): string {
   const [essence] = Bun.file(name).type.split(";");
   return essence === undefined || essence === "" ? ANY_MIME_TYPE : essence;

@@ -1,19 +1,19 @@
-// Whether bytes are text, and how a text begins. Never splits a character.
+// Detects text and makes previews. Never splits a character.
 
-/** What the bytes of a file turned out to be. */
+/** Result of sniffing a file. */
 export interface Sniffed {
   /** Valid UTF-8 without NUL. */
   readonly isText: boolean;
-  /** The beginning of a text, without a byte order mark. */
+  /** Start of a text, without byte order mark. */
   readonly beginning: string;
-  /** Whether that is all of it. */
+  /** Whether the preview is the whole text. */
   readonly isWhole: boolean;
 }
 
-/** How long a text's beginning may be; characters are code points. */
+/** Maximum length of a preview; characters are code points. */
 export type Extent = { readonly characters: number } | { readonly bytes: number };
 
-/** Looks at the bytes of a file, which come in pieces. */
+/** Sniffs a file given as chunks. */
 export function sniff(pieces: readonly Uint8Array[], extent: Extent): Sniffed {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const enough = 2 * ("characters" in extent ? extent.characters : extent.bytes); // UTF-16 units, with a margin
@@ -36,12 +36,12 @@ export function sniff(pieces: readonly Uint8Array[], extent: Extent): Sniffed {
 
 const BINARY: Sniffed = { isText: false, beginning: "", isWhole: false };
 
-/** The longest beginning of a text within an extent. */
+/** Longest prefix of a text within an extent. */
 export function cutText(text: string, extent: Extent): string {
   if ("characters" in extent) {
     return text.length <= extent.characters ? text : firstCharacters(text, extent.characters);
   }
-  // The last code point may be incomplete; in stream mode the decoder keeps it to itself.
+  // The last code point may be incomplete; in stream mode the decoder holds it back.
   const bytes = new TextEncoder().encode(text).subarray(0, extent.bytes);
   return new TextDecoder().decode(bytes, { stream: true });
 }

@@ -1,11 +1,11 @@
-// fetch for MCP servers far away, whose messages have a bound: the SDK reads an answer, or a line of an event stream, into
-// memory however long it is.
+// fetch with a size limit on messages of remote MCP servers: the SDK reads a response, or a line of an event stream, into
+// memory without limit.
 
 import { MCP_MESSAGE_BYTES_MAX } from "./limits.ts";
 
 const NEWLINE = 0x0a;
 
-/** The same as fetch; reading a message beyond the bound fails. */
+/** fetch whose body fails when a message exceeds the limit. */
 export async function boundedFetch(url: string | URL, init?: RequestInit): Promise<Response> {
   const response = await fetch(url, init);
   const { body, status, statusText, headers } = response;
@@ -14,7 +14,7 @@ export async function boundedFetch(url: string | URL, init?: RequestInit): Promi
   return new Response(body.pipeThrough(bounded(isStream)), { status, statusText, headers });
 }
 
-/** `byLine`: each line may have as many bytes as otherwise all. */
+/** `byLine`: the limit applies to each line instead of the whole body. */
 function bounded(byLine: boolean): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
   let bytes = 0;
   return new TransformStream({

@@ -1,5 +1,5 @@
-// Opens one connection to one server: transport, handshake, tools, calls. Everything that needs the SDK's code is behind
-// this file, which is loaded with the first server: the SDK takes a tenth of a second to load. Knows no retries.
+// One connection to one MCP server: transport, handshake, tools, calls. The SDK is imported only behind this file, which is
+// loaded with the first server because the SDK takes 100 ms to load. Knows no retries.
 
 import {
   Client,
@@ -22,7 +22,7 @@ import { type StdioDeps, StdioTransport } from "./stdio.ts";
 import type { McpResult } from "./types.ts";
 import { WebSocketTransport } from "./websocket.ts";
 
-/** A tool as its server describes it. */
+/** A tool as listed by its server. */
 export interface ListedTool {
   readonly name: string;
   readonly description?: string | undefined;
@@ -30,9 +30,9 @@ export interface ListedTool {
 }
 
 export interface ConnectDeps extends StdioDeps {
-  /** The server says that its tools have changed. */
+  /** Called on `notifications/tools/list_changed`. */
   readonly onToolsChanged: () => void;
-  /** Gives up connecting. */
+  /** Aborts connecting. */
   readonly signal: AbortSignal;
 }
 
@@ -47,17 +47,17 @@ export interface Connection {
   listTools(): Promise<readonly ListedTool[]>;
   /** Throws SessionLost, or McpFailure with a message for the model. */
   call(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<McpResult>;
-  /** Settles when the connection is over: why, for the log. */
+  /** Resolves with the reason, for the log, when the connection ends. */
   readonly closed: Promise<string>;
   close(): Promise<void>;
 }
 
-/** The server has forgotten us and has not made the call. */
+/** The server no longer has the MCP session and has not executed the call. */
 export class SessionLost extends Error {
   override readonly name = "SessionLost";
 }
 
-/** Connects. Throws McpFailure; its message is for the log and names neither address nor header. */
+/** Connects. Throws McpFailure with a message for the log that contains no URL and no header. */
 export async function connect(server: McpServerConfig, deps: ConnectDeps): Promise<Connection> {
   const { source } = server;
   const headers = headersOf(server);
@@ -73,7 +73,7 @@ export async function connect(server: McpServerConfig, deps: ConnectDeps): Promi
         return await open(new StreamableHTTPClientTransport(url, options), server, deps);
       } catch (error) {
         if (!(error instanceof McpFailure) || !isOfOldServer(error.cause)) throw error;
-        // oxlint-disable-next-line typescript/no-deprecated -- servers of before 2025-03-26 speak nothing else
+        // oxlint-disable-next-line typescript/no-deprecated -- servers older than 2025-03-26 support only SSE
         return await open(new SSEClientTransport(url, options), server, deps);
       }
     }
@@ -88,14 +88,14 @@ function headersOf({ source, bearerToken }: McpServerConfig): Record<string, str
   };
 }
 
-/** What a server answers that knows no POST at this address. MCP 2025-11-25, Backwards Compatibility. */
+/** Statuses of a server without POST at this URL. MCP 2025-11-25, Backwards Compatibility. */
 function isOfOldServer(cause: unknown): boolean {
   return cause instanceof SdkHttpError && [400, 404, 405].includes(cause.status);
 }
 
-/** The SDK compiles every tool's output schema, only to refuse results that a model can read all the same. */
+/** Disables the SDK's output-schema validation: it rejects results that a model can read anyway. */
 const UNCHECKED = {
-  // `never` fits whatever type the SDK expects of what it has not looked at.
+  // `never` is assignable to the type that the SDK expects of unchecked input.
   getValidator: () => (input: unknown) =>
     ({ valid: true, data: input as never, errorMessage: undefined }) as const,
 };
@@ -106,18 +106,18 @@ async function open(transport: Transport, server: McpServerConfig, deps: Connect
     { capabilities: {}, jsonSchemaValidator: UNCHECKED, listMaxPages: MCP_PAGES_MAX },
   );
   const closed = Promise.withResolvers<string>();
-  client.onclose = () => closed.resolve(epitaphOf(transport) ?? "the connection was closed");
+  client.onclose = () => closed.resolve(exitReasonOf(transport) ?? "the connection was closed");
   client.setNotificationHandler("notifications/tools/list_changed", deps.onToolsChanged);
-  const late = AbortSignal.timeout(MCP_CONNECT_MS);
-  const signal = AbortSignal.any([late, deps.signal]);
+  const deadline = AbortSignal.timeout(MCP_CONNECT_MS);
+  const signal = AbortSignal.any([deadline, deps.signal]);
   try {
-    // The SDK's own limits begin once the transport is open.
+    // The SDK's own timeouts start only when the transport is open.
     await Promise.race([client.connect(transport, { timeout: MCP_CONNECT_MS, signal }), rejection(signal)]);
   } catch (cause) {
-    const why = late.aborted
-      ? seconds(MCP_CONNECT_MS)
-      : (epitaphOf(transport) ?? reasonOf(cause, MCP_CONNECT_MS));
-    await transport.close().catch(() => {}); // there may be nothing to close
+    const why = deadline.aborted
+      ? timeoutText(MCP_CONNECT_MS)
+      : (exitReasonOf(transport) ?? reasonOf(cause, MCP_CONNECT_MS));
+    await transport.close().catch(() => {}); // it may not be open
     throw new McpFailure(why, { cause });
   }
   return connectionOf(client, transport, server, closed.promise);
@@ -132,7 +132,7 @@ function connectionOf(
   const ownMs = source.type === "Process" ? undefined : (source.timeout_secs ?? MCP_TIMEOUT_SECS) * 1000;
   client.onerror = () => void probe();
   let probing = false;
-  /** Over HTTP nothing tells that a server has gone, so whatever goes wrong is a reason to look. */
+  /** HTTP does not report a lost server, so any error triggers a ping. */
   async function probe(): Promise<void> {
     if (probing || source.type !== "Http") return;
     probing = true;
@@ -166,16 +166,16 @@ function connectionOf(
     },
     async close() {
       if (transport instanceof StreamableHTTPClientTransport && transport.sessionId !== undefined) {
-        const ended = transport.terminateSession().catch(() => {}); // a courtesy
-        await Promise.race([ended, Bun.sleep(FAREWELL_MS)]);
+        const ended = transport.terminateSession().catch(() => {}); // best effort
+        await Promise.race([ended, Bun.sleep(TERMINATE_SESSION_MS)]);
       }
       await client.close();
     },
   };
 }
 
-/** How long a server may take to note that its session is over, milliseconds. */
-const FAREWELL_MS = 500;
+/** Timeout of the request that terminates a session, milliseconds. */
+const TERMINATE_SESSION_MS = 500;
 
 function rejection(signal: AbortSignal): Promise<never> {
   const aborted = Promise.withResolvers<never>();
@@ -184,24 +184,24 @@ function rejection(signal: AbortSignal): Promise<never> {
   return aborted.promise;
 }
 
-function epitaphOf(transport: Transport): string | undefined {
-  return transport instanceof StdioTransport ? transport.epitaph : undefined;
+function exitReasonOf(transport: Transport): string | undefined {
+  return transport instanceof StdioTransport ? transport.exitReason : undefined;
 }
 
-/** Why something failed, in words that name no address, header or token. */
+/** Reason of a failure, without URL, header or token. */
 function reasonOf(error: unknown, timeoutMs: number): string {
-  if (error instanceof SdkHttpError) return `it answered with HTTP status ${error.status}`;
-  if (error instanceof ProtocolError) return error.message; // the server's own words
+  if (error instanceof SdkHttpError) return `it responded with HTTP status ${error.status}`;
+  if (error instanceof ProtocolError) return error.message; // the server's message
   if (error instanceof SdkError) {
-    if (error.code === SdkErrorCode.RequestTimeout) return seconds(timeoutMs);
+    if (error.code === SdkErrorCode.RequestTimeout) return timeoutText(timeoutMs);
     if (error.code === SdkErrorCode.ConnectionClosed) return "the connection was lost";
-    if (error.code === SdkErrorCode.InvalidResult) return "its answer does not follow the protocol";
+    if (error.code === SdkErrorCode.InvalidResult) return "its response violates the MCP protocol";
   }
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (code === "ENOENT") return "its program was not found";
-  return code === "" ? "it cannot be reached" : `it cannot be reached (${code})`;
+  if (code === "ENOENT") return "its command was not found; check the path in the MCP configuration";
+  return code === "" ? "it could not be reached" : `it could not be reached (${code})`;
 }
 
-function seconds(ms: number): string {
+function timeoutText(ms: number): string {
   return `it timed out after ${ms / 1000} seconds`;
 }

@@ -1,4 +1,4 @@
-/** Something that did not work, in words that name no address, header or token. */
+/** An MCP failure whose message contains no URL, header or token. */
 export class McpFailure extends Error {
   override readonly name = "McpFailure";
 }

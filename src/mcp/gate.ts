@@ -1,4 +1,4 @@
-// Lets so many calls through at the same time, in the order they came.
+// FIFO semaphore for calls to MCP servers. Knows nothing of MCP.
 
 export class Gate {
   private free: number;
@@ -8,7 +8,7 @@ export class Gate {
     this.free = places;
   }
 
-  /** Waits for a place and returns how to give it back, once. Rejects with the signal's reason when it is aborted. */
+  /** Waits for a slot. Returns a function that releases it; call it once. Rejects with the signal's reason on abort. */
   async enter(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (this.free === 0) await this.turn(signal);
@@ -21,7 +21,7 @@ export class Gate {
     const enter = called.resolve;
     const giveUp = (): void => {
       const index = this.waiting.indexOf(enter);
-      if (index < 0) return; // the place is already its own
+      if (index < 0) return; // it already has the slot
       this.waiting.splice(index, 1);
       called.reject(signal.reason);
     };
@@ -37,6 +37,6 @@ export class Gate {
   private leave(): void {
     const next = this.waiting.shift();
     if (next === undefined) this.free++;
-    else next(); // the place goes on to the next one
+    else next(); // hand over the slot
   }
 }

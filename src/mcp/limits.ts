@@ -1,14 +1,14 @@
 // Limits of mcp, with their units and sources.
 
-/** Time an MCP server's process gets to end before it is asked by a signal, and again before it is killed, milliseconds. */
+/** Grace period of an MCP server's process before SIGTERM, and again before SIGKILL, milliseconds. */
 export const MCP_STOP_MS = 1_000;
-/** One message of an MCP server, bytes, and what is kept of the end of its stderr, characters. */
+/** One message of an MCP server, bytes, and the tail of its stderr that is kept, characters. */
 export const MCP_MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 export const MCP_STDERR_CHARS_MAX = 2_000;
-/** First pause before a lost MCP server is connected to again, milliseconds; doubles up to the maximum. */
+/** First pause before a reconnect to an MCP server, milliseconds; doubles up to the maximum. */
 export const MCP_RECONNECT_MS = 500;
 export const MCP_RECONNECT_MS_MAX = 60_000;
-/** Time to reach an MCP server and to shake hands with it, milliseconds. */
+/** Timeout to connect to an MCP server, handshake included, milliseconds. */
 export const MCP_CONNECT_MS = 30_000;
-/** Depth of a tool's JSON schema; what lies deeper may be anything. */
+/** Depth of a tool's JSON schema; deeper levels are unconstrained. */
 export const MCP_SCHEMA_DEPTH_MAX = 32;

@@ -1,7 +1,7 @@
-// Ends what would outlive us. A shell of its own session holds one end of a pipe: when this process is gone, however it
-// went, the shell reads the end of its input and kills the process groups that it was told of.
+// Kills MCP server processes if svc crashes. A shell in its own session reads the registered process groups from a pipe; at
+// EOF, which the kernel delivers however this process ends, it kills them.
 
-/** Reads lines "+ GROUP" and "- GROUP". Groups get a second between being asked and being made to end. */
+/** Reads lines "+ GROUP" and "- GROUP". Sends SIGTERM at EOF, SIGKILL one second later. */
 const SCRIPT = `
 groups=" "
 while read -r sign group; do
@@ -23,28 +23,28 @@ export class OrphanGuard {
     this.log = log;
   }
 
-  /** A process group that must not outlive us. */
+  /** Registers a process group. */
   add(group: number): void {
-    this.tell(`+ ${group}`);
+    this.writeLine(`+ ${group}`);
   }
 
-  /** It has ended; its number may soon be another's. */
+  /** Unregisters a process group that has ended: the kernel may reuse its number. */
   remove(group: number): void {
-    this.tell(`- ${group}`);
+    this.writeLine(`- ${group}`);
   }
 
-  /** Ends what is left, then the shell. */
+  /** Kills the remaining process groups and ends the shell. */
   close(): void {
     void this.shell?.stdin.end();
   }
 
-  private tell(line: string): void {
+  private writeLine(line: string): void {
     try {
       this.shell ??= startShell();
       void this.shell.stdin.write(`${line}\n`);
       void this.shell.stdin.flush();
     } catch {
-      this.log("there is no /bin/sh: MCP servers may outlive this process if it is killed");
+      this.log("/bin/sh was not found: MCP servers keep running if svc is killed");
     }
   }
 }
@@ -54,6 +54,6 @@ function startShell() {
     stdin: "pipe",
     stdout: "ignore",
     stderr: "ignore",
-    detached: true, // Ctrl-C and signals to our own group must not reach it
+    detached: true, // Ctrl-C and signals to svc's process group must not reach it
   });
 }

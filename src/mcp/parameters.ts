@@ -1,7 +1,6 @@
-// A tool's input schema as every model can be given it. The tools of MCP servers stand in the prompt of every
-// conversation, so one schema that the compiler of tool grammars refuses (a reference to another document, `true` in
-// place of a schema) would refuse them all. What it does not take is left out: the model may then write more than the
-// server takes, and the server says so.
+// Reduces a tool's input schema to what the grammar compiler supports. MCP tools are in the prompt of every conversation, so
+// one unsupported schema (a reference to another document, `true` as a schema) would make all requests fail. Unsupported
+// parts are dropped: the model may then write invalid arguments, which the MCP server rejects.
 
 import { MCP_SCHEMA_DEPTH_MAX } from "./limits.ts";
 
@@ -9,20 +8,20 @@ type Schema = Readonly<Record<string, unknown>>;
 
 export interface Parameters {
   readonly parameters: Schema;
-  /** Nothing was left out. */
+  /** Whether nothing was dropped. */
   readonly strict: boolean;
 }
 
-/** Tell people and models something, constrain nothing. */
-const TEXTS = new Set(["title", "description", "format", "$comment"]);
-const VALUES = new Set(["default", "examples", "const", "deprecated"]);
-/** Say nothing that a caller must heed. */
-const MUTE = new Set(["$schema", "$id", "readOnly", "writeOnly", "contentMediaType", "contentEncoding"]);
-/** Hold schemas under names, and hold a schema or several. */
+/** Keywords with a string value, and with any value, that are kept unchanged. */
+const ANNOTATION_TEXTS = new Set(["title", "description", "format", "$comment"]);
+const ANNOTATION_VALUES = new Set(["default", "examples", "const", "deprecated"]);
+/** Keywords that constrain nothing and are dropped. */
+const IGNORED = new Set(["$schema", "$id", "readOnly", "writeOnly", "contentMediaType", "contentEncoding"]);
+/** Keywords whose value is a map of schemas, and those whose value is one or several schemas. */
 const MAPS = new Set(["properties", "$defs", "definitions"]);
 const SCHEMAS = new Set(["items", "additionalProperties", "anyOf", "oneOf", "allOf", "prefixItems"]);
 const TYPES = new Set<unknown>(["string", "number", "integer", "boolean", "array", "object", "null"]);
-/** Lengths that the compiler reads as 32-bit numbers. */
+/** The compiler reads lengths as 32-bit integers. */
 const LENGTH_MAX = 2 ** 31 - 1;
 
 /** The parameters of a function whose arguments the schema describes. */
@@ -36,7 +35,7 @@ export function parametersOf(schema: Schema): Parameters {
 class Walk {
   isWhole = true;
 
-  /** The part of a schema that is understood; {} where that is nothing. */
+  /** The supported part of a schema; {} if there is no such part. */
   schema(node: unknown, depth: number): Schema {
     if (node === true) return {};
     if (!isObject(node) || depth > MCP_SCHEMA_DEPTH_MAX) {
@@ -47,16 +46,16 @@ class Walk {
     for (const [key, value] of Object.entries(node)) {
       const part = this.keyword(key, value, depth);
       if (part !== undefined) kept[key] = part;
-      else if (!MUTE.has(key)) this.isWhole = false;
+      else if (!IGNORED.has(key)) this.isWhole = false;
     }
     return kept;
   }
 
-  /** The same with only those references that lead to a schema. */
+  /** Drops references that do not resolve to a schema. */
   resolved(node: Schema, root: Schema): Schema {
     const kept: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(node)) {
-      if (key === "$ref" && !leadsSomewhere(value, root)) this.isWhole = false;
+      if (key === "$ref" && !isResolvable(value, root)) this.isWhole = false;
       else if (MAPS.has(key) && isObject(value))
         kept[key] = mapped(value, (one) => this.resolvedPart(one, root));
       else if (SCHEMAS.has(key)) kept[key] = this.resolvedPart(value, root);
@@ -70,10 +69,10 @@ class Walk {
     return isObject(part) ? this.resolved(part, root) : part;
   }
 
-  /** What is understood of a keyword's value; undefined where that is nothing. */
+  /** The supported part of a keyword's value; undefined if there is no such part. */
   private keyword(key: string, value: unknown, depth: number): unknown {
-    if (VALUES.has(key)) return value;
-    if (TEXTS.has(key)) return typeof value === "string" ? value : undefined;
+    if (ANNOTATION_VALUES.has(key)) return value;
+    if (ANNOTATION_TEXTS.has(key)) return typeof value === "string" ? value : undefined;
     switch (key) {
       case "type":
         return isType(value) ? value : undefined;
@@ -107,7 +106,7 @@ class Walk {
       case "pattern":
         return isWholePattern(value) ? value : undefined;
       case "$ref":
-        return typeof value === "string" ? value : undefined; // where it leads is judged when all is there
+        return typeof value === "string" ? value : undefined; // resolved later, when all definitions are known
       default:
         return undefined;
     }
@@ -118,8 +117,8 @@ class Walk {
   }
 }
 
-/** Follows a reference within the document as far as it goes on; false for one that ends nowhere or in a circle. */
-function leadsSomewhere(reference: unknown, root: Schema): boolean {
+/** Whether a reference within the document resolves to a schema, without a cycle. */
+function isResolvable(reference: unknown, root: Schema): boolean {
   let next = reference;
   for (let step = 0; step < MCP_SCHEMA_DEPTH_MAX; step++) {
     if (typeof next !== "string" || !/^#\/[^~%]+$/.test(next)) return false;
@@ -134,7 +133,7 @@ function leadsSomewhere(reference: unknown, root: Schema): boolean {
 /** The schema at the end of a path that alternates between keywords and names. */
 function schemaAt(root: Schema, path: readonly string[]): Schema | undefined {
   let here: unknown = root;
-  let isMap = false; // of names to schemas, in which every name is one
+  let isMap = false; // a map of names to schemas
   for (const step of path) {
     if (!isObject(here) || !Object.hasOwn(here, step)) return undefined;
     if (!isMap && !MAPS.has(step) && !SCHEMAS.has(step)) return undefined;
@@ -164,7 +163,7 @@ function isWithin(value: unknown, least: number, most: number): boolean {
   return typeof value === "number" && value >= least && value <= most;
 }
 
-/** The compiler reads patterns of the whole text only. */
+/** The compiler supports anchored patterns only. */
 function isWholePattern(value: unknown): boolean {
   if (typeof value !== "string" || !/^\^[^]*\$$/.test(value)) return false;
   try {

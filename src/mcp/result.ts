@@ -1,10 +1,10 @@
-// What a tool answered, from the protocol's words into ours. Spec: MCP, client behaviour.
+// Converts a tool result of the MCP protocol. Spec: MCP, client behaviour.
 
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import { unreachable } from "../core/assert.ts";
 import type { McpPart, McpResult } from "./types.ts";
 
-/** An answer without content says the same in its structured half. */
+/** Converts a result; without content, its structured content is used as text. */
 export function resultOf({ content, structuredContent, isError }: CallToolResult): McpResult {
   const parts = content.map(partOf);
   if (parts.length === 0 && structuredContent !== undefined)
@@ -40,7 +40,7 @@ function text(value: string): McpPart {
   return { type: "text", text: value };
 }
 
-/** The last step of an address, as far as it can be a file's name. */
+/** Last path segment of a URI, as a safe file name. */
 function fileName(uri: string): string {
   const path = uri.replace(/[?#].*$/, "").replace(/\/+$/, "");
   return path

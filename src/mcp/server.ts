@@ -1,4 +1,4 @@
-// One configured server: connected to again and again until it is closed, and the list of its tools kept current.
+// One configured MCP server: reconnects until closed and keeps its tool list current.
 
 import { MCP_RECONNECT_MS, MCP_RECONNECT_MS_MAX } from "./limits.ts";
 import { MCP_TOOLS_MAX } from "../core/limits.ts";
@@ -12,40 +12,40 @@ export interface McpServerDeps extends StdioDeps {
   readonly log: (line: string) => void;
 }
 
-/** A connection that lived this long was a good one: the next attempt comes soon again. */
+/** A connection of at least this length resets the reconnect pause. */
 const HEALTHY_MS = 60_000;
 
 export class McpServer {
   readonly config: McpServerConfig;
-  /** As the server last listed them; empty while it is not connected. A change is another array. */
+  /** As last listed by the server; empty while disconnected. Replaced, never mutated. */
   tools: readonly ListedTool[] = [];
   private readonly deps: McpServerDeps;
   private readonly closing = new AbortController();
-  private readonly life: Promise<void>;
-  private readonly firstTry: Promise<void>;
+  private readonly lifetime: Promise<void>;
+  private readonly firstAttempt: Promise<void>;
   private connection: Connection | undefined;
-  private waiting: (() => void)[] = []; // for the next attempt to connect to come to an end
-  private isStale = false; // the tools have changed since they were last asked for
+  private waiting: (() => void)[] = []; // for the end of the next connection attempt
+  private isStale = false; // the tools changed since they were last listed
   private isRefreshing = false;
-  private lastWord = "";
+  private lastLine = "";
 
   constructor(config: McpServerConfig, deps: McpServerDeps) {
     this.config = config;
     this.deps = deps;
-    this.firstTry = this.attempt();
-    this.life = this.live();
+    this.firstAttempt = this.attempt();
+    this.lifetime = this.keepConnected();
   }
 
-  /** Settles when the server is connected, or for the first time could not be. Never rejects. */
+  /** Settles after the first connection attempt. Never rejects. */
   get tried(): Promise<void> {
-    return this.firstTry;
+    return this.firstAttempt;
   }
 
   get isConnected(): boolean {
     return this.connection !== undefined;
   }
 
-  /** See McpTool.call, but throws McpFailure. A call that the server has not taken because it forgot us is made once more. */
+  /** As McpTool.call, but throws McpFailure. Retries once if the server lost the session before it executed the call. */
   async call(
     name: string,
     args: Readonly<Record<string, unknown>>,
@@ -54,12 +54,13 @@ export class McpServer {
     const { SessionLost } = await import("./connect.ts");
     for (let attempt = 1; ; attempt++) {
       const { connection } = this;
-      if (connection === undefined) throw new McpFailure("the MCP server of this tool is not connected");
+      if (connection === undefined)
+        throw new McpFailure("the MCP server of this tool is not connected; try again later");
       try {
         return await connection.call(name, args, options);
       } catch (error) {
         if (!(error instanceof SessionLost)) throw error;
-        if (attempt > 1) throw new McpFailure("the MCP server forgets its sessions", { cause: error });
+        if (attempt > 1) throw new McpFailure("the MCP server lost its session twice", { cause: error });
         await this.renew(connection);
       }
     }
@@ -67,10 +68,10 @@ export class McpServer {
 
   async close(): Promise<void> {
     this.closing.abort();
-    await this.life;
+    await this.lifetime;
   }
 
-  private async live(): Promise<void> {
+  private async keepConnected(): Promise<void> {
     const { signal } = this.closing;
     let pauseMs = MCP_RECONNECT_MS;
     while (!signal.aborted) {
@@ -78,56 +79,56 @@ export class McpServer {
       const why = await this.once(signal);
       if (signal.aborted) break;
       if (performance.now() - openedAt > HEALTHY_MS) pauseMs = MCP_RECONNECT_MS;
-      this.say(`${why}; it will be tried again`);
-      if (this.waiting.length === 0) await pause(pauseMs, signal); // otherwise somebody is in a hurry
+      this.logOnce(`${why}; reconnecting`);
+      if (this.waiting.length === 0) await pause(pauseMs, signal); // a waiting call skips the pause
       pauseMs = Math.min(pauseMs * 2, MCP_RECONNECT_MS_MAX);
     }
-    this.attempted();
+    this.attemptEnded();
   }
 
-  /** Connects and stays so; why that is over. */
+  /** Connects and waits until the connection ends. Returns the reason. */
   private async once(signal: AbortSignal): Promise<string> {
     let connection: Connection | undefined;
-    const hangUp = (): void => void connection?.close();
-    signal.addEventListener("abort", hangUp);
+    const disconnect = (): void => void connection?.close();
+    signal.addEventListener("abort", disconnect);
     try {
       const { connect } = await import("./connect.ts");
       const onToolsChanged = (): void => void this.refresh();
       connection = await connect(this.config, { ...this.deps, onToolsChanged, signal });
-      if (signal.aborted) hangUp(); // it came too late to be heard
+      if (signal.aborted) disconnect(); // the abort event was before the connection
       this.isStale = false;
       this.tools = this.usable(await connection.listTools());
       this.connection = connection;
-      this.say(`connected, ${this.tools.length} tools`);
-      this.attempted();
+      this.logOnce(`connected, ${this.tools.length} tools`);
+      this.attemptEnded();
       if (this.isStale) void this.refresh();
       return await connection.closed;
     } catch (error) {
       void connection?.close();
-      this.attempted();
+      this.attemptEnded();
       if (error instanceof McpFailure) return error.message;
-      return `it failed inside this server: ${String(error)}`;
+      return `internal error: ${String(error)}`;
     } finally {
-      signal.removeEventListener("abort", hangUp);
+      signal.removeEventListener("abort", disconnect);
       this.connection = undefined;
       this.tools = [];
     }
   }
 
-  /** Settles at the end of the next attempt to connect. */
+  /** Settles at the end of the next connection attempt. */
   private attempt(): Promise<void> {
     const ended = Promise.withResolvers<void>();
     this.waiting.push(ended.resolve);
     return ended.promise;
   }
 
-  private attempted(): void {
+  private attemptEnded(): void {
     const { waiting } = this;
     this.waiting = [];
     for (const resolve of waiting) resolve();
   }
 
-  /** Replaces a connection whose session the server does not know. Others may have begun to. */
+  /** Replaces a connection whose session was lost, unless another call already does. */
   private async renew(old: Connection): Promise<void> {
     if (this.isConnected && this.connection !== old) return;
     const ended = this.attempt();
@@ -147,26 +148,24 @@ export class McpServer {
         if (this.connection === connection) this.tools = tools;
       }
     } catch (error) {
-      this.say(
-        `its tools have changed and cannot be listed: ${error instanceof Error ? error.message : "?"}`,
-      );
+      this.logOnce(`its changed tools could not be listed: ${error instanceof Error ? error.message : "?"}`);
     } finally {
       this.isRefreshing = false;
     }
   }
 
-  /** Of two tools with one name the first counts. */
+  /** Removes duplicate names (the first wins) and applies the limit. */
   private usable(listed: readonly ListedTool[]): readonly ListedTool[] {
     const tools = [...new Map(listed.toReversed().map((tool) => [tool.name, tool])).values()].toReversed();
     if (tools.length <= MCP_TOOLS_MAX) return tools;
-    this.say(`it has ${tools.length} tools, of which the first ${MCP_TOOLS_MAX} are used`);
+    this.logOnce(`it has ${tools.length} tools; only the first ${MCP_TOOLS_MAX} are used`);
     return tools.slice(0, MCP_TOOLS_MAX);
   }
 
-  /** One line to the log, unless it says the same as the one before. */
-  private say(line: string): void {
-    if (line === this.lastWord) return;
-    this.lastWord = line;
+  /** Logs a line unless it repeats the previous one. */
+  private logOnce(line: string): void {
+    if (line === this.lastLine) return;
+    this.lastLine = line;
     this.deps.log(`MCP server ${this.config.label}: ${line}`);
   }
 }

@@ -1,5 +1,5 @@
-// All configured servers: their tools under the names that models call, one limit on calls at the same time, and what
-// becomes of their processes when this one ends.
+// All configured MCP servers: their tools under unique names, the limit on concurrent calls, and the clean-up of their
+// processes.
 
 import { TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
@@ -12,15 +12,15 @@ import { McpServer } from "./server.ts";
 import type { McpTool } from "./types.ts";
 
 export interface McpServersDeps {
-  /** Our own environment; servers get a harmless part of it. */
+  /** svc's environment; server processes get only INHERITED. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: (line: string) => void;
 }
 
-/** Variables that a child process inherits: what programs need to run, nothing that may be a secret. */
+/** Variables that server processes inherit: needed by programs and never secret. */
 const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
-/** Names of the tools inside this server begin so. */
+/** Prefix of svc's built-in tools. */
 const OWN_PREFIX = "svc_";
 
 export class McpServers {
@@ -30,9 +30,9 @@ export class McpServers {
   private readonly orphans: OrphanGuard;
   private readonly gate: Gate;
   private named: readonly McpTool[] = [];
-  private namedFrom: readonly (readonly ListedTool[])[] = []; // the lists that `named` was made from
+  private namedFrom: readonly (readonly ListedTool[])[] = []; // the lists from which `named` was computed
 
-  /** Begins to connect. */
+  /** Starts to connect. */
   constructor(config: McpConfig, { environment, log }: McpServersDeps) {
     this.config = config;
     this.log = log;
@@ -46,7 +46,7 @@ export class McpServers {
     this.servers = config.servers.map((server) => new McpServer(server, deps));
   }
 
-  /** Settles when each server is connected, or for the first time could not be. Never rejects. */
+  /** Settles after the first connection attempt of every server. Never rejects. */
   async tried(): Promise<void> {
     await Promise.all(this.servers.map((server) => server.tried));
   }
@@ -55,7 +55,7 @@ export class McpServers {
     return this.servers.filter((server) => server.isConnected).length;
   }
 
-  /** The tools that models see now, in the order of the configuration. */
+  /** Tools of the connected servers, in the order of the configuration. */
   tools(): readonly McpTool[] {
     if (!this.config.registersTools) return [];
     const lists = this.servers.map(({ tools }) => tools);
@@ -66,7 +66,7 @@ export class McpServers {
     return this.named;
   }
 
-  /** Ends all connections and processes. */
+  /** Closes all connections and ends all processes. */
   async close(): Promise<void> {
     await Promise.all(this.servers.map((server) => server.close()));
     this.orphans.close();
@@ -77,9 +77,11 @@ export class McpServers {
     for (const server of this.servers) {
       for (const tool of server.tools) {
         const name = toolName(server.config.prefix, tool.name);
-        const fault = named.has(name) ? "another server has one of this name" : faultOf(name);
+        const fault = named.has(name)
+          ? "another server has a tool of this name; set tool_prefix"
+          : faultOf(name);
         if (fault === undefined) named.set(name, this.callable(server, tool, name));
-        else this.log(`MCP server ${server.config.label}: tool ${name.slice(0, 100)} is left out: ${fault}`);
+        else this.log(`MCP server ${server.config.label}: tool ${name.slice(0, 100)} is ignored: ${fault}`);
       }
     }
     return [...named.values()];
@@ -105,7 +107,7 @@ export class McpServers {
   }
 }
 
-/** What a model calls: letters, digits and _ . - alone, since chat templates write names without quotes. */
+/** Tool name for models: letters, digits and _ . - only, because chat templates write names without quotes. */
 function toolName(prefix: string | undefined, name: string): string {
   const whole = prefix === undefined ? name : `${prefix}_${name}`;
   return whole.replaceAll(/[^A-Za-z0-9_.-]/g, "_");
@@ -114,6 +116,6 @@ function toolName(prefix: string | undefined, name: string): string {
 function faultOf(name: string): string | undefined {
   if (name.length > TOOL_NAME_CHARS_MAX) return `its name is longer than ${TOOL_NAME_CHARS_MAX} characters`;
   if (name.startsWith(OWN_PREFIX))
-    return `names with ${OWN_PREFIX} belong to this server's own tools; give a tool_prefix`;
+    return `the prefix ${OWN_PREFIX} is reserved for built-in tools; set tool_prefix`;
   return name === "" ? "it has no name" : undefined;
 }

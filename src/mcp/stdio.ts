@@ -1,5 +1,5 @@
-// A server as a child process, one JSON message a line on its pipes. The SDK has such a transport, but its child shares
-// our process group, so that children of the child outlive it.
+// stdio transport: an MCP server as a child process, one JSON message per line. Unlike the SDK's transport, the child has its
+// own process group, so that its children are killed with it.
 
 import {
   type JSONRPCMessage,
@@ -14,7 +14,7 @@ import type { OrphanGuard } from "./orphans.ts";
 export type ProcessSource = Extract<McpSource, { type: "Process" }>;
 
 export interface StdioDeps {
-  /** What a child inherits of our environment. */
+  /** Environment that the child inherits. */
   readonly environment: Readonly<Record<string, string>>;
   readonly orphans: Pick<OrphanGuard, "add" | "remove">;
 }
@@ -27,22 +27,22 @@ export class StdioTransport implements Transport {
   private readonly deps: StdioDeps;
   private child: ReturnType<typeof startChild> | undefined;
   private ended: Promise<void> = Promise.resolve();
-  private lastWords = "";
+  private stderrTail = "";
 
   constructor(source: ProcessSource, deps: StdioDeps) {
     this.source = source;
     this.deps = deps;
   }
 
-  /** Throws what Bun throws when the program cannot be started. */
+  /** Spawns the process. Throws Bun's error if the command cannot be started. */
   async start(): Promise<void> {
     const child = startChild(this.source, this.deps.environment);
     this.child = child;
     this.deps.orphans.add(child.pid);
-    const heard = Promise.allSettled([this.listen(child.stdout), this.overhear(child.stderr)]);
+    const heard = Promise.allSettled([this.readMessages(child.stdout), this.readStderr(child.stderr)]);
     this.ended = (async () => {
       await child.exited;
-      signalGroup(child.pid, "SIGKILL"); // children of the child, which may hold its pipes open
+      signalGroup(child.pid, "SIGKILL"); // its children may hold its pipes open
       this.deps.orphans.remove(child.pid);
       await heard;
       this.onclose?.();
@@ -55,28 +55,28 @@ export class StdioTransport implements Transport {
     await this.child.stdin.flush();
   }
 
-  /** Closes the server's input, which asks it to end; insists after a while. */
+  /** Closes stdin, then sends SIGTERM and SIGKILL after grace periods. */
   async close(): Promise<void> {
     const { child } = this;
     if (child === undefined) return;
     void child.stdin.end();
-    const insist = setTimeout(() => signalGroup(child.pid, "SIGTERM"), MCP_STOP_MS);
-    const force = setTimeout(() => signalGroup(child.pid, "SIGKILL"), 2 * MCP_STOP_MS);
+    const terminate = setTimeout(() => signalGroup(child.pid, "SIGTERM"), MCP_STOP_MS);
+    const kill = setTimeout(() => signalGroup(child.pid, "SIGKILL"), 2 * MCP_STOP_MS);
     await this.ended;
-    clearTimeout(insist);
-    clearTimeout(force);
+    clearTimeout(terminate);
+    clearTimeout(kill);
   }
 
-  /** How the process ended and the end of what it wrote to stderr; undefined while it runs. For the log. */
-  get epitaph(): string | undefined {
+  /** Exit status and last line of stderr, for the log; undefined while the process runs. */
+  get exitReason(): string | undefined {
     const { child } = this;
     if (child === undefined || (child.exitCode ?? child.signalCode) === null) return undefined;
     const how = child.signalCode === null ? `exit code ${child.exitCode}` : `signal ${child.signalCode}`;
-    const words = this.lastWords.trim().split("\n").at(-1) ?? "";
-    return words === "" ? `its process ended with ${how}` : `its process ended with ${how}: ${words}`;
+    const lastLine = this.stderrTail.trim().split("\n").at(-1) ?? "";
+    return lastLine === "" ? `its process ended with ${how}` : `its process ended with ${how}: ${lastLine}`;
   }
 
-  private async listen(output: ReadableStream<Uint8Array>): Promise<void> {
+  private async readMessages(output: ReadableStream<Uint8Array>): Promise<void> {
     const buffer = new ReadBuffer({ maxBufferSize: MCP_MESSAGE_BYTES_MAX });
     try {
       for await (const chunk of output) {
@@ -85,11 +85,11 @@ export class StdioTransport implements Transport {
       }
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)));
-      if (this.child !== undefined) signalGroup(this.child.pid, "SIGKILL"); // its lines make no sense any more
+      if (this.child !== undefined) signalGroup(this.child.pid, "SIGKILL"); // framing is lost
     }
   }
 
-  /** Lines that are no messages are skipped: programs print things. */
+  /** Skips lines that are not messages, such as log output. */
   private deliver(buffer: ReadBuffer): void {
     for (;;) {
       try {
@@ -102,10 +102,10 @@ export class StdioTransport implements Transport {
     }
   }
 
-  private async overhear(errors: ReadableStream<Uint8Array>): Promise<void> {
+  private async readStderr(errors: ReadableStream<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder();
     for await (const chunk of errors) {
-      this.lastWords = (this.lastWords + decoder.decode(chunk, { stream: true })).slice(
+      this.stderrTail = (this.stderrTail + decoder.decode(chunk, { stream: true })).slice(
         -MCP_STDERR_CHARS_MAX,
       );
     }
@@ -122,7 +122,7 @@ function startChild(
     stdin: "pipe",
     stdout: "pipe",
     stderr: "pipe",
-    detached: true, // a process group of its own, so that its children can be ended with it
+    detached: true, // own process group, so that its children can be killed with it
   });
 }
 
@@ -130,6 +130,6 @@ function signalGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal);
   } catch {
-    // nobody is left in it
+    // the group has ended
   }
 }

@@ -1,9 +1,9 @@
-// What the agent sees of MCP servers. Nothing here knows the protocol.
+// Interface of MCP tools for the agent. Knows nothing of the protocol.
 
-/** A piece of what a tool answered. */
+/** A part of a tool result. */
 export type McpPart =
   | { readonly type: "text"; readonly text: string }
-  /** An image, a sound, or a file. `name` is a file's own. */
+  /** An image, audio or a file. `name` is a file's name. */
   | {
       readonly type: "binary";
       readonly kind: "image" | "audio" | "resource";
@@ -13,23 +13,23 @@ export type McpPart =
     };
 
 export interface McpResult {
-  /** The call failed, by the tool's own word or otherwise; the parts tell why. */
+  /** Whether the call failed; the parts have the reason. */
   readonly isError: boolean;
   readonly parts: readonly McpPart[];
 }
 
 /** A tool of a connected server. */
 export interface McpTool {
-  /** With the prefix of its server: what the model calls. */
+  /** Name for the model, with the prefix of its server. */
   readonly name: string;
   readonly description: string;
-  /** JSON Schema of an object that every grammar compiler takes. */
+  /** JSON Schema of an object, reduced to what the grammar compiler supports. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** Whether `parameters` says all that the server's own schema does. */
+  /** Whether `parameters` is equivalent to the server's schema. */
   readonly strict: boolean;
   /**
-   * Calls it. What keeps the call from being made or answered is an error result too, in words for the model that name no
-   * address. Rejects soon after the signal is aborted, and the server is told.
+   * Calls the tool. Failures of the connection are error results too, with a message for the model that contains no URL.
+   * Rejects soon after the signal is aborted, and the server gets a cancellation.
    */
   call(args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<McpResult>;
 }

@@ -1,10 +1,10 @@
-// A server behind a WebSocket: one JSON message a frame. The SDK has no such transport, since browsers cannot send
-// headers with one; Bun can.
+// WebSocket transport: one JSON message per frame. The SDK has none because browsers cannot send headers with a WebSocket;
+// Bun can.
 
 import { type JSONRPCMessage, parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import { MCP_STOP_MS } from "./limits.ts";
 
-/** The types of the browser's WebSocket hide what Bun's can do beyond it. */
+/** Bun's WebSocket takes headers; its browser type does not. */
 const BunWebSocket = WebSocket as unknown as new (
   url: string,
   options: Bun.WebSocketOptions,
@@ -46,7 +46,7 @@ export class WebSocketTransport implements Transport {
   async close(): Promise<void> {
     const { socket } = this;
     if (socket === undefined || socket.readyState === WebSocket.CLOSED) return;
-    const cut = setTimeout(() => socket.terminate(), MCP_STOP_MS); // a server that does not answer the farewell
+    const cut = setTimeout(() => socket.terminate(), MCP_STOP_MS); // a server may not answer the close frame
     socket.addEventListener("close", () => clearTimeout(cut));
     socket.close();
   }

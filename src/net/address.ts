@@ -1,11 +1,11 @@
-// Which addresses are the public internet's. Everything else is this machine, this network, or nobody's.
+// Classifies IP addresses: public internet, or else this machine, private networks and reserved ranges.
 
 import ipaddr from "ipaddr.js";
 
-/** Of IPv6 only this block has been given out; addresses that hide an IPv4 address inside it are told apart by range. */
+/** The only IPv6 block allocated for the internet. Ranges within it that embed IPv4 addresses are classified separately. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR("2000::/3");
 
-/** Whether an IP address, as text, is a public one. False for what is no address. */
+/** Whether a text is a public IP address. */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.parse(text);

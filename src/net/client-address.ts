@@ -1,21 +1,20 @@
-// Which client a request comes from, behind proxies or not. Only a trusted proxy's word counts: anybody can send
-// X-Forwarded-For.
+// Client address of a request, also behind proxies. X-Forwarded-For counts only from trusted proxies: any client can send it.
 
 import ipaddr from "ipaddr.js";
 
 type Range = ReturnType<typeof ipaddr.parseCIDR>;
 
-/** Bits of an IPv6 address that one client has for itself at least: it may use any address below them. */
+/** Prefix length of IPv6 that identifies a client: it may use any address in that network. */
 const IPV6_CLIENT_BITS = 64;
 
-/** Whether a text names an address or a range of them: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. */
+/** Whether a text is an IP address or a CIDR range: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. */
 export function isAddressRange(text: string): boolean {
   return ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
 }
 
 /**
- * Makes the function that names a request's client. `trusted`: addresses and ranges of proxies. The last address of
- * X-Forwarded-For that is none of theirs is the client's.
+ * Returns the function that computes a request's client address. `trusted`: addresses and ranges of proxies. The client is
+ * the last address of X-Forwarded-For that is not trusted.
  */
 export function clientAddresses(trusted: readonly string[]): (peer: string, headers: Headers) => string {
   const ranges = trusted.map(rangeOf);
@@ -43,10 +42,10 @@ function rangeOf(text: string): Range {
   return [address, address.kind() === "ipv4" ? 32 : 128];
 }
 
-/** One name for all addresses of a client. */
+/** Canonical name of a client: IPv4 address or IPv6 network. */
 function nameOf(text: string): string {
   if (!text.includes(":") || !ipaddr.isValid(text)) return text;
-  const address = ipaddr.process(text); // IPv4 within IPv6 becomes IPv4
+  const address = ipaddr.process(text); // converts IPv4-mapped IPv6 to IPv4
   if (address.kind() === "ipv4") return address.toString();
   const bytes = address.toByteArray().map((byte, index) => (index < IPV6_CLIENT_BITS / 8 ? byte : 0));
   return ipaddr.fromByteArray(bytes).toString();

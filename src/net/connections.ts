@@ -1,14 +1,14 @@
-// How many connections the process holds, and how many the kernel dropped before the process saw them. The runtime tells
-// neither: open files are counted instead, and the kernel's own counters read. Linux; elsewhere what cannot be told is absent.
+// Counts open connections and connection attempts dropped by the kernel. The runtime reports neither, so open files and
+// kernel counters are read. Linux; values are absent on other systems.
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 
-/** A count of open files is good for so long, milliseconds. */
+/** Time that a count of open files is cached, milliseconds. */
 const COUNT_AGE_MS = 100;
-/** Of the files that a process may open, the share that connections may have where no setting says. */
+/** Default share of the open-file limit for connections. */
 const FILES_SHARE = 0.9;
 
-/** Makes the check whether more connections are open than `max`; by default the limit of open files decides. */
+/** Returns a check whether more than `max` connections are open; the default follows from the open-file limit. */
 export function crowdCheck(
   max: number | undefined,
   now: () => number = () => performance.now(),
@@ -26,25 +26,25 @@ export function crowdCheck(
   };
 }
 
-/** Files that this process has open; 0 where the system does not say. */
+/** Open files of this process; 0 if unknown. */
 function openFiles(): number {
   try {
-    const { size } = statSync("/proc/self/fd"); // since Linux 6.2 their number
+    const { size } = statSync("/proc/self/fd"); // since Linux 6.2 the number of open files
     return size > 0 ? size : readdirSync("/proc/self/fd").length;
   } catch {
     return 0;
   }
 }
 
-/** Files that this process may have open; undefined where the system does not say, or sets no limit. */
+/** Open-file limit of this process; undefined if unknown or unlimited. */
 function openFilesMax(): number | undefined {
   const soft = /^Max open files\s+(\d+)/m.exec(textOf("/proc/self/limits"))?.[1];
   return soft === undefined ? undefined : Number(soft);
 }
 
 /**
- * Connection attempts that the kernel dropped since the machine's (or container's) start because a listening socket's
- * backlog was full, of all programs together; undefined where it does not say.
+ * Connection attempts that the kernel dropped because of full listen backlogs since the start of the machine (or container),
+ * of all programs; undefined if unknown.
  */
 export function droppedConnections(read: (path: string) => string = textOf): number | undefined {
   const [names = [], values = []] = read("/proc/net/netstat")

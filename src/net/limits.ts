@@ -1,5 +1,5 @@
 // Limits of net, with their units and sources.
 
-/** Time to fetch what an address names, milliseconds, and redirects that are followed. */
+/** Timeout of a fetch, milliseconds, and redirects followed. */
 export const FETCH_MS = 30_000;
 export const FETCH_REDIRECTS_MAX = 3;

@@ -1,6 +1,6 @@
-// Fetches what strangers name: from public addresses only. A host's addresses are looked up once, all of them must be
-// public, and the connection goes to one that was checked, so a name cannot mean something else a moment later. Each
-// redirect is a new start. node:http instead of fetch because only it lets the caller do the look-up.
+// SSRF-safe fetch of untrusted URLs: public addresses only. A host is resolved once, all its addresses must be public, and
+// the connection uses a checked address, which prevents DNS rebinding. Each redirect is checked again. node:http instead of
+// fetch because only it accepts a custom lookup.
 
 import { lookup as lookUp } from "node:dns/promises";
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from "node:http";
@@ -11,7 +11,7 @@ import { FETCH_MS, FETCH_REDIRECTS_MAX } from "./limits.ts";
 import { VERSION } from "../core/version.ts";
 import { isLoopbackAddress, isPublicAddress } from "./address.ts";
 
-/** Why nothing was fetched. The message is a sentence for a stranger: it names no address. */
+/** A failed fetch. The message may be sent to clients: it contains no URL or address. */
 export class FetchError extends Error {
   override readonly name = "FetchError";
 }
@@ -19,23 +19,23 @@ export class FetchError extends Error {
 export interface FetchOptions {
   /** Largest body, bytes. */
   readonly bytesMax: number;
-  /** Time for all of it, milliseconds. Default: limits.ts, FETCH_MS. */
+  /** Total timeout, milliseconds. Default: limits.ts, FETCH_MS. */
   readonly timeoutMs?: number;
   /** Value of the accept header. */
   readonly accept?: string;
 }
 
 export interface Fetched {
-  /** Where the last redirect led. */
+  /** Final URL, after redirects. */
   readonly url: string;
-  /** Lower case, without parameters; absent where the server said none. */
+  /** Lower case, without parameters; absent if the server sent none. */
   readonly mimeType?: string;
-  /** The `charset` parameter of its type, where it has one. */
+  /** `charset` parameter of the content type, if any. */
   readonly charset?: string;
   readonly pieces: readonly Uint8Array<ArrayBuffer>[];
 }
 
-/** GETs an http or https address. Throws FetchError. */
+/** GETs an http or https URL. Throws FetchError. */
 export type PublicFetch = (url: string, options: FetchOptions, signal: AbortSignal) => Promise<Fetched>;
 
 interface Address {
@@ -44,13 +44,13 @@ interface Address {
 }
 
 export interface PublicFetchOptions {
-  /** Lets loopback addresses pass. For tests, whose servers have no others; no setting leads here. */
+  /** Permits loopback addresses. For tests only; no setting sets it. */
   readonly allowLoopback?: boolean;
-  /** How names become addresses; the system's way unless given. */
+  /** Resolver of host names; default: the system's. */
   readonly resolve?: (host: string) => Promise<readonly Address[]>;
 }
 
-/** A fetcher that goes to public addresses alone. */
+/** A fetch limited to public addresses. */
 export function publicFetch(options: PublicFetchOptions = {}): PublicFetch {
   const resolve = options.resolve ?? ((host) => lookUp(host, { all: true }));
   const isAllowed = (address: string): boolean =>
@@ -58,7 +58,7 @@ export function publicFetch(options: PublicFetchOptions = {}): PublicFetch {
   const addressesOf = async (host: string): Promise<readonly Address[]> => {
     const found = await resolve(host);
     if (found.length > 0 && found.every(({ address }) => isAllowed(address))) return found;
-    throw new FetchError("its host is not on the public internet");
+    throw new FetchError("its host is not on the public internet; only public addresses are permitted");
   };
   return async (url, { bytesMax, timeoutMs = FETCH_MS, accept = "*/*" }, signal) => {
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -66,9 +66,9 @@ export function publicFetch(options: PublicFetchOptions = {}): PublicFetch {
     try {
       return await unlessAborted(follow(url, { addressesOf, accept, bytesMax, signal: either }), either);
     } catch (error) {
-      if (deadline.aborted) throw new FetchError(`it did not arrive within ${timeoutMs / 1000} seconds`);
+      if (deadline.aborted) throw new FetchError(`it timed out after ${timeoutMs / 1000} seconds`);
       if (error instanceof FetchError || signal.aborted) throw error;
-      throw new FetchError("its server cannot be reached", { cause: error });
+      throw new FetchError("its server could not be reached", { cause: error });
     }
   };
 }
@@ -81,36 +81,36 @@ interface Hop {
 }
 
 async function follow(start: string, hop: Hop): Promise<Fetched> {
-  let url = checkedUrl(start);
+  let url = validUrl(start);
   for (let redirects = 0; redirects <= FETCH_REDIRECTS_MAX; redirects++) {
     const response = await get(url, hop);
     const target = redirectOf(response);
-    if (target === undefined) return received(url, response, hop.bytesMax);
+    if (target === undefined) return readResponse(url, response, hop.bytesMax);
     response.destroy();
-    url = checkedUrl(target, url);
+    url = validUrl(target, url);
   }
   throw new FetchError(`it redirects more than ${FETCH_REDIRECTS_MAX} times`);
 }
 
-function checkedUrl(text: string, base?: URL): URL {
+function validUrl(text: string, base?: URL): URL {
   const url = URL.parse(text, base?.href);
-  if (url === null) throw new FetchError("it is not an address");
+  if (url === null) throw new FetchError("it is not a valid URL");
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new FetchError("only http and https addresses are fetched");
+    throw new FetchError("only http and https URLs are supported");
   }
   if (url.username !== "" || url.password !== "") {
-    throw new FetchError("addresses with a user name or password are not fetched");
+    throw new FetchError("URLs with a user name or password are not supported");
   }
   return url;
 }
 
-/** The response's head, from one of the host's checked addresses. */
+/** Response head, from one of the host's checked addresses. */
 async function get(url: URL, { addressesOf, accept, signal }: Hop): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[(?<address>.*)\]$/, "$<address>");
   const addresses = await addressesOf(host);
   const options: RequestOptions = {
     method: "GET",
-    agent: false, // a kept connection would be one that another look-up had checked
+    agent: false, // no keep-alive: a reused connection belongs to another lookup
     lookup: pinned(addresses),
     signal,
     headers: { accept, "accept-encoding": "identity", "user-agent": `svc/${VERSION}` },
@@ -121,7 +121,7 @@ async function get(url: URL, { addressesOf, accept, signal }: Hop): Promise<Inco
   });
 }
 
-/** Whatever is asked for, the answer is what was checked. */
+/** Lookup function that returns the checked addresses. */
 function pinned(addresses: readonly Address[]): LookupFunction {
   return (_host, { all }, callback) => {
     const [first] = addresses;
@@ -134,14 +134,15 @@ function redirectOf({ statusCode = 0, headers }: IncomingMessage): string | unde
   return [301, 302, 303, 307, 308].includes(statusCode) ? headers.location : undefined;
 }
 
-async function received(url: URL, response: IncomingMessage, bytesMax: number): Promise<Fetched> {
+async function readResponse(url: URL, response: IncomingMessage, bytesMax: number): Promise<Fetched> {
   const { statusCode = 0, headers } = response;
   try {
     if (statusCode < 200 || statusCode > 299) {
-      throw new FetchError(`its server answered with status ${statusCode}`);
+      throw new FetchError(`its server responded with HTTP status ${statusCode}`);
     }
     const encoding = headers["content-encoding"] ?? "identity";
-    if (encoding !== "identity") throw new FetchError("its server sent it compressed, unasked");
+    if (encoding !== "identity")
+      throw new FetchError("its server sent it compressed, which was not requested");
     const pieces = await readPieces(response, bytesMax);
     return { url: url.href, ...typeOf(headers["content-type"]), pieces };
   } finally {
@@ -170,7 +171,7 @@ async function readPieces(
   return pieces;
 }
 
-/** A look-up cannot be cancelled, so nobody waits for it any longer once the signal is aborted. */
+/** Stops waiting for work on abort: a DNS lookup cannot be cancelled. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason as Error);

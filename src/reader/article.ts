@@ -1,6 +1,5 @@
-// What a page says, without what surrounds it: Mozilla's Readability picks the article, html-to-text writes it down.
-// Readability's time grows with the square of a page's depth, so a page that is too deep or too big for it is written
-// down as it is.
+// Extracts a page's main text: Mozilla's Readability selects the article, html-to-text converts it. Readability's time is
+// quadratic in a page's depth, so pages that are too deep or too large are converted whole.
 
 import { Readability } from "@mozilla/readability";
 import { convert, type HtmlToTextOptions } from "html-to-text";
@@ -11,13 +10,13 @@ import type { Article } from "./protocol.ts";
 
 export function articleOf(html: string): Article {
   const title = titleOf(html);
-  // Counting tags is cheap; a document of too many of them would not be.
+  // Counting tags is cheap; parsing too many of them is not.
   if ((html.match(/<[a-z]/gi)?.length ?? 0) > ARTICLE_ELEMENTS_MAX) return { title, text: wholeText(html) };
   const document = documentOf(html);
   if (depthOf(document.documentElement) > ARTICLE_DEPTH_MAX) return { title, text: wholeText(html) };
   const found = new Readability(document).parse();
   const text = visibleText(convert(found?.content ?? "", OPTIONS));
-  // A page without an article, such as a table of prices, still says something.
+  // A page without an article, such as a price table, still has text.
   return {
     title: visibleText(found?.title ?? "") || title,
     text: text.length < ARTICLE_CHARS_MIN ? wholeText(html) : text,
@@ -39,7 +38,7 @@ const OPTIONS: HtmlToTextOptions = {
 
 const WHOLE: HtmlToTextOptions = {
   ...OPTIONS,
-  // Tables make up the layout of some pages, and laying out one of thousands of cells takes minutes.
+  // Some pages use tables for layout, and formatting a table of thousands of cells takes minutes.
   selectors: [
     ...(OPTIONS.selectors ?? []).filter(({ selector }) => selector !== "table"),
     ...["nav", "header", "footer", "aside", "form", "noscript", "template"].map(skipped),
@@ -57,7 +56,7 @@ function titleOf(html: string): string {
   return visibleText(convert(title, OPTIONS));
 }
 
-/** Elements on the longest way down; does not recurse, as the depth may be any. */
+/** Maximum element depth. Iterative, because the depth is unbounded. */
 function depthOf(root: Element): number {
   let deepest = 0;
   let level: readonly Element[] = [root];

@@ -1,10 +1,10 @@
-// HTML as a document. The one place that knows linkedom.
+// Parses HTML to a DOM document. The only user of linkedom.
 
 import { parseHTML } from "linkedom";
 
-/** The document of a whole page or of a piece of one. Nothing in it is run or fetched. */
+/** Document of a page or an HTML fragment. Runs no scripts and fetches nothing. */
 export function documentOf(html: string): Document {
-  // linkedom puts loose content beside <html>, where nobody would look for it.
+  // linkedom puts fragments beside <html>, where queries do not find them.
   const { document } = parseHTML(/<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`);
   return document;
 }

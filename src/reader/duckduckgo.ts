@@ -1,4 +1,4 @@
-// The hits on a page of DuckDuckGo's form without scripts. Pure; the page's structure is known here alone.
+// Parses a result page of DuckDuckGo's HTML form. Pure; owns all knowledge of the page's structure.
 
 import { documentOf } from "./dom.ts";
 import type { Hit, HitsPage } from "./protocol.ts";
@@ -15,7 +15,7 @@ function stateOf(document: Document): HitsPage["state"] {
   return document.querySelector(".no-results, .result--no-result") === null ? "unknown" : "nothing";
 }
 
-/** Undefined for an advertisement and for a result that lacks a part. */
+/** Undefined for advertisements and incomplete results. */
 function hitOf(result: Element): Hit | undefined {
   if (result.classList.contains("result--ad")) return undefined;
   const title = textOf(result, ".result__title");
@@ -28,7 +28,7 @@ function textOf(result: Element, selector: string): string {
   return (result.querySelector(selector)?.textContent ?? "").replace(/\s+/g, " ").trim();
 }
 
-/** Where a result leads: the link goes over a counter that names the target; the shown address has no scheme. */
+/** Target of a result: a parameter of the redirect link, or the displayed URL, which has no scheme. */
 function targetOf(result: Element): string | undefined {
   const link = result.querySelector(".result__title a, a.result__a")?.getAttribute("href");
   const url = URL.parse(link ?? "", "https://duckduckgo.com/");

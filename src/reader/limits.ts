@@ -1,7 +1,7 @@
 // Limits of reader, with their units and sources.
 
-/** Elements of a page, and their depth, up to which its article is picked out: a second at most, measured. */
+/** Elements and depth of a page up to which Readability runs; it then takes at most 1 second (measured). */
 export const ARTICLE_ELEMENTS_MAX = 15_000;
 export const ARTICLE_DEPTH_MAX = 150;
-/** Characters below which an article is taken for a mistake. */
+/** Characters below which an extracted article is rejected as wrong. */
 export const ARTICLE_CHARS_MIN = 140;

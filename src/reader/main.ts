@@ -1,5 +1,5 @@
-// A reader process: does one job on what strangers wrote, and ends. It is a process of its own because that can take
-// minutes and gigabytes on a page made for it; then it is killed and nothing else notices (docs/decisions/046).
+// Entry point of a reader process: parses one untrusted page and exits. A crafted page can take minutes and gigabytes; the
+// process is then killed without effect on the server (docs/decisions/046).
 
 import { unreachable } from "../core/assert.ts";
 import { articleOf } from "./article.ts";
@@ -7,9 +7,9 @@ import { duckduckgoHits } from "./duckduckgo.ts";
 import type { ReaderTask, ReaderTasks, ReadJob } from "./protocol.ts";
 import { rankPassages } from "./ranking.ts";
 
-/** Does the job on standard input and writes the reply to standard output. */
+/** Runs the job from stdin and writes the reply to stdout. */
 export async function readerMain(): Promise<void> {
-  const job = (await Bun.stdin.json()) as ReadJob; // of our own process
+  const job = (await Bun.stdin.json()) as ReadJob; // from svc's own process
   await Bun.write(Bun.stdout, JSON.stringify(reply(job)));
 }
 

@@ -1,12 +1,11 @@
-// What the serving process and a reader process say to each other: one job on its input, one reply on its output, both
-// JSON.
+// Messages between the server and a reader process: one job on stdin, one reply on stdout, both JSON.
 
-/** The hidden word that makes the executable a reader. */
+/** Hidden command that starts the executable as a reader. */
 export const READER_WORD = "read";
 
-/** What a page says. */
+/** Text of a page. */
 export interface Article {
-  /** "" where the page has none. */
+  /** "" if the page has none. */
   readonly title: string;
   /** Paragraphs, lists and tables as plain text, without navigation. */
   readonly text: string;
@@ -19,27 +18,27 @@ export interface Hit {
   readonly url: string;
 }
 
-/** A hit with what its page says; "" where that could not be had. */
+/** A hit with its page's text; "" if it could not be read. */
 export interface ReadHit extends Hit {
   readonly text: string;
 }
 
 export interface HitsPage {
   readonly hits: readonly Hit[];
-  /** `refused`: the engine takes us for a robot. `unknown`: it is no page of hits. */
+  /** `refused`: the engine requires a CAPTCHA. `unknown`: not a result page. */
   readonly state: "found" | "nothing" | "refused" | "unknown";
 }
 
-/** A piece of a page. */
+/** A passage of a page. */
 export interface Passage {
-  /** Position of its hit. */
+  /** Index of its hit. */
   readonly hit: number;
-  /** Position within the page. */
+  /** Index within the page. */
   readonly index: number;
   readonly text: string;
 }
 
-/** What a reader can do, by name: what it is given and what comes back. HTML is decoded already. */
+/** Tasks of a reader by name, with input and reply. HTML is already decoded. */
 export interface ReaderTasks {
   readonly article: { readonly given: { readonly html: string }; readonly reply: Article };
   readonly duckduckgo: { readonly given: { readonly html: string }; readonly reply: HitsPage };
@@ -51,7 +50,7 @@ export interface ReaderTasks {
 
 export type ReaderTask = keyof ReaderTasks;
 
-/** One job of any kind. */
+/** A job: a task with its input. */
 export type ReadJob = {
   readonly [T in ReaderTask]: { readonly task: T } & ReaderTasks[T]["given"];
 }[ReaderTask];

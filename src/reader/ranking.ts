@@ -1,10 +1,10 @@
-// Cuts pages into passages and puts these in order by how well they fit a query. Pure.
+// Splits pages into passages and ranks them for a query by BM25. Pure.
 
 import MiniSearch from "minisearch";
 import { PASSAGE_CHARS_MAX } from "../core/limits.ts";
 import type { Passage, ReadHit } from "./protocol.ts";
 
-/** A text in pieces of whole paragraphs; one that is too long is cut between sentences or words. */
+/** Splits a text at paragraphs; paragraphs that are too long are split between sentences or words. */
 function passagesOf(text: string): readonly string[] {
   const passages: string[] = [];
   let passage = "";
@@ -25,7 +25,7 @@ function cutParagraph(paragraph: string): readonly string[] {
     const head = rest.slice(0, PASSAGE_CHARS_MAX);
     const ends = [...head.matchAll(/[.!?]\s|[。！？\n]/g)].at(-1);
     const end = ends === undefined ? head.lastIndexOf(" ") : ends.index + ends[0].length;
-    // Half a surrogate pair is no character.
+    // Do not split a surrogate pair.
     const whole = /[\uD800-\uDBFF]$/.test(head) ? PASSAGE_CHARS_MAX - 1 : PASSAGE_CHARS_MAX;
     const at = end > PASSAGE_CHARS_MAX / 2 ? end : whole;
     pieces.push(rest.slice(0, at).trim());
@@ -35,8 +35,8 @@ function cutParagraph(paragraph: string): readonly string[] {
 }
 
 /**
- * Passages of all hits, the best fitting first, by BM25. Those without a word of the query are left out, but every page is
- * represented: by its beginning, if by nothing else, at the end.
+ * Passages of all hits, ranked by BM25. Passages without a query word are dropped; a page that has no others is represented
+ * by its first passage, at the end.
  */
 export function rankPassages(query: string, hits: readonly ReadHit[]): readonly Passage[] {
   const passages = hits.flatMap(({ text }, hit) =>
@@ -61,7 +61,7 @@ export function rankPassages(query: string, hits: readonly ReadHit[]): readonly 
 }
 
 const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "word" });
-/** Scripts that are written without spaces. */
+/** Scripts without spaces between words. */
 const UNSPACED =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Khmer}\p{scx=Lao}\p{scx=Myanmar}]/u;
 

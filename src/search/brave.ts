@@ -1,4 +1,4 @@
-// Brave's search API: needs a key.
+// Search provider: Brave's API, which requires a key.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -7,7 +7,7 @@ import { SearchFailure } from "./failure.ts";
 import { getJson, type ProviderOptions, type SearchProvider } from "./provider.ts";
 
 const ADDRESS = "https://api.search.brave.com/res/v1/web/search";
-/** What the API takes. */
+/** Query limits of the API. */
 const QUERY_CHARS_MAX = 400;
 const QUERY_WORDS_MAX = 50;
 
@@ -29,7 +29,8 @@ export function brave(key: string, options: ProviderOptions = {}): SearchProvide
     url.searchParams.set("text_decorations", "false");
     const headers = { accept: "application/json", "x-subscription-token": key };
     const answer = await getJson(url, headers, options, signal);
-    if (!Value.Check(Answer, answer)) throw new SearchFailure("the search provider's answer has no results");
+    if (!Value.Check(Answer, answer))
+      throw new SearchFailure("the search provider's response has no results");
     const results = answer.web?.results ?? [];
     return results.filter((result): result is Static<typeof Result> => Value.Check(Result, result)).map(hit);
   };

@@ -1,8 +1,8 @@
-// Which hosts a request lets its searches go to.
+// Domain filter of a request: which hosts searches and pages may use.
 
 import type { DomainFilter } from "./types.ts";
 
-/** The host of an address as people say it: lower case, without `www.` and a last dot; undefined for no address. */
+/** Normalized host of a URL: lower case, without `www.` and trailing dot; undefined for an invalid URL. */
 function hostOf(url: string): string | undefined {
   const host = URL.parse(url)
     ?.hostname.replace(/^www\./, "")
@@ -10,7 +10,7 @@ function hostOf(url: string): string | undefined {
   return host === "" ? undefined : host;
 }
 
-/** Whether an address may be read. Without a host it may not. */
+/** Whether the filter permits a URL. False without a host. */
 export function isAllowed(url: string, { allowed, blocked }: DomainFilter): boolean {
   const host = hostOf(url);
   if (host === undefined) return false;
@@ -21,7 +21,7 @@ export function isAllowed(url: string, { allowed, blocked }: DomainFilter): bool
   return (allowed.length === 0 || allowed.some(isWithin)) && !blocked.some(isWithin);
 }
 
-/** Hosts without repetition, in order. */
+/** Unique hosts, in order. */
 export function hostsOf(urls: readonly string[]): readonly string[] {
   return [...new Set(urls.flatMap((url) => hostOf(url) ?? []))];
 }

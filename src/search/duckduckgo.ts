@@ -1,4 +1,4 @@
-// DuckDuckGo's form without scripts: needs no key, and asks heavy users for a proof of being human.
+// Search provider: DuckDuckGo's HTML form. Needs no key; rate-limits with a CAPTCHA.
 
 import { SearchFailure } from "./failure.ts";
 import { getAnswer, type ProviderOptions, type SearchProvider } from "./provider.ts";
@@ -12,11 +12,14 @@ export function duckduckgo(read: Read, options: ProviderOptions = {}): SearchPro
     url.searchParams.set("q", query);
     const { status, text } = await getAnswer(url, { accept: "text/html" }, options, signal);
     if (status < 200 || status > 299) {
-      throw new SearchFailure(`the search provider answered with HTTP status ${status}`);
+      throw new SearchFailure(`the search provider responded with HTTP status ${status}`);
     }
     const { hits, state } = await read("duckduckgo", { html: text }, signal);
-    if (state === "refused") throw new SearchFailure("the search provider takes this server for a robot");
-    if (state === "unknown") throw new SearchFailure("the search provider's answer is no page of results");
+    if (state === "refused")
+      throw new SearchFailure(
+        "the search provider requires a CAPTCHA; try later or configure another provider",
+      );
+    if (state === "unknown") throw new SearchFailure("the search provider's response is not a result page");
     return hits;
   };
 }

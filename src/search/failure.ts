@@ -1,4 +1,4 @@
-/** Why there are no results. The message is for the model: it names neither the query nor anything of this machine. */
+/** A failed search or page. The message is for the model and contains neither the query nor details of this machine. */
 export class SearchFailure extends Error {
   override readonly name = "SearchFailure";
 }

@@ -1,17 +1,16 @@
-// Makes what was found fit its budget. Lengths are counted in characters first; the model's own count of the tokens then
-// says how far that was off.
+// Cuts search results to the token budget: estimates by characters, counts tokens with the model, corrects the estimate.
 
 import { RESULT_PIECE_CHARS_MIN, SEARCH_FITS_MAX } from "./limits.ts";
 import type { Passage, ReadHit } from "../reader/protocol.ts";
 import type { TextBudget, WebResult } from "./types.ts";
 
-/** A first guess that suits English prose. */
+/** First estimate; typical of English prose. */
 const CHARS_PER_TOKEN = 4;
-/** What a second guess leaves free, since characters of one text are not equally dear. */
-const CAUTION = 0.95;
+/** Safety factor of later estimates: tokens per character vary within a text. */
+const SAFETY_FACTOR = 0.95;
 const GAP = "\n\n[…]\n\n";
 
-/** Results of the best passages that fit. Pages stand in the order of their best passage. */
+/** Results with the best passages that fit, pages ordered by their best passage. */
 export function fitResults(
   hits: readonly ReadHit[],
   passages: readonly Passage[],
@@ -20,19 +19,19 @@ export function fitResults(
   return fit((charsMax) => compose(hits, passages, charsMax), budget);
 }
 
-/** The beginning of a text that fits. */
+/** Longest prefix of a text that fits. */
 export function fitText(text: string, budget: TextBudget): Promise<string> {
   return fit((charsMax) => cut(text, charsMax), budget);
 }
 
 async function fit<T>(make: (charsMax: number) => T, { tokensMax, count }: TextBudget): Promise<T> {
   let charsMax = tokensMax * CHARS_PER_TOKEN;
-  for (let guess = 0; guess < SEARCH_FITS_MAX; guess++) {
+  for (let attempt = 0; attempt < SEARCH_FITS_MAX; attempt++) {
     const made = make(charsMax);
     const text = JSON.stringify(made);
     const tokens = await count(text);
     if (tokens <= tokensMax) return made;
-    charsMax = Math.floor(Math.min(charsMax, text.length) * (tokensMax / tokens) * CAUTION);
+    charsMax = Math.floor(Math.min(charsMax, text.length) * (tokensMax / tokens) * SAFETY_FACTOR);
   }
   return make(Math.floor(charsMax / 2));
 }
@@ -46,11 +45,11 @@ function compose(
   let left = charsMax;
   for (const passage of passages) {
     const of = taken.get(passage.hit);
-    const room = left - (of === undefined ? headChars(hits[passage.hit]) : GAP.length);
-    const text = passage.text.length <= room ? passage.text : cut(passage.text, room);
-    if (room < 0 || text.length < Math.min(passage.text.length, RESULT_PIECE_CHARS_MIN)) continue;
+    const charsLeft = left - (of === undefined ? headChars(hits[passage.hit]) : GAP.length);
+    const text = passage.text.length <= charsLeft ? passage.text : cut(passage.text, charsLeft);
+    if (charsLeft < 0 || text.length < Math.min(passage.text.length, RESULT_PIECE_CHARS_MIN)) continue;
     taken.set(passage.hit, [...(of ?? []), { ...passage, text }]);
-    left = room - text.length;
+    left = charsLeft - text.length;
   }
   hits.forEach((hit, index) => {
     if (taken.has(index) || headChars(hit) > left) return;
@@ -79,10 +78,10 @@ function resultOf({ title, description, url }: ReadHit, passages: readonly Passa
   return { title, description, url, content: content.join("") };
 }
 
-/** The beginning of a text, with a sign that it goes on. */
+/** Prefix of a text, with an ellipsis. */
 function cut(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
-  // Half a surrogate pair is no character.
+  // Do not split a surrogate pair.
   const head = text.slice(0, Math.max(0, charsMax - 2)).replace(/[\uD800-\uDBFF]$/, "");
   return head === "" ? "" : `${head} …`;
 }

@@ -1,5 +1,4 @@
-// One page of the web as plain text. Whatever it is fetched from and however it is written, it takes bounded time and
-// memory.
+// One web page as plain text, in bounded time and memory. Third-party content: parsed only in a reader process.
 
 import sniffEncoding from "html-encoding-sniffer";
 import { PAGE_BYTES_MAX, PAGE_CHARS_MAX, PAGE_FETCH_MS, PAGE_FETCHES_MAX } from "./limits.ts";
@@ -10,9 +9,9 @@ import type { Read } from "./reader.ts";
 import { Slots } from "./slots.ts";
 
 export interface Page {
-  /** Where redirects led. */
+  /** Final URL, after redirects. */
   readonly url: string;
-  /** "" where it has none. */
+  /** "" if it has none. */
   readonly title: string;
   readonly text: string;
 }
@@ -36,17 +35,17 @@ export function pageGetter({ fetchPublic, read }: PageDeps): GetPage {
     const bytes = await new Blob([...fetched.pieces]).bytes();
     const text = decoded(bytes, fetched.charset, kind === "html");
     const isHtml = kind === "html" || (kind === "unknown" && /^\s*</.test(text));
-    const { title, text: said } = isHtml
+    const { title, text: content } = isHtml
       ? await read("article", { html: text }, signal)
       : { title: "", text: visibleText(text.slice(0, 2 * PAGE_CHARS_MAX)) };
-    if (said.trim() === "") throw new SearchFailure("the page has no text");
-    return { url: fetched.url, title, text: said.slice(0, PAGE_CHARS_MAX) };
+    if (content.trim() === "") throw new SearchFailure("the page has no text");
+    return { url: fetched.url, title, text: content.slice(0, PAGE_CHARS_MAX) };
   };
 }
 
 function toFailure(error: unknown): never {
   throw error instanceof FetchError
-    ? new SearchFailure(`the page was not fetched: ${error.message}`, { cause: error })
+    ? new SearchFailure(`the page could not be fetched: ${error.message}`, { cause: error })
     : error;
 }
 
@@ -60,10 +59,10 @@ function kindOf({ mimeType }: Fetched): "html" | "text" | "unknown" {
   throw new SearchFailure(`the page is of type ${shown}; only HTML, JSON and other text can be read`);
 }
 
-/** Text of bytes in the encoding that server, byte order mark or page name; UTF-8 or else Windows-1252 without. */
+/** Decodes bytes by the charset of server, byte order mark or page; default UTF-8, else Windows-1252. */
 function decoded(bytes: Uint8Array, charset: string | undefined, isHtml: boolean): string {
   const options = {
-    xml: !isHtml, // a text has no <meta>
+    xml: !isHtml, // plain text has no <meta>
     transportLayerEncodingLabel: charset,
     defaultEncoding: isUtf8(bytes) ? "utf-8" : "windows-1252",
   };
@@ -72,7 +71,7 @@ function decoded(bytes: Uint8Array, charset: string | undefined, isHtml: boolean
   return text;
 }
 
-/** The standard knows encodings that are only ever refused. */
+/** The standard defines a "replacement" encoding that TextDecoder rejects. */
 function decoderOf(encoding: string): TextDecoder {
   try {
     return new TextDecoder(encoding);

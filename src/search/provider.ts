@@ -1,5 +1,4 @@
-// Who finds pages. A provider answers a query with hits; it is asked by its configured address, which may well be one of
-// the own network.
+// Search provider interface and the HTTP client for it. The provider's URL is configured by the operator and may be private.
 
 import {
   SEARCH_ANSWER_BYTES_MAX,
@@ -18,9 +17,9 @@ export type { Hit } from "../reader/protocol.ts";
 export type SearchProvider = (query: string, signal: AbortSignal) => Promise<readonly Hit[]>;
 
 export interface ProviderOptions {
-  /** Address instead of the usual one. */
+  /** Overrides the default URL. */
   readonly url?: string;
-  /** For the whole exchange, milliseconds. */
+  /** For request and response together, milliseconds. */
   readonly timeoutMs?: number;
 }
 
@@ -30,8 +29,8 @@ interface Answer {
 }
 
 /**
- * GETs a provider's answer, whatever its status. Redirects are not followed: a key would travel along. Throws
- * SearchFailure, or the signal's reason.
+ * GETs a provider's response of any status. Redirects are not followed: they would leak the key. Throws SearchFailure, or
+ * the signal's reason.
  */
 export async function getAnswer(
   url: URL,
@@ -49,21 +48,23 @@ export async function getAnswer(
     return { status: response.status, text: await boundedText(response) };
   } catch (cause) {
     if (cause instanceof SearchFailure || signal.aborted) throw cause;
-    const what = deadline.aborted ? `did not answer within ${timeoutMs / 1000} seconds` : "cannot be reached";
+    const what = deadline.aborted
+      ? `did not answer within ${timeoutMs / 1000} seconds`
+      : "could not be reached";
     throw new SearchFailure(`the search provider ${what}`, { cause });
   }
 }
 
-/** The same as JSON; a status other than 2xx is a failure. */
+/** GETs JSON; a status other than 2xx is a failure. */
 export async function getJson(...asked: Parameters<typeof getAnswer>): Promise<unknown> {
   const { status, text } = await getAnswer(...asked);
   if (status < 200 || status > 299) {
-    throw new SearchFailure(`the search provider answered with HTTP status ${status}`);
+    throw new SearchFailure(`the search provider responded with HTTP status ${status}`);
   }
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new SearchFailure("the search provider answered with something other than JSON", { cause });
+    throw new SearchFailure("the search provider's response is not JSON", { cause });
   }
 }
 
@@ -74,14 +75,16 @@ async function boundedText(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > SEARCH_ANSWER_BYTES_MAX) {
-      throw new SearchFailure(`the search provider's answer is larger than ${SEARCH_ANSWER_BYTES_MAX} bytes`);
+      throw new SearchFailure(
+        `the search provider's response is larger than ${SEARCH_ANSWER_BYTES_MAX} bytes`,
+      );
     }
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
 }
 
-/** Hits as they are handed on: web addresses, each once, with labels of bounded length. */
+/** Removes duplicates and hits without an http(s) URL; limits label lengths. */
 export function tidyHits(hits: readonly Hit[]): readonly Hit[] {
   const seen = new Set<string>();
   const tidy = hits.flatMap(({ title, description, url }) => {

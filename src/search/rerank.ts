@@ -1,17 +1,17 @@
-// Puts the best passages in order by meaning: an embedding model compares each with the query.
+// Reranks the best passages by the cosine similarity of their embeddings to the query's.
 
 import { PASSAGES_RERANKED_MAX } from "../core/limits.ts";
 import type { Embed } from "../core/run.ts";
 import type { Passage, ReadHit } from "../reader/protocol.ts";
 
-/** The same passages in a better order. Throws what the model throws. */
+/** Reorders passages. Throws what the model throws. */
 export type Rerank = (
   query: string,
   found: { readonly hits: readonly ReadHit[]; readonly passages: readonly Passage[] },
   signal: AbortSignal,
 ) => Promise<readonly Passage[]>;
 
-/** How an embedding model wants to be asked. */
+/** Prompt format of an embedding model. */
 export interface EmbedForm {
   readonly query: (text: string) => string;
   readonly passage: (title: string, text: string) => string;
@@ -19,7 +19,7 @@ export interface EmbedForm {
 
 export const PLAIN_FORM: EmbedForm = { query: (text) => text, passage: (title, text) => `${title}\n${text}` };
 
-/** As EmbeddingGemma was trained. */
+/** Format that EmbeddingGemma was trained with. */
 export const GEMMA_FORM: EmbedForm = {
   query: (text) => `task: search result | query: ${text}`,
   passage: (title, text) => `title: ${title || "none"} | text: ${text}`,
@@ -37,7 +37,7 @@ export function embeddingRerank(embed: Embed, model: string, form: EmbedForm): R
   };
 }
 
-/** Of two vectors of unit length: the cosine of their angle. */
+/** Dot product: the cosine similarity of unit vectors. */
 function product(one: readonly number[], other: readonly number[]): number {
   return one.reduce((sum, value, index) => sum + value * (other[index] ?? 0), 0);
 }

@@ -1,4 +1,4 @@
-// SearXNG: a search engine of one's own that asks others. Its answer as JSON must be switched on in its settings.
+// Search provider: a self-hosted SearXNG instance, whose settings must enable the JSON format.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -15,13 +15,14 @@ const Answer = Type.Object({
   unresponsive_engines: Type.Optional(Type.Array(Type.Unknown())),
 });
 
-/** `url` is where the instance is: `http://localhost:8888`. */
+/** `url` of the instance, such as `http://localhost:8888`. */
 export function searxng(options: ProviderOptions & { readonly url: string }): SearchProvider {
   return async (query, signal) => {
     const url = new URL("search", options.url.replace(/\/*$/, "/"));
     url.search = new URLSearchParams({ q: query, format: "json", categories: "general" }).toString();
     const answer = await getJson(url, { accept: "application/json" }, options, signal);
-    if (!Value.Check(Answer, answer)) throw new SearchFailure("the search provider's answer has no results");
+    if (!Value.Check(Answer, answer))
+      throw new SearchFailure("the search provider's response has no results");
     const { results, unresponsive_engines: silent = [] } = answer;
     if (results.length === 0 && silent.length > 0) {
       throw new SearchFailure("none of the search provider's engines answered");

@@ -1,4 +1,4 @@
-// Lets a few tasks run at the same time; the others wait in line.
+// FIFO semaphore for tasks of the web search.
 
 export class Slots {
   private free: number;
@@ -8,7 +8,7 @@ export class Slots {
     this.free = count;
   }
 
-  /** Does the work once there is a slot. Rejects with the signal's reason when it is aborted before. */
+  /** Runs the work when a slot is free. Rejects with the signal's reason if aborted while waiting. */
   async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.enter(signal);
     try {

@@ -1,13 +1,13 @@
-// What searching the web means to those who ask for it; how it is done is the rest of this folder's business.
+// Interface of web search for the agent.
 
-/** Hosts that may be read, each with its subdomains. */
+/** Permitted and blocked hosts, each with its subdomains. */
 export interface DomainFilter {
   /** Empty: all. */
   readonly allowed: readonly string[];
   readonly blocked: readonly string[];
 }
 
-/** How much text results may have. */
+/** Token budget of results. */
 export interface TextBudget {
   readonly tokensMax: number;
   /** Tokens of a text. Never rejects. */
@@ -19,29 +19,28 @@ export interface WebRequest {
   readonly budget: TextBudget;
 }
 
-/** A page that was found, as far as the budget let it be told. */
+/** A page that was found, cut to the budget. */
 export interface WebResult {
   readonly title: string;
-  /** Of the search engine; may be "". */
+  /** From the search engine; may be "". */
   readonly description: string;
   readonly url: string;
-  /** Passages of the page; "" where it could not be read. */
+  /** Passages of the page; "" if it could not be read. */
   readonly content: string;
 }
 
 export interface WebPageText {
-  /** Where redirects led. */
+  /** Final URL, after redirects. */
   readonly url: string;
   readonly content: string;
 }
 
-/** The web, as far as models are let out into it. */
+/** Web access of models. */
 export interface Web {
   /**
-   * Finds pages and what they say on a query; a query that is an address is that page. Best page first. Throws
-   * SearchFailure.
+   * Finds pages and their passages for a query, best first; a URL as the query reads that page. Throws SearchFailure.
    */
   search(query: string, ask: WebRequest, signal: AbortSignal): Promise<readonly WebResult[]>;
-  /** What the page of an address says, from its beginning. Throws SearchFailure. */
+  /** Text of a page, from its start. Throws SearchFailure. */
   read(url: string, ask: WebRequest, signal: AbortSignal): Promise<WebPageText>;
 }

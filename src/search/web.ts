@@ -1,5 +1,4 @@
-// A search from query to results: hits of a provider, their pages, the passages that fit the query, as many as the budget
-// lets through.
+// Web search pipeline: provider hits, page texts, ranked passages, cut to the token budget.
 
 import { reasonOf } from "../core/reason.ts";
 import { PAGES_MS, SEARCH_QUERY_CHARS_MAX, SEARCH_SITE_TERMS_MAX } from "./limits.ts";
@@ -18,7 +17,7 @@ export interface WebDeps {
   readonly getPage: GetPage;
   readonly read: Read;
   readonly rerank?: Rerank;
-  /** Lines without queries and addresses. */
+  /** Lines contain no queries and no URLs. */
   readonly log: (line: string) => void;
 }
 
@@ -46,19 +45,19 @@ async function searchAddress(
 }
 
 async function read(deps: WebDeps, url: string, ask: WebRequest, signal: AbortSignal): Promise<WebPageText> {
-  if (!isAddress(url)) throw new SearchFailure("only http and https addresses can be read");
+  if (!isAddress(url)) throw new SearchFailure("only http and https URLs can be read");
   const page = await allowedPage(deps, url.trim(), ask.filter, signal);
   return { url: page.url, content: await fitText(page.text, ask.budget) };
 }
 
-/** A page, unless the filter forbids its address or the one that it leads to. */
+/** Reads a page unless the filter forbids its URL or the final URL. */
 async function allowedPage(
   { getPage }: WebDeps,
   url: string,
   filter: DomainFilter,
   signal: AbortSignal,
 ): Promise<Page> {
-  const refusal = "the host is not among those that this request may read";
+  const refusal = "the request's domain filter does not permit this host";
   if (!isAllowed(url, filter)) throw new SearchFailure(refusal);
   const page = await getPage(url, signal);
   if (!isAllowed(page.url, filter)) throw new SearchFailure(refusal);
@@ -93,7 +92,7 @@ async function search(
   return fitResults(hits, ranked, budget);
 }
 
-/** The query with the operators that engines know for hosts. What they make of them is checked afterwards. */
+/** Adds `site:` operators to the query. Hits are filtered afterwards anyway. */
 function withSites(query: string, { allowed, blocked }: DomainFilter): string {
   const few = (domains: readonly string[]) => (domains.length <= SEARCH_SITE_TERMS_MAX ? domains : []);
   const wanted = few(allowed).map((domain) => `site:${domain}`);
@@ -101,7 +100,7 @@ function withSites(query: string, { allowed, blocked }: DomainFilter): string {
   return [query, wanted.join(" OR "), ...unwanted].filter((part) => part !== "").join(" ");
 }
 
-/** Hits with what their pages say. One whose page cannot be had in time is worth its description. */
+/** Hits with their page texts. A page that fails or times out has only its description. */
 async function readAll(
   { getPage, log }: WebDeps,
   hits: readonly Hit[],
@@ -112,7 +111,7 @@ async function readAll(
   const readOne = async (hit: Hit): Promise<ReadHit> => {
     const page = await getPage(hit.url, deadline).catch((error: unknown) => {
       if (error instanceof SearchFailure || deadline.aborted) return undefined;
-      log(`internal error while a page was read: ${error instanceof Error ? error.stack : String(error)}`);
+      log(`internal error while reading a page:  ${error instanceof Error ? error.stack : String(error)}`);
       return undefined;
     });
     signal.throwIfAborted();

@@ -1,22 +1,22 @@
-// When two messages are the same one. Clients send back what they were told in slightly other words: null for "",
-// parts for a text, other line ends, without the reasoning.
+// Compares messages. Clients resend the server's messages in slightly different form: null for "", parts for a string, other
+// line ends, without reasoning.
 
 import { isDeepStrictEqual } from "node:util";
 import type { InputMessage } from "../core/agent.ts";
 import { inputText, withoutFileNames } from "../core/input-file.ts";
 import type { ToolCall } from "../core/message.ts";
 
-/** Whether a message is one that frames the conversation and may change between turns. */
+/** Whether a message is a system or developer message, which may change between turns. */
 export function isFraming({ role }: InputMessage): boolean {
   return role === "system" || role === "developer";
 }
 
-/** Whether a message may be one that the client was never shown. */
+/** Whether a message may be hidden from the client: a tool result or a message with calls. */
 export function isToolTurn({ role, toolCalls = [] }: InputMessage): boolean {
   return role === "tool" || (role === "assistant" && toolCalls.length > 0);
 }
 
-/** The text that counts; `before` precedes it. */
+/** Normalized text for the comparison, preceded by `before`. */
 export function textOf(message: InputMessage, before = ""): string {
   return withoutFileNames(before + inputText(message))
     .replaceAll("\r\n", "\n")
@@ -24,21 +24,21 @@ export function textOf(message: InputMessage, before = ""): string {
 }
 
 /**
- * Whether `sent` is `stored`. `before` is what the model said in earlier rounds of the same answer: the client was told
- * all of it as one text.
+ * Whether `sent` equals `stored`. `before` is the text of earlier rounds of the same answer: the client got all rounds as one
+ * text.
  */
 export function isSame(stored: InputMessage, sent: InputMessage, before = ""): boolean {
   if (stored.role !== sent.role) return false;
   const text = textOf(sent);
-  const isTold = text === textOf(stored) || text === textOf(stored, before);
-  return isTold && sameCalls(stored.toolCalls ?? [], sent.toolCalls ?? []);
+  const isSent = text === textOf(stored) || text === textOf(stored, before);
+  return isSent && sameCalls(stored.toolCalls ?? [], sent.toolCalls ?? []);
 }
 
 function sameCalls(stored: readonly ToolCall[], sent: readonly ToolCall[]): boolean {
   return stored.length === sent.length && stored.every((call, index) => isSameCall(call, sent[index]));
 }
 
-/** Ids may differ: some clients make their own. */
+/** Ignores ids: some clients generate their own. */
 function isSameCall(stored: ToolCall, sent: ToolCall | undefined): boolean {
   return stored.name === sent?.name && isDeepStrictEqual(parsed(stored.arguments), parsed(sent.arguments));
 }

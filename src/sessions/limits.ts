@@ -1,9 +1,9 @@
 // Limits of sessions, with their units and sources.
 
-/** Kinds of actions that a session remembers to be approved. */
+/** Remembered approvals of a session. */
 export const SESSION_TRUST_MAX = 256;
-/** Sessions kept, and their life from the last use, milliseconds. */
+/** Number of sessions, and their lifetime after the last use, milliseconds. */
 export const SESSIONS_MAX = 128;
 export const SESSION_IDLE_MS = 30 * 60 * 1000;
-/** Characters of all sessions together; beyond it the least recently used go. */
+/** Characters of all sessions together; above it the least recently used are evicted. */
 export const SESSIONS_CHARS_MAX = 128 * 1024 * 1024;

@@ -1,30 +1,29 @@
-// Joins what a client sent with what the server remembers: tool turns that the client never saw go back to their places.
-// Pure.
+// Merges a client's messages with a stored conversation: tool turns hidden from the client are inserted again. Pure.
 
 import type { InputMessage } from "../core/agent.ts";
 import { hasFile, hasMedia, inputText } from "../core/input-file.ts";
 import { isFraming, isSame, isToolTurn } from "./compare.ts";
 
-/** How far a stored conversation and a sent one are the same. */
+/** Common prefix of a stored and a sent conversation. */
 interface Match {
-  /** The same part: stored messages, hidden tool turns included; those that were sent with files or media as they were sent. */
+  /** Common prefix: stored messages with hidden tool turns; messages with files or media as sent. */
   readonly common: readonly InputMessage[];
-  /** What was sent after it. */
+  /** Sent messages after the prefix. */
   readonly rest: readonly InputMessage[];
-  /** Whether the same part is all that is stored. */
+  /** Whether the prefix is the whole stored conversation. */
   readonly isWhole: boolean;
 }
 
-/** Walks both conversations, framing messages left out. */
+/** Walks both conversations, without framing messages. */
 function match(stored: readonly InputMessage[], sent: readonly InputMessage[]): Match {
   const common: InputMessage[] = [];
-  let hidden: InputMessage[] = []; // tool turns since the last message that both have
+  let hidden: InputMessage[] = []; // tool turns since the last common message
   let at = 0;
   for (const message of stored) {
     const next = sent[at];
     if (next === undefined) return { common, rest: [], isWhole: false };
-    if (isSame(message, next, saidIn(hidden))) {
-      common.push(...hidden, holdsMore(next) ? next : message);
+    if (isSame(message, next, hiddenText(hidden))) {
+      common.push(...hidden, hasNonText(next) ? next : message);
       hidden = [];
       at++;
     } else if (isToolTurn(message)) hidden.push(message);
@@ -34,12 +33,12 @@ function match(stored: readonly InputMessage[], sent: readonly InputMessage[]): 
   return { common: isContinued ? [...common, ...hidden] : common, rest: sent.slice(at), isWhole: true };
 }
 
-/** Whether the words of a message are not all of it, so that what was sent counts and not what is remembered of it. */
-function holdsMore(message: InputMessage): boolean {
+/** Whether a message has files or media; then the sent message replaces the stored one. */
+function hasNonText(message: InputMessage): boolean {
   return hasFile(message) || hasMedia(message);
 }
 
-function saidIn(hidden: readonly InputMessage[]): string {
+function hiddenText(hidden: readonly InputMessage[]): string {
   return hidden
     .filter(({ role }) => role === "assistant")
     .map(inputText)
@@ -47,8 +46,8 @@ function saidIn(hidden: readonly InputMessage[]): string {
 }
 
 /**
- * The whole conversation of a known session. Messages without an answer of the model's that begin otherwise than the
- * stored ones are its new end; all others are the conversation as the client knows it, cut or edited as it likes.
+ * Full conversation of a known session. Sent messages without an assistant message that do not start like the stored ones
+ * are appended; all others replace the conversation, as the client truncated or edited it.
  */
 export function splice(
   stored: readonly InputMessage[],
@@ -69,7 +68,7 @@ function isNewEnd(stored: readonly InputMessage[], sent: readonly InputMessage[]
   return sent.every(({ role }) => role !== "assistant") && !isSame(first, next);
 }
 
-/** Framing messages at the beginning, and the talk after them. */
+/** Splits off the framing messages at the start. */
 export function split(
   messages: readonly InputMessage[],
 ): readonly [readonly InputMessage[], readonly InputMessage[]] {
@@ -79,10 +78,10 @@ export function split(
 }
 
 /**
- * How many stored messages a conversation without a name continues: all of the session's, an answer of the model's among
- * them, so that strangers who begin alike are not joined. 0 when it is another conversation.
+ * Number of stored messages that a conversation without a session id continues: the whole session, with at least one
+ * assistant message, so that conversations with equal first messages are not merged. 0 for another conversation.
  */
-export function continued(stored: readonly InputMessage[], sent: readonly InputMessage[]): number {
+export function continuedLength(stored: readonly InputMessage[], sent: readonly InputMessage[]): number {
   const { common, isWhole, rest } = match(split(stored)[1], split(sent)[1]);
   const isAnswered = common.some((message) => message.role === "assistant" && !isToolTurn(message));
   return isWhole && isAnswered && rest.length > 0 ? common.length : 0;

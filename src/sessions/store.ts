@@ -1,5 +1,4 @@
-// Sessions by name, over a State. An index in memory says which sessions begin how and how large they are, so that one
-// is found without reading all.
+// Session store on a State. An in-memory index of first messages and sizes finds a session without reading all of them.
 
 import { createHash } from "node:crypto";
 import type { InputMessage } from "../core/agent.ts";
@@ -10,34 +9,34 @@ import type { Message } from "../core/message.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { Records, State } from "../core/state.ts";
 import { textOf } from "./compare.ts";
-import { continued, splice, split } from "./splice.ts";
+import { continuedLength, splice, split } from "./splice.ts";
 
-/** What is stored of a session. */
+/** Stored record of a session. */
 interface Session {
-  /** As its owner calls it. */
+  /** Id for its owner. */
   readonly id: string;
-  /** As it is stored, where that is not its id. */
+  /** Storage key, if it differs from the id. */
   readonly key?: string;
   readonly messages: readonly Message[];
-  /** Kinds of actions that need no approval any more, the latest last. */
+  /** Remembered approvals, latest last. */
   readonly trusted?: readonly string[];
 }
 
 interface Entry {
-  /** Fingerprint of the first message of the talk. */
+  /** Hash of the first message after the framing messages. */
   readonly opener: string;
   readonly characters: number;
 }
 
 export interface SessionStoreOptions {
-  /** Bounds other than those of limits.ts, for tests. */
+  /** Overrides of limits.ts, for tests. */
   readonly capacity?: number;
   readonly charactersMax?: number;
 }
 
 export class SessionStore implements Sessions {
   private readonly records: Records<Session>;
-  /** Least recently saved first, as the records are. */
+  /** Least recently saved first, in the order of the records. */
   private readonly index = new Map<string, Entry>();
   private readonly listeners: ((sessionKey: string) => void)[] = [];
   private readonly charactersMax: number;
@@ -73,7 +72,7 @@ export class SessionStore implements Sessions {
     const owner = currentCaller()?.owner;
     if (owner === undefined) return id;
     const key = `${owner}:${id}`;
-    return this.records.has(id) && !this.records.has(key) ? id : key; // one from before keys were set
+    return this.records.has(id) && !this.records.has(key) ? id : key; // stored before API keys were configured
   }
 
   get(id: string): readonly Message[] | undefined {
@@ -95,7 +94,7 @@ export class SessionStore implements Sessions {
     this.listeners.push(listener);
   }
 
-  /** Notices which sessions are there no more. */
+  /** Drops index entries of expired sessions. */
   sweep(): void {
     asServer(() => {
       for (const key of this.index.keys()) if (!this.records.has(key)) this.end(key);
@@ -108,13 +107,13 @@ export class SessionStore implements Sessions {
 
   private store({ key, ...session }: Session & { readonly key: string }): void {
     this.records.put(key, key === session.id ? session : { ...session, key });
-    this.index.delete(key); // comes back as the youngest
+    this.index.delete(key); // re-added as the youngest
     this.index.set(key, entryOf(session));
-    this.sweep(); // the set may have been full
+    this.sweep(); // the save may have evicted sessions
     asServer(() => this.makeRoom());
   }
 
-  /** Drops the least recently used sessions while all together are too large. */
+  /** Evicts the least recently used sessions until the size limit is met. */
   private makeRoom(): void {
     let characters = 0;
     for (const entry of this.index.values()) characters += entry.characters;
@@ -131,14 +130,14 @@ export class SessionStore implements Sessions {
     for (const listener of this.listeners) listener(key);
   }
 
-  /** The id of the caller's session of which the most is continued. */
+  /** Id of the caller's session with the longest continued conversation. */
   private find(messages: readonly InputMessage[]): string | undefined {
     const opener = openerOf(messages);
     let best: string | undefined;
     let longest = 0;
     for (const [key, entry] of this.index) {
       const stored = entry.opener === opener ? this.records.get(key) : undefined;
-      const length = stored === undefined ? 0 : continued(stored.messages, messages);
+      const length = stored === undefined ? 0 : continuedLength(stored.messages, messages);
       if (length <= longest) continue;
       longest = length;
       best = stored?.id;

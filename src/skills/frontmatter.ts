@@ -1,4 +1,4 @@
-// The head of a SKILL.md: YAML between two lines of three dashes.
+// Parses the front matter of SKILL.md: YAML between two lines of `---`.
 
 import { parse } from "yaml";
 import { SKILL_DESCRIPTION_CHARS_MAX, SKILL_HEAD_CHARS_MAX, SKILL_NAME_CHARS_MAX } from "./limits.ts";
@@ -11,11 +11,13 @@ export interface SkillHead {
 
 const HEAD = /^\ufeff?---[ \t]*\r?\n(?<yaml>[^]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 
-/** What a SKILL.md says of its skill. Throws `invalid_skill_upload`. */
+/** Parses the front matter. Throws `invalid_skill_upload`. */
 export function parseHead(text: string): SkillHead {
   const yaml = HEAD.exec(text.slice(0, SKILL_HEAD_CHARS_MAX))?.groups?.["yaml"];
   if (yaml === undefined) {
-    throw invalidSkill("SKILL.md must begin with a head between two lines of ---, with name and description");
+    throw invalidSkill(
+      "SKILL.md must start with YAML front matter between two lines of ---, with name and description",
+    );
   }
   const head = parsed(yaml);
   return {
@@ -24,12 +26,15 @@ export function parseHead(text: string): SkillHead {
   };
 }
 
-/** All scalars as text: a name may look like a number. */
+/** Parses all scalars as strings: a name may look like a number. */
 function parsed(yaml: string): unknown {
   try {
     return parse(yaml, { schema: "failsafe", logLevel: "error" }) as unknown;
   } catch (cause) {
-    throw invalidSkill("the head of SKILL.md is not valid YAML; quote texts that hold a colon", cause);
+    throw invalidSkill(
+      "the front matter of SKILL.md is not valid YAML; quote values that contain a colon",
+      cause,
+    );
   }
 }
 
@@ -38,5 +43,7 @@ function textIn(head: unknown, key: string, charactersMax: number): string {
   const value: unknown = isTable && Object.hasOwn(head, key) ? Reflect.get(head, key) : undefined;
   const text = typeof value === "string" ? value.trim() : "";
   if (text !== "" && text.length <= charactersMax) return text;
-  throw invalidSkill(`the head of SKILL.md needs a ${key}: a text of up to ${charactersMax} characters`);
+  throw invalidSkill(
+    `the front matter of SKILL.md needs a ${key}: a string of 1 to ${charactersMax} characters`,
+  );
 }

@@ -1,4 +1,4 @@
-// What a folder of skills holds. Whatever is not of the form that the store writes is left alone and told.
+// Loads the folder of skills. Entries that the store did not write are ignored and logged.
 
 import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -7,12 +7,12 @@ import { Value } from "@sinclair/typebox/value";
 import { SKILL_LEFTOVER_MS } from "./limits.ts";
 import type { SkillVersion } from "../core/skills.ts";
 
-/** Beginning of the names of uploads that are under way. */
+/** Prefix of the folders of unfinished uploads. */
 export const INCOMING = ".incoming-";
 
 const SKILL_ID = /^skill_[0-9a-f]{32}$/;
 
-/** A version.json. */
+/** Content of a version.json. */
 const VersionFile = Type.Readonly(
   Type.Object({
     createdAt: Type.Integer({ minimum: 0 }),
@@ -25,7 +25,7 @@ const VersionFile = Type.Readonly(
 );
 export type VersionFile = Static<typeof VersionFile>;
 
-/** Versions by skill; skills by age. A folder that is not there holds none. */
+/** Versions by skill, skills by age. Empty for a missing folder. */
 export function loadSkills(
   folder: string,
   log: (line: string) => void,
@@ -45,7 +45,7 @@ function versionsOf(folder: string, skillId: string, log: (line: string) => void
     .flatMap((version): readonly SkillVersion[] => {
       const place = join(versions, String(version));
       const file = readVersion(place);
-      if (file === undefined) log(`skills: ${place} is not whole and was left out`);
+      if (file === undefined) log(`skills: ${place} is incomplete and was ignored`);
       return file === undefined ? [] : [{ ...file, skillId, version, dir: join(place, "content") }];
     });
 }
@@ -60,7 +60,7 @@ function readVersion(place: string): VersionFile | undefined {
   }
 }
 
-/** Removes uploads that another process has left unfinished. */
+/** Removes abandoned uploads of other processes. */
 export function removeLeftovers(folder: string, nowMs: number): void {
   for (const name of namesIn(folder).filter((one) => one.startsWith(INCOMING))) {
     const path = join(folder, name);
@@ -70,15 +70,15 @@ export function removeLeftovers(folder: string, nowMs: number): void {
 }
 
 /**
- * Refuses a folder that another user made: anybody may make one in the system's temporary folder, and what lies in it
- * would be told to models and run by the shell.
+ * Refuses a folder of another user: any user may create one in the system's temporary folder, and its content would be put
+ * into prompts and run by the shell.
  */
 export function refuseForeignFolder(folder: string): void {
   const found = lstatSync(folder, { throwIfNoEntry: false });
-  const own = process.getuid?.(); // Windows has none, and a temporary folder for each user
+  const own = process.getuid?.(); // Windows has no user ids, and a temporary folder per user
   const isOwn = found === undefined || (found.isDirectory() && (own === undefined || found.uid === own));
   if (!isOwn)
-    throw new Error(`the folder ${folder} belongs to another user; name one of your own with --skills-dir`);
+    throw new Error(`the folder ${folder} belongs to another user; set another folder with --skills-dir`);
 }
 
 function namesIn(folder: string): readonly string[] {

@@ -1,5 +1,5 @@
-// Skills on disk: <folder>/<skill id>/versions/<n>/version.json with content/ beside it. A version is written aside and
-// renamed into its place, so it is there whole or not at all, and the folder alone says what there is.
+// Skill store on disk: <folder>/<skill id>/versions/<n>/version.json with content/ beside it. A version is written to a
+// staging folder and renamed, so it is complete or absent; the folder is the only state.
 
 import { randomBytes } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
@@ -16,7 +16,7 @@ import { INCOMING, loadSkills, removeLeftovers, type VersionFile } from "./load.
 import { syncFolder, unpack } from "./unpack.ts";
 
 export interface SkillStoreOptions {
-  /** Made with the first upload. */
+  /** Created by the first upload. */
   readonly folder: string;
   readonly clock?: Clock;
   readonly log: (line: string) => void;
@@ -28,10 +28,10 @@ export class SkillStore implements Skills {
   private readonly log: (line: string) => void;
   /** Versions by skill, oldest first. */
   private readonly skills: Map<string, readonly SkillVersion[]>;
-  /** One upload is put into its place at a time. */
+  /** Serializes the renames of uploads. */
   private turn: Promise<unknown> = Promise.resolve();
 
-  /** Reads what the folder holds. Throws what the file system throws. */
+  /** Loads the folder. Throws file-system errors. */
   constructor({ folder, clock = Date.now, log }: SkillStoreOptions) {
     this.folder = folder;
     this.clock = clock;
@@ -49,7 +49,7 @@ export class SkillStore implements Skills {
   }
 
   async addVersion(skillId: string, upload: SkillUpload): Promise<SkillVersion> {
-    this.versions(skillId); // an unknown skill needs no unpacking
+    this.versions(skillId); // fail before unpacking
     return this.store(upload, async (version, staged) => {
       const last = this.versions(skillId).at(-1)?.version ?? 0;
       if (last >= SKILL_VERSIONS_MAX) throw full(`${SKILL_VERSIONS_MAX} versions of a skill`);
@@ -64,7 +64,7 @@ export class SkillStore implements Skills {
   versions(skillId: string): readonly SkillVersion[] {
     const versions = this.skills.get(skillId);
     if (versions === undefined)
-      throw new ServiceError("skill_not_found", `there is no skill ${shown(skillId)}`);
+      throw new ServiceError("skill_not_found", `skill ${shown(skillId)} was not found`);
     return versions;
   }
 
@@ -73,12 +73,12 @@ export class SkillStore implements Skills {
     const found = version === "latest" ? versions?.at(-1) : versions?.find((one) => one.version === version);
     if (found !== undefined) return found;
     const what = versions === undefined ? "" : `version ${version} of `;
-    throw new ServiceError("skill_not_found", `${param}: there is no ${what}skill ${shown(skillId)}`, {
+    throw new ServiceError("skill_not_found", `${param}: ${what}skill ${shown(skillId)} was not found`, {
       param,
     });
   }
 
-  /** Unpacks an upload aside, and has it put into its place when its turn has come. */
+  /** Unpacks an upload into a staging folder and queues its rename. */
   private async store(
     upload: SkillUpload,
     place: (version: VersionFile, staged: string) => Promise<SkillVersion>,
@@ -93,14 +93,14 @@ export class SkillStore implements Skills {
     } catch (error) {
       if (error instanceof ServiceError) throw error;
       this.log(`skills: ${reasonOf(error)}`);
-      const message = "the server could not store the skill";
+      const message = "the server could not store the skill; its log has the reason";
       throw new ServiceError("storage_unavailable", message, { cause: error });
     } finally {
-      await rm(staged, { recursive: true, force: true }).catch(() => undefined); // goes at a later start
+      await rm(staged, { recursive: true, force: true }).catch(() => undefined); // removed at a later start
     }
   }
 
-  /** Leaves `version.json` and `content` in the staged folder's `version`. */
+  /** Writes `version.json` and `content` to the folder `version` of the staging folder. */
   private async unpack(upload: SkillUpload, staged: string): Promise<VersionFile> {
     const { name, description, root, files } = await unpack(upload, join(staged, "upload"));
     const version: VersionFile = {
@@ -142,5 +142,5 @@ export class SkillStore implements Skills {
 }
 
 function full(what: string): ServiceError {
-  return new ServiceError("state_full", `the server holds ${what}, which is as many as it can`);
+  return new ServiceError("state_full", `the server already has ${what}, the maximum; delete some first`);
 }

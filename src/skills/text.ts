@@ -1,24 +1,24 @@
-// What the model is told of the skills in its shell. Pure.
+// System text about the skills in the shell. Pure.
 
 import { SKILL_TREE_DEPTH_MAX, SKILL_TREE_LINES_MAX } from "./limits.ts";
 import type { SkillVersion } from "../core/skills.ts";
 
-/** A skill and the name of its folder under `skills/` in the working folder. */
+/** A skill and the name of its folder under `skills/` in the working directory. */
 export interface MountedSkill {
   readonly skill: Pick<SkillVersion, "name" | "description" | "files">;
   readonly folder: string;
 }
 
-/** The text about all skills of a request; undefined without any. */
+/** System text about the skills of a request; undefined without skills. */
 export function skillsText(skills: readonly MountedSkill[]): string | undefined {
   if (skills.length === 0) return undefined;
   return [
-    "Skills are folders with instructions and helper files, in your shell's working folder under skills/. They are not",
-    "commands or tools. Before you use one, read its SKILL.md with the shell and then do as it says.",
+    "Skills are folders with instructions and helper files, in your shell's working directory under skills/. They are not",
+    "commands or tools. Before you use one, read its SKILL.md with the shell and follow it.",
     ...skills.flatMap(({ skill, folder }) => [
       "",
       `Skill: ${oneLine(skill.name)}`,
-      `What it is for: ${oneLine(skill.description)}`,
+      `Purpose: ${oneLine(skill.description)}`,
       `First command: cat skills/${folder}/SKILL.md`,
       "Files:",
       ...tree(skill.files).map((line) => `  ${line}`),
@@ -30,7 +30,7 @@ function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ");
 }
 
-/** The files as an indented list, folders before what they hold, cut in depth and length. */
+/** Indented file tree, folders before their files, limited in depth and length. */
 function tree(files: readonly string[]): readonly string[] {
   const lines: string[] = [];
   const told = new Set<string>();

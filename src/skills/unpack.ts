@@ -1,5 +1,5 @@
-// Writes an upload into an empty folder and finds the skill in it. Nothing is written outside that folder: every path
-// was checked, and every folder on its way was made here.
+// Unpacks an upload into an empty folder and locates the skill in it. Never writes outside that folder: every path is
+// validated, and every parent folder is created here.
 
 import { mkdir, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -8,18 +8,18 @@ import { SKILL_BYTES_MAX, SKILL_FILE_BYTES_MAX } from "./limits.ts";
 import type { SkillUpload } from "../core/skills.ts";
 import { parseHead, type SkillHead } from "./frontmatter.ts";
 import { invalidSkill, shown } from "./invalid.ts";
-import { isLitter, PathSet, safePath } from "./paths.ts";
+import { isPackerMetadata, PathSet, safePath } from "./paths.ts";
 import { isZip, zipEntries } from "./zip.ts";
 
-/** A skill that has been written. */
+/** An unpacked skill. */
 export interface Unpacked extends SkillHead {
-  /** The folder that holds SKILL.md, from where it was unpacked; "" for that place itself. */
+  /** Folder of SKILL.md, relative to the upload's root; "" for the root. */
   readonly root: string;
-  /** Paths from the root on, sorted. */
+  /** Paths relative to `root`, sorted. */
   readonly files: readonly string[];
 }
 
-/** Writes and checks an upload; all of it is on the disk when this resolves. Throws `invalid_skill_upload`. */
+/** Writes and checks an upload; everything is synced when this resolves. Throws `invalid_skill_upload`. */
 export async function unpack(upload: SkillUpload, folder: string): Promise<Unpacked> {
   const paths = new PathSet();
   const written: string[] = [];
@@ -43,7 +43,7 @@ interface Source {
   readonly isProgram: boolean;
 }
 
-/** One part that is an archive, or the files themselves. */
+/** Files of a single archive, or the uploaded files. */
 async function* sources({ files }: SkillUpload): AsyncGenerator<Source> {
   const [only, ...others] = files;
   if (only === undefined) throw invalidSkill("files is required: a zip archive, or the files of one folder");
@@ -53,12 +53,12 @@ async function* sources({ files }: SkillUpload): AsyncGenerator<Source> {
     return;
   }
   for (const { path, pieces } of files) {
-    if (!isLitter(path)) yield { path: safePath(path), content: pieces, isProgram: false };
+    if (!isPackerMetadata(path)) yield { path: safePath(path), content: pieces, isProgram: false };
   }
 }
 
 interface Target {
-  /** As the upload calls it. */
+  /** Name in the upload. */
   readonly name: string;
   readonly isProgram: boolean;
 }
@@ -79,14 +79,14 @@ async function write(path: string, content: Source["content"], { name, isProgram
     await file.sync();
   } catch (cause) {
     if (cause instanceof ServiceError || isDiskFault(cause)) throw cause;
-    throw invalidSkill(`${shown(name)} cannot be unpacked: the archive is damaged`, cause);
+    throw invalidSkill(`${shown(name)} could not be unpacked: the archive is damaged`, cause);
   } finally {
     await file.close();
   }
   return bytes;
 }
 
-/** What the file system says has a system call's name; what the unpacker says has none. */
+/** Errors of the file system have `syscall`; those of the unpacker do not. */
 function isDiskFault(error: unknown): boolean {
   return error instanceof Error && "syscall" in error;
 }
@@ -96,7 +96,7 @@ function rootOf(paths: readonly string[]): string {
   const tops = new Set(paths.map((path) => path.slice(0, Math.max(0, path.indexOf("/")))));
   const [top] = tops;
   if (tops.size === 1 && top !== undefined && top !== "" && paths.includes(`${top}/SKILL.md`)) return top;
-  throw invalidSkill("SKILL.md must be at the top, or in the one folder that is there");
+  throw invalidSkill("SKILL.md must be at the top level, or in the only top-level folder");
 }
 
 async function syncFolders(folder: string, paths: readonly string[]): Promise<void> {
@@ -109,7 +109,7 @@ async function syncFolders(folder: string, paths: readonly string[]): Promise<vo
   for (const one of folders) await syncFolder(one);
 }
 
-/** Makes the entries of a folder safe. */
+/** Syncs a folder's entries to disk. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {

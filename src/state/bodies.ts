@@ -1,5 +1,5 @@
-// The bodies of a durable State: one file each in a folder beside the database, because the database would write their
-// bytes twice and hold up everything else meanwhile. A body is safe on disk before the record that names it is.
+// Bodies of a durable State: one file each in a folder beside the database, because SQLite would write the bytes twice and
+// block other writes meanwhile. A body is synced before the record that references it.
 
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
@@ -7,12 +7,12 @@ import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StagedBody } from "../core/state.ts";
 
-/** Names that we give; the folder may hold a stranger's files. */
+/** File names of bodies; other files in the folder are ignored. */
 const BODY_NAME = /^[0-9a-f]{32}$/;
 
-/** A file that no record names yet. */
+/** A file without a record. */
 export class StagedFile implements StagedBody {
-  /** What the record is to call it. */
+  /** File name for the record. */
   readonly name: string;
   private readonly folder: BodyFolder;
 
@@ -30,17 +30,17 @@ export class StagedFile implements StagedBody {
   }
 }
 
-/** The folder of bodies. Its failures are those of the file system. */
+/** Folder of bodies. Throws file-system errors. */
 export class BodyFolder {
   private readonly folder: string;
 
-  /** Makes the folder where it is missing. */
+  /** Creates the folder if missing. */
   constructor(folder: string) {
     this.folder = folder;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   }
 
-  /** Writes a body and waits until the disk has it. */
+  /** Writes and syncs a body. */
   async stage(pieces: readonly Uint8Array<ArrayBuffer>[]): Promise<StagedFile> {
     const name = randomBytes(16).toString("hex");
     try {
@@ -57,19 +57,19 @@ export class BodyFolder {
     return Bun.file(this.pathOf(name));
   }
 
-  /** In the background; what could not be removed goes at the next start. */
+  /** Deletes in the background; failures are retried at the next start. */
   remove(name: string): void {
     rm(this.pathOf(name), { force: true }).catch(() => undefined);
   }
 
-  /** Removes what no record names: the process ended while it was being stored. */
+  /** Deletes bodies without a record, left by a crash. */
   keepOnly(names: ReadonlySet<string>): void {
     for (const name of readdirSync(this.folder)) {
       if (BODY_NAME.test(name) && !names.has(name)) rmSync(this.pathOf(name), { force: true });
     }
   }
 
-  /** Whether a body is there with all its bytes. */
+  /** Whether a body exists with its full size. */
   isWhole(name: string, bytes: number): boolean {
     return statSync(this.pathOf(name), { throwIfNoEntry: false })?.size === bytes;
   }
@@ -89,7 +89,7 @@ async function writeSynced(path: string, pieces: readonly Uint8Array<ArrayBuffer
   }
 }
 
-/** A new file is safe once the folder's entry for it is. */
+/** Syncs the folder entry of a new file. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {

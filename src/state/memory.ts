@@ -1,4 +1,4 @@
-// State in memory: gone with the process. What a server has unless it is told otherwise.
+// In-memory State, the default: lost when the process ends.
 
 import { assert } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
@@ -10,7 +10,7 @@ export function memoryState(clock: Clock = Date.now): State {
   const sets = new Map<string, { sweep(): void }>();
   return {
     records<T>(name: string, options: RecordsOptions<T>): Records<T> {
-      assert(!sets.has(name), `the set ${name} is asked for once`);
+      assert(!sets.has(name), `the set ${name} is opened once`);
       const records = new MemoryRecords(options, clock);
       sets.set(name, records);
       return records;
@@ -29,7 +29,7 @@ interface Entry<T> extends Stamps {
 }
 
 class MemoryRecords<T> implements Records<T> {
-  /** Oldest first: a Map keeps the order in which its keys came. */
+  /** Oldest first: a Map keeps insertion order. */
   private readonly entries = new Map<string, Entry<T>>();
   private readonly options: RecordsOptions<T>;
   private readonly clock: Clock;
@@ -60,7 +60,7 @@ class MemoryRecords<T> implements Records<T> {
       putMs,
       ...defined({ body: kept }),
     };
-    if (this.options.life.type === "idle") this.remove(id); // so that it comes back as the youngest
+    if (this.options.life.type === "idle") this.remove(id); // so that it is re-added as the youngest
     this.replace(id, entry);
     this.elideBodies(id);
   }
@@ -88,7 +88,7 @@ class MemoryRecords<T> implements Records<T> {
     for (const id of this.entries.keys()) this.living(id);
   }
 
-  /** The entry, unless it has expired; then it is gone. */
+  /** The entry; removed if expired. */
   private living(id: string): Entry<T> | undefined {
     const entry = this.entries.get(id);
     if (entry === undefined || !hasEnded(entry, this.options.life, this.clock())) return entry;
@@ -107,7 +107,7 @@ class MemoryRecords<T> implements Records<T> {
     throw stateFull();
   }
 
-  /** Drops the oldest bodies that are too much, but never the one just put. */
+  /** Evicts the oldest bodies above the limit, but never the one just put. */
   private elideBodies(youngest: string): void {
     const bytesMax = this.options.bodyBytesMax ?? 0;
     if (this.bodyBytes <= bytesMax) return;
@@ -117,7 +117,7 @@ class MemoryRecords<T> implements Records<T> {
     }
   }
 
-  /** Keeps the place of an entry that is there. */
+  /** Replaces an entry in place. */
   private replace(id: string, entry: Entry<T>): void {
     this.bodyBytes += bytesOf(entry) - bytesOf(this.entries.get(id));
     this.entries.set(id, entry);

@@ -1,4 +1,4 @@
-// The State that the settings name.
+// Opens the State of the settings.
 
 import type { State } from "../core/state.ts";
 import { memoryState } from "./memory.ts";

@@ -1,16 +1,15 @@
-// Records that belong to the key they were made under: another key neither sees nor changes them, nor learns that there are
-// any. What was made before there were keys belongs to the first key of the configuration. Who asks is told by the caller of
-// the request at hand; without one, nothing is seen.
+// Records owned by the API key that created them: invisible and immutable for other keys. Records from before keys were
+// configured belong to the first key. The owner comes from the current caller; without one, no record is visible.
 
 import { assert } from "../core/assert.ts";
 import { currentCaller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import type { Records, RecordsOptions, StagedBody, State } from "../core/state.ts";
 
-/** A record as it is stored. Without an owner it is from before there were keys. */
+/** A stored record. Without an owner it is from before keys were configured. */
 type Owned<T> = T & { readonly owner?: string };
 
-/** A State whose records are seen by their owners alone. `heir` owns those that have no owner. */
+/** A State whose records are visible only to their owners. `heir` owns those without an owner. */
 export function ownedState(state: State, heir: () => string): State {
   return {
     records: <T>(name: string, options: RecordsOptions<T>) =>
@@ -32,7 +31,7 @@ class OwnedRecords<T> implements Records<T> {
 
   get(id: string): T | undefined {
     const stored = this.inner.get(id);
-    return stored !== undefined && this.isSeen(stored) ? stored : undefined;
+    return stored !== undefined && this.isVisible(stored) ? stored : undefined;
   }
 
   has(id: string): boolean {
@@ -41,9 +40,9 @@ class OwnedRecords<T> implements Records<T> {
 
   put(id: string, value: T, body?: StagedBody): void {
     const caller = currentCaller();
-    assert(caller !== undefined, `${id} is put on nobody's behalf`);
+    assert(caller !== undefined, `${id} is put without a caller`);
     const stored = this.inner.get(id);
-    assert(stored === undefined || this.isSeen(stored), `${id} belongs to another key`);
+    assert(stored === undefined || this.isVisible(stored), `${id} belongs to another key`);
     const owner = stored?.owner ?? caller.owner;
     this.inner.put(id, { ...value, ...defined({ owner }) }, body);
   }
@@ -61,11 +60,11 @@ class OwnedRecords<T> implements Records<T> {
   }
 
   list(): readonly T[] {
-    return this.inner.list().filter((stored) => this.isSeen(stored));
+    return this.inner.list().filter((stored) => this.isVisible(stored));
   }
 
-  /** The server itself sees all. */
-  private isSeen({ owner = this.heir() }: Owned<T>): boolean {
+  /** The server itself has access to all. */
+  private isVisible({ owner = this.heir() }: Owned<T>): boolean {
     const caller = currentCaller();
     return caller !== undefined && (caller.owner === undefined || caller.owner === owner);
   }

@@ -1,9 +1,9 @@
-// What holds for every kind of State: when a record's life is over, and what is refused.
+// Rules shared by all States: expiry of records, and refusals.
 
 import { ServiceError } from "../core/error.ts";
 import type { Life } from "../core/state.ts";
 
-/** When a record came and when it was last put, Unix milliseconds. */
+/** Time of creation and of the last put, Unix milliseconds. */
 export interface Stamps {
   readonly createdMs: number;
   readonly putMs: number;
@@ -21,13 +21,13 @@ export function hasEnded({ createdMs, putMs }: Stamps, life: Life, nowMs: number
   }
 }
 
-/** No record of a full set may be dropped. */
+/** Error for a full set in which no record may be evicted. */
 export function stateFull(): ServiceError {
-  return new ServiceError("state_full", "the server holds as many unfinished things of this kind as it can");
+  return new ServiceError("state_full", "too many unfinished records; retry later");
 }
 
-/** Refuses a body that would not fit if it were the only one. */
+/** Refuses a body larger than the limit of all bodies. */
 export function checkBodySize(body: Blob | undefined, bytesMax = 0): void {
   if (body === undefined || body.size <= bytesMax) return;
-  throw new ServiceError("payload_too_large", `more than ${bytesMax} bytes cannot be kept`);
+  throw new ServiceError("payload_too_large", `the content exceeds the limit of ${bytesMax} bytes`);
 }

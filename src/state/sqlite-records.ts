@@ -1,5 +1,4 @@
-// One set of records in the state file. A put with all that it drops is one transaction; bodies that nothing names any
-// more are removed after it.
+// One set of records in the state file. A put and its evictions are one transaction; unreferenced bodies are deleted after it.
 
 import type { Database } from "bun:sqlite";
 import { assert } from "../core/assert.ts";
@@ -7,12 +6,12 @@ import type { Clock, Records, RecordsOptions, StagedBody } from "../core/state.t
 import { type BodyFolder, StagedFile } from "./bodies.ts";
 import { checkBodySize, hasEnded, stateFull } from "./rules.ts";
 
-/** What the sets of one state file share. */
+/** Shared by the sets of one state file. */
 export interface SqliteStore {
   readonly db: Database;
   readonly bodies: BodyFolder;
   readonly clock: Clock;
-  /** Calls, and turns failures of the disk into ServiceErrors. */
+  /** Calls a function and converts disk errors to ServiceErrors. */
   readonly guard: <R>(action: () => R) => R;
 }
 
@@ -22,7 +21,7 @@ interface Head {
   readonly id: string;
   readonly createdMs: number;
   readonly putMs: number;
-  /** Name in the folder of bodies. */
+  /** File name in the folder of bodies. */
   readonly body: string | null;
   readonly bodyBytes: number;
 }
@@ -35,7 +34,7 @@ const HEAD = "age, id, created_ms AS createdMs, put_ms AS putMs, body, body_byte
 
 type Body = readonly [body: string | null, bodyBytes: number];
 
-/** The statements of one set; `db.query` keeps one prepared statement a text. */
+/** Statements of one set; `db.query` caches one prepared statement per SQL text. */
 function statementsOf(db: Database) {
   return {
     one: db.query<Row, [kind: string, id: string]>(
@@ -66,7 +65,7 @@ export class SqliteRecords<T> implements Records<T> {
   private readonly kind: string;
   private readonly options: RecordsOptions<T>;
   private readonly statements: ReturnType<typeof statementsOf>;
-  /** Bodies that the running transaction leaves without a record. */
+  /** Bodies that lose their record in the current transaction. */
   private readonly orphans: string[] = [];
 
   constructor(store: SqliteStore, kind: string, options: RecordsOptions<T>) {
@@ -140,7 +139,7 @@ export class SqliteRecords<T> implements Records<T> {
     return head === undefined || hasEnded(head, this.options.life, this.store.clock()) ? undefined : head;
   }
 
-  /** All or nothing. */
+  /** Runs in one transaction. */
   private write(action: () => void): void {
     this.orphans.length = 0;
     this.store.guard(() => this.store.db.transaction(action).immediate());
@@ -163,7 +162,7 @@ export class SqliteRecords<T> implements Records<T> {
     if (old !== undefined && this.options.life.type !== "idle") {
       update.run(nowMs, body, bodyBytes, value, old.age);
     } else {
-      if (old !== undefined) drop.run(old.age); // and comes back as the youngest
+      if (old !== undefined) drop.run(old.age); // re-added as the youngest
       insert.run(this.kind, id, old?.createdMs ?? nowMs, nowMs, body, bodyBytes, value);
     }
     this.elideBodies(id);
@@ -205,7 +204,7 @@ export class SqliteRecords<T> implements Records<T> {
     return this.statements.totals.get(this.kind)?.count ?? 0;
   }
 
-  /** Drops the oldest bodies that are too much, but never the one just put. */
+  /** Evicts the oldest bodies above the limit, but never the one just put. */
   private elideBodies(youngest: string): void {
     const bytesMax = this.options.bodyBytesMax ?? 0;
     let bytes = this.statements.totals.get(this.kind)?.bytes ?? 0;

@@ -1,5 +1,5 @@
-// State in a SQLite file, for what must survive the process, a kill and a power cut included: every write is synced
-// before it returns. See docs/decisions/030.
+// Durable State in a SQLite file: every write is synced before it returns, so it survives kill and power loss. See
+// docs/decisions/030.
 
 import { assert } from "../core/assert.ts";
 import type { Database } from "bun:sqlite";
@@ -13,11 +13,11 @@ import { SqliteRecords } from "./sqlite-records.ts";
 export interface SqliteOptions {
   readonly path: string;
   readonly clock?: Clock;
-  /** Takes what went wrong with the disk; clients hear only that something did. */
+  /** Logs disk errors; clients get only a generic error. */
   readonly log: (line: string) => void;
 }
 
-/** Opens a state file, or makes it. Throws StateFileError. */
+/** Opens or creates a state file. Throws StateFileError. */
 export function sqliteState({ path, clock = Date.now, log }: SqliteOptions): State {
   const db = openStateFile(path);
   const bodies = new BodyFolder(`${path}.bodies`);
@@ -32,7 +32,7 @@ export function sqliteState({ path, clock = Date.now, log }: SqliteOptions): Sta
   };
   return {
     records<T>(name: string, options: RecordsOptions<T>): Records<T> {
-      assert(!sets.has(name), `the set ${name} is asked for once`);
+      assert(!sets.has(name), `the set ${name} is opened once`);
       const records = new SqliteRecords({ db, bodies, clock, guard }, name, options);
       sets.set(name, records);
       return records;
@@ -48,7 +48,7 @@ export function sqliteState({ path, clock = Date.now, log }: SqliteOptions): Sta
   };
 }
 
-/** A record whose body is not whole loses it, and a body without a record goes: someone else may have been here. */
+/** Drops incomplete bodies from their records and deletes bodies without a record: files may have been changed externally. */
 function reconcile(db: Database, bodies: BodyFolder): void {
   const rows = db
     .query<{ age: number; name: string; bytes: number }, []>(
@@ -66,7 +66,11 @@ function reconcile(db: Database, bodies: BodyFolder): void {
 function storageFault(error: unknown, log: (line: string) => void): ServiceError {
   if (error instanceof ServiceError) return error;
   log(`state: ${reasonOf(error)}`);
-  return new ServiceError("storage_unavailable", "the server could not read or write its state", {
-    cause: error,
-  });
+  return new ServiceError(
+    "storage_unavailable",
+    "the server could not read or write its state; its log has the reason",
+    {
+      cause: error,
+    },
+  );
 }

@@ -206,10 +206,10 @@ describe("a search", () => {
   });
 
   test("that fails gives the model the reason", async () => {
-    const web = failing(new SearchFailure("the search provider cannot be reached"));
+    const web = failing(new SearchFailure("the search provider could not be reached"));
     const { told, complete } = await calls(web, [["svc_search_the_web", { query: "q" }]]);
     expect(JSON.parse(told[0] ?? "")).toEqual({
-      error: "the search provider cannot be reached",
+      error: "the search provider could not be reached",
       sources: [],
       output: [],
     });
@@ -263,10 +263,10 @@ describe("reading a page", () => {
   });
 
   test("that fails returns an error", async () => {
-    const web = failing(new SearchFailure("the page was not fetched"));
+    const web = failing(new SearchFailure("the page could not be fetched"));
     const { told } = await calls(web, [["svc_website_content_extractor", { url: "https://a.example/x" }]]);
     expect(JSON.parse(told[0] ?? "")).toMatchObject({
-      error: "Content extraction failed: the page was not fetched",
+      error: "Content extraction failed: the page could not be fetched",
     });
   });
 });

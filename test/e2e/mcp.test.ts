@@ -100,10 +100,10 @@ test("a request can do without, and several choices do", async () => {
   }
 });
 
-test("cards count servers and tools; one that does not start is told of and left out", async () => {
+test("cards count servers and tools; one that does not start is logged and not counted", async () => {
   const { data } = await (await fetch(`${server().url}/v1/models`)).json();
   expect(data[0]).toMatchObject({ tools_available: true, mcp_tools_count: 1, mcp_servers_connected: 1 });
-  await server().says("MCP server absent: its program was not found");
+  await server().says("MCP server absent: its command was not found");
   await server().says("MCP server demo: connected, 1 tools");
 });
 

@@ -12,7 +12,7 @@ const input = (name: string, extra: Partial<NewFile> = {}): NewFile => {
 };
 
 describe("a preview", () => {
-  test("is the beginning of a text, wherever its bytes were cut", () => {
+  test("is the start of a text, for any chunking", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "binary", maxLength: 60 }).filter((text) => !text.includes("\0")),
@@ -39,7 +39,7 @@ describe("a preview", () => {
     expect(cutText("a🦊b", { characters: 2 })).toBe("a🦊");
   });
 
-  test("is there for valid UTF-8 without NUL alone", () => {
+  test("exists only for valid UTF-8 without NUL", () => {
     const isText = (bytes: readonly number[]) => sniff([Uint8Array.from(bytes)], { bytes: 9 }).isText;
     expect([[0x41], [], [0xc3, 0xa4]].map(isText)).toEqual([true, true, true]);
     expect([[0xc3], [0xff], [0x41, 0], [0xed, 0xa0, 0x80]].map(isText)).toEqual([false, false, false, false]);
@@ -60,7 +60,7 @@ describe("a file object", () => {
     return files.object(await files.add(file, [bytes]));
   };
 
-  test("carries the text of a text, byte order mark included", async () => {
+  test("has the text of a text file, with byte order mark", async () => {
     expect(await objectOf(input("a.csv", { id: "file_1" }), encode("\ufeffa,b"))).toEqual({
       id: "file_1",
       name: "a.csv",
@@ -75,14 +75,14 @@ describe("a file object", () => {
     });
   });
 
-  test("carries other bytes as base64", async () => {
+  test("has other bytes as base64", async () => {
     const object = await objectOf(input("a.bin"), Uint8Array.of(0xff, 0, 1));
     expect(object).toMatchObject({ bytes: 3, data_base64: "/wAB" });
     expect(object).not.toHaveProperty("text");
     expect(object).not.toHaveProperty("mime_type");
   });
 
-  test("above 8 MiB carries no body", async () => {
+  test("above 8 MiB has no body", async () => {
     const atLimit = await objectOf(input("a.txt"), new Uint8Array(8 * 1024 * 1024).fill(65));
     const above = await objectOf(input("a.txt"), new Uint8Array(8 * 1024 * 1024 + 1).fill(65));
     expect(atLimit.text?.length).toBe(8 * 1024 * 1024);
@@ -90,7 +90,7 @@ describe("a file object", () => {
     expect(above.preview?.length).toBe(4096);
   });
 
-  test("of a file that was not made carries the reason", async () => {
+  test("of a file that was not produced has the reason", async () => {
     const files = new FileStore(memoryState());
     const failure = { code: "not_produced", message: "no such file" };
     const object = await files.object(files.addFailure(input("a.txt"), failure));
@@ -98,7 +98,7 @@ describe("a file object", () => {
   });
 });
 
-test("files of a session are found by it, also when several share one", async () => {
+test("files are found by session, also shared ones", async () => {
   const files = new FileStore(memoryState());
   const a = await files.add(input("a.txt", { sessionId: "one" }), []);
   const b = await files.add(input("b.txt"), []);

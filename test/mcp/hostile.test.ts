@@ -1,4 +1,4 @@
-// MCP servers far away that never stop talking: they are given up, and the memory stays as it was.
+// Remote MCP servers that send endless messages: the connection fails and memory use stays flat.
 
 import { afterEach, expect, test } from "bun:test";
 import { testServers } from "../helpers/mcp.ts";

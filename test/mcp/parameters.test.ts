@@ -1,9 +1,9 @@
-// Input schemas as parameters: what is kept, what is left out, and that it is said.
+// Input schemas as parameters: what is kept, what is dropped, and that `strict` reports it.
 
 import { describe, expect, test } from "bun:test";
 import { parametersOf } from "../../src/mcp/parameters.ts";
 
-describe("kept as it is", () => {
+describe("kept unchanged", () => {
   test.each<[string, Record<string, unknown>]>([
     ["an ordinary schema", { properties: { a: { type: "string", description: "A" } }, required: ["a"] }],
     ["names that are keywords", { properties: { $ref: { type: "string" }, not: { type: "integer" } } }],
@@ -44,7 +44,7 @@ describe("kept as it is", () => {
   });
 });
 
-test("templates read type and properties, so both are there; what says nothing to a caller goes", () => {
+test("type and properties are always present, for templates; keywords without constraints are dropped", () => {
   const nothing = { parameters: { type: "object", properties: {} }, strict: true };
   expect(parametersOf({})).toEqual(nothing);
   expect(parametersOf({ $schema: "https://json-schema.org/draft/2020-12/schema", $id: "x" })).toEqual(
@@ -52,22 +52,22 @@ test("templates read type and properties, so both are there; what says nothing t
   );
 });
 
-describe("left out, and no longer strict", () => {
+describe("dropped, and no longer strict", () => {
   test.each<[string, unknown, unknown]>([
-    ["a reference into the world", { $ref: "https://example.com/a.json" }, {}],
-    ["a reference to the whole", { $ref: "#" }, {}],
-    ["a reference to nowhere", { $ref: "#/$defs/none", description: "A" }, { description: "A" }],
-    ["a reference to what is no schema", { $ref: "#/properties" }, {}],
+    ["a reference to another document", { $ref: "https://example.com/a.json" }, {}],
+    ["a reference to the root", { $ref: "#" }, {}],
+    ["a reference to a missing definition", { $ref: "#/$defs/none", description: "A" }, { description: "A" }],
+    ["a reference to a value that is not a schema", { $ref: "#/properties" }, {}],
     ["an unknown type", { type: "file", title: "A" }, { title: "A" }],
     ["an empty list of values", { enum: [] }, {}],
-    ["a pattern of a part of the text", { type: "string", pattern: "a" }, { type: "string" }],
-    ["a pattern that is none", { type: "string", pattern: "^($" }, { type: "string" }],
-    ["a length below nothing", { type: "string", minLength: -1 }, { type: "string" }],
+    ["a pattern without anchors", { type: "string", pattern: "a" }, { type: "string" }],
+    ["an invalid pattern", { type: "string", pattern: "^($" }, { type: "string" }],
+    ["a negative length", { type: "string", minLength: -1 }, { type: "string" }],
     ["a bound of an older draft", { type: "number", exclusiveMinimum: true }, { type: "number" }],
-    ["what no grammar holds", { type: "array", uniqueItems: true }, { type: "array" }],
+    ["an unsupported keyword", { type: "array", uniqueItems: true }, { type: "array" }],
     ["a keyword with a value of the wrong kind", { description: 3, properties: [] }, {}],
     ["false", false, {}],
-    ["no schema at all", 7, {}],
+    ["not a schema", 7, {}],
   ])("%s", (_name, node, rest) => {
     expect(parametersOf({ type: "object", properties: { a: node } })).toEqual({
       parameters: { type: "object", properties: { a: rest } },
@@ -75,7 +75,7 @@ describe("left out, and no longer strict", () => {
     });
   });
 
-  test("references in a circle", () => {
+  test("cyclic references", () => {
     const { parameters, strict } = parametersOf({
       $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } },
       properties: { x: { $ref: "#/$defs/a" } },
@@ -84,13 +84,13 @@ describe("left out, and no longer strict", () => {
     expect(strict).toBe(false);
   });
 
-  test("a schema without a bottom", () => {
+  test("a schema nested too deeply", () => {
     const deep = Array.from({ length: 1000 }).reduce((inner) => ({ items: inner }), {});
     expect(parametersOf({ properties: { a: deep } }).strict).toBe(false);
   });
 });
 
-test("`true` stands for anything, and is no loss", () => {
+test("`true` permits any value and stays strict", () => {
   expect(parametersOf({ properties: { a: true } })).toEqual({
     parameters: { type: "object", properties: { a: {} } },
     strict: true,

@@ -1,4 +1,4 @@
-// Servers behind HTTP and WebSockets: sessions, headers, what becomes of a connection that breaks.
+// MCP servers over HTTP and WebSocket: sessions, headers, lost connections.
 
 import { expect, test } from "bun:test";
 import { failure } from "../helpers/failure.ts";
@@ -27,7 +27,7 @@ test("HTTP: session, protocol version, token and headers go with every request",
   expect(demo.sessions.size).toBe(0);
 });
 
-test("HTTP: tools are asked for again when the server says that they have changed", async () => {
+test("HTTP: tools are listed again after a list_changed notification", async () => {
   const servers = await testServers([{ source: { type: "Http", url: httpDemo().url } }]);
   await until("the server's own stream is open", async () => {
     await servers.ask("grow");
@@ -35,7 +35,7 @@ test("HTTP: tools are asked for again when the server says that they have change
   });
 });
 
-test("HTTP: a call is made once more in a new session when the server does not know the old one", async () => {
+test("HTTP: a call is retried in a new session if the server lost the old one", async () => {
   const demo = httpDemo();
   const servers = await testServers([{ source: { type: "Http", url: demo.url } }]);
   const [old] = demo.sessions.keys();
@@ -46,7 +46,7 @@ test("HTTP: a call is made once more in a new session when the server does not k
   expect(demo.sessions.has(old ?? "")).toBe(false);
 });
 
-test("HTTP: a caller who leaves cancels the call", async () => {
+test("HTTP: a disconnected client cancels the call", async () => {
   const notes: string[] = [];
   const demo = httpDemo({ note: (what) => void notes.push(what) });
   const servers = await testServers([{ source: { type: "Http", url: demo.url } }]);
@@ -58,13 +58,13 @@ test("HTTP: a caller who leaves cancels the call", async () => {
   await until("the server hears of it", () => notes.includes("cancelled"));
 });
 
-test("HTTP: the server's own timeout holds where it is the shorter one", async () => {
+test("HTTP: the server's own timeout applies if it is shorter", async () => {
   const source = { type: "Http", url: httpDemo().url, timeout_secs: 1 } as const;
   const servers = await testServers([{ source }]);
   expect(textOf(await servers.ask("wait"))).toBe("it timed out after 1 seconds");
 });
 
-test("HTTP: a server that refuses the token is told of without naming it, and the others go on", async () => {
+test("HTTP: a rejected token is logged without the token, and other servers keep working", async () => {
   const closed = httpDemo();
   closed.status = 401;
   const servers = await testServers([
@@ -74,14 +74,12 @@ test("HTTP: a server that refuses the token is told of without naming it, and th
   ]);
   expect(servers.connected).toBe(1);
   expect(textOf(await servers.ask("ok_echo", { text: "here" }))).toBe("here");
-  expect(servers.logged).toContain(
-    "MCP server closed: it answered with HTTP status 401; it will be tried again",
-  );
-  expect(servers.logged.find((line) => line.includes("nowhere"))).toContain("it cannot be reached");
+  expect(servers.logged).toContain("MCP server closed: it responded with HTTP status 401; reconnecting");
+  expect(servers.logged.find((line) => line.includes("nowhere"))).toContain("it could not be reached");
   expect(servers.logged.join("\n")).not.toContain(TOKEN);
 });
 
-test("HTTP: a server that goes away is noticed by a call, and found again when it is back", async () => {
+test("HTTP: a call detects a lost server, which is reconnected when it is back", async () => {
   const demo = httpDemo();
   const servers = await testServers([{ source: { type: "Http", url: demo.url } }]);
   const port = Number(new URL(demo.url).port);
@@ -94,12 +92,12 @@ test("HTTP: a server that goes away is noticed by a call, and found again when i
   expect(textOf(await servers.ask("echo", { text: "back" }))).toBe("back");
 });
 
-test("HTTP: a server of before 2025 is reached by its stream", async () => {
+test("HTTP: a server older than 2025-03-26 is used over SSE", async () => {
   const servers = await testServers([{ source: { type: "Http", url: oldHttpDemo() } }]);
   expect(textOf(await servers.ask("echo", { text: "old" }))).toBe("old");
 });
 
-test("WebSocket: calls, headers, and a connection that is cut", async () => {
+test("WebSocket: calls, headers, and a lost connection", async () => {
   const demo = socketDemo();
   const source = { type: "WebSocket", url: demo.url, headers: { "x-key": "k" } } as const;
   const servers = await testServers([{ source, bearerToken: TOKEN }]);
@@ -114,8 +112,8 @@ test("WebSocket: calls, headers, and a connection that is cut", async () => {
   expect(textOf(await servers.ask("echo", { text: "again" }))).toBe("again");
 });
 
-test("WebSocket: a server that is not there is told of", async () => {
+test("WebSocket: an unreachable server is logged", async () => {
   const servers = await testServers([{ source: { type: "WebSocket", url: "ws://127.0.0.1:1/" } }]);
   expect(servers.connected).toBe(0);
-  expect(servers.logged).toEqual(["MCP server s0: it cannot be reached; it will be tried again"]);
+  expect(servers.logged).toEqual(["MCP server s0: it could not be reached; reconnecting"]);
 });

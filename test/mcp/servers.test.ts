@@ -1,4 +1,4 @@
-// Several servers together: names, the limit on calls, and the gate that keeps it.
+// Several MCP servers: tool names, the limit on concurrent calls and its semaphore.
 
 import { expect, test } from "bun:test";
 import { Gate } from "../../src/mcp/gate.ts";
@@ -6,7 +6,7 @@ import { failure } from "../helpers/failure.ts";
 import { httpDemo, testServers, textOf } from "../helpers/mcp.ts";
 import { until } from "../helpers/until.ts";
 
-test("names: prefixes, none, and the first of two alike", async () => {
+test("names: with prefix, without, and the first of duplicates", async () => {
   const source = { type: "Http", url: httpDemo().url } as const;
   const servers = await testServers([
     { source, prefix: "a" },
@@ -20,20 +20,20 @@ test("names: prefixes, none, and the first of two alike", async () => {
   expect(names).toHaveLength(20);
   expect(new Set(names).size).toBe(20);
   expect(servers.logged).toContain(
-    "MCP server late: tool echo is left out: another server has one of this name",
+    "MCP server late: tool echo is ignored: another server has a tool of this name; set tool_prefix",
   );
   expect(servers.logged.filter((line) => line.includes("tool svc_x_"))).toHaveLength(10);
   expect(textOf(await servers.ask("a_echo", { text: "both" }))).toBe("both");
 });
 
-test("auto_register_tools off: connected, but models see nothing", async () => {
+test("auto_register_tools off: connected, but no tools for models", async () => {
   const source = { type: "Http", url: httpDemo().url } as const;
   const servers = await testServers([{ source }], { registersTools: false });
   expect(servers.connected).toBe(1);
   expect(servers.tools()).toEqual([]);
 });
 
-test("calls wait for a place, over all servers together; one that has left gives up its turn", async () => {
+test("the call limit applies to all servers together; an aborted call leaves the queue", async () => {
   const notes: string[] = [];
   const one = httpDemo({ note: (what) => void notes.push(what) });
   const servers = await testServers(
@@ -62,7 +62,7 @@ test("calls wait for a place, over all servers together; one that has left gives
   expect(await Promise.all(held)).toEqual(["left", "left"]);
 });
 
-test("the gate: never more than its places, in order, and none is lost", async () => {
+test("the semaphore: FIFO, never over its limit, no slot lost", async () => {
   const gate = new Gate(3);
   const signal = new AbortController().signal;
   const entered: number[] = [];

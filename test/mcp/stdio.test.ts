@@ -1,4 +1,4 @@
-// Servers that are child processes: what they are asked, what they answer, and how they come to their end.
+// MCP servers as child processes: requests, results, and how they end.
 
 import { expect, test } from "bun:test";
 import { join } from "node:path";
@@ -22,19 +22,19 @@ test("a tool is called and answers", async () => {
   expect(result).toEqual({ isError: false, parts: [{ type: "text", text: "Grüße\n{}" }] });
 });
 
-test("lines that are no messages do no harm", async () => {
+test("lines that are not messages are ignored", async () => {
   const servers = await testServers([{ source: demoProcess({ DEMO_NOISE: "1" }) }]);
   expect(textOf(await servers.ask("echo", { text: "still here" }))).toBe("still here");
 });
 
-test("all pages of tools are read, in order", async () => {
+test("all pages of the tool list are read, in order", async () => {
   const servers = await testServers([{ source: demoProcess({ DEMO_EXTRA: "25", DEMO_PAGE: "4" }) }]);
   const names = servers.tools().map(({ name }) => name);
   expect(names).toHaveLength(35);
   expect(names.slice(-2)).toEqual(["extra_23", "extra_24"]);
 });
 
-test("tools are asked for again when the server says that they have changed", async () => {
+test("tools are listed again after a list_changed notification", async () => {
   const servers = await testServers([{ source: demoProcess() }]);
   const before = servers.tools();
   expect(servers.tools()).toBe(before);
@@ -42,12 +42,12 @@ test("tools are asked for again when the server says that they have changed", as
   await until("the new tool is there", () => servers.tools().some(({ name }) => name === "grown"));
 });
 
-test("what a tool calls an error is one, with its words", async () => {
+test("a tool's error is an error result with its message", async () => {
   const servers = await testServers([{ source: demoProcess() }]);
   expect(await servers.ask("fail")).toEqual({ isError: true, parts: [{ type: "text", text: "it broke" }] });
 });
 
-test("images, sounds and resources come through", async () => {
+test("images, audio and resources are passed on", async () => {
   const servers = await testServers([{ source: demoProcess() }]);
   const { parts } = await servers.ask("picture");
   expect(parts).toEqual([
@@ -66,14 +66,14 @@ test("images, sounds and resources come through", async () => {
   expect(textOf(await servers.ask("structured"))).toBe('{"answer":42}');
 });
 
-test("the words of a protocol error are for the model", async () => {
+test("the model gets the message of a protocol error", async () => {
   const servers = await testServers([{ source: demoProcess({ DEMO_EXTRA: "1" }) }]);
   const failed = await servers.ask("extra_0", { text: "x" });
   expect(failed.isError).toBe(true);
   expect(textOf(failed)).toContain("there is no tool extra_0");
 });
 
-test("a call that takes too long fails, and the server is told", async () => {
+test("a call times out, and the server gets a cancellation", async () => {
   const notes = join(tempDir(), "notes");
   const servers = await testServers([{ source: demoProcess({ DEMO_NOTES: notes }) }], { toolTimeoutMs: 50 });
   const failed = await servers.ask("wait");
@@ -85,7 +85,7 @@ test("a call that takes too long fails, and the server is told", async () => {
   expect(servers.connected).toBe(1);
 });
 
-test("a caller who leaves cancels the call", async () => {
+test("a disconnected client cancels the call", async () => {
   const notes = join(tempDir(), "notes");
   const servers = await testServers([{ source: demoProcess({ DEMO_NOTES: notes }) }]);
   const leaving = new AbortController();
@@ -96,7 +96,7 @@ test("a caller who leaves cancels the call", async () => {
   await until("the server hears of it", async () => (await read(notes)).includes("cancelled"));
 });
 
-test("a server that dies in the middle of a call fails that call, and is started again", async () => {
+test("a server that exits during a call fails the call and is restarted", async () => {
   const servers = await testServers([{ source: demoProcess() }]);
   const failed = await servers.ask("die");
   expect(failed).toEqual({ isError: true, parts: [{ type: "text", text: "the connection was lost" }] });
@@ -104,12 +104,12 @@ test("a server that dies in the middle of a call fails that call, and is started
   expect(textOf(await servers.ask("echo", { text: "back" }))).toBe("back");
   expect(servers.logged).toEqual([
     "MCP server s0: connected, 10 tools",
-    "MCP server s0: its process ended with exit code 3; it will be tried again",
+    "MCP server s0: its process ended with exit code 3; reconnecting",
     "MCP server s0: connected, 10 tools",
   ]);
 });
 
-test("a server that does not start is told of once, and the others go on", async () => {
+test("a server that does not start is logged once, and the others keep working", async () => {
   const servers = await testServers([
     { label: "broken", source: demoProcess({ DEMO_DEAD: "1" }) },
     { label: "absent", source: { type: "Process", command: "no-such-program-anywhere" } },
@@ -118,13 +118,13 @@ test("a server that does not start is told of once, and the others go on", async
   expect(servers.connected).toBe(1);
   expect(textOf(await servers.ask("ok_echo", { text: "here" }))).toBe("here");
   expect(servers.logged.toSorted()).toEqual([
-    "MCP server absent: its program was not found; it will be tried again",
-    "MCP server broken: its process ended with exit code 4: cannot read its settings; it will be tried again",
+    "MCP server absent: its command was not found; check the path in the MCP configuration; reconnecting",
+    "MCP server broken: its process ended with exit code 4: cannot read its settings; reconnecting",
     "MCP server s2: connected, 10 tools",
   ]);
 });
 
-test("a child gets a harmless environment and what the configuration adds", async () => {
+test("a child gets the inherited variables and those of the configuration", async () => {
   const servers = await testServers([{ source: demoProcess({ TOKEN: "its own" }) }]);
   const variable = async (name: string) => textOf(await servers.ask("environment", { text: name }));
   expect(await variable("TOKEN")).toBe("its own");
@@ -132,7 +132,7 @@ test("a child gets a harmless environment and what the configuration adds", asyn
   expect(await variable("PATH")).not.toBe("undefined");
 });
 
-test("a server's own children end with it, however it ends", async () => {
+test("a server's children are killed with it", async () => {
   const servers = await testServers([
     { prefix: "a", source: demoProcess() },
     { prefix: "b", source: demoProcess({ DEMO_STUBBORN: "1" }) },

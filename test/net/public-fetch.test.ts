@@ -78,7 +78,7 @@ async function reason(fetching: ReturnType<PublicFetch>): Promise<string> {
   );
 }
 
-test("a file comes with its type, from the address that was looked up, under its own name", async () => {
+test("a file has its type, comes from the resolved address, with the original Host header", async () => {
   const { url, mimeType, pieces } = await local(at("/bytes/100000"), { bytesMax: 100_000 }, never);
   expect(url).toBe(at("/bytes/100000"));
   expect(mimeType).toBe("application/x-bytes");
@@ -94,18 +94,18 @@ test("three redirects are followed, a fourth is not", async () => {
   expect(await reason(local(at("/hop/4"), { bytesMax: 100 }, never))).toContain("more than 3 times");
 });
 
-describe("nothing is asked of", () => {
+describe("refuses to connect to", () => {
   const before = () => asked.length;
   test.each([
     ["this machine by name", `http://localhost:${web.port}/`],
-    ["this machine by number", `http://127.0.0.1:${web.port}/`],
-    ["in other spellings", `http://2130706433:${web.port}/`],
+    ["this machine by address", `http://127.0.0.1:${web.port}/`],
+    ["in decimal", `http://2130706433:${web.port}/`],
     ["in octal", `http://0177.0.0.1:${web.port}/`],
     ["in hexadecimal", `http://0x7f.1:${web.port}/`],
-    ["in short", `http://127.1:${web.port}/`],
+    ["in short form", `http://127.1:${web.port}/`],
     ["as IPv6", `http://[::1]:${web.port}/`],
     ["as IPv4 inside IPv6", `http://[::ffff:127.0.0.1]:${web.port}/`],
-    ["as no address at all", `http://0.0.0.0:${web.port}/`],
+    ["as the unspecified address", `http://0.0.0.0:${web.port}/`],
     ["the cloud's metadata", "http://169.254.169.254/latest/meta-data/"],
   ])("%s", async (_, url) => {
     const count = before();
@@ -113,12 +113,12 @@ describe("nothing is asked of", () => {
     expect(asked.length).toBe(count);
   });
 
-  test("a host with one public address and one of its own", async () => {
+  test("a host with a public and a private address", async () => {
     const mixed = publicFetch({ resolve: async () => [{ address: "8.8.8.8", family: 4 }, ...LOOPBACK] });
     expect(await reason(mixed(at("/"), { bytesMax: 100 }, never))).toContain("not on the public internet");
   });
 
-  test("a redirect's target inside", async () => {
+  test("a private redirect target", async () => {
     // The first host passes, the second does not: names are looked up anew.
     const resolve = async (host: string) =>
       host === "files.example" ? LOOPBACK : [{ address: "10.0.0.1", family: 4 }];
@@ -139,15 +139,15 @@ describe("nothing is asked of", () => {
     expect(await reason(local(redirected, { bytesMax: 100 }, never))).toContain("only http and https");
   });
 
-  test("what is no address, or has a password", async () => {
-    expect(await reason(local("not an address", { bytesMax: 100 }, never))).toContain("not an address");
+  test("an invalid URL, or one with a password", async () => {
+    expect(await reason(local("not a valid URL", { bytesMax: 100 }, never))).toContain("not a valid URL");
     expect(await reason(local("http://me:pw@files.example/", { bytesMax: 100 }, never))).toContain(
       "password",
     );
   });
 });
 
-test("the name is looked up once: a second answer would not count", async () => {
+test("the name is resolved once: no DNS rebinding", async () => {
   let lookUps = 0;
   const changing = publicFetch({
     allowLoopback: true,
@@ -157,29 +157,29 @@ test("the name is looked up once: a second answer would not count", async () => 
   expect(lookUps).toBe(1);
 });
 
-describe("a fetch ends with a reason", () => {
+describe("a failed fetch has a reason", () => {
   test.each<[string, Parameters<PublicFetch>[1], string]>([
     ["/bytes/101", { bytesMax: 100 }, "larger than 100 bytes"],
     ["/status/404", { bytesMax: 100 }, "status 404"],
     ["/zip", { bytesMax: 100 }, "compressed"],
-    ["/forever", { bytesMax: 1_000_000, timeoutMs: 100 }, "within 0.1 seconds"],
+    ["/forever", { bytesMax: 1_000_000, timeoutMs: 100 }, "after 0.1 seconds"],
   ])("%s", async (path, options, words) => {
     expect(await reason(local(at(path), options, never))).toContain(words);
   });
 
-  test("when nobody listens, or the name is unknown", async () => {
+  test("if no server listens, or the name is unknown", async () => {
     expect(await reason(local("http://files.example:1/", { bytesMax: 100 }, never))).toContain("reached");
     const nameless = publicFetch({ resolve: () => Promise.reject(new Error("ENOTFOUND")) });
     expect(await reason(nameless("http://nowhere.example/", { bytesMax: 100 }, never))).toContain("reached");
   });
 
-  test("when the name's look-up hangs", async () => {
+  test("if the DNS lookup hangs", async () => {
     const hanging = publicFetch({ resolve: () => new Promise(() => undefined) });
     const options = { bytesMax: 100, timeoutMs: 50 };
-    expect(await reason(hanging("http://slow.example/", options, never))).toContain("within 0.05 seconds");
+    expect(await reason(hanging("http://slow.example/", options, never))).toContain("after 0.05 seconds");
   });
 
-  test("when its caller goes away, with the caller's reason", async () => {
+  test("on abort, with the signal's reason", async () => {
     const abort = new AbortController();
     const fetching = local(at("/forever"), { bytesMax: 1_000_000 }, abort.signal);
     abort.abort(new Error("gone"));

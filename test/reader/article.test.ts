@@ -18,7 +18,7 @@ describe("an article", () => {
       <pre>if (x)\n  y();</pre><p>${FILLER.repeat(4)}</p><img src="a.png" alt="A picture">`),
   );
 
-  test("is told without what surrounds it", () => {
+  test("is extracted without navigation", () => {
     expect(title).toContain("Otters");
     expect(text).toContain("Fish & crabs. More.");
     for (const other of ["not text", "color: red", "Start", "Subscribe", "Imprint", "A picture", "/x"]) {
@@ -34,7 +34,7 @@ describe("an article", () => {
   });
 });
 
-describe("a page without an article is told as it is", () => {
+describe("a page without an article is converted whole", () => {
   test("when it is short", () => {
     const { title, text } = articleOf(
       "<html><head><title>Price</title></head><body><nav>Menu</nav><p>Tea: 3 €</p></body></html>",
@@ -43,28 +43,28 @@ describe("a page without an article is told as it is", () => {
   });
 
   test.each([
-    ["a piece of HTML", "<p>loose</p>", "loose"],
-    ["no HTML at all", "just words", "just words"],
+    ["an HTML fragment", "<p>loose</p>", "loose"],
+    ["not HTML", "just words", "just words"],
     ["nothing", "", ""],
-    ["a script alone", "<html><body><script>x()</script></body></html>", ""],
+    ["only a script", "<html><body><script>x()</script></body></html>", ""],
     ["unclosed tags", "<html><body><div><p>one<p>two", "one\n\ntwo"],
   ])("when it is %s", (_what, html, text) => {
     expect(articleOf(html).text).toBe(text);
   });
 });
 
-test("what nobody sees is dropped, but not what joins characters; empty lines are bounded", () => {
+test("invisible characters are dropped except joiners; empty lines are limited", () => {
   const hidden = `<html><body><p>a\u202Eb\u0001c\u{E0041}\u{E0042}\u200Dd</p>${"<br>".repeat(50)}<p>e</p></body></html>`;
   expect(articleOf(hidden).text).toBe("abc\u200Dd\n\ne");
 });
 
-describe("pages made to be hard", () => {
+describe("crafted pages", () => {
   test.each([
-    ["deeper than an article may be", `<html><body>${"<div>".repeat(ARTICLE_DEPTH_MAX + 50)}core`],
-    ["as deep as one may be", `<html><body>${"<div>".repeat(ARTICLE_DEPTH_MAX - 5)}core`],
-    ["of more elements than one may have", `<html><body>${"<b>x</b>".repeat(ARTICLE_ELEMENTS_MAX + 1)}`],
-    ["of one element with a great many attributes", `<html><body><p ${"a=1 ".repeat(50_000)}>core`],
-    ["of an endless comment", `<html><body>core<!-- ${"x".repeat(500_000)}`],
+    ["deeper than the limit", `<html><body>${"<div>".repeat(ARTICLE_DEPTH_MAX + 50)}core`],
+    ["just below the depth limit", `<html><body>${"<div>".repeat(ARTICLE_DEPTH_MAX - 5)}core`],
+    ["with more elements than the limit", `<html><body>${"<b>x</b>".repeat(ARTICLE_ELEMENTS_MAX + 1)}`],
+    ["with 50,000 attributes on one element", `<html><body><p ${"a=1 ".repeat(50_000)}>core`],
+    ["with an unclosed comment", `<html><body>core<!-- ${"x".repeat(500_000)}`],
     ["of entities", `<html><body>core${"&amp;".repeat(50_000)}`],
   ])("%s", (_what, html) => {
     expect(typeof articleOf(html).text).toBe("string");

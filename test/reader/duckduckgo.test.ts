@@ -32,19 +32,19 @@ const pageOf = (...results: readonly string[]) =>
 const only = (parts: Parts) => duckduckgoHits(pageOf(result(parts))).hits[0];
 
 describe("a result", () => {
-  test("has its title, its snippet and the address behind the counter", () => {
+  test("has title, snippet and the target of its redirect link", () => {
     expect(duckduckgoHits(pageOf(result()))).toEqual({
       state: "found",
       hits: [{ title: "A title", description: "What it is about", url: "https://www.example.org/a?b=1&c=2" }],
     });
   });
 
-  test("may link directly, or show its address alone", () => {
+  test("may link directly, or only display its URL", () => {
     expect(only({ href: "https://example.net/x" })?.url).toBe("https://example.net/x");
     expect(only({ href: "", shown: "example.com/shown" })?.url).toBe("https://example.com/shown");
   });
 
-  test("keeps entities and scripts of the world", () => {
+  test("keeps entities and non-Latin scripts", () => {
     const hit = only({ title: "Tom &amp; J&eacute;r&ocirc;me", snippet: "東京 &lt;tag&gt;" });
     expect([hit?.title, hit?.description]).toEqual(["Tom & Jérôme", "東京 <tag>"]);
   });
@@ -53,12 +53,12 @@ describe("a result", () => {
     ["an advertisement", { kind: "result--ad" }],
     ["one without a title", { title: " " }],
     ["one without a snippet", { snippet: "" }],
-    ["one that leads nowhere", { href: "javascript:alert(1)", shown: "" }],
+    ["one without a valid URL", { href: "javascript:alert(1)", shown: "" }],
     [
       "one behind a counter that leads nowhere",
       { href: "//duckduckgo.com/l/?uddg=file%3A%2F%2F%2Fetc%2Fpasswd", shown: "" },
     ],
-  ])("is left out: %s", (_what, parts) => {
+  ])("is dropped: %s", (_what, parts) => {
     expect(
       duckduckgoHits(pageOf(result(parts), result({ title: "Good" }))).hits.map(({ title }) => title),
     ).toEqual(["Good"]);

@@ -18,7 +18,7 @@ describe("passages are in order", () => {
     ).toEqual([2, 1, 0]);
   });
 
-  test("whatever the case, and for longer forms of a word", () => {
+  test("ignoring case, and for longer forms of a word", () => {
     expect(order("OTTER", "Nothing.", "The otters swim.")).toEqual([1, 0]);
   });
 
@@ -26,7 +26,7 @@ describe("passages are in order", () => {
     expect(order("東京の天気", "大阪の食べ物。", "東京の天気は晴れです。")[0]).toBe(1);
   });
 
-  test("and every page is there, if only with its beginning", () => {
+  test("with at least the first passage of every page", () => {
     const long = Array.from({ length: 40 }, () => FILLER.repeat(10)).join("\n\n");
     const passages = rankPassages("otters", [hit(long), hit(""), hit(`${long}\n\nOtters.`)]);
     expect(passages[0]?.text).toEndWith("Otters.");
@@ -50,7 +50,7 @@ describe("a passage", () => {
       .map((passage) => passage.text);
   const words = (text: string) => Array.from({ length: 2000 }, (_, index) => `x ${text}${index}.`).join(" ");
 
-  test("is made of whole paragraphs", () => {
+  test("consists of whole paragraphs", () => {
     expect(passages("x one\n\nx two")).toEqual(["x one\n\nx two"]);
     const long = `x ${FILLER.repeat(12)}`.trim();
     expect(passages(`${long}\n\n${long}`)).toEqual([long, long]);

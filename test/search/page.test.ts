@@ -1,4 +1,4 @@
-// Pages of all kinds, harmless and hostile, through the fetcher and reader processes.
+// Valid and hostile pages through the fetcher and reader processes.
 
 import { describe, expect, test } from "bun:test";
 import { PAGE_BYTES_MAX, PAGE_CHARS_MAX } from "../../src/search/limits.ts";
@@ -87,7 +87,7 @@ async function reasonOf(getting: Promise<unknown>): Promise<string> {
 }
 
 describe("a page is read", () => {
-  test("as an article with its title, under the address that redirects lead to", async () => {
+  test("as an article with its title and final URL", async () => {
     const got = await get(web.at("otters.example", "/moved"), never);
     expect(got).toMatchObject({ url: web.at("otters.example", "/article"), title: "Otters" });
     expect(got.text).toContain(TEXT);
@@ -95,17 +95,17 @@ describe("a page is read", () => {
   });
 
   test.each([
-    ["its header says", "/header", "日本語"],
-    ["it says itself", "/meta", "日本語"],
-    ["it must have where nothing says so", "/none", "Grüße, 10 €"],
-    ["its bytes show", "/utf8", "Grüße, 10 €"],
-    ["its byte order mark shows", "/bom", "AB"],
-    ["its bytes show where its header says nonsense", "/nonsense", "Grüße"],
+    ["its header declares", "/header", "日本語"],
+    ["it declares itself", "/meta", "日本語"],
+    ["is the default", "/none", "Grüße, 10 €"],
+    ["its bytes imply", "/utf8", "Grüße, 10 €"],
+    ["its byte order mark declares", "/bom", "AB"],
+    ["its bytes imply if its header is invalid", "/nonsense", "Grüße"],
   ])("in the encoding that %s", async (_what, path, text) => {
     expect(await textOf(path)).toBe(text);
   });
 
-  test("in a wrong encoding without harm", async () => {
+  test("with a wrong encoding, without an error", async () => {
     expect(await textOf("/wrong")).toStartWith("Gr\uFFFD");
     expect(typeof (await textOf("/refused").catch(String))).toBe("string");
   });
@@ -118,7 +118,7 @@ describe("a page is read", () => {
     expect(await textOf(path)).toBe(text);
   });
 
-  test("when nobody says what it is", async () => {
+  test("without a content type", async () => {
     for (const [body, text] of [
       [`<p>${TEXT}</p>`, TEXT],
       ["a < b", "a < b"],
@@ -129,7 +129,7 @@ describe("a page is read", () => {
     }
   });
 
-  test("up to a bound", async () => {
+  test("up to a limit", async () => {
     expect((await textOf("/long")).length).toBe(PAGE_CHARS_MAX);
   });
 });
@@ -142,9 +142,9 @@ describe("a page is not read", () => {
     ["empty", "/empty", "no text"],
     ["missing", "/nowhere", "status 404"],
     ["too large", "/huge", "larger than"],
-    ["compressed, unasked", "/bomb", "compressed"],
-    ["a redirect to the own network", "/inward", "not on the public internet"],
-    ["a redirect without end", "/loop", "redirects more than"],
+    ["compressed without being requested", "/bomb", "compressed"],
+    ["a redirect to a private network", "/inward", "not on the public internet"],
+    ["a redirect loop", "/loop", "redirects more than"],
   ])("when it is %s", async (_what, path, words) => {
     expect(await reasonOf(get(web.at("otters.example", path), never))).toContain(words);
   });
@@ -158,7 +158,7 @@ describe("a page is not read", () => {
     expect(web.asked.length).toBe(before);
   });
 
-  test("when its reader is gone", async () => {
+  test("if its reader was killed", async () => {
     const abort = new AbortController();
     const getting = get(web.at("otters.example", "/endless"), abort.signal);
     await until("the page is asked for", () => web.asked.includes("otters.example/endless"));
@@ -168,26 +168,30 @@ describe("a page is not read", () => {
   });
 });
 
-describe("a page made to be hard", () => {
-  test("is told in part or given up, and the next one is read", async () => {
+describe("a page crafted to exhaust the reader", () => {
+  test("is read in part or fails, and the next one is read", async () => {
     const quick = pageGetter({ fetchPublic: fetchHere, read: createReader(1500) });
     for (const path of ["/nested", "/brackets"]) {
       const outcome = await reasonOf(quick(web.at("otters.example", path), never));
-      expect(["read", "it is too complicated to be read", "it could not be taken apart"]).toContain(outcome);
+      expect([
+        "read",
+        "the page is too complex to be read in time",
+        "the page could not be parsed",
+      ]).toContain(outcome);
     }
     expect((await quick(web.at("otters.example", "/article"), never)).title).toBe("Otters");
   });
 
-  test("costs its reader its life, and nobody else's", async () => {
+  test("kills only its own reader process", async () => {
     const hurried = createReader(1);
     expect(await reasonOf(hurried("article", { html: "<p>x" }, never))).toBe(
-      "it is too complicated to be read",
+      "the page is too complex to be read in time",
     );
     const read = createReader();
     expect((await read("article", { html: "<p>x" }, never)).text).toBe("x");
   });
 
-  test("keeps no process busy once nobody waits for it", async () => {
+  test("leaves no process running after an abort", async () => {
     const read = createReader();
     const readers = () => childrenOf(process.pid).filter((pid) => wordsOf(pid).at(-1) === READER_WORD);
     const abort = new AbortController();

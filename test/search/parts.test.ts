@@ -1,4 +1,4 @@
-// The small parts of a search: filters, slots, fitting into a budget, ranking by meaning.
+// Parts of a search: domain filter, semaphore, token budget, embedding rerank.
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -31,13 +31,13 @@ describe("a filter", () => {
     if (url !== "nonsense") expect(isAllowed(url, { allowed: [], blocked: [domain] })).toBe(!isWithin);
   });
 
-  test("what is blocked is blocked even where it is allowed", () => {
+  test("a blocked host is blocked even if also allowed", () => {
     const filter = { allowed: ["example.com"], blocked: ["bad.example.com"] };
     expect(isAllowed("https://good.example.com/", filter)).toBe(true);
     expect(isAllowed("https://very.bad.example.com/", filter)).toBe(false);
   });
 
-  test("hosts are named once, as people say them", () => {
+  test("hosts are unique and normalized", () => {
     expect(
       hostsOf(["https://www.a.example/1", "http://a.example/2", "nonsense", "https://b.example"]),
     ).toEqual(["a.example", "b.example"]);
@@ -47,7 +47,7 @@ describe("a filter", () => {
 describe("slots", () => {
   const never = new AbortController().signal;
 
-  test("let so many in, in order, also after failures", async () => {
+  test("limit concurrency, FIFO, also after failures", async () => {
     const slots = new Slots(2);
     let inside = 0;
     let most = 0;
@@ -67,7 +67,7 @@ describe("slots", () => {
     expect([most, order]).toEqual([2, [0, 1, 2, 3, 4, 5, 6]]);
   });
 
-  test("are not waited for by who has gone", async () => {
+  test("drop aborted waiters", async () => {
     const slots = new Slots(1);
     const held = Promise.withResolvers<void>();
     const first = slots.run(() => held.promise, never);
@@ -100,7 +100,7 @@ describe("a budget", () => {
     passage(1, 3, "three"),
   ];
 
-  test("that is large lets everything through, pages by their best passage, passages in reading order", async () => {
+  test("that is large keeps all, pages by their best passage, passages in reading order", async () => {
     expect(await fitResults(hits, passages, budgetOf(1000))).toEqual([
       {
         title: "Title b",
@@ -113,13 +113,13 @@ describe("a budget", () => {
     ]);
   });
 
-  test("that is small takes the best", async () => {
+  test("that is small keeps the best passages", async () => {
     const long = "word ".repeat(200).trim();
     const results = await fitResults(hits, [passage(1, 0, long), passage(0, 0, long)], budgetOf(200));
     expect(results.map(({ title, content }) => [title, content.endsWith(" …")])).toEqual([["Title b", true]]);
   });
 
-  test("is kept, whatever is found and whatever a token is", async () => {
+  test("is never exceeded, for any results and tokenizer", async () => {
     const texts = fc.string({ unit: "grapheme", maxLength: 3000 });
     const property = fc.asyncProperty(
       fc.array(texts, { maxLength: 12 }),
@@ -140,7 +140,7 @@ describe("a budget", () => {
     await fc.assert(property, { numRuns: 100 });
   });
 
-  test("of a text takes its beginning and says so", async () => {
+  test("of a text keeps its start and marks the cut", async () => {
     expect(await fitText("short", budgetOf(100))).toBe("short");
     const head = await fitText("word ".repeat(1000), budgetOf(100));
     expect(head).toStartWith("word word");
@@ -148,7 +148,7 @@ describe("a budget", () => {
     expect(head.length).toBeGreaterThan(300);
   });
 
-  test("is asked a few times only", async () => {
+  test("counts tokens a few times only", async () => {
     let counts = 0;
     const dear = async () => 1_000_000 + counts++;
     expect(await fitText("x".repeat(100_000), { tokensMax: 100, count: dear })).toBe("");
@@ -156,7 +156,7 @@ describe("a budget", () => {
   });
 });
 
-describe("ranking by meaning", () => {
+describe("embedding rerank", () => {
   const never = new AbortController().signal;
   const asked: EmbedRequest[] = [];
   /** Points where the first digit of a text says. */
@@ -169,7 +169,7 @@ describe("ranking by meaning", () => {
     return { vectors, promptTokens: 0 };
   };
 
-  test("puts the nearest first and leaves what is beyond its reach", async () => {
+  test("sorts by similarity and keeps the order beyond its limit", async () => {
     const passages = ["1", "3", "2", ...Array.from({ length: 30 }, () => "0")].map((text, index) =>
       passage(0, index, text),
     );
@@ -182,7 +182,7 @@ describe("ranking by meaning", () => {
     expect(asked.at(-1)?.inputs.slice(0, 2)).toEqual(["3", "Title a\n1"]);
   });
 
-  test("asks EmbeddingGemma in its own words", async () => {
+  test("uses EmbeddingGemma's prompt format", async () => {
     const rerank = embeddingRerank(embed, "embedding-gemma", GEMMA_FORM);
     const hits = [hit("a"), { ...hit("b"), title: "" }];
     await rerank("q", { hits, passages: [passage(0, 0, "x"), passage(1, 0, "y")] }, never);

@@ -47,7 +47,7 @@ describe("hits come from", () => {
     expect(asked.at(-1)?.url.searchParams.get("q")).toBe("otters & fish");
   });
 
-  test("SearXNG, as JSON; what is no result is left out", async () => {
+  test("SearXNG, as JSON; invalid results are dropped", async () => {
     const results = [
       { title: "A", url: "https://a.example/", content: "About A", engine: "x" },
       { title: "B", url: "https://b.example/", content: null },
@@ -73,7 +73,7 @@ describe("hits come from", () => {
     }
   });
 
-  test("Brave, with the key in a header and a query as short as it wants it", async () => {
+  test("Brave, with the key in a header and a query within its limits", async () => {
     say = () =>
       Response.json({
         web: { results: [{ title: "A", url: "https://a.example/", description: "About A" }, {}] },
@@ -111,7 +111,7 @@ describe.each(PROVIDERS)("%s fails with a reason that names no address", (_name,
   });
 });
 
-test("silence is waited for, up to a bound", async () => {
+test("a provider that does not respond times out", async () => {
   say = () => new Promise(() => undefined);
   const patience = { url, timeoutMs: 50 };
   for (const provider of [searxng(patience), brave("k", patience), duckduckgo(createReader(), patience)]) {
@@ -119,8 +119,10 @@ test("silence is waited for, up to a bound", async () => {
   }
 });
 
-test("nobody listening is told, and so is that the asker has gone", async () => {
-  expect(await outcome(searxng({ url: "http://127.0.0.1:1" }))).toBe("the search provider cannot be reached");
+test("an unreachable provider and an aborted search are reported", async () => {
+  expect(await outcome(searxng({ url: "http://127.0.0.1:1" }))).toBe(
+    "the search provider could not be reached",
+  );
   say = () => new Promise(() => undefined);
   const abort = new AbortController();
   const searching = searx?.("q", abort.signal);
@@ -128,19 +130,19 @@ test("nobody listening is told, and so is that the asker has gone", async () => 
   expect(await searching?.catch(String)).toBe("Error: gone");
 });
 
-test("robots, silent engines and unknown pages are told apart from nothing found", async () => {
+test("CAPTCHAs, unresponsive engines and unknown pages differ from empty results", async () => {
   const html = (body: string) => () => new Response(`<html><body>${body}</body></html>`);
   say = html('<form id="challenge-form"></form>');
-  expect(await outcome(ddg)).toContain("robot");
+  expect(await outcome(ddg)).toContain("CAPTCHA");
   say = html("Welcome");
-  expect(await outcome(ddg)).toContain("no page of results");
+  expect(await outcome(ddg)).toContain("not a result page");
   say = html('<div class="no-results">None</div>');
   expect(await outcome(ddg)).toEqual([]);
   say = () => Response.json({ results: [], unresponsive_engines: [["a", "timeout"]] });
   expect(await outcome(searx)).toContain("none of the search provider's engines");
 });
 
-test("hits are made tidy: web addresses, once each, with short labels, not too many", () => {
+test("hits are cleaned: unique web URLs, short labels, limited number", () => {
   const hit = (address: string, title = "T") => ({ title, description: "d\u202E\n d", url: address });
   const many = Array.from({ length: 30 }, (_, index) => hit(`https://a.example/${index}`));
   expect(tidyHits(many)).toHaveLength(SEARCH_HITS_MAX);

@@ -1,4 +1,4 @@
-// A search from query to results over a small internet.
+// Web search from query to results against local servers.
 
 import { describe, expect, test } from "bun:test";
 import { SearchFailure } from "../../src/search/failure.ts";
@@ -40,7 +40,7 @@ async function reasonOf(working: Promise<unknown>): Promise<string> {
 }
 
 describe("a search", () => {
-  test("reads the pages found and tells the ones that fit first", async () => {
+  test("reads the pages found and returns the best matches first", async () => {
     web.engine = found(
       { title: "Rivers", url: url("rivers.example", "/rivers"), content: "About rivers" },
       { title: "Otters", url: url("otters.example", "/otters"), content: "About otters" },
@@ -56,7 +56,7 @@ describe("a search", () => {
     expect(web.queries.at(-1)).toBe("how do sea otters sleep");
   });
 
-  test("takes from a long page what fits the query", async () => {
+  test("takes the matching passages of a long page", async () => {
     web.engine = found({ title: "Book", url: url("books.example", "/book") });
     const [result] = await searcher(web).search("sea otters", ask({}, 700), never);
     expect(result?.content).toContain("hold hands");
@@ -75,7 +75,7 @@ describe("a search", () => {
     ]);
   });
 
-  test("survives a mistake of ours with a page, and logs it", async () => {
+  test("survives an internal error with a page, and logs it", async () => {
     web.engine = found({ title: "Otters", url: url("otters.example", "/otters"), content: "About otters" });
     const getPage = () => Promise.reject(new TypeError("a mistake"));
     const broken = searcher(web, { getPage });
@@ -89,16 +89,16 @@ describe("a search", () => {
     expect(await searcher(web).search("otters", ask(), never)).toEqual([]);
   });
 
-  test("whose provider fails says so, to the model and to the log, without the query", async () => {
+  test("whose provider fails reports it to the model and the log, without the query", async () => {
     web.engine = () => new Response("no", { status: 403 });
     const failing = searcher(web);
     expect(await reasonOf(failing.search("a private question", ask(), never))).toBe(
-      "the search provider answered with HTTP status 403",
+      "the search provider responded with HTTP status 403",
     );
-    expect(failing.logged).toEqual(["web search: the search provider answered with HTTP status 403"]);
+    expect(failing.logged).toEqual(["web search: the search provider responded with HTTP status 403"]);
   });
 
-  test("ends when nobody waits for it any longer, and so do its pages", async () => {
+  test("ends on abort, with its page fetches", async () => {
     web.engine = found({ title: "Hanging", url: url("slow.example", "/hanging") });
     const abort = new AbortController();
     const searching = searcher(web).search("otters", ask(), abort.signal);
@@ -118,7 +118,7 @@ describe("a filter", () => {
     return { titles: results.map(({ title }) => title).toSorted(), asked: web.asked.toSorted() };
   };
 
-  test("holds before pages are fetched, and in the query", async () => {
+  test("applies before pages are fetched, and in the query", async () => {
     expect(await search({ allowed: ["two.example"] })).toEqual({
       titles: ["sub.two.example", "two.example"],
       asked: ["sub.two.example/otters", "two.example/otters"],
@@ -131,13 +131,13 @@ describe("a filter", () => {
     expect(web.queries.at(-1)).toBe("otters -site:two.example");
   });
 
-  test("of many hosts stays out of the query", async () => {
+  test("of many hosts is not added to the query", async () => {
     const many = Array.from({ length: 100 }, (_, index) => `h${index}.example`);
     expect((await search({ allowed: [...many, "one.example"] })).titles).toEqual(["one.example"]);
     expect(web.queries.at(-1)).toBe("otters");
   });
 
-  test("holds for where a page leads", async () => {
+  test("applies to redirects", async () => {
     web.engine = found({ title: "Elsewhere", url: url("one.example", "/elsewhere"), content: "d" });
     const [result] = await searcher(web).search("otters", ask({ allowed: ["one.example"] }), never);
     expect(result).toMatchObject({ url: url("one.example", "/elsewhere"), content: "" });
@@ -146,12 +146,12 @@ describe("a filter", () => {
       ask({ blocked: ["other.example"] }),
       never,
     );
-    expect(await reasonOf(reading)).toContain("not among those");
+    expect(await reasonOf(reading)).toContain("domain filter does not permit");
   });
 });
 
-describe("an address", () => {
-  test("as the query is that page, and no provider is asked", async () => {
+describe("a URL", () => {
+  test("as the query reads that page, without a provider", async () => {
     const before = web.queries.length;
     const address = url("otters.example", "/otters");
     const [result, ...others] = await searcher(web).search(` ${address} `, ask(), never);
@@ -160,7 +160,7 @@ describe("an address", () => {
     expect([others.length, web.queries.length]).toEqual([0, before]);
   });
 
-  test("is read from its beginning, as far as the budget goes", async () => {
+  test("is read from its start, up to the budget", async () => {
     const { content } = await searcher(web).read(url("books.example", "/book"), ask({}, 100), never);
     expect(content).toContain("Nothing of this matters");
     expect(content).toEndWith(" …");
@@ -168,10 +168,10 @@ describe("an address", () => {
   });
 
   test.each([
-    ["of another kind", "file:///etc/passwd", "only http and https"],
-    ["that is none", "otters", "only http and https"],
-    ["in the own network", "http://intranet.example/", "not on the public internet"],
-    ["of a page that is not there", url("gone.example", "/gone"), "status 404"],
+    ["of another scheme", "file:///etc/passwd", "only http and https"],
+    ["that is invalid", "otters", "only http and https"],
+    ["in a private network", "http://intranet.example/", "not on the public internet"],
+    ["of a missing page", url("gone.example", "/gone"), "status 404"],
   ])("%s is not read", async (_what, address, words) => {
     expect(await reasonOf(searcher(web).read(address, ask(), never))).toContain(words);
   });
@@ -180,15 +180,19 @@ describe("an address", () => {
     const before = web.asked.length;
     const address = url("otters.example", "/otters");
     for (const filter of [{ blocked: ["otters.example"] }, { allowed: ["one.example"] }]) {
-      expect(await reasonOf(searcher(web).read(address, ask(filter), never))).toContain("not among those");
-      expect(await reasonOf(searcher(web).search(address, ask(filter), never))).toContain("not among those");
+      expect(await reasonOf(searcher(web).read(address, ask(filter), never))).toContain(
+        "domain filter does not permit",
+      );
+      expect(await reasonOf(searcher(web).search(address, ask(filter), never))).toContain(
+        "domain filter does not permit",
+      );
     }
     expect(web.asked.length).toBe(before);
   });
 });
 
 describe("with an embedding model", () => {
-  test("its order holds", async () => {
+  test("results have its order", async () => {
     web.engine = found(
       { title: "Otters", url: url("otters.example", "/otters") },
       { title: "Rivers", url: url("rivers.example", "/rivers") },
@@ -198,7 +202,7 @@ describe("with an embedding model", () => {
     expect(results.map(({ title }) => title)).toEqual(["Rivers", "Otters"]);
   });
 
-  test("that fails, the order by words holds, and the log says so", async () => {
+  test("that fails, results have the BM25 order, and a line is logged", async () => {
     const broken = searcher(web, { rerank: () => Promise.reject(new Error("no such model")) });
     const results = await broken.search("sea otters", ask(), never);
     expect(results.map(({ title }) => title)).toEqual(["Otters", "Rivers"]);

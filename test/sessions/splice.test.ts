@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Message, messageText } from "../../src/core/message.ts";
-import { continued, splice } from "../../src/sessions/splice.ts";
+import { continuedLength, splice } from "../../src/sessions/splice.ts";
 import { calls, result, said, system, user } from "../helpers/talk.ts";
 
 const STORED = [
@@ -14,7 +14,7 @@ const STORED = [
 const [, QUESTION, ...ANSWER] = STORED;
 
 describe("a known session", () => {
-  test("goes on with the whole conversation as the client knows it", () => {
+  test("continues with the client's full conversation", () => {
     const sent = [
       system("Be brief."),
       user("What is 2 + 2?"),
@@ -26,7 +26,7 @@ describe("a known session", () => {
     expect(splice(STORED, lastPartOnly)).toEqual([...STORED.slice(1), user("And 3 + 3?")]);
   });
 
-  test("goes on with its new end alone", () => {
+  test("continues with new messages only", () => {
     expect(splice(STORED, [user("And 3 + 3?")])).toEqual([...STORED, user("And 3 + 3?")]);
     const withOtherFrame = [system("Be long."), user("And 3 + 3?")];
     expect(splice(STORED, withOtherFrame)).toEqual([
@@ -38,7 +38,7 @@ describe("a known session", () => {
     expect(splice(pending, [result("mine", "done")])).toEqual([...pending, result("mine", "done")]);
   });
 
-  test("takes other words for the same message", () => {
+  test("recognizes a message in another form", () => {
     const sent: Message[] = [
       {
         role: "user",
@@ -53,7 +53,7 @@ describe("a known session", () => {
     expect(splice(STORED, sent)).toEqual([...STORED.slice(1), user("And 3 + 3?")]);
   });
 
-  test("forgets what the client has cut away or edited", () => {
+  test("drops what the client truncated or edited", () => {
     expect(splice(STORED, [user("What is 2 + 2?")])).toEqual([user("What is 2 + 2?")]); // asked once more
     const edited = [user("What is 2 + 2?"), said("It is 5."), user("Sure?")];
     expect(splice(STORED, edited)).toEqual(edited);
@@ -61,7 +61,7 @@ describe("a known session", () => {
     expect(splice(STORED, other)).toEqual(other);
   });
 
-  test("keeps tool turns of the client's own where they are, beside those of the server", () => {
+  test("keeps the client's tool turns beside the server's", () => {
     const stored = [
       user("Book it."),
       calls("search"),
@@ -80,28 +80,28 @@ describe("a known session", () => {
     expect(splice(stored, sent)).toEqual([...stored, user("Thanks.")]);
   });
 
-  test("that ends in a tool turn takes the answer from the client", () => {
+  test("that ends in a tool turn takes the client's tool result", () => {
     const stored = [user("What is 2 + 2?"), ...ANSWER.slice(0, 2)];
     const sent = [user("What is 2 + 2?"), said("It is 4."), user("And 3 + 3?")];
     expect(splice(stored, sent)).toEqual([...stored, said("It is 4."), user("And 3 + 3?")]);
   });
 
-  test("without a talk takes what comes", () => {
+  test("without messages takes the sent ones", () => {
     expect(splice([], [user("Hi")])).toEqual([user("Hi")]);
     expect(splice([system("S")], [user("Hi")])).toEqual([system("S"), user("Hi")]);
     expect(splice(STORED, [system("Only a frame.")])).toEqual([system("Only a frame."), ...STORED.slice(1)]);
   });
 });
 
-describe("a conversation without a name", () => {
-  test("continues what it begins with, once the model has answered", () => {
+describe("a conversation without a session id", () => {
+  test("continues a session with the same start, once the model has answered", () => {
     const sent = [user("What is 2 + 2?"), said("Let me see. It is 4."), user("And 3 + 3?")];
-    expect(continued(STORED, sent)).toBe(4);
-    expect(continued([user("What is 2 + 2?")], sent)).toBe(0); // nobody has answered there
-    expect(continued(STORED, sent.slice(0, 2))).toBe(0); // nothing new
-    expect(continued(STORED, [user("What is 2 + 2?"), said("It is 5."), user("?")])).toBe(0);
-    expect(continued([...STORED, user("more"), said("more")], sent)).toBe(0); // an earlier state of it
-    expect(continued(STORED, [QUESTION ?? user("")])).toBe(0);
+    expect(continuedLength(STORED, sent)).toBe(4);
+    expect(continuedLength([user("What is 2 + 2?")], sent)).toBe(0); // nobody has answered there
+    expect(continuedLength(STORED, sent.slice(0, 2))).toBe(0); // nothing new
+    expect(continuedLength(STORED, [user("What is 2 + 2?"), said("It is 5."), user("?")])).toBe(0);
+    expect(continuedLength([...STORED, user("more"), said("more")], sent)).toBe(0); // an earlier state of it
+    expect(continuedLength(STORED, [QUESTION ?? user("")])).toBe(0);
   });
 });
 
@@ -115,7 +115,7 @@ const turn = fc.record({
   answer: fc.string({ minLength: 1, maxLength: 8 }),
 });
 
-test("whatever was said, the client's view of it brings the whole conversation back", () => {
+test("for any conversation, the client's view restores the whole", () => {
   fc.assert(
     fc.property(fc.array(turn, { minLength: 1, maxLength: 5 }), fc.boolean(), (turns, isJoined) => {
       const stored = turns.flatMap(({ question, rounds, answer }) => [
@@ -129,7 +129,7 @@ test("whatever was said, the client's view of it brings the whole conversation b
       });
       const next = user("a new question");
       expect(splice(stored, [...seen, next])).toEqual([...stored, next]);
-      expect(continued(stored, [...seen, next])).toBe(stored.length);
+      expect(continuedLength(stored, [...seen, next])).toBe(stored.length);
     }),
     { numRuns: 1000 },
   );

@@ -21,7 +21,7 @@ function newStore(options: { capacity?: number; charactersMax?: number } = {}) {
   return { store, ended, wait: (ms: number) => void (nowMs += ms) };
 }
 
-test("a new session has the name it was given, or one of its own", () => {
+test("a new session has the requested id, or a generated one", () => {
   const { store } = newStore();
   expect(store.open("mine", [user("Hi")])).toMatchObject({ id: "mine", messages: [user("Hi")] });
   const { id } = store.open(undefined, [user("Hi")]);
@@ -29,7 +29,7 @@ test("a new session has the name it was given, or one of its own", () => {
   expect(store.get("mine")).toBeUndefined(); // opening stores nothing
 });
 
-test("a saved session is continued by name", () => {
+test("a saved session is continued by id", () => {
   const { store } = newStore();
   store.open("mine", [user("Hi")]).save([user("Hi")], TALK.slice(1));
   expect(store.get("mine")).toEqual(TALK);
@@ -40,7 +40,7 @@ test("a saved session is continued by name", () => {
   expect(store.open("mine", [user("More")]).messages).toEqual([user("More")]);
 });
 
-test("a file in a message is kept by name, and comes anew when it is sent again", () => {
+test("a file in a message is stored by name, and replaced when sent again", () => {
   const { store } = newStore();
   const part = { type: "file", source: { type: "inline", data: "YSxi" }, param: "p" } as const;
   const withFile = (words: string): InputMessage => {
@@ -55,7 +55,7 @@ test("a file in a message is kept by name, and comes anew when it is sent again"
   expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);
 });
 
-test("without a name it is the one that is continued, the longest of several", () => {
+test("without an id the longest matching session is continued", () => {
   const { store } = newStore();
   const longer = [...TALK, user("More"), said("Yes")];
   store.put("longer", longer);
@@ -67,7 +67,7 @@ test("without a name it is the one that is continued, the longest of several", (
   expect(store.open(undefined, [user("Hi")]).id).toStartWith("sess_");
 });
 
-describe("a session ends", () => {
+describe("a session is dropped", () => {
   test("after half an hour without use", () => {
     const { store, ended, wait } = newStore();
     store.put("mine", TALK);
@@ -81,7 +81,7 @@ describe("a session ends", () => {
     expect(ended).toEqual(["mine"]);
   });
 
-  test("when others need its place, the one used longest ago first", () => {
+  test("when the store is full, the least recently used first", () => {
     const { store, ended } = newStore({ capacity: 2 });
     store.put("a", TALK);
     store.put("b", TALK);
@@ -90,7 +90,7 @@ describe("a session ends", () => {
     expect(ended).toEqual(["b"]);
   });
 
-  test("when all together are too large", () => {
+  test("when all together exceed the size limit", () => {
     const { store, ended } = newStore({ charactersMax: 100 });
     store.put("a", [user("x".repeat(60))]);
     store.put("b", [user("x".repeat(40))]);
@@ -101,7 +101,7 @@ describe("a session ends", () => {
     expect(store.get("c")).toBeUndefined();
   });
 
-  test("when it is deleted, and with it what it was allowed", () => {
+  test("when it is deleted, with its approvals", () => {
     const { store, ended } = newStore();
     const session = store.open("mine", [user("Hi")]);
     session.trust("*");
@@ -114,7 +114,7 @@ describe("a session ends", () => {
   });
 });
 
-test("a store over a file finds its sessions again", () => {
+test("a store on a file reloads its sessions", () => {
   const path = join(tempDir(), "state.db");
   const open = () => sqliteState({ path, log: () => undefined });
   const before = open();

@@ -1,4 +1,4 @@
-// Broken and hostile uploads: each is stored or refused with our word, and nothing is written outside the store.
+// Broken and hostile uploads: each is stored or refused with a ServiceError, and nothing is written outside the store.
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";

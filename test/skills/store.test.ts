@@ -98,7 +98,7 @@ describe("a skill", () => {
     expect(readdirSync(folder)).toEqual([skill.skillId]); // nothing is left of the way there
   });
 
-  test("keeps its programs programs", async () => {
+  test("keeps execute permissions", async () => {
     const { store } = newStore();
     const { dir } = await store.create(
       zipped([
@@ -110,7 +110,7 @@ describe("a skill", () => {
     expect(statSync(join(dir, "SKILL.md")).mode & 0o111).toBe(0);
   });
 
-  test("gets versions, of which the latest is found by that word", async () => {
+  test("has versions, of which `latest` is the newest", async () => {
     const { store } = newStore();
     const { skillId } = await store.create(loose({ "SKILL.md": HEAD }));
     const second = HEAD.replace("Writes", "Reads");
@@ -128,13 +128,13 @@ describe("a skill", () => {
       { skillId, version: 5 },
       { skillId: "skill_none", version: "latest" },
     ] as const) {
-      expect(() => store.resolve(reference, "tools[0]")).toThrow("tools[0]: there is no");
+      expect(() => store.resolve(reference, "tools[0]")).toThrow("tools[0]: ");
     }
     const unknown: unknown = await store.addVersion("../x", loose({})).catch((error: unknown) => error);
     expect(unknown).toMatchObject({ code: "skill_not_found" });
   });
 
-  test("is there after a restart, and half of one is not", async () => {
+  test("survives a restart; an incomplete one is ignored", async () => {
     const { store, folder } = newStore();
     const { skillId } = await store.create({ ...loose({ "SKILL.md": HEAD }), title: "Poems!" });
     await store.addVersion(skillId, loose({ "SKILL.md": HEAD }));
@@ -149,12 +149,12 @@ describe("a skill", () => {
     const later = newStore(folder);
     expect(later.store.list()).toEqual(store.list());
     expect(later.store.versions(skillId)[0]?.title).toBe("Poems!");
-    expect(later.logged).toEqual([`skills: ${broken} is not whole and was left out`]);
+    expect(later.logged).toEqual([`skills: ${broken} is incomplete and was ignored`]);
     expect(readdirSync(folder).toSorted()).toEqual([".incoming-now", skillId, "somebody-elses"].toSorted());
   });
 });
 
-test("a store without skills makes no folder", () => {
+test("a store without skills creates no folder", () => {
   const { store, folder } = newStore();
   expect(store.list()).toEqual([]);
   expect(existsSync(folder)).toBe(false);
@@ -178,26 +178,30 @@ describe("an upload is refused", () => {
     ["in an archive, with backslashes", zipped([good, { name: "a\\..\\x", content: "x" }]), "relative path"],
     ["through a dot", loose({ "SKILL.md": HEAD, "a/./x": "x" }), "relative path"],
     ["with a NUL", loose({ "SKILL.md": HEAD, "a\0b": "x" }), "relative path"],
-    ["endlessly deep", loose({ "SKILL.md": HEAD, ["a/".repeat(40) + "x"]: "x" }), "relative path"],
-    ["with an endless name", loose({ "SKILL.md": HEAD, ["ä".repeat(200)]: "x" }), "relative path"],
-    ["twice the same", zipped([good, good]), "taken by another"],
-    ["the same but for case", loose({ "SKILL.md": HEAD, "a/X": "x", "A/x": "y" }), "taken by another"],
+    ["too deep", loose({ "SKILL.md": HEAD, ["a/".repeat(40) + "x"]: "x" }), "relative path"],
+    ["with a name that is too long", loose({ "SKILL.md": HEAD, ["ä".repeat(200)]: "x" }), "relative path"],
+    ["with duplicate names", zipped([good, good]), "used by another"],
+    [
+      "with names that differ only in case",
+      loose({ "SKILL.md": HEAD, "a/X": "x", "A/x": "y" }),
+      "used by another",
+    ],
     [
       "a file as a folder",
       zipped([good, { name: "a", content: "x" }, { name: "a/b", content: "x" }]),
-      "taken by",
+      "used by",
     ],
     [
       "a folder as a file",
       zipped([good, { name: "a/b", content: "x" }, { name: "a", content: "x" }]),
-      "taken by",
+      "used by",
     ],
     ["a link", zipped([good, { name: "x", content: "/etc/passwd", mode: 0o120777 }]), "link or a device"],
     ["a device", zipped([good, { name: "x", mode: 0o020666 }]), "link or a device"],
     ["encrypted", zipped([good, { name: "x", content: "x", flags: 1 }]), "encrypted"],
-    ["compressed otherwise", zipped([good, { name: "x", content: "x", method: 12 }]), "deflate"],
+    ["with another compression", zipped([good, { name: "x", content: "x", method: 12 }]), "deflate"],
     ["a file too large", zipped([good, { name: "x", content: bomb }]), "larger than"],
-    ["a file that claims to be small", zipped([good, { name: "x", content: bomb, size: 10 }]), "damaged"],
+    ["a file with a false size", zipped([good, { name: "x", content: bomb, size: 10 }]), "damaged"],
     [
       "a bomb of many",
       zipped([good, ...[1, 2, 3, 4, 5].map((n) => ({ name: `${n}`, content: bomb.subarray(0, 45 << 20) }))]),
@@ -209,19 +213,19 @@ describe("an upload is refused", () => {
       zipped([good, ...Array.from({ length: 1001 }, (_, i) => ({ name: `${i}/` }))]),
       "at most 500",
     ],
-    [
-      "an archive that is none",
-      { files: [{ path: "x.zip", pieces: [piece("hello")] }] },
-      "not a zip archive",
-    ],
+    ["an invalid archive", { files: [{ path: "x.zip", pieces: [piece("hello")] }] }, "not a zip file"],
     [
       "an archive cut short",
       { files: [{ path: "x.zip", pieces: [zipOf([good]).slice(0, 60)] }] },
-      "not a zip archive",
+      "not a zip file",
     ],
-    ["without a head", loose({ "SKILL.md": "# Poems" }), "must begin with a head"],
-    ["with a head that does not end", loose({ "SKILL.md": "---\nname: x\n" }), "must begin with a head"],
-    ["with a head that is no YAML", loose({ "SKILL.md": "---\nname: [\n---\n" }), "valid YAML"],
+    ["without front matter", loose({ "SKILL.md": "# Poems" }), "must start with YAML front matter"],
+    [
+      "with unclosed front matter",
+      loose({ "SKILL.md": "---\nname: x\n" }),
+      "must start with YAML front matter",
+    ],
+    ["with front matter that is not YAML", loose({ "SKILL.md": "---\nname: [\n---\n" }), "valid YAML"],
     ["without a description", loose({ "SKILL.md": "---\nname: x\n---\n" }), "needs a description"],
     ["with a blank name", loose({ "SKILL.md": '---\nname: " "\ndescription: d\n---\n' }), "needs a name"],
     [
@@ -229,7 +233,7 @@ describe("an upload is refused", () => {
       loose({ "SKILL.md": "---\nname: [a]\ndescription: d\n---\n" }),
       "needs a name",
     ],
-    ["with aliases without end", loose({ "SKILL.md": `---\n${laughs()}\n---\n` }), "valid YAML"],
+    ["with an alias bomb", loose({ "SKILL.md": `---\n${laughs()}\n---\n` }), "valid YAML"],
   ])("%s", async (_, upload, words) => {
     const { store, folder } = newStore();
     expect(await refusal(store.create(upload))).toContain(words);
@@ -257,7 +261,7 @@ test.each([
   expect(await store.create(upload)).toMatchObject({ name, description });
 });
 
-test("a folder that cannot be written is the server's fault, and told", async () => {
+test("a folder that is not writable is a server error, and logged", async () => {
   const { store, folder, logged } = newStore();
   writeFileSync(folder, "a file in its place");
   const error: unknown = await store.create(loose({ "SKILL.md": HEAD })).catch((thrown: unknown) => thrown);
@@ -266,7 +270,7 @@ test("a folder that cannot be written is the server's fault, and told", async ()
   rmSync(folder);
 });
 
-test("a folder in a place where everybody may write must be one's own", () => {
+test("a folder of another user is refused", () => {
   const own = tempDir();
   expect(() => refuseForeignFolder(own)).not.toThrow();
   expect(() => refuseForeignFolder(join(own, "none"))).not.toThrow();

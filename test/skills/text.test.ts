@@ -6,13 +6,13 @@ const skill = (files: readonly string[]) => ({
   folder: "poems",
 });
 
-test("each skill is told with its first command and its files", () => {
+test("each skill is listed with its first command and its files", () => {
   const text = skillsText([skill(["SKILL.md", "lib/deep/er/still/x.txt", "lib/words.txt"])]) ?? "";
   expect(text).toContain("are not\ncommands or tools");
   expect(text).toEndWith(
     [
       "Skill: poems",
-      "What it is for: Writes poems.",
+      "Purpose: Writes poems.",
       "First command: cat skills/poems/SKILL.md",
       "Files:",
       "  SKILL.md",
@@ -31,4 +31,4 @@ test("a long list of files is cut", () => {
   expect(lines.slice(-2)).toEqual(["  f079", "  ..."]);
 });
 
-test("without skills nothing is told", () => expect(skillsText([])).toBeUndefined());
+test("without skills there is no text", () => expect(skillsText([])).toBeUndefined());

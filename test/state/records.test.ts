@@ -1,4 +1,4 @@
-// What both kinds of State promise. The clock is the test's own.
+// Contract of both kinds of State, with a fake clock.
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -48,7 +48,7 @@ describe.each(KINDS)("%s", (_, open) => {
   const fixed: Life = { type: "fixed", ms: 1000 };
   const idle: Life = { type: "idle", ms: 1000 };
 
-  test("a record is what was put last, and gone once deleted", () => {
+  test("a record has the last value put, and is gone once deleted", () => {
     const { records } = notes(endless);
     expect(records.get("a")).toBeUndefined();
     records.put("a", note("one"));
@@ -71,7 +71,7 @@ describe.each(KINDS)("%s", (_, open) => {
     }
   });
 
-  test("sets do not know of each other", () => {
+  test("sets are independent", () => {
     const { state, records } = notes(endless);
     const others = state.records<Note>("others", { capacity: 1, life: endless });
     records.put("a", note("here"));
@@ -81,7 +81,7 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(others.list()).toEqual([note("there")]);
   });
 
-  test("a full set drops its oldest; replacing makes nothing younger", () => {
+  test("a full set evicts its oldest; a replacement keeps its age", () => {
     const { records } = notes(endless);
     for (const id of ["a", "b", "c"]) records.put(id, note(id));
     records.put("a", note("a2"));
@@ -89,7 +89,7 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.list()).toEqual([note("b"), note("c"), note("d")]);
   });
 
-  test("a full set drops what has expired before what has not", () => {
+  test("a full set drops expired records first", () => {
     const { records } = notes(idle);
     for (const id of ["a", "b", "c"]) records.put(id, note(id));
     nowMs += 600;
@@ -99,7 +99,7 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.list()).toEqual([note("a"), note("d")]);
   });
 
-  test("a fixed life ends on time, however often it is put and read", () => {
+  test("a fixed lifetime ends on time, regardless of puts and reads", () => {
     const { records } = notes(fixed);
     records.put("a", note("a"));
     nowMs += 999;
@@ -115,7 +115,7 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.get("a")).toEqual(note("new"));
   });
 
-  test("an idle life ends that long after the last put", () => {
+  test("an idle lifetime counts from the last put", () => {
     const { records } = notes(idle);
     records.put("a", note("a"));
     nowMs += 999;
@@ -126,7 +126,7 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.get("a")).toBeUndefined();
   });
 
-  test("with an idle life the oldest is the one put longest ago", () => {
+  test("with an idle lifetime the oldest is the least recently put", () => {
     const { records } = notes(idle);
     for (const id of ["a", "b", "c"]) records.put(id, note(id));
     records.put("a", note("a"));
@@ -134,7 +134,7 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.list()).toEqual([note("c"), note("a"), note("d")]);
   });
 
-  test("what may not go stays, and when none may, nothing is taken", () => {
+  test("pinned records stay; if all are pinned, a put is refused", () => {
     const { records } = notes(fixed, { mayGo: ({ pinned }) => pinned !== true });
     records.put("a", { text: "a", pinned: true });
     records.put("b", note("b"));
@@ -150,7 +150,7 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.list()).toEqual([]);
   });
 
-  test("a body stays until it is replaced or its record goes", async () => {
+  test("a body stays until it is replaced or its record is removed", async () => {
     const { state, records } = notes(fixed, { bodyBytesMax: 100 });
     records.put("a", note("a"), await state.stage([bytes(10), bytes(0), bytes(20)]));
     records.put("b", note("b"));
@@ -168,7 +168,7 @@ describe.each(KINDS)("%s", (_, open) => {
     expect(records.body("a")).toBeUndefined();
   });
 
-  test("beyond their bound the oldest bodies go and their records stay", async () => {
+  test("above the limit the oldest bodies are evicted; their records stay", async () => {
     const { state, records } = notes(endless, { bodyBytesMax: 100 });
     const put = async (id: string, count: number) =>
       records.put(id, note(id), await state.stage([bytes(count)]));

@@ -1,4 +1,4 @@
-// What is special about the durable State: what a new process finds, and which files it refuses.
+// Durable State: data after a restart, and files that are refused.
 
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
@@ -38,8 +38,8 @@ function refusal(path: string): string {
   return "opened";
 }
 
-describe("a later process finds", () => {
-  test("records with their bodies, their age and what is left of their lives", async () => {
+describe("after a restart", () => {
+  test("records keep bodies, age and remaining lifetime", async () => {
     const path = newPath();
     const before = open(path, 100);
     for (const id of ["b", "a"]) before.records.put(id, { text: id }, await before.state.stage([piece()]));
@@ -57,7 +57,7 @@ describe("a later process finds", () => {
     await until("the bodies are gone", () => bodiesOf(path).length === 0);
   });
 
-  test("no body that no record names, and no other file touched", async () => {
+  test("bodies without a record are deleted, other files are not", async () => {
     const path = newPath();
     const before = open(path);
     before.records.put("a", { text: "a" }, await before.state.stage([piece()]));
@@ -73,7 +73,7 @@ describe("a later process finds", () => {
     after.state.close();
   });
 
-  test("the record without a body that is not whole any more", async () => {
+  test("a record with an incomplete body loses it", async () => {
     const path = newPath();
     const before = open(path);
     before.records.put("a", { text: "a" }, await before.state.stage([piece()]));
@@ -88,7 +88,7 @@ describe("a later process finds", () => {
   });
 });
 
-test("bodies that are replaced, dropped or refused leave nothing behind", async () => {
+test("bodies that are replaced, evicted or refused are deleted", async () => {
   const path = newPath();
   const { state, records } = open(path);
   records.put("a", { text: "a" }, await state.stage([piece()]));
@@ -102,7 +102,7 @@ test("bodies that are replaced, dropped or refused leave nothing behind", async 
   state.close();
 });
 
-test("the files are for their owner alone", async () => {
+test("the files are accessible only to their owner", async () => {
   const path = newPath();
   const { state, records } = open(path);
   records.put("a", { text: "a" }, await state.stage([piece()]));
@@ -113,14 +113,14 @@ test("the files are for their owner alone", async () => {
   state.close();
 });
 
-test("a disk that fails is a ServiceError for the caller and a line for the log", () => {
+test("a disk error throws a ServiceError and logs a line", () => {
   const { state, records, logged } = open(newPath());
   state.close();
   expect(() => records.put("a", { text: "a" })).toThrow("could not read or write its state");
   expect(logged).toHaveLength(1);
 });
 
-describe("refused with a clear word", () => {
+describe("refused with a clear message", () => {
   test("a file that another process has open", () => {
     const path = newPath();
     const { state } = open(path);
@@ -129,7 +129,7 @@ describe("refused with a clear word", () => {
     expect(refusal(path)).toBe("opened");
   });
 
-  test("what is no database", () => {
+  test("not a database", () => {
     const path = newPath();
     const text = "These are my notes, keep them. ".repeat(100);
     writeFileSync(path, text);
@@ -138,7 +138,7 @@ describe("refused with a clear word", () => {
     expect(existsSync(`${path}.bodies`)).toBe(false);
   });
 
-  test("the database of another program, which stays as it was", () => {
+  test("a database of another program, which stays unchanged", () => {
     const path = newPath();
     const other = new Database(path, { create: true });
     other.run("CREATE TABLE songs (title TEXT)");
@@ -168,7 +168,7 @@ describe("refused with a clear word", () => {
     expect(refusal(path)).toContain("is damaged");
   });
 
-  test("a folder that is not there", () => {
+  test("a missing folder", () => {
     expect(refusal(join(folder, "nowhere", "state.db"))).toContain("its folder must exist");
   });
 });
