@@ -1,6 +1,7 @@
 // A model that upstream servers run: attempts, retries and fallbacks over a pool. The registry of models sees a model like
 // any other.
 
+import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import { modalitiesOf, type Modality } from "../core/message.ts";
@@ -95,7 +96,7 @@ export class UpstreamModel implements ModelRuntime {
   }
 
   async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
-    this.runs++;
+    const leave = this.enter();
     try {
       await this.load();
       const refused =
@@ -104,7 +105,7 @@ export class UpstreamModel implements ModelRuntime {
           : yield* this.attempts(request, signal);
       if (refused !== undefined) yield* this.fallBack(refused, request, signal);
     } finally {
-      this.runs--;
+      leave();
     }
   }
 
@@ -146,6 +147,17 @@ export class UpstreamModel implements ModelRuntime {
       }
       throw thrown;
     }
+  }
+
+  /** Counts a run. What is returned ends it, and gives the caller's place to others. */
+  private enter(): () => void {
+    const place = currentCaller()?.place;
+    place?.enteredQueue();
+    this.runs++;
+    return () => {
+      this.runs--;
+      place?.release();
+    };
   }
 
   /** Attempts on the pool until one answers. Returns an error that the client has not seen. */
@@ -246,7 +258,7 @@ export class UpstreamModel implements ModelRuntime {
     text: string,
     signal: AbortSignal,
   ): Promise<T> {
-    this.runs++;
+    const leave = this.enter();
     try {
       await this.load();
       const { retries } = this.options.routing;
@@ -264,7 +276,7 @@ export class UpstreamModel implements ModelRuntime {
         await this.pause(tried, lease.server, retry, signal);
       }
     } finally {
-      this.runs--;
+      leave();
     }
   }
 

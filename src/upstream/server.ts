@@ -76,14 +76,14 @@ export class UpstreamServer {
       }
       return await this.learn(await readJson(response));
     } catch (thrown) {
-      if (thrown instanceof Error && thrown.name === "TimeoutError")
-        return {
-          type: "failed",
-          problem: `no answer to a probe within ${PROBE_MS / 1000} s`,
-          isCertain: true,
-        };
+      if (thrown instanceof Error && thrown.name === "TimeoutError") {
+        const problem = `no answer to a probe within ${PROBE_MS / 1000} s`;
+        return { type: "failed", problem, isCertain: !this.isKnown }; // a loaded server may be slow
+      }
       const { verdict } = connectionFailure(thrown, true);
-      return verdict.type === "failed" ? { ...verdict, isCertain: true } : verdict;
+      return verdict.type === "failed"
+        ? { ...verdict, isCertain: verdict.isCertain || !this.isKnown }
+        : verdict;
     }
   }
 

@@ -390,3 +390,62 @@ test("reasoning in either spelling, tools numbered alike, and counts", async () 
   ]);
   expect(events.at(-1)).toMatchObject({ usage: { promptTokens: 9, cachedTokens: 4, completionTokens: 8 } });
 });
+
+describe("answers as a whole", () => {
+  const whole = (body: unknown) => fakeUpstream({ type: "status", status: 200, body });
+
+  test("vectors come in their order and of unit length, scores by document", async () => {
+    const vectors = whole({
+      data: [
+        { index: 1, embedding: [0, 2] },
+        { index: 0, embedding: [3, 4] },
+      ],
+      usage: { prompt_tokens: 5 },
+    });
+    const { model } = modelOn([vectors]);
+    const texts = { model: "big", inputs: ["a", "b"], truncate: false };
+    expect(await model.embed(texts, NEVER)).toEqual({
+      vectors: [
+        [0.6, 0.8],
+        [0, 1],
+      ],
+      promptTokens: 5,
+    });
+    vectors.behaviour = {
+      type: "status",
+      status: 200,
+      body: {
+        results: [
+          { index: 1, relevance_score: 0.9 },
+          { index: 0, relevance_score: 0.1 },
+        ],
+      },
+    };
+    const ranked = { model: "big", query: "q", documents: ["a", "b"], truncate: false };
+    expect((await model.embed(ranked, NEVER)).vectors).toEqual([[0.1], [0.9]]);
+    vectors.behaviour = { type: "status", status: 200, body: { data: [] } };
+    await expect(model.embed(texts, NEVER)).rejects.toMatchObject({ code: "upstream_failed" });
+  });
+
+  test("images and speech are passed on, and not asked for twice", async () => {
+    const images = whole({ data: [{ b64_json: "AAAA" }] });
+    const { model } = modelOn([images], { kind: "image" });
+    const wanted = { model: "big", prompt: "a cat", count: 1, width: 64, height: 32 };
+    const events = await Array.fromAsync(model.draw(wanted, NEVER));
+    expect(events.map(({ type }) => type)).toEqual(["image", "finish"]);
+    expect(images.seen[0]).toMatchObject({ path: "/v1/images/generations", body: { size: "64x32", n: 1 } });
+    const [ill, well] = [
+      fakeUpstream({ type: "close", after: "head" }),
+      whole({ data: [{ b64_json: "AAAA" }] }),
+    ];
+    const { model: second } = modelOn([ill, well], { kind: "image" });
+    expect(await Array.fromAsync(second.draw(wanted, NEVER))).toMatchObject([
+      { type: "error", error: { code: "upstream_failed" } },
+    ]);
+    expect(well.seen).toHaveLength(0);
+    const { model: voice } = modelOn([whole({})], { kind: "speech" });
+    expect(await Array.fromAsync(voice.speak({ model: "big", text: "Hi." }, NEVER))).toMatchObject([
+      { type: "error", error: { code: "upstream_failed" } },
+    ]);
+  });
+});
