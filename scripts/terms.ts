@@ -25,7 +25,6 @@ const NOT_CLEAN_YET: readonly string[] = [
   "docs/tools.md",
   "ffi",
   "prebuilt",
-  "src/exec",
   "AGENTS.md",
   "ARCHITECTURE.md",
 ];

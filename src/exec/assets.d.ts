@@ -1,4 +1,4 @@
-// What the bundler makes of files that are no code of ours.
+// Types of assets that the bundler embeds.
 
 declare module "*.py" {
   const text: string;

@@ -1,4 +1,4 @@
-// Why a process has ended, in words for the model that had it run.
+// Exit reason of a process as text for the model.
 
 import { unreachable } from "../core/assert.ts";
 import type { BrokenLimit, Ending, Limits } from "../sandbox/types.ts";

@@ -1,13 +1,13 @@
-// What a file is, by its format.
+// Media types of files by format.
 
-/** Formats whose content is shown as text where it is valid UTF-8. */
+/** Text formats: valid UTF-8 content is shown as text. */
 const TEXT = new Set(
   "csv tsv json geojson xml yaml yml toml md markdown html htm svg latex tex sql python py rust rs txt text log vega vega-lite".split(
     " ",
   ),
 );
 
-/** Where a file name's extension means something else. */
+/** Extensions with another format name. */
 const MIME_TYPES: Readonly<Record<string, string>> = {
   python: "text/x-python",
   py: "text/x-python",
@@ -20,13 +20,13 @@ const MIME_TYPES: Readonly<Record<string, string>> = {
 
 const UNKNOWN = "application/octet-stream";
 
-/** Lower case, without a dot: what was asked for, or the name's extension; "" where there is neither. */
+/** Requested format or extension of the name, lower case without a dot; "" where both are missing. */
 export function formatOf(name: string, asked: string | undefined): string {
   const wanted = asked?.trim().replace(/^\./, "").toLowerCase() ?? "";
   return wanted === "" ? (/[^/]\.([^./]+)$/.exec(name)?.[1]?.toLowerCase() ?? "") : wanted;
 }
 
-/** What the content is, as `Content-Type` says it. A text that is none is no longer of its format. */
+/** Content type. Content of a text format that is not valid UTF-8 loses the format's type. */
 export function contentOf(
   format: string,
   content: Uint8Array,

@@ -1,5 +1,4 @@
-// Puts input files and skills into a working directory. Processes that were started there before may still run and may
-// have put a link where a file is to be: nothing here follows one.
+// Writes input files and skills to a working directory. Running processes may have created links there: none is followed.
 
 import { constants } from "node:fs";
 import { chmod, copyFile, lstat, mkdir, open, readdir, unlink } from "node:fs/promises";
@@ -9,7 +8,7 @@ import type { Workdir } from "../sandbox/types.ts";
 import { mountedNames, skillFolder } from "./names.ts";
 import type { InputFile, MountedSkill } from "./types.ts";
 
-/** What lies in one working directory. */
+/** Mounted files of a working directory. */
 export class Mounts {
   private readonly workdir: Workdir;
   private inputs = "";
@@ -19,7 +18,7 @@ export class Mounts {
     this.workdir = workdir;
   }
 
-  /** Writes input files where they are not the ones of the last call. Throws when a folder is in the way. */
+  /** Writes input files that differ from the last call's. Throws when a folder has the name. */
   async mountInputs(inputs: readonly InputFile[]): Promise<void> {
     const key = JSON.stringify(inputs.map(({ id, name, body }) => [id, name, body.size]));
     if (key === this.inputs) return;
@@ -30,7 +29,7 @@ export class Mounts {
     this.inputs = key;
   }
 
-  /** Makes skills/ anew where the skills are not those of the last call. No process may run in the folder meanwhile. */
+  /** Writes skills/ again where the skills differ from the last call's. No process may run in it meanwhile. */
   async mountSkills(skills: readonly MountedSkill[]): Promise<void> {
     const key = JSON.stringify(skills.map(({ name, dir }) => [name, dir]));
     if (key === this.skills) return;
@@ -58,7 +57,7 @@ export class Mounts {
   }
 }
 
-/** Files and folders, no links. Everybody can read the copies. */
+/** Copies files and folders without links, readable by all users. */
 async function copyFolder(from: string, to: string): Promise<void> {
   await mkdir(to, { mode: 0o755 });
   for (const entry of await readdir(from, { withFileTypes: true })) {

@@ -1,4 +1,4 @@
-// Names that come from outside, made into names of files.
+// File names from untrusted names.
 
 import { createHash } from "node:crypto";
 import { extname } from "node:path";
@@ -6,7 +6,7 @@ import { extname } from "node:path";
 const NAME_CHARS_MAX = 64;
 
 /**
- * Where input files lie in the working directory, in their order: the last part of each name with anything but
+ * Names of input files in the working directory, in order: the last part of each name with anything but
  * [A-Za-z0-9._-] replaced by `_`; equal ones get `-2`, `-3` before the extension.
  */
 export function mountedNames(names: readonly string[]): readonly string[] {
@@ -27,11 +27,11 @@ export function skillFolder(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, "_") || "skill";
 }
 
-/** Folder of a session, whose id a client may have chosen: never a path, and never that of another session. */
+/** Folder of a session, whose id a client may choose: never a path, never another session's. */
 export function sessionFolder(sessionId: string): string {
   const isPlain = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/.test(sessionId) && sessionId.length <= NAME_CHARS_MAX;
   if (isPlain) return sessionId;
-  // A dot begins no plain id, so this is no other session's folder.
+  // Plain ids do not begin with a dot, so this is no other session's folder.
   return `.${createHash("sha256").update(sessionId).digest("hex").slice(0, 32)}`;
 }
 

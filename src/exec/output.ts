@@ -1,5 +1,5 @@
-// Collects what a process writes, up to a size. Its beginning is kept, where the reason for the rest stands, and its end, where
-// its outcome stands. A process that writes more than is kept is held up: it would keep the server busy with reading.
+// Collects the output of a process up to a size: head and tail are kept, the middle is dropped. Backpressure slows a process down
+// that writes more.
 
 import { OUTPUT_PAUSE_MS } from "./limits.ts";
 import { leftOut } from "../core/shorten.ts";
@@ -12,7 +12,7 @@ export class Output {
   private tail: Buffer[] = [];
   private tailBytes = 0;
   private dropped = 0;
-  /** Bytes that may be the beginning of the mark. */
+  /** Bytes that may begin the mark. */
   private carry: Buffer = Buffer.alloc(0);
   private mark: Buffer | undefined;
   private onMark: (() => void) | undefined;
@@ -22,7 +22,7 @@ export class Output {
     this.tailMax = Math.floor(bytesMax / 2);
   }
 
-  /** Takes in everything that comes; ends with the stream. */
+  /** Reads until the stream ends. */
   async drain(stream: AsyncIterable<Uint8Array>): Promise<void> {
     try {
       for await (const chunk of stream) {
@@ -30,12 +30,12 @@ export class Output {
         if (this.dropped > 0) await Bun.sleep(OUTPUT_PAUSE_MS);
       }
     } catch {
-      // a pipe that breaks has ended
+      // a broken pipe is an end
     }
     this.settle();
   }
 
-  /** Resolves when the mark has come, which is left out, or nothing more will. To be called before it is asked for. */
+  /** Resolves at the mark, which is removed from the output, or at the end. Call it before the mark is requested. */
   untilMark(mark: string): Promise<void> {
     this.mark = Buffer.from(mark);
     return new Promise((resolve) => {
@@ -43,7 +43,7 @@ export class Output {
     });
   }
 
-  /** What has come since the last time, as text. */
+  /** Output since the last call, as text. */
   take(): string {
     this.mark = undefined;
     this.keep(this.carry);
@@ -55,7 +55,7 @@ export class Output {
     this.tail = [];
     this.headBytes = this.tailBytes = this.dropped = 0;
     if (dropped === 0) return new TextDecoder().decode(Buffer.concat([head, tail]));
-    // What is cut in two is no character.
+    // Partial characters at the cut are dropped.
     const begins = new TextDecoder().decode(head, { stream: true });
     return begins + leftOut(dropped) + new TextDecoder().decode(tail.subarray(continuationBytes(tail)));
   }
@@ -69,7 +69,7 @@ export class Output {
       this.keep(data.subarray(0, at));
       this.carry = Buffer.alloc(0);
       this.settle();
-      return this.keep(data.subarray(at + mark.byteLength)); // of something that goes on in the background
+      return this.keep(data.subarray(at + mark.byteLength)); // output of background processes
     }
     const carried = Math.min(data.byteLength, mark.byteLength - 1);
     this.keep(data.subarray(0, data.byteLength - carried));
@@ -84,7 +84,7 @@ export class Output {
 
   private keep(chunk: Buffer): void {
     const first = chunk.subarray(0, this.headMax - this.headBytes);
-    if (first.byteLength > 0) this.head.push(Buffer.from(first)); // a copy: a part of it would hold all of a large chunk
+    if (first.byteLength > 0) this.head.push(Buffer.from(first)); // a copy: a slice would keep the whole chunk in memory
     this.headBytes += first.byteLength;
     const rest = chunk.subarray(first.byteLength);
     if (rest.byteLength > 0) this.keepLast(rest);
@@ -106,7 +106,7 @@ export class Output {
   }
 }
 
-/** Bytes at the beginning that belong to a character whose first byte is missing. */
+/** Number of leading UTF-8 continuation bytes. */
 function continuationBytes(bytes: Buffer): number {
   let count = 0;
   while (count < 3 && ((bytes[count] ?? 0) & 0xc0) === 0x80) count++;

@@ -1,5 +1,5 @@
-// Files that a call leaves behind. All are read here, by the server, and whoever made them may have wanted it to read
-// something else: names lead out of the folder, links point elsewhere, a pipe never ends.
+// Files that a call produced. The server reads them, so hostile names, links and pipes are rejected: names that leave the folder,
+// links to other files, pipes without an end.
 
 import { constants, type Dirent } from "node:fs";
 import { lstat, open, readdir, readlink, realpath } from "node:fs/promises";
@@ -9,10 +9,10 @@ import { WORKDIR_ENTRIES_MAX } from "../sandbox/limits.ts";
 import { contentOf, formatOf } from "./formats.ts";
 import type { FileFault, OutputFile, ProducedFile } from "./types.ts";
 
-/** Files of a folder and what tells that they have changed, by name. */
+/** Files of a folder with the state that reveals changes, by name. */
 export type Snapshot = ReadonlyMap<string, string>;
 
-/** Folders of tools and of the system, not of the user; so are those that begin with a dot. */
+/** Folders of tools and the system, which are not reported; neither are names with a leading dot. */
 const SKIPPED = new Set([
   "skills",
   "__pycache__",
@@ -25,10 +25,10 @@ const SKIPPED = new Set([
   "env",
 ]);
 
-/** What compilers leave. */
+/** Build products, which are not reported. */
 const SKIPPED_FORMATS = new Set(["pyc", "pyo", "o", "so", "dylib", "dll", "rlib", "rmeta", "d", "class"]);
 
-/** What lies in the folder now. */
+/** Snapshot of the folder. */
 export async function snapshot(folder: string): Promise<Snapshot> {
   const found = new Map<string, string>();
   const folders = [""];
@@ -51,7 +51,7 @@ export async function snapshot(folder: string): Promise<Snapshot> {
 }
 
 /**
- * The files asked for, in that order, each of them there or with its fault; then those that are new or changed since
+ * The requested files in order, each with its content or its fault; then those that are new or changed since
  * `before`, by name.
  */
 export async function produced(
@@ -66,7 +66,7 @@ export async function produced(
   return readAll(folder, [...outputs, ...found.slice(0, Math.max(0, PRODUCED_FILES_MAX - outputs.length))]);
 }
 
-/** The files asked for, each of them there or with its fault. */
+/** The requested files, each with its content or its fault. */
 export async function readAll(
   folder: string,
   outputs: readonly OutputFile[],
@@ -120,7 +120,7 @@ interface Reading {
 }
 
 async function readRegular({ root, path, output, bytesMax }: Reading): Promise<ProducedFile> {
-  // A pipe must not make us wait, and what was a file a moment ago may be a link by now.
+  // Must not block on a pipe, nor follow a link that replaced the file.
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const opened = await readlink(`/proc/self/fd/${file.fd}`).catch(() => path);

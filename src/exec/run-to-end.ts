@@ -1,4 +1,4 @@
-// Runs a process that is only to be waited for.
+// Runs a process to its end and collects its output.
 
 import type { ConfinedProcess, Ending } from "../sandbox/types.ts";
 import { Output } from "./output.ts";
@@ -7,13 +7,13 @@ export interface EndedRun {
   readonly ending: Ending;
   readonly stdout: string;
   readonly stderr: string;
-  /** It was killed because its time was over. */
+  /** It exceeded its time and was killed. */
   readonly timedOut: boolean;
 }
 
 const BYTES_MAX = 1024 * 1024;
 
-/** Waits for the end, which is made to come after `timeoutMs` or when the signal aborts. */
+/** Waits for the exit; kills the process after `timeoutMs` or when the signal aborts. */
 export async function runToEnd(
   process: ConfinedProcess,
   timeoutMs: number,

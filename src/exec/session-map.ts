@@ -1,19 +1,19 @@
-// What sessions own, one thing each: made at the first call, used by one call at a time, gone after a long time without.
+// One resource for each session: created at the first call, used by one call at a time, closed after a long idle time.
 
 import { ServiceError } from "../core/error.ts";
 import { EXEC_IDLE_MS, EXEC_SESSIONS_MAX, EXEC_SWEEP_MS } from "./limits.ts";
 
-/** A session's own. */
+/** Resource of a session. */
 export interface Owned {
-  /** Ends what runs now; the call that waits for it ends soon after. */
+  /** Ends running work; its call ends soon after. */
   stop(): void;
-  /** Gives back everything. No call is running. */
+  /** Frees the resource. No call is running. */
   close(): Promise<void>;
 }
 
 interface Entry<T> {
   readonly owned: T;
-  /** Ends with the last call so far. */
+  /** Settles with the latest call. */
   tail: Promise<void>;
   calls: number;
   usedAt: number;
@@ -38,7 +38,7 @@ export class SessionMap<T extends Owned> {
     return this.entries.size;
   }
 
-  /** Waits for earlier calls of the session, then does the work. Throws `queue_full` when all sessions are busy. */
+  /** Runs `work` after earlier calls of the session. Throws `queue_full` when all sessions are busy. */
   async use<R>(sessionId: string, work: (owned: T) => Promise<R>): Promise<R> {
     const entry = this.entries.get(sessionId) ?? this.open(sessionId);
     const before = entry.tail;
@@ -55,7 +55,7 @@ export class SessionMap<T extends Owned> {
     }
   }
 
-  /** Ends what the session runs and gives back what it owns; the next call begins anew. */
+  /** Ends the session's work and frees its resource; the next call creates another. */
   async dispose(sessionId: string): Promise<void> {
     const entry = this.entries.get(sessionId);
     if (entry === undefined) return;

@@ -1,30 +1,30 @@
-// What the agent asks of the Python and shell executors and what it gets back. All they share with the agent loop.
+// Interface between agent loop and the Python and shell executors: calls and results.
 
-/** A file that the call is to leave behind: a path relative to the working directory. */
+/** A file that the call should produce: a path relative to the working directory. */
 export interface OutputFile {
   readonly name: string;
-  /** As a file name's extension; taken from the name where absent. */
+  /** Extension without a dot; default: of the name. */
   readonly format?: string;
 }
 
-/** A stored file that the code finds in its working directory, under mountedNames() of its name. */
+/** A stored file that appears in the working directory as mountedNames() of its name. */
 export interface InputFile {
   readonly id: string;
   readonly name: string;
   readonly body: Blob;
 }
 
-/** A skill that a shell call finds as skills/NAME. */
+/** A skill that appears as skills/NAME. */
 export interface MountedSkill {
   readonly name: string;
   /** Folder of the skill's files on this machine. */
   readonly dir: string;
 }
 
-/** What every call on a session carries. */
+/** Common fields of calls. */
 interface Call {
   readonly sessionId: string;
-  /** Files that must be reported, made or not. */
+  /** Files to report, produced or not. */
   readonly outputs: readonly OutputFile[];
   readonly inputs: readonly InputFile[];
 }
@@ -45,20 +45,20 @@ export interface ShellCall extends Call {
 
 export type SurfaceCall = Call & Pick<ShellCall, "skills">;
 
-/** Why there is no such file. */
+/** Reason why a file is missing. */
 export type FileFault = "not_produced" | "read_failed" | "too_large" | "invalid_path";
 
-/** A file that a call has left behind, or the reason why a file that was asked for is not there. */
+/** A produced file, or the reason why a requested one is missing. */
 export type ProducedFile = {
   /** Relative to the working directory, with `/`. */
   readonly name: string;
-  /** Lower case, without a dot; "" where neither the request nor the name says it. */
+  /** Lower case, without a dot; "" where request and name lack it. */
   readonly format: string;
 } & (
   | {
       readonly mimeType: string;
       readonly content: Uint8Array;
-      /** The format is one of text and the content is valid UTF-8. */
+      /** The format is a text format and the content is valid UTF-8. */
       readonly isText: boolean;
     }
   | { readonly error: { readonly code: FileFault; readonly message: string } }
@@ -72,7 +72,7 @@ export interface PythonResult {
   /** At most limits.ts, PYTHON_OUTPUT_BYTES_MAX, each. */
   readonly stdout: string;
   readonly stderr: string;
-  /** A traceback, or why there is no answer: the interpreter has ended, the call was cancelled. */
+  /** Traceback, or the reason for a missing answer: the interpreter exited, the call was cancelled. */
   readonly exception?: string;
   /** Value of a last expression that is not None. */
   readonly result?: { readonly repr: string; readonly type: string };
@@ -89,7 +89,7 @@ export interface ShellResult {
   readonly status: "success" | "error" | "timeout";
   readonly commands: readonly string[];
   readonly workingDirectory: string;
-  /** What there was, on timeout too. */
+  /** Output so far, also after a timeout. */
   readonly stdout: string;
   readonly stderr: string;
   /** Null after a signal or a timeout. */
@@ -107,8 +107,8 @@ export interface SurfaceResult {
 }
 
 /**
- * Python with one interpreter for each session, whose state lasts from call to call; one call of a session at a time.
- * A signal that aborts interrupts the call as its timeout would.
+ * Python: one interpreter for each session, which keeps its state between calls; one call of a session at a time. An aborted
+ * signal interrupts the call as its timeout does.
  */
 export interface PythonSessions {
   run(call: PythonCall, signal: AbortSignal): Promise<PythonResult>;
@@ -129,11 +129,11 @@ export interface PythonFacts {
   readonly packages?: readonly string[];
 }
 
-/** A shell process for each call; files last from call to call. */
+/** Shell: one process for each call; files and background processes stay between calls. */
 export interface ShellSessions {
   /** Throws ServiceError for a call without commands. */
   run(call: ShellCall, signal: AbortSignal): Promise<ShellResult>;
-  /** Reports files of earlier calls; runs nothing. */
+  /** Reports files of earlier calls without running a command. */
   surface(call: SurfaceCall): Promise<SurfaceResult>;
   dispose(sessionId: string): Promise<void>;
   close(): Promise<void>;

@@ -1,9 +1,9 @@
-// A folder that a setting names, opened at the start.
+// Opens a configured folder at the start.
 
 import { reasonOf } from "../core/reason.ts";
 import type { Workdir } from "../sandbox/types.ts";
 
-/** What `open` gives. Throws one sentence that names the setting where the folder cannot be had. */
+/** Result of `open`. Throws one sentence that names the setting where the folder cannot be opened. */
 export function usableFolder(setting: string, folder: string, open: () => Workdir): Workdir {
   try {
     return open();

@@ -1,4 +1,4 @@
-// Conversations wait until each MCP server was tried once, so that the first ones see the same tools as later ones.
+// Delays conversations until each MCP server was tried once, so that the first ones get the same tools as later ones.
 
 import type { Conversation, Converse } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
@@ -18,8 +18,8 @@ export function toolCountsOf(
 }
 
 /**
- * A Converse that delays conversations until each server was tried once. At most `waitingMax` wait; the time to connect bounds
- * the wait.
+ * A Converse that delays conversations until each server was tried once. At most `waitingMax` wait, for at most the time to
+ * connect.
  */
 export function afterFirstTry<C extends Conversation>(
   mcp: Pick<McpServers, "tried">,

@@ -1,4 +1,4 @@
-// Finds the interpreter and makes sure that it runs where cells will run.
+// Finds a Python interpreter that runs in the sandbox.
 
 import { delimiter, dirname } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
@@ -8,14 +8,14 @@ import type { Sandbox, Workdir } from "../../sandbox/types.ts";
 import { runToEnd } from "../run-to-end.ts";
 import type { PythonProgram } from "./interpreter.ts";
 
-/** A launcher such as pyenv's leads to the real one, which is what must be readable in the sandbox. */
+/** Prints the real interpreter behind a launcher such as pyenv's: the sandbox needs its files. */
 const WHERE = `
 import json, site, sys
 print(json.dumps({"path": sys.executable, "prefixes": [sys.prefix, sys.base_prefix, site.getusersitepackages()]}))`;
 
 const Where = Type.Object({ path: Type.String({ minLength: 1 }), prefixes: Type.Array(Type.String()) });
 
-/** Interpreters that are tried before none is found. */
+/** Maximum of tried interpreters. */
 const PYTHONS_MAX = 8;
 
 const WHAT = `
@@ -32,22 +32,22 @@ export interface CheckedPython {
   readonly packages: readonly string[];
 }
 
-/** No Python runs in the sandbox. The message names the setting and says why. */
+/** No Python runs in the sandbox. The message names the setting and the reason. */
 export class NoPythonError extends Error {}
 
 export interface PythonCheck {
   readonly sandbox: Sandbox;
   /** Name or path of the interpreter. */
   readonly python: string;
-  /** Folders in which a name is looked up, as in PATH. */
+  /** Search path, as in PATH. */
   readonly searchPath: string;
   /** Receives one sentence where a later interpreter of the search path is used because earlier ones do not run. */
   readonly warn: (line: string) => void;
 }
 
 /**
- * The first interpreter of that name which runs in the sandbox: a private one may be out of reach there. Throws
- * NoPythonError where none does. Gives the folder back if it is a private one.
+ * First interpreter of that name that runs in the sandbox, where private ones may be unreachable. Throws NoPythonError where none
+ * does. Deletes the folder if it is private.
  */
 export async function checkPython(
   { sandbox, python, searchPath, warn }: PythonCheck,
@@ -79,7 +79,7 @@ function candidates(python: string, searchPath: string): readonly string[] {
   return [...new Set(found)].slice(0, PYTHONS_MAX);
 }
 
-/** An interpreter that works, or one sentence without its full stop that says why it does not. */
+/** A working interpreter, or the reason why it does not work, without a full stop. */
 async function tryOut(sandbox: Sandbox, found: string, workdir: Workdir): Promise<CheckedPython | string> {
   const where = await located(found);
   if (where === undefined) return `${found} does not answer as Python does`;
@@ -94,7 +94,7 @@ async function tryOut(sandbox: Sandbox, found: string, workdir: Workdir): Promis
   return `${program.path} does not run in the sandbox (${reason})`;
 }
 
-/** Asks the program, outside the sandbox, where its files are. */
+/** Runs the program outside the sandbox to get the paths of its files. */
 async function located(found: string): Promise<Static<typeof Where> | undefined> {
   const child = Bun.spawn([found, "-c", WHERE], {
     cwd: "/",

@@ -1,4 +1,4 @@
-// One running interpreter: requests in, replies and output out, and its end.
+// A running Python interpreter: requests, replies, output and exit.
 
 import { randomUUID } from "node:crypto";
 import { PYTHON_INTERRUPT_MS, PYTHON_OUTPUT_BYTES_MAX, PYTHON_OUTPUT_MS } from "../limits.ts";
@@ -7,15 +7,15 @@ import { Output } from "../output.ts";
 import script from "./interpreter.py" with { type: "text" };
 import { Replies, type Reply } from "./reply.ts";
 
-/** A Python that was found to work: see check.ts. */
+/** A checked Python: see check.ts. */
 export interface PythonProgram {
   /** Absolute. */
   readonly path: string;
-  /** Where its files are. */
+  /** Paths of its files. */
   readonly readPaths: readonly string[];
 }
 
-/** What came of a cell. */
+/** Result of a cell. */
 export type Outcome =
   | { readonly type: "replied"; readonly reply: Reply; readonly wasInterrupted: boolean }
   | { readonly type: "killed" }
@@ -25,7 +25,7 @@ interface Ended {
   readonly ending: Ending;
 }
 
-/** Where it runs. */
+/** Surroundings of an interpreter. */
 export type Place = Pick<SandboxJob, "workdir" | "network">;
 
 export class Interpreter {
@@ -58,7 +58,7 @@ export class Interpreter {
     return !this.hasEnded;
   }
 
-  /** Runs a cell. At the timeout, or when the signal aborts, it is interrupted; if that does not help, killed. */
+  /** Runs a cell. The timeout or an aborted signal interrupts it, then kills it. */
   async run(code: string, timeoutMs: number, signal: AbortSignal): Promise<Outcome> {
     const mark = randomUUID();
     const marked = Promise.all([this.stdout.untilMark(mark), this.stderr.untilMark(mark)]);
@@ -90,7 +90,7 @@ export class Interpreter {
     return (await before(PYTHON_INTERRUPT_MS, undefined, Promise.race([reply, ended]))) ?? false;
   }
 
-  /** What cells have written since the last time. */
+  /** Output of cells since the last call. */
   takeOutput(): { readonly stdout: string; readonly stderr: string } {
     return { stdout: this.stdout.take(), stderr: this.stderr.take() };
   }
@@ -116,7 +116,7 @@ export class Interpreter {
   }
 }
 
-/** What comes of `event`; undefined when the time is over or the signal aborts before. */
+/** Value of `event`; undefined after the timeout or an aborted signal. */
 async function before<T>(
   ms: number,
   signal: AbortSignal | undefined,

@@ -1,5 +1,5 @@
-// Replies of the interpreter (interpreter.py), one line each. A cell can write to the same place if it wants to, so what
-// comes is checked as if a stranger had sent it.
+// Replies of the interpreter (interpreter.py), one JSON line each. Cells can write to the same pipe, so replies are untrusted
+// input.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -20,18 +20,18 @@ const Reply = Type.Object({
 
 export type Reply = Static<typeof Reply>;
 
-/** Reads replies off a stream and hands each to the one who waits for it. */
+/** Reads replies from a stream and resolves their requests. */
 export class Replies {
   private readonly waiting = new Map<number, (reply: Reply) => void>();
 
-  /** The reply to request `id`; never, if the stream ends before. */
+  /** Reply to request `id`; pending forever if the stream ends before. */
   next(id: number): Promise<Reply> {
     return new Promise((resolve) => {
       this.waiting.set(id, resolve);
     });
   }
 
-  /** Reads until the stream ends, or until a line is too long, which it returns as false. */
+  /** Reads until the stream ends; returns false at a line that is too long. */
   async read(stream: AsyncIterable<Uint8Array>): Promise<boolean> {
     let parts: Buffer[] = [];
     let bytes = 0;

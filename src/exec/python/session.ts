@@ -1,5 +1,4 @@
-// Python of one session: a working directory, and an interpreter that is started when a cell comes and started again
-// when the last one has died.
+// Python of one session: a working directory, and an interpreter that starts with the first cell and again after a crash.
 
 import { ServiceError } from "../../core/error.ts";
 import type { Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
@@ -15,11 +14,11 @@ export interface PythonSessionOptions {
   readonly program: PythonProgram;
   readonly workdir: Workdir;
   readonly timeoutSecs: number;
-  /** Its conversation. */
+  /** Session id. */
   readonly sessionId: string;
 }
 
-/** What a result says besides files and output. */
+/** Fields of a result besides files and output. */
 type Verdict = Pick<PythonResult, "status" | "images" | "videoFrames"> &
   Partial<Pick<PythonResult, "exception" | "result" | "timeout">>;
 
@@ -57,7 +56,7 @@ export class PythonSession implements Owned {
   async reset(): Promise<void> {
     const { interpreter } = this;
     if (interpreter?.isAlive !== true) return;
-    if (!(await interpreter.reset())) await interpreter.kill(); // the next one begins with nothing, too
+    if (!(await interpreter.reset())) await interpreter.kill(); // the next one starts empty too
   }
 
   stop(): void {

@@ -1,4 +1,4 @@
-// Python for many sessions.
+// Python executor: interpreters by session.
 
 import type { Workdir } from "../../sandbox/types.ts";
 import { SessionMap } from "../session-map.ts";
@@ -9,9 +9,9 @@ import { PythonSession } from "./session.ts";
 
 export interface PythonOptions extends PythonCheck {
   readonly timeoutSecs: number;
-  /** The one folder of all sessions; absent: a fresh one for each. */
+  /** Shared folder of all sessions; absent: one for each. */
   readonly workdir?: string;
-  /** Time without a call after which a session's interpreter goes. Default: limits.ts. */
+  /** Idle time after which a session's interpreter is closed. Default: limits.ts. */
   readonly idleMs?: number;
 }
 

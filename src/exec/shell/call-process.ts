@@ -1,12 +1,12 @@
-// The process of one shell call. It outlives the commands while something runs in their background, a development server
-// for example, and ends with its input.
+// Process of a shell call. It outlives its commands while background processes run, such as a development server, and ends when its
+// input is closed.
 
 import { randomUUID } from "node:crypto";
 import type { ConfinedProcess, Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
 import { Output } from "../output.ts";
 import type { EndedRun } from "../run-to-end.ts";
 
-/** Runs the commands, marks the end of their output, reports their exit code, then waits for the end of its input. */
+/** Runs the commands, writes the end mark, reports the exit code, then waits for the end of its input. */
 const SCRIPT = `"$@" </dev/null 3>&-
 code=$?
 printf %s "$0"
@@ -16,11 +16,11 @@ read -r nothing`;
 
 export interface CallProcessOptions {
   readonly sandbox: Sandbox;
-  /** The shell and its words. */
+  /** The shell with its arguments. */
   readonly argv: readonly string[];
   readonly workdir: Workdir;
   readonly network: SharedNetwork;
-  /** Of standard output and of standard error. */
+  /** Kept bytes of stdout and of stderr. */
   readonly bytesMax: number;
 }
 
@@ -42,12 +42,12 @@ export class CallProcess {
     });
   }
 
-  /** Resolves once the process and all that its commands have started are gone. */
+  /** Resolves once the process and its descendants have exited. */
   get ended(): Promise<unknown> {
     return this.process.ended;
   }
 
-  /** Waits for the commands, which end after `timeoutMs` or when the signal aborts. */
+  /** Waits for the commands; kills them after `timeoutMs` or when the signal aborts. */
   async run(timeoutMs: number, signal: AbortSignal): Promise<EndedRun> {
     const { process, stdout, stderr } = this;
     const marked = Promise.all([stdout.untilMark(this.mark), stderr.untilMark(this.mark)]);
@@ -75,7 +75,7 @@ export class CallProcess {
     }
   }
 
-  /** Ends the process where nothing runs in the background any more. False where it was ended. */
+  /** Whether background processes run. Ends the process where none does. */
   endUnlessBusy(): boolean {
     if (this.process.hasOthers()) return true;
     this.process.endInput();
@@ -87,7 +87,7 @@ export class CallProcess {
   }
 }
 
-/** What the script reports; undefined where it was ended before. */
+/** Exit code that the script reports; undefined where it was killed before. */
 async function exitCode({ replies }: ConfinedProcess): Promise<number | undefined> {
   let text = "";
   try {

@@ -1,4 +1,4 @@
-// The shell of one session: a working directory, and a process for each call.
+// Shell of one session: a working directory, and a process for each call.
 
 import { ServiceError } from "../../core/error.ts";
 import { SHELL_CALLS_KEPT_MAX, SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX } from "../limits.ts";
@@ -17,11 +17,11 @@ export interface ShellSessionOptions {
   readonly shell: string;
   readonly timeoutMs: number;
   readonly workdir: Workdir;
-  /** Its conversation. */
+  /** Session id. */
   readonly sessionId: string;
 }
 
-/** UTF-8 takes at most three bytes for a UTF-16 unit; a beginning and an end of a few bytes would be of no use. */
+/** Bytes to keep for a number of characters: at most three for a UTF-16 unit, at least 1 KiB. */
 function bytesFor(chars: number): number {
   return Math.max(1024, chars * 3);
 }
@@ -29,7 +29,7 @@ function bytesFor(chars: number): number {
 export class ShellSession implements Owned {
   private readonly options: ShellSessionOptions;
   private readonly mounts: Mounts;
-  /** The latest call, and earlier ones that have left something running. */
+  /** The latest call, and earlier ones with background processes. */
   private calls: readonly CallProcess[] = [];
   private network: SharedNetwork | undefined;
   private isStopped = false;
@@ -88,7 +88,7 @@ export class ShellSession implements Owned {
     await this.options.sandbox.removeWorkdir(this.options.workdir);
   }
 
-  /** Background processes of many calls: the oldest make room. */
+  /** Ends the oldest calls above the limit of kept ones. */
   private begin(call: CallProcess): CallProcess {
     const busy = this.calls.filter((earlier) => earlier.endUnlessBusy());
     for (const oldest of busy.slice(0, Math.max(0, busy.length + 1 - SHELL_CALLS_KEPT_MAX))) oldest.kill();

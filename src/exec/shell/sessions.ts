@@ -1,4 +1,4 @@
-// Shells for many sessions.
+// Shell executor: shells by session.
 
 import { ServiceError } from "../../core/error.ts";
 import { EXEC_PROBE_MS } from "../limits.ts";
@@ -15,9 +15,9 @@ export interface ShellOptions {
   /** Name or path of the shell. */
   readonly shell: string;
   readonly timeoutSecs: number;
-  /** Where sessions have their folders; absent: in the system's temporary folder. */
+  /** Parent of the sessions' folders; absent: the system's temporary folder. */
   readonly workdir?: string;
-  /** Time without a call after which a session's folder goes. Default: limits.ts. */
+  /** Idle time after which a session's folder is deleted. Default: limits.ts. */
   readonly idleMs?: number;
 }
 
@@ -57,7 +57,7 @@ export async function openShell(options: ShellOptions): Promise<ShellSessions> {
   };
 }
 
-/** The shell's absolute path. Gives the folder back. */
+/** The shell's absolute path. Deletes the folder. */
 async function checkShell({ sandbox, shell }: ShellOptions, workdir: Workdir): Promise<string> {
   try {
     const found = Bun.which(shell);
