@@ -1,6 +1,7 @@
 // The serving process's side of one engine: starts it, restarts it when it ends, and turns its messages into the events of
 // each run. Knows no dialect and no policy about requests.
 
+import { itemAt } from "../core/assert.ts";
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import {
@@ -357,7 +358,7 @@ export class EngineClient {
         this.deps.meter?.report({ ...message.stats, waiting: message.stats.waiting + this.queue.waiting });
         break;
       case "events":
-        message.events.forEach((event, i) => this.pending.deliver(message.runs[i] ?? 0, event));
+        message.events.forEach((event, i) => this.pending.deliver(itemAt(message.runs, i), event));
         break;
     }
   }

@@ -2,6 +2,7 @@
 // leases: they wait while the model loads, and it is unloaded only after they have ended. A model has at most one engine
 // process, except while a replacement takes over.
 
+import { assert } from "../core/assert.ts";
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
@@ -305,7 +306,9 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   private release(engine: EngineClient): void {
-    const left = (this.leases.get(engine) ?? 0) - 1;
+    const held = this.leases.get(engine);
+    assert(held !== undefined, "a lease is released once");
+    const left = held - 1;
     if (left > 0) this.leases.set(engine, left);
     else this.leases.delete(engine);
     if (left <= 0 && this.retiring.has(engine)) void this.retire(engine);

@@ -1,5 +1,6 @@
 // Fetches a model of the hub: from the cache if complete, otherwise by download.
 
+import { itemAt } from "../core/assert.ts";
 import { existsSync, mkdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../core/defined.ts";
@@ -51,7 +52,7 @@ export async function fetchModel(id: HubId, options: FetchOptions): Promise<stri
   const { place } = options;
   if (place.offline) throw notCached(id, place);
   const { commit, files } = await fetchChosen(id, (listing) => chooseFiles(id, listing), options);
-  return snapshotPath(place.cacheDir, id.repo, commit, files[0]?.path ?? "");
+  return snapshotPath(place.cacheDir, id.repo, commit, itemAt(files, 0).path);
 }
 
 /** Folder with the named files of a repository; missing ones are skipped. Throws HubError. */
@@ -100,7 +101,7 @@ function findCached(id: HubId, { cacheDir }: HubPlace): string | undefined {
   const commit = cachedCommit(cacheDir, id);
   if (commit === undefined) return undefined;
   const chosen = chooseModelFiles(snapshotFiles(cacheDir, id.repo, commit), wantedOf(id), USUAL_QUANT);
-  return chosen.ok ? snapshotPath(cacheDir, id.repo, commit, chosen.parts[0] ?? "") : undefined;
+  return chosen.ok ? snapshotPath(cacheDir, id.repo, commit, itemAt(chosen.parts, 0)) : undefined;
 }
 
 function wantedOf({ file, quant }: HubId): Wanted {

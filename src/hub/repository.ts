@@ -44,8 +44,8 @@ export async function listRepository(
     const files: RepoFile[] = [];
     const repo = { type: "model", name: id.repo } as const;
     for await (const entry of listFiles({ repo, revision: commit, recursive: true, ...access })) {
-      const hash = entry.lfs?.oid ?? entry.oid ?? "";
-      if (entry.type !== "file" || !isSafe(entry.path) || !HASH.test(hash)) continue;
+      const hash = entry.lfs?.oid ?? entry.oid;
+      if (entry.type !== "file" || !isSafe(entry.path) || hash === undefined || !HASH.test(hash)) continue;
       files.push({ path: entry.path, bytes: entry.size, hash });
     }
     if (!/^[0-9a-f]{40}$/.test(commit))

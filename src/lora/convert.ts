@@ -1,6 +1,7 @@
 // Converts a PEFT adapter folder into a GGUF adapter for llama.cpp. Validates the files before the engine sees them: ranks,
 // shapes, names, the base model. Source: convert_lora_to_gguf of llama.cpp.
 
+import { itemAt } from "../core/assert.ts";
 import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "./gguf-write.ts";
@@ -33,7 +34,7 @@ interface Pair {
 /** Facts of a GGUF adapter. Throws an Error for another file. */
 export function describeAdapter(path: string): ConvertedAdapter {
   const tensors = [...readGgufHeader(path).tensors.values()];
-  const ranks = tensors.filter(({ name }) => name.endsWith(".lora_b")).map(({ shape }) => shape[0] ?? 0);
+  const ranks = tensors.filter(({ name }) => name.endsWith(".lora_b")).map(({ shape }) => itemAt(shape, 0));
   return {
     rank: Math.max(0, ...ranks),
     bytes: tensors.reduce((sum, { shape }) => sum + 4 * elements(shape), 0),
@@ -230,8 +231,8 @@ function tensorsOf(modules: readonly Module[], alpha: number): readonly Tensor[]
   const [first] = modules;
   if (first === undefined) return [];
   const { isLookup, tensor: name } = first.target;
-  const inputs = first.a.shape[1] ?? 0;
-  const outputs = first.b.shape[0] ?? 0;
+  const inputs = itemAt(first.a.shape, 1);
+  const outputs = itemAt(first.b.shape, 0);
   const ranks = modules.map(({ rank }) => rank);
   const rank = ranks.reduce((sum, one) => sum + one, 0);
   const readA = (): Float32Array => {
@@ -242,7 +243,7 @@ function tensorsOf(modules: readonly Module[], alpha: number): readonly Tensor[]
         ranks.map((one) => one * inputs),
       );
     return joinedColumns(
-      rows.map((values, i) => transposed(values, ranks[i] ?? 0, inputs)),
+      rows.map((values, i) => transposed(values, itemAt(ranks, i), inputs)),
       ranks,
     );
   };
@@ -270,7 +271,7 @@ function joinedColumns(parts: readonly Float32Array[], columns: readonly number[
   const out = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const [i, part] of parts.entries()) {
-    const own = columns[i] ?? 0;
+    const own = itemAt(columns, i);
     for (let row = 0; row * own < part.length; row++)
       out.set(part.subarray(row * own, (row + 1) * own), row * width + at);
     at += own;

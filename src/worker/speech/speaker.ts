@@ -1,6 +1,7 @@
 // Speech requests, synthesized round-robin, one piece at a time: each gets its first audio early, and none runs far ahead
 // of its reader (backpressure). Knows neither the process nor the library.
 
+import { itemAt } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
 import { SPEECH_AHEAD, SPEECH_SILENCE_PEAK } from "../shared/limits.ts";
 import type { SpeechEvent } from "../../core/speech.ts";
@@ -69,7 +70,7 @@ export class Speaker {
 
   /** Synthesizes the next piece of a request. True: more pieces follow. */
   private speak(job: Job): boolean {
-    const samples = this.voice.say(job.pieces[job.spoken++] ?? "");
+    const samples = this.voice.say(itemAt(job.pieces, job.spoken++));
     const isLast = job.spoken >= job.pieces.length;
     job.hasSent ||= samples.some((sample) => Math.abs(sample) > SPEECH_SILENCE_PEAK);
     if (job.hasSent) {

@@ -1,5 +1,6 @@
 // The columns of one forward pass, allocated once and refilled for each pass.
 
+import { assert } from "../../core/assert.ts";
 import type { BatchColumns } from "./backend.ts";
 import type { PlannedRows } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";
@@ -38,7 +39,8 @@ export class Batch<S extends Sequence> {
       sequence.copyTokens(sequence.computed, count, token, at);
       const first = sequence.positionOf(sequence.computed);
       for (let i = 0; i < count; i++) position[at + i] = first + i;
-      slot.fill(sequence.slot ?? -1, at, at + count);
+      assert(sequence.slot !== undefined, "only a sequence with a slot has rows");
+      slot.fill(sequence.slot, at, at + count);
       output.fill(sequence.scoresPrompt ? 1 : 0, at, at + count);
       at += count;
       if (sequence.gap > 1) prefill += count;
@@ -60,7 +62,8 @@ export class Batch<S extends Sequence> {
     const end = at + draft.length;
     columns.token.set(draft, at);
     for (let i = 0; i < draft.length; i++) columns.position[at + i] = position + i;
-    columns.slot.fill(slot ?? -1, at, end);
+    assert(slot !== undefined, "only a sequence with a slot has a draft");
+    columns.slot.fill(slot, at, end);
     columns.output.fill(1, at, end);
     return end;
   }

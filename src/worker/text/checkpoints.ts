@@ -1,6 +1,7 @@
 // Checkpoints: saved states of recurrent and hybrid models, by the tokens that led to them. Bounded by bytes, evicted by
 // value. Knows nothing of slots and cells: kv.ts finds the cells that belong to a state.
 
+import { itemAt } from "../../core/assert.ts";
 import type { AdapterId } from "../../core/adapter.ts";
 import { CHECKPOINTS_MAX } from "../shared/limits.ts";
 import type { Sequence } from "./sequence.ts";
@@ -39,7 +40,7 @@ const OPEN_TOKENS = 4;
 export function lastBoundary(prompt: Int32Array, isMarkup: (token: number) => boolean): number {
   const end = prompt.length;
   for (let at = Math.max(1, end - OPENING_TOKENS_MAX); at < end; at++)
-    if (isMarkup(prompt[at] ?? 0)) return at;
+    if (isMarkup(itemAt(prompt, at))) return at;
   return Math.max(1, end - OPEN_TOKENS);
 }
 

@@ -1,5 +1,6 @@
 // Echoed prompts (`echo`): their text and the log probabilities of their tokens.
 
+import { assert } from "../../core/assert.ts";
 import type { Backend } from "./backend.ts";
 import type { EngineSequence } from "./choice.ts";
 import type { Logprobs } from "./logprobs.ts";
@@ -35,12 +36,13 @@ export class PromptEcho {
 
   private scoreOne(sequence: EngineSequence, row: number, count: number): void {
     const { run, output } = sequence.owner;
-    const top = run.request.logprobs?.top ?? 0;
+    const { logprobs } = run.request;
+    assert(logprobs !== undefined, "only requests with logprobs score the prompt");
     for (let i = 0; i < count; i++) {
       const position = sequence.computed + i;
       if (position === 0) output.noteLogprob(this.logprobs.unscored(sequence.tokenAt(0)));
       if (position + 1 >= sequence.promptTokens) continue;
-      output.noteLogprob(this.logprobs.at(row + i, sequence.tokenAt(position + 1), top));
+      output.noteLogprob(this.logprobs.at(row + i, sequence.tokenAt(position + 1), logprobs.top));
     }
     if (sequence.computed + count === sequence.promptTokens)
       output.echo(this.text(sequence.firstTokens(sequence.promptTokens)));

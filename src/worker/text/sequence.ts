@@ -1,6 +1,7 @@
 // A sequence: its known tokens, how many of them are computed, and its boundaries.
 
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
+import { assert, itemAt } from "../../core/assert.ts";
 import type { SamplerHandle, SlotId } from "./backend.ts";
 import type { MediaChunk } from "./media-backend.ts";
 import { chunkAt, positionOf, wholeChunks } from "./media-layout.ts";
@@ -146,7 +147,8 @@ export class Sequence<Owner = unknown> {
 
   /** A known token. */
   tokenAt(position: number): number {
-    return this.buffer[position] ?? -1;
+    assert(position < this.count, "only known tokens are read");
+    return itemAt(this.buffer, position);
   }
 
   append(token: number): void {
@@ -173,6 +175,6 @@ export class Sequence<Owner = unknown> {
 
   /** Copies known tokens [from, from + count) to target[at …]. */
   copyTokens(from: number, count: number, target: Int32Array, at: number): void {
-    for (let i = 0; i < count; i++) target[at + i] = this.buffer[from + i] ?? 0;
+    target.set(this.buffer.subarray(from, from + count), at);
   }
 }

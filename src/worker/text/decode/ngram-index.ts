@@ -1,6 +1,8 @@
 // N-gram index of a sequence, for prompt-lookup decoding (Saxena 2023): drafts the tokens that followed the last n-gram
 // where it occurred before. Drafts of answers that copy from their prompt or repeat themselves are accepted often.
 
+import { itemAt } from "../../../core/assert.ts";
+
 /** Length of the n-grams. */
 const NGRAM = 3;
 
@@ -41,7 +43,7 @@ export class NgramIndex {
   private bucket(tokens: Int32Array, position: number): number {
     let hash = 0;
     for (let i = position - NGRAM; i < position; i++) {
-      hash = Math.imul(hash ^ (tokens[i] ?? 0), 0x9e3779b1);
+      hash = Math.imul(hash ^ itemAt(tokens, i), 0x9e3779b1);
       hash ^= hash >>> 15;
     }
     return hash & (this.positions.length - 1);
