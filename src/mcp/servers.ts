@@ -5,7 +5,7 @@ import { TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import type { ListedTool } from "./connect.ts";
 import { McpFailure } from "./failure.ts";
-import { Gate } from "./gate.ts";
+import { Semaphore } from "../core/semaphore.ts";
 import { OrphanGuard } from "./orphans.ts";
 import { parametersOf } from "./parameters.ts";
 import { McpServer } from "./server.ts";
@@ -28,7 +28,7 @@ export class McpServers {
   private readonly log: (line: string) => void;
   private readonly servers: readonly McpServer[];
   private readonly orphans: OrphanGuard;
-  private readonly gate: Gate;
+  private readonly gate: Semaphore;
   private named: readonly McpTool[] = [];
   private namedFrom: readonly (readonly ListedTool[])[] = []; // the lists from which `named` was computed
 
@@ -36,7 +36,7 @@ export class McpServers {
   constructor(config: McpConfig, { environment, log }: McpServersDeps) {
     this.config = config;
     this.log = log;
-    this.gate = new Gate(config.callsMax);
+    this.gate = new Semaphore(config.callsMax);
     this.orphans = new OrphanGuard(log);
     const inherited = INHERITED.flatMap((name) => {
       const value = environment[name];

@@ -6,7 +6,7 @@ import { type Fetched, FetchError, type PublicFetch } from "../net/public-fetch.
 import { visibleText } from "../core/visible-text.ts";
 import { SearchFailure } from "./failure.ts";
 import type { Read } from "./reader.ts";
-import { Slots } from "./slots.ts";
+import { Semaphore } from "../core/semaphore.ts";
 
 export interface Page {
   /** Final URL, after redirects. */
@@ -27,7 +27,7 @@ export interface PageDeps {
 const ACCEPT = "text/html, application/xhtml+xml, text/plain;q=0.9, application/json;q=0.8, text/*;q=0.7";
 
 export function pageGetter({ fetchPublic, read }: PageDeps): GetPage {
-  const slots = new Slots(PAGE_FETCHES_MAX);
+  const slots = new Semaphore(PAGE_FETCHES_MAX);
   const options = { bytesMax: PAGE_BYTES_MAX, timeoutMs: PAGE_FETCH_MS, accept: ACCEPT };
   return async (url, signal) => {
     const fetched = await slots.run(() => fetchPublic(url, options, signal), signal).catch(toFailure);

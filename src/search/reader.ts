@@ -4,7 +4,7 @@ import { READ_MS, READERS_MAX } from "./limits.ts";
 import { ownCommand } from "../core/own-command.ts";
 import { READER_WORD, type ReaderTask, type ReaderTasks } from "../reader/protocol.ts";
 import { SearchFailure } from "./failure.ts";
-import { Slots } from "./slots.ts";
+import { Semaphore } from "../core/semaphore.ts";
 
 /** Runs a job. Throws SearchFailure, or the signal's reason. */
 export type Read = <T extends ReaderTask>(
@@ -15,7 +15,7 @@ export type Read = <T extends ReaderTask>(
 
 /** `timeoutMs` applies to one job. */
 export function createReader(timeoutMs = READ_MS): Read {
-  const slots = new Slots(READERS_MAX);
+  const slots = new Semaphore(READERS_MAX);
   return (task, given, signal) =>
     slots.run(async () => {
       const text = await readOnce(JSON.stringify({ task, ...given }), timeoutMs, signal);

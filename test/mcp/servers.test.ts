@@ -1,7 +1,7 @@
 // Several MCP servers: tool names, the limit on concurrent calls and its semaphore.
 
 import { expect, test } from "bun:test";
-import { Gate } from "../../src/mcp/gate.ts";
+import { Semaphore } from "../../src/core/semaphore.ts";
 import { failure } from "../helpers/failure.ts";
 import { httpDemo, testServers, textOf } from "../helpers/mcp.ts";
 import { until } from "../helpers/until.ts";
@@ -63,7 +63,7 @@ test("the call limit applies to all servers together; an aborted call leaves the
 });
 
 test("the semaphore: FIFO, never over its limit, no slot lost", async () => {
-  const gate = new Gate(3);
+  const gate = new Semaphore(3);
   const signal = new AbortController().signal;
   const entered: number[] = [];
   let inside = 0;

@@ -8,7 +8,7 @@ import type { Passage, ReadHit } from "../../src/reader/protocol.ts";
 import { hostsOf, isAllowed } from "../../src/search/domains.ts";
 import { fitResults, fitText } from "../../src/search/fit.ts";
 import { embeddingRerank, GEMMA_FORM, PLAIN_FORM } from "../../src/search/rerank.ts";
-import { Slots } from "../../src/search/slots.ts";
+import { Semaphore } from "../../src/core/semaphore.ts";
 import { budgetOf } from "../helpers/web.ts";
 
 describe("a filter", () => {
@@ -48,7 +48,7 @@ describe("slots", () => {
   const never = new AbortController().signal;
 
   test("limit concurrency, FIFO, also after failures", async () => {
-    const slots = new Slots(2);
+    const slots = new Semaphore(2);
     let inside = 0;
     let most = 0;
     const order: number[] = [];
@@ -68,7 +68,7 @@ describe("slots", () => {
   });
 
   test("drop aborted waiters", async () => {
-    const slots = new Slots(1);
+    const slots = new Semaphore(1);
     const held = Promise.withResolvers<void>();
     const first = slots.run(() => held.promise, never);
     const abort = new AbortController();
