@@ -1,7 +1,7 @@
 // Bookkeeping of KV cells: which slots hold which cell. A shared cell counts once. Mirrors the native cache, so that the
 // scheduler needs no native calls.
 
-import { assert, itemAt } from "../../core/assert.ts";
+import { assert } from "../../core/assert.ts";
 import type { SlotId } from "./backend.ts";
 
 /** Minimum growth of a slot's list. */
@@ -46,14 +46,16 @@ export class CellBook {
 
   /** Cells of a slot. */
   length(slot: SlotId): number {
-    return itemAt(this.lengths, slot);
+    const length = this.lengths[slot];
+    assert(length !== undefined, "slots are numbered from 0");
+    return length;
   }
 
   /** Cells among a slot's first `count` that a running sequence holds. */
   pinnedWithin(slot: SlotId, count: number): number {
     const list = this.list(slot);
     let n = 0;
-    for (let i = 0; i < count; i++) if (itemAt(this.pins, itemAt(list, i)) > 0) n++;
+    for (let i = 0; i < count; i++) if (countAt(this.pins, cellAt(list, i)) > 0) n++;
     return n;
   }
 
@@ -61,7 +63,7 @@ export class CellBook {
   exclusive(slot: SlotId): number {
     const list = this.list(slot);
     let n = 0;
-    for (let i = 0; i < this.length(slot); i++) if (itemAt(this.pins, itemAt(list, i)) === 1) n++;
+    for (let i = 0; i < this.length(slot); i++) if (countAt(this.pins, cellAt(list, i)) === 1) n++;
     return n;
   }
 
@@ -71,7 +73,7 @@ export class CellBook {
     const length = this.length(slot);
     const list = this.reserve(slot, length + count);
     for (let i = 0; i < count; i++) {
-      const cell = itemAt(this.freeList, --this.freeCount);
+      const cell = cellAt(this.freeList, --this.freeCount);
       list[length + i] = cell;
       this.hold(cell, slot);
     }
@@ -84,7 +86,7 @@ export class CellBook {
     const from = this.list(source);
     const list = this.reserve(target, count);
     for (let i = 0; i < count; i++) {
-      const cell = itemAt(from, i);
+      const cell = cellAt(from, i);
       list[i] = cell;
       this.hold(cell, target);
     }
@@ -94,7 +96,7 @@ export class CellBook {
   /** Releases a slot's cells from position `from` on. */
   truncate(slot: SlotId, from: number): void {
     const list = this.list(slot);
-    for (let i = from; i < this.length(slot); i++) this.drop(itemAt(list, i), slot);
+    for (let i = from; i < this.length(slot); i++) this.drop(cellAt(list, i), slot);
     this.lengths[slot] = Math.min(from, this.length(slot));
   }
 
@@ -102,7 +104,7 @@ export class CellBook {
   setPinned(slot: SlotId, pinned: boolean): void {
     if ((this.pinned[slot] === 1) === pinned) return;
     const list = this.list(slot);
-    for (let i = 0; i < this.length(slot); i++) this.pin(itemAt(list, i), pinned);
+    for (let i = 0; i < this.length(slot); i++) this.pin(cellAt(list, i), pinned);
     this.pinned[slot] = pinned ? 1 : 0;
   }
 
@@ -122,22 +124,36 @@ export class CellBook {
   }
 
   private hold(cell: number, slot: SlotId): void {
-    this.holders[cell] = itemAt(this.holders, cell) + 1;
+    this.holders[cell] = countAt(this.holders, cell) + 1;
     if (this.pinned[slot] === 1) this.pin(cell, true);
   }
 
   private drop(cell: number, slot: SlotId): void {
     if (this.pinned[slot] === 1) this.pin(cell, false);
-    const left = itemAt(this.holders, cell) - 1;
+    const left = countAt(this.holders, cell) - 1;
     assert(left >= 0, "a cell is released as often as it is held");
     this.holders[cell] = left;
     if (left === 0) this.freeList[this.freeCount++] = cell;
   }
 
   private pin(cell: number, up: boolean): void {
-    const before = itemAt(this.pins, cell);
+    const before = countAt(this.pins, cell);
     this.pins[cell] = before + (up ? 1 : -1);
     if (up && before === 0) this.unpinned--;
     if (!up && before === 1) this.unpinned++;
   }
+}
+
+// One function for each type of array: a shared one would be polymorphic, and slow in these loops.
+
+function cellAt(list: Int32Array, index: number): number {
+  const cell = list[index];
+  assert(cell !== undefined, "cells are read within their list");
+  return cell;
+}
+
+function countAt(counts: Uint16Array, cell: number): number {
+  const count = counts[cell];
+  assert(count !== undefined, "cells are numbered within the cache");
+  return count;
 }
