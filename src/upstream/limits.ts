@@ -4,6 +4,8 @@
 export const PROBE_MS = 5000;
 /** Time between two probes of an upstream, milliseconds. */
 export const PROBE_EVERY_MS = 15_000;
+/** Time between two questions for facts of a model that an upstream svc has not loaded yet, milliseconds. */
+export const RECHECK_MS = 500;
 /** Bytes of a body that is read whole: model lists, vectors, errors. A reranking of 1000 documents has some 100 KB. */
 export const BODY_BYTES_MAX = 256 * 2 ** 20;
 /** Bytes of an error's body that are read. */

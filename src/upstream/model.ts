@@ -72,6 +72,7 @@ export class UpstreamModel implements ModelRuntime {
 
   async load(): Promise<RuntimeFacts> {
     await (this.started ??= this.pool.start());
+    await this.pool.complete();
     return this.facts();
   }
 

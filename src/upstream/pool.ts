@@ -5,7 +5,7 @@ import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
 import type { PoolStats } from "../core/telemetry.ts";
 import type { Verdict } from "./failure.ts";
-import { PROBE_EVERY_MS } from "./limits.ts";
+import { PROBE_EVERY_MS, RECHECK_MS } from "./limits.ts";
 import type { PoolOptions } from "./options.ts";
 import { choose } from "./routing.ts";
 import { type Outcome, UpstreamServer } from "./server.ts";
@@ -48,6 +48,7 @@ export class Pool {
   private readonly places: FairShare;
   private readonly waiters: Waiter[] = [];
   private turn = 0;
+  private completedMs = -Infinity;
   private probing: ReturnType<typeof setInterval> | undefined;
   private wakeTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -92,6 +93,15 @@ export class Pool {
     this.probing ??= setInterval(() => void this.probe(), PROBE_EVERY_MS);
     this.probing.unref();
     await this.probe();
+  }
+
+  /** Asks again for facts that an upstream could not state before, at most every RECHECK_MS. */
+  async complete(): Promise<void> {
+    const now = performance.now();
+    const incomplete = this.servers.filter((server) => server.isIncomplete);
+    if (incomplete.length === 0 || now - this.completedMs < RECHECK_MS) return;
+    this.completedMs = now;
+    await Promise.all(incomplete.map((server) => this.probeOne(server)));
   }
 
   stop(): void {

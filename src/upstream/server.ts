@@ -41,6 +41,12 @@ export class UpstreamServer {
     return this.inFlight < (this.options.maxInFlight ?? Infinity);
   }
 
+  /** A svc that has not loaded the model yet: its card states neither context nor media. */
+  get isIncomplete(): boolean {
+    const { engine, contextTokens } = this.facts;
+    return this.isKnown && engine === "svc" && contextTokens === undefined;
+  }
+
   count(outcome: Outcome): void {
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
   }

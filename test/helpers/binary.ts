@@ -223,6 +223,8 @@ async function launchTwo(args: readonly string[], options: RunOptions): Promise<
     options,
   );
   try {
+    // Its model list states the context once the model is loaded.
+    await until("/ready answers", async () => (await fetch(`${back.url}/ready`)).ok, START_MS);
     const list = (await (await fetch(`${back.url}/v1/models`)).json()) as {
       readonly data: readonly { readonly id: string; readonly kind: string }[];
     };
