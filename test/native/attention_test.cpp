@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr int CASES = 300;
+constexpr int CASES = 150;
 
 struct attention_case {
     int DK, DV, key_heads, heads, rows, cells, streams, threads;
@@ -24,7 +24,9 @@ struct attention_case {
         c.key_heads = random_int(1, 3);
         c.heads = c.key_heads * random_int(1, 5);
         c.rows = random_int(0, 2) == 0 ? random_int(1, 90) : random_int(1, 9);
-        c.cells = random_int(0, 3) == 0 ? random_int(1000, 2500) : random_int(1, 300);
+        const bool is_long = random_int(0, 3) == 0;  // ranges of cells, which are merged
+        c.cells = is_long ? random_int(1000, 2500) : random_int(1, 300);
+        if (is_long) c.rows = std::min(c.rows, 9);
         c.streams = random_int(0, 5) == 0 ? 2 : 1;
         c.threads = random_int(1, 3);
         c.max_bias = random_int(0, 4) == 0 ? 8.0f : 0.0f;

@@ -56,7 +56,7 @@ property_tests() {
 
 if [ "$mode" = fast ]; then
     stage "property tests of the kernels"
-    property_tests -O1
+    property_tests -O2
     exit 0
 fi
 
