@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { asCaller } from "../../src/core/caller.ts";
 import { RequestQueue } from "../../src/engine/request-queue.ts";
+import { turns } from "../helpers/turns.ts";
 
 const never = new AbortController().signal;
 
@@ -65,5 +66,5 @@ test("a full queue refuses, but not the client that has less than its share", as
   for (let i = 0; i < 4; i++) void ask("greedy");
   expect(ask("greedy")).rejects.toMatchObject({ code: "queue_full", retryAfterSecs: 1 });
   void ask("light");
-  expect(await Promise.race([ask("light"), Bun.sleep(1).then(() => "waits")])).toBe("waits");
+  expect(await Promise.race([ask("light"), turns().then(() => "waits")])).toBe("waits");
 });

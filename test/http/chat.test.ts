@@ -8,6 +8,7 @@ import { chatBody, testApp } from "../helpers/app.ts";
 import { foldChunks } from "../helpers/fold-chunks.ts";
 import { ACCEPTED, answer, byHand, end, FINISH, playing, text } from "../helpers/run-events.ts";
 import { parseDoneStream } from "../helpers/sse.ts";
+import { turns } from "../helpers/turns.ts";
 
 const CHAT = "/v1/chat/completions";
 
@@ -71,7 +72,7 @@ test("the status waits for accepted", async () => {
   const runs = byHand();
   const pending = testApp(runs.generate).post(CHAT, chatBody({ stream: true }));
   const run = await runs.next();
-  const early = await Promise.race([pending, Bun.sleep(20).then(() => "none yet")]);
+  const early = await Promise.race([pending, turns().then(() => "none yet")]);
   expect(early).toBe("none yet");
   run.emit(ACCEPTED);
   expect((await pending).status).toBe(200);

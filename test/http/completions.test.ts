@@ -8,6 +8,7 @@ import { testApp, textBody } from "../helpers/app.ts";
 import { foldCompletionChunks } from "../helpers/fold-completions.ts";
 import { ACCEPTED, answer, byHand, end, FINISH, type HandRun, playing, text } from "../helpers/run-events.ts";
 import { parseDoneStream } from "../helpers/sse.ts";
+import { turns } from "../helpers/turns.ts";
 
 const PATH = "/v1/completions";
 
@@ -90,7 +91,7 @@ describe("several runs", () => {
     const { pending, runs } = await start({ stream: true });
     const [first, ...rest] = runs;
     first?.emit(ACCEPTED, text("early"));
-    expect(await Promise.race([pending, Bun.sleep(20).then(() => "none yet")])).toBe("none yet");
+    expect(await Promise.race([pending, turns().then(() => "none yet")])).toBe("none yet");
     emitAll(rest, ACCEPTED);
     expect((await pending).status).toBe(200);
     emitAll(runs, end(), FINISH);

@@ -7,6 +7,7 @@ import { sseResponse } from "../../src/http/sse.ts";
 import { chatBody, testApp } from "../helpers/app.ts";
 import { ACCEPTED, answer, byHand, end, FINISH, playing, text } from "../helpers/run-events.ts";
 import { parseDoneStream, parseSse } from "../helpers/sse.ts";
+import { turns } from "../helpers/turns.ts";
 
 const CHAT = "/v1/chat/completions";
 const STREAM = chatBody({ stream: true });
@@ -61,7 +62,7 @@ describe("keep-alive", () => {
     await Bun.sleep(30);
     abort.abort(); // stops the comments, so that only what was queued is left
     expect(await stream.next()).toBe(": keep-alive\n\n");
-    const second = await Promise.race([stream.next(), Bun.sleep(0).then(() => "nothing queued")]);
+    const second = await Promise.race([stream.next(), turns().then(() => "nothing queued")]);
     expect(second).toBe("nothing queued");
     await stream.cancel();
   });
@@ -181,7 +182,7 @@ test("a slow reader holds up its own run only, and little is buffered for it", a
   const app = testApp(generate);
   const stream = reader(await app.post(CHAT, STREAM));
   await stream.next();
-  await Bun.sleep(20);
+  await turns();
   expect(made).toBeLessThan(10);
   expect((await app.request("/health")).status).toBe(200);
   await stream.cancel();
