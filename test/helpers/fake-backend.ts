@@ -59,7 +59,7 @@ export interface FakeOptions {
   readonly longTokens?: number;
   /** Looks at the encoder that an encoding takes. */
   readonly encodeSteps?: number;
-  /** There is a model that guesses so many tokens at once; each is right with a chance of `rightShare`. */
+  /** A draft model: maximum tokens of a draft, and the probability that a token is accepted. */
   readonly draft?: { readonly max: number; readonly rightShare: number };
   /** The encoder fails at contents of which this is true. */
   readonly encoderFails?: (content: number) => boolean;
@@ -157,11 +157,11 @@ export class FakeBackend implements Backend {
     this.draftModel = draft === undefined ? undefined : new FakeDraftModel(draft, (ask) => this.after(ask));
   }
 
-  /** The token that follows the one a guess is asked for, and so on. */
+  /** The tokens after the one that a draft is requested for. */
   private *after({ slot, token, position }: DraftRequest): Generator<number, void> {
     const cells = this.held.get(slot) ?? [];
     if ((cells.at(-1)?.next ?? 0) !== position)
-      throw new Error(`a guess at position ${position} of slot ${slot}`);
+      throw new Error(`a draft at position ${position} of slot ${slot}`);
     const tokens = [...cells.map((cell) => cell.token), token];
     for (;;) {
       const next = this.next(tokens, this.adapter);
@@ -399,16 +399,16 @@ export class FakeBackend implements Backend {
   }
 }
 
-/** Guesses what the fake model will say, now and then wrongly; it checks that every guess is accounted for. */
+/** Drafts what the fake model will sample, sometimes wrongly; checks that each draft is verified. */
 export class FakeDraftModel implements DraftModel {
   readonly max: number;
   follows = true;
   pauses = 0;
-  /** Guesses that came out empty. */
+  /** Empty drafts. */
   empty = 0;
   private readonly rightShare: number;
   private readonly after: (ask: DraftRequest) => Iterable<number>;
-  private readonly guessed = new Map<number, number>(); // slot → tokens of its latest guess
+  private readonly drafted = new Map<number, number>(); // slot → tokens of its latest draft
   private state = 1;
   private tries = 0;
 
@@ -422,24 +422,24 @@ export class FakeDraftModel implements DraftModel {
   }
 
   draft(asks: readonly DraftRequest[]): readonly Int32Array[] {
-    if (!this.follows) throw new Error("a guess from a model that pauses");
+    if (!this.follows) throw new Error("a draft from a paused model");
     if (new Set(asks.map(({ slot }) => slot)).size !== asks.length) throw new Error("a slot is asked twice");
-    this.guessed.clear();
+    this.drafted.clear();
     return asks.map((ask) => {
       if (ask.max < 1 || ask.max > this.max) throw new Error(`${ask.max} tokens are asked for`);
-      const guess: number[] = [];
+      const draft: number[] = [];
       for (const token of this.after(ask)) {
-        if (guess.length === ask.max || this.chance() < 0.1) break; // not sure enough
+        if (draft.length === ask.max || this.chance() < 0.1) break; // not sure enough
         this.tries++;
-        guess.push(this.chance() < this.rightShare ? token : 97);
+        draft.push(this.chance() < this.rightShare ? token : 97);
       }
-      if (guess.length === 0) this.empty++;
-      this.guessed.set(ask.slot, guess.length);
-      return Int32Array.from(guess);
+      if (draft.length === 0) this.empty++;
+      this.drafted.set(ask.slot, draft.length);
+      return Int32Array.from(draft);
     });
   }
 
-  /** Tokens that were guessed since it was asked last. */
+  /** Draft tokens since the last call. */
   takeTries(): number {
     const { tries } = this;
     this.tries = 0;
@@ -447,9 +447,9 @@ export class FakeDraftModel implements DraftModel {
   }
 
   accept(slot: SlotId, right: number): void {
-    const guessed = this.guessed.get(slot);
-    if (guessed === undefined || right > guessed) throw new Error(`${right} right of ${guessed} tokens`);
-    this.guessed.delete(slot);
+    const drafted = this.drafted.get(slot);
+    if (drafted === undefined || right > drafted) throw new Error(`${right} accepted of ${drafted} tokens`);
+    this.drafted.delete(slot);
   }
 
   follow(on: boolean): void {

@@ -1,4 +1,4 @@
-// The real engine over the fake backend, with witnesses of what its runs say.
+// The real engine over the fake backend, with a recorder of each run's events.
 
 import { expect } from "bun:test";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
@@ -41,7 +41,7 @@ export function request(tokens: readonly number[], extra: Partial<RunRequest> = 
   };
 }
 
-/** What a run said, checked as it says it. */
+/** Records the events of a run and checks their order. */
 export class Witness {
   text = "";
   accepted = 0;
@@ -61,7 +61,7 @@ export class Witness {
   }
 }
 
-/** Time goes on by half a millisecond whenever it is looked at, and a fifth of that for every token that a model guesses. */
+/** An engine with a fake clock: each reading advances it by 0.5 ms, plus 0.1 ms for each draft token of a draft model. */
 export class World {
   readonly backend: FakeBackend;
   readonly engine: Engine;
@@ -114,10 +114,10 @@ export class World {
     this.engine.abort(id);
   }
 
-  /** Steps until nothing is left to do; bounded, so that an engine that spins fails. */
+  /** Steps until the engine is idle; bounded, so that an endless loop fails. */
   drain(): void {
     for (let i = 0; i < 200_000; i++) if (this.engine.step(0) === "idle") return;
-    throw new Error("the engine does not come to rest");
+    throw new Error("the engine does not become idle");
   }
 
   expectEmpty(): void {

@@ -1,4 +1,4 @@
-// Steps that are done several at once: answers are what they are without, and nobody waits longer than that.
+// Multi-step decode: answers are the same as with single steps, and other work waits for one call at most.
 
 import { describe, expect, test } from "bun:test";
 import { countOf } from "../../src/core/histogram.ts";
@@ -8,11 +8,11 @@ import type { FakeOptions } from "../helpers/fake-backend.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 
 /** A call takes half a millisecond of a world's time, however many steps it does. */
-const AHEAD = { multiStepMs: 4 };
-const AT_ONCE = 8;
+const MULTI_STEP = { multiStepMs: 4 };
+const STEPS = 8;
 
 function world(options: Partial<FakeOptions> = {}): World {
-  return new World({ ...OPTIONS, eogOneIn: 1e9, ...options }, AHEAD);
+  return new World({ ...OPTIONS, eogOneIn: 1e9, ...options }, MULTI_STEP);
 }
 
 /** Starts runs and steps until all of them decode. */
@@ -27,10 +27,10 @@ function lettersIn(made: World, id: number): number {
   return made.witness(id).text.length;
 }
 
-describe("several steps at once", () => {
+describe("multi-step decode", () => {
   for (const reuse of ["prefix", "own"] as const) {
     for (const seed of [1, 2, 3, 4]) {
-      test(`seeded traffic ${seed}, reuse ${reuse}: every run says what it would say alone`, () => {
+      test(`seeded traffic ${seed}, reuse ${reuse}: every answer is the one without batching`, () => {
         const chance = random(seed);
         const made = world({ reuse, eogOneIn: 40, cells: seed % 2 === 0 ? 200 : 1024 });
         const adapters = seed > 2 ? 2 : 1;
@@ -63,7 +63,7 @@ describe("several steps at once", () => {
     }
   }
 
-  test("failing and full steps among them leave nothing behind", () => {
+  test("failed and full steps leave nothing behind", () => {
     const chance = random(11);
     const outcome = (): DecodeOutcome => (chance() < 0.1 ? "full" : chance() < 0.01 ? "failed" : "done");
     const made = world({ eogOneIn: 40, outcome });
@@ -78,23 +78,23 @@ describe("several steps at once", () => {
     expect(new Set(ends)).toEqual(new Set(["finish", "error"]));
   });
 
-  test("go together where nothing else is to do, and not where somebody waits", () => {
+  test("needs an engine without other work", () => {
     const made = decoding({}, request([1, 2, 3]), request([4, 5, 6]));
     const [before, calls] = [lettersIn(made, 0), made.backend.multiStepCalls];
     made.engine.step(0);
-    expect(lettersIn(made, 0) - before).toBe(AT_ONCE);
+    expect(lettersIn(made, 0) - before).toBe(STEPS);
     expect(made.backend.multiStepCalls).toBe(calls + 1);
     const { decodeTokens, steps } = made.engine.stats();
     expect(countOf(steps)).toBe(made.backend.steps);
     made.add(2, request([7, 8, 9]));
     made.engine.step(0);
-    expect(lettersIn(made, 0) - before).toBe(AT_ONCE + 1);
+    expect(lettersIn(made, 0) - before).toBe(STEPS + 1);
     expect(lettersIn(made, 2)).toBe(1);
     expect(made.engine.stats().decodeTokens).toBe(decodeTokens + 3);
     expect(countOf(made.engine.stats().steps)).toBe(made.backend.steps);
   });
 
-  test("a stop string or the cap on tokens in the middle ends an answer there, the other goes on", () => {
+  test("a stop string or the token cap within a call ends one answer there; the other continues", () => {
     const { text } = expectedText(world().backend, [1, 2, 3], 100);
     for (let at = 60; at < 70; at++) {
       const stop = [text.slice(at, at + 4)];
@@ -106,9 +106,9 @@ describe("several steps at once", () => {
     }
   });
 
-  test("go between steps with guesses", () => {
+  test("alternates with speculative steps", () => {
     const prompt = Array.from({ length: 40 }, (_, i) => 97 + (i % 20));
-    const made = new World({ ...OPTIONS, eogOneIn: 1e9, period: 20 }, { ...AHEAD, drafts: true });
+    const made = new World({ ...OPTIONS, eogOneIn: 1e9, period: 20 }, { ...MULTI_STEP, drafts: true });
     made.add(0, request(prompt, { maxTokens: 150 }));
     made.drain();
     made.expectEmpty();
@@ -117,11 +117,11 @@ describe("several steps at once", () => {
     expect(made.witness(0).text).toBe(expectedText(made.backend, prompt, 150).text);
   });
 
-  const notPlain: readonly (readonly [string, Partial<FakeOptions>, Partial<RunRequest>])[] = [
-    ["log probabilities are asked for", {}, { logprobs: { top: 1 } }],
-    ["the cache cannot be cut", { reuse: "whole" }, {}],
+  const excluded: readonly (readonly [string, Partial<FakeOptions>, Partial<RunRequest>])[] = [
+    ["log probabilities are requested", {}, { logprobs: { top: 1 } }],
+    ["the cache cannot be truncated", { reuse: "whole" }, {}],
   ];
-  for (const [what, options, extra] of notPlain) {
+  for (const [what, options, extra] of excluded) {
     test(`never where ${what}`, () => {
       const made = decoding(options, request([1, 2, 3], { maxTokens: 60, ...extra }));
       made.drain();

@@ -5,14 +5,14 @@ import { NgramIndex } from "../../../../src/worker/text/decode/ngram-index.ts";
 const tokens = (...list: number[]): Int32Array => Int32Array.from(list);
 
 describe("n-gram index", () => {
-  test("tells what followed the last three tokens before, the latest time", () => {
+  test("returns the tokens after the latest earlier occurrence of the last three", () => {
     const index = new NgramIndex();
     const text = tokens(1, 2, 3, 4, 5, 1, 2, 3, 6, 7, 9, 1, 2, 3);
     expect(index.continuation(text, 3)).toEqual(tokens(6, 7, 9));
     expect(index.continuation(text, 1)).toEqual(tokens(6));
   });
 
-  test("guesses nothing for what stands there for the first time, or is too short", () => {
+  test("drafts nothing for a new n-gram, or for too few tokens", () => {
     const index = new NgramIndex();
     expect(index.continuation(tokens(), 4)).toEqual(tokens());
     expect(index.continuation(tokens(1, 2), 4)).toEqual(tokens());
@@ -20,36 +20,36 @@ describe("n-gram index", () => {
     expect(index.continuation(tokens(1, 2, 3, 4), 4)).toEqual(tokens());
   });
 
-  test("a repetition is guessed as far as it is known", () => {
+  test("drafts a repetition as far as it is known", () => {
     expect(new NgramIndex().continuation(tokens(8, 8, 8, 8), 4)).toEqual(tokens(8));
     expect(new NgramIndex().continuation(tokens(1, 2, 1, 2, 1), 4)).toEqual(tokens(2, 1));
   });
 
-  test("never guesses what stands for a picture", () => {
+  test("never drafts placeholders of an image", () => {
     const index = new NgramIndex();
     expect(index.continuation(tokens(1, 2, 3, 4, -7, -7, 5, 1, 2, 3), 6)).toEqual(tokens(4));
   });
 
-  test("grows with its sequence and stays right", () => {
+  test("stays correct while its sequence grows", () => {
     const index = new NgramIndex();
     const text = Int32Array.from({ length: 5000 }, (_, i) => (i * i) % 4093);
     for (let length = 1; length <= text.length; length += 7) {
       const known = text.subarray(0, length);
-      const guess = index.continuation(known, 5);
-      if (guess.length === 0) continue;
+      const draft = index.continuation(known, 5);
+      if (draft.length === 0) continue;
       const last = known.slice(-3).join();
       const at = Array.from(known, (_, i) => i).findLast(
         (i) => i < length - 3 && known.slice(i, i + 3).join() === last,
       );
-      expect(guess).toEqual(known.slice((at ?? 0) + 3, (at ?? 0) + 8));
+      expect(draft).toEqual(known.slice((at ?? 0) + 3, (at ?? 0) + 8));
     }
     const twice = Int32Array.from([...text.subarray(0, 3000), ...text.subarray(0, 200)]);
     expect(new NgramIndex().continuation(twice, 8)).toEqual(text.slice(200, 208));
   });
 });
 
-describe("draftLength", () => {
-  test("guesses more, the more often it is right", () => {
+describe("draft length", () => {
+  test("grows with the acceptance rate", () => {
     const draftLength = new DraftLength();
     const first = draftLength.worth(0.3);
     for (let i = 0; i < 30; i++) draftLength.learn(1, true);
@@ -58,7 +58,7 @@ describe("draftLength", () => {
     expect(draftLength.worth(0)).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test("stops where it is wrong, but tries again now and then", () => {
+  test("is 0 where drafts are rejected, with a probe now and then", () => {
     const draftLength = new DraftLength();
     let drafted = 0;
     for (let known = 200; known < 400; known++) {
@@ -72,7 +72,7 @@ describe("draftLength", () => {
     expect(drafted).toBeLessThan(12);
   });
 
-  test("does not draft where a guess costs what it saves", () => {
+  test("is 0 where a draft token costs as much as it saves", () => {
     const draftLength = new DraftLength();
     expect(draftLength.wanted(100, 1)).toBe(1); // the first try
     draftLength.drafted(100);

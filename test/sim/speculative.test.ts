@@ -1,4 +1,4 @@
-// Guessing next tokens changes how many steps an answer takes, and nothing else. Against a fake model that repeats itself.
+// Speculative decoding changes the number of steps of an answer, and nothing else. With a fake model that repeats itself.
 
 import { describe, expect, test } from "bun:test";
 import type { DecodeOutcome } from "../../src/worker/text/backend.ts";
@@ -13,16 +13,16 @@ function letters(chance: () => number, length: number): number[] {
 
 const MODEL = { max: 3, rightShare: 0.7 };
 
-/** Who guesses: the sequence's own index, or a model. */
-const GUESSERS: readonly (readonly [name: string, options: Partial<FakeOptions>])[] = [
-  ["from the sequence", {}],
-  ["by a model", { draft: MODEL }],
-  ["by a model over a cache that gives back only guesses", { draft: MODEL, reuse: "whole", slots: 8 }],
+/** Draft sources: the sequence's own n-grams, or a draft model. */
+const SOURCES: readonly (readonly [name: string, options: Partial<FakeOptions>])[] = [
+  ["from n-grams", {}],
+  ["from a draft model", { draft: MODEL }],
+  ["from a draft model, with a cache that can only drop drafts", { draft: MODEL, reuse: "whole", slots: 8 }],
 ];
 
-describe.each(GUESSERS)("seeded traffic with guesses %s", (_name, options) => {
+describe.each(SOURCES)("seeded traffic with drafts %s", (_name, options) => {
   for (const seed of [1, 2, 3, 4]) {
-    test(`seed ${seed}: every run says what it would say alone, and guesses are right now and then`, () => {
+    test(`seed ${seed}: every answer is the one without batching, and some drafts are accepted`, () => {
       const chance = random(seed);
       const world = new World(
         { ...REPEATING, ...options, cells: seed % 2 === 0 ? 200 : 1024 },
@@ -60,7 +60,7 @@ describe.each(GUESSERS)("seeded traffic with guesses %s", (_name, options) => {
     });
   }
 
-  test("failing and full steps leave no guess behind", () => {
+  test("failed and full steps leave no draft behind", () => {
     const chance = random(7);
     const outcome = (): DecodeOutcome => (chance() < 0.1 ? "full" : chance() < 0.02 ? "failed" : "done");
     const world = new World({ ...REPEATING, ...options, outcome }, { drafts: true });
@@ -76,7 +76,7 @@ describe.each(GUESSERS)("seeded traffic with guesses %s", (_name, options) => {
   });
 });
 
-describe("a model that guesses", () => {
+describe("a draft model", () => {
   const prompt = letters(random(5), 20);
 
   function answer(rightShare: number): World {
@@ -87,7 +87,7 @@ describe("a model that guesses", () => {
     return world;
   }
 
-  test("that is mostly right saves steps", () => {
+  test("whose drafts are mostly accepted saves steps", () => {
     const { backend, engine } = answer(0.95);
     const { draftTokens, draftHits } = engine.stats();
     expect(backend.steps).toBeLessThan(130); // 200 tokens
@@ -95,7 +95,7 @@ describe("a model that guesses", () => {
     expect(backend.draftModel?.empty).toBeGreaterThan(0);
   });
 
-  test("that is never right pauses, until a prompt comes to an idle engine", () => {
+  test("whose drafts are never accepted pauses, until a prompt arrives at an idle engine", () => {
     const world = answer(0);
     const model = world.backend.draftModel;
     expect(model?.pauses).toBe(1);
@@ -105,7 +105,7 @@ describe("a model that guesses", () => {
     expect(model?.follows).toBe(true);
   });
 
-  test("that pauses does so for those who come while as many run", () => {
+  test("stays paused for prompts that arrive while as many sequences run", () => {
     const world = new World({ ...OPTIONS, eogOneIn: 1e9, draft: { max: 3, rightShare: 0 } });
     const add = (id: number, maxTokens: number): void =>
       world.add(id, request(letters(random(id), 20), { maxTokens }));
@@ -121,7 +121,7 @@ describe("a model that guesses", () => {
   });
 });
 
-describe("one run with guesses", () => {
+describe("one run with drafts", () => {
   const prompt = letters(random(3), 21);
 
   /** Steps that an answer takes, and what it says. */
@@ -139,13 +139,13 @@ describe("one run with guesses", () => {
 
   test("takes fewer steps for the same answer", () => {
     const plain = answer(false);
-    const guessed = answer(true);
-    expect(guessed.text).toBe(plain.text);
-    expect(guessed.tokens).toBe(plain.tokens);
-    expect(guessed.steps).toBeLessThan(0.8 * plain.steps);
+    const drafted = answer(true);
+    expect(drafted.text).toBe(plain.text);
+    expect(drafted.tokens).toBe(plain.tokens);
+    expect(drafted.steps).toBeLessThan(0.8 * plain.steps);
   });
 
-  test("a stop string in the middle of right guesses ends it there", () => {
+  test("a stop string within an accepted draft ends it there", () => {
     const { text } = answer(false);
     const stop = [text.slice(150, 155)];
     expect(answer(true, { stop })).toMatchObject({ text: answer(false, { stop }).text });
@@ -157,7 +157,7 @@ describe("one run with guesses", () => {
     }
   });
 
-  test("a cache that cannot be cut is left alone", () => {
+  test("a cache that cannot be truncated gets no drafts", () => {
     const world = new World({ ...REPEATING, reuse: "whole" }, { drafts: true });
     world.add(1, request(prompt, { maxTokens: 100 }));
     world.drain();
