@@ -17,7 +17,7 @@ import { guardedProcess, oneProcess } from "./confinement.ts";
 import { tasksOf } from "./processes.ts";
 import { guardedCallsFilter, seccompFilter } from "./seccomp.ts";
 import { HOLD } from "./session-networks.ts";
-import type { Limits, Network, Profile } from "./types.ts";
+import type { Limits, Network, Profile, Workdir } from "./types.ts";
 
 /** First Landlock version that scopes abstract sockets and signals. */
 export const VERSION_WITH_SCOPES = 6;
@@ -162,13 +162,22 @@ function possibleNetwork({ network, abilities }: LauncherOptions): Network {
   return abilities.seccomp ? "none" : "full";
 }
 
+/** Tasks of a dedicated user before the first process of its folder. */
+const before = new WeakMap<Workdir, number>();
+
+/** Zombies of an earlier session count towards RLIMIT_NPROC, so they are added; background processes of this one are not. */
+function tasksBefore(workdir: Workdir, uid: number): number {
+  const tasks = before.get(workdir) ?? tasksOf(uid);
+  before.set(workdir, tasks);
+  return tasks;
+}
+
 function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
   const { profile, network, limits, abilities } = options;
   const { workdir } = job;
   const isAlone = workdir.uid !== undefined && workdir.isPrivate;
   const filter = seccompFilter({ profile, network, sharesUser: !isAlone, allowsUnixSockets: false });
-  // A dedicated user's background processes count towards the cap.
-  const tasks = isAlone ? 0 : tasksOf(workdir.uid ?? options.uid);
+  const tasks = isAlone ? tasksBefore(workdir, workdir.uid) : tasksOf(workdir.uid ?? options.uid);
   const passwd = abilities.mounts && workdir.uid !== undefined ? job.passwd : undefined;
   const both = (value: number): readonly [number, number] => [value, value];
   return {

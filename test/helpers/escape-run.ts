@@ -313,7 +313,8 @@ async function runHogs(mechanism: Mechanism): Promise<readonly Hog[]> {
 
 async function runHog(mechanism: Mechanism, { name, code, limits, network = "none" }: HogCase): Promise<Hog> {
   const sandbox = await sandboxOf(mechanism, network, { ...LIMITS, ...limits });
-  if (!isAsAsked(sandbox, mechanism)) throw new Error(`${mechanism} does not work every time`);
+  if (!isAsAsked(sandbox, mechanism))
+    throw new Error(`${mechanism} does not work every time: ${sandbox.effective.warnings.join(" ")}`);
   const workdir = sandbox.newWorkdir("svc-hog-");
   try {
     const run = sandbox.spawn({ argv: [PYTHON, "-c", code], workdir });
