@@ -1,12 +1,12 @@
-// A coding agent's traffic, the same words for every dialect and every run: a long system prompt, tools, and turns that
-// each add a call with its result.
+// Synthetic traffic of a coding agent, equal for every dialect and run: a long system prompt, tools, and turns that each add a
+// call with its result.
 
 import { uniformSource } from "./random.ts";
 
-/** Cap on the tokens of each answer: only its beginning is measured. */
+/** Cap on the tokens of each answer: only TTFT is measured. */
 const MAX_TOKENS = 8;
 
-/** One call of the agent and what came of it. */
+/** A tool call and its result. */
 interface Turn {
   readonly said: string;
   readonly callId: string;
@@ -31,11 +31,11 @@ export type Event = Readonly<Record<string, unknown>>;
 export interface Dialect {
   readonly name: string;
   readonly path: string;
-  /** The request after so many turns; `previous` is the id of the answer before. */
+  /** The request after `turns` turns; `previous` is the id of the previous answer. */
   readonly body: (traffic: Traffic, turns: number, previous: string | undefined) => object;
-  /** What counts as the beginning of an answer. */
+  /** Whether an event is the first piece of an answer. */
   readonly isPiece: (event: Event) => boolean;
-  /** Key of the prompt's tokens and of those that came from the cache, wherever they stand. */
+  /** Keys of prompt tokens and cached tokens, at any depth. */
   readonly usage: readonly [string, string];
 }
 
@@ -102,7 +102,7 @@ export const DIALECTS: readonly Dialect[] = [
     name: "messages",
     path: "/v1/messages",
     body: (traffic, turns) => ({
-      // Without a mark somewhere this dialect does not tell cached tokens apart.
+      // Without `cache_control` this dialect does not report cached tokens.
       system: [{ type: "text", text: traffic.system, cache_control: { type: "ephemeral" } }],
       messages: [
         { role: "user", content: traffic.task },
@@ -149,7 +149,7 @@ function hasRole(event: Event): boolean {
   return JSON.stringify(event).includes('"delta":{"role"');
 }
 
-/** Makes up what is said and done. */
+/** Generates the traffic. */
 export function makeTraffic(turns: number, tools: number): Traffic {
   const random = uniformSource(7);
   const words = "open file test build error value return import index number token string list map set".split(

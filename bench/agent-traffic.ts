@@ -1,11 +1,11 @@
 // A coding agent's typical traffic, replayed in each dialect against ./svc: a long system prompt, tools, and turns that
-// each add a call with its result. What is measured is whether a turn computes only what is new: cached tokens as the
-// server reports them, and the time to the first piece of an answer at the last turn against the second. With --peer
-// llama-server replays each dialect that it serves, too, by turns.
+// each add a call with its result. Measures whether a turn computes only new tokens: cached tokens as reported by the server,
+// and TTFT of the last turn relative to the second. With --peer, llama-server replays each dialect that it supports, in
+// alternation.
 //
 //   bun bench/agent-traffic.ts [--model FILE or NAME] [--template FILE] [--turns 30] [--tools 20] [--repeats 3] [--only chat] [--peer]
 //
-// Without a model it serves the built-in one, with a longer context than it was trained for: what it says does not matter.
+// Default model: the built-in one, with a longer context than it was trained for; its answers do not matter.
 // A model with random weights needs a chat template that knows tools: demo-model/template.jinja. `windows` and `hybrid` of
 // bench/model.ts have it.
 
@@ -35,7 +35,7 @@ interface Answer {
 }
 
 interface Measured extends Answer {
-  /** Processor time of the server, which other work on the machine does not lengthen. */
+  /** CPU time of the server; independent of other load on the machine. */
   readonly cpuMs: number;
 }
 
@@ -61,7 +61,7 @@ async function ask(port: number, dialect: Dialect, body: object): Promise<Answer
   const [prompt, cached] = dialect.usage.map((key) => Math.max(0, ...numbersOf(all, key)));
   return {
     status,
-    firstMs: firstMs ?? totalMs, // it said nothing: then its end
+    firstMs: firstMs ?? totalMs, // no piece: end of the answer
     totalMs,
     prompt: prompt ?? 0,
     cached: cached ?? 0,
@@ -81,12 +81,12 @@ function commandOf(side: Side, port: number): readonly string[] {
     const look = template === undefined ? [] : ["--chat-template", template];
     return [SVC, "serve", "-m", model, ...look, ...place, ...size];
   }
-  if (peer === undefined) throw new Error("there is no llama-server");
+  if (peer === undefined) throw new Error("llama-server was not built; see the output above");
   const look = template === undefined ? [] : ["--chat-template-file", template];
   return [peer.server, "-m", model, "--jinja", ...look, ...place, "-np", "1", "-c", context, "--no-ui"];
 }
 
-/** All turns on a fresh server; undefined where it does not serve the dialect. */
+/** All turns on a fresh server; undefined if it does not support the dialect. */
 async function replay(dialect: Dialect, side: Side): Promise<readonly Measured[] | undefined> {
   const port = freePort();
   const child = spawnLogged([...commandOf(side, port)], join(CACHE, "logs", "agent-traffic.log"), {
@@ -118,7 +118,7 @@ async function untilReady(child: Subprocess, port: number): Promise<void> {
     if (answered === 200) return;
     await Bun.sleep(20);
   }
-  throw new Error("the server does not answer; bench/.cache/logs/agent-traffic.log says why");
+  throw new Error("the server does not answer; see bench/.cache/logs/agent-traffic.log");
 }
 
 /** The built-in model with a longer context, as a file. */
@@ -126,7 +126,7 @@ function longModel(): string {
   const bytes = readFileSync(join(ROOT, "demo-model/tiny.gguf"));
   const key = "llama.context_length";
   const at = bytes.indexOf(key) + key.length;
-  bytes.writeUInt32LE(CONTEXT_TOKENS, at + 4); // after the type of the value
+  bytes.writeUInt32LE(CONTEXT_TOKENS, at + 4); // after the value's type
   mkdirSync(CACHE, { recursive: true });
   const path = join(CACHE, "agent-traffic.gguf");
   writeFileSync(path, bytes);
@@ -177,7 +177,7 @@ const model = await modelFile();
 const sides: readonly Side[] = values.peer ? ["svc", "llama-server"] : ["svc"];
 const columns = [1, 2, values.turns].map((turn) => `turn ${turn}`).join(" | ");
 console.log(
-  `| dialect | TTFT, ms: ${columns} | last by 2nd | CPU, ms: ${columns} | last by 2nd | all turns, s | prompt | computed |`,
+  `| dialect | TTFT, ms: ${columns} | last / 2nd | CPU, ms: ${columns} | last / 2nd | all turns, s | prompt | computed |`,
 );
 console.log(`|---|${"--:|".repeat(11)}`);
 for (const dialect of DIALECTS.filter(({ name }) => name.includes(values.only))) {

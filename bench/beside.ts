@@ -1,6 +1,6 @@
-// What running streams notice of others:  bun bench/beside.ts [--model qwen3-0.6b] [--pairs 3]
-// Time between tokens of four streams alone, while a prompt of about 4,000 tokens is computed for a fifth, and while 200
-// clients hold open streams that wait for their turn. svc and llama-server by turns.
+// ITL of running streams beside other load:  bun bench/beside.ts [--model qwen3-0.6b] [--pairs 3]
+// Four streams alone, during the prefill of a fifth with about 4,000 tokens, and with 200 queued clients. svc and llama-server
+// in alternation.
 
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
@@ -16,12 +16,12 @@ import { median, quantile } from "./stats.ts";
 
 const STREAMS = 4;
 const IDLE_CLIENTS = 200;
-/** Tokens of each stream in a phase that nothing else ends. */
+/** Tokens of each stream in a phase without another end. */
 const PHASE_TOKENS = 60;
-/** Some 4,000 tokens in the models' tokenizers. */
+/** About 4,000 tokens. */
 const LONG_WORDS = 1700;
 const CELLS = 32_768;
-/** More than a stream gets to in all phases. */
+/** More tokens than a stream generates in all phases. */
 const ANSWER_TOKENS_MAX = 4000;
 
 const { values } = parseArgs({
@@ -35,9 +35,9 @@ function body(seed: number, words: number, maxTokens: number): string {
   return JSON.stringify({ model: "default", messages, max_tokens: maxTokens, temperature: 0, stream: true });
 }
 
-/** Streams and when their tokens came. */
+/** Streams with the arrival times of their tokens. */
 class Streams {
-  /** Of each stream: times of its tokens, milliseconds. */
+  /** Arrival times of each stream's tokens, milliseconds. */
   readonly times: number[][] = [];
   private readonly server: RunningServer;
   private waiting: (() => void) | undefined;
@@ -57,14 +57,14 @@ class Streams {
     });
   }
 
-  /** Waits until each of the first streams has as many more tokens. */
+  /** Waits until each of the first streams has `tokens` more tokens. */
   async more(tokens: number): Promise<void> {
     const goals = this.times.slice(0, STREAMS).map(({ length }) => length + tokens);
     while (goals.some((goal, i) => (this.times[i]?.length ?? 0) < goal))
       await new Promise<void>((resolve) => (this.waiting = resolve));
   }
 
-  /** Milliseconds between tokens of the first streams that came in a span of time. */
+  /** ITL of the first streams within a time span, milliseconds. */
   gaps(from: number, to: number): number[] {
     return this.times.slice(0, STREAMS).flatMap((times) =>
       times.flatMap((time, i) => {
@@ -76,20 +76,20 @@ class Streams {
 }
 
 /**
- * Four streams alone, beside a long prompt, alone again with contexts that have grown meanwhile, with a fifth in the slot
- * that the prompt has left, and beside those five the clients.
+ * Four streams alone, beside a long prompt, alone again with grown contexts, with a fifth stream in the prompt's slot, and
+ * with queued clients beside those five.
  */
 type Phase = "alone" | "prompt" | "after" | "five" | "idle";
 
 interface Measured {
-  /** Milliseconds between tokens of the first four streams. */
+  /** ITL of the first four streams, milliseconds. */
   readonly gaps: Readonly<Record<Phase, readonly number[]>>;
   readonly promptMs: number;
 }
 
 async function measure(server: RunningServer, seed: number): Promise<Measured> {
   const streams = new Streams(server);
-  const cut = (): void => {}; // whatever is left ends with the server
+  const cut = (): void => {}; // open streams end with the server
   for (let i = 0; i < STREAMS; i++) streams.start(body(seed + i, 40, ANSWER_TOKENS_MAX)).catch(cut);
   await streams.more(10);
   const begin = performance.now();
@@ -143,29 +143,29 @@ function print(side: Side, runs: readonly Measured[]): void {
 }
 
 const COLUMNS = [
-  "ms between tokens, p50 / p95",
+  "ITL, ms, p50 / p95",
   `${STREAMS} streams alone`,
   "beside a long prompt",
   "alone again, contexts grown",
-  "p95 in times alone",
-  "and in times alone again",
-  "the prompt's first token after ms",
+  "p95 relative to alone",
+  "and to alone again",
+  "TTFT of the prompt, ms",
   `${STREAMS + 1} streams`,
-  `beside ${IDLE_CLIENTS} waiting clients`,
-  "p50 in times without",
+  `beside ${IDLE_CLIENTS} queued clients`,
+  "p50 relative to without",
 ];
 
 async function main(): Promise<void> {
   process.on("exit", killRunning);
   const model = MODELS.find((name) => name === values.model);
-  if (model === undefined) throw new Error(`--model: none of ${MODELS.join(", ")}`);
+  if (model === undefined) throw new Error(`--model: must be one of ${MODELS.join(", ")}`);
   const peer = await ensurePeer();
   const modelPath = await ensureModel(model, peer);
   console.log(`${await machineLine(peer.release, THREADS)}\n`);
   const runs = new Map<Side, Measured[]>(SIDES.map((side) => [side, []]));
   for (let pair = 0; pair < Number(values.pairs); pair++) {
     for (const side of SIDES) {
-      // One slot more than streams: for the long prompt, and then for a fifth stream; the 200 wait.
+      // One slot more than streams, for the long prompt and then a fifth stream; the 200 clients are queued.
       const options = { modelPath, threads: THREADS, sequences: STREAMS + 1, cells: CELLS };
       const server = await startServer(side, options, peer);
       runs.get(side)?.push(await measure(server, 1 + pair * 10_000));

@@ -1,28 +1,28 @@
-// Many clients at the same moment: how many are answered, how fast the others are refused, and whether any is lost. Each
-// client is a connection of its own that sends one chat request. Quiet, and beside busy processes.
+// Burst of concurrent clients: number of answers, latency of refusals, lost requests. Each client is one connection with one
+// chat request. On an idle machine, and beside busy processes.
 //
 //   bun bench/burst.ts [--clients 1500,5000] [--busy 0,10] [--max 8] [--svc ./svc] [--queue 1024]
 //
-// A client is lost when its connection ends without an answer, or none has come after two minutes.
+// A request is lost if its connection ends without an answer, or after a timeout of two minutes.
 
 import { parseArgs } from "node:util";
 import { join } from "node:path";
 import { freePort } from "./servers.ts";
 import { quantile } from "./stats.ts";
 
-/** What became of the clients of one burst. Milliseconds are from sending a request to its answer's last byte. */
+/** Results of one burst. Milliseconds from sending a request to the last byte of its answer. */
 interface Burst {
   readonly answered: number;
   readonly refused: number;
   readonly lost: number;
-  /** By how a lost one was lost. */
+  /** Lost requests by cause. */
   readonly faults: Readonly<Record<string, number>>;
   readonly refusedMs: readonly number[];
   readonly answeredMs: readonly number[];
 }
 
-/** A client that has no answer after so long is lost. */
-const PATIENCE_MS = 120_000;
+/** Timeout after which a request counts as lost. */
+const ANSWER_TIMEOUT_MS = 120_000;
 
 interface Client {
   startMs: number;
@@ -30,7 +30,7 @@ interface Client {
   isDone: boolean;
 }
 
-/** Sends all requests at once and waits for what comes of each. */
+/** Sends all requests at once and waits for their results. */
 async function burst(port: number, clients: number, maxTokens: number): Promise<Burst> {
   const body = JSON.stringify({
     model: "default",
@@ -66,7 +66,7 @@ async function burst(port: number, clients: number, maxTokens: number): Promise<
   const all = Array.from({ length: clients }, (): Client => ({ startMs: 0, text: "", isDone: false }));
   const socket = {
     open: (one: Bun.Socket<Client>) => {
-      one.data.startMs = performance.now(); // the kernel has answered; the server may not have noticed yet
+      one.data.startMs = performance.now(); // accepted by the kernel; the server may not have seen it yet
       one.write(request);
     },
     data: (one: Bun.Socket<Client>, data: Buffer) => {
@@ -82,7 +82,10 @@ async function burst(port: number, clients: number, maxTokens: number): Promise<
       settle(client, error.message),
     );
   }
-  const timer = setTimeout(() => all.forEach((client) => settle(client, "no answer in time")), PATIENCE_MS);
+  const timer = setTimeout(
+    () => all.forEach((client) => settle(client, "no answer in time")),
+    ANSWER_TIMEOUT_MS,
+  );
   await over.promise;
   clearTimeout(timer);
   const lost = clients - answeredMs.length - refusedMs.length;
@@ -96,7 +99,7 @@ function isWhole(text: string): boolean {
   return length !== undefined && text.length >= end + 4 + Number(length);
 }
 
-/** The client as a process of its own, so that it shares no event loop with anything. */
+/** Runs the client in its own process, so that it shares no event loop. */
 async function burstApart(port: number, clients: number, maxTokens: number): Promise<Burst> {
   const words = ["--client", String(port), "--clients", String(clients), "--max", String(maxTokens)];
   const child = Bun.spawn([process.execPath, import.meta.path, ...words], {

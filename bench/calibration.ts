@@ -1,8 +1,8 @@
-// What a calibration is worth: perplexity of held-out text for the built-in model's own weights, and for smaller ones made
+// Effect of an importance matrix: perplexity of held-out text for the built-in model's weights, and for quantized ones made
 // with and without importance statistics.  bun bench/calibration.ts
 //
-// The texts are stories that the model itself wrote at temperature 1: perplexity is then least for the weights that wrote
-// them, and how much more others have is how far they have drifted. Calibration sees other stories.
+// The texts are stories sampled from the model at temperature 1: the original weights then have the lowest perplexity, and the
+// difference of others measures their drift. Calibration uses other stories.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ const OPENINGS = ["Once upon a time", "One day", "Long ago", "There was a", "The
 const TYPES: readonly FileType[] = ["Q4_0", "Q4_K_S", "Q4_K_M", "Q3_K_S", "Q2_K"];
 const STORIES = 48;
 const STORY_TOKENS = 120;
-/** Tokens at the beginning of a story that are not judged: they were given. */
+/** Tokens at the start of a story that do not count: they were the prompt. */
 const GIVEN_TOKENS = 4;
 
 const folder = mkdtempSync(join(tmpdir(), "svc-calibration-"));
@@ -50,7 +50,7 @@ function run(backend: LlamaBackend, requests: readonly RunRequest[]) {
   const engine = new Engine({
     backend,
     constraints: () => {
-      throw new Error("nothing is constrained here");
+      throw new Error("this benchmark uses no constraints");
     },
     prefixCacheN: 0,
     emit: (id, event) => {
@@ -65,7 +65,7 @@ function run(backend: LlamaBackend, requests: readonly RunRequest[]) {
   return said;
 }
 
-/** Stories of the model; another `seed`, other stories. */
+/** Stories of the model; `seed` selects them. */
 function stories(backend: LlamaBackend, seed: number): string[] {
   const openings = Array.from({ length: STORIES }, (_, i) => OPENINGS[i % OPENINGS.length] ?? "");
   const requests = openings.map((opening, i) =>

@@ -1,10 +1,10 @@
 // Weights that copy: an induction head built by hand (Elhage et al. 2021, "A Mathematical Framework for Transformer
-// Circuits"; Olsson et al. 2022, "In-context Learning and Induction Heads"). The first layer notes at each place which tokens
-// stood before it; the second looks for the place that has the last few tokens before it, and answers with the token there.
-// Every other layer computes as ever and adds nothing, so that a token costs what it costs in a model of the same shape.
+// Circuits"; Olsson et al. 2022, "In-context Learning and Induction Heads"). The first layer writes the preceding tokens to each
+// position; the second attends to the position that is preceded by the last few tokens, and outputs the token there. All other
+// layers are computed but add nothing, so a token costs as much as in a model of the same shape.
 //
-// Each weight is a number times a selection, which loses next to nothing in a quantized file: a row has one value that is not
-// 0, or one value in a whole block of 32.
+// Weights are scaled selections, which lose almost nothing by quantization: a row has one non-zero value, or one value in a
+// whole block of 32.
 //
 // Knows nothing of files; model.ts writes them.
 
@@ -12,53 +12,53 @@ import { assert } from "../src/core/assert.ts";
 import { TENSOR, type Tensor } from "../src/lora/gguf-write.ts";
 import { wordSource } from "./random.ts";
 
-/** What of a model's shape matters here. To copy, queries and keys are normed and the output matrix is the embeddings. */
+/** Required shape. Queries and keys must be normed, and the output matrix tied to the embeddings. */
 export interface CopierShape {
   readonly embd: number;
   readonly layers: number;
   readonly heads: number;
   readonly kvHeads: number;
-  /** To copy, 128: TURNING and STILL are about 64 pairs of dimensions. */
+  /** Must be 128: TURNING and STILL assume 64 pairs of dimensions. */
   readonly headDim: number;
   readonly ffn: number;
 }
 
-/** Pair `i` of a head's dimensions turns by ROPE_BASE ** (-i / pairs) a token. */
+/** RoPE rotates pair `i` of a head's dimensions by ROPE_BASE ** (-i / pairs) per token. */
 export const ROPE_BASE = 1e6;
 
-/** Tokens that must stand before a place for it to be like the end. */
+/** Number of preceding tokens that must match. */
 const BACK = 4;
 
-/** Dimensions of a token by which one head of the second layer knows it. */
+/** Dimensions by which one head of the second layer identifies a token. */
 const MARKS = 12;
 
-/** Pairs of dimensions, from the first, whose angle tells a distance exactly: the sum of their cosines is 0.87 at most, of 1. */
+/** Leading pairs whose rotation identifies a distance exactly: for other distances the mean cosine is at most 0.87 of 1. */
 const TURNING = 10;
 
-/** From this pair on nothing turns much over a thousand tokens: 2e-4 a token at most. */
+/** From this pair on, rotation is negligible over 1,000 tokens: at most 2e-4 per token. */
 const STILL = 40;
 
-/** Dimensions of a block that is the same in each token; as long as a block of quantized weights. */
+/** Dimensions of a constant block of each token; the length of a block of quantized weights. */
 const CONSTANT = 32;
 
-/** Of the norms of queries and keys. A perfect match is 25 * sqrt(128) = 283, and the rest of a softmax next to nothing. */
+/** Weight of the norms of queries and keys. A perfect match scores 25 * sqrt(128) = 283, which dominates the softmax. */
 const SHARPNESS = 5;
 
-/** How much louder the copied token is than the one it stands on. */
+/** Ratio of the copied token to the current one in the residual stream. */
 const LOUDNESS = 8;
 
-/** Logit of the copied token; that of others is 0 with a deviation of 1/sqrt(dimensions of a token) of it. */
+/** Logit of the copied token; others have mean 0 and a standard deviation of 1/sqrt(dimensions of a token) of it. */
 const LOGIT = 80;
 
-/** Where what lies in the `embd` dimensions that pass through the layers. */
+/** Layout of the `embd` dimensions of the residual stream. */
 interface Places {
   /** Heads of the second layer, each of which copies `headDim` dimensions of a token. */
   readonly copying: number;
-  /** Dimensions [0, token): each 1 or -1, by which tokens differ. */
+  /** Dimensions [0, token): 1 or -1, the identity of the token. */
   readonly token: number;
   /** Dimensions [constant, constant + CONSTANT): 1. */
   readonly constant: number;
-  /** From here: BACK times what the first layer writes, the `copying * MARKS` marks of the token so many places before. */
+  /** From here: output of the first layer, for each of BACK offsets the `copying * MARKS` marks of the token at that offset. */
   readonly marks: number;
 }
 
@@ -68,14 +68,17 @@ function placesOf({ embd, headDim, kvHeads }: CopierShape): Places {
   return { copying, token, constant: token, marks: token + CONSTANT };
 }
 
-/** The tensors that make a model of `shape` copy, in place of those of the same names; `tokens`: length of its vocabulary. */
+/** Tensors that make a model of `shape` copy; they replace those of the same names. `tokens`: size of the vocabulary. */
 export function copierTensors(shape: CopierShape, tokens: number): Tensor[] {
   const { embd, heads, headDim, ffn } = shape;
-  assert(headDim === 128 && heads >= BACK, "the first layer has a head for each token before");
+  assert(
+    headDim === 128 && heads >= BACK,
+    "the first layer needs headDim 128 and a head for each preceding token",
+  );
   const places = placesOf(shape);
   const tensors = [
     embeddings(tokens, embd, places),
-    // The last norm makes the root of the mean square 1, and nearly all of it is the copied token's.
+    // The last norm scales the RMS to 1, nearly all of it from the copied token.
     vector("output_norm.weight", embd, LOGIT / Math.sqrt(embd * places.token)),
     ...noting(shape, places),
     ...copying(shape, places),
@@ -88,8 +91,8 @@ export function copierTensors(shape: CopierShape, tokens: number): Tensor[] {
 }
 
 /**
- * The first layer. Queries and keys are the same everywhere but for the turning: head `back - 1` is turned back by `back`
- * places, so that it looks at the token so many before. Its values are the marks of all copying heads.
+ * The first layer. Queries and keys are constant except for RoPE: head `back - 1` is rotated back by `back` positions, so it
+ * attends to the token at that offset. Its values are the marks of all copying heads.
  */
 function noting(shape: CopierShape, places: Places): Tensor[] {
   const { embd, heads, kvHeads, headDim } = shape;
@@ -98,7 +101,7 @@ function noting(shape: CopierShape, places: Places): Tensor[] {
   const values: Cell[] = [];
   const out: Cell[] = [];
   const all = places.copying * MARKS;
-  // What norm and values divide the marks by is given back here.
+  // Undoes the scaling by norm and values.
   const rms = Math.sqrt((places.token + CONSTANT) / embd);
   for (let back = 1; back <= BACK; back++) {
     const head = back - 1;
@@ -120,8 +123,8 @@ function noting(shape: CopierShape, places: Places): Tensor[] {
 }
 
 /**
- * The second layer. The query is the last BACK tokens, the key the BACK tokens before a place, each by its marks, in the
- * dimensions that do not turn; the value is the token itself, `headDim` of its dimensions a head.
+ * The second layer. The query is the marks of the last BACK tokens, the key those of the BACK tokens before a position, in the
+ * dimensions without rotation; the value is the token itself, `headDim` of its dimensions per head.
  */
 function copying(shape: CopierShape, places: Places): Tensor[] {
   const { heads, kvHeads, headDim } = shape;
@@ -130,11 +133,11 @@ function copying(shape: CopierShape, places: Places): Tensor[] {
   const values: Cell[] = [];
   const out: Cell[] = [];
   const all = places.copying * MARKS;
-  /** Where a mark of the token `back` places before stands. */
+  /** Dimension of a mark of the token at offset `back`. */
   const noted = (back: number, mark: number): number =>
     back === 0 ? tokenDimension(mark, headDim) : places.marks + (back - 1) * all + mark;
   for (let group = 0; group < places.copying; group++) {
-    const head = (group * heads) / kvHeads; // of several heads with these keys, the first is used
+    const head = (group * heads) / kvHeads; // the first of the heads that share these keys
     for (let back = 0; back < BACK; back++) {
       for (let mark = 0; mark < MARKS; mark++) {
         const dimension = stillDimension(back * MARKS + mark, headDim);
@@ -150,18 +153,18 @@ function copying(shape: CopierShape, places: Places): Tensor[] {
   return attention("blk.1.", shape, { queries, keys, values, out });
 }
 
-/** Where in a token's dimensions a mark is: each copying head has its own in the dimensions it copies. */
+/** Dimension of a mark in a token: each copying head uses marks among the dimensions that it copies. */
 function tokenDimension(mark: number, headDim: number): number {
   return Math.floor(mark / MARKS) * headDim + (mark % MARKS);
 }
 
-/** The dimensions of a head that do not turn, by number: the first halves of their pairs, then the second ones. */
+/** Indices of a head's dimensions without rotation: the first halves of their pairs, then the second. */
 function stillDimension(index: number, headDim: number): number {
   const pairs = headDim / 2 - STILL;
   return index < pairs ? STILL + index : headDim / 2 + STILL + (index - pairs);
 }
 
-/** A weight that is not 0. */
+/** A non-zero weight. */
 type Cell = readonly [input: number, output: number, value: number];
 
 interface Attention {
@@ -183,7 +186,7 @@ function attention(block: string, shape: CopierShape, { queries, keys, values, o
   ];
 }
 
-/** An f16 matrix [inputs, outputs] of zeros but for some cells. */
+/** A sparse f16 matrix [inputs, outputs]. */
 function selection(name: string, inputs: number, outputs: number, cells: readonly Cell[]): Tensor {
   const chunks = (): Uint8Array[] => {
     const values = new Float16Array(inputs * outputs);
@@ -193,7 +196,7 @@ function selection(name: string, inputs: number, outputs: number, cells: readonl
   return { name, shape: [inputs, outputs], type: TENSOR.f16, chunks };
 }
 
-/** An f32 vector of one value. */
+/** A constant f32 vector. */
 function vector(name: string, length: number, value: number): Tensor {
   const bytes = new Uint8Array(new Float32Array(length).fill(value).buffer);
   return { name, shape: [length], type: TENSOR.f32, chunks: () => [bytes] };

@@ -1,6 +1,6 @@
-// Runs a helper program to its end. Used for the build steps; servers under measurement are started by servers.ts.
+// Runs a helper program and waits for its exit. Used for the build steps; servers under measurement are started by servers.ts.
 
-/** Runs a command with its output on our stderr, so that stdout stays free for results; throws on a non-zero exit. */
+/** Runs a command with its output on stderr, because stdout is for results. Throws on a non-zero exit code. */
 export async function exec(command: readonly string[], cwd: string): Promise<void> {
   const child = Bun.spawn([...command], { cwd, stdin: "ignore", stdout: 2, stderr: 2 });
   const code = await child.exited;

@@ -1,9 +1,9 @@
-// Takes an HTTP/1.1 response apart as its bytes arrive: chunked or Content-Length bodies, nothing else. Works on text in
-// which one character is one byte. Pure; http-stream.ts feeds it.
+// Incremental HTTP/1.1 response parser for chunked and Content-Length bodies only. Input is text with one character per byte.
+// Pure; http-stream.ts feeds it.
 
 type State = "headers" | "length" | "chunk" | "chunk-end" | "trailer" | "body" | "end";
 
-/** Parser of one response. `push` hands body text on and says whether the response is complete. */
+/** Parser of one response. `push` passes on body text and returns whether the response is complete. */
 export class ResponseParser {
   /** 0 until the headers are complete. */
   status = 0;
@@ -17,7 +17,7 @@ export class ResponseParser {
     this.onBody = onBody;
   }
 
-  /** Throws on a body whose end cannot be known. */
+  /** Throws on a body of unknown length. */
   push(piece: string): boolean {
     const text = this.rest === "" ? piece : this.rest + piece;
     let at = 0;
@@ -55,7 +55,7 @@ export class ResponseParser {
       case "body":
         return this.takeBody(text, at);
       case "end":
-        return -1; // whatever follows belongs to no request of ours
+        return -1; // ignore data after the response
     }
   }
 
@@ -68,7 +68,7 @@ export class ResponseParser {
       this.left = Number(length);
       this.state = this.left === 0 ? "end" : "body";
     } else {
-      throw new Error("the response has neither a length nor chunks");
+      throw new Error("the response has neither Content-Length nor chunked encoding");
     }
   }
 

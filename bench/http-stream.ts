@@ -1,14 +1,14 @@
-// Posts a request and streams the answer, over a bare socket. Why not fetch: the client shares the processor with the
-// server it measures, and fetch's body streams took it a third (32 streams, 29,000 tokens/s) to two thirds (8 streams)
-// more processor time per token. One connection a request: llama-server closes the connection after each streamed answer
-// whatever its headers say, so reuse would only make the two servers' requests differ.
+// POSTs a request and streams the response over a raw socket. Not fetch: the client shares the CPU with the measured server,
+// and fetch's body streams need a third (32 streams, 29,000 tokens/s) to two thirds (8 streams) more CPU time per token. One
+// connection per request: llama-server closes it after each streamed answer regardless of headers, so reuse would make the
+// servers' requests differ.
 
 import type { Socket } from "bun";
 import { ResponseParser } from "./http-response.ts";
 
 const HOST = "127.0.0.1";
 
-/** The connection ended before the answer did; `answered` says whether any byte of the answer had come. */
+/** The connection closed before the end of the answer; `answered`: whether any byte had arrived. */
 export class ConnectionLost extends Error {
   readonly answered: boolean;
 
@@ -19,9 +19,9 @@ export class ConnectionLost extends Error {
 }
 
 /**
- * Posts a JSON body to this machine's `port` and hands the answer's body on as it arrives, one character a byte. Resolves
- * to the HTTP status when the answer is complete. Rejects with ConnectionLost when the server closes too early, or with
- * the connect error.
+ * POSTs a JSON body to the local `port` and passes on the response body as it arrives, one character per byte. Resolves to the
+ * HTTP status when the response is complete. Rejects with ConnectionLost if the server closes too early, or with the connect
+ * error.
  */
 export function postStream(
   port: number,
@@ -36,7 +36,7 @@ export function postStream(
   let unsent: Uint8Array = Buffer.concat([Buffer.from(head), body]);
   const send = (socket: Socket): void => {
     const taken = socket.write(unsent);
-    unsent = unsent.subarray(Math.max(0, taken)); // the rest goes out on `drain`
+    unsent = unsent.subarray(Math.max(0, taken)); // the rest is sent on `drain`
   };
   const parser = new ResponseParser(onBody);
   let answered = false;
@@ -51,7 +51,7 @@ export function postStream(
       }
       socket.end();
     };
-    // After `resolve`, the reject of the close that follows has no effect.
+    // After `resolve`, the reject on close has no effect.
     const lost = (): void => reject(new ConnectionLost(answered));
     const socket = {
       open(opened: Socket): void {

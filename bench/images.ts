@@ -1,4 +1,4 @@
-// What pictures cost: seconds a step and a picture, and the memory of the process.
+// Cost of image generation: seconds per step and per image, and memory of the process.
 //   bun bench/images.ts FILES [WIDTHxHEIGHT] [STEPS]
 // FILES is JSON with the paths of an image model, as ImageFiles names them:
 //   '{"diffusionModel": "z.gguf", "llm": "qwen3.gguf", "vae": "ae.safetensors"}'
@@ -13,13 +13,13 @@ import type { ImageFiles } from "../src/engine/protocol.ts";
 import { familyDefaults } from "../src/worker/image/family.ts";
 import { pngOf } from "../src/worker/image/png.ts";
 
-const PICTURES = 3;
+const IMAGES = 3;
 const MIB = 1024 * 1024;
 
 async function main(): Promise<void> {
   const [given = "{}", size = "512x512", chosenSteps] = process.argv.slice(2);
   const [width = 512, height = 512] = size.split("x").map(Number);
-  const files = JSON.parse(given) as ImageFiles; // typed by whoever calls
+  const files = JSON.parse(given) as ImageFiles; // not validated: from the command line
   const cacheDir = mkdtempSync(join(tmpdir(), "svc-bench-images-"));
   try {
     const native = openImage(unpackImage(cacheDir), 0);
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
     console.log(`loaded in ${((performance.now() - startMs) / 1000).toFixed(2)} s`);
     const defaults = familyDefaults(family);
     const steps = chosenSteps === undefined ? defaults.steps : Number(chosenSteps);
-    for (let seed = 0; seed < PICTURES; seed++) {
+    for (let seed = 0; seed < IMAGES; seed++) {
       console.log(
         await measured(backend, { prompt: "a lighthouse", width, height, ...defaults, steps, seed }),
       );
@@ -54,7 +54,7 @@ async function measured(
   const { width, height, steps } = spec;
   const startMs = performance.now();
   const generation = backend.generate(spec);
-  let firstMs = 0; // when the first step was done: the text is encoded before it
+  let firstMs = 0; // end of the first step, after text encoding
   let lastMs = 0;
   while (generation.state === "running") {
     if (generation.steps >= 1 && firstMs === 0) firstMs = performance.now();
@@ -62,13 +62,13 @@ async function measured(
     await Bun.sleep(1);
   }
   if (generation.state !== "done") throw new Error(generation.failure);
-  const drawnMs = performance.now();
+  const generatedMs = performance.now();
   const bytes = pngOf(generation.pixels(), width, height).byteLength;
   generation.free();
   const seconds = (ms: number): string => `${(ms / 1000).toFixed(3)} s`;
   const step =
-    lastMs > firstMs && steps > 1 ? seconds((lastMs - firstMs) / (steps - 1)) : "too short to tell";
-  return `${width}x${height}: ${seconds(drawnMs - startMs)}, a step ${step}, PNG of ${bytes} bytes in ${seconds(performance.now() - drawnMs)}`;
+    lastMs > firstMs && steps > 1 ? seconds((lastMs - firstMs) / (steps - 1)) : "too short to measure";
+  return `${width}x${height}: ${seconds(generatedMs - startMs)}, a step ${step}, PNG of ${bytes} bytes in ${seconds(performance.now() - generatedMs)}`;
 }
 
 await main();

@@ -1,5 +1,5 @@
-// Closed-loop load on /v1/chat/completions: each of N streams sends its next request as soon as its last one ended. Runs as
-// a process of its own, so that the client's work is not part of anything it measures, and prints one JSON line.
+// Closed-loop load generator for /v1/chat/completions: each of N streams sends its next request when its previous one ends.
+// Runs in its own process, so that client work is not measured, and prints one JSON line.
 //
 //   bun bench/load.ts --port P [--streams 8] [--requests 32] [--max 128] [--words 64] [--shared-words 0]
 //                     [--seed 1] [--warmup 0] [--model default] [--body '{"temperature":1}']
@@ -10,7 +10,7 @@ import { uniformSource } from "./random.ts";
 import { SseScanner } from "./sse-scan.ts";
 import { quantile } from "./stats.ts";
 
-/** What to send. Counts are totals over all streams. */
+/** Parameters of the load. Counts are totals over all streams. */
 export interface LoadOptions {
   readonly port: number;
   readonly streams: number;
@@ -21,42 +21,42 @@ export interface LoadOptions {
   readonly words: number;
   /** Random words of a system message that all requests share; 0 sends none. */
   readonly sharedWords: number;
-  /** Prompts are a function of it, so both servers of a pair get the same ones. */
+  /** Seed of the prompts: both servers of a pair get equal prompts. */
   readonly seed: number;
-  /** Short requests sent before the clock starts, with prompts of their own. */
+  /** Short requests before the measurement, with other prompts. */
   readonly warmup: number;
   readonly model: string;
   /** Fields added to every request body. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What came back. Latencies in milliseconds. */
+/** Results. Latencies in milliseconds. */
 export interface LoadResult {
   readonly seconds: number;
   /** Requests answered with an error status or an error inside the stream. */
   readonly errors: number;
   /** Requests sent twice because the server dropped the connection before answering. */
   readonly resets: number;
-  /** By the servers' own usage figures. */
+  /** From the servers' usage fields. */
   readonly tokens: number;
   readonly warmupTokens: number;
   readonly tokensPerSecond: number;
-  /** Fewest and most tokens of an answer. */
+  /** Minimum and maximum tokens of an answer. */
   readonly answerTokensMin: number;
   readonly answerTokensMax: number;
   /** From sending a request to its first text. */
   readonly ttftP50Ms: number;
   readonly ttftP95Ms: number;
-  /** Between two arrivals of text within an answer. */
+  /** Between successive text arrivals of an answer. */
   readonly itlP50Ms: number;
   readonly itlP95Ms: number;
-  /** Time a token over the last tenth of the answers, the mean: shows a cost that grows with length. */
+  /** Mean time per token over the last tenth of the answers: shows a cost that grows with length. */
   readonly itlEndMs: number;
-  /** Processor time this client used, to judge what it took from the server. */
+  /** CPU time of this client, which competes with the server. */
   readonly clientCpuSeconds: number;
 }
 
-/** Command-line words that `main` turns back into the same options. */
+/** Command-line arguments that `main` parses to the same options. */
 export function loadArgs(options: LoadOptions): string[] {
   const flags = {
     port: options.port,
@@ -78,7 +78,7 @@ const WORDS = (
   "island harbor signal"
 ).split(" ");
 
-// How many random words and tokens a warm-up request has: enough to run every code path once.
+// Random words and tokens of a warm-up request: enough to run every code path once.
 const WARMUP = { words: 16, maxTokens: 16 } as const;
 
 /** Figures of all requests so far. */
@@ -88,7 +88,7 @@ interface Tally {
   readonly answerTokens: number[];
   readonly ttftMs: number[];
   readonly itlMs: number[];
-  /** Time that the last tenth of each answer took, and how many tokens these were. */
+  /** Time and tokens of the last tenth of each answer. */
   readonly end: { ms: number; tokens: number };
 }
 
@@ -129,7 +129,7 @@ async function drive(options: LoadOptions): Promise<Tally> {
   return tally;
 }
 
-/** All bodies are made beforehand: making them would otherwise take part in the measured time. */
+/** Bodies are generated in advance, outside the measured time. */
 function requestBodies(options: LoadOptions): string[] {
   const random = uniformSource(options.seed);
   const text = (count: number): string =>
@@ -180,7 +180,7 @@ async function one(port: number, body: string, tally: Tally): Promise<void> {
   tally.end.tokens += end.length;
 }
 
-/** Sends once more when the connection ends before any answer; a second failure is thrown. */
+/** Retries once if the connection closes before any answer; throws on the second failure. */
 async function postRetrying(
   port: number,
   body: string,
@@ -242,7 +242,7 @@ function optionsFrom(argv: readonly string[]): LoadOptions {
   const count = (name: string, value: string | undefined): number => {
     const parsed = Number(value);
     if (value === undefined || !Number.isInteger(parsed) || parsed < 0)
-      throw new Error(`--${name} wants a number`);
+      throw new Error(`--${name} requires a number`);
     return parsed;
   };
   return {

@@ -1,4 +1,4 @@
-// What the figures were measured on.
+// Describes the machine of a measurement.
 
 import { readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
@@ -7,7 +7,7 @@ import { ROOT, SVC } from "./peer.ts";
 
 const CPUINFO = readFileSync("/proc/cpuinfo", "utf8");
 
-/** Compute threads for every server and tool, unless the command line says how many: as both servers would choose. */
+/** Default compute threads of every server and tool: the default of both servers. */
 export const THREADS = physicalCores();
 
 function physicalCores(): number {
@@ -15,7 +15,7 @@ function physicalCores(): number {
     .filter((block) => block.includes("core id"))
     .map((block) => `${field(block, "physical id")}/${field(block, "core id")}`);
   const counted = new Set(cores).size;
-  // A container may be allowed fewer than there are.
+  // A container may have fewer than the machine.
   return Math.min(counted === 0 ? availableParallelism() : counted, availableParallelism());
 }
 

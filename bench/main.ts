@@ -1,5 +1,5 @@
-// `bun run bench`: svc and llama-server side by side, one at a time, in interleaved pairs, on the same model files with the
-// same client. Prints markdown on stdout, progress on stderr. README.md says how to read it.
+// `bun run bench`: compares svc and llama-server, one at a time, in interleaved pairs, with the same model files and client.
+// Prints Markdown on stdout, progress on stderr. README.md explains the output.
 
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -16,7 +16,7 @@ import { startupTable } from "./startup.ts";
 
 const SCENARIO_NAMES = SCENARIOS.map((scenario) => scenario.name);
 
-/** With the prompt it must fit into the context of the nano model. */
+/** Prompt and answer must fit the context of the nano model. */
 const LONG_MAX = 28_000;
 
 const USAGE = `usage: bun run bench [--models ${MODELS.join(",")}] [--scenarios ${SCENARIO_NAMES.join(",")}]
@@ -31,9 +31,9 @@ interface Settings {
   readonly threads: number;
   /** Tokens of a `long` answer. */
   readonly longTokens: number;
-  /** One pair, a quarter of the requests, an eighth of a long answer: to see that everything runs, not to quote. */
+  /** Smoke test: one pair, a quarter of the requests, an eighth of a long answer. Not for quoting. */
   readonly quick: boolean;
-  /** The same side twice shows how much the machine alone makes a ratio vary. */
+  /** The same side twice shows the noise of the machine. */
   readonly sides: readonly [Side, Side];
   readonly startup: boolean;
 }
@@ -49,10 +49,10 @@ async function main(settings: Settings): Promise<void> {
   console.log(`${await machineLine(peer.release, settings.threads)}\n`);
   const rows: Rows = { plain: [], costs: [] };
   const path = join(CACHE, "results", `${new Date().toISOString().replaceAll(":", "-")}.json`);
-  console.error(`bench: every single measurement goes to ${path}`);
+  console.error(`bench: all measurements are written to ${path}`);
   for (const model of settings.models) {
     await measureModel(model, settings, peer, rows);
-    // After each model, so that a run that is ended early has not been for nothing.
+    // After each model, so that an interrupted run keeps its results.
     await Bun.write(path, JSON.stringify({ settings, rows: rows.plain, costs: rows.costs }));
   }
   printRows(rows, settings);
@@ -62,7 +62,7 @@ async function main(settings: Settings): Promise<void> {
   }
 }
 
-/** What has been measured. */
+/** Summary lines. */
 interface Rows {
   readonly plain: Row[];
   readonly costs: CostRow[];
@@ -93,7 +93,7 @@ function printRows({ plain, costs }: Rows, settings: Settings): void {
   for (const remark of remarks([...plain, ...plainRows(costs)], left, right)) console.log(`- NOTE ${remark}`);
 }
 
-/** Throws, with what would be accepted, on anything else than the usage says. */
+/** Parses the command line. Throws an error with the accepted values. */
 function settingsFrom(argv: readonly string[]): Settings {
   const { values } = parseArgs({
     args: [...argv],
@@ -112,7 +112,7 @@ function settingsFrom(argv: readonly string[]): Settings {
   const scenarios = chosen("--scenarios", values.scenarios, SCENARIO_NAMES);
   const [left, right, ...more] = chosen("--sides", values.sides, SIDES);
   if (left === undefined || right === undefined || more.length > 0)
-    throw new Error("--sides wants exactly two");
+    throw new Error("--sides requires exactly two values");
   return {
     models: chosen("--models", values.models, MODELS),
     scenarios: SCENARIOS.filter((scenario) => scenarios.includes(scenario.name)),
@@ -129,7 +129,7 @@ function settingsFrom(argv: readonly string[]): Settings {
 function chosen<Name extends string>(flag: string, text: string, known: readonly Name[]): Name[] {
   return text.split(",").map((word) => {
     const name = known.find((one) => one === word);
-    if (name === undefined) throw new Error(`${flag}: "${word}" is none of ${known.join(", ")}`);
+    if (name === undefined) throw new Error(`${flag}: "${word}" must be one of ${known.join(", ")}`);
     return name;
   });
 }
@@ -137,7 +137,7 @@ function chosen<Name extends string>(flag: string, text: string, known: readonly
 function count(flag: string, word: string, max = 256): number {
   const value = Number(word);
   if (!Number.isInteger(value) || value < 1 || value > max)
-    throw new Error(`${flag}: "${word}" is not 1 to ${max}`);
+    throw new Error(`${flag}: "${word}" must be 1 to ${max}`);
   return value;
 }
 

@@ -1,5 +1,5 @@
-// What constraints cost on a given vocabulary:  bun bench/masks.ts MODEL.gguf [THREADS]
-// Needs no weights: a vocabulary-only GGUF will do. Walks through each schema with random tokens and times every mask.
+// Cost of constraint masks for a vocabulary:  bun bench/masks.ts MODEL.gguf [THREADS]
+// A vocabulary-only GGUF suffices. Walks each schema with random tokens and times every mask.
 
 import { performance } from "node:perf_hooks";
 import { join } from "node:path";
@@ -68,7 +68,7 @@ function timed<T>(times: number[], action: () => T): T {
   return result;
 }
 
-/** The next token of a random answer, in which strings end after a while. undefined at its end. */
+/** Next token of a random answer with strings of limited length; undefined at its end. */
 function draw(
   matcher: Matcher,
   vocabulary: TestVocabulary,
@@ -101,7 +101,7 @@ function follow(matcher: Matcher, vocabulary: TestVocabulary): { masks: number[]
   return { masks, accepts };
 }
 
-/** Masks of many rows at different places, on the engine's threads. */
+/** Masks of many rows in different states, on the engine's threads. */
 function batch(engine: GrammarEngine, matcher: Matcher, vocabulary: TestVocabulary): number[] {
   const rows = Array.from({ length: ROWS }, (_, row) => ({
     matcher: matcher.clone(),

@@ -1,5 +1,5 @@
-// What tools of MCP servers cost:  bun bench/mcp.ts
-// The way of a call there and back; many servers at the start; many tools in a prompt, by the built-in model's tokens.
+// Cost of MCP tools:  bun bench/mcp.ts
+// Round trip of a call; start with many servers; many tools in a prompt, counted with the built-in model's tokenizer.
 
 import { performance } from "node:perf_hooks";
 import { join } from "node:path";
@@ -35,14 +35,14 @@ const BACKEND: TextOptions = {
   verbosity: 0,
 };
 
-/** A demo server with so many tools in all. */
+/** A demo server with `tools` tools. */
 function server(index: number, tools: number): McpServerConfig {
   const env = { DEMO_ONLY: "echo", DEMO_EXTRA: String(tools - 1) };
   const source = { type: "Process" as const, command: process.execPath, args: [DEMO], env };
   return { id: String(index), label: String(index), prefix: `server${index}`, source };
 }
 
-/** Connected servers, and how long that took. */
+/** Connected servers, and the time to connect. */
 async function connect(count: number, tools: number): Promise<{ servers: McpServers; ms: number }> {
   const begin = performance.now();
   const servers = new McpServers(
@@ -67,7 +67,7 @@ async function roundTrips(tool: McpTool): Promise<readonly number[]> {
     await tool.call({ text: "x" }, signal);
     times.push(performance.now() - begin);
   }
-  return times.slice(CALLS / 10); // the first ones compile
+  return times.slice(CALLS / 10); // drop the first ones: JIT warm-up
 }
 
 /** Tokens of a prompt with these tools, and the times to render it. */
@@ -99,17 +99,17 @@ async function main(): Promise<void> {
   row("measured", "median (90th percentile)");
   const one = await connect(1, 1);
   const [echo] = one.servers.tools();
-  if (echo === undefined) throw new Error("the demo server has no tool");
+  if (echo === undefined) throw new Error("the demo server lists no tool");
   const trips = await roundTrips(echo);
   const us = (share: number): string => (1000 * quantile(trips, share)).toFixed(0);
-  row(`one call over stdio, ${CALLS} in turn`, `${us(0.5)} us (${us(0.9)} us)`);
+  row(`one call over stdio, ${CALLS} sequential`, `${us(0.5)} us (${us(0.9)} us)`);
   await one.servers.close();
   row("connect to 1 process with 1 tool", `${one.ms.toFixed(0)} ms`);
   const many = await connect(10, 100);
   row("connect to 10 processes with 100 tools each", `${many.ms.toFixed(0)} ms`);
   const begin = performance.now();
   many.servers.tools();
-  row("their 1000 schemas made harmless, once", `${(performance.now() - begin).toFixed(1)} ms`);
+  row("sanitizing their 1000 schemas, once", `${(performance.now() - begin).toFixed(1)} ms`);
   const specs = many.servers.tools().map(({ name, description, parameters, strict }) => {
     return { name, description, parameters, strict };
   });

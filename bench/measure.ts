@@ -1,5 +1,5 @@
-// Measures one row of the table: the two sides in turn, a fresh server each time, so that no run finds a cache filled by
-// another and only one server exists while it is measured.
+// Measures one row of the table: the two sides in alternation, with a fresh server each, so that no run finds a warm cache and
+// only one server runs at a time.
 
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -8,12 +8,18 @@ import { loadArgs, type LoadOptions, type LoadResult } from "./load.ts";
 import type { ModelName } from "./model.ts";
 import { ROOT, type Peer } from "./peer.ts";
 import { machineBusySeconds } from "./processes.ts";
-import { type CostPair, type CostRow, type Measurement, type Row, STRANGERS_SHARE_MAX } from "./report.ts";
+import {
+  type CostPair,
+  type CostRow,
+  type Measurement,
+  type Row,
+  OTHER_PROCESSES_SHARE_MAX,
+} from "./report.ts";
 import { type CostFigure, ONCE, type Scenario } from "./scenarios.ts";
 import { startServer, type RunningServer, type Side } from "./servers.ts";
 import { median } from "./stats.ts";
 
-/** What a row is about. */
+/** Definition of a row. */
 export interface RowTask {
   readonly model: ModelName;
   readonly modelPath: string;
@@ -25,17 +31,17 @@ export interface RowTask {
   readonly threads: number;
   /** Tokens of a `long` answer. */
   readonly longTokens: number;
-  /** A quarter of the requests, and disturbed pairs are not repeated. */
+  /** A quarter of the requests, without repeats of disturbed pairs. */
   readonly quick: boolean;
 }
 
-// A pair that other processes disturbed is measured again, but not for ever: then the report says so.
+// A pair disturbed by other processes is repeated a limited number of times; then the report has a remark.
 const REPEATS_MAX = 2;
 const QUIET_MS_MAX = 60_000;
-// Generous: 64 answers of 128 tokens at 10 tokens/s, or one of 16,384 by a server that looks at all of it for each.
+// Generous: 64 answers of 128 tokens at 10 tokens/s, or one of 16,384 tokens with cost per token linear in its length.
 const CLIENT_MS_MAX = 30 * 60_000;
 
-/** Runs the pairs of a row, A B A B. Throws when a server does not start or a connection breaks twice. */
+/** Runs the pairs of a row, A B A B. Throws if a server does not start or a connection is lost twice. */
 export async function measureRow(task: RowTask, peer: Peer): Promise<Row> {
   const measure = async (side: Side, seed: number): Promise<readonly [Measurement]> => {
     const { body } = task.scenario;
@@ -47,9 +53,9 @@ export async function measureRow(task: RowTask, peer: Peer): Promise<Row> {
   return { model: task.model, scenario: task.scenario.name, streams: task.streams, left, right };
 }
 
-/** Runs the pairs of a row that tells what the scenario's body costs: each server answers with it and without. */
+/** Runs the pairs of a cost row: each server answers with the scenario's body and without. */
 export async function measureCost(task: RowTask, figure: CostFigure, peer: Peer): Promise<CostRow> {
-  // The prompts of the two differ, so that neither finds the other's in the cache; which is first changes with the pair.
+  // The two have different prompts, so that neither gets prefix hits of the other; their order alternates with the pair.
   const measure = (side: Side, seed: number): Promise<CostPair> =>
     withServer(task, side, peer, async (server) => {
       const dear = () => measureLoad(task, server, 2 * seed, task.scenario.body);
@@ -70,22 +76,24 @@ async function measurePairs<One extends readonly Measurement[]>(
   const measured: (readonly [One, One])[] = [];
   for (let repeat = 0; measured.length < pairs; repeat++) {
     const seed = measured.length + 1;
-    // Both sides of a pair get the same prompts, every pair gets its own.
+    // Both sides of a pair get the same prompts; each pair gets others.
     const first = await measure(sides[0], seed);
     const second = await measure(sides[1], seed);
-    const strangers = Math.max(...[...first, ...second].map(({ strangersShare }) => strangersShare));
-    if (quick || strangers <= STRANGERS_SHARE_MAX || repeat === REPEATS_MAX) {
+    const otherProcesses = Math.max(
+      ...[...first, ...second].map(({ otherProcessesShare }) => otherProcessesShare),
+    );
+    if (quick || otherProcesses <= OTHER_PROCESSES_SHARE_MAX || repeat === REPEATS_MAX) {
       measured.push([first, second]);
       repeat = -1;
     } else {
-      const percent = Math.round(strangers * 100);
+      const percent = Math.round(otherProcesses * 100);
       console.error(`bench: other processes used ${percent} % of the machine, measuring again`);
     }
   }
   return measured;
 }
 
-/** Has a fresh server for as long as `measure` takes. */
+/** Runs `measure` with a fresh server. */
 async function withServer<T>(
   task: RowTask,
   side: Side,
@@ -93,7 +101,7 @@ async function withServer<T>(
   measure: (server: RunningServer) => Promise<T>,
 ): Promise<T> {
   const { model, scenario, streams } = task;
-  // svc serves its built-in model when none is named: that is the case to measure.
+  // Without a model argument svc serves its built-in model, the case to measure.
   const modelPath = model === "builtin" && side === "svc" ? undefined : task.modelPath;
   const cells = (scenario.promptCells + answerTokens(task)) * streams;
   await untilQuiet();
@@ -145,20 +153,20 @@ function loadOptions(task: RowTask, port: number, seed: number): Omit<LoadOption
   };
 }
 
-/** Runs the client, warm-up included, and keeps account of who used the processor meanwhile. */
+/** Runs the client with warm-up, and measures the CPU time of server, client and other processes. */
 async function runLoad(server: RunningServer, options: LoadOptions): Promise<Measurement> {
   const start = performance.now();
   const busyBefore = machineBusySeconds();
   const serverBefore = server.cpuSeconds();
   const { result, cpuSeconds: clientCpuSeconds } = await runClient(options);
   const serverCpuSeconds = server.cpuSeconds() - serverBefore;
-  const strangers = machineBusySeconds() - busyBefore - serverCpuSeconds - clientCpuSeconds;
+  const otherProcesses = machineBusySeconds() - busyBefore - serverCpuSeconds - clientCpuSeconds;
   const available = ((performance.now() - start) / 1000) * availableParallelism();
   return {
     load: result,
     memory: server.memory(),
     serverCpuSeconds,
-    strangersShare: Math.max(0, strangers) / available,
+    otherProcessesShare: Math.max(0, otherProcesses) / available,
   };
 }
 
@@ -167,21 +175,21 @@ async function runClient(options: LoadOptions): Promise<{ result: LoadResult; cp
   const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: 2, timeout: CLIENT_MS_MAX });
   const text = await new Response(child.stdout).text();
   if ((await child.exited) !== 0) throw new Error("the load client failed");
-  const result = JSON.parse(text) as LoadResult; // our own program's output
+  const result = JSON.parse(text) as LoadResult; // output of load.ts
   return { result, cpuSeconds: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6 };
 }
 
-/** Waits until the machine has been nearly idle for a second, but starts anyway after QUIET_MS_MAX. */
+/** Waits until the machine is nearly idle for 1 second, at most QUIET_MS_MAX. */
 async function untilQuiet(): Promise<void> {
   const deadline = performance.now() + QUIET_MS_MAX;
   while (performance.now() < deadline) {
     const before = machineBusySeconds();
     await Bun.sleep(1000);
-    if ((machineBusySeconds() - before) / availableParallelism() < STRANGERS_SHARE_MAX) return;
+    if ((machineBusySeconds() - before) / availableParallelism() < OTHER_PROCESSES_SHARE_MAX) return;
   }
 }
 
-/** Tokens per second of llama.cpp's bare decode loop, one sequence, without any server: the median of a run a pair. */
+/** Tokens per second of llama-bench's decode loop, one sequence, without a server: median of one run per pair. */
 export async function bareDecodeSpeed(
   modelPath: string,
   { pairs: repeats, threads }: Pick<RowTask, "pairs" | "threads">,

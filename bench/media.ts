@@ -1,6 +1,6 @@
-// What pictures in prompts cost:  bun bench/media.ts
-// Time to the first token of a first and of a second turn, and what encoding does to streams of text beside it. The model is
-// the built-in one, so that nothing hides the encoder: 25 million random weights, 576 tokens a picture.
+// Cost of images in prompts:  bun bench/media.ts
+// TTFT of a first and a second turn, and ITL of text streams during encoding. Uses the built-in model, so that the encoder
+// dominates: 25 million random weights, 576 tokens per image.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ import { quantile } from "./stats.ts";
 const MODEL = join(import.meta.dir, "../demo-model/tiny.gguf");
 const CACHE = join(import.meta.dir, ".cache/media");
 const PROJECTOR = join(CACHE, "mmproj.gguf");
-const PICTURES = { width: 512, ffn: 2048, heads: 8, layers: 8, edge: 336, patch: 14 } as const;
+const VISION_ENCODER = { width: 512, ffn: 2048, heads: 8, layers: 8, edge: 336, patch: 14 } as const;
 const TURNS = 8;
 const STREAMS = 8;
 const ANSWER_TOKENS = 400;
@@ -41,7 +41,7 @@ const BACKEND: TextOptions = {
   verbosity: 0,
 };
 
-function picture(seed: number): ContentPart {
+function image(seed: number): ContentPart {
   return imagePart(png(640, 480, (x, y) => [(x * seed) % 256, (y + seed * 31) % 256, (x ^ y) % 256]));
 }
 
@@ -61,7 +61,7 @@ function request(messages: readonly Message[], maxTokens: number): RunRequest {
 const user = (...content: readonly ContentPart[]): Message => ({ role: "user", content });
 const text = (words: string): ContentPart => ({ type: "text", text: words });
 
-/** Runs, and when each of their texts came. */
+/** Runs with the arrival times of their texts. */
 class Traffic {
   readonly engine: Engine;
   readonly times = new Map<number, number[]>();
@@ -73,7 +73,7 @@ class Traffic {
     this.engine = new Engine({
       backend,
       constraints: () => {
-        throw new Error("nothing here is constrained");
+        throw new Error("this benchmark uses no constraints");
       },
       prefixCacheN: 16,
       emit: (run, event) => this.note(run, event),
@@ -110,7 +110,7 @@ class Traffic {
     return times.slice(1).map((time, i) => time - (times[i] ?? time));
   }
 
-  /** As the engine process does it: mail is read between steps. */
+  /** As in the engine process: messages are read between steps. */
   async drain(until: () => boolean): Promise<void> {
     while (!until()) {
       this.engine.step(1);
@@ -126,7 +126,7 @@ function row(what: string, value: string): void {
 async function turns(traffic: Traffic): Promise<void> {
   const [firsts, seconds, texts]: [number[], number[], number[]] = [[], [], []];
   for (let turn = 0; turn < TURNS; turn++) {
-    const opening = user(text(`Picture ${turn}: `), picture(turn + 2), text("what is it?"));
+    const opening = user(text(`Image ${turn}: `), image(turn + 2), text("what is it?"));
     const first = traffic.start(request([opening], 8));
     await traffic.drain(() => traffic.ended.has(first));
     const said: Message = { role: "assistant", content: [text(traffic.words.get(first) ?? "")] };
@@ -139,28 +139,27 @@ async function turns(traffic: Traffic): Promise<void> {
     texts.push(traffic.first(bare));
   }
   const ms = (values: readonly number[]): string => `${quantile(values, 0.5).toFixed(1)} ms`;
-  row("time to first token, new picture", ms(firsts));
-  row("time to first token, second turn with the same picture", ms(seconds));
+  row("time to first token, new image", ms(firsts));
+  row("time to first token, second turn with the same image", ms(seconds));
   row("time to first token, text alone", ms(texts));
 }
 
-/** Streams of text, with or without pictures that are encoded one after the other all the while. */
-async function streams(traffic: Traffic, withPictures: boolean): Promise<void> {
+/** Text streams, with or without continuous image encoding beside them. */
+async function streams(traffic: Traffic, withImages: boolean): Promise<void> {
   const before = traffic.engine.stats().mediaEncoded;
   const runs = Array.from({ length: STREAMS }, (_, i) =>
-    traffic.start(request([user(text(`Stream ${i}${String(withPictures)}`))], ANSWER_TOKENS)),
+    traffic.start(request([user(text(`Stream ${i}${String(withImages)}`))], ANSWER_TOKENS)),
   );
   const seen: number[] = [];
   await traffic.drain(() => {
     const idle = seen.every((run) => traffic.ended.has(run));
-    if (withPictures && idle)
-      seen.push(traffic.start(request([user(picture(100 + seen.length), text("?"))], 1)));
+    if (withImages && idle) seen.push(traffic.start(request([user(image(100 + seen.length), text("?"))], 1)));
     return runs.every((run) => traffic.ended.has(run));
   });
   await traffic.drain(() => seen.every((run) => traffic.ended.has(run)));
   const gaps = runs.flatMap((run) => traffic.gaps(run));
   const encoded = traffic.engine.stats().mediaEncoded - before;
-  const what = withPictures ? `while ${encoded} pictures are encoded` : "alone";
+  const what = withImages ? `while ${encoded} images are encoded` : "alone";
   const at = (share: number): string => `${quantile(gaps, share).toFixed(2)} ms`;
   row(`${STREAMS} streams of text ${what}: between tokens, median`, at(0.5));
   row(`${STREAMS} streams of text ${what}: between tokens, 95th percentile`, at(0.95));
@@ -169,7 +168,7 @@ async function streams(traffic: Traffic, withPictures: boolean): Promise<void> {
 
 async function main(): Promise<void> {
   mkdirSync(CACHE, { recursive: true });
-  writeProjector(PROJECTOR, { modelWidth: 256, pictures: PICTURES });
+  writeProjector(PROJECTOR, { modelWidth: 256, images: VISION_ENCODER });
   const native = openNative(unpackLibraries(CACHE), 0);
   const backend = await LlamaBackend.load(native, MODEL, BACKEND);
   const traffic = new Traffic(backend);

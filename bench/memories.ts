@@ -1,5 +1,5 @@
-// Layers of models that do not remember by plain attention alone: sliding windows as in Gemma 3, and the gated delta net beside
-// attention of Qwen3.5 and Qwen3-Next. Sizes are those of their small models. Knows nothing of files; model.ts writes them.
+// Layers beyond full attention: sliding windows as in Gemma 3, and the gated delta net beside attention of Qwen3.5 and
+// Qwen3-Next, in the sizes of their small models. Knows nothing of files; model.ts writes them.
 
 import type { Field } from "../src/core/gguf.ts";
 import { int32sField, TENSOR, type Tensor, u32Field } from "../src/lora/gguf-write.ts";
@@ -13,16 +13,16 @@ export interface MemoryShape {
   readonly headDim: number;
 }
 
-/** Makes the weights of a layer. */
+/** Generates the weights of a layer. */
 export interface Weights {
   readonly matrix: (name: string, outputs: number, inputs: number) => Tensor;
   readonly ones: (name: string, length: number) => Tensor;
 }
 
-/** Tokens that a layer with a window sees; every sixth layer sees all. */
+/** Tokens in a layer's sliding window; every sixth layer has full attention. */
 const WINDOW = 512;
 
-/** Every fourth layer is attention, the others have a state: so many heads of so many values squared. */
+/** Every fourth layer is attention, the others have a recurrent state of `heads` square matrices. */
 const ATTENTION_EVERY = 4;
 const STATE_HEADS = 16;
 const STATE_DIM = 128;
@@ -30,7 +30,7 @@ const CONVOLUTION = 4;
 /** Decay of the state at each token, as the exponent of e. */
 const DECAY = -0.1;
 
-/** What the file says about the memory. */
+/** Metadata of the file about these layers. */
 export function memoryFields(arch: MemoryArch, key: (suffix: string) => string): Field[] {
   if (arch === "gemma3") return [u32Field(key("attention.sliding_window"), WINDOW)];
   return [
@@ -44,7 +44,7 @@ export function memoryFields(arch: MemoryArch, key: (suffix: string) => string):
   ];
 }
 
-/** Whether a layer has a state instead of attention. */
+/** Whether a layer has a recurrent state instead of attention. */
 export function hasState(arch: string, layer: number): boolean {
   return arch === "qwen35" && (layer + 1) % ATTENTION_EVERY !== 0;
 }

@@ -1,6 +1,6 @@
-// Makes the models that are measured: GGUF files with random weights at the shape of a real architecture. Speed depends
-// on shapes, types and vocabulary, not on what the weights say, and nothing has to be downloaded. The tokenizers are those
-// of the vocabulary-only files in the llama.cpp source.
+// Generates the measured models: GGUF files with random weights in the shape of a real architecture. Speed depends on shapes,
+// types and vocabulary, not on weight values, and nothing must be downloaded. Tokenizers come from the vocabulary-only files in
+// the llama.cpp source.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -26,28 +26,28 @@ interface Shape extends CopierShape {
   /** File in the llama.cpp source's models/ whose tokenizer is copied. */
   readonly vocab: string;
   readonly template: string;
-  /** Dimensions of a head that turn with the position; absent: all. */
+  /** Dimensions of a head that RoPE rotates; absent: all. */
   readonly turning?: number;
   /** Output matrix shared with the token embedding. */
   readonly tied: boolean;
   /** Type llama-quantize converts to; undefined keeps f16. */
   readonly quantization?: string;
-  /** So many in place of each layer's one feed-forward network, of which a token takes `used`. `ffn` is the size of one. */
+  /** Mixture of experts: `count` feed-forward networks of size `ffn` per layer, of which a token uses `used`. */
   readonly experts?: { readonly count: number; readonly used: number };
-  /** It copies: see copier.ts. Only a tied qwen3 does. */
+  /** Constructed to copy, see copier.ts; requires qwen3 with tied embeddings. */
   readonly copies?: boolean;
 }
 
-// Names in a served file change with this number, so that a changed recipe never meets an old file.
+// Part of the file names; increment it with the recipe, so that old files are not reused.
 const RECIPE = 2;
 
 const CHATML =
   "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' -}}{%- endfor -%}" +
   "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}";
-/** One that knows tools. */
+/** Chat template with tools. */
 const TOOLED = readFileSync(join(ROOT, "demo-model/template.jinja"), "utf8");
 
-/** Qwen3-0.6B: what a small real model costs, with a 152,000-token vocabulary. */
+/** Shape of Qwen3-0.6B, a small real model with a vocabulary of 152,000 tokens. */
 const QWEN3: Shape = {
   arch: "qwen3",
   embd: 1024,
@@ -65,9 +65,9 @@ const QWEN3: Shape = {
 
 const SHAPES = {
   "qwen3-0.6b": QWEN3,
-  // The same, for what depends on an answer that copies.
+  // The same shape, for answers that copy.
   copier: { ...QWEN3, copies: true },
-  // A mixture of experts, with the vocabulary of the former: 0.8B parameters, of which a token takes 0.25.
+  // A mixture of experts with the same vocabulary: 0.8B parameters, 0.25B active per token.
   moe: {
     ...QWEN3,
     arch: "qwen3moe",
@@ -77,7 +77,7 @@ const SHAPES = {
     ffn: 512,
     experts: { count: 32, used: 4 },
   },
-  // Windows of 512 tokens in five of six layers, and a state in three of four: what is not plain attention.
+  // Beyond full attention: windows of 512 tokens in five of six layers; a recurrent state in three of four.
   windows: {
     ...QWEN3,
     arch: "gemma3",
@@ -99,7 +99,7 @@ const SHAPES = {
     ffn: 3584,
     template: TOOLED,
   },
-  // Next to no computing: what remains is the server's own overhead. Rows of 64 are too short for K-quants: f16.
+  // Almost no computation: shows the server's own overhead. Rows of 64 are too short for K-quants: f16.
   nano: {
     arch: "llama",
     embd: 64,
@@ -120,8 +120,8 @@ export const MODELS = ["nano", "qwen3-0.6b", "moe", "windows", "hybrid", "builti
 export type ModelName = (typeof MODELS)[number];
 
 /**
- * Path of a model's file; made first if it is not there yet: 20 s and 1.2 GB of temporary space for those of 0.6B, a minute and
- * 1.6 GB for `moe`.
+ * Path of a model's file, generated if missing: 20 s and 1.2 GB of temporary space for those of 0.6B, a minute and 1.6 GB for
+ * `moe`.
  */
 export async function ensureModel(name: ModelName | "copier", peer: Peer): Promise<string> {
   if (name === "builtin") return join(ROOT, "demo-model/tiny.gguf");
@@ -173,7 +173,7 @@ export function writeModel(path: string, name: string, shape: Shape, vocabPath: 
     stringField("tokenizer.chat_template", shape.template),
   ];
   const types = int32Array(fieldNamed(tokenizer, "tokenizer.ggml.token_type"));
-  // gguf.md, token types: 1 is a normal piece of text; the rest are control, unknown, unused and single-byte tokens.
+  // gguf.md, token types: 1 is normal text; the others are control, unknown, unused and byte tokens.
   const quiet = (row: number): boolean => types[row] !== 1;
   const copying = shape.copies === true ? copierTensors(shape, tokens) : [];
   const made = new Map(copying.map((tensor) => [tensor.name, tensor]));
@@ -199,9 +199,9 @@ function fieldNamed(fields: readonly Field[], key: string): Field {
 function tensorsOf(shape: Shape, tokens: number, quiet: (row: number) => boolean): Tensor[] {
   const source = normalSource(1);
   const { embd } = shape;
-  // Every answer must reach max_tokens, or two servers would be compared over different lengths: the vocabulary rows of
-  // end-of-text (and all other special) tokens are a hundred times smaller, so their logits stay near 0 while the best of
-  // thousands of normal tokens lies several standard deviations above. Both servers read the same file.
+  // Every answer must reach max_tokens, or the servers would be compared over different lengths: the vocabulary rows of
+  // end-of-text and other special tokens are 100 times smaller, so their logits stay near 0, while the best normal token is
+  // several standard deviations above. Both servers read the same file.
   const vocabulary = (name: string): Tensor => matrix(source, name, tokens, embd, quiet);
   const tensors: Tensor[] = [vocabulary("token_embd.weight"), ones("output_norm.weight", embd)];
   if (!shape.tied) tensors.push(vocabulary("output.weight"));
@@ -233,7 +233,7 @@ function attention(
   const q = heads * headDim;
   const kv = kvHeads * headDim;
   const tensors = [
-    matrix(source, `${block}attn_q.weight`, arch === "qwen35" ? 2 * q : q, embd), // there with gates
+    matrix(source, `${block}attn_q.weight`, arch === "qwen35" ? 2 * q : q, embd), // with gates
     matrix(source, `${block}attn_k.weight`, kv, embd),
     matrix(source, `${block}attn_v.weight`, kv, embd),
     matrix(source, `${block}attn_output.weight`, embd, q),
@@ -273,7 +273,7 @@ function matrix(
   const loud = source.halfTable(1 / Math.sqrt(inputs));
   const low = source.halfTable(0.01 / Math.sqrt(inputs));
   function* chunks(): Generator<Uint8Array> {
-    const rowsAtOnce = Math.max(1, Math.floor(2 ** 20 / inputs)); // about 2 MB a write
+    const rowsAtOnce = Math.max(1, Math.floor(2 ** 20 / inputs)); // about 2 MB per write
     for (let first = 0; first < outputs; first += rowsAtOnce) {
       const rows = Math.min(rowsAtOnce, outputs - first);
       const values = new Uint16Array(rows * inputs); // [rows, inputs] f16 bits
@@ -286,7 +286,7 @@ function matrix(
   return { name, shape: [inputs, outputs], type: TENSOR.f16, chunks };
 }
 
-/** The weights of a norm that changes nothing. */
+/** Weights of an identity norm. */
 function ones(name: string, length: number): Tensor {
   const bytes = new Uint8Array(new Float32Array(length).fill(1).buffer);
   return { name, shape: [length], type: TENSOR.f32, chunks: () => [bytes] };

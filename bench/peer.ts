@@ -1,23 +1,22 @@
-// Builds the programs svc is compared with: llama-server, llama-bench and llama-quantize, from the very source that our
-// own libraries are built from, for exactly this machine's CPU. Everything lands in bench/.cache (git-ignored), in a
-// folder named after the release, so a new release is built anew and an old one is reused.
+// Builds llama-server, llama-bench and llama-quantize from the same llama.cpp source as svc's libraries, for this machine's
+// CPU, in bench/.cache (git-ignored). The folder is named after the release, so builds are reused per release.
 
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { exec } from "./exec.ts";
 
-/** The repository. */
+/** Root of the repository. */
 export const ROOT = join(import.meta.dir, "..");
-/** The compiled executable under test; `bun run build` makes it. */
+/** The executable under test, built by `bun run build`. */
 export const SVC = join(ROOT, "svc");
-/** Everything the bench builds or makes. */
+/** Everything that the bench builds or generates. */
 export const CACHE = join(import.meta.dir, ".cache");
 
 const TARGETS = ["llama-server", "llama-bench", "llama-quantize"] as const;
 
-// Native kernels and OpenMP: the fastest CPU build there is, so that a win is a win over the best they can do.
-// Static libraries make each program one file. The web interface would be downloaded at build time, and is not measured.
+// Native kernels and OpenMP: the fastest CPU build, for a fair comparison. Static libraries make each program one file. The
+// web interface would be downloaded at build time and is not measured.
 const FLAGS = [
   "-DCMAKE_BUILD_TYPE=Release",
   "-DBUILD_SHARED_LIBS=OFF",
@@ -38,11 +37,11 @@ export interface Peer {
   readonly bench: string;
   readonly quantize: string;
   readonly source: string;
-  /** Names the source, e.g. "llama.cpp of node-llama-cpp 3.22.1". */
+  /** Source release, e.g. "llama.cpp of node-llama-cpp 3.22.1". */
   readonly release: string;
 }
 
-/** Builds the peer if it is not there yet; about 5 minutes on two cores, once a release. Throws when a step fails. */
+/** Builds the peer if missing: about 5 minutes on two cores, once per release. Throws if a step fails. */
 export async function ensurePeer(): Promise<Peer> {
   const version = await lockedVersion();
   const folder = join(CACHE, `llama-${version}`);
@@ -54,7 +53,7 @@ export async function ensurePeer(): Promise<Peer> {
     source: join(folder, "source"),
     release: `llama.cpp of node-llama-cpp ${version}`,
   };
-  // A stamp rather than the programs' presence: an interrupted build must not pass for a finished one.
+  // A stamp file marks a finished build: an interrupted build leaves programs too.
   const stamp = join(folder, "built");
   if (existsSync(stamp) && TARGETS.every((name) => existsSync(join(bin, name)))) return peer;
   mkdirSync(folder, { recursive: true });
@@ -84,7 +83,7 @@ async function ensureSource(target: string): Promise<void> {
     const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
     await exec(["npm", "install", "--no-save", "--ignore-scripts", "--omit=optional", ...quiet], packages);
   }
-  // Cloned aside and renamed, so that an interrupted clone is not taken for the source.
+  // Cloned to a temporary folder and renamed, so that an interrupted clone is not used.
   const aside = `${target}.part`;
   rmSync(aside, { recursive: true, force: true });
   await exec(["git", "clone", "--quiet", bundle, aside], ROOT);

@@ -1,5 +1,5 @@
-// Processes under measurement: starting and ending them, and what Linux reports of a whole process tree: memory and
-// processor time. Also the processor time of the whole machine, from which that of strangers follows.
+// Processes under measurement: start, stop, memory and CPU time of a process tree from Linux's /proc. Also the CPU time of the
+// whole machine, from which that of other processes follows.
 
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -19,7 +19,7 @@ export interface TreeMemory {
   readonly pssBytes: number;
 }
 
-/** Starts a process with its output in a file, so that nobody has to read it and the terminal stays clean. */
+/** Starts a process with its output in a file: needs no reader and keeps the terminal clean. */
 export function spawnLogged(
   command: readonly string[],
   logPath: string,
@@ -27,7 +27,7 @@ export function spawnLogged(
 ): Subprocess {
   const [program] = command;
   if (program === undefined || !existsSync(program))
-    throw new Error(`${program} is not there: build it first`);
+    throw new Error(`${program} was not found; build it first`);
   mkdirSync(dirname(logPath), { recursive: true });
   const log = openSync(logPath, "w");
   try {
@@ -46,7 +46,7 @@ export function spawnLogged(
   }
 }
 
-/** Ends a process we started with SIGTERM, by force after ten seconds; then whatever it left behind. */
+/** Stops a child with SIGTERM, with SIGKILL after 10 seconds; then kills its remaining descendants. */
 export async function stopTree(child: Subprocess): Promise<void> {
   const tree = processTree(child.pid);
   child.kill("SIGTERM");
@@ -60,16 +60,16 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended meanwhile, which is what was wanted.
+    // It has already ended.
   }
 }
 
-/** Ends everything that is still running, without waiting: for a bench that is itself being ended. */
+/** Kills all running processes without waiting, when the bench itself is interrupted. */
 export function killRunning(): void {
   for (const child of RUNNING) for (const pid of processTree(child.pid)) killIfThere(pid);
 }
 
-/** The process and all its descendants that exist now. */
+/** The process and its living descendants. */
 export function processTree(rootPid: number): number[] {
   const children = new Map<number, number[]>();
   for (const name of readdirSync("/proc")) {
@@ -94,7 +94,7 @@ export function treeMemory(rootPid: number): TreeMemory {
   return { rssBytes, pssBytes };
 }
 
-/** Processor seconds that the process and all its present descendants have used, with the children they have awaited. */
+/** CPU seconds of the process and its living descendants, with the children that they have reaped. */
 export function treeCpuSeconds(rootPid: number): number {
   // proc(5): utime, stime, cutime, cstime are fields 14 to 17.
   return processTree(rootPid).reduce(
@@ -103,7 +103,7 @@ export function treeCpuSeconds(rootPid: number): number {
   );
 }
 
-/** Processor seconds that were not idle since the machine started, all cores together, stolen time included. */
+/** Busy CPU seconds of all cores since boot, with stolen time. */
 export function machineBusySeconds(): number {
   // proc(5): cpu user nice system idle iowait irq softirq steal guest guest_nice; guests are part of user already.
   const fields = readIfThere("/proc/stat")?.split("\n", 1)[0]?.split(/\s+/) ?? [];
@@ -119,7 +119,7 @@ function parentOf(pid: number): number | undefined {
   return parent === undefined ? undefined : Number(parent);
 }
 
-/** Fields of /proc/PID/stat from the third, the state, on; the second is a name that may contain spaces and parentheses. */
+/** Fields of /proc/PID/stat from the third (state) on; the second is a name that may contain spaces and parentheses. */
 function statFields(pid: number): string[] | undefined {
   const stat = readIfThere(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(")") + 2).split(" ");

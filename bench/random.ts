@@ -1,4 +1,4 @@
-// Seeded random numbers: the same on every machine and in every run, so that a model or a prompt can be made again.
+// Seeded random numbers, equal on every machine and in every run, for reproducible models and prompts.
 
 /** A uniform generator over [0, 1) (mulberry32). */
 export function uniformSource(seed: number): () => number {
@@ -42,7 +42,7 @@ export function normalSource(seed: number): NormalSource {
       for (let index = 0; index < target.length; index += 2) {
         const word = next();
         target[index] = table[word & 0xffff] ?? 0;
-        target[index + 1] = table[word >>> 16] ?? 0; // past the end of an odd target this write is ignored
+        target[index + 1] = table[word >>> 16] ?? 0; // ignored past the end of an odd-sized target
       }
     },
   };

@@ -1,4 +1,4 @@
-// Turns measurements into the markdown table and the remarks below it. Pure.
+// Formats measurements as Markdown tables with remarks. Pure.
 
 import type { LoadResult } from "./load.ts";
 import type { TreeMemory } from "./processes.ts";
@@ -9,16 +9,16 @@ import { median, pairRatio, type Ratio } from "./stats.ts";
 export interface Measurement {
   readonly load: LoadResult;
   readonly memory: TreeMemory;
-  /** Processor time of the server's processes. */
+  /** CPU time of the server's processes. */
   readonly serverCpuSeconds: number;
-  /** Part of all cores' time that processes other than the server and its client used meanwhile, 0 to 1. */
-  readonly strangersShare: number;
+  /** Share of the machine's CPU time used by processes other than server and client, 0 to 1. */
+  readonly otherProcessesShare: number;
 }
 
-/** Above this part of the machine in strangers' hands a measurement says little: two compute threads need two cores. */
-export const STRANGERS_SHARE_MAX = 0.05;
+/** Above this CPU share of other processes a measurement is unreliable: two compute threads need two cores. */
+export const OTHER_PROCESSES_SHARE_MAX = 0.05;
 
-/** A row: the two sides' measurements, entry i of one belonging to entry i of the other. */
+/** A row: measurements of two sides, paired by index. */
 export interface Row {
   readonly model: string;
   readonly scenario: string;
@@ -27,10 +27,10 @@ export interface Row {
   readonly right: readonly Measurement[];
 }
 
-/** One server's measurements of the same traffic, with what costs something and without. */
+/** One server's measurements of the same traffic with a feature and without. */
 export type CostPair = readonly [dear: Measurement, plain: Measurement];
 
-/** A row of the table of costs. */
+/** A row of the cost table. */
 export interface CostRow {
   readonly model: string;
   readonly scenario: string;
@@ -42,12 +42,12 @@ export interface CostRow {
 
 const FIGURES: Readonly<Record<CostFigure, string>> = {
   tokensPerSecond: "tokens/s",
-  itlEndMs: "ms a token at the end",
+  itlEndMs: "ms per token at the end",
 };
 
 /**
- * Markdown table of what features cost: the scenario's figure and the processor time a token, which depends less on who
- * else uses the machine. Ratios are with over without, with the extremes of the pairs.
+ * Markdown table of feature costs: the scenario's figure, and CPU time per token, which depends less on other load. Ratios are
+ * with / without, with the extremes of the pairs.
  */
 export function costTable(rows: readonly CostRow[], leftName: string, rightName: string): string {
   const side = (name: string): string[] => [`${name} with / without`, "ratio (min..max)"];
@@ -66,7 +66,7 @@ export function costTable(rows: readonly CostRow[], leftName: string, rightName:
   return markdown(header, lines, 4);
 }
 
-/** Cost rows as pairs of sides, of which remarks may be made as of any other. */
+/** Cost rows as pairs of sides, for remarks. */
 export function plainRows(rows: readonly CostRow[]): Row[] {
   return rows.flatMap(({ model, scenario, streams, left, right }) =>
     ([0, 1] as const).map((which) => ({
@@ -84,7 +84,7 @@ function markdown(header: readonly string[], lines: readonly (readonly string[])
   return [header, rule, ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
 }
 
-/** Markdown table of medians. Ratios are left over right, with the extremes of the pairs. */
+/** Markdown table of medians. Ratios are left / right, with the extremes of the pairs. */
 export function table(rows: readonly Row[], leftName: string, rightName: string): string {
   const sides = `${leftName} / ${rightName}`;
   const header = [
@@ -125,7 +125,7 @@ function cells(row: Row): string[] {
   ];
 }
 
-/** Prompts included; the warm-up is on both sides of the fraction because it cannot be told apart in the server. */
+/** Includes prompts; warm-up counts in both terms because the server's CPU time cannot separate it. */
 function cpuMsPerToken({ load, serverCpuSeconds }: Measurement): number {
   return (serverCpuSeconds * 1000) / (load.tokens + load.warmupTokens);
 }
@@ -144,7 +144,7 @@ function short(value: number): string {
   return value >= 100 ? String(Math.round(value)) : value.toFixed(value >= 10 ? 1 : 2);
 }
 
-/** What makes a row doubtful: errors, retries, answers of other lengths on one side than on the other. */
+/** Remarks on unreliable rows: errors, retries, different answer lengths, other load. */
 export function remarks(rows: readonly Row[], leftName: string, rightName: string): string[] {
   return rows.flatMap((row) => {
     const place = `${row.model}, ${row.scenario}, ${row.streams} streams`;
@@ -164,10 +164,12 @@ export function remarks(rows: readonly Row[], leftName: string, rightName: strin
 function troubles(side: readonly Measurement[], place: string): string[] {
   const errors = side.reduce((sum, one) => sum + one.load.errors, 0);
   const resets = side.reduce((sum, one) => sum + one.load.resets, 0);
-  const strangers = Math.max(...side.map((one) => one.strangersShare));
-  const percent = `${Math.round(strangers * 100)} % of the machine`;
+  const otherProcesses = Math.max(...side.map((one) => one.otherProcessesShare));
+  const percent = `${Math.round(otherProcesses * 100)} % of the machine`;
   return [
-    ...(strangers > STRANGERS_SHARE_MAX ? [`${place}: other processes used up to ${percent}`] : []),
+    ...(otherProcesses > OTHER_PROCESSES_SHARE_MAX
+      ? [`${place}: other processes used up to ${percent}`]
+      : []),
     ...(errors > 0 ? [`${place}: ${errors} failed requests`] : []),
     ...(resets > 0 ? [`${place}: ${resets} requests sent twice after a lost connection`] : []),
   ];

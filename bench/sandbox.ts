@@ -1,5 +1,5 @@
-// What confining costs:  bun bench/sandbox.ts [REPEATS]
-// The time from asking for a process in the sandbox to its end, for `true`, and of a Python cell in a session that is warm.
+// Cost of the sandbox:  bun bench/sandbox.ts [REPEATS]
+// Time from start to exit of `true` in the sandbox, and of a Python cell in a warm session.
 
 import { join } from "node:path";
 import { openPython } from "../src/exec/python/sessions.ts";
@@ -21,7 +21,7 @@ const CASES: readonly (readonly [Mechanism, Network])[] = [
   ["launcher", "full"],
 ];
 
-/** Markdown table, medians with least and greatest. A mechanism that this machine lacks has no row. */
+/** Markdown table: medians with minimum and maximum. Mechanisms that this machine lacks have no row. */
 export async function sandboxTable(repeats: number): Promise<string> {
   const rows: string[] = [];
   for (const [mechanism, network] of CASES) {

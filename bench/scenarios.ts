@@ -1,39 +1,39 @@
-// What is measured. A new scenario is one entry here: everything else follows from the list.
+// List of scenarios; a new scenario needs only an entry here.
 
 import type { ModelName } from "./model.ts";
 
-/** One kind of traffic. Token counts are the model's own, so `promptCells` leaves room for poor tokenizers. */
+/** One kind of traffic. Token counts depend on the model, so `promptCells` has a margin for poor tokenizers. */
 export interface Scenario {
   readonly name: string;
   /** One line under the table. */
   readonly about: string;
   readonly models: readonly ModelName[];
-  /** Parallel streams where the scenario fixes them; undefined: those of the command line. */
+  /** Fixed number of parallel streams; undefined: that of the command line. */
   readonly streams?: readonly number[];
-  /** Requests in total, one a stream if absent: `perStream` times the streams, but at least `min`, so that fast models run long enough. */
+  /** Requests in total: `perStream` times the streams, at least `min`, so that fast models run long enough. Absent: one per stream. */
   readonly requests: Readonly<
     Partial<Record<ModelName, { readonly perStream: number; readonly min: number }>>
   >;
-  /** Random words of each user message, and of a system message common to all requests (0: none). */
+  /** Random words of each user message, and of a shared system message (0: none). */
   readonly words: number;
   readonly sharedWords: number;
-  /** max_tokens of each answer; `long`: as many as the command line says. */
+  /** max_tokens of each answer; `long`: the value of --long. */
   readonly maxTokens: number | "long";
-  /** Context tokens a stream may need besides its answer; both servers get this for each, as one common pool. */
+  /** Context tokens per stream besides its answer; both servers get the sum as one pool. */
   readonly promptCells: number;
   /** Further request fields, such as tools or response_format. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** What `body` costs is measured, by this figure: every server also answers the same traffic without it. */
+  /** Figure that measures the cost of `body`: every server also answers the same traffic without it. */
   readonly cost?: CostFigure;
 }
 
-/** Figures of a load by which a cost is told. */
+/** Figures that can measure a cost. */
 export type CostFigure = "tokensPerSecond" | "itlEndMs";
 
-/** One request a stream. */
+/** One request per stream. */
 export const ONCE = { perStream: 1, min: 1 } as const;
 
-/** Long enough never to end within an answer; its strings and numbers do, so that every kind of place is come through. */
+/** Long enough never to end within an answer; its strings and numbers do, so every kind of state occurs. */
 const PEOPLE = {
   type: "array",
   minItems: 64,
@@ -59,7 +59,7 @@ const PEOPLE = {
   },
 };
 
-/** Few and short: what they add to the prompt costs attention, which is not what is asked. */
+/** Few and short, because tokens that they add to the prompt cost attention, which is not measured here. */
 const TOOLS = ["get_weather", "get_time"].map((name) => {
   const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
   return { type: "function", function: { name, description: "", parameters } };
@@ -84,8 +84,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "shared-prefix",
-    about:
-      "8 users at once, a common system message of 1,000 words that the server has not seen, 32-token answers",
+    about: "8 concurrent users, a shared system message of 1,000 uncached words, 32-token answers",
     models: ["nano", "qwen3-0.6b", "windows", "hybrid"], // the built-in model's context is too short for 1,000 words
     streams: [8],
     requests: {},
@@ -97,7 +96,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "schema",
-    about: "16-word prompts, 128-token answers held to a JSON schema of a list of objects",
+    about: "16-word prompts, 128-token answers constrained to a JSON schema of a list of objects",
     models: ["qwen3-0.6b"], // nano's tokenizer puts spaces where llama-server's grammar does not expect any
     streams: [1, 8],
     requests: { "qwen3-0.6b": { perStream: 2, min: 4 } },
@@ -113,7 +112,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: "sampled",
     about:
-      "16-word prompts, 128-token answers drawn at temperature 1 with top_p 0.95; the cost is that beside temperature 0",
+      "16-word prompts, 128-token answers sampled at temperature 1 with top_p 0.95; the cost is relative to temperature 0",
     models: ["qwen3-0.6b"],
     streams: [32],
     requests: {},
@@ -126,7 +125,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "long-answer",
-    about: "one long answer (--long tokens) with two tools declared; time a token over its last tenth",
+    about: "one long answer (--long tokens) with two tools declared; time per token over its last tenth",
     models: ["nano"],
     streams: [1],
     requests: {},

@@ -1,5 +1,5 @@
-// Starts a server for one measurement and ends it again. Both servers get the same model, threads, number of sequences
-// and context size; everything else is their own default.
+// Starts and stops a server for one measurement. Both servers get the same model, threads, number of sequences and context;
+// all other settings are defaults.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,15 +11,15 @@ import { spawnLogged, stopTree, treeCpuSeconds, treeMemory, type TreeMemory } fr
 export const SIDES = ["svc", "llama-server"] as const;
 export type Side = (typeof SIDES)[number];
 
-/** What a server is started with. */
+/** Parameters of a server. */
 export interface ServerOptions {
   /** GGUF file; undefined: the model inside the executable (svc only). */
   readonly modelPath: string | undefined;
   /** Compute threads. */
   readonly threads: number;
-  /** Sequences generated at the same time. */
+  /** Concurrent sequences. */
   readonly sequences: number;
-  /** Context of all sequences together, in tokens. */
+  /** Context of all sequences together, tokens. */
   readonly cells: number;
 }
 
@@ -28,16 +28,16 @@ export interface RunningServer {
   readonly side: Side;
   readonly port: number;
   memory(): TreeMemory;
-  /** Processor time used so far. */
+  /** CPU time so far. */
   cpuSeconds(): number;
-  /** Ends it, by force after ten seconds. */
+  /** Stops it, with SIGKILL after 10 seconds. */
   stop(): Promise<void>;
 }
 
 // A 0.6B model loads in about a second; this is for slow disks and cold caches.
 const READY_MS_MAX = 120_000;
 
-/** Starts a server and waits until it has answered a chat request. Throws, with its last output, when it does not. */
+/** Starts a server and waits until it answers a chat request. Throws with its last output if it does not. */
 export async function startServer(side: Side, options: ServerOptions, peer: Peer): Promise<RunningServer> {
   const port = freePort();
   const command = side === "svc" ? svcCommand(options, port) : llamaServerCommand(options, port, peer);
@@ -60,7 +60,7 @@ export async function startServer(side: Side, options: ServerOptions, peer: Peer
   };
 }
 
-/** A port that nobody listens on now. */
+/** A free port. */
 export function freePort(): number {
   const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
   const { port } = probe;
@@ -86,7 +86,8 @@ function llamaServerCommand(
   port: number,
   peer: Peer,
 ): string[] {
-  if (modelPath === undefined) throw new Error("llama-server has no model of its own");
+  if (modelPath === undefined)
+    throw new Error("llama-server has no built-in model; name another with --models");
   const size = ["-np", String(sequences), "-c", String(cells), "--kv-unified", "-t", String(threads)];
   const place = ["--host", "127.0.0.1", "--port", String(port)];
   return [peer.server, "-m", modelPath, ...place, ...size, "--jinja", "--no-ui"];
@@ -95,7 +96,7 @@ function llamaServerCommand(
 async function untilAnswering(child: Subprocess, port: number): Promise<void> {
   const deadline = performance.now() + READY_MS_MAX;
   while (performance.now() < deadline) {
-    if (child.exitCode !== null) throw new Error(`it ended with exit code ${child.exitCode}`);
+    if (child.exitCode !== null) throw new Error(`it exited with code ${child.exitCode}`);
     if (await answers(port)) return;
     await Bun.sleep(20);
   }
@@ -117,6 +118,6 @@ async function answers(port: number): Promise<boolean> {
     await response.arrayBuffer();
     return response.ok;
   } catch {
-    return false; // nobody listens yet
+    return false; // not listening yet
   }
 }

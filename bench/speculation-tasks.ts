@@ -1,4 +1,4 @@
-// What bench/speculation.ts asks, and of which model.
+// Requests of bench/speculation.ts, by model.
 
 import { assert } from "../src/core/assert.ts";
 import type { ModelName } from "./model.ts";
@@ -8,14 +8,14 @@ import { uniformSource } from "./random.ts";
 export interface Task {
   readonly name: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** The whole answer; anything else is no measurement. */
+  /** Expected answer; a different one is an error. */
   readonly answer?: string;
-  /** Asked so many times for one figure, their median, where an answer takes few milliseconds; else once. */
+  /** Repetitions per figure (their median), for answers of a few milliseconds; default 1. */
   readonly times?: number;
 }
 
-// The copier knows by the last four tokens where it is. In the file none of these go on in two ways, in the story not even
-// three, so that it finds its way where one of them has been changed.
+// The copier finds its position by the last four tokens. No four tokens of the file, and no three of the story, have two
+// continuations, so it finds its position also after a changed word.
 
 const FILE = `type Counts = [string, number][];
 
@@ -63,7 +63,7 @@ const STORY =
 
 const CUE = "Every autumn our small museum";
 
-/** Words that may not be said and what is said for them: of the second words the one whose token is most like the first. */
+/** Banned words and their replacements: of the candidates, the one whose token is most similar. */
 const CHANGED = [
   { from: " weeks", fromToken: 5555, to: " bird", toToken: 11_958 },
   { from: " rooms", fromToken: 12_026, to: " river", toToken: 14_796 },
@@ -75,14 +75,14 @@ const CHANGED = [
   { from: " books", fromToken: 6467, to: " tree", toToken: 4916 },
 ] as const;
 
-/** A text, then its beginning, whole tokens: the answer is the rest. */
+/** A text, then its start in whole tokens: the answer is the rest. */
 function copy(text: string, cue: string): Required<Pick<Task, "body" | "answer">> {
-  assert(text.startsWith(cue), "the cue is the text's beginning");
+  assert(text.startsWith(cue), "the cue is the text's start");
   const body = { prompt: `${text}\n\n\n${cue}`, max_tokens: 400, temperature: 0, stop: "\n\n\n" };
   return { body, answer: text.slice(cue.length) };
 }
 
-/** The same with some words changed. */
+/** The same with changed words. */
 function edit(text: string, cue: string): Required<Pick<Task, "body" | "answer">> {
   const { body, answer } = copy(text, cue);
   const bias = CHANGED.flatMap(({ fromToken, toToken }) => [
@@ -95,7 +95,7 @@ function edit(text: string, cue: string): Required<Pick<Task, "body" | "answer">
   };
 }
 
-/** Words and their tokens, that with a space before them, in the same vocabulary. */
+/** Words and their tokens with a leading space, in the same vocabulary. */
 const WORDS: Readonly<Record<string, number>> = {
   one: 825,
   two: 1378,
@@ -108,8 +108,8 @@ const WORDS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Words in any order, and an answer that may only be made of them: the last three have nearly always been followed by
- * something, which is seldom what follows now.
+ * Random words, and an answer restricted to them: the last three words nearly always occurred before, but seldom with the same
+ * continuation, so most draft tokens are wrong.
  */
 function shuffledWords(count: number): Task["body"] {
   const random = uniformSource(3);
@@ -122,7 +122,7 @@ function shuffledWords(count: number): Task["body"] {
 const COPIED =
   "the quick brown fox jumps over the lazy dog while seven small birds sing in the old green tree near the river bank and nobody hears them";
 
-/** What the built-in model, or any other, is asked; a story is as free as the built-in model gets. */
+/** Tasks for the built-in model and any other. A story is the freest text of the built-in model. */
 export const COMMON_TASKS: readonly Task[] = [
   {
     name: "copies its prompt",
@@ -140,7 +140,7 @@ export const COMMON_TASKS: readonly Task[] = [
   },
 ];
 
-/** What models of the bench are asked. */
+/** Tasks by model. */
 export const TASKS: readonly { readonly model: ModelName | "copier"; readonly tasks: readonly Task[] }[] = [
   {
     model: "copier",
@@ -157,7 +157,7 @@ export const TASKS: readonly { readonly model: ModelName | "copier"; readonly ta
         name: "repeats nothing, temperature 1",
         body: { prompt: FILE, max_tokens: 200, temperature: 1, seed: 7 },
       },
-      { name: "draws among 8 words, temperature 1", body: shuffledWords(800) },
+      { name: "samples among 8 words, temperature 1", body: shuffledWords(800) },
     ],
   },
   { model: "builtin", tasks: COMMON_TASKS },

@@ -1,6 +1,6 @@
-// What guessing next tokens brings where an answer copies from its prompt, and costs where it does not: two servers with the
-// same model, one that guesses (`speculative = "ngram"`, or `mtp_model` where a file is named), asked in turn. Times of
-// generation alone, as the servers tell them. The model whose answers copy is constructed (copier.ts).
+// Gain of speculative decoding for answers that copy from the prompt, and its cost for others: two servers with the same
+// model, one with `speculative = "ngram"` (or `mtp_model` if a file is given), in alternation. Times are of generation only, as
+// reported by the servers. The model that copies is constructed (copier.ts).
 //
 //   bun bench/speculation.ts [--pairs 5] [--model FILE] [--draft FILE]
 
@@ -14,9 +14,9 @@ import { COMMON_TASKS, type Task, TASKS } from "./speculation-tasks.ts";
 import { median, pairRatio } from "./stats.ts";
 
 const READY_MS_MAX = 60_000;
-/** After an answer its counters may be half as old. */
+/** Delay until the counters include the last answer. */
 const STATS_MS = 500;
-const MODES = ["off", "guesses"] as const;
+const MODES = ["off", "speculative"] as const;
 type Mode = (typeof MODES)[number];
 
 const { values } = parseArgs({
@@ -24,7 +24,7 @@ const { values } = parseArgs({
 });
 
 const { draft } = values;
-const GUESSING = draft === undefined ? ["--speculative", "ngram"] : ["--mtp-model", resolve(draft)];
+const SPECULATION = draft === undefined ? ["--speculative", "ngram"] : ["--mtp-model", resolve(draft)];
 
 interface Server {
   readonly port: number;
@@ -47,7 +47,7 @@ async function start(mode: Mode, modelPath: string | undefined): Promise<Server>
     "127.0.0.1",
     "--port",
     String(port),
-    ...(mode === "off" ? ["--speculative", "off"] : GUESSING),
+    ...(mode === "off" ? ["--speculative", "off"] : SPECULATION),
   ];
   const child = spawnLogged(command, join(CACHE, "logs", "speculation.log"), {
     XDG_CACHE_HOME: join(CACHE, "xdg"),
@@ -84,14 +84,14 @@ async function speedOf({ name, body, answer, times = 1 }: Task, port: number): P
   const speeds: number[] = [];
   while (speeds.length < times) {
     const { text, tokensPerSecond } = await ask(port, body);
-    if (answer !== undefined && text !== answer) throw new Error(`${name}, but not so:\n${text}`);
+    if (answer !== undefined && text !== answer) throw new Error(`${name}: unexpected answer:\n${text}`);
     speeds.push(tokensPerSecond);
   }
   return median(speeds);
 }
 
-/** Tokens guessed by a server so far, and those of them that were right. */
-async function guessed(port: number): Promise<{ tokens: number; hits: number }> {
+/** Draft tokens of a server so far, and those accepted. */
+async function draftCounters(port: number): Promise<{ tokens: number; hits: number }> {
   await Bun.sleep(STATS_MS);
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const count = (name: string): number =>
@@ -101,16 +101,16 @@ async function guessed(port: number): Promise<{ tokens: number; hits: number }> 
 
 /** A row of the table. */
 async function measure(name: string, task: Task, servers: Record<Mode, Server>): Promise<string> {
-  const speeds: Record<Mode, number[]> = { off: [], guesses: [] };
-  const before = await guessed(servers.guesses.port);
+  const speeds: Record<Mode, number[]> = { off: [], speculative: [] };
+  const before = await draftCounters(servers.speculative.port);
   for (let pair = 0; pair < 1 + Number(values.pairs); pair++) {
     for (const mode of MODES) {
       const speed = await speedOf(task, servers[mode].port);
       if (pair > 0) speeds[mode].push(speed); // the first one warms up
     }
   }
-  const after = await guessed(servers.guesses.port);
-  const { median: middle, min, max } = pairRatio(speeds.guesses, speeds.off);
+  const after = await draftCounters(servers.speculative.port);
+  const { median: middle, min, max } = pairRatio(speeds.speculative, speeds.off);
   const ratio = `${middle.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)})`;
   const speed = MODES.map((mode) => median(speeds[mode]).toFixed(0));
   const right = `${after.hits - before.hits} of ${after.tokens - before.tokens}`;
@@ -118,13 +118,13 @@ async function measure(name: string, task: Task, servers: Record<Mode, Server>):
 }
 
 async function measureModel(name: string, path: string | undefined, tasks: readonly Task[]): Promise<void> {
-  const servers = { off: await start("off", path), guesses: await start("guesses", path) };
+  const servers = { off: await start("off", path), speculative: await start("speculative", path) };
   for (const task of tasks) console.log(await measure(name, task, servers));
-  await Promise.all([servers.off.stop(), servers.guesses.stop()]);
+  await Promise.all([servers.off.stop(), servers.speculative.stop()]);
 }
 
 async function main(): Promise<void> {
-  console.log("| model | the answer | off tok/s | with guesses tok/s | ratio of pairs | guesses right |");
+  console.log("| model | the answer | off tok/s | speculative tok/s | ratio of pairs | drafts accepted |");
   console.log("|---|---|--:|--:|--:|--:|");
   if (values.model !== undefined) return measureModel("FILE", resolve(values.model), COMMON_TASKS);
   const peer = await ensurePeer();

@@ -1,5 +1,5 @@
-// How early speech begins and what it costs, with the built-in voice:  bun bench/speech.ts
-// The server is fresh; its first speech, which starts the voice's process, is told apart.
+// Latency and cost of speech with the built-in voice:  bun bench/speech.ts
+// The server is fresh; its first speech, which starts the voice's process, is reported separately.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ const REPEATS = 10;
 const READY_MS = 30_000;
 
 interface Spoken {
-  /** Until the first byte of sound, and until the last, milliseconds. */
+  /** Time to the first and to the last byte of audio, milliseconds. */
   readonly firstMs: number;
   readonly totalMs: number;
   readonly seconds: number;
@@ -53,7 +53,7 @@ async function untilReady(port: number): Promise<void> {
       () => false,
     );
   while (!(await isReady())) {
-    if (performance.now() > deadline) throw new Error("the server does not start");
+    if (performance.now() > deadline) throw new Error("the server did not start in time");
     await Bun.sleep(20);
   }
 }
@@ -79,12 +79,12 @@ async function measure(port: number, pid: number): Promise<readonly string[]> {
     "| speech of the built-in voice | |",
     "|---|--:|",
     `| first byte of the first speech, ms (starts the voice's process) | ${first.firstMs.toFixed(0)} |`,
-    `| memory that the voice adds, MB | ${(voice / 1e6).toFixed(0)} |`,
+    `| additional memory of the voice, MB | ${(voice / 1e6).toFixed(0)} |`,
     `| first byte, one sentence, ms: median (min..max) | ${ms(short.map(({ firstMs }) => firstMs))} |`,
     `| first byte, eight sentences, ms | ${alone.firstMs.toFixed(0)} of ${alone.totalMs.toFixed(0)} |`,
-    `| seconds of speech a second of processor time | ${(alone.seconds / used).toFixed(0)} |`,
-    `| ${PARALLEL} at the same time: first bytes, ms | ${ms(together.map(({ firstMs }) => firstMs))} |`,
-    `| ${PARALLEL} at the same time: seconds of speech a second | ${(made / wallSecs).toFixed(0)} |`,
+    `| seconds of speech per second of CPU time | ${(alone.seconds / used).toFixed(0)} |`,
+    `| ${PARALLEL} concurrent: first bytes, ms | ${ms(together.map(({ firstMs }) => firstMs))} |`,
+    `| ${PARALLEL} concurrent: seconds of speech per second | ${(made / wallSecs).toFixed(0)} |`,
   ];
 }
 

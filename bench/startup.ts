@@ -1,6 +1,6 @@
-// How long `./svc serve` takes from its start to the first 200 of /health, and to the first token of the built-in model.
-// Cold: with an empty cache directory, so that the libraries are unpacked first; warm: with the directory of a run before.
-// The executable itself is in the page cache either way.
+// Time from the start of `./svc serve` to the first 200 of /health, and to the first token of the built-in model. Cold: empty
+// cache directory, so the libraries are unpacked first; warm: the directory of a previous run. The executable is in the page
+// cache in both cases.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -59,9 +59,9 @@ async function measureStart(cache: string): Promise<Start> {
   const child = spawnLogged(command, join(CACHE, "logs", "startup.log"), { XDG_CACHE_HOME: cache });
   try {
     while (!(await healthy(port))) {
-      if (child.exitCode !== null) throw new Error(`svc ended with exit code ${child.exitCode}`);
+      if (child.exitCode !== null) throw new Error(`svc exited with code ${child.exitCode}`);
       if (performance.now() - start > HEALTHY_MS_MAX)
-        throw new Error(`/health not 200 in ${HEALTHY_MS_MAX} ms`);
+        throw new Error(`/health did not return 200 within ${HEALTHY_MS_MAX} ms`);
       await Bun.sleep(2);
     }
     const healthMs = performance.now() - start;
@@ -75,11 +75,11 @@ async function healthy(port: number): Promise<boolean> {
   try {
     return (await fetch(`http://127.0.0.1:${port}/health`)).status === 200;
   } catch {
-    return false; // nobody listens yet
+    return false; // not listening yet
   }
 }
 
-/** Moment (performance.now) at which the first text of an answer arrives. */
+/** Arrival time (performance.now) of the first text of an answer. */
 async function firstToken(port: number): Promise<number> {
   const scanner = new SseScanner();
   let at = 0;

@@ -21,7 +21,7 @@ export interface Ratio {
   readonly max: number;
 }
 
-/** Quotients of the values at equal places. Pairs ran back to back, so slow drift of the machine cancels in them. */
+/** Quotients of paired values. Pairs run back to back, so slow drift of the machine cancels. */
 export function pairRatio(left: readonly number[], right: readonly number[]): Ratio {
   const quotients = left.map((value, index) => value / (right[index] ?? Number.NaN));
   return { median: median(quotients), min: Math.min(...quotients), max: Math.max(...quotients) };

@@ -36,7 +36,7 @@ describe("ResponseParser", () => {
     expect(parse([empty])).toEqual({ status: 204, body: "", complete: true });
   });
 
-  test("refuses a body without an end", () => {
-    expect(() => parse(["HTTP/1.1 200 OK\r\n\r\n"])).toThrow("neither a length nor chunks");
+  test("refuses a body of unknown length", () => {
+    expect(() => parse(["HTTP/1.1 200 OK\r\n\r\n"])).toThrow("neither Content-Length nor chunked encoding");
   });
 });

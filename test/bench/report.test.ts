@@ -24,7 +24,7 @@ function measured(changes: Partial<LoadResult>): Measurement {
     load: { ...LOAD, ...changes },
     memory: { rssBytes: 2 ** 28, pssBytes: 2 ** 27 },
     serverCpuSeconds: 1,
-    strangersShare: 0,
+    otherProcessesShare: 0,
   };
 }
 
@@ -54,7 +54,7 @@ test("failed requests, retries and answers of unequal length are remarked", () =
 });
 
 test("a measurement that other processes disturbed is remarked", () => {
-  const disturbed = { ...measured({}), strangersShare: 0.4 };
+  const disturbed = { ...measured({}), otherProcessesShare: 0.4 };
   expect(remarks([row([disturbed], [measured({})])], "a", "b").join()).toContain("up to 40 % of the machine");
 });
 

@@ -1,4 +1,4 @@
-// Writes projector files with random weights: an encoder of pictures, one of recordings, or both. For tests and benches.
+// Writes projector files with random weights: an encoder of images, one of recordings, or both. For tests and benches.
 
 import { uniformSource } from "../../bench/random.ts";
 import { type Field, FIELD } from "../../src/core/gguf.ts";
@@ -21,10 +21,10 @@ interface Encoder {
 }
 
 /**
- * Of square pictures, one token a patch; or, `wide`, of pictures of any size, whose tokens (one for four patches) have
+ * Of square images, one token a patch; or, `wide`, of images of any size, whose tokens (one for four patches) have
  * positions in two dimensions.
  */
-export interface PictureEncoder extends Encoder {
+export interface ImageEncoder extends Encoder {
   readonly edge: number;
   readonly patch: number;
   readonly wide?: boolean;
@@ -33,7 +33,7 @@ export interface PictureEncoder extends Encoder {
 export interface Projector {
   /** Width of the model's embeddings. */
   readonly modelWidth: number;
-  readonly pictures?: PictureEncoder;
+  readonly images?: ImageEncoder;
   readonly sounds?: Encoder;
 }
 
@@ -61,7 +61,7 @@ function encoderFields(kind: "vision" | "audio", encoder: Encoder, modelWidth: n
   ];
 }
 
-function pictureFields(encoder: PictureEncoder, modelWidth: number): Field[] {
+function imageFields(encoder: ImageEncoder, modelWidth: number): Field[] {
   return [
     boolField("clip.has_vision_encoder", true),
     stringField("clip.vision.projector_type", encoder.wide === true ? "qwen2vl_merger" : "mlp"),
@@ -125,7 +125,7 @@ function blocks(
   ]);
 }
 
-function pictureTensors(encoder: PictureEncoder, modelWidth: number): Tensor[] {
+function pictureTensors(encoder: ImageEncoder, modelWidth: number): Tensor[] {
   const { width, edge, patch, wide = false } = encoder;
   const merged = wide ? 4 * width : width;
   const inner = wide ? merged : modelWidth;
@@ -161,17 +161,17 @@ function soundTensors(encoder: Encoder, modelWidth: number): Tensor[] {
 }
 
 /** The weights are the same whenever the encoders are. */
-export function writeProjector(path: string, { modelWidth, pictures, sounds }: Projector): void {
+export function writeProjector(path: string, { modelWidth, images, sounds }: Projector): void {
   uniform = uniformSource(11);
   const fields = [
     stringField("general.architecture", "clip"),
     stringField("general.type", "mmproj"),
     boolField("clip.use_gelu", true),
-    ...(pictures === undefined ? [] : pictureFields(pictures, modelWidth)),
+    ...(images === undefined ? [] : imageFields(images, modelWidth)),
     ...(sounds === undefined ? [] : soundFields(sounds, modelWidth)),
   ];
   const tensors = [
-    ...(pictures === undefined ? [] : pictureTensors(pictures, modelWidth)),
+    ...(images === undefined ? [] : pictureTensors(images, modelWidth)),
     ...(sounds === undefined ? [] : soundTensors(sounds, modelWidth)),
   ];
   writeGguf(path, fields, tensors);
