@@ -1,6 +1,7 @@
 // The part of the composition root that is about models on upstream servers: from settings to their pools.
 
 import { readFileSync } from "node:fs";
+import { defined } from "../core/defined.ts";
 import { kindOf, type ModelOptions } from "./model-files.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
@@ -66,7 +67,7 @@ export function upstreamModel(
       cooldownMs: routing.cooldown * 1000,
       queueMax: routing.max_queue,
     },
-    ...(device.max_seq_len === undefined ? {} : { contextTokens: device.max_seq_len }),
+    ...defined({ contextTokens: device.max_seq_len }),
     connections,
     fallbacks: () => fallback.map((id) => ({ id, model: models().resolve(id).model })),
     log: (line) => log(`${name}: ${line}`),
@@ -102,8 +103,7 @@ function upstreamOptions(
     url: url.replace(/\/+$/, ""),
     model: upstream.model ?? model.model_id,
     weight,
-    ...(key === undefined ? {} : { key }),
-    ...(maxInFlight === undefined ? {} : { maxInFlight }),
+    ...defined({ key, maxInFlight }),
   };
 }
 

@@ -3,6 +3,7 @@
 import { Argument, type Command } from "commander";
 import { assert } from "../core/assert.ts";
 import { BACKENDS, type BackendKind } from "../backends/catalog.ts";
+import { defined } from "../core/defined.ts";
 import type { Choose } from "./invocation.ts";
 
 /** Adds `svc backend list | install | remove | test`. */
@@ -26,7 +27,7 @@ export function addBackendCommands(program: Command, choose: Choose): void {
         command: "backend",
         action: "install",
         kind: kindOf(chosen),
-        ...(from === undefined ? {} : { from }),
+        ...defined({ from }),
       }),
     );
   for (const [action, description] of [

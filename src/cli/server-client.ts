@@ -1,6 +1,7 @@
 // HTTP client of a svc server that already runs. Knows its address, its key and how it reports errors; not what is asked.
 
 import type { Settings } from "../config/settings.ts";
+import { defined } from "../core/defined.ts";
 
 /** Settings that say where the server is. */
 export const SERVER_FLAGS = ["server.host", "server.port", "server.api_keys"] as const;
@@ -83,7 +84,7 @@ export class ServerClient {
           };
     let response: Response;
     try {
-      response = await fetch(this.url + path, { ...init, ...(signal === undefined ? {} : { signal }) });
+      response = await fetch(this.url + path, { ...init, ...defined({ signal }) });
     } catch (error) {
       if (signal?.aborted === true) throw error;
       throw new Error(

@@ -66,7 +66,7 @@ function textFacts(info: RuntimeFacts | undefined): Partial<ModelInfo> {
   const isDescribed = architecture !== undefined && description !== undefined && sizeBytes !== undefined;
   return {
     modalities,
-    ...(contextTokens === undefined ? {} : { contextTokens }),
+    ...defined({ contextTokens }),
     abilities: { generates, embeds, fillsGaps, thinks },
     ...(isDescribed ? { weights: { architecture, description, sizeBytes } } : {}),
   };

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, writeFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { assert } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import { SANDBOX_KILL_MS, SANDBOX_PIPES_MS } from "./limits.ts";
 import { type Assignment, type Confinement, FD } from "./confinement.ts";
 import type { ControlGroup } from "./control-groups.ts";
@@ -138,7 +139,7 @@ class Confined implements ConfinedProcess {
     const unwatch = watch?.add({
       members: this.members,
       workdir: job.workdir,
-      ...(group === undefined ? {} : { group }),
+      ...defined({ group }),
       onBreach: (limit) => {
         this.limit = limit;
         this.kill();

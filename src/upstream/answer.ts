@@ -1,5 +1,6 @@
 // Chunks of a streamed completion → RunEvents. Knows nothing of connections: what ends a stream early, its caller says.
 
+import { defined } from "../core/defined.ts";
 import { newId } from "../core/id.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenChance, TokenLogprob, Usage } from "../core/run.ts";
 import {
@@ -101,7 +102,7 @@ export class Answer {
     const logprobs = this.request.logprobs === undefined ? undefined : logprobsOf(wire);
     if (text !== "" || (logprobs !== undefined && logprobs.length > 0)) {
       choice.pieces++;
-      events.push({ type: "text", choice: index, text, ...(logprobs === undefined ? {} : { logprobs }) });
+      events.push({ type: "text", choice: index, text, ...defined({ logprobs }) });
     }
     for (const [position, call] of (wire.delta?.tool_calls ?? []).entries()) {
       choice.pieces++;

@@ -2,6 +2,7 @@
 // whose fields the server honours (engines.ts).
 
 import { unreachable } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import type { ContentPart, MediaPart, Message, ToolSpec } from "../core/message.ts";
 import { messageText } from "../core/message.ts";
 import type { ChatPrompt, RunRequest, Thinking, ToolChoice } from "../core/run.ts";
@@ -38,7 +39,7 @@ export function messagesOf(prompt: ChatPrompt, facts: ServerFacts): readonly Bod
 
 function messageOf(message: Message, facts: ServerFacts): readonly Body[] {
   const { role, name, toolCallId } = message;
-  const named = name === undefined ? {} : { name };
+  const named = defined({ name });
   const media = message.content.filter((part) => part.type !== "text");
   switch (role) {
     case "developer":
@@ -116,12 +117,12 @@ function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: S
       type: "function",
       function: {
         name,
-        ...(description === undefined ? {} : { description }),
+        ...defined({ description }),
         parameters,
         ...(strict ? { strict } : {}),
       },
     })),
-    ...(choice === undefined ? {} : { tool_choice: choice }),
+    ...defined({ tool_choice: choice }),
     ...(singleCall === true ? { parallel_tool_calls: false } : {}),
   };
 }
@@ -167,7 +168,7 @@ function thinkingFields({ enabled, unsaid, effort }: Thinking, { engine }: Serve
     case "ollama":
     case "other":
       if (!enabled) return { reasoning_effort: "none" };
-      return effort === undefined ? {} : { reasoning_effort: effort };
+      return defined({ reasoning_effort: effort });
     default:
       return unreachable(engine);
   }

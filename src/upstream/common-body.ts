@@ -1,6 +1,7 @@
 // Fields that bodies of chat completions and completions share. Pure.
 
 import type { Constraint } from "../core/constraint.ts";
+import { defined } from "../core/defined.ts";
 import type { RunRequest } from "../core/run.ts";
 import type { EngineName } from "./engines.ts";
 import type { ServerFacts } from "./facts.ts";
@@ -32,7 +33,7 @@ export function commonFields({ sampling, stop, choices, truncate }: Request, eng
     ...(logitBias.length === 0
       ? {}
       : { logit_bias: Object.fromEntries(logitBias.map(({ token, bias }) => [String(token), bias])) }),
-    ...(sampling.seed === undefined ? {} : { seed: sampling.seed }),
+    ...defined({ seed: sampling.seed }),
     ...(stop.length === 0 ? {} : { stop }),
     ...(choices === 1 ? {} : { n: choices }),
     ...(truncate ? truncation(engine) : {}),
@@ -75,9 +76,7 @@ function grammarOf(constraint: Constraint): Body {
         type: "llguidance",
         value: {
           grammars: constraint.grammars.map(({ name, jsonSchema, larkGrammar }) => ({
-            ...(name === undefined ? {} : { name }),
-            ...(jsonSchema === undefined ? {} : { json_schema: jsonSchema }),
-            ...(larkGrammar === undefined ? {} : { lark_grammar: larkGrammar }),
+            ...defined({ name, json_schema: jsonSchema, lark_grammar: larkGrammar }),
           })),
         },
       };

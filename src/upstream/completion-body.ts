@@ -1,6 +1,7 @@
 // RunRequest → the body of a completion. Pure.
 
 import { assert } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import type { Prompt, RunRequest } from "../core/run.ts";
 import { type Body, commonFields, constraintFields } from "./common-body.ts";
 import type { ServerFacts } from "./facts.ts";
@@ -19,11 +20,10 @@ export function completionBody(request: TextRequest, model: string, facts: Serve
   return {
     model,
     prompt: prompt.type === "text" ? prompt.text : prompt.tokens,
-    ...(suffix === undefined ? {} : { suffix }),
-    ...(cap === undefined ? {} : { max_tokens: cap }),
+    ...defined({ suffix, max_tokens: cap }),
     ...(echo === true ? { echo } : {}),
     ...commonFields(request, facts.engine),
-    ...(logprobs === undefined ? {} : { logprobs: logprobs.top }),
+    ...defined({ logprobs: logprobs?.top }),
     ...constraintFields(request, facts),
     stream: true,
     stream_options: { include_usage: true },

@@ -1,5 +1,6 @@
 // Tokens of a prompt: counted by the upstream where it has an endpoint for it, else estimated from bytes.
 
+import { defined } from "../core/defined.ts";
 import type { Prompt, RunRequest } from "../core/run.ts";
 import { chatBody, messagesOf } from "./chat-body.ts";
 import { readJson, send } from "./http.ts";
@@ -90,7 +91,7 @@ function toolsOf(
 ) {
   return tools.map(({ name, description, parameters }) => ({
     type: "function",
-    function: { name, ...(description === undefined ? {} : { description }), parameters },
+    function: { name, ...defined({ description }), parameters },
   }));
 }
 

@@ -1,5 +1,6 @@
 // What is known of an upstream server from its model list.
 
+import { defined } from "../core/defined.ts";
 import type { Modality } from "../core/message.ts";
 import { type EngineName, engineOf } from "./engines.ts";
 import type { WireModelCard } from "./wire.ts";
@@ -32,7 +33,7 @@ export function factsOf(card: WireModelCard, version?: string): ServerFacts {
     engine,
     isOpenAi: card.owned_by === "openai" || card.owned_by === "system" || card.owned_by === "openai-internal",
     ...(major === undefined ? {} : { version: [Number(major), Number(minor)] as const }),
-    ...(contextTokens === undefined ? {} : { contextTokens }),
+    ...defined({ contextTokens }),
     ...abilitiesOf(card),
     runsNoTools: engine === "svc" ? card.tools_available !== true : engine !== "other",
   };
@@ -50,7 +51,7 @@ function abilitiesOf({
       ? { ...capabilities }
       : {};
   return {
-    ...(stated === undefined ? {} : { modalities: stated }),
+    ...defined({ modalities: stated }),
     ...(typeof able["reasoning"] === "boolean" ? { thinks: able["reasoning"] } : {}),
     ...(typeof able["embeddings"] === "boolean" ? { embeds: able["embeddings"] } : {}),
   };

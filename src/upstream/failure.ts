@@ -1,6 +1,7 @@
 // What went wrong with an attempt: the error for the client, whether another attempt may follow, and what it says of the
 // upstream. An upstream's own words reach the client; its address and key do not.
 
+import { defined } from "../core/defined.ts";
 import { ERROR_TABLE, type ErrorCode, ServiceError } from "../core/error.ts";
 import { ERROR_CHARS_MAX, RETRY_AFTER_MS_MAX } from "./limits.ts";
 
@@ -156,7 +157,7 @@ const NOT_THE_CLIENTS: ReadonlySet<string> = new Set([
 /** The refusal of a request: our code where the upstream speaks it, else the nearest one by status. */
 function requestError(status: number, said: Said): ServiceError {
   const { message, param } = said;
-  const options = param === undefined ? {} : { param };
+  const options = defined({ param });
   const own = said.code.split(" ").find((code): code is ErrorCode => code in ERROR_TABLE);
   if (own === "context_length_exceeded" && message !== "") return new ServiceError(own, message, options);
   if (isContextError(said)) return contextError(said);

@@ -1,6 +1,7 @@
 // Requests to one upstream: addresses, headers, bodies within bounds. Knows neither models nor retries.
 
 import { currentCaller } from "../core/caller.ts";
+import { defined } from "../core/defined.ts";
 import { BODY_BYTES_MAX } from "./limits.ts";
 import type { UpstreamOptions } from "./options.ts";
 
@@ -42,8 +43,7 @@ function traceHeaders(): Record<string, string> {
   const { requestId, traceparent, tracestate } = trace;
   return {
     "x-request-id": requestId,
-    ...(traceparent === undefined ? {} : { traceparent }),
-    ...(tracestate === undefined ? {} : { tracestate }),
+    ...defined({ traceparent, tracestate }),
   };
 }
 

@@ -2,6 +2,7 @@
 // any other.
 
 import { currentCaller } from "../core/caller.ts";
+import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import { modalitiesOf, type Modality } from "../core/message.ts";
@@ -327,7 +328,7 @@ export class UpstreamModel implements ModelRuntime {
       known.length === 0 || known.some(({ modalities }) => modalities?.includes(modality) ?? true);
     return {
       kind: "text",
-      ...(contextTokens === undefined ? {} : { contextTokens }),
+      ...defined({ contextTokens }),
       generates: true,
       embeds: known.length === 0 || known.some(({ embeds }) => embeds ?? true),
       ranks: true,

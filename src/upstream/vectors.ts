@@ -1,5 +1,6 @@
 // Embeddings and scores of documents by an upstream.
 
+import { defined } from "../core/defined.ts";
 import type { EmbedRequest, EmbedResult, RankRequest } from "../core/run.ts";
 import { type Failure, garbageFailure } from "./failure.ts";
 import type { UpstreamServer } from "./server.ts";
@@ -46,7 +47,7 @@ export async function rankUpstream(
     documents,
     top_n: documents.length,
     ...(truncate ? { truncate_sequence: true } : {}),
-    ...(documentTokens === undefined ? {} : { max_tokens_per_doc: documentTokens }),
+    ...defined({ max_tokens_per_doc: documentTokens }),
   };
   const answer = await askJson(server, { path: "/rerank", body, isRepeatable: true }, signal, readRanking);
   if (!("results" in answer)) return answer;

@@ -2,6 +2,7 @@
 // function. Headers that clients of this dialect send (versions, betas, keys) are not read.
 
 import { Elysia } from "elysia";
+import { defined } from "../../core/defined.ts";
 import { KEEP_ALIVE_MS } from "../limits.ts";
 import {
   CountTokensResponse,
@@ -57,7 +58,7 @@ async function answerMessages(deps: HttpDeps, request: Request): Promise<Respons
     startRun(deps.converse, { run, agent }, request.signal),
   );
   const { answeredBy } = started.accepted;
-  const meta = answerMeta(deps, run.model, "msg_", answeredBy === undefined ? {} : { answeredBy });
+  const meta = answerMeta(deps, run.model, "msg_", defined({ answeredBy }));
   if (stream) {
     const encoder = new MessagesStream(meta, view);
     return sseResponse(framesOf(started, encoder, deps.log), {

@@ -2,6 +2,7 @@
 
 import { Elysia, NotFoundError } from "elysia";
 import type { AnswerEvent } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { KEEP_ALIVE_MS } from "../limits.ts";
 import { ResponsesStreamEvent } from "../../dialects/responses/events.ts";
@@ -144,7 +145,7 @@ async function countTokens(deps: HttpDeps, request: Request): Promise<Response> 
 }
 
 function headOf(deps: HttpDeps, call: ResponsesCall, answeredBy?: string): ResponseHead {
-  const by = answeredBy === undefined ? {} : { answeredBy };
+  const by = defined({ answeredBy });
   const { id, created, model } = answerMeta(deps, call.run.model, "resp_", by);
   return { id, created, model, echo: call.echo };
 }
