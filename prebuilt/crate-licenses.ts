@@ -1,4 +1,4 @@
-// Gathers the licences of the crates that are linked into a library of ours:
+// Collects the licences of the crates linked into a native library:
 //
 //   bun prebuilt/crate-licenses.ts CRATE_DIR OUTPUT
 //

@@ -73,7 +73,7 @@ const LOCAL_DIR = join(import.meta.dir, ".local/linux-x64");
 
 const COMMITTED_DIR = join(import.meta.dir, "linux-x64");
 
-/** Reads the manifest of a folder of archives; undefined where there is none. */
+/** Reads the manifest of a folder of archives; undefined if the folder lacks one. */
 export function readManifest(dir: string): Manifest | undefined {
   const path = join(dir, "manifest.json");
   return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : undefined;

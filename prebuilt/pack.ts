@@ -83,7 +83,7 @@ function fliteRelease(): string {
   return `ffi/speech over Debian's flite1-dev ${/^FLITE_VERSION=(.+)$/m.exec(script)?.[1] ?? "?"}: voices slt, kal16`;
 }
 
-/** An archive that need not be packed anew: the folder's own if it is current, else the committed one. */
+/** An archive that need not be packed again: the folder's own if it is current, else the committed one. */
 function existing(group: string, platformDir: string): Archive | undefined {
   const name = `${group}.zst`;
   const own = readManifest(platformDir)?.archives[name];
@@ -100,7 +100,7 @@ function main(): void {
     throw new Error("usage: bun prebuilt/pack.ts all|llama|shim|grammar|speech|image BUILT_DIR PLATFORM_DIR");
   }
   mkdirSync(platformDir, { recursive: true });
-  /** The archive packed anew if it is requested or exists nowhere. */
+  /** The archive: packed if requested or missing everywhere, else kept. */
   const archive = (group: string, names: () => readonly string[], upstream: string): Archive => {
     const kept = what === "all" || group === what ? undefined : existing(group, platformDir);
     const from = group === IMAGE_DIR ? join(builtDir, IMAGE_DIR) : builtDir;
