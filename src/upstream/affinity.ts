@@ -1,18 +1,18 @@
-// Which blocks an upstream has computed lately, as far as this server knows: a bounded set, least recently used first.
+// LRU set of the prompt blocks that an upstream has probably in its prefix cache.
 
 import { REMEMBERED_BLOCKS_MAX } from "./limits.ts";
 
 export class Affinity {
   private readonly blocks = new Set<number>();
 
-  /** How many of the blocks, from the first one on, the upstream has. */
+  /** Number of leading blocks that the upstream has. */
   depth(blocks: readonly number[]): number {
     let depth = 0;
     while (depth < blocks.length && this.blocks.has(blocks[depth] ?? 0)) depth++;
     return depth;
   }
 
-  /** The upstream computes a prompt of these blocks. */
+  /** Records a prompt that the upstream computes. */
   add(blocks: readonly number[]): void {
     for (const block of blocks) {
       this.blocks.delete(block);
@@ -24,7 +24,7 @@ export class Affinity {
     }
   }
 
-  /** It has restarted: its cache is empty. */
+  /** Clears the set after a restart of the upstream. */
   clear(): void {
     this.blocks.clear();
   }

@@ -1,4 +1,4 @@
-// Chunks of a streamed completion → RunEvents. Knows nothing of connections: what ends a stream early, its caller says.
+// Converts chunks of a streamed completion to RunEvents. Knows nothing of connections; its caller handles early ends.
 
 import { defined } from "../core/defined.ts";
 import { newId } from "../core/id.ts";
@@ -27,7 +27,7 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
 
 interface Call {
   readonly id: string;
-  /** Position in our events; undefined for a call that is left out. */
+  /** Index in svc's events; undefined for a dropped call. */
   readonly index: number | undefined;
 }
 
@@ -77,7 +77,7 @@ export class Answer {
     return events;
   }
 
-  /** Counts of the whole run: the upstream's, else an estimate from the pieces that came and the prompt's estimate. */
+  /** Usage of the run: the upstream's, else an estimate from the received pieces and the prompt. */
   counts(promptTokens: number): Usage {
     const { usage } = this;
     const sum = (of: (choice: Choice) => number): number =>
@@ -110,7 +110,7 @@ export class Answer {
     }
   }
 
-  /** Some servers number every call 0: another id begins another call. */
+  /** Some servers number every call 0: a new id starts a new call. */
   private call(
     choice: Choice,
     index: number,
@@ -139,7 +139,7 @@ export class Answer {
     events.push({ type: "tool_call_args", choice: index, index: call.index, delta: args });
   }
 
-  /** A request for one call at most gets the first one, whatever the upstream makes of it. */
+  /** A request for a single call gets only the first one, even if the upstream sends more. */
   private isLeftOut({ begun }: Choice): boolean {
     const { prompt } = this.request;
     return begun > 0 && prompt.type === "chat" && prompt.singleCall === true;

@@ -76,7 +76,7 @@ class Call {
     signal.addEventListener("abort", this.onAbort, { once: true });
   }
 
-  /** Ends what is still under way. */
+  /** Aborts the attempt. */
   close(): void {
     clearTimeout(this.timer);
     this.signal.removeEventListener("abort", this.onAbort);
@@ -149,7 +149,7 @@ class Call {
     };
   }
 
-  /** Reads on until there are more chunks; false at the end of the stream. Throws StreamError for what is no chunk. */
+  /** Reads until there are more chunks; false at the end of the stream. Throws StreamError for an invalid chunk. */
   private async more(events: EventReader, chunks: WireChunk[]): Promise<boolean> {
     while (chunks.length === 0) {
       const { reader } = this;
@@ -171,7 +171,7 @@ class Call {
     return true;
   }
 
-  /** The body ends right after its last event. Read to its end, its connection can be used again. */
+  /** Reads the body to its end, right after the last event, so that the connection can be reused. */
   private finishReading(): void {
     const { reader, connection } = this;
     this.isRead = true;
@@ -245,7 +245,7 @@ function chunkOf(data: string): WireChunk {
   return chunk;
 }
 
-/** svc states what a local model states when it accepts a request. */
+/** The `accepted` event, as for a local model. */
 function promptTokensOf(headers: Headers): number | undefined {
   const count = Number(headers.get("x-svc-prompt-tokens") ?? Number.NaN);
   return Number.isSafeInteger(count) && count >= 0 ? count : undefined;

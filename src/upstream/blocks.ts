@@ -16,7 +16,7 @@ export function blocksOf(prompt: Prompt): readonly number[] {
   return hashes;
 }
 
-/** What a request without blocks is spread by: all of its text. */
+/** Routing hash of a request without blocks: all of its text. */
 export function keyOf(prompt: Prompt): number {
   return Number(Bun.hash.wyhash(beginningOf(prompt, BLOCK_CHARS)) & 0x1f_ffff_ffff_ffffn);
 }

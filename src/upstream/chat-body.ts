@@ -1,5 +1,5 @@
-// RunRequest → the body of a chat completion, in the spelling of the server that gets it. Pure. Only called for requests
-// whose fields the server honours (engines.ts).
+// Converts a RunRequest to the body of a chat completion in the variant of the receiving server. Pure. Only called for requests
+// whose fields the server supports (engines.ts).
 
 import { unreachable } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
@@ -127,7 +127,7 @@ function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: S
   };
 }
 
-/** Only svc knows a choice among some of the tools: others are shown these alone. */
+/** Only svc supports a choice among several tools: other servers get only these tools. */
 function allowedTools(tools: readonly ToolSpec[], choice: ToolChoice): readonly ToolSpec[] {
   if (choice.type !== "named") return tools;
   return tools.filter(({ name }) => choice.names.includes(name));
@@ -174,7 +174,7 @@ function thinkingFields({ enabled, unsaid, effort }: Thinking, { engine }: Serve
   }
 }
 
-/** llama-server continues a last message of the assistant without being told. */
+/** llama-server continues a final assistant message by default. */
 function prefixFields({ answerPrefix }: ChatPrompt, { engine }: ServerFacts): Body {
   if (answerPrefix === undefined || engine === "llama-server") return {};
   return { continue_final_message: true, ...(engine === "svc" ? {} : { add_generation_prompt: false }) };

@@ -44,7 +44,7 @@ function truncation(engine: EngineName): Body {
   return engine === "vllm" ? { truncate_prompt_tokens: -1 } : { truncate_sequence: true };
 }
 
-/** What the answer must look like. */
+/** Constraint of the answer. */
 export function constraintFields({ constraint, constraintParam }: Request, facts: ServerFacts): Body {
   if (constraint === undefined) return {};
   const isGrammar = constraintParam === "grammar";

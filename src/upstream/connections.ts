@@ -1,4 +1,4 @@
-// Bound on the connections to all upstreams together, which the HTTP client of the runtime has one of.
+// Limit on the connections to all upstreams together; the runtime's HTTP client has such a limit.
 
 /** Counts connections; a pool that finds none waits until `onFree` is called. */
 export class Connections {

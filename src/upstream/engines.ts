@@ -1,4 +1,4 @@
-// What kinds of servers are known by name, and which fields of a request each of them honours. Sources: the servers' own
+// Kinds of upstream servers, and the request fields that each supports. Sources: the servers'
 // API references (vLLM, SGLang, llama-server, Ollama) and src/dialects for svc.
 
 import type { RunRequest } from "../core/run.ts";

@@ -1,18 +1,18 @@
-// What went wrong with an attempt: the error for the client, whether another attempt may follow, and what it says of the
-// upstream. An upstream's own words reach the client; its address and key do not.
+// Failure of an attempt: error for the client, whether a retry is safe, and the verdict on the upstream's health. Clients get an
+// upstream's message, but never its address or key.
 
 import { defined } from "../core/defined.ts";
 import { ERROR_TABLE, type ErrorCode, ServiceError } from "../core/error.ts";
 import { ERROR_CHARS_MAX, RETRY_AFTER_MS_MAX } from "./limits.ts";
 
-/** What an attempt says of its upstream. `busy`: it is well and takes no more for now. */
+/** Verdict of an attempt on its upstream. `busy`: healthy, but accepts no more requests for now. */
 export type Verdict =
   | { readonly type: "well" }
   | { readonly type: "busy"; readonly ms: number }
   /** `isCertain`: no other request will get through either, so the cooldown begins at once. */
   | { readonly type: "failed"; readonly problem: string; readonly isCertain: boolean };
 
-/** A failed attempt of which the client has seen nothing. */
+/** A failed attempt of which the client has received nothing. */
 export interface Failure {
   readonly error: ServiceError;
   /** Whether another attempt cannot repeat anything that the first may have done. */
@@ -48,7 +48,7 @@ export function timeoutFailure(secs: number, runsNoTools: boolean): Failure {
   };
 }
 
-/** An answer that is not what was asked for, before anything of it was passed on. */
+/** An invalid answer, before any event was passed on. */
 export function garbageFailure(): Failure {
   return {
     error: upstreamFailed("sent something else than a completion"),
@@ -103,7 +103,7 @@ function upstreamFailed(what: string): ServiceError {
   return new ServiceError("upstream_failed", `The upstream server ${what}.`);
 }
 
-/** Only the operator can mend it; another upstream may be right. */
+/** Needs a fix by the operator; another upstream may work. */
 function misconfigured(problem: string): Failure {
   return {
     error: upstreamFailed("is not set up for this model; the operator must look at GET /v1/system/info"),

@@ -1,4 +1,4 @@
-// Whether an upstream gets requests: closed while it is well, open during a cooldown, half-open for one trial after it.
+// Circuit breaker of an upstream: closed while healthy, open during a cooldown, half-open for one trial after it.
 
 import { FAILURES_MAX } from "./limits.ts";
 import type { Verdict } from "./failure.ts";
@@ -35,7 +35,7 @@ export class Health {
     return now >= this.busyUntil;
   }
 
-  /** It is well, but has said that it takes no more for now. */
+  /** Healthy, but it reported that it accepts no more requests for now. */
   get isBusy(): boolean {
     return this.coolUntil === undefined && this.options.now() < this.busyUntil;
   }

@@ -1,4 +1,4 @@
-// Images drawn by an upstream.
+// Image generation by an upstream.
 
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import { type Failure, garbageFailure } from "./failure.ts";
@@ -6,7 +6,7 @@ import type { UpstreamServer } from "./server.ts";
 import { askJson } from "./whole.ts";
 import { readImages } from "./wire.ts";
 
-/** The events of a request, all at once: this API tells of no steps. */
+/** All events of a request at once: this API reports no steps. */
 export async function drawUpstream(
   { prompt, count, width, height, seed }: ImageRequest,
   server: UpstreamServer,

@@ -1,5 +1,5 @@
-// A model that upstream servers run: attempts, retries and fallbacks over a pool. The registry of models sees a model like
-// any other.
+// A model run by upstream servers: attempts, retries and fallbacks over a pool. For the model registry it is a model like any
+// other.
 
 import { currentCaller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
@@ -24,7 +24,7 @@ import type { UpstreamServer } from "./server.ts";
 import { speakUpstream } from "./speech.ts";
 import { embedUpstream, rankUpstream } from "./vectors.ts";
 
-/** Errors after which another model may answer: they concern the servers, not the request. */
+/** Errors that permit a fallback model: they concern the servers, not the request. */
 const FALLS_BACK: ReadonlySet<string> = new Set([
   "upstream_failed",
   "upstream_timeout",
@@ -77,7 +77,7 @@ export class UpstreamModel implements ModelRuntime {
     return this.facts();
   }
 
-  /** Resolves also while no upstream answers: then a request says so. */
+  /** Resolves also if no upstream answers; requests then fail. */
   loadedInfo(): Promise<RuntimeFacts> {
     return this.load();
   }
@@ -254,7 +254,7 @@ export class UpstreamModel implements ModelRuntime {
     return counted ?? estimatedTokens(request.prompt);
   }
 
-  /** Works that answer as a whole: embeddings, scores, images, speech. Throws ServiceError. */
+  /** Requests with a single response: embeddings, scores, images, speech. Throws ServiceError. */
   private async whole<T extends object>(
     work: (lease: Lease) => Promise<T | Failure>,
     text: string,
@@ -318,7 +318,7 @@ export class UpstreamModel implements ModelRuntime {
     return this.options.kind === "text" ? this.textFacts() : { kind: this.options.kind };
   }
 
-  /** What all upstreams together can: the shortest context, the media that one of them takes. */
+  /** Combined capabilities: the shortest context, media that any upstream accepts. */
   private textFacts(): TextFacts {
     const known = this.pool.servers.filter(({ isKnown }) => isKnown).map(({ facts }) => facts);
     const contexts = known.flatMap(({ contextTokens }) => contextTokens ?? []);

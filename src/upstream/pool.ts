@@ -10,7 +10,7 @@ import type { PoolOptions } from "./options.ts";
 import { choose } from "./routing.ts";
 import { type Outcome, UpstreamServer } from "./server.ts";
 
-/** What an attempt is chosen an upstream for. */
+/** Requirements of an attempt. */
 export interface Wanted {
   readonly blocks: readonly number[];
   readonly key: number;
@@ -69,7 +69,7 @@ export class Pool {
     return this.servers.reduce((sum, { inFlight }) => sum + inFlight, 0);
   }
 
-  /** Some upstream gets requests. */
+  /** Whether any upstream is available. */
   get isUsable(): boolean {
     return this.servers.some(({ health, isKnown }) => isKnown && !health.isCooling);
   }
@@ -139,7 +139,7 @@ export class Pool {
     }
   }
 
-  /** A lease, undefined where the request has to wait, or the reason why waiting is of no use. */
+  /** A lease, undefined if the request must wait, or the error if waiting is useless. */
   private tryTake(wanted: Wanted): Lease | ServiceError | undefined {
     const able = this.servers.filter((server) => wanted.accepts(server));
     const untried = able.filter((server) => !wanted.tried.has(server) && isUp(server));

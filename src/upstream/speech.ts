@@ -1,4 +1,4 @@
-// Speech made by an upstream: a WAV file, whose samples are passed on in parts.
+// Speech by an upstream: a WAV file, whose samples are passed on in parts.
 
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { type Failure, garbageFailure } from "./failure.ts";
@@ -31,7 +31,7 @@ export async function speakUpstream(
   return parts;
 }
 
-/** The API has a voice in every request; svc and most servers have one of their own for want of it. */
+/** The API requires a voice; svc and most servers have a default one. */
 function voiceOf({ facts }: UpstreamServer): { readonly voice?: string } {
   return facts.isOpenAi ? { voice: "alloy" } : {};
 }

@@ -5,7 +5,7 @@ import { EVENT_CHARS_MAX } from "./limits.ts";
 /** An upstream broke the format or a bound. */
 export class StreamError extends Error {}
 
-/** Takes bytes, gives whole events. */
+/** Incremental parser. */
 export class EventReader {
   private readonly decoder = new TextDecoder();
   private rest = ""; // of a line

@@ -1,4 +1,4 @@
-// Requests that are answered as a whole.
+// Requests with a single, non-streamed response.
 
 import { connectionFailure, type Failure, garbageFailure, refusal, timeoutFailure } from "./failure.ts";
 import { readError, readJson, send, TooLarge } from "./http.ts";

@@ -1,4 +1,4 @@
-// What upstreams send: schemas of the parts that are read, and the check that anything from outside goes through.
+// Schemas of the upstreams' responses, as far as they are read, and their validation.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
