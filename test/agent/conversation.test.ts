@@ -26,7 +26,7 @@ function setUp(events: readonly RunEvent[] = answer("Hi")) {
   const fetched: string[] = [];
   const fetchFile = async (url: string) => {
     fetched.push(url);
-    if (url.includes("gone")) throw new FetchError("its server answered with status 404");
+    if (url.includes("gone")) throw new FetchError("its server responded with HTTP status 404");
     return { mimeType: "text/plain", pieces: [new TextEncoder().encode("far away")] };
   };
   const toolsets = [...DISABLED, fileToolset(stores.files)];

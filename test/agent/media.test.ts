@@ -72,12 +72,12 @@ describe("media of a request", () => {
 
   test("a failed fetch names the part", async () => {
     const { generate } = scripted();
-    const fetchFile = () => Promise.reject(new FetchError("its server answered with status 404"));
+    const fetchFile = () => Promise.reject(new FetchError("its server responded with HTTP status 404"));
     const { code, param, message } = await refusal(() =>
       testLoop({ generate, media, fetchFile }).answer(showing(far)),
     );
     expect({ code, param }).toEqual({ code: "invalid_request", param: "p" });
-    expect(message).toBe("p could not be fetched: its server answered with status 404");
+    expect(message).toBe("p could not be fetched: its server responded with HTTP status 404");
   });
 
   test("too many are refused before the first is fetched", async () => {

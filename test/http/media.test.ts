@@ -162,7 +162,7 @@ describe.each(Object.entries(DIALECTS))("%s", (_, { path, body, at, ...parts }) 
     ["more pixels than can be decoded", () => image(pngHead(60_000, 60_000)), "60000 × 60000 pixels"],
     ["a private address", () => byUrl("http://127.0.0.1/a.png"), "not on the public internet"],
     ["a private address by another name", () => byUrl("http://[::ffff:10.0.0.1]/a.png"), "not on the public"],
-    ["a file of the server", () => byUrl("file:///etc/passwd"), "only http and https addresses"],
+    ["a file of the server", () => byUrl("file:///etc/passwd"), "only http and https URLs"],
   ])("%s is refused by name", async (_name, part, words) => {
     const { app, requests } = setUp();
     const error = await refused(app, path, body([part(parts)], { stream: true }));
