@@ -57,6 +57,9 @@ property_tests() {
 if [ "$mode" = fast ]; then
     stage "property tests of the kernels"
     property_tests -O2
+    stage "the fuzzing driver compiles"
+    # shellcheck disable=SC2086
+    g++ -std=c++17 -fsyntax-only -fopenmp $warnings $includes "$root/test/native/shim_fuzz.cpp"
     exit 0
 fi
 

@@ -155,7 +155,7 @@ counts render(void * model, void * chat, const std::string & request) {
 }
 
 bool open_template(void * model, const std::string & source, counts & seen) {
-    void * chat = svc_chat_open(model, source.c_str());
+    void * chat = svc_chat_open(model, source.c_str(), "[]");
     seen.add(chat != nullptr);
     if (chat == nullptr) return false;
     render(model, chat, CHAT);
@@ -295,7 +295,7 @@ int main(int argc, char ** argv) {
     const int32_t params[] = {0, 0, 1, 0, 0, 0};
     void * model = svc_load_finish(svc_load_begin(argv[2], params, 6));
     if (model == nullptr) return 1;
-    void * chat = svc_chat_open(model, nullptr);
+    void * chat = svc_chat_open(model, nullptr, "[]");
     long generated = 0;
     for (long i = 0; i < rounds / 50; i++) generated += generate(model);
     printf("tokens: %ld generated\n", generated);
