@@ -1,6 +1,6 @@
 // Checks commit subjects: `area: imperative subject`.
 //
-//   bun scripts/commits.ts          commits that are not on the main branch yet; part of `npm run check`
+//   bun scripts/commits.ts          your commits that are not on the main branch yet; part of `npm run check`
 //   bun scripts/commits.ts FILE     the message in a file; called by scripts/hooks/commit-msg
 
 import { readFileSync } from "node:fs";
@@ -29,11 +29,14 @@ function git(...args: readonly string[]): string | undefined {
   }
 }
 
-/** Subjects of the commits that the main branch does not have; none without git or without a main branch. */
+/** Subjects of the configured author's commits that the main branch does not have; none without git, author or main branch. */
 function newSubjects(): readonly string[] {
   const base = MAIN_BRANCHES.find((branch) => git("rev-parse", "--verify", "--quiet", branch) !== undefined);
-  if (base === undefined) return [];
-  const subjects = git("log", "--no-merges", "--format=%s", `${base}..HEAD`) ?? "";
+  const author = git("config", "user.email");
+  if (base === undefined || author === undefined) return [];
+  const subjects =
+    git("log", "--no-merges", "--fixed-strings", `--author=<${author}>`, "--format=%s", `${base}..HEAD`) ??
+    "";
   return subjects === "" ? [] : subjects.split("\n");
 }
 

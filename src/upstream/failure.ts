@@ -42,7 +42,7 @@ export function connectionFailure(thrown: unknown, runsNoTools: boolean): Failur
 export function timeoutFailure(secs: number, runsNoTools: boolean): Failure {
   const message = `The upstream server sent nothing within ${secs} seconds (routing.first_token_timeout). Try again later.`;
   return {
-    error: new ServiceError("upstream_timeout", message),
+    error: new ServiceError("upstream_failed", message),
     mayRetry: runsNoTools,
     verdict: { type: "failed", problem: `no answer within ${secs} s`, isCertain: false },
   };

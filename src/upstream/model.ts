@@ -25,12 +25,7 @@ import { speakUpstream } from "./speech.ts";
 import { embedUpstream, rankUpstream } from "./vectors.ts";
 
 /** Errors that permit a fallback model: they concern the servers, not the request. */
-const FALLS_BACK: ReadonlySet<string> = new Set([
-  "upstream_failed",
-  "upstream_timeout",
-  "model_unavailable",
-  "queue_full",
-]);
+const FALLS_BACK: ReadonlySet<string> = new Set(["upstream_failed", "model_unavailable", "queue_full"]);
 
 /** An upstream model stays where it is. */
 const NEVER_IDLE: IdleControl = { leftMs: undefined, set: () => undefined };
