@@ -4,7 +4,7 @@
 #   test/native/run.sh fast [BUILD_DIR]    patches apply; shim and kernels compile with -Werror and link; property tests of the
 #                                          kernels at every vector width of this processor (.ci/run; a minute)
 #   test/native/run.sh full BUILD_DIR      the same under AddressSanitizer and UndefinedBehaviorSanitizer, fuzzing of the shim's entry
-#                                          points, its threads under ThreadSanitizer, clang-format, clang-tidy
+#                                          points, clang-format, clang-tidy
 #
 # Needs what prebuilt/build.sh needs. A part that lacks a program says SKIPPED.
 set -eu
@@ -82,12 +82,6 @@ stage "entry points of the shim, with mutated texts, under the same sanitizers"
 shim_program "$temporary/shim" $sanitizers
 # The back ends keep what they have allocated until the process ends.
 ASAN_OPTIONS=detect_leaks=0:exitcode=99 "$temporary/shim" "$bin" "$root/demo-model/tiny.gguf" "${SVC_FUZZ_RUNS:-2000}" "${SVC_SEED:-1}"
-
-stage "threads of the shim under ThreadSanitizer"
-shim_program "$temporary/shim" -O1 -fsanitize=thread
-# libgomp synchronizes by futexes that ThreadSanitizer does not see, so only one compute thread; the libraries are not instrumented.
-OMP_NUM_THREADS=1 TSAN_OPTIONS="exitcode=99 ignore_noninstrumented_modules=1" setarch -R \
-    "$temporary/shim" "$bin" "$root/demo-model/tiny.gguf" 200 "${SVC_SEED:-1}"
 
 ours=$(ls "$root"/ffi/shim/*.cpp "$root"/ffi/shim/*.h "$root"/ffi/kernels/*.cpp "$root"/ffi/kernels/*.h "$root"/test/native/*)
 ours=$(printf '%s\n' "$ours" | grep -E '\.(cpp|h)$')
