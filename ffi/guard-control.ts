@@ -22,7 +22,7 @@ const INET: readonly (readonly [level: number, type: number])[] = [
 ];
 
 interface Control {
-  /** Absent where there is none. */
+  /** Absent without one. */
   readonly bytes?: Uint8Array;
   /** Closes duplicates once they have been sent. */
   readonly close: () => void;

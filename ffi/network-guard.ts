@@ -1,6 +1,6 @@
 // The process above a confined one with network `full`: it makes the calls that name a destination in its place, so that
 // every other machine can be reached and this one cannot (seccomp_unotify(2)). Starts the command, takes over the listener
-// of its filter, and ends with it. When the guard dies, those calls fail: the kernel finds nobody to ask.
+// of its filter, and ends with it. When the guard dies, those calls fail: the kernel has no process to ask.
 
 import { closeSync, openSync } from "node:fs";
 import { GUARD_CHANNEL, type GuardPolicy, LAUNCHER_FAILED } from "../src/core/launcher.ts";

@@ -116,7 +116,7 @@ function unixSocket(body: Buffer): Held {
   const memory = of.get(UNIX.memory);
   const number = (place: number): number => memory?.readUInt32LE(place * 4) ?? 0;
   const queued = of.get(UNIX.queue)?.readUInt32LE(0) ?? 0;
-  // What a closed socket has sent is counted for nobody: at worst it is a full buffer, or as many as may queue.
+  // What a closed socket has sent is not counted: at worst it is a full buffer, or as many as may queue.
   const isLeft = queued > 0 && (of.get(UNIX.peer)?.readUInt32LE(0) ?? 0) === 0;
   const most = Math.max(number(MEMORY.sendMax), 2 * setting("core/wmem_max"));
   const left = isLeft ? most * (body.readUInt8(1) === DATAGRAM ? setting("unix/max_dgram_qlen") : 1) : 0;

@@ -11,7 +11,7 @@ import { join, relative } from "node:path";
 const ROOT = join(import.meta.dir, "..");
 
 /** Folders whose texts still hold retired words. Delete a row when its folder is clean; never add one. */
-const NOT_CLEAN_YET: readonly string[] = ["ffi", "AGENTS.md", "ARCHITECTURE.md"];
+const NOT_CLEAN_YET: readonly string[] = ["ffi/constraint", "ffi/image", "ffi/speech"];
 
 /** What the check reads. Tests are left out: their fixtures speak as users do. */
 const FILES = [
