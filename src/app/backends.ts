@@ -63,9 +63,9 @@ async function installBackend(
   file: string | undefined,
   options: TrialOptions,
 ): Promise<TrialReport> {
-  const fetched = file === undefined ? await fetchPackage(kind, processEnvironment()) : undefined;
+  const fetched = file === undefined ? await fetchPackage(kind, processEnvironment()) : { library: file };
   try {
-    const staged = await stage(options.cacheDir, kind, file ?? fetched?.library ?? "");
+    const staged = await stage(options.cacheDir, kind, fetched.library);
     try {
       const trial = await tryBackend(staged, options);
       publish(options.cacheDir, kind, staged);
@@ -74,7 +74,7 @@ async function installBackend(
       discard(join(staged.path, "..")); // nothing is there after it was published
     }
   } finally {
-    if (fetched !== undefined) rmSync(fetched.folder, { recursive: true, force: true });
+    if ("folder" in fetched) rmSync(fetched.folder, { recursive: true, force: true });
   }
 }
 

@@ -1,6 +1,7 @@
 // Suggests a known name for an unknown one.
 
 /** The candidate closest to `word`, or undefined where none is close enough to be a slip of the fingers. */
+import { itemAt } from "../core/assert.ts";
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const bound = Math.max(2, Math.floor(word.length / 3));
   let best: string | undefined;
@@ -23,10 +24,10 @@ export function editDistance(from: string, to: string): number {
   for (let i = 0; i < from.length; i++) {
     const next = [i + 1];
     for (let j = 0; j < to.length; j++) {
-      const replace = (row[j] ?? 0) + (from[i] === to[j] ? 0 : 1);
-      next.push(Math.min(replace, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+      const replace = itemAt(row, j) + (from[i] === to[j] ? 0 : 1);
+      next.push(Math.min(replace, itemAt(row, j + 1) + 1, itemAt(next, j) + 1));
     }
     row = next;
   }
-  return row[to.length] ?? 0;
+  return itemAt(row, to.length);
 }

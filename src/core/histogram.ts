@@ -1,6 +1,7 @@
 // Counts of values by size. As cheap as counting gets: it is done for every request and every step.
 
 /** A histogram as plain data: counts[i] values up to bounds[i] and above the bound before, the last ones above all. */
+import { itemAt } from "./assert.ts";
 export interface HistogramData {
   readonly counts: readonly number[]; // [bounds + 1]
   readonly sum: number;
@@ -19,8 +20,8 @@ export class Histogram {
 
   add(value: number): void {
     let bucket = 0;
-    while (bucket < this.bounds.length && value > (this.bounds[bucket] ?? 0)) bucket++;
-    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
+    while (bucket < this.bounds.length && value > itemAt(this.bounds, bucket)) bucket++;
+    this.counts[bucket] = itemAt(this.counts, bucket) + 1;
     this.sum += value;
   }
 
@@ -32,7 +33,7 @@ export class Histogram {
 /** Sums of several histograms over the same bounds. */
 export function joinHistograms(all: readonly HistogramData[], bounds: readonly number[]): HistogramData {
   const counts = Array.from({ length: bounds.length + 1 }, () => 0);
-  for (const one of all) one.counts.forEach((count, i) => (counts[i] = (counts[i] ?? 0) + count));
+  for (const one of all) one.counts.forEach((count, i) => (counts[i] = itemAt(counts, i) + count));
   return { counts, sum: all.reduce((total, { sum }) => total + sum, 0) };
 }
 

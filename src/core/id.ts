@@ -1,3 +1,4 @@
+import { itemAt } from "./assert.ts";
 import { randomBytes } from "node:crypto";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -28,6 +29,6 @@ export function newId(prefix: IdPrefix): string {
     at = 0;
   }
   let id: string = prefix;
-  for (const end = at + ID_CHARS; at < end; at++) id += ALPHABET[(pool[at] ?? 0) % ALPHABET.length];
+  for (const end = at + ID_CHARS; at < end; at++) id += ALPHABET[itemAt(pool, at) % ALPHABET.length];
   return id;
 }

@@ -1,5 +1,6 @@
 // The API keys of a server. Clients send one as `Authorization: Bearer KEY` or `x-api-key: KEY`. Knows no routes.
 
+import { itemAt } from "../core/assert.ts";
 import { createHash, timingSafeEqual } from "node:crypto";
 
 interface Known {
@@ -21,7 +22,7 @@ export class ApiKeys {
 
   /** The owner of what was made before there were keys: the first of them. */
   get heir(): string {
-    return this.known[0]?.owner ?? "";
+    return itemAt(this.known, 0).owner;
   }
 
   /** The key that a request brings; undefined where it brings none. */

@@ -1,6 +1,7 @@
 // Finds settings for a model on this machine by trying them. One setting after the other: each is measured with the best
 // of those before it.
 
+import { itemAt } from "../core/assert.ts";
 import type { Rate, RecommendedSettings, TuneMeasurement, TuneProfile, TuneReport } from "../core/measure.ts";
 import type { MeasuredEngine } from "./engine.ts";
 import { measureAnswer, measurePrompt, type Way } from "./load.ts";
@@ -243,7 +244,7 @@ export function chooseSequences(
   measured: readonly (readonly [number, number])[],
   profile: TuneProfile,
 ): number {
-  const alone = measured[0]?.[1] ?? 0;
+  const [, alone] = itemAt(measured, 0);
   const fastest = bestOf(measured) ?? 1;
   const kept = measured.filter(
     ([count, total]) => count <= fastest && total / count >= alone * KEPT_SPEED[profile],

@@ -1,4 +1,4 @@
-// A model that guesses next tokens, in the executable: answers as without it, and numbers that tell of it.
+// A draft model in the executable: answers as without it, and counters that show its hits.
 
 import { expect, test } from "bun:test";
 import { launchServer, startServer, TINY_FILE } from "../helpers/binary.ts";
@@ -7,14 +7,14 @@ import { valueOf } from "../helpers/prometheus.ts";
 import { tinyOtherVocabulary } from "../helpers/tiny-models.ts";
 import { until } from "../helpers/until.ts";
 
-test("a model named by mtp_model guesses, and answers stay the same", async () => {
+test("a model named by mtp_model drafts, and answers stay the same", async () => {
   const server = await startServer(["--mtp-model", TINY_FILE, "--mtp-n-predict", "4"]);
   const questions = [CAPITAL, COUNT_100, CAPITAL, COUNT_100];
   const answers = await Promise.all(questions.map((question) => completeText(server.url, ask(question))));
   const plain = await startServer();
   const expected = await Promise.all(questions.map((question) => completeText(plain.url, ask(question))));
   expect(answers).toEqual(expected);
-  const hits = await until("right guesses", async () => {
+  const hits = await until("draft hits", async () => {
     const text = await (await fetch(`${server.url}/metrics`)).text();
     const value = valueOf(text, "svc_draft_hits_total") ?? 0;
     return value > 0 ? value : undefined;
@@ -22,7 +22,7 @@ test("a model named by mtp_model guesses, and answers stay the same", async () =
   expect(hits).toBeGreaterThan(0);
 });
 
-test("guesses that are drawn leave what a seed draws, however many there are", async () => {
+test("sampled drafts leave what a seed samples, at any number of draft tokens", async () => {
   const sampled = { temperature: 1, top_p: 0.95, seed: 11 };
   const said = async (...flags: readonly string[]): Promise<readonly string[]> => {
     const server = await startServer(["--mtp-model", TINY_FILE, ...flags]);
@@ -43,6 +43,6 @@ test("one that does not fit the model is refused, and the log says why", async (
   });
   expect(response.status).toBe(503);
   expect(await response.json()).toMatchObject({ error: { code: "model_unavailable" } });
-  await server.says("mtp_model cannot guess for this model: ");
+  await server.says("mtp_model cannot be the draft model of this model: ");
   await server.stop();
 });

@@ -189,7 +189,7 @@ describe("no memory", () => {
         return undefined;
       });
       expect((await errorOf(refused)).code).toBe("model_unavailable");
-      await server.says("native code cannot be called: too little memory");
+      await server.says("native code cannot be called: memory is short");
       await limit("unlimited:");
       await until("it serves again", async () => (await postChat(server.url, ask(CAPITAL))).status === 200);
       expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);

@@ -10,7 +10,7 @@ import { tinyWith } from "../helpers/tiny-models.ts";
 /** ggml calls a debugger, where there is one, to say where it ended. */
 const DEATH_MS_MAX = 60_000;
 
-const BROKEN = "the model could not be loaded: its file is broken: ";
+const BROKEN = "the model could not be loaded: its file is damaged: ";
 
 test.each<[string, Field, string]>([
   ["no layers", u32Field("llama.block_count", 0), `${BROKEN}llama.block_count is 0, not 1 to 512`],
@@ -35,7 +35,7 @@ test.each<[string, Field, string]>([
     const path = tinyWith(name.replaceAll(" ", "-"), [field]);
     const { exit, err } = await runBinary(["serve", "--model", path, "--host", "127.0.0.1", "--port", "0"]);
     expect(exit).toBe(1);
-    expect(err).toContain(`svc: ${message}\n`);
+    expect(err).toContain(`svc: ${message}`);
   },
   DEATH_MS_MAX,
 );

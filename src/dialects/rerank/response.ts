@@ -1,5 +1,6 @@
 // Converts scores to the response body.
 
+import { itemAt } from "../../core/assert.ts";
 import type { RankResult } from "../../core/run.ts";
 import type { RerankCall } from "./request.ts";
 import type { RerankResponse } from "./schema.ts";
@@ -15,7 +16,7 @@ export function rerankBody(
     .sort((a, b) => b.relevance_score - a.relevance_score || a.index - b.index)
     .slice(0, top)
     .map((result) =>
-      withDocuments ? { ...result, document: { text: request.documents[result.index] ?? "" } } : result,
+      withDocuments ? { ...result, document: { text: itemAt(request.documents, result.index) } } : result,
     );
   const usage = { prompt_tokens: promptTokens, total_tokens: promptTokens };
   return { id, object: "list", model, results, usage };
