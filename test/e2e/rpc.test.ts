@@ -1,22 +1,21 @@
 // One model over two workers: the same answers as alone, and a lost worker is an error of its own.
 
-import { expect, test } from "bun:test";
+import { expect, onTestFinished, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder, runBinary, spawnBinary, startServer } from "../helpers/binary.ts";
 import { ask, completeText, COUNT_30, ENDLESS, FIRST_TEXT, openStream } from "../helpers/chat-client.ts";
-import { atEnd } from "../helpers/at-end.ts";
 import { within } from "../helpers/until.ts";
 
 const ENV = { SVC_TEST_TOKEN: "between machines" };
 
-/** Starts a worker; returns its port. */
+/** Starts a worker for one test; returns its port. */
 async function startRpcWorker(
   port = 0,
 ): Promise<{ readonly port: number; readonly kill: () => Promise<unknown> }> {
   const words = ["--listen", `127.0.0.1:${port}`, "--token-source", "env:SVC_TEST_TOKEN", "--threads", "1"];
   const child = spawnBinary(["rpc-worker", ...words], { env: ENV });
-  atEnd(() => child.kill("SIGKILL"));
+  onTestFinished(() => child.kill("SIGKILL"));
   const kill = (): Promise<unknown> => {
     child.kill("SIGKILL");
     return child.exited;
