@@ -1,7 +1,7 @@
 // Fetches a back end's package with the package manager inside the runtime: it knows the registry, mirrors, proxies and
 // credentials of .npmrc, and verifies the package's integrity.
 
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StartError } from "../core/start-error.ts";
@@ -30,6 +30,7 @@ export async function fetchPackage(
   const [text, code] = await Promise.all([new Response(manager.stderr).text(), manager.exited]);
   const library = join(folder, "node_modules", kind.package, kind.path);
   if (code === 0 && (await Bun.file(library).exists())) return { folder, library };
+  rmSync(folder, { recursive: true, force: true });
   const reason = text
     .split("\n")
     .findLast((line) => line.startsWith("error:"))

@@ -4,6 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { copyFileSync, createReadStream, existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { privateFolder } from "../core/private-folder.ts";
+import { reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
 import { BACKENDS, type BackendKind, RELEASE, VENDOR_FOLDERS } from "./catalog.ts";
@@ -44,7 +45,12 @@ export async function stage(cacheDir: string, kind: BackendKind, file: string): 
   privateFolder(join(cacheDir, "backends"));
   privateFolder(folder);
   const library = libraryOf(kind, folder);
-  copyFileSync(file, library.path);
+  try {
+    copyFileSync(file, library.path);
+  } catch (error) {
+    discard(folder);
+    throw new StartError(`${file} cannot be copied: ${reasonOf(error)}`, { cause: error });
+  }
   const digest = await sha256(library.path);
   if (digest === kind.sha256) return library;
   discard(folder);

@@ -26,6 +26,8 @@ test("a library of another release is refused and leaves nothing behind", async 
   expect(await failure(stage(cache, VULKAN, file))).toMatch(/is not libggml-vulkan\.so of .* \(SHA-256 /);
   expect(readdirSync(join(cache, "backends"))).toEqual([]);
   expect(installedBackends(cache)).toEqual([]);
+  expect(await failure(stage(cache, VULKAN, join(cache, "missing.so")))).toContain("cannot be copied");
+  expect(readdirSync(join(cache, "backends"))).toEqual([]);
   expect(uninstall(cache, VULKAN)).toBe(false);
 });
 
