@@ -41,6 +41,18 @@ export type Field =
 
 const EVERYWHERE_BUT_OLLAMA: readonly Field[] = ["logit_bias", "logprobs", "tool_choice"];
 
+const VLLM_AND_SGLANG: readonly Field[] = [
+  ...EVERYWHERE_BUT_OLLAMA,
+  "continue_final_message",
+  "echo",
+  "min_p",
+  "n",
+  "prompt",
+  "regex",
+  "repetition_penalty",
+  "top_k",
+];
+
 const HONOURED: Readonly<Record<EngineName, ReadonlySet<Field>>> = {
   svc: new Set([
     ...EVERYWHERE_BUT_OLLAMA,
@@ -57,29 +69,8 @@ const HONOURED: Readonly<Record<EngineName, ReadonlySet<Field>>> = {
     "top_k",
     "truncate_sequence",
   ]),
-  vllm: new Set([
-    ...EVERYWHERE_BUT_OLLAMA,
-    "continue_final_message",
-    "echo",
-    "min_p",
-    "n",
-    "prompt",
-    "regex",
-    "repetition_penalty",
-    "top_k",
-    "truncate_sequence",
-  ]),
-  sglang: new Set([
-    ...EVERYWHERE_BUT_OLLAMA,
-    "continue_final_message",
-    "echo",
-    "min_p",
-    "n",
-    "prompt",
-    "regex",
-    "repetition_penalty",
-    "top_k",
-  ]),
+  vllm: new Set([...VLLM_AND_SGLANG, "truncate_sequence"]),
+  sglang: new Set(VLLM_AND_SGLANG),
   "llama-server": new Set([
     ...EVERYWHERE_BUT_OLLAMA,
     "continue_final_message",

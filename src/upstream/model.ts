@@ -163,11 +163,12 @@ export class UpstreamModel implements ModelRuntime {
     signal: AbortSignal,
   ): AsyncGenerator<RunEvent, ErrorEvent | undefined> {
     const startedMs = performance.now();
-    const refused = this.refusalOf(request);
+    const requirements = this.wantedBy(request);
+    const refused = this.refusalOf(request, requirements);
     if (refused !== undefined) return refused;
     const { retries, firstTokenMs } = this.options.routing;
     const tried = new Set<UpstreamServer>();
-    const wanted: Wanted = { ...this.wantedBy(request), tried };
+    const wanted: Wanted = { ...requirements, tried };
     let failed: Failure | undefined;
     for (let retry = 0; ; retry++) {
       let lease: Lease;
@@ -291,8 +292,7 @@ export class UpstreamModel implements ModelRuntime {
   }
 
   /** The refusal of a request that no upstream can honour, naming the field. */
-  private refusalOf(request: RunRequest): ErrorEvent | undefined {
-    const { accepts } = this.wantedBy(request);
+  private refusalOf(request: RunRequest, { accepts }: Pick<Wanted, "accepts">): ErrorEvent | undefined {
     const known = this.pool.servers.filter(({ isKnown }) => isKnown);
     const servers = known.length > 0 ? known : this.pool.servers;
     if (servers.some(accepts)) return undefined;
