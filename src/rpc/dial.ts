@@ -67,10 +67,14 @@ function connected({ host, port, ca }: WorkerAddress): Promise<Socket> {
       () => socket.destroy(new Error(`no connection within ${HANDSHAKE_MS} ms`)),
       HANDSHAKE_MS,
     );
-    socket.once("error", reject);
+    const fail = (error: Error): void => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    socket.once("error", fail);
     socket.once(ca === undefined ? "connect" : "secureConnect", () => {
       clearTimeout(timer);
-      socket.off("error", reject);
+      socket.off("error", fail);
       resolve(socket);
     });
   });

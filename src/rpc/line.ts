@@ -53,4 +53,5 @@ export function join(a: Socket, b: Socket, onEnd: (first: Socket) => void = () =
   }
   a.pipe(b);
   b.pipe(a);
+  for (const socket of [a, b]) if (socket.destroyed) end(socket); // it ended before anything listened
 }

@@ -75,7 +75,8 @@ async function serve(
   const { release, token, devicePort } = options;
   const nonce = newNonce();
   const refuse = (reason: string): string => {
-    socket.end(`refused ${reason}\n`);
+    socket.write(`refused ${reason}\n`);
+    socket.destroySoon(); // a client that stays must not keep its connection
     return reason;
   };
   socket.write(`${greetingLine({ release, nonce })}\n`);

@@ -51,7 +51,7 @@ async function exchange(
   let back = "";
   socket.on("data", (bytes) => (back += bytes.toString())).on("error", () => {});
   socket.write(text);
-  await until("an answer", () => back.length >= text.length);
+  await until("an answer or the end", () => back.length >= text.length || socket.closed);
   return { back, socket };
 }
 
@@ -68,7 +68,7 @@ test("bytes pass the relay in both directions, one engine at a time", async () =
   expect(log.join()).toContain("it serves another engine");
   first.socket.destroy();
   await until("the worker is free again", async () => {
-    const { back } = await exchange(relay.endpoint, "again").catch(() => ({ back: "" }));
+    const { back } = await exchange(relay.endpoint, "again");
     return back === "AGAIN";
   });
   expect(relay.loss()).toBeUndefined();
@@ -119,4 +119,24 @@ test("a proof is for one nonce, one mode and one token", () => {
   expect(provenMode(line.replace("rpc", "echo"), "n1", "secret")).toBeUndefined();
   expect(line).not.toContain("secret");
   expect(parseGreeting("svc-rpc 2 1 n")).toBeUndefined();
+});
+
+test("a refused client does not keep its connection, and an engine that left while it was connected frees the worker", async () => {
+  const { running, address, clients } = await worker();
+  const stubborn = connect({ host: "127.0.0.1", port: running.port, allowHalfOpen: true });
+  const closed = new Promise((resolve) => stubborn.once("close", resolve));
+  stubborn
+    .on("error", () => {})
+    .resume()
+    .write("rpc wrong\n");
+  stubborn.once("end", () => stubborn.end());
+  await closed;
+  const relay = await openRelay(address);
+  closers.push(relay.close);
+  const [, port] = relay.endpoint.split(":");
+  const hasty = connect({ host: "127.0.0.1", port: Number(port) });
+  await new Promise((resolve) => hasty.once("connect", resolve));
+  hasty.resetAndDestroy();
+  await until("its connection to the devices has ended", () => clients.every(({ destroyed }) => destroyed));
+  await until("the worker is free", async () => (await exchange(relay.endpoint, "free")).back === "FREE");
 });
