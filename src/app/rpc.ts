@@ -1,7 +1,6 @@
 // RPC workers: those that the configuration names, and `svc rpc-worker` itself.
 
 import { readFileSync } from "node:fs";
-import { createServer, connect } from "node:net";
 import { installedBackends } from "../backends/store.ts";
 import { RELEASE } from "../backends/catalog.ts";
 import type { ModelSettings } from "../config/settings.ts";
@@ -10,23 +9,22 @@ import { defined } from "../core/defined.ts";
 import type { ErrorData } from "../core/error.ts";
 import type { DoctorCheck } from "../core/system.ts";
 import { ownCommand } from "../core/own-command.ts";
+import { reasonOf } from "../core/reason.ts";
+import { readSecret } from "../core/secret.ts";
 import { StartError } from "../core/start-error.ts";
 import { ENGINE_ENVIRONMENT } from "../engine/host.ts";
-import { hubPlace } from "../hub/place.ts";
-import { readToken } from "../hub/token.ts";
 import type { RpcWorkerCommand } from "../rpc/command.ts";
 import { measureWorker, nameOf, openRelay, type Relay, type WorkerAddress } from "../rpc/dial.ts";
 import { parseEndpoint } from "../core/endpoint.ts";
+import { DeviceProcess } from "../rpc/devices.ts";
 import { startWorker } from "../rpc/worker.ts";
 
-/** Time for the process with the devices to listen, milliseconds. */
-const DEVICES_MS = 60_000;
-const DEVICES_POLL_MS = 50;
-
-function tokenOf(source: string | undefined): string {
+/** The token of a source; empty without one. Throws StartError for a source that has none. */
+function tokenOf(source: string | undefined, setting: string): string {
   if (source === undefined) return "";
-  const environment = processEnvironment();
-  return readToken(source, hubPlace(environment), environment) ?? "";
+  const token = readSecret(source, processEnvironment());
+  if (token !== undefined) return token;
+  throw new StartError(`${setting}: ${source} has no token. Set it, or leave ${setting} out.`);
 }
 
 /** The workers of a model's entry; none where it stays on the CPU. config/ has checked their form. */
@@ -34,7 +32,7 @@ function workersOf({ device }: ModelSettings): readonly WorkerAddress[] {
   const { cpu, rpc = [], rpc_token_source: source, rpc_ca: ca } = device;
   if (cpu || rpc.length === 0) return [];
   const shared = {
-    token: tokenOf(source),
+    token: tokenOf(source, "rpc_token_source"),
     release: RELEASE,
     ...(ca === undefined ? {} : { ca: readFileSync(ca, "utf8") }),
   };
@@ -67,8 +65,14 @@ export function newRelays(model: ModelSettings): ModelRelays {
 
 /** The doctor's checks of all workers: reachable, and how fast the way to them is. */
 export function rpcChecks(models: readonly ModelSettings[]): Promise<readonly DoctorCheck[]> {
-  const workers = new Map(models.flatMap(workersOf).map((worker) => [nameOf(worker), worker]));
-  return Promise.all([...workers.values()].map(rpcCheck));
+  const checks = models.flatMap((model) => {
+    try {
+      return workersOf(model).map(rpcCheck);
+    } catch (error) {
+      return [Promise.resolve(failedCheck("rpc", error))];
+    }
+  });
+  return Promise.all(checks);
 }
 
 async function rpcCheck(worker: WorkerAddress): Promise<DoctorCheck> {
@@ -79,9 +83,13 @@ async function rpcCheck(worker: WorkerAddress): Promise<DoctorCheck> {
     const detail = `${roundTripMs.toFixed(1)} ms a round trip, ${megabytesPerSecond.toFixed(0)} MB/s: loading takes ${(1000 / megabytesPerSecond).toFixed(0)} s a gigabyte, and each token at least ${roundTripMs.toFixed(1)} ms longer`;
     return { name, status: "pass", detail, fix: null };
   } catch (error) {
-    const detail = error instanceof Error ? error.message : String(error);
-    return { name, status: "fail", detail, fix: "Mend the worker, or take it out of [models.device] rpc." };
+    return failedCheck(name, error);
   }
+}
+
+function failedCheck(name: string, error: unknown): DoctorCheck {
+  const fix = "Correct [models.device] rpc and its token, or start the worker.";
+  return { name, status: "fail", detail: reasonOf(error), fix };
 }
 
 /** Runs `svc rpc-worker` until `stopped`. Throws StartError for what the user can mend. */
@@ -89,12 +97,16 @@ export async function runRpcWorker(
   command: RpcWorkerCommand,
   { cacheDir, log, stopped }: { cacheDir: string; log: (line: string) => void; stopped: Promise<void> },
 ): Promise<void> {
-  const token = tokenOf(command.tokenSource);
+  const token = tokenOf(command.tokenSource, "--token-source");
   if (token === "" && !["127.0.0.1", "::1", "localhost"].includes(command.host))
     throw new StartError(
       `rpc-worker: ${command.host} can be reached by other machines, so clients must prove a token. Set --token-source env:NAME or path:FILE, here and as rpc_token_source in their configuration.`,
     );
-  const devices = new DeviceProcess(cacheDir, command.threads);
+  const backends = JSON.stringify(installedBackends(cacheDir));
+  const devices = new DeviceProcess({
+    words: (endpoint) => [...ownCommand(), "rpc-devices", endpoint, `${command.threads}`, cacheDir, backends],
+    environment: { ...ENGINE_ENVIRONMENT, ...processEnvironment() },
+  });
   try {
     const worker = await startWorker({
       host: command.host,
@@ -122,63 +134,9 @@ function tlsOf({ tlsCert, tlsKey }: RpcWorkerCommand) {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined)
     throw new StartError("rpc-worker: --tls-cert and --tls-key belong together.");
-  return { cert: readFileSync(tlsCert, "utf8"), key: readFileSync(tlsKey, "utf8") };
-}
-
-/** The process with the devices, started for the first client and again after it has died. */
-class DeviceProcess {
-  private readonly words: (endpoint: string) => readonly string[];
-  private running: Promise<number> | undefined;
-  private child: ReturnType<typeof Bun.spawn> | undefined;
-
-  constructor(cacheDir: string, threads: number) {
-    const backends = JSON.stringify(installedBackends(cacheDir));
-    this.words = (endpoint) => [...ownCommand(), "rpc-devices", endpoint, `${threads}`, cacheDir, backends];
+  try {
+    return { cert: readFileSync(tlsCert, "utf8"), key: readFileSync(tlsKey, "utf8") };
+  } catch (error) {
+    throw new StartError(`rpc-worker: ${reasonOf(error)}`, { cause: error });
   }
-
-  /** Its port on 127.0.0.1, once it listens there. */
-  port(): Promise<number> {
-    return (this.running ??= this.start());
-  }
-
-  stop(): void {
-    this.child?.kill("SIGKILL");
-  }
-
-  private async start(): Promise<number> {
-    const port = await freePort();
-    this.child = Bun.spawn([...this.words(`127.0.0.1:${port}`)], {
-      stdio: ["ignore", "ignore", "inherit", "pipe"], // the last one: core/parent-pipe.ts
-      env: { ...ENGINE_ENVIRONMENT, ...processEnvironment() },
-      onExit: () => (this.running = undefined),
-    });
-    const { child } = this;
-    const deadline = performance.now() + DEVICES_MS;
-    while (child.exitCode === null && performance.now() < deadline) {
-      if (await accepts(port)) return port;
-      await Bun.sleep(DEVICES_POLL_MS);
-    }
-    child.kill("SIGKILL");
-    throw new Error("the process with the devices did not start");
-  }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(address !== null && typeof address === "object" ? address.port : 0));
-    });
-  });
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: "127.0.0.1", port });
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once("error", () => resolve(false));
-  });
 }

@@ -1,7 +1,7 @@
 // The part of the composition root that is about models on upstream servers: from settings to their pools.
 
-import { readFileSync } from "node:fs";
 import { defined } from "../core/defined.ts";
+import { readSecret } from "../core/secret.ts";
 import { kindOf, type ModelOptions } from "./model-files.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
@@ -109,21 +109,9 @@ function upstreamOptions(
 
 /** The key that `env:NAME`, `path:FILE` or `literal:KEY` names. Its value is never part of an error. */
 function readKey(source: string, model: string): string {
-  const colon = source.indexOf(":");
-  const kind = source.slice(0, colon);
-  const rest = source.slice(colon + 1);
-  const found = kind === "env" ? processEnvironment()[rest] : kind === "path" ? readText(rest) : rest;
-  const key = found?.trim() ?? "";
+  const key = readSecret(source, processEnvironment()) ?? "";
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  const what = kind === "literal" ? "its key" : `the key that ${source} names`;
+  const what = source.startsWith("literal:") ? "its key" : `the key that ${source} names`;
   const problem = key === "" ? "is not set" : "has characters that a header cannot hold";
   throw new StartError(`${model}: ${what} ${problem}. Set it, or leave key out.`);
-}
-
-function readText(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return undefined;
-  }
 }

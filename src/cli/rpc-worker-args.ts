@@ -3,6 +3,7 @@
 import { availableParallelism } from "node:os";
 import { type Command, InvalidArgumentError } from "commander";
 import { parseEndpoint } from "../core/endpoint.ts";
+import { isSecretSource, SECRET_FORMS } from "../core/secret.ts";
 import type { Choose } from "./invocation.ts";
 
 interface WorkerOptions {
@@ -19,7 +20,7 @@ export function addRpcWorkerCommand(program: Command, choose: Choose): void {
     .command("rpc-worker")
     .description("Offer this machine's devices to models that svc serves on another machine.")
     .option("--listen <host:port>", "address to listen on", endpoint, { host: "127.0.0.1", port: 50_052 })
-    .option("--token-source <source>", "token that clients must prove: env:NAME, path:FILE or literal:TOKEN")
+    .option("--token-source <source>", `token that clients must prove: ${SECRET_FORMS}`, tokenSource)
     .option("--tls-cert <file>", "PEM certificate; with it connections are encrypted")
     .option("--tls-key <file>", "PEM key of the certificate")
     .option("--threads <n>", "threads of the CPU, where there is no card", threads, availableParallelism())
@@ -30,6 +31,11 @@ function endpoint(text: string): { readonly host: string; readonly port: number 
   const found = parseEndpoint(text, 0);
   if (found === undefined) throw new InvalidArgumentError("Give HOST:PORT, such as 0.0.0.0:50052.");
   return found;
+}
+
+function tokenSource(text: string): string {
+  if (isSecretSource(text)) return text;
+  throw new InvalidArgumentError(`Use ${SECRET_FORMS}.`);
 }
 
 function threads(text: string): number {

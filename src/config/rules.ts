@@ -8,6 +8,7 @@ import { type LoraEntry, loraParts } from "./lora-entry.ts";
 import { BUILTIN_VOICES, isBuiltinVoice, isImageKind } from "./model-settings.ts";
 import { formatOrigin, type Problem } from "./problem.ts";
 import { parseEndpoint } from "../core/endpoint.ts";
+import { isSecretSource, SECRET_FORMS } from "../core/secret.ts";
 import { SEARCH_MODEL_NAME } from "./settings.ts";
 import type { RawValue } from "./sources.ts";
 import { rowAt } from "./table.ts";
@@ -56,9 +57,7 @@ const IMAGE_KEYS = [
 ] as const;
 
 /** Spec: token_source. */
-const TOKEN_SOURCE = /^(?:cache|none|(?:env|path|literal):\S+)$/;
-
-const RPC_TOKEN = /^(?:env|path|literal):\S+$/;
+const HUB_TOKENS = ["cache", "none"];
 
 type Values = ReadonlyMap<string, RawValue>;
 
@@ -344,8 +343,9 @@ function voices(values: Values, entries: readonly string[]): readonly Problem[] 
 /** The value may be a secret, so it is not repeated. */
 function tokenSource(values: Values): readonly Problem[] {
   const given = values.get("global.token_source");
-  if (typeof given?.value !== "string" || TOKEN_SOURCE.test(given.value)) return [];
-  const fix = "Use cache, none, env:NAME, path:FILE or literal:TOKEN.";
+  if (typeof given?.value !== "string" || HUB_TOKENS.includes(given.value) || isSecretSource(given.value))
+    return [];
+  const fix = `Use cache, none, ${SECRET_FORMS}.`;
   return [problem(given, given.path, "this is not a place that a token can come from", fix)];
 }
 
@@ -356,7 +356,7 @@ function rpcWorkers(values: Values, entries: readonly string[]): readonly Proble
     const list: readonly unknown[] = Array.isArray(workers?.value) ? workers.value : [];
     const wrong = list.filter((text) => typeof text !== "string" || parseEndpoint(text) === undefined);
     const token = values.get(`${entry}.device.rpc_token_source`);
-    const isToken = typeof token?.value !== "string" || RPC_TOKEN.test(token.value);
+    const isToken = typeof token?.value !== "string" || isSecretSource(token.value);
     return [
       ...(workers === undefined
         ? []
@@ -375,7 +375,7 @@ function rpcWorkers(values: Values, entries: readonly string[]): readonly Proble
               token,
               token.path,
               "this is not a place that a token can come from",
-              "Use env:NAME, path:FILE or literal:TOKEN.",
+              `Use ${SECRET_FORMS}.`,
             ),
           ]),
     ];

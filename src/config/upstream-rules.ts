@@ -1,5 +1,6 @@
 // Start-up rules of models that other servers run: kind = "upstream", [[models.upstreams]], [models.routing], fallback.
 
+import { isSecretSource, SECRET_FORMS } from "../core/secret.ts";
 import type { Problem } from "./problem.ts";
 import type { RawValue } from "./sources.ts";
 
@@ -11,7 +12,6 @@ const UPSTREAM_KEYS =
 /** Settings that only an upstream model has. */
 const OWN_KEYS = /^(?:serves|fallback|(?:routing|upstreams)[.[].*)$/;
 /** Where a key comes from. */
-const KEY_SOURCE = /^(?:env|path|literal):\S+$/;
 
 /** Problems of upstream models. */
 export function upstreamProblems(values: Values, entries: readonly string[]): readonly Problem[] {
@@ -65,10 +65,8 @@ function upstreamProblemsOf(
       what: "missing",
       fix: "Every upstream needs a url.",
     });
-  if (typeof key?.value === "string" && !KEY_SOURCE.test(key.value))
-    problems.push(
-      problem(key, "this is not a place that a key can come from", "Use env:NAME, path:FILE or literal:KEY."),
-    );
+  if (typeof key?.value === "string" && !isSecretSource(key.value))
+    problems.push(problem(key, "this is not a place that a key can come from", `Use ${SECRET_FORMS}.`));
   const same = all.find(
     (other) =>
       other.path !== path &&

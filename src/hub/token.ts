@@ -1,7 +1,8 @@
 // The hub token: where it is read from, and where `svc login` stores it. It is never logged and never part of an error.
 
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { readSecret } from "../core/secret.ts";
 import { HubError } from "./error.ts";
 import type { Environment, HubPlace } from "./place.ts";
 
@@ -10,24 +11,10 @@ import type { Environment, HubPlace } from "./place.ts";
  * HubError when a named source has none.
  */
 export function readToken(source: string, place: HubPlace, environment: Environment): string | undefined {
-  const [kind, rest] = split(source);
-  switch (kind) {
-    case "literal":
-      return rest;
-    case "env":
-      return (
-        clean(environment[rest]) ??
-        missing(`token_source names the environment variable ${rest}, which is not set.`)
-      );
-    case "path":
-      return (
-        clean(readText(rest)) ?? missing(`token_source names the file ${rest}, which contains no token.`)
-      );
-    case "cache":
-      return clean(environment["HF_TOKEN"]) ?? clean(readText(place.tokenFile));
-    default:
-      return undefined;
-  }
+  if (source === "cache")
+    return readSecret("env:HF_TOKEN", environment) ?? readSecret(`path:${place.tokenFile}`, environment);
+  if (source === "none") return undefined;
+  return readSecret(source, environment) ?? missing(source);
 }
 
 /** Stores the user's token where the hub's tools read it, readable by the user only. */
@@ -44,24 +31,8 @@ export function storeToken({ tokenFile }: HubPlace, token: string): void {
   }
 }
 
-function split(source: string): readonly [string, string] {
-  const colon = source.indexOf(":");
-  return colon < 0 ? [source, ""] : [source.slice(0, colon), source.slice(colon + 1)];
-}
-
-function clean(text: string | undefined): string | undefined {
-  const token = text?.trim();
-  return token === "" ? undefined : token;
-}
-
-function readText(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return undefined; // no such file: the user has not logged in
-  }
-}
-
-function missing(message: string): never {
-  throw new HubError(message);
+function missing(source: string): never {
+  const place = source.startsWith("env:") ? "the environment variable" : "the file";
+  const name = source.slice(source.indexOf(":") + 1);
+  throw new HubError(`token_source names ${place} ${name}, which has no token.`);
 }

@@ -6,6 +6,12 @@ export const LINE_BYTES_MAX = 512;
 /** Time for a connection with its handshake, milliseconds. */
 export const HANDSHAKE_MS = 5_000;
 
+/** Time for the process with the devices to listen, milliseconds. */
+export const DEVICES_MS = 60_000;
+
+/** Interval at which its port is tried, milliseconds. */
+export const DEVICES_POLL_MS = 50;
+
 /** Connections of a worker at the same time; one of them uses its devices. */
 export const CLIENTS_MAX = 64;
 

@@ -54,4 +54,19 @@ test("a model over two workers answers as it does alone; a lost worker is named,
 test("a worker that other machines can reach needs a token", async () => {
   const { exit, err } = await runBinary(["rpc-worker", "--listen", "0.0.0.0:50199"]);
   expect([exit, err]).toEqual([1, expect.stringContaining("--token-source")]);
+  const unknown = await runBinary(["rpc-worker", "--token-source", "secret"]);
+  expect([unknown.exit, unknown.err]).toEqual([2, expect.stringContaining("env:NAME")]);
+});
+
+test("a worker's token that is not set is named by the doctor and at the start", async () => {
+  const file = join(newFolder(), "rpc.toml");
+  const device = `rpc = ["127.0.0.1:9"]\nrpc_token_source = "env:NOT_SET"`;
+  writeFileSync(file, `[[models]]\nmodel_id = "svc-tiny"\n[models.device]\n${device}\n`);
+  const doctor = await runBinary(["doctor", file]);
+  expect([doctor.exit, doctor.out]).toEqual([
+    1,
+    expect.stringMatching(/FAIL +rpc +rpc_token_source: env:NOT_SET has no token/),
+  ]);
+  const { exit, err } = await runBinary(["serve", file, "--port", "0"]);
+  expect([exit, err]).toEqual([1, expect.stringContaining("env:NOT_SET has no token")]);
 });

@@ -55,8 +55,8 @@ describe("the token", () => {
   });
 
   test.each([
-    ["env:MY", "the environment variable MY, which is not set"],
-    ["path:/nowhere/token", "the file /nowhere/token, which contains no token"],
+    ["env:MY", "the environment variable MY, which has no token"],
+    ["path:/nowhere/token", "the file /nowhere/token, which has no token"],
   ])("%s that is not there is said", (source, words) => {
     expect(() => readToken(source, place, {})).toThrow(words);
   });
