@@ -23,20 +23,36 @@ export async function runToEnd(
   const stdout = new Output(bytesMax);
   const stderr = new Output(bytesMax);
   const drained = Promise.all([stdout.drain(process.stdout), stderr.drain(process.stderr)]);
-  let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
-    process.kill();
-  }, timeoutMs);
-  const cancel = (): void => process.kill();
-  signal?.addEventListener("abort", cancel);
-  if (signal?.aborted === true) cancel();
+  const deadline = new Deadline(process, timeoutMs, signal);
   try {
     const ending = await process.ended;
     await drained;
-    return { ending, stdout: stdout.take(), stderr: stderr.take(), timedOut };
+    return { ending, stdout: stdout.take(), stderr: stderr.take(), timedOut: deadline.timedOut };
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", cancel);
+    deadline.clear();
+  }
+}
+
+/** Kills a process after a time, or when a signal aborts. */
+export class Deadline {
+  timedOut = false;
+  private readonly timer: ReturnType<typeof setTimeout>;
+  private readonly signal: AbortSignal | undefined;
+  private readonly cancel: () => void;
+
+  constructor(process: Pick<ConfinedProcess, "kill">, timeoutMs: number, signal: AbortSignal | undefined) {
+    this.signal = signal;
+    this.cancel = () => process.kill();
+    this.timer = setTimeout(() => {
+      this.timedOut = true;
+      process.kill();
+    }, timeoutMs);
+    signal?.addEventListener("abort", this.cancel);
+    if (signal?.aborted === true) this.cancel();
+  }
+
+  clear(): void {
+    clearTimeout(this.timer);
+    this.signal?.removeEventListener("abort", this.cancel);
   }
 }

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { ConfinedProcess, Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
 import { Output } from "../output.ts";
-import type { EndedRun } from "../run-to-end.ts";
+import { Deadline, type EndedRun } from "../run-to-end.ts";
 
 /** Runs the commands, writes the end mark, reports the exit code, then waits for the end of its input. */
 const SCRIPT = `"$@" </dev/null 3>&-
@@ -53,25 +53,17 @@ export class CallProcess {
     const marked = Promise.all([stdout.untilMark(this.mark), stderr.untilMark(this.mark)]);
     const drained = Promise.all([stdout.drain(process.stdout), stderr.drain(process.stderr)]);
     const reported = exitCode(process);
-    let timedOut = false;
-    const timer = setTimeout(() => {
-      timedOut = true;
-      process.kill();
-    }, timeoutMs);
-    const cancel = (): void => process.kill();
-    signal.addEventListener("abort", cancel);
-    if (signal.aborted) cancel();
+    const deadline = new Deadline(process, timeoutMs, signal);
     try {
       const code = await reported;
       await marked;
-      const isOver = code === undefined || timedOut || signal.aborted || !this.endUnlessBusy();
+      const isOver = code === undefined || deadline.timedOut || signal.aborted || !this.endUnlessBusy();
       const end = isOver ? await process.ended : undefined;
       if (isOver) await drained;
       const ending = end?.limit !== undefined || code === undefined ? (end ?? {}) : { code };
-      return { ending, stdout: stdout.take(), stderr: stderr.take(), timedOut };
+      return { ending, stdout: stdout.take(), stderr: stderr.take(), timedOut: deadline.timedOut };
     } finally {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", cancel);
+      deadline.clear();
     }
   }
 
