@@ -20,11 +20,17 @@ export interface TextFacts extends Partial<ModelWeights> {
   readonly threads?: number;
   /** GGUF file on this machine. */
   readonly modelPath?: string;
+  /** It continues text; embedding-only models do not. */
   readonly generates: boolean;
+  /** It embeds texts; rerankers and models with an encoder of their own do not. */
   readonly embeds: boolean;
+  /** It scores documents against a query. */
   readonly ranks: boolean;
+  /** Its vocabulary has fill-in-the-middle tokens. */
   readonly fillsGaps: boolean;
+  /** Its chat template lets it think before it answers. */
   readonly thinks: boolean;
+  /** Media that it takes. */
   readonly modalities: readonly Modality[];
 }
 

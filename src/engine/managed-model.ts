@@ -127,23 +127,13 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   /** Facts of the loaded model. Loads it if necessary; waits and throws like a request. */
-  async loadedInfo(signal: AbortSignal): Promise<EngineInfo> {
-    const engine = await this.acquire(signal);
-    try {
-      return await engine.ready();
-    } finally {
-      this.release(engine);
-    }
+  loadedInfo(signal: AbortSignal): Promise<EngineInfo> {
+    return this.leased((engine) => engine.ready(), signal);
   }
 
   /** Embeds; see EngineClient.embed. Loads the model if necessary. */
-  async embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
-    const engine = await this.acquire(signal);
-    try {
-      return await engine.embed(request, signal);
-    } finally {
-      this.release(engine);
-    }
+  embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
+    return this.leased((engine) => engine.embed(request, signal), signal);
   }
 
   /** Loads it, or waits until it is loaded. Throws the reason of a failure. */
@@ -226,6 +216,16 @@ export class ManagedModel implements Holder, ModelRuntime {
     const engines = this.engine === undefined ? this.retiring : [this.engine, ...this.retiring];
     await Promise.all(Array.from(engines, (engine) => engine.stop()));
     if (state.type === "loading" || state.type === "unloading") await state.done;
+  }
+
+  /** Does some work on the engine with a lease. Rejects where the model cannot be loaded. */
+  private async leased<T>(work: (engine: EngineClient) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const engine = await this.acquire(signal);
+    try {
+      return await work(engine);
+    } finally {
+      this.release(engine);
+    }
   }
 
   /** Runs a request on the engine with a lease. A failure to load becomes the request's `error` event. */

@@ -1,10 +1,10 @@
 // Messages between the serving process and an engine process: plain JSON data. The only file that both import, besides
 // core/. One `events` message carries the events of all runs in a step.
 
+import type { MediaFacts, TextFacts } from "../core/model-runtime.ts";
 import type { AdapterId } from "../core/adapter.ts";
 import type { CacheRequest } from "../core/cache-size.ts";
 import type { ErrorData } from "../core/error.ts";
-import type { Modality } from "../core/message.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
@@ -132,43 +132,15 @@ export type VoiceSource =
 /** Options of an engine process, in its first message; `kind` selects the worker. */
 export type EngineOptions = TextOptions | ImageOptions | SpeechOptions;
 
-/** Facts of a loaded model of any kind. */
-interface CommonInfo {
-  readonly description: string;
-  readonly architecture: string;
-  readonly sizeBytes: number;
-  readonly threads: number;
-}
-
 /** Facts of a loaded text model. */
-export interface TextInfo extends CommonInfo {
-  readonly kind: "text";
-  /** GGUF file that it was loaded from. */
-  readonly modelPath: string;
+export interface TextInfo extends Required<TextFacts> {
   readonly vocabulary: number;
   readonly trainedContext: number;
-  /** Longest sequence this engine takes. */
-  readonly contextTokens: number;
-  readonly cells: number;
   readonly maxSeqs: number;
-  /** It continues text. Models that only embed don't. */
-  readonly generates: boolean;
-  /** It turns texts into vectors. Rerankers don't, nor do models with an encoder of their own. */
-  readonly embeds: boolean;
-  /** It scores documents against a query. */
-  readonly ranks: boolean;
-  /** It fills gaps in texts: its vocabulary has marks for them. */
-  readonly fillsGaps: boolean;
-  /** Its chat template lets it think before it answers. */
-  readonly thinks: boolean;
-  /** What it takes besides text. */
-  readonly modalities: readonly Modality[];
 }
 
 /** Facts of a loaded image or speech model. */
-export interface MediaInfo extends CommonInfo {
-  readonly kind: "image" | "speech";
-}
+export type MediaInfo = Required<MediaFacts>;
 
 export type EngineInfo = TextInfo | MediaInfo;
 
