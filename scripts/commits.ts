@@ -9,7 +9,7 @@ import { STYLE } from "./style.ts";
 /** Bases to compare with, the first that exists. */
 const MAIN_BRANCHES = ["origin/main", "main"];
 
-const SUBJECT = /^[a-z0-9][\w./-]*(?:, [a-z0-9][\w./-]*)*: \S.*$/;
+const SUBJECT = /^[a-z0-9][\w./-]*: \S.*$/;
 
 /** What is wrong with a subject; undefined where nothing is. */
 export function subjectProblem(subject: string): string | undefined {

@@ -5,7 +5,6 @@ import { subjectProblem } from "../../scripts/commits.ts";
 
 test.each([
   "worker: coalesce text deltas of steps under 1 ms",
-  "dialects, responses: use plain English",
   "docs/decisions: mark superseded records",
   'Revert "worker: coalesce text deltas"',
   "fixup! worker: coalesce text deltas",
@@ -16,6 +15,7 @@ test.each([
 
 test.each([
   ["Coalesce text deltas", "area: imperative"],
+  ["worker, engine: coalesce text deltas", "area: imperative"],
   ["Worker: coalesce text deltas", "area: imperative"],
   ["worker:coalesce text deltas", "area: imperative"],
   ["", "area: imperative"],
