@@ -255,8 +255,12 @@ describeInBrowser("the web interface with a scripted server", () => {
       ui.route("/api-doc/openapi.json", () =>
         Response.json({ paths: { "/v1/lora_adapters": {}, "/v1/load_lora_adapter": {} } }),
       );
+      let lists = 0;
       ui.route("/v1/lora_adapters", () =>
-        Response.json({ data: adapters, max_adapters: 4, resident_bytes: 2048 }),
+        // The first request fails; the next refresh of the page repeats it.
+        lists++ === 0
+          ? new Response("", { status: 500 })
+          : Response.json({ data: adapters, max_adapters: 4, resident_bytes: 2048 }),
       );
       ui.route("/v1/load_lora_adapter", async (request) => {
         sent.push(await request.json());

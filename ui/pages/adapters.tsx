@@ -5,7 +5,7 @@ import type { LoraAdapterListResponse } from "../../src/dialects/adapters/schema
 import { messageOf, sendForJson, sendIfAvailable } from "../api/client.ts";
 import { serverRoutes } from "../api/routes.ts";
 import { formatBytes } from "../format.ts";
-import { loadModels } from "../state/models.ts";
+import { loadModels, models } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 
 export function Adapters({ model, isLoaded }: { readonly model: string; readonly isLoaded: boolean }) {
@@ -23,7 +23,8 @@ export function Adapters({ model, isLoaded }: { readonly model: string; readonly
     const found = await load().catch(() => undefined); // loading the models fails too and reports the error
     if (number === lastLoad.current) setList(found); // ignores responses that arrive out of order
   };
-  useEffect(() => void show(), [isLoaded]);
+  // With each refresh of the models: a response that failed once, or an adapter of another client, is shown by the next.
+  useEffect(() => void show(), [isLoaded, models.value]);
   if (list === undefined) return null;
   const operate = async (path: string, body: Readonly<Record<string, string>>): Promise<void> => {
     try {
