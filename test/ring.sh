@@ -13,10 +13,16 @@ trap 'rm -rf "$TMPDIR"' EXIT
 # Compute threads of one worker sleep soon when those of the other have the processors.
 export GOMP_SPINCOUNT=1000
 report=$TMPDIR/junit.xml
-status=0
+log=$TMPDIR/log
 # Two workers, each with one module registry for all its files: native libraries are loaded once a process.
 # shellcheck disable=SC2046 # one word per file; no test has a space in its name
-"$bun" test --parallel=2 --no-isolate --timeout 30000 --reporter=junit --reporter-outfile="$report" \
-    $("$bun" test/rings.ts files "$ring") "$@" || status=$?
+{
+    status=0
+    "$bun" test --parallel=2 --no-isolate --timeout 30000 --reporter=junit --reporter-outfile="$report" \
+        $("$bun" test/rings.ts files "$ring") "$@" 2>&1 || status=$?
+    echo "$status" >"$TMPDIR/status"
+} | tee "$log"
+status=$(cat "$TMPDIR/status")
+[ "$status" -eq 0 ] || "$bun" test/rings.ts failures "$log"
 [ ! -f "$report" ] || { printf '\nTime by ring, two files at a time:\n' && "$bun" test/rings.ts times "$report"; }
 exit "$status"

@@ -2,6 +2,7 @@
 //
 //   bun test/rings.ts files RING      the test files of a ring, or of `all`
 //   bun test/rings.ts times REPORT    sums the times of a JUnit report by ring
+//   bun test/rings.ts failures LOG    what `bun test` printed before each failed test
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,6 +18,9 @@ const RINGS: readonly (readonly [ring: string, prefixes: readonly string[]])[] =
 
 /** Files that take the most time are listed, so many. */
 const SLOWEST = 5;
+
+/** Lines of a failure that are repeated, at most: its error, source excerpt and stack. */
+const FAILURE_LINES = 60;
 
 function ringOf(file: string): string {
   return RINGS.find(([, prefixes]) => prefixes.some((prefix) => file.startsWith(prefix)))?.[0] ?? "unit";
@@ -50,6 +54,17 @@ function timesOf(report: string): readonly string[] {
   return [...rings, ...slowest.map(({ file, secs }) => row("", secs, file))];
 }
 
+/** The lines before each `(fail)` line, back to the result before it. The summary at the end of a log names failures alone. */
+function failuresOf(log: string): readonly string[] {
+  const lines = log.split("\n");
+  return lines.flatMap((line, at) => {
+    if (!line.startsWith("(fail)")) return [];
+    const before = lines.slice(0, at);
+    const start = before.findLastIndex((other) => /^\((?:pass|fail|skip|todo)\)/.test(other)) + 1;
+    return [...before.slice(Math.max(start, at - FAILURE_LINES)), line];
+  });
+}
+
 const [command, argument = ""] = process.argv.slice(2);
 if (command === "files")
   console.log(
@@ -58,4 +73,5 @@ if (command === "files")
       .join("\n"),
   );
 else if (command === "times") console.log(timesOf(readFileSync(argument, "utf8")).join("\n"));
-else throw new Error("usage: bun test/rings.ts files RING | times REPORT");
+else if (command === "failures") console.log(failuresOf(readFileSync(argument, "utf8")).join("\n"));
+else throw new Error("usage: bun test/rings.ts files RING | times REPORT | failures LOG");
