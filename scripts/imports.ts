@@ -39,10 +39,9 @@ function workerRules(kind: string): readonly ImportRule[] {
 /** Imports point downward. Two rooms of one level that need each other share a type in core, or src/app passes a function. */
 export const IMPORT_RULES: readonly ImportRule[] = [
   { from: CORE, may: [] },
-  ...rooms("config", "engine", "files", "hub", "images", "lora", "mcp", "measure", "metrics", "net").map(
-    leaf,
-  ),
+  ...rooms("engine", "files", "hub", "images", "lora", "mcp", "measure", "metrics", "net").map(leaf),
   ...rooms("quantize", "reader", "sandbox", "sessions", "skills", "state", "system", "upstream").map(leaf),
+  { from: "src/config/", may: [CORE], types: [PROTOCOL] },
   ...DIALECTS.map((name) => ({
     from: `src/dialects/${name}/`,
     may: [CORE, "src/dialects/shared/"],

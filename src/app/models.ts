@@ -6,9 +6,10 @@ import { isAbsolute } from "node:path";
 import { defined } from "../core/defined.ts";
 import { kindOf, modelFile, type ModelOptions, weightsFile } from "./model-files.ts";
 import { staticAdapter } from "./static-adapter.ts";
+import { imageOptions, mediaLimitsOf, speechOptions, textOptions } from "../config/engine-options.ts";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_VOICE_NAME, BUILTIN_VOICES } from "../config/model-settings.ts";
-import type { ModelSettings, Settings } from "../config/settings.ts";
+import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { freeMemory } from "../core/free-memory.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
@@ -21,34 +22,10 @@ import { ManagedModel, type ManagedModelDeps } from "../engine/managed-model.ts"
 import { checkMemory } from "../engine/memory-fit.ts";
 import { Models, type ServedModel } from "../engine/models.ts";
 import { Places } from "../engine/places.ts";
-import type { EngineOptions, ImageOptions, SpeechOptions, TextOptions } from "../engine/protocol.ts";
+import type { EngineOptions, ImageOptions, TextOptions } from "../engine/protocol.ts";
 import type { Weights } from "../quantize/requantizer.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { upstreamConnections, upstreamModel } from "./upstreams.ts";
-
-/** What `[models.multimodal]` says about requests. */
-function mediaLimitsOf({ multimodal }: ModelSettings): NonNullable<ServedModel["mediaLimits"]> {
-  const { max_num_images: images, max_edge: edge, max_audio_seconds: seconds } = multimodal;
-  return {
-    ...defined({ imagesMax: images, edgeMax: edge, audioSecondsMax: seconds }),
-  };
-}
-
-/** Engine options of a voice; config/ has seen to it that one that is not inside svc has its library. */
-function speechOptions(
-  { model_id: id, format: { speech_library: library } }: Pick<ModelSettings, "model_id" | "format">,
-  { settings, cacheDir, verbosity }: ModelOptions,
-): SpeechOptions {
-  const { threads } = settings.runtime;
-  const common = {
-    kind: "speech",
-    cacheDir,
-    verbosity,
-    ...defined({ threads }),
-  } as const;
-  if (library !== undefined) return { ...common, voice: { type: "sherpa", library, folder: id } };
-  return { ...common, voice: { type: "flite", name: id.slice(id.indexOf(":") + 1) } };
-}
 
 /** What a load of a model comes with. */
 interface LoadContext {
@@ -56,94 +33,31 @@ interface LoadContext {
   readonly relays: ModelRelays;
 }
 
-/** Engine options of one configured text model. Reads the chat template file; config/ has checked that it is there. */
-export async function textOptions(
+/** Finds what a text model needs, and gives its engine options. Config has checked that the chat template's file exists. */
+export async function textEngine(
   model: ModelSettings,
   weights: Weights,
   options: ModelOptions,
   { signal, relays }: LoadContext,
 ): Promise<TextOptions> {
-  const { settings, cacheDir, verbosity } = options;
-  const { runtime, paged_attn: cache } = settings;
-  const template = model.chat_template ?? runtime.chat_template;
-  const path = await weightsFile(model, weights, options, { signal, onProgress: () => {} });
-  const adapterPath = await staticAdapter(model, path, options);
-  return {
-    kind: "text",
-    ...defined({ modelPath: path, adapterPath, mmprojPath: model.format.mmproj }),
-    cacheDir,
-    maxSeqs: runtime.max_seqs,
-    ...(runtime.no_kv_cache
-      ? { prefixCacheN: 0, noKvCache: true as const }
-      : {
-          prefixCacheN: runtime.prefix_cache_n,
-          checkpointBytes: runtime.checkpoint_mb * 1024 * 1024,
-          ...speculativeOf(runtime),
-        }),
-    ...defined({ contextLen: cache.context_len }),
-    ...(cache.memory_mb === undefined ? {} : { memoryBytes: cache.memory_mb * 1024 * 1024 }),
-    ...defined({ memoryFraction: cache.memory_fraction }),
-    cacheType: cache.cache_type === "auto" ? "f16" : cache.cache_type,
-    pagedAttn: cache.mode !== "off",
-    ...defined({
-      maxSeqLen: model.device.max_seq_len,
-      threads: runtime.threads,
-      threadsBatch: runtime.threads_batch,
-    }),
-    batch: runtime.batch,
-    ubatch: runtime.ubatch,
-    ...(template === undefined ? {} : { chatTemplate: readFileSync(template, "utf8") }),
-    contentTokens: model.content_tokens ?? [],
-    thinkingDefault: model.thinking_default ?? (settings.server.compat === "clients" ? "template" : "on"),
-    ...deviceOf(model, cacheDir),
+  const template = model.chat_template ?? options.settings.runtime.chat_template;
+  const modelPath = await weightsFile(model, weights, options, { signal, onProgress: () => {} });
+  return textOptions(model, options, {
+    modelPath,
+    adapterPath: await staticAdapter(model, modelPath, options),
+    chatTemplate: template === undefined ? undefined : readFileSync(template, "utf8"),
     rpcEndpoints: await relays.endpoints(),
-    verbosity,
-  };
+    backends: () => installedBackends(options.cacheDir),
+  });
 }
 
-/** Where the layers of a model are computed. Without a layer for an accelerator no back end is loaded. */
-function deviceOf(
-  { device }: ModelSettings,
-  cacheDir: string,
-): Pick<TextOptions, "deviceLayers" | "backends"> {
-  const deviceLayers = device.cpu ? 0 : (device.device_layers ?? -1);
-  return deviceLayers === 0 ? { deviceLayers } : { deviceLayers, backends: installedBackends(cacheDir) };
-}
-
-/** Source of draft tokens, by `[runtime]`. */
-function speculativeOf(runtime: Settings["runtime"]): Pick<TextOptions, "speculative"> {
-  const { speculative: wanted, mtp_model: mtpModel, mtp_n_predict: mtpNPredict } = runtime;
-  const type = wanted === "auto" ? (mtpModel === undefined ? "off" : "mtp") : wanted;
-  if (type === "off") return {};
-  if (type === "ngram") return { speculative: { type } };
-  const mtpDraftSampling = runtime.mtp_draft_sampling === "greedy" ? "greedy" : "probabilistic";
-  return { speculative: { type, mtpNPredict, mtpDraftSampling, ...defined({ mtpModel }) } };
-}
-
-/** Engine options of one configured image model. */
-async function imageOptions(
+async function imageEngine(
   model: ModelSettings,
   options: ModelOptions,
   signal: AbortSignal,
 ): Promise<ImageOptions> {
-  const { settings, cacheDir, verbosity } = options;
-  const { diffusion_model: diffusionModel, vae, clip_l: clipL, clip_g: clipG, t5xxl, llm } = model.format;
-  const { steps, guidance } = model.image;
-  const { threads } = settings.runtime;
-  const weights =
-    diffusionModel === undefined
-      ? { model: await modelFile(model, options, { signal }) }
-      : { diffusionModel };
-  return {
-    kind: "image",
-    files: {
-      ...weights,
-      ...defined({ vae, clipL, clipG, t5xxl, llm }),
-    },
-    cacheDir,
-    verbosity,
-    ...defined({ threads, steps, guidance }),
-  };
+  const isWhole = model.format.diffusion_model === undefined;
+  return imageOptions(model, options, isWhole ? await modelFile(model, options, { signal }) : undefined);
 }
 
 async function engineOptions(
@@ -154,11 +68,11 @@ async function engineOptions(
 ): Promise<EngineOptions> {
   switch (kindOf(model)) {
     case "image":
-      return imageOptions(model, options, context.signal);
+      return imageEngine(model, options, context.signal);
     case "speech":
       return speechOptions(model, options);
     case "text":
-      return textOptions(model, weights, options, context);
+      return textEngine(model, weights, options, context);
   }
 }
 

@@ -57,7 +57,7 @@ const IMAGE_KEYS = [
 ] as const;
 
 /** Spec: token_source. */
-const HUB_TOKENS = ["cache", "none"];
+const HUB_TOKENS = new Set(["cache", "none"]);
 
 type Values = ReadonlyMap<string, RawValue>;
 
@@ -343,7 +343,7 @@ function voices(values: Values, entries: readonly string[]): readonly Problem[] 
 /** The value may be a secret, so it is not repeated. */
 function tokenSource(values: Values): readonly Problem[] {
   const given = values.get("global.token_source");
-  if (typeof given?.value !== "string" || HUB_TOKENS.includes(given.value) || isSecretSource(given.value))
+  if (typeof given?.value !== "string" || HUB_TOKENS.has(given.value) || isSecretSource(given.value))
     return [];
   const fix = `Use cache, none, ${SECRET_FORMS}.`;
   return [problem(given, given.path, "this is not a place that a token can come from", fix)];

@@ -15,6 +15,9 @@ export interface MediaRules {
   readonly audioSecondsMax: number;
 }
 
+/** Limits that one model sets for itself; absent ones are those of ANY_MEDIA. */
+export type MediaLimits = Partial<Omit<MediaRules, "modalities">>;
+
 /** What a server takes where no model is asked. */
 export const ANY_MEDIA: MediaRules = {
   modalities: ["image", "audio"],

@@ -3,7 +3,7 @@
 import type { AdapterId } from "../core/adapter.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
-import { ANY_MEDIA, type MediaRules } from "../core/media.ts";
+import { ANY_MEDIA, type MediaLimits } from "../core/media.ts";
 import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
 import type { ModelRuntime, RuntimeFacts } from "../core/model-runtime.ts";
 import { reasonOf } from "../core/reason.ts";
@@ -33,7 +33,7 @@ export interface ServedModel {
   readonly isLazy?: boolean;
   readonly model: ModelRuntime;
   /** Limits of images and audio in one request, where they differ from the defaults. */
-  readonly mediaLimits?: Partial<Omit<MediaRules, "modalities">>;
+  readonly mediaLimits?: MediaLimits;
 }
 
 /** A text model that a request resolved to, without its adapter. */

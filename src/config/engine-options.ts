@@ -1,0 +1,132 @@
+// Engine options of a configured model: which settings an engine gets, and under which names. Pure: files, adapters, back ends and
+// workers have been found before.
+
+import { defined } from "../core/defined.ts";
+import type { MediaLimits } from "../core/media.ts";
+import type { ImageOptions, SpeechOptions, TextOptions } from "../engine/protocol.ts";
+import type { ModelSettings, Settings } from "./settings.ts";
+
+/** What engines of all kinds get. */
+export interface EngineSettings {
+  readonly settings: Settings;
+  /** Private folder for unpacked libraries and the built-in model. */
+  readonly cacheDir: string;
+  /** Native log level. */
+  readonly verbosity: number;
+}
+
+/** What a text model needs besides settings. */
+export interface TextParts {
+  /** Path of the weights; absent: the built-in model. */
+  readonly modelPath: string | undefined;
+  /** Path of an adapter that is part of the model. */
+  readonly adapterPath: string | undefined;
+  /** Text of the chat template that replaces the model's own. */
+  readonly chatTemplate: string | undefined;
+  readonly rpcEndpoints: NonNullable<TextOptions["rpcEndpoints"]>;
+  /** Installed back ends, asked for only if layers may be placed on an accelerator. */
+  readonly backends: () => TextOptions["backends"];
+}
+
+/** Engine options of a text model. */
+export function textOptions(
+  model: ModelSettings,
+  { settings, cacheDir, verbosity }: EngineSettings,
+  { modelPath, adapterPath, chatTemplate, rpcEndpoints, backends }: TextParts,
+): TextOptions {
+  const { runtime, paged_attn: cache } = settings;
+  return {
+    kind: "text",
+    ...defined({ modelPath, adapterPath, mmprojPath: model.format.mmproj }),
+    cacheDir,
+    maxSeqs: runtime.max_seqs,
+    ...(runtime.no_kv_cache
+      ? { prefixCacheN: 0, noKvCache: true as const }
+      : {
+          prefixCacheN: runtime.prefix_cache_n,
+          checkpointBytes: runtime.checkpoint_mb * 1024 * 1024,
+          ...speculativeOf(runtime),
+        }),
+    ...defined({ contextLen: cache.context_len }),
+    ...(cache.memory_mb === undefined ? {} : { memoryBytes: cache.memory_mb * 1024 * 1024 }),
+    ...defined({ memoryFraction: cache.memory_fraction }),
+    cacheType: cache.cache_type === "auto" ? "f16" : cache.cache_type,
+    pagedAttn: cache.mode !== "off",
+    ...defined({
+      maxSeqLen: model.device.max_seq_len,
+      threads: runtime.threads,
+      threadsBatch: runtime.threads_batch,
+    }),
+    batch: runtime.batch,
+    ubatch: runtime.ubatch,
+    ...defined({ chatTemplate }),
+    contentTokens: model.content_tokens ?? [],
+    thinkingDefault: model.thinking_default ?? (settings.server.compat === "clients" ? "template" : "on"),
+    ...deviceOf(model, backends),
+    rpcEndpoints,
+    verbosity,
+  };
+}
+
+/** Where the layers of a model are computed. Without a layer for an accelerator no back end is loaded. */
+function deviceOf(
+  { device }: ModelSettings,
+  backends: TextParts["backends"],
+): Pick<TextOptions, "deviceLayers" | "backends"> {
+  const deviceLayers = device.cpu ? 0 : (device.device_layers ?? -1);
+  return { deviceLayers, ...(deviceLayers === 0 ? {} : defined({ backends: backends() })) };
+}
+
+/** Source of draft tokens, by `[runtime]`. */
+function speculativeOf(runtime: Settings["runtime"]): Pick<TextOptions, "speculative"> {
+  const { speculative: wanted, mtp_model: mtpModel, mtp_n_predict: mtpNPredict } = runtime;
+  const type = wanted === "auto" ? (mtpModel === undefined ? "off" : "mtp") : wanted;
+  if (type === "off") return {};
+  if (type === "ngram") return { speculative: { type } };
+  const mtpDraftSampling = runtime.mtp_draft_sampling === "greedy" ? "greedy" : "probabilistic";
+  return { speculative: { type, mtpNPredict, mtpDraftSampling, ...defined({ mtpModel }) } };
+}
+
+/** Engine options of an image model. `modelPath`: its checkpoint, absent where `diffusion_model` replaces it. */
+export function imageOptions(
+  model: ModelSettings,
+  { settings, cacheDir, verbosity }: EngineSettings,
+  modelPath: string | undefined,
+): ImageOptions {
+  const { diffusion_model: diffusionModel, vae, clip_l: clipL, clip_g: clipG, t5xxl, llm } = model.format;
+  const { steps, guidance } = model.image;
+  const { threads } = settings.runtime;
+  return {
+    kind: "image",
+    files: {
+      ...defined({ model: modelPath, diffusionModel, vae, clipL, clipG, t5xxl, llm }),
+    },
+    cacheDir,
+    verbosity,
+    ...defined({ threads, steps, guidance }),
+  };
+}
+
+/** Engine options of a voice. One that is not built in has its library: the settings were checked. */
+export function speechOptions(
+  { model_id: id, format: { speech_library: library } }: Pick<ModelSettings, "model_id" | "format">,
+  { settings, cacheDir, verbosity }: EngineSettings,
+): SpeechOptions {
+  const { threads } = settings.runtime;
+  const common = {
+    kind: "speech",
+    cacheDir,
+    verbosity,
+    ...defined({ threads }),
+  } as const;
+  if (library !== undefined) return { ...common, voice: { type: "sherpa", library, folder: id } };
+  return { ...common, voice: { type: "flite", name: id.slice(id.indexOf(":") + 1) } };
+}
+
+/** Limits of media in requests, from `[models.multimodal]`. */
+export function mediaLimitsOf({ multimodal }: ModelSettings): MediaLimits {
+  const { max_num_images: images, max_edge: edge, max_audio_seconds: seconds } = multimodal;
+  return {
+    ...defined({ imagesMax: images, edgeMax: edge, audioSecondsMax: seconds }),
+  };
+}

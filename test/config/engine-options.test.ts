@@ -1,0 +1,91 @@
+// From settings to what an engine is started with.
+
+import { expect, test } from "bun:test";
+import { imageOptions, speechOptions, textOptions, type TextParts } from "../../src/config/engine-options.ts";
+import { formatProblems } from "../../src/config/problem.ts";
+import { loadSettings } from "../../src/config/resolve.ts";
+import type { ModelSettings, Settings } from "../../src/config/settings.ts";
+
+const PARTS: TextParts = {
+  modelPath: "/models/a.gguf",
+  adapterPath: undefined,
+  chatTemplate: undefined,
+  rpcEndpoints: [],
+  backends: () => [],
+};
+
+function settingsOf(environment: Readonly<Record<string, string>>): Settings {
+  const result = loadSettings({ environment });
+  if (!result.ok) throw new Error(formatProblems(result.problems));
+  return result.settings;
+}
+
+function modelOf({ models }: Settings): ModelSettings {
+  const [model] = models;
+  if (model === undefined) throw new Error("there is always one model");
+  return model;
+}
+
+const common = (settings: Settings) => ({ settings, cacheDir: "/cache", verbosity: 0 });
+
+function text(environment: Readonly<Record<string, string>>, device: Partial<ModelSettings["device"]> = {}) {
+  const settings = settingsOf(environment);
+  const model = modelOf(settings);
+  const placed = { ...model, device: { ...model.device, ...device } };
+  return textOptions(placed, common(settings), PARTS);
+}
+
+test("megabytes become bytes, `auto` becomes a type, and what is not set stays absent", () => {
+  const options = text({ SVC_PA_MEMORY_MB: "64" });
+  expect(options).toMatchObject({
+    modelPath: "/models/a.gguf",
+    memoryBytes: 64 * 1024 * 1024,
+    cacheType: "f16",
+  });
+  for (const name of ["adapterPath", "chatTemplate", "contextLen", "threads", "speculative"])
+    expect(options).not.toHaveProperty(name);
+});
+
+test("without a KV cache there is neither a prefix cache nor speculative decoding", () => {
+  const options = text({ SVC_NO_KV_CACHE: "true", SVC_SPECULATIVE: "ngram" });
+  expect(options).toMatchObject({ noKvCache: true, prefixCacheN: 0 });
+  expect(options).not.toHaveProperty("speculative");
+  expect(text({ SVC_SPECULATIVE: "ngram" })).toMatchObject({ speculative: { type: "ngram" } });
+});
+
+test("back ends are asked for only where layers may be placed on an accelerator", () => {
+  expect(text({})).toMatchObject({ deviceLayers: -1, backends: [] });
+  expect(text({}, { device_layers: 7 })).toMatchObject({ deviceLayers: 7, backends: [] });
+  for (const device of [{ cpu: true }, { cpu: true, device_layers: 7 }, { device_layers: 0 }]) {
+    expect(text({}, device)).toMatchObject({ deviceLayers: 0 });
+    expect(text({}, device)).not.toHaveProperty("backends");
+  }
+});
+
+test("an image model has its checkpoint, or the parts that settings name", () => {
+  const settings = settingsOf({});
+  const model = modelOf(settings);
+  expect(imageOptions(model, common(settings), "/models/sd.gguf").files).toEqual({
+    model: "/models/sd.gguf",
+  });
+  const parts = {
+    ...model,
+    format: { ...model.format, diffusion_model: "/models/d.gguf", vae: "/models/v.gguf" },
+  };
+  expect(imageOptions(parts, common(settings), undefined).files).toEqual({
+    diffusionModel: "/models/d.gguf",
+    vae: "/models/v.gguf",
+  });
+});
+
+test("a voice is built in, or a folder with a library", () => {
+  const settings = settingsOf({});
+  const voice = { model_id: "svc-voice:slt", format: {} } as ModelSettings; // what the function reads
+  expect(speechOptions(voice, common(settings)).voice).toEqual({ type: "flite", name: "slt" });
+  const other = { model_id: "/voices/amy", format: { speech_library: "/lib/x.so" } } as ModelSettings;
+  expect(speechOptions(other, common(settings)).voice).toEqual({
+    type: "sherpa",
+    library: "/lib/x.so",
+    folder: "/voices/amy",
+  });
+});
