@@ -3,14 +3,12 @@
 import { availableParallelism } from "node:os";
 import { reasonOf } from "../core/reason.ts";
 import type { ModelOptions } from "./model-files.ts";
-import { ownWeights, textOptions } from "./models.ts";
+import { ownWeights, textEngine } from "./models.ts";
 import { newRelays } from "./rpc.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
-import { ServiceError } from "../core/error.ts";
 import { freeMemory } from "../core/free-memory.ts";
-import { SLOTS_MAX } from "../core/limits.ts";
 import type { BenchRow, TuneProfile, TuneReport } from "../core/measure.ts";
 import type { TuneModel } from "../core/model-info.ts";
 import { textInfo } from "../engine/abilities.ts";
@@ -20,8 +18,9 @@ import { checkMemory } from "../engine/memory-fit.ts";
 import type { Models } from "../engine/models.ts";
 import type { TextInfo, TextOptions } from "../engine/protocol.ts";
 import { bench, benchNeed, type BenchPlan } from "../measure/bench.ts";
-import type { MeasuredEngine } from "../measure/engine.ts";
+import { cellsFor, type EngineNeed, type MeasuredEngine, refuseTooLong } from "../measure/engine.ts";
 import { tune } from "../measure/tune.ts";
+import { Tuning } from "../measure/tuning.ts";
 
 /** Cancellation and progress of a measurement. */
 export interface MeasureOptions {
@@ -43,18 +42,12 @@ export async function benchModel(
   { repetitions, ...plan }: BenchPlan & { readonly repetitions: number },
   { signal, onStep }: MeasureOptions,
 ): Promise<BenchedModel> {
-  const { sequences, tokens } = benchNeed(plan);
+  const need = benchNeed(plan);
   if (model.kind === "image") throw new Error("an image model generates no tokens; name a text model");
-  if (2 * sequences > SLOTS_MAX)
-    throw new Error(`at most ${SLOTS_MAX / 2} sequences can be measured at once`);
-  const configured = await textOptions(model, ownWeights(model), options, {
-    signal,
-    relays: newRelays(model),
-  });
-  const room = { maxSeqs: sequences, prefixCacheN: sequences, ...cellsFor(configured, sequences * tokens) };
-  const { engine, info } = await openEngine({ ...configured, ...room }, options, modelName(model), signal);
+  const configured = await configuredEngine(model, options, signal);
+  const { engine, info } = await openEngine(fitted(configured, need), options, modelName(model), signal);
   try {
-    refuseTooLong(info, sequences, tokens);
+    refuseTooLong(info, need);
     const rows: BenchRow[] = [];
     const way = { repetitions, random: Math.random, signal };
     for await (const row of bench(engine, plan, way, onStep)) rows.push(row);
@@ -71,15 +64,11 @@ export async function tuneModel(
   profile: TuneProfile,
   { signal, onStep, isBusy }: MeasureOptions & { readonly isBusy: () => boolean },
 ): Promise<TuneReport> {
-  const configured = await textOptions(model, ownWeights(model), options, {
-    signal,
-    relays: newRelays(model),
-  });
+  const configured = await configuredEngine(model, options, signal);
   return tune(modelName(model), profile, {
     open: async ({ sequenceTokens, ...settings }) => {
-      const prefixCacheN = settings.maxSeqs;
-      const room = cellsFor(configured, settings.maxSeqs * sequenceTokens);
-      const wanted = { ...configured, ...settings, prefixCacheN, ...room };
+      const need = { sequences: settings.maxSeqs, tokens: sequenceTokens };
+      const wanted = fitted({ ...configured, ...settings }, need);
       return (await openEngine(wanted, options, modelName(model), signal)).engine;
     },
     cpus: availableParallelism(),
@@ -93,66 +82,38 @@ export async function tuneModel(
   });
 }
 
-/** Tuning on request of a client: one at a time, and none while requests run. `stopping` ends it. */
+/** Tuning of served models on request of a client. `stopping` ends it. */
 export function newTuning(options: ModelOptions, models: Models, stopping: AbortSignal): TuneModel {
-  let running = false;
   const { settings, log } = options;
-  return async (name, profile, client) => {
-    const { id } = models.able("generates", name, "model_id");
-    const model = settings.models.find((candidate) => modelName(candidate) === id);
-    if (model === undefined) throw new Error("a served model is not configured");
-    const isBusy = (): boolean => models.activeRuns() > 0;
-    if (running) throw conflict("another tuning is running");
-    if (isBusy()) throw conflict("requests are running, and would be measured too");
-    running = true;
-    try {
-      const signal = AbortSignal.any([client, stopping]);
-      return await tuneModel(model, options, profile, { signal, onStep: () => {}, isBusy });
-    } catch (error) {
-      if (error instanceof ServiceError) throw error;
-      if (client.aborted)
-        throw new ServiceError("model_unavailable", "the request was cancelled", { cause: error });
-      if (stopping.aborted)
-        throw new ServiceError("shutting_down", "The server is being stopped.", { cause: error });
-      // Why it fails concerns the operator; it may name files of the server.
-      log(`${id}: it could not be tuned: ${reasonOf(error)}`);
-      throw new ServiceError(
-        "model_unavailable",
-        "The model could not be measured. The server's log says why.",
-        {
-          retryAfterSecs: 5,
-          cause: error,
-        },
-      );
-    } finally {
-      running = false;
-    }
-  };
-}
-
-function conflict(why: string): ServiceError {
-  return new ServiceError("tuning_conflict", `The model cannot be tuned now: ${why}. Try again later.`, {
-    retryAfterSecs: 5,
+  const isBusy = (): boolean => models.activeRuns() > 0;
+  const tuning = new Tuning({
+    tune: (id, profile, signal) => {
+      const model = settings.models.find((candidate) => modelName(candidate) === id);
+      if (model === undefined) throw new Error("a served model is not configured");
+      return tuneModel(model, options, profile, { signal, onStep: () => {}, isBusy });
+    },
+    isBusy,
+    stopping,
+    log,
   });
+  return async (name, profile, client) =>
+    tuning.run(models.able("generates", name, "model_id").id, profile, client);
 }
 
-/** A cache of the measured size, unless the settings choose one. */
-function cellsFor(configured: TextOptions, tokens: number): { readonly contextLen?: number } {
+function configuredEngine(
+  model: ModelSettings,
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<TextOptions> {
+  return textEngine(model, ownWeights(model), options, { signal, relays: newRelays(model) });
+}
+
+/** Options of an engine for a measurement, with a cache of its size unless the settings choose one. */
+function fitted(configured: TextOptions, need: EngineNeed): TextOptions {
   const { contextLen, memoryBytes, memoryFraction } = configured;
   const isChosen = contextLen !== undefined || memoryBytes !== undefined || memoryFraction !== undefined;
-  const step = 256;
-  return isChosen ? {} : { contextLen: (Math.ceil(tokens / step) + 1) * step };
-}
-
-function refuseTooLong(info: TextInfo, sequences: number, tokens: number): void {
-  if (tokens > info.contextTokens)
-    throw new Error(
-      `the model's context holds ${info.contextTokens} tokens; prompt, answer and depth would take ${tokens}`,
-    );
-  if (tokens * sequences > info.cells)
-    throw new Error(
-      `the cache holds ${info.cells} tokens; ${sequences} sequences of ${tokens} do not fit. Make it larger, or measure less`,
-    );
+  const slots = { maxSeqs: need.sequences, prefixCacheN: need.sequences };
+  return { ...configured, ...slots, ...(isChosen ? {} : { contextLen: cellsFor(need) }) };
 }
 
 /** Starts an engine and waits for it. Throws ServiceError(model_unavailable) when there is no memory for it. */

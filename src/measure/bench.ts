@@ -1,7 +1,8 @@
 // Every combination of what was asked for, each measured by itself.
 
+import { SLOTS_MAX } from "../core/limits.ts";
 import type { BenchRow } from "../core/measure.ts";
-import type { MeasuredEngine } from "./engine.ts";
+import type { EngineNeed, MeasuredEngine } from "./engine.ts";
 import { type Load, measureAnswer, measurePrompt, type Way } from "./load.ts";
 import { isSteady, rateOf } from "./statistics.ts";
 
@@ -16,20 +17,18 @@ interface Step extends Load {
   readonly test: BenchRow["test"];
 }
 
-/** What the plan needs of an engine. */
-export interface BenchNeed {
-  readonly sequences: number;
-  /** Tokens of the longest sequence. */
-  readonly tokens: number;
-}
-
-export function benchNeed(plan: BenchPlan): BenchNeed {
+/** What the plan needs of an engine. Throws for more sequences than an engine can hold. */
+export function benchNeed(plan: BenchPlan): EngineNeed {
   const steps = stepsOf(plan);
-  return {
+  const need = {
     sequences: Math.max(1, ...steps.map(({ concurrency }) => concurrency)),
     // One token begins an answer, one more comes before its clock starts.
     tokens: Math.max(1, ...steps.map(({ depth, tokens }) => depth + tokens + 2)),
   };
+  // The prefix cache takes as many slots again.
+  if (2 * need.sequences > SLOTS_MAX)
+    throw new Error(`at most ${SLOTS_MAX / 2} sequences can be measured at once`);
+  return need;
 }
 
 /** Measures step by step; `onStep` is called before each. Throws the engine's reason, or the signal's. */

@@ -13,3 +13,33 @@ export interface MeasuredEngine {
   setThreads(threads: number, threadsBatch: number): void;
   stop(): Promise<void>;
 }
+
+/** What a measurement needs of an engine. */
+export interface EngineNeed {
+  readonly sequences: number;
+  /** Tokens of the longest sequence. */
+  readonly tokens: number;
+}
+
+/** Granularity of the cache, KV cells. */
+const CELLS_STEP = 256;
+
+/** Cells for a need, with some to spare. */
+export function cellsFor({ sequences, tokens }: EngineNeed): number {
+  return (Math.ceil((sequences * tokens) / CELLS_STEP) + 1) * CELLS_STEP;
+}
+
+/** Throws if sequences of a need are longer than the engine's context, or do not fit its cache together. */
+export function refuseTooLong(
+  { contextTokens, cells }: Pick<MeasuredEngine, "contextTokens" | "cells">,
+  { sequences, tokens }: EngineNeed,
+): void {
+  if (tokens > contextTokens)
+    throw new Error(
+      `the model's context holds ${contextTokens} tokens; prompt, answer and depth would take ${tokens}`,
+    );
+  if (tokens * sequences > cells)
+    throw new Error(
+      `the cache holds ${cells} tokens; ${sequences} sequences of ${tokens} do not fit. Make it larger, or measure less`,
+    );
+}
