@@ -67,7 +67,7 @@ export class DiffusionBackend implements ImageBackend {
   generate({ prompt, width, height, steps, guidance, seed }: ImageSpec): ImageGeneration {
     const { native, model } = this;
     const params = Int32Array.of(width, height, steps);
-    const handle = native.svc_image_draw_begin(
+    const handle = native.svc_image_job_begin(
       model,
       cText(prompt),
       params,
@@ -94,34 +94,34 @@ class NativeGeneration implements ImageGeneration {
   }
 
   get state(): ImageGeneration["state"] {
-    return STATES[this.native.svc_image_draw_state(this.handle)] ?? "failed";
+    return STATES[this.native.svc_image_job_state(this.handle)] ?? "failed";
   }
 
   get steps(): number {
-    return this.native.svc_image_draw_progress(this.handle);
+    return this.native.svc_image_job_progress(this.handle);
   }
 
   cancel(): void {
-    this.native.svc_image_draw_cancel(this.handle);
+    this.native.svc_image_job_cancel(this.handle);
   }
 
   pixels(): Pixels {
     const [width = 0, height = 0, channels = 0] = [0, 1, 2].map((which) =>
-      this.native.svc_image_draw_size(this.handle, which),
+      this.native.svc_image_job_size(this.handle, which),
     );
     assert(channels === CHANNELS, "an image has three colour channels");
     const data = new Uint8Array(width * height * channels);
-    const outcome = this.native.svc_image_draw_pixels(this.handle, data, data.length);
+    const outcome = this.native.svc_image_job_pixels(this.handle, data, data.length);
     assert(outcome === 0, nativeText(this.native.svc_image_last_error()));
     return { width, height, data };
   }
 
   get failure(): string {
-    return nativeText(this.native.svc_image_draw_error(this.handle));
+    return nativeText(this.native.svc_image_job_error(this.handle));
   }
 
   free(): void {
-    this.native.svc_image_draw_free(this.handle);
+    this.native.svc_image_job_free(this.handle);
   }
 }
 

@@ -56,7 +56,8 @@ build_llama() {
     get_source
     # GGML_BACKEND_DL + ALL_VARIANTS: the best CPU kernels are picked at run time. OpenMP: its barrier sleeps instead of
     # spinning, which keeps a busy machine usable. No RPATH and no build paths in the files.
-    map="-ffile-prefix-map=$source=llama.cpp -ffile-prefix-map=$root=svc"
+    # The last fitting map counts: a build folder below the repository lies under both.
+    map="-ffile-prefix-map=$root=svc -ffile-prefix-map=$source=llama.cpp"
     # shellcheck disable=SC2086
     cmake -S "$source" -B "$build/llama" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON $launcher \
         "-DCMAKE_PROJECT_ggml_INCLUDE=$root/ffi/kernels/kernels.cmake" \
@@ -73,7 +74,7 @@ build_shim() {
     # Without a build of llama.cpp: the committed one, whose interface is the same.
     [ -e "$bin/libllama.so" ] || "$bun" "$here/unpack.ts" "$platform_dir" llama "$bin"
     g++ -std=c++17 -O3 -fno-math-errno -fno-trapping-math -fopenmp -fPIC -shared -fvisibility=hidden \
-        -Wall -Wextra -Werror "-ffile-prefix-map=$source=llama.cpp" "-ffile-prefix-map=$root=svc" \
+        -Wall -Wextra -Werror "-ffile-prefix-map=$root=svc" "-ffile-prefix-map=$source=llama.cpp" \
         -DSVC_ABI_HASH="\"$(abi_hash "$root/ffi/shim/svc_llama.h")\"" \
         -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED \
         -isystem "$source/common" -isystem "$source/include" -isystem "$source/ggml/include" -isystem "$source/vendor" \

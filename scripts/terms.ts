@@ -1,17 +1,13 @@
 // The project's glossary, and the words that it replaces. One term per concept, in code, API texts and documents.
 //
 //   bun scripts/terms.ts            fails where a retired word is used; part of `npm run check`
-//   bun scripts/terms.ts FOLDER     the same for one folder, also one that is not clean yet
 //
 // `npm run generate` writes the glossary of ARCHITECTURE.md.
 
 import { globSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 
 const ROOT = join(import.meta.dir, "..");
-
-/** Folders whose texts still hold retired words. Delete a row when its folder is clean; never add one. */
-const NOT_CLEAN_YET: readonly string[] = ["ffi/constraint", "ffi/image", "ffi/speech"];
 
 /** What the check reads. Tests are left out: their fixtures speak as users do. */
 const FILES = [
@@ -160,13 +156,10 @@ function retiredUses(file: string): readonly string[] {
   );
 }
 
-function check(folder: string | undefined): void {
-  const inside = (file: string, path: string): boolean => file === path || file.startsWith(`${path}/`);
-  const files = FILES.flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
-    .filter((file) => !EXEMPT.test(file))
-    .filter((file) =>
-      folder === undefined ? !NOT_CLEAN_YET.some((path) => inside(file, path)) : inside(file, folder),
-    );
+function check(): void {
+  const files = FILES.flatMap((pattern) => globSync(pattern, { cwd: ROOT })).filter(
+    (file) => !EXEMPT.test(file),
+  );
   const uses = files.flatMap(retiredUses);
   for (const use of uses) console.error(use);
   if (uses.length === 0) return;
@@ -183,7 +176,4 @@ export function glossaryTable(): string {
   ].join("\n");
 }
 
-if (import.meta.main) {
-  const [argument] = process.argv.slice(2);
-  check(argument === undefined ? undefined : relative(ROOT, argument));
-}
+if (import.meta.main) check();

@@ -51,7 +51,7 @@ SVC_API void svc_grammar_close(void * engine);
 SVC_API void * svc_grammar_compile_begin(void * engine, const char * constraint);
 // Waits up to wait_ms. 1 ready, 0 still working, -1 refused: svc_grammar_last_error says why.
 SVC_API int32_t svc_grammar_compile_wait(void * pending, int32_t wait_ms);
-// Frees `pending` and returns its matcher; NULL when there is none (then `pending` is freed all the same).
+// Frees `pending` and returns its matcher; NULL after a failure (`pending` is freed nevertheless).
 SVC_API void * svc_grammar_compile_take(void * pending);
 // Drops the work at any time; what has begun runs to its end unseen.
 SVC_API void svc_grammar_compile_free(void * pending);

@@ -45,7 +45,7 @@ void on_assertion(const char * message) {
 bool is_cancelled();
 
 void on_log(sd_log_level_t level, const char * text, void *) {
-    if (is_cancelled()) return;  // what was told to stop complains that it could not go on
+    if (is_cancelled()) return;  // a cancelled job logs that it could not go on
     std::string line = text;
     const auto place = line.find(" - ");  // the library begins with its source file and line
     if (place != std::string::npos && place < 40) line.erase(0, place + 3);
@@ -55,7 +55,7 @@ void on_log(sd_log_level_t level, const char * text, void *) {
     const auto version = line.find("Version: ");
     if (level == SD_LOG_INFO && version != std::string::npos) log_family = line.substr(version + 9);
     const int needed = level >= SD_LOG_WARN ? 1 : level == SD_LOG_INFO ? 2 : 3;
-    // Prompts are somebody's own words: the library logs them at "debug", and they are never shown.
+    // Prompts are private: the library logs them at "debug", and they are never shown.
     if (verbosity.load() >= needed && level != SD_LOG_DEBUG) fprintf(stderr, "%s\n", line.c_str());
 }
 
@@ -111,38 +111,38 @@ struct load_t : work_t {
     std::atomic<int32_t> permille{0};
 };
 
-struct draw_t : work_t {
+struct job_t : work_t {
     std::string prompt;
     int32_t steps = 0;
     std::atomic<int32_t> step{0};
     std::atomic<bool> cancelled{false};
     sd_image_t * image = nullptr;
-    ~draw_t() {
+    ~job_t() {
         if (image != nullptr) free_sd_images(image, 1);
     }
 };
 
-// One piece of work at a time, so the library's global callbacks know whom they are for.
+// One piece of work at a time, so that the library's global callbacks know which it is.
 std::atomic<load_t *> loading{nullptr};
-std::atomic<draw_t *> drawing{nullptr};
+std::atomic<job_t *> running{nullptr};
 
 void on_progress(int step, int steps, float, void *) {
     if (load_t * load = loading.load()) {
         if (steps > 0) load->permille.store(static_cast<int32_t>(1000.0 * step / steps));
-    } else if (draw_t * draw = drawing.load()) {
-        // Tiles of the decoder are told the same way, but there are as many as steps only by chance.
-        if (steps == draw->steps && step > draw->step.load()) draw->step.store(step);
+    } else if (job_t * job = running.load()) {
+        // The decoder reports its tiles the same way; their number equals that of the steps only by chance.
+        if (steps == job->steps && step > job->step.load()) job->step.store(step);
     }
 }
 
 bool is_cancelled() {
-    draw_t * draw = drawing.load();
-    return draw != nullptr && draw->cancelled.load();
+    job_t * job = running.load();
+    return job != nullptr && job->cancelled.load();
 }
 
 bool on_abort(void *) { return is_cancelled(); }
 
-// A tiny autoencoder is told from a full one by the names of its tensors, in the header of a safetensors file.
+// A tiny autoencoder differs from a full one by the names of its tensors, in the header of a safetensors file.
 bool is_tiny_autoencoder(const std::string & path) {
     std::ifstream file(path, std::ios::binary);
     uint64_t bytes = 0;
@@ -176,28 +176,28 @@ int32_t load_model(load_t & load) {
     model->family = take(log_family);
     if (model->context == nullptr) return -1;
     if (!sd_ctx_supports_image_generation(model->context)) {
-        throw std::runtime_error("this model makes no pictures (" + model->family + ")");
+        throw std::runtime_error("this model generates no images (" + model->family + ")");
     }
     load.model = std::move(model);
     return 1001;
 }
 
-int32_t draw_picture(draw_t & draw, const model_t & model, const sd_img_gen_params_t & params) {
-    drawing.store(&draw);
+int32_t generate(job_t & job, const model_t & model, const sd_img_gen_params_t & params) {
+    running.store(&job);
     try {
-        draw.image = generate_image(model.context, &params);
+        job.image = generate_image(model.context, &params);
     } catch (...) {
-        drawing.store(nullptr);
+        running.store(nullptr);
         // An encoder that was cancelled fails an assertion of its caller. Everything on the way is freed as it unwinds.
-        if (draw.cancelled.load()) {
+        if (job.cancelled.load()) {
             broken = false;
             return 2;
         }
         throw;
     }
-    drawing.store(nullptr);
-    if (draw.cancelled.load()) return 2;
-    return draw.image != nullptr && draw.image->data != nullptr ? 1 : -1;
+    running.store(nullptr);
+    if (job.cancelled.load()) return 2;
+    return job.image != nullptr && job.image->data != nullptr ? 1 : -1;
 }
 
 }  // namespace
@@ -284,17 +284,17 @@ const char * svc_image_model_family(void * model) {
     return guard<const char *>("", [&] { return need<model_t>(model, "model").family.c_str(); });
 }
 
-void * svc_image_draw_begin(void * handle, const char * prompt, const int32_t * columns, int32_t n, float guidance,
+void * svc_image_job_begin(void * handle, const char * prompt, const int32_t * columns, int32_t n, float guidance,
                             int64_t seed) {
     return guard<void *>(nullptr, [&]() -> void * {
         const model_t & model = need<model_t>(handle, "model");
         if (prompt == nullptr) throw std::invalid_argument("no prompt was given");
-        if (drawing.load() != nullptr) throw std::invalid_argument("another picture is being drawn");
-        std::unique_ptr<draw_t> draw(new draw_t());
-        draw->prompt = prompt;
+        if (running.load() != nullptr) throw std::invalid_argument("another image is being generated");
+        std::unique_ptr<job_t> job(new job_t());
+        job->prompt = prompt;
         sd_img_gen_params_t params;
         sd_img_gen_params_init(&params);
-        params.prompt = draw->prompt.c_str();
+        params.prompt = job->prompt.c_str();
         params.negative_prompt = "";
         params.width = svc::column(columns, n, 0, 0);
         params.height = svc::column(columns, n, 1, 0);
@@ -302,64 +302,64 @@ void * svc_image_draw_begin(void * handle, const char * prompt, const int32_t * 
         if (params.width <= 0 || params.height <= 0 || params.sample_params.sample_steps <= 0) {
             throw std::invalid_argument("width, height and steps must be above 0");
         }
-        draw->steps = params.sample_params.sample_steps;
+        job->steps = params.sample_params.sample_steps;
         params.sample_params.guidance.txt_cfg = guidance;
-        // Decoding a large picture at once takes more memory than the model.
+        // Decoding a large image at once takes more memory than the model.
         params.vae_tiling_params.enabled = int64_t(params.width) * params.height > 1024 * 1024;
         params.seed = seed;
-        draw_t * raw = draw.get();
-        raw->start([raw, &model, params] { return draw_picture(*raw, model, params); });
-        return draw.release();
+        job_t * raw = job.get();
+        raw->start([raw, &model, params] { return generate(*raw, model, params); });
+        return job.release();
     });
 }
 
-int32_t svc_image_draw_state(void * draw) {
-    return guard<int32_t>(-1, [&] { return need<draw_t>(draw, "drawing").state.load(); });
+int32_t svc_image_job_state(void * job) {
+    return guard<int32_t>(-1, [&] { return need<job_t>(job, "image job").state.load(); });
 }
 
-int32_t svc_image_draw_progress(void * draw) {
-    return guard<int32_t>(-1, [&] { return need<draw_t>(draw, "drawing").step.load(); });
+int32_t svc_image_job_progress(void * job) {
+    return guard<int32_t>(-1, [&] { return need<job_t>(job, "image job").step.load(); });
 }
 
-void svc_image_draw_cancel(void * draw) {
+void svc_image_job_cancel(void * job) {
     guard<int>(0, [&] {
-        need<draw_t>(draw, "drawing").cancelled.store(true);
+        need<job_t>(job, "image job").cancelled.store(true);
         return 0;
     });
 }
 
-int32_t svc_image_draw_size(void * handle, int32_t which) {
+int32_t svc_image_job_size(void * handle, int32_t which) {
     return guard<int32_t>(-1, [&] {
-        const draw_t & draw = need<draw_t>(handle, "drawing");
-        if (draw.state.load() != 1) throw std::invalid_argument("nothing is drawn");
-        const uint32_t sizes[3] = {draw.image->width, draw.image->height, draw.image->channel};
+        const job_t & job = need<job_t>(handle, "image job");
+        if (job.state.load() != 1) throw std::invalid_argument("the image is not finished");
+        const uint32_t sizes[3] = {job.image->width, job.image->height, job.image->channel};
         if (which < 0 || which > 2) throw std::invalid_argument("there are three sizes");
         return static_cast<int32_t>(sizes[which]);
     });
 }
 
-int32_t svc_image_draw_pixels(void * handle, uint8_t * out, int32_t n) {
+int32_t svc_image_job_pixels(void * handle, uint8_t * out, int32_t n) {
     return guard<int32_t>(-1, [&] {
-        const draw_t & draw = need<draw_t>(handle, "drawing");
-        if (draw.state.load() != 1) throw std::invalid_argument("nothing is drawn");
-        const uint64_t bytes = uint64_t(draw.image->width) * draw.image->height * draw.image->channel;
-        if (n < 0 || uint64_t(n) != bytes) throw std::invalid_argument("the picture has another size");
-        memcpy(out, draw.image->data, bytes);
+        const job_t & job = need<job_t>(handle, "image job");
+        if (job.state.load() != 1) throw std::invalid_argument("the image is not finished");
+        const uint64_t bytes = uint64_t(job.image->width) * job.image->height * job.image->channel;
+        if (n < 0 || uint64_t(n) != bytes) throw std::invalid_argument("the image has another size");
+        memcpy(out, job.image->data, bytes);
         return 0;
     });
 }
 
-const char * svc_image_draw_error(void * draw) {
+const char * svc_image_job_error(void * job) {
     return guard<const char *>("", [&] {
-        draw_t & one = need<draw_t>(draw, "drawing");
+        job_t & one = need<job_t>(job, "image job");
         return one.state.load() < 0 ? one.error.c_str() : "";
     });
 }
 
-void svc_image_draw_free(void * handle) {
+void svc_image_job_free(void * handle) {
     guard<int>(0, [&] {
-        std::unique_ptr<draw_t> draw(&need<draw_t>(handle, "drawing"));
-        draw->finish();
+        std::unique_ptr<job_t> job(&need<job_t>(handle, "image job"));
+        job->finish();
         return 0;
     });
 }

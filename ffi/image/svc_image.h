@@ -1,14 +1,14 @@
-// Flat C ABI over stable-diffusion.cpp: pictures from texts.
+// Flat C ABI over stable-diffusion.cpp: images from texts.
 //
 // Rules, for every function:
 //  - No exception leaves it. A failure is a negative code or NULL; svc_image_last_error() then has one English sentence.
 //  - No struct crosses by value and no callback is taken.
 //  - Handles are opaque and owned by the caller until the matching *_free or *_finish; a NULL handle is an error, never a
 //    crash. `const char *` results stay ours.
-//  - Loading and drawing run on a thread of their own, one of them at a time in a process. Meanwhile only *_state,
-//    svc_image_draw_progress and svc_image_draw_cancel of that work may be called.
+//  - Loads and image jobs run on a thread of their own, one of them at a time in a process. Meanwhile only *_state,
+//    svc_image_job_progress and svc_image_job_cancel of that work may be called.
 //
-// An assertion of the library that fails on the thread of a load or a drawing is caught: the work fails, and
+// An assertion of the library that fails on the thread of a load or a job is caught: the work fails, and
 // svc_image_is_broken() is 1 from then on. What the library holds is in an unknown state, so the process should end.
 // An assertion on another thread of the library ends the process.
 //
@@ -30,7 +30,7 @@ extern "C" {
 SVC_API const char * svc_image_abi_hash(void);
 // What went wrong in the last failed call of this thread; "" if nothing did. Valid until the next call.
 SVC_API const char * svc_image_last_error(void);
-// Loads the best CPU back end found in `dir`; verbosity 0 errors .. 3 debug, to stderr. 0, or -1 when there is none.
+// Loads the best CPU back end found in `dir`; verbosity 0 errors .. 3 debug, to stderr. 0, or -1 if none loads.
 SVC_API int32_t svc_image_init(const char * dir, int32_t verbosity);
 // Raises inside, to prove that nothing escapes: kind 0 std::exception, 1 an int, 2 a failed assertion of the library (which
 // breaks it, see above). Always -1.
@@ -49,32 +49,32 @@ SVC_API void * svc_image_load_begin(const char * model, const char * diffusion, 
 SVC_API int32_t svc_image_load_state(void * load);
 // Waits for the thread, frees `load`, returns the model; NULL when loading failed.
 SVC_API void * svc_image_load_finish(void * load);
-// No drawing of the model may be unfinished.
+// No job of the model may be unfinished.
 SVC_API void svc_image_model_free(void * model);
 // The library's name for the family of the model, such as "SD 1.x" or "Flux". Valid as long as the model.
 SVC_API const char * svc_image_model_family(void * model);
 
-// ---- drawing -------------------------------------------------------------------------------------------------
+// ---- image job -----------------------------------------------------------------------------------------------
 
-// Starts one picture. params: int32 columns, in order: 0 width, 1 height, 2 steps. guidance: how strongly the text counts,
-// 1 for models that need no second pass without it. Same seed, same picture. The library rounds width and height up to
-// what the model can do; svc_image_draw_size tells what it made of them.
-SVC_API void * svc_image_draw_begin(void * model, const char * prompt, const int32_t * params, int32_t n_params,
+// Starts the generation of one image. params: int32 columns, in order: 0 width, 1 height, 2 steps. guidance: how strongly the text counts,
+// 1 for models that need no second pass without it. Same seed, same image. The library rounds width and height up to
+// what the model can do; svc_image_job_size returns the result.
+SVC_API void * svc_image_job_begin(void * model, const char * prompt, const int32_t * params, int32_t n_params,
                                     float guidance, int64_t seed);
-// 0 at work, 1 drawn, 2 cancelled, -1 failed. Never blocks.
-SVC_API int32_t svc_image_draw_state(void * draw);
+// 0 running, 1 done, 2 cancelled, -1 failed. Never blocks.
+SVC_API int32_t svc_image_job_state(void * job);
 // Steps done so far.
-SVC_API int32_t svc_image_draw_progress(void * draw);
-// Has the drawing end soon, in the middle of a step. The model can be used again afterwards.
-SVC_API void svc_image_draw_cancel(void * draw);
-// Of a picture that is drawn: which = 0 width, 1 height, 2 channels (3: RGB).
-SVC_API int32_t svc_image_draw_size(void * draw, int32_t which);
+SVC_API int32_t svc_image_job_progress(void * job);
+// Ends the job soon, in the middle of a step. The model can be used again afterwards.
+SVC_API void svc_image_job_cancel(void * job);
+// Of a finished image: which = 0 width, 1 height, 2 channels (3: RGB).
+SVC_API int32_t svc_image_job_size(void * job, int32_t which);
 // Its pixels, width * height * channels bytes row by row, into out[n]. 0, or -1 when n is another number.
-SVC_API int32_t svc_image_draw_pixels(void * draw, uint8_t * out, int32_t n);
+SVC_API int32_t svc_image_job_pixels(void * job, uint8_t * out, int32_t n);
 // Why it failed; "" if it did not. Valid until it is freed.
-SVC_API const char * svc_image_draw_error(void * draw);
-// Waits for the thread and frees everything of the drawing.
-SVC_API void svc_image_draw_free(void * draw);
+SVC_API const char * svc_image_job_error(void * job);
+// Waits for the thread and frees everything of the job.
+SVC_API void svc_image_job_free(void * job);
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,7 @@ SVC_API const char * svc_speech_last_error(void);
 // Fails inside as flite does, to prove that the process goes on. Always -1.
 SVC_API int32_t svc_speech_selftest_fail(void);
 
-// The voice of that name, kept for the life of the process: `slt` or `kal16`. NULL when there is none of that name.
+// The voice of that name, kept for the life of the process: `slt` or `kal16`. NULL for an unknown name.
 SVC_API void * svc_speech_voice(const char * name);
 // Speaks a text, ASCII. The samples stay in memory until svc_speech_free; NULL when it failed.
 SVC_API void * svc_speech_say(void * voice, const char * text);

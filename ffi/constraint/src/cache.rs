@@ -37,7 +37,7 @@ impl Template {
     }
 }
 
-/// A text's grammar, or why there is none.
+/// A text's grammar, or the reason of its refusal.
 type Outcome = Result<Template, Reason>;
 
 #[derive(Default)]
@@ -52,7 +52,7 @@ impl Cache {
         let at = self.entries.iter().position(|(known, _)| known == text)?;
         let entry = self.entries.remove(at);
         if entry.1.as_ref().is_ok_and(Template::is_spoiled) {
-            return None; // to be compiled anew
+            return None; // compiled again
         }
         let result = entry.1.as_ref().map(Template::matcher).map_err(Clone::clone);
         self.entries.push(entry);

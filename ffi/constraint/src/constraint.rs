@@ -141,7 +141,7 @@ fn read(constraint: Constraint, text: &str) -> Result<Grammar, Reason> {
         Constraint::Answer(_) | Constraint::JsonSchema { .. } => return Err("this grammar is built, not read".into()),
         Constraint::Regex { pattern } => {
             check_depth(&pattern)?;
-            // Plain \d, \w and \s: nobody who writes \d waits for the digits of other scripts.
+            // Plain \d, \w and \s: \d is not expected to match digits of other scripts.
             (TopLevelGrammar::from_lark(format!("start: /{}/", regex_to_lark(&pattern, "dws"))), false)
         }
         Constraint::Lark { grammar } => (TopLevelGrammar::from_lark(prepare_lark(&grammar)?), false),

@@ -10,7 +10,7 @@ use std::sync::Once;
 /// One sentence for the caller.
 pub type Reason = String;
 
-/// Longest text of a reason that is passed on, bytes. A grammar quoted in full helps nobody.
+/// Longest reason that is passed on, bytes. It may quote a whole grammar.
 const REASON_BYTES_MAX: usize = 600;
 
 thread_local! {

@@ -8,7 +8,7 @@ use crate::compiler::lock;
 use crate::guard::{contain, Reason};
 use crate::matcher::Matcher;
 
-/// One mask to compute. Whoever takes it by its index is its only user until the batch is done.
+/// One mask to compute. The thread that takes it by its index is its only user until the batch is done.
 pub struct Job {
     pub matcher: *mut Matcher,
     pub out: *mut u32,

@@ -69,7 +69,7 @@ impl Matcher {
         if matcher.feed(start.prefix.as_bytes())? == Accepted::Rejected {
             return Err("the grammar does not begin like the answer".into());
         }
-        // What fails at its first step is refused while there is still somebody to tell. It also warms the lexer up.
+        // A grammar that fails at its first step is refused before the answer begins. The mask also warms the lexer up.
         let words = matcher.words();
         matcher.mask(&mut vec![0; words])?;
         Ok(matcher)

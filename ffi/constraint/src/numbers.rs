@@ -7,7 +7,7 @@
 /// Significant digits that survive a double.
 const DIGITS_MAX: usize = 15;
 const EXPONENT_DIGITS_MAX: usize = 2;
-/// Runs of leading digits are told apart up to this length.
+/// Runs of leading digits are distinguished up to this length.
 const RUN_MAX: usize = 4;
 
 type Bits = Vec<u32>;

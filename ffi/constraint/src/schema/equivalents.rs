@@ -5,11 +5,11 @@ use serde_json::{json, Map, Value};
 
 type Object = Map<String, Value>;
 
-/// Values of a list without duplicates: each subset of so many is written out.
+/// Values of a list without duplicates: each subset of at most this number is written out.
 const UNIQUE_VALUES_MAX: usize = 5;
 /// Items that are written out one by one.
 const ITEMS_MAX: u64 = 16;
-/// Alternatives of a `oneOf` that are told apart by negating the others.
+/// Alternatives of a `oneOf` that exclude each other by negation.
 const EXCLUSIVE_MAX: usize = 4;
 /// Negations within each other.
 const DEPTH_MAX: usize = 6;

@@ -2,7 +2,7 @@
 //!
 //! A client is promised that an answer validates against its schema. llguidance leaves some things unsaid that break the
 //! promise: keywords of another draft are dropped without a word, `format` is looser than the usual validators, patterns
-//! are read in another dialect. So the schema is written anew from the keywords known here, each with one meaning
+//! are read in another dialect. So the schema is rewritten with the keywords known here, each with one meaning
 //! whatever the draft; one that cannot be enforced is refused by name, unknown words are annotations and go.
 
 mod equivalents;
@@ -26,7 +26,7 @@ const SCHEMAS_MAX: usize = 5_000;
 const PATTERNS_MAX: usize = 100;
 
 /// White space that a model may put between tokens: one blank or tab, or a line break with its indentation. Bounded, as a
-/// model can otherwise go on with nothing but white space for ever.
+/// model can otherwise go on with white space forever.
 const WHITESPACE: &str = r"[\x20\t]|\r?\n[\x20\t]{0,40}";
 /// Without \uXXXX: a name has then one spelling only, so that `additionalProperties` cannot repeat a declared one.
 const ESCAPES: &str = "nrbtf\\\"";

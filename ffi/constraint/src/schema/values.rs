@@ -132,7 +132,7 @@ fn step_beside(number: f64) -> f64 {
     10_f64.powi(whole_digits - 14).clamp(SMALLEST, 1.0)
 }
 
-/// Up to here a number with as many decimal places as `step` has is told from its neighbours: 15 digits in all.
+/// Up to here a number with as many decimal places as `step` has differs from its neighbours: 15 digits in all.
 fn largest_multiple(step: f64) -> f64 {
     if step.fract() == 0.0 {
         return EXACT_MAX;
