@@ -393,7 +393,7 @@ describeInBrowser("the web interface of a server with tools", () => {
       await page.getByLabel("Message").fill("Run this command: echo hello");
       await page.keyboard.press("Enter");
       await page.getByRole("button", { name: "Deny" }).click();
-      await page.getByText("denied").waitFor();
+      await page.getByText("denied", { exact: true }).waitFor();
       await page.getByLabel("Regenerate answer").waitFor();
     },
     SLOW_MS,
