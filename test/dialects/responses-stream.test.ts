@@ -55,6 +55,12 @@ test("event names equal types, sequence numbers have no gaps, and the last event
   expect(frames.at(-1)?.data.response).toEqual(body(events));
 });
 
+test("the answer names the model that accepted the run", () => {
+  const events: readonly AnswerEvent[] = [{ ...ACCEPTED, answeredBy: "small" }, ...answer("a").slice(1)];
+  expect(streamed(events).at(0)?.data.response.model).toBe("small");
+  expect(body(events).model).toBe("small");
+});
+
 test("serialized deltas equal JSON of the plain object for any text", () => {
   const place = { output_index: 0, item_id: `msg_${KEY}_0`, content_index: 0 };
   const type = "response.output_text.delta";

@@ -70,6 +70,8 @@ alias = "small"
   expect(doctor.out).toMatch(/ok +model big on \S+ +svc, context 4096 tokens/);
   await back.stop();
   expect(await complete(front.url, ask(CAPITAL))).toMatchObject({ model: "small" });
+  for (const background of [false, true])
+    expect(await respond(front.url, { background })).toMatchObject({ status: "completed", model: "small" });
   const failed = await runBinary(["doctor", file], { env });
   expect(failed.out).toMatch(/FAIL +model big on \S+ +no connection \(ECONNREFUSED\)/);
   const shown = await runBinary(["config", "show", file], { env });
@@ -82,6 +84,24 @@ alias = "small"
   ])
     expect(text).not.toContain("sk-never-shown");
 }, 60_000);
+
+/** The finished answer of the Responses dialect by model "big". */
+async function respond(
+  url: string,
+  fields: object,
+): Promise<{ readonly id: string; readonly status: string }> {
+  const created = await fetch(`${url}/v1/responses`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "big", input: CAPITAL.content, ...fields }),
+  });
+  let answer = (await created.json()) as { readonly id: string; readonly status: string };
+  while (answer.status === "queued" || answer.status === "in_progress") {
+    await Bun.sleep(20);
+    answer = (await (await fetch(`${url}/v1/responses/${answer.id}`)).json()) as typeof answer;
+  }
+  return answer;
+}
 
 test("a key that is not set stops the start with its name", async () => {
   const file = join(newFolder(), "front.toml");

@@ -69,6 +69,8 @@ export class ResponseBuilder {
   private isTruncated = false;
   private session: string | undefined;
   private adapterGeneration: string | undefined;
+  /** The model that accepted the run, where it is another than the head's: a fallback. */
+  private answeredBy: string | undefined;
 
   constructor(options: BuilderOptions) {
     this.options = options;
@@ -105,6 +107,7 @@ export class ResponseBuilder {
     switch (event.type) {
       case "accepted":
         this.adapterGeneration = event.adapterGeneration;
+        this.answeredBy = event.answeredBy;
         return this.begin();
       case "text":
       case "reasoning":
@@ -150,7 +153,7 @@ export class ResponseBuilder {
       error: this.error === undefined ? null : errorBody(this.error),
       incomplete_details:
         this.status === "incomplete" || this.status === "cancelled" ? { reason: reason[this.status] } : null,
-      model: head.model,
+      model: this.answeredBy ?? head.model,
       output: this.items.map((draft) => itemOf(draft)),
       usage: this.usage === undefined ? null : usageBody(this.usage),
       ...defined({ adapter_generation: this.adapterGeneration }),

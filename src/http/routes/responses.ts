@@ -2,7 +2,6 @@
 
 import { Elysia, NotFoundError } from "elysia";
 import type { AnswerEvent } from "../../core/agent.ts";
-import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { KEEP_ALIVE_MS } from "../limits.ts";
 import { ResponsesStreamEvent } from "../../dialects/responses/events.ts";
@@ -118,7 +117,7 @@ async function createResponse(deps: HttpDeps, request: Request): Promise<Respons
   const started = await accepted(deps, call, request.signal);
   const { names } = call;
   const options = {
-    head: headOf(deps, call, started.accepted.answeredBy),
+    head: headOf(deps, call),
     choices: call.run.choices,
     names,
     clock: unixSeconds,
@@ -144,9 +143,8 @@ async function countTokens(deps: HttpDeps, request: Request): Promise<Response> 
   return Response.json({ object: "response.input_tokens", input_tokens: tokens });
 }
 
-function headOf(deps: HttpDeps, call: ResponsesCall, answeredBy?: string): ResponseHead {
-  const by = defined({ answeredBy });
-  const { id, created, model } = answerMeta(deps, call.run.model, "resp_", by);
+function headOf(deps: HttpDeps, call: ResponsesCall): ResponseHead {
+  const { id, created, model } = answerMeta(deps, call.run.model, "resp_");
   return { id, created, model, echo: call.echo };
 }
 
