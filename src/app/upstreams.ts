@@ -97,11 +97,12 @@ function upstreamOptions(
   upstream: ModelSettings["upstreams"][number],
   model: ModelSettings,
 ): UpstreamOptions {
-  const { url, weight, max_inflight: maxInFlight } = upstream;
+  const { url, dialect, weight, max_inflight: maxInFlight } = upstream;
   const key = upstream.key === undefined ? undefined : readKey(upstream.key, modelName(model));
   return {
     url: url.replace(/\/+$/, ""),
     model: upstream.model ?? model.model_id,
+    dialect: dialect === "auto" ? "chat" : dialect,
     weight,
     ...defined({ key, maxInFlight }),
   };

@@ -69,9 +69,12 @@ export const Upstreams = entries('Servers that run the model. Only with kind = "
       example: 64,
     }),
   ),
-  dialect: choice(["auto", "chat", "responses", "messages"], "API that the upstream is asked through.", {
-    default: "auto",
-    laterValues: ["responses", "messages"],
-    flag: false,
-  }),
+  dialect: choice(
+    ["auto", "chat", "responses", "messages"],
+    "API that the upstream is asked through; auto: chat.",
+    {
+      default: "auto",
+      flag: false,
+    },
+  ),
 });

@@ -2,10 +2,8 @@
 
 import type { RunEvent, RunRequest } from "../core/run.ts";
 import { Answer } from "./answer.ts";
-import { chatBody } from "./chat-body.ts";
-import type { Body } from "./common-body.ts";
-import { completionBody } from "./completion-body.ts";
 import { estimatedTokens } from "./count.ts";
+import { type Exchange, exchangeOf } from "./exchange.ts";
 import {
   brokenAnswer,
   connectionFailure,
@@ -19,7 +17,7 @@ import { readError, send } from "./http.ts";
 import { ERROR_BYTES_MAX, SILENCE_MS, TRAILER_MS } from "./limits.ts";
 import type { Lease } from "./pool.ts";
 import { EventReader, StreamError } from "./sse.ts";
-import { readChunk, type WireChunk } from "./wire.ts";
+import { END, type WireChunk } from "./wire.ts";
 
 export interface AttemptOptions {
   readonly request: RunRequest;
@@ -27,8 +25,6 @@ export interface AttemptOptions {
   /** When the run arrived, milliseconds of performance.now. */
   readonly startedMs: number;
 }
-
-const DONE = "[DONE]";
 
 /**
  * Asks the upstream of a lease. Events come from the upstream's first one on; after it every end is an event, and nothing is
@@ -47,19 +43,11 @@ export async function* attempt(
   }
 }
 
-/** The path and body of a run. */
-function messageOf(request: RunRequest, { server }: Lease): { readonly path: string; readonly body: Body } {
-  const { prompt } = request;
-  const { model } = server.options;
-  if (prompt.type === "chat")
-    return { path: "/chat/completions", body: chatBody({ ...request, prompt }, model, server.facts) };
-  return { path: "/completions", body: completionBody({ ...request, prompt }, model, server.facts) };
-}
-
 class Call {
   private readonly lease: Lease;
   private readonly options: AttemptOptions;
   private readonly signal: AbortSignal;
+  private readonly exchange: Exchange;
   private readonly connection = new AbortController();
   private readonly onAbort = (): void => this.connection.abort(this.signal.reason);
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -73,6 +61,7 @@ class Call {
     this.lease = lease;
     this.options = options;
     this.signal = signal;
+    this.exchange = exchangeOf(options.request, lease.server);
     signal.addEventListener("abort", this.onAbort, { once: true });
   }
 
@@ -91,7 +80,7 @@ class Call {
     const chunks: WireChunk[] = [];
     const events = new EventReader();
     try {
-      const { path, body } = messageOf(this.options.request, this.lease);
+      const { path, body } = this.exchange;
       response = await send(this.lease.server.options, { path, body, signal: this.connection.signal });
       if (!response.ok) return this.refused(response, await readError(response, ERROR_BYTES_MAX));
       this.reader = response.body?.getReader();
@@ -161,11 +150,12 @@ class Call {
         return false;
       }
       for (const data of events.push(value)) {
-        if (data === DONE) {
+        const chunk = this.exchange.read(data);
+        if (chunk === END) {
           this.finishReading();
           return chunks.length > 0;
         }
-        chunks.push(chunkOf(data));
+        if (chunk !== undefined) chunks.push(chunk);
       }
     }
     return true;
@@ -231,18 +221,6 @@ class Call {
     this.lease.release("broken", { type: "failed", problem: `it ${what}`, isCertain: false });
     return { type: "error", error: brokenAnswer(what).toData() };
   }
-}
-
-function chunkOf(data: string): WireChunk {
-  let json: unknown;
-  try {
-    json = JSON.parse(data);
-  } catch {
-    throw new StreamError("sent an event that is not JSON");
-  }
-  const chunk = readChunk(json);
-  if (chunk === undefined) throw new StreamError("sent an event that is not a completion");
-  return chunk;
 }
 
 /** The `accepted` event, as for a local model. */

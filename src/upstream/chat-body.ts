@@ -3,11 +3,13 @@
 
 import { unreachable } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
-import type { ContentPart, MediaPart, Message, ToolSpec } from "../core/message.ts";
+import type { ContentPart, MediaPart, Message } from "../core/message.ts";
 import { messageText } from "../core/message.ts";
 import type { ChatPrompt, RunRequest, Thinking, ToolChoice } from "../core/run.ts";
 import { constraintFields, type Body, commonFields } from "./common-body.ts";
 import type { ServerFacts } from "./facts.ts";
+import { audioFormat, imageUrl } from "./media.ts";
+import { allowedTools } from "./tool-choice.ts";
 
 export type ChatRequest = RunRequest<ChatPrompt>;
 
@@ -88,24 +90,9 @@ function contentOf(content: readonly ContentPart[]): string | readonly Body[] {
   return content.map((part) => (part.type === "text" ? { type: "text", text: part.text } : mediaPart(part)));
 }
 
-/** First characters of a file in base64, by its type. */
-const SIGNATURES: readonly (readonly [string, string])[] = [
-  ["/9j/", "jpeg"],
-  ["iVBOR", "png"],
-  ["R0lG", "gif"],
-  ["Qk", "bmp"],
-  ["ZkxhQ", "flac"],
-  ["SUQz", "mp3"],
-];
-
-function mediaPart({ type, data }: MediaPart): Body {
-  const found = SIGNATURES.find(([start]) => data.startsWith(start))?.[1];
-  if (type === "image") {
-    const url = `data:image/${found ?? "png"};base64,${data}`;
-    return { type: "image_url", image_url: { url } };
-  }
-  const format = found ?? (data.startsWith("UklGR") ? "wav" : "mp3");
-  return { type: "input_audio", input_audio: { data, format } };
+function mediaPart(part: MediaPart): Body {
+  if (part.type === "image") return { type: "image_url", image_url: { url: imageUrl(part) } };
+  return { type: "input_audio", input_audio: { data: part.data, format: audioFormat(part) } };
 }
 
 function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: ServerFacts): Body {
@@ -125,12 +112,6 @@ function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: S
     ...defined({ tool_choice: choice }),
     ...(singleCall === true ? { parallel_tool_calls: false } : {}),
   };
-}
-
-/** Only svc supports a choice among several tools: other servers get only these tools. */
-function allowedTools(tools: readonly ToolSpec[], choice: ToolChoice): readonly ToolSpec[] {
-  if (choice.type !== "named") return tools;
-  return tools.filter(({ name }) => choice.names.includes(name));
 }
 
 function toolChoiceOf(choice: ToolChoice, isSvc: boolean): unknown {

@@ -1,10 +1,13 @@
 // Tokens of a prompt: counted by the upstream where it has an endpoint for it, else estimated from bytes.
 
+import { unreachable } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import type { Prompt, RunRequest } from "../core/run.ts";
 import { chatBody, messagesOf } from "./chat-body.ts";
 import { readJson, send } from "./http.ts";
 import { BYTES_PER_TOKEN, PROBE_MS, TOKENS_PER_MESSAGE } from "./limits.ts";
+import { promptFields } from "./messages-body.ts";
+import { inputFields } from "./responses-body.ts";
 import type { UpstreamServer } from "./server.ts";
 import { readCounted, readTemplate, readTokenized } from "./wire.ts";
 
@@ -43,12 +46,8 @@ export async function countedTokens(
     return response.ok ? readJson(response) : undefined;
   };
   try {
-    if (server.facts.engine === "svc") {
-      const { prompt } = request;
-      if (prompt.type !== "chat") return undefined;
-      const body = { ...chatBody({ ...request, prompt }, server.options.model, server.facts), stream: false };
-      return readCounted(await post("/chat/completions/input_tokens", body, false))?.input_tokens;
-    }
+    const own = ownCount(request, server);
+    if (own !== undefined) return readCounted(await post(own.path, own.body, false))?.input_tokens;
     const call = callOf(request, server);
     if (call === undefined) return undefined;
     let { body } = call;
@@ -61,6 +60,29 @@ export async function countedTokens(
     return counted?.count ?? counted?.tokens?.length;
   } catch {
     return undefined; // the estimate serves
+  }
+}
+
+/** The request for a count in the API that the server is asked through. Chat completions have it in svc alone. */
+function ownCount(
+  request: RunRequest,
+  { options, facts }: UpstreamServer,
+): { readonly path: string; readonly body: unknown } | undefined {
+  const { prompt } = request;
+  const { model, dialect } = options;
+  if (prompt.type !== "chat") return undefined;
+  switch (dialect) {
+    case "messages":
+      return { path: "/messages/count_tokens", body: { model, ...promptFields(prompt) } };
+    case "responses":
+      return { path: "/responses/input_tokens", body: { model, ...inputFields(prompt) } };
+    case "chat": {
+      if (facts.engine !== "svc") return undefined;
+      const body = { ...chatBody({ ...request, prompt }, model, facts), stream: false };
+      return { path: "/chat/completions/input_tokens", body };
+    }
+    default:
+      return unreachable(dialect);
   }
 }
 

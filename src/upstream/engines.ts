@@ -2,6 +2,7 @@
 // API references (vLLM, SGLang, llama-server, Ollama) and src/dialects for svc.
 
 import type { RunRequest } from "../core/run.ts";
+import type { UpstreamDialect } from "./options.ts";
 
 /** `other`: any server with an OpenAI-compatible API, of which only the common fields are assumed. */
 export type EngineName = "svc" | "vllm" | "sglang" | "llama-server" | "ollama" | "other";
@@ -22,24 +23,40 @@ export function engineOf(ownedBy: string | undefined): EngineName {
 /** A field of a request that some servers do not honour, named as in chat completions. */
 export type Field =
   | "adapter"
+  | "completions"
   | "continue_final_message"
   | "dry_multiplier"
   | "echo"
+  | "frequency_penalty"
   | "grammar"
   | "infill"
   | "logit_bias"
   | "logprobs"
   | "min_p"
   | "n"
+  | "presence_penalty"
   | "prompt"
   | "regex"
   | "repetition_penalty"
+  | "response_format"
+  | "seed"
+  | "stop"
   | "suffix"
   | "tool_choice"
   | "top_k"
   | "truncate_sequence";
 
 const EVERYWHERE_BUT_OLLAMA: readonly Field[] = ["logit_bias", "logprobs", "tool_choice"];
+
+/** What every server has in its chat completions and completions. */
+const COMMON: ReadonlySet<Field> = new Set([
+  "completions",
+  "frequency_penalty",
+  "presence_penalty",
+  "response_format",
+  "seed",
+  "stop",
+]);
 
 const VLLM_AND_SGLANG: readonly Field[] = [
   ...EVERYWHERE_BUT_OLLAMA,
@@ -84,6 +101,12 @@ const HONOURED: Readonly<Record<EngineName, ReadonlySet<Field>>> = {
   other: new Set([...EVERYWHERE_BUT_OLLAMA, "echo", "n", "suffix"]),
 };
 
+/** In the other APIs, only what these themselves define is assumed, whatever the server. */
+const HONOURED_BY: Readonly<Record<Exclude<UpstreamDialect, "chat">, ReadonlySet<Field>>> = {
+  messages: new Set(["continue_final_message", "stop", "tool_choice", "top_k"]),
+  responses: new Set(["logprobs", "response_format", "tool_choice", "truncate_sequence"]),
+};
+
 /** Fields that a request needs, each once, with the name that the client knows the field by. */
 export function fieldsOf(request: RunRequest): ReadonlyMap<Field, string> {
   const fields = new Map<Field, string>();
@@ -93,6 +116,10 @@ export function fieldsOf(request: RunRequest): ReadonlyMap<Field, string> {
   const { prompt, sampling, constraint } = request;
   need("adapter", request.adapter !== undefined);
   need("logit_bias", sampling.logitBias.length > 0);
+  need("frequency_penalty", sampling.frequencyPenalty !== 0);
+  need("presence_penalty", sampling.presencePenalty !== 0);
+  need("seed", sampling.seed !== undefined);
+  need("stop", request.stop.length > 0);
   need("repetition_penalty", sampling.repetitionPenalty !== 1);
   need("dry_multiplier", sampling.dry.multiplier > 0);
   need("top_k", sampling.topK > 0);
@@ -104,6 +131,7 @@ export function fieldsOf(request: RunRequest): ReadonlyMap<Field, string> {
   const param = request.constraintParam ?? "grammar";
   need("regex", constraint?.type === "regex", param);
   need("grammar", constraint?.type === "lark" || constraint?.type === "grammars", param);
+  need("response_format", constraint?.type === "json_schema", request.constraintParam);
   // A completion has no response_format: its schema goes through `grammar`, which only svc has.
   need("grammar", prompt.type !== "chat" && constraint?.type === "json_schema", param);
   if (prompt.type === "chat") {
@@ -111,6 +139,7 @@ export function fieldsOf(request: RunRequest): ReadonlyMap<Field, string> {
     need("continue_final_message", prompt.answerPrefix !== undefined);
     need("tool_choice", choice.type === "required" || (choice.type === "named" && choice.required));
   } else {
+    need("completions", true, "prompt");
     need("prompt", prompt.type === "tokens");
     need("suffix", prompt.type === "text" && prompt.suffix !== undefined);
     need("infill", prompt.type === "gap", "input_prefix");
@@ -118,8 +147,12 @@ export function fieldsOf(request: RunRequest): ReadonlyMap<Field, string> {
   return fields;
 }
 
-/** The first of the fields that a server does not honour. */
-export function unsupportedBy(engine: EngineName, fields: ReadonlyMap<Field, string>): Field | undefined {
-  for (const field of fields.keys()) if (!HONOURED[engine].has(field)) return field;
-  return undefined;
+/** The first of the fields that a server does not honour in its API. */
+export function unsupportedBy(
+  engine: EngineName,
+  dialect: UpstreamDialect,
+  fields: ReadonlyMap<Field, string>,
+): Field | undefined {
+  const honoured = dialect === "chat" ? HONOURED[engine] : HONOURED_BY[dialect];
+  return fields.keys().find((field) => !honoured.has(field) && (dialect !== "chat" || !COMMON.has(field)));
 }

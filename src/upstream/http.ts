@@ -3,7 +3,7 @@
 import { currentCaller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { BODY_BYTES_MAX } from "./limits.ts";
-import type { UpstreamOptions } from "./options.ts";
+import type { UpstreamDialect, UpstreamOptions } from "./options.ts";
 
 /** An answer is larger than it may be. */
 export class TooLarge extends Error {}
@@ -19,7 +19,7 @@ export interface HttpCall {
 }
 
 export function send(
-  { url, key }: UpstreamOptions,
+  { url, key, dialect }: UpstreamOptions,
   { path, root, body, signal }: HttpCall,
 ): Promise<Response> {
   const base = root === true ? url.replace(/\/v\d+$/, "") : url;
@@ -27,13 +27,22 @@ export function send(
     method: body === undefined ? "GET" : "POST",
     headers: {
       ...(body === undefined ? {} : { "content-type": "application/json" }),
-      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...keyHeaders(key, dialect),
       ...traceHeaders(),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     redirect: "error", // the key is for this server alone
     signal,
   });
+}
+
+/** Version of the Messages API that is spoken. */
+const MESSAGES_VERSION = "2023-06-01";
+
+/** Servers of the Messages API have a header of their own for keys. */
+function keyHeaders(key: string | undefined, dialect: UpstreamDialect): Record<string, string> {
+  if (dialect !== "messages") return key === undefined ? {} : { authorization: `Bearer ${key}` };
+  return { "anthropic-version": MESSAGES_VERSION, ...(key === undefined ? {} : { "x-api-key": key }) };
 }
 
 /** The client's request id and trace context. */

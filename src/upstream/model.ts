@@ -262,7 +262,8 @@ export class UpstreamModel implements ModelRuntime {
       const { retries } = this.options.routing;
       const tried = new Set<UpstreamServer>();
       const prompt = { type: "text", text } as const;
-      const wanted = { blocks: [], key: keyOf(prompt), accepts: () => true, tried };
+      const accepts = ({ options }: UpstreamServer): boolean => options.dialect !== "messages"; // it has no such requests
+      const wanted = { blocks: [], key: keyOf(prompt), accepts, tried };
       let failed: Failure | undefined;
       for (let retry = 0; ; retry++) {
         const lease = await this.acquire(wanted, failed, signal);
@@ -285,9 +286,9 @@ export class UpstreamModel implements ModelRuntime {
     return {
       blocks,
       key: blocks[0] ?? keyOf(request.prompt),
-      accepts: ({ facts }) =>
-        unsupportedBy(facts.engine, fields) === undefined &&
-        missingIn(facts.modalities, modalities) === undefined,
+      accepts: (server) =>
+        unsupportedBy(server.facts.engine, server.options.dialect, fields) === undefined &&
+        missingIn(server.modalities, modalities) === undefined,
     };
   }
 
@@ -297,9 +298,9 @@ export class UpstreamModel implements ModelRuntime {
     const servers = known.length > 0 ? known : this.pool.servers;
     if (servers.some(accepts)) return undefined;
     const fields = fieldsOf(request);
-    const [{ facts } = { facts: undefined }] = servers;
-    const field = facts && unsupportedBy(facts.engine, fields);
-    const engines = [...new Set(servers.map(({ facts: { engine } }) => engine))].join(", ");
+    const [server] = servers;
+    const field = server && unsupportedBy(server.facts.engine, server.options.dialect, fields);
+    const engines = [...new Set(servers.map(({ apiName }) => apiName))].join(", ");
     const { name } = this.options;
     const message =
       field === undefined
@@ -315,20 +316,22 @@ export class UpstreamModel implements ModelRuntime {
 
   /** Combined capabilities: the shortest context, media that any upstream accepts. */
   private textFacts(): TextFacts {
-    const known = this.pool.servers.filter(({ isKnown }) => isKnown).map(({ facts }) => facts);
-    const contexts = known.flatMap(({ contextTokens }) => contextTokens ?? []);
+    const known = this.pool.servers.filter(({ isKnown }) => isKnown);
+    const contexts = known.flatMap(({ facts }) => facts.contextTokens ?? []);
     const contextTokens =
       this.options.contextTokens ?? (contexts.length === 0 ? undefined : Math.min(...contexts));
     const takes = (modality: Modality): boolean =>
-      known.length === 0 || known.some(({ modalities }) => modalities?.includes(modality) ?? true);
+      known.length === 0 || known.some((server) => server.modalities?.includes(modality) ?? true);
+    const { servers } = this.pool;
+    const whole = servers.filter(({ options }) => options.dialect !== "messages");
     return {
       kind: "text",
       ...defined({ contextTokens }),
       generates: true,
-      embeds: known.length === 0 || known.some(({ embeds }) => embeds ?? true),
-      ranks: true,
+      embeds: whole.some(({ isKnown, facts }) => !isKnown || (facts.embeds ?? true)),
+      ranks: whole.length > 0,
       fillsGaps: false,
-      thinks: known.some(({ thinks }) => thinks ?? true),
+      thinks: known.some(({ facts }) => facts.thinks ?? true),
       modalities: (["image", "audio"] as const).filter(takes),
     };
   }

@@ -6,6 +6,9 @@ import type { Connections } from "./connections.ts";
 
 export type Policy = "prefix" | "least_busy" | "round_robin";
 
+/** API that an upstream is asked through. */
+export type UpstreamDialect = "chat" | "responses" | "messages";
+
 /** One upstream server. */
 export interface UpstreamOptions {
   /** Base address with the API's version, without a slash at its end. */
@@ -14,6 +17,7 @@ export interface UpstreamOptions {
   readonly model: string;
   /** API key; never part of a log line, an error or a description. */
   readonly key?: string;
+  readonly dialect: UpstreamDialect;
   readonly weight: number;
   readonly maxInFlight?: number;
 }

@@ -1,6 +1,7 @@
 // One upstream server: what is known of it, its health, its load and its numbers.
 
 import { Histogram } from "../core/histogram.ts";
+import type { Modality } from "../core/message.ts";
 import type { SystemUpstream } from "../core/system.ts";
 import { UPSTREAM_BUCKETS, type UpstreamStats } from "../core/telemetry.ts";
 import { Affinity } from "./affinity.ts";
@@ -35,6 +36,19 @@ export class UpstreamServer {
     this.name = new URL(options.url).host;
     const log = (line: string): void => health.log(`upstream ${this.name}: ${line}`);
     this.health = new Health({ ...health, log });
+  }
+
+  /** What it takes besides text; undefined where nothing states it. */
+  get modalities(): readonly Modality[] | undefined {
+    const { dialect } = this.options;
+    if (dialect === "chat") return this.facts.modalities;
+    return (this.facts.modalities ?? ["image"]).filter((one) => one === "image"); // neither API has audio
+  }
+
+  /** Engine and, where it is another than chat completions, API, for messages. */
+  get apiName(): string {
+    const { dialect } = this.options;
+    return dialect === "chat" ? this.facts.engine : `${this.facts.engine}, by its ${dialect} API`;
   }
 
   get hasRoom(): boolean {

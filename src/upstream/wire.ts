@@ -95,6 +95,104 @@ const Chunk = Type.Object(
 );
 export type WireChunk = Static<typeof Chunk>;
 
+/** The last event of an answer. */
+export const END = Symbol("end of the answer");
+
+/** What an event is: a chunk, the end, or nothing of interest. */
+export type EventReading = WireChunk | typeof END | undefined;
+
+const MessagesUsage = Type.Object(
+  {
+    input_tokens: maybe(Count),
+    output_tokens: maybe(Count),
+    cache_read_input_tokens: maybe(Count),
+    cache_creation_input_tokens: maybe(Count),
+  },
+  OPEN,
+);
+
+/** An event of the Messages API. */
+const MessagesEvent = Type.Object(
+  {
+    type: Type.String(),
+    index: maybe(Count),
+    message: maybe(Type.Object({ usage: maybe(MessagesUsage) }, OPEN)),
+    content_block: maybe(
+      Type.Object(
+        {
+          type: Type.String(),
+          id: maybe(Type.String()),
+          name: maybe(Type.String()),
+          text: maybe(Type.String()),
+        },
+        OPEN,
+      ),
+    ),
+    delta: maybe(
+      Type.Object(
+        {
+          type: maybe(Type.String()),
+          text: maybe(Type.String()),
+          thinking: maybe(Type.String()),
+          partial_json: maybe(Type.String()),
+          stop_reason: maybe(Type.String()),
+          stop_sequence: maybe(Type.String()),
+        },
+        OPEN,
+      ),
+    ),
+    usage: maybe(MessagesUsage),
+    error: maybe(Type.Unknown()),
+  },
+  OPEN,
+);
+export type MessagesEvent = Static<typeof MessagesEvent>;
+
+/** An event of the Responses API. */
+const ResponsesEvent = Type.Object(
+  {
+    type: Type.String(),
+    output_index: maybe(Count),
+    delta: maybe(Type.String()),
+    logprobs: maybe(Type.Array(TokenLogprob)),
+    item: maybe(
+      Type.Object(
+        {
+          type: Type.String(),
+          call_id: maybe(Type.String()),
+          name: maybe(Type.String()),
+          arguments: maybe(Type.String()),
+        },
+        OPEN,
+      ),
+    ),
+    response: maybe(
+      Type.Object(
+        {
+          error: maybe(Type.Unknown()),
+          usage: maybe(
+            Type.Object(
+              {
+                input_tokens: maybe(Count),
+                output_tokens: maybe(Count),
+                input_tokens_details: maybe(Type.Object({ cached_tokens: maybe(Count) }, OPEN)),
+                output_tokens_details: maybe(Type.Object({ reasoning_tokens: maybe(Count) }, OPEN)),
+              },
+              OPEN,
+            ),
+          ),
+        },
+        OPEN,
+      ),
+    ),
+    error: maybe(Type.Unknown()),
+    code: maybe(Type.String()),
+    message: maybe(Type.String()),
+  },
+  OPEN,
+);
+export type ResponsesEvent = Static<typeof ResponsesEvent>;
+
 const ChatLogprobs = Type.Object({ content: maybe(Type.Array(TokenLogprob)) }, OPEN);
 
 const ModelCard = Type.Object(
@@ -147,6 +245,8 @@ function reader<T extends TSchema>(schema: T): (value: unknown) => Static<T> | u
 }
 
 export const readChunk = reader(Chunk);
+export const readMessagesEvent = reader(MessagesEvent);
+export const readResponsesEvent = reader(ResponsesEvent);
 export const readChatLogprobs = reader(ChatLogprobs);
 export const readTextLogprobs = reader(TextLogprobs);
 export const readModelList = reader(ModelList);

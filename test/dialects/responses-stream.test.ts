@@ -56,7 +56,8 @@ test("event names equal types, sequence numbers have no gaps, and the last event
 });
 
 test("the answer names the model that accepted the run", () => {
-  const events: readonly AnswerEvent[] = [{ ...ACCEPTED, answeredBy: "small" }, ...answer("a").slice(1)];
+  const accepted = { type: "accepted", promptTokens: 3, answeredBy: "small" } as const;
+  const events: readonly AnswerEvent[] = [accepted, text("a"), end(), FINISH];
   expect(streamed(events).at(0)?.data.response.model).toBe("small");
   expect(body(events).model).toBe("small");
 });

@@ -1,0 +1,77 @@
+// How an upstream is asked for an answer in each API: path, body, and what its events mean. The chunks of a chat completion are
+// the common form of events.
+
+import { unreachable } from "../core/assert.ts";
+import type { RunRequest } from "../core/run.ts";
+import { chatBody } from "./chat-body.ts";
+import type { Body } from "./common-body.ts";
+import { completionBody } from "./completion-body.ts";
+import { messagesBody } from "./messages-body.ts";
+import { MessagesEvents } from "./messages-events.ts";
+import { responsesBody } from "./responses-body.ts";
+import { ResponsesEvents } from "./responses-events.ts";
+import type { UpstreamServer } from "./server.ts";
+import { StreamError } from "./sse.ts";
+import { END, type EventReading, readChunk } from "./wire.ts";
+
+/** One request, and the reader of its answer. */
+export interface Exchange {
+  readonly path: string;
+  readonly body: Body;
+  /** Reads the data of one event. Throws StreamError for what is none. */
+  readonly read: (data: string) => EventReading;
+}
+
+/** `data` of the last event of completions. */
+const DONE = "[DONE]";
+
+/** The exchange of a run whose fields the server honours. */
+export function exchangeOf(
+  request: RunRequest,
+  { options, facts }: Pick<UpstreamServer, "options" | "facts">,
+): Exchange {
+  const { prompt } = request;
+  const { model, dialect } = options;
+  if (prompt.type !== "chat")
+    return {
+      path: "/completions",
+      body: completionBody({ ...request, prompt }, model, facts),
+      read: readerOf(COMPLETIONS),
+    };
+  const chat = { ...request, prompt };
+  switch (dialect) {
+    case "messages":
+      return { path: "/messages", body: messagesBody(chat, model), read: readerOf(new MessagesEvents()) };
+    case "responses":
+      return { path: "/responses", body: responsesBody(chat, model), read: readerOf(new ResponsesEvents()) };
+    case "chat":
+      return { path: "/chat/completions", body: chatBody(chat, model, facts), read: readerOf(COMPLETIONS) };
+    default:
+      return unreachable(dialect);
+  }
+}
+
+/** Meaning of events in one API. Throws StreamError. */
+interface Events {
+  read(json: unknown): EventReading;
+}
+
+const COMPLETIONS: Events = {
+  read(json) {
+    const chunk = readChunk(json);
+    if (chunk === undefined) throw new StreamError("sent an event that is not a completion");
+    return chunk;
+  },
+};
+
+function readerOf(events: Events): Exchange["read"] {
+  return (data) => (data === DONE ? END : events.read(jsonOf(data)));
+}
+
+function jsonOf(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    throw new StreamError("sent an event that is not JSON");
+  }
+}

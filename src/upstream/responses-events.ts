@@ -1,0 +1,87 @@
+// Converts events of a streamed response (Responses API) to chunks of a chat completion.
+// Source: OpenAI's reference of streaming responses.
+
+import { StreamError } from "./sse.ts";
+import {
+  type EventReading,
+  readResponsesEvent,
+  type ResponsesEvent,
+  type WireChunk,
+  type WireDelta,
+} from "./wire.ts";
+
+/** Reads the events of one response. */
+export class ResponsesEvents {
+  /** The answer has a tool call. */
+  private hasCalls = false;
+
+  /** The chunk of an event; undefined for events without one. Throws StreamError. */
+  read(json: unknown): EventReading {
+    const event = readResponsesEvent(json);
+    if (event === undefined) throw new StreamError("sent an event that is not one of a response");
+    switch (event.type) {
+      case "error":
+        return { error: event.error ?? { code: event.code, message: event.message } };
+      case "response.failed":
+        return { error: event.response?.error ?? {} };
+      case "response.completed":
+      case "response.incomplete":
+        return this.ending(event);
+      case "response.output_text.delta":
+        return {
+          choices: [
+            { delta: { content: event.delta ?? null }, logprobs: { content: event.logprobs ?? null } },
+          ],
+        };
+      default: {
+        const delta = this.deltaOf(event);
+        return delta === undefined ? undefined : { choices: [{ delta }] };
+      }
+    }
+  }
+
+  private deltaOf(event: ResponsesEvent): WireDelta | undefined {
+    const { type, item, delta = null, output_index: index = null } = event;
+    switch (type) {
+      case "response.refusal.delta":
+        return { content: delta };
+      case "response.reasoning_text.delta":
+      case "response.reasoning_summary_text.delta":
+        return { reasoning_content: delta };
+      case "response.output_item.added":
+        if (item?.type !== "function_call") return undefined;
+        this.hasCalls = true;
+        return callDelta(index, item);
+      case "response.function_call_arguments.delta":
+        return callDelta(index, { arguments: delta });
+      default:
+        return undefined;
+    }
+  }
+
+  private ending({ type, response }: ResponsesEvent): WireChunk {
+    const usage = response?.usage ?? {};
+    const reason = type === "response.incomplete" ? "length" : this.hasCalls ? "tool_calls" : "stop";
+    return {
+      choices: [{ finish_reason: reason }],
+      usage:
+        usage.input_tokens === undefined || usage.input_tokens === null
+          ? null
+          : {
+              prompt_tokens: usage.input_tokens,
+              completion_tokens: usage.output_tokens ?? null,
+              prompt_tokens_details: usage.input_tokens_details ?? null,
+              completion_tokens_details: usage.output_tokens_details ?? null,
+            },
+    };
+  }
+}
+
+type Item = Partial<Pick<NonNullable<ResponsesEvent["item"]>, "call_id" | "name" | "arguments">>;
+
+function callDelta(
+  index: number | null,
+  { call_id: id = null, name = null, arguments: args = null }: Item,
+): WireDelta {
+  return { tool_calls: [{ index, id, function: { name, arguments: args } }] };
+}
