@@ -3,7 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { defined } from "../../core/defined.ts";
 import { rfc3339 } from "../../core/time.ts";
-import { textDigest } from "./digest.ts";
+import { textDigest } from "../../core/digest.ts";
 import type { ModelInfo } from "../../core/model-info.ts";
 import { checker } from "../shared/check.ts";
 import { OllamaShowRequest } from "./schema.ts";
