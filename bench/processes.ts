@@ -56,6 +56,12 @@ export async function stopTree(child: Subprocess): Promise<void> {
   await child.exited;
 }
 
+/** Kills a child and its descendants, and waits for the child. */
+export async function killTree(child: Subprocess): Promise<void> {
+  for (const pid of processTree(child.pid)) killIfThere(pid);
+  await child.exited;
+}
+
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");

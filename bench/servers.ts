@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { CACHE, SVC, type Peer } from "./peer.ts";
-import { spawnLogged, stopTree, treeCpuSeconds, treeMemory, type TreeMemory } from "./processes.ts";
+import { killTree, spawnLogged, stopTree, treeCpuSeconds, treeMemory, type TreeMemory } from "./processes.ts";
 
 /** The two sides of a comparison. */
 export const SIDES = ["svc", "llama-server"] as const;
@@ -21,6 +21,8 @@ export interface ServerOptions {
   readonly sequences: number;
   /** Context of all sequences together, tokens. */
   readonly cells: number;
+  /** More flags of this side. */
+  readonly flags?: readonly string[];
 }
 
 /** A server that answers chat requests. */
@@ -30,6 +32,8 @@ export interface RunningServer {
   memory(): TreeMemory;
   /** CPU time so far. */
   cpuSeconds(): number;
+  /** Ends it and its engines without warning. */
+  kill(): Promise<void>;
   /** Stops it, with SIGKILL after 10 seconds. */
   stop(): Promise<void>;
 }
@@ -56,6 +60,7 @@ export async function startServer(side: Side, options: ServerOptions, peer: Peer
     port,
     memory: () => treeMemory(child.pid),
     cpuSeconds: () => treeCpuSeconds(child.pid),
+    kill: () => killTree(child),
     stop,
   };
 }
@@ -68,7 +73,10 @@ export function freePort(): number {
   return port;
 }
 
-function svcCommand({ modelPath, threads, sequences, cells }: ServerOptions, port: number): string[] {
+function svcCommand(
+  { modelPath, threads, sequences, cells, flags = [] }: ServerOptions,
+  port: number,
+): string[] {
   const model = modelPath === undefined ? [] : ["-m", modelPath];
   const size = [
     "--max-seqs",
@@ -78,11 +86,11 @@ function svcCommand({ modelPath, threads, sequences, cells }: ServerOptions, por
     "--threads",
     String(threads),
   ];
-  return [SVC, "serve", ...model, "--host", "127.0.0.1", "--port", String(port), ...size];
+  return [SVC, "serve", ...model, "--host", "127.0.0.1", "--port", String(port), ...size, ...flags];
 }
 
 function llamaServerCommand(
-  { modelPath, threads, sequences, cells }: ServerOptions,
+  { modelPath, threads, sequences, cells, flags = [] }: ServerOptions,
   port: number,
   peer: Peer,
 ): string[] {
@@ -90,7 +98,7 @@ function llamaServerCommand(
     throw new Error("llama-server has no built-in model; name another with --models");
   const size = ["-np", String(sequences), "-c", String(cells), "--kv-unified", "-t", String(threads)];
   const place = ["--host", "127.0.0.1", "--port", String(port)];
-  return [peer.server, "-m", modelPath, ...place, ...size, "--jinja", "--no-ui"];
+  return [peer.server, "-m", modelPath, ...place, ...size, "--jinja", "--no-ui", ...flags];
 }
 
 async function untilAnswering(child: Subprocess, port: number): Promise<void> {

@@ -16,8 +16,10 @@ export interface ContextPlan {
   readonly reuse: ReuseMode;
   /** Slots: native sequences of running sequences and kept prefixes. */
   readonly slots: number;
-  /** All native sequences: slots, their guards (llama-windows.ts), and one for saving states (llama-states.ts). */
+  /** All native sequences: slots, their guards (llama-windows.ts), and one for saving states or cells. */
   readonly sequences: number;
+  /** Whether cells are copied to and from other memory (llama-cells.ts). */
+  readonly copies: boolean;
   /** Layers with a sliding window keep all tokens. */
   readonly fullWindows: boolean;
   /** How states are saved; undefined where they cannot be. */
@@ -52,11 +54,12 @@ export function planContext(
   const states = limits.stateFixed === true ? undefined : statesOf(info, options, fullWindows);
   const kept =
     states === "with cells" ? Math.min(HYBRID_KEPT_MAX, prefixCacheN) : isCostly ? 0 : prefixCacheN;
-  const scratch = states === "with cells" ? 1 : 0;
+  const copies = canCopyCells(info, options);
+  const scratch = states === "with cells" || copies ? 1 : 0;
   const ofSlot = fullWindows ? 2 : 1;
   const slots = Math.min(Math.floor((SLOTS_MAX - scratch) / ofSlot), maxSeqs + kept);
   const sequences = slots * ofSlot + scratch;
-  const plan = { cells, slots, sequences, states };
+  const plan = { cells, slots, sequences, states, copies };
   // A recurrent state cannot be truncated, and a sliding window has dropped older positions.
   if (info.recurrent || info.hybrid) return { ...plan, reuse: "whole", fullWindows };
   if (info.n_swa > 0 && !fullWindows)
@@ -74,6 +77,16 @@ function statesOf(
   if (info.recurrent && !info.hybrid) return "alone";
   const cellsCanBeShared = pagedAttn && (info.n_swa === 0 || fullWindows);
   return info.hybrid && cellsCanBeShared ? "with cells" : undefined;
+}
+
+/**
+ * Whether copies of any range of cells can be restored: not where layers have a state or a window, and not beside a draft
+ * model, whose own cells would be missing.
+ */
+function canCopyCells(info: ModelInfo, options: TextOptions): boolean {
+  const { tiers, pagedAttn, prefixCacheN, speculative } = options;
+  if (tiers === undefined || !pagedAttn || prefixCacheN === 0 || speculative?.type === "mtp") return false;
+  return info.causal && !info.has_encoder && !info.recurrent && !info.hybrid && info.n_swa === 0;
 }
 
 /** Whether layers with windows may keep all tokens: the cache's memory estimate counts that anyway. */

@@ -23,6 +23,7 @@ import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaAdapters } from "./llama-adapters.ts";
 import { LlamaCalibration } from "./llama-calibration.ts";
+import { LlamaCells } from "./llama-cells.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
 import { LlamaPrompt } from "./llama-prompt.ts";
 import { canEmbed, canRank, LlamaEmbedder } from "./llama-embed.ts";
@@ -56,6 +57,7 @@ export class LlamaBackend implements Backend {
   readonly cells: number;
   readonly reuse: ReuseMode;
   readonly states: LlamaStates | undefined;
+  readonly cellCopies: LlamaCells | undefined;
   readonly contextTokens: number;
   readonly vocabulary: number;
   readonly info: TextInfo;
@@ -101,6 +103,7 @@ export class LlamaBackend implements Backend {
     this.slots = plan.slots;
     this.context = openContext(native, model, options, plan, { threads, threadsBatch });
     this.states = this.newStates(plan);
+    this.cellCopies = this.newCellCopies(plan, path, options);
     this.guards = this.newGuards(plan, meta.n_swa, limits.windowsInBlocks === true);
     this.calibration = new LlamaCalibration(native, this.context);
     this.adapters = new LlamaAdapters(native, { model, context: this.context, path: options.adapterPath });
@@ -203,6 +206,17 @@ export class LlamaBackend implements Backend {
     });
   }
 
+  private newCellCopies(
+    { copies, sequences }: ContextPlan,
+    path: string,
+    { adapterPath, cacheType }: TextOptions,
+  ): LlamaCells | undefined {
+    if (!copies) return undefined;
+    const { native, context } = this;
+    const files = adapterPath === undefined ? [path] : [path, adapterPath];
+    return new LlamaCells({ native, context, scratch: sequences - 1, files, cacheType });
+  }
+
   private newGuards(plan: ContextPlan, window: number, inBlocks: boolean): WindowGuards | undefined {
     const { native, context, states } = this;
     const { slots, fullWindows, sequences } = plan;
@@ -303,6 +317,7 @@ export class LlamaBackend implements Backend {
 
   loadAdapter(adapter: AdapterId, path: string): void {
     this.adapters.load(adapter, path);
+    this.cellCopies?.adapterLoaded(adapter, path);
   }
 
   hasAdapter(adapter: AdapterId): boolean {

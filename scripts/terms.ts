@@ -62,6 +62,11 @@ const GLOSSARY: readonly Term[] = [
     meaning: "cells kept after a run; the prompt tokens a new run finds there",
   },
   { term: "checkpoint", meaning: "a saved recurrent state with the tokens that led to it" },
+  {
+    term: "tier, block",
+    meaning:
+      "memory or disk for copies of KV cells; the cells of 64 tokens, found by a hash of all tokens before",
+  },
   { term: "boundary", meaning: "a position in a prompt where a pass ends so that a checkpoint can be saved" },
   {
     term: "guard sequence",

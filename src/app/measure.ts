@@ -113,7 +113,8 @@ function fitted(configured: TextOptions, need: EngineNeed): TextOptions {
   const { contextLen, memoryBytes, memoryFraction } = configured;
   const isChosen = contextLen !== undefined || memoryBytes !== undefined || memoryFraction !== undefined;
   const slots = { maxSeqs: need.sequences, prefixCacheN: need.sequences };
-  return { ...configured, ...slots, ...(isChosen ? {} : { contextLen: cellsFor(need) }) };
+  const { tiers: _, ...untiered } = configured; // prompts are new each time
+  return { ...untiered, ...slots, ...(isChosen ? {} : { contextLen: cellsFor(need) }) };
 }
 
 /** Starts an engine and waits for it. Throws ServiceError(model_unavailable) when there is no memory for it. */

@@ -16,6 +16,7 @@ import { SERVER_FLAGS } from "./server-client.ts";
 import { EXAMPLES, flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
 
 const CACHE_FLAGS = ["models[].device.hf_cache"];
+const PURGE_FLAGS = ["runtime.cache_disk"];
 const PULL_FLAGS = [
   ...CACHE_FLAGS,
   "models[].format.quantized_file",
@@ -164,7 +165,9 @@ function addHubCommands(program: Command, choose: Choose): void {
     ),
   );
 
-  const cache = program.command("cache").description("List and delete downloaded models.");
+  const cache = program
+    .command("cache")
+    .description("List and delete downloaded models, and copies of the KV cache.");
   const list = cache.command("list").description("List downloaded GGUF files.");
   withSettings(list, CACHE_FLAGS).action(() => choose({ command: "cache-list", flags: flagsOf(list) }));
   const remove = cache
@@ -174,6 +177,11 @@ function addHubCommands(program: Command, choose: Choose): void {
   withSettings(remove, CACHE_FLAGS).action((id: string) =>
     choose({ command: "cache-delete", id, flags: flagsOf(remove) }),
   );
+
+  const purge = cache
+    .command("purge")
+    .description("Delete the copies of the KV cache that --cache-disk keeps: they hold prompts and answers.");
+  withSettings(purge, PURGE_FLAGS).action(() => choose({ command: "cache-purge", flags: flagsOf(purge) }));
 
   const rm = program.command("rm").description("The same as cache delete.").argument("<model>", idText);
   withSettings(rm, CACHE_FLAGS).action((id: string) =>

@@ -50,6 +50,7 @@ export type Invocation =
   /** Flags hold the model too. */
   | ({ readonly command: "pull" } & SettingsArgs)
   | ({ readonly command: "cache-list" } & SettingsArgs)
+  | ({ readonly command: "cache-purge" } & SettingsArgs)
   | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)
   | ({ readonly command: "backend" } & BackendCommand)
   | ({ readonly command: "rpc-worker" } & RpcWorkerCommand)

@@ -23,7 +23,7 @@ import { rpcDevicesMain } from "../worker/rpc-devices.ts";
 import { chat } from "./chat.ts";
 import { type CommandHost, failed } from "./host.ts";
 import { runBench, runTune } from "./measure.ts";
-import { deleteModel, listModels, login, pull, quantizeModel } from "./models.ts";
+import { login, pull, quantizeModel, runCache } from "./models.ts";
 import { serve } from "./serve.ts";
 
 /** The process that runs a command. */
@@ -67,10 +67,10 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "pull":
       return withSettings(invocation, { host }, (loaded) => pull(loaded, hostOf(loaded, host)));
     case "cache-list":
-      return withSettings(invocation, { host }, (loaded) => listModels(loaded, hostOf(loaded, host)));
+    case "cache-purge":
     case "cache-delete":
       return withSettings(invocation, { host }, (loaded) =>
-        deleteModel(loaded, invocation.id, hostOf(loaded, host)),
+        runCache(loaded, invocation, hostOf(loaded, host)),
       );
     case "quantize":
       return withSettings(invocation, { host }, (loaded) =>

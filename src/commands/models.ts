@@ -12,12 +12,14 @@ import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import type { Loaded } from "../config/resolve.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
+import { unreachable } from "../core/assert.ts";
+import { purgeBlocks } from "../core/block-folder.ts";
 import { defined } from "../core/defined.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "../core/quantization.ts";
 import { deleteCached, listCache } from "../hub/cache.ts";
 import { type HubPlace, hubPlace } from "../hub/place.ts";
-import { ProgressLog } from "../hub/progress.ts";
+import { megabytes, ProgressLog } from "../hub/progress.ts";
 import { storeToken } from "../hub/token.ts";
 import { quantize } from "../quantize/run.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
@@ -43,13 +45,31 @@ export async function pull({ settings }: Loaded, host: CommandHost): Promise<num
   }
 }
 
-export function listModels({ settings }: Loaded, host: CommandHost): number {
+/** `svc cache`. */
+export function runCache(
+  loaded: Loaded,
+  invocation: Extract<Invocation, { command: "cache-list" | "cache-delete" | "cache-purge" }>,
+  host: CommandHost,
+): number | Promise<number> {
+  switch (invocation.command) {
+    case "cache-list":
+      return listModels(loaded, host);
+    case "cache-delete":
+      return deleteModel(loaded, invocation.id, host);
+    case "cache-purge":
+      return purgeCache(loaded, host);
+    default:
+      return unreachable(invocation);
+  }
+}
+
+function listModels({ settings }: Loaded, host: CommandHost): number {
   const { cacheDir } = hubOf(host, settings);
   process.stdout.write(cacheTable(listCache(cacheDir), cacheDir));
   return EXIT.ok;
 }
 
-export function deleteModel({ settings }: Loaded, name: string, host: CommandHost): number {
+function deleteModel({ settings }: Loaded, name: string, host: CommandHost): number {
   const id = parseHubId(name);
   const place = hubOf(host, settings);
   const deleted = id === undefined ? undefined : deleteCached(place.cacheDir, id);
@@ -58,6 +78,20 @@ export function deleteModel({ settings }: Loaded, name: string, host: CommandHos
     return EXIT.failure;
   }
   process.stdout.write(deletedText(deleted));
+  return EXIT.ok;
+}
+
+/** Deletes the blocks of the disk tier. */
+async function purgeCache({ settings }: Loaded, host: CommandHost): Promise<number> {
+  const { cache_disk: folder } = settings.runtime;
+  if (folder === undefined) {
+    host.complain(
+      "svc: cache purge: name the folder with --cache-disk, or runtime.cache_disk in the settings.",
+    );
+    return EXIT.usage;
+  }
+  const { blocks, bytes } = await purgeBlocks(folder);
+  process.stdout.write(`${blocks} blocks deleted, ${megabytes(bytes)} freed\n`);
   return EXIT.ok;
 }
 

@@ -45,6 +45,7 @@ export function textOptions(
       : {
           prefixCacheN: runtime.prefix_cache_n,
           checkpointBytes: runtime.checkpoint_mb * 1024 * 1024,
+          ...tiersOf(runtime),
           ...speculativeOf(runtime),
         }),
     ...defined({ contextLen: cache.context_len }),
@@ -75,6 +76,18 @@ function deviceOf(
 ): Pick<TextOptions, "deviceLayers" | "backends"> {
   const deviceLayers = device.cpu ? 0 : (device.device_layers ?? -1);
   return { deviceLayers, ...(deviceLayers === 0 ? {} : defined({ backends: backends() })) };
+}
+
+/** Memory and disk for copies of KV cells. */
+function tiersOf(runtime: Settings["runtime"]): Pick<TextOptions, "tiers"> {
+  const { cache_ram_mb: memoryMb, cache_disk: folder, cache_disk_mb: diskMb, prefix_cache_n: kept } = runtime;
+  if (memoryMb === 0 || kept === 0) return {};
+  return {
+    tiers: {
+      ...(memoryMb === undefined ? {} : { memoryBytes: memoryMb * 1024 * 1024 }),
+      ...(folder === undefined ? {} : { disk: { folder, bytesMax: diskMb * 1024 * 1024 } }),
+    },
+  };
 }
 
 /** Source of draft tokens, by `[runtime]`. */

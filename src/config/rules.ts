@@ -85,6 +85,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...rpcWorkers(values, entries),
     ...sameAlias(values, entries),
     ...speculation(values),
+    ...cacheDisk(values),
     ...otherKind(values, entries),
     ...modelAliases(values, entries),
     ...upstreamProblems(values, entries),
@@ -205,6 +206,19 @@ function searchModel(values: Values, entries: readonly string[]): readonly Probl
   if (typeof given?.value !== "string" || names.includes(given.value)) return [];
   const fix = `Use ${[SEARCH_MODEL_NAME, ...names].join(", ")}, or add it to [[models]].`;
   return [problem(given, given.path, `no model is called "${given.value}"`, fix)];
+}
+
+/** Blocks are read from disk into memory, and belong to kept prefixes. */
+function cacheDisk(values: Values): readonly Problem[] {
+  const folder = values.get("runtime.cache_disk");
+  if (folder === undefined) return [];
+  const off = ["runtime.cache_ram_mb", "runtime.prefix_cache_n"].filter(
+    (path) => values.get(path)?.value === 0,
+  );
+  if (values.get("runtime.no_kv_cache")?.value === true) off.push("runtime.no_kv_cache");
+  return off.map((path) =>
+    problem(folder, folder.path, `does nothing with ${path} as it is`, "Remove one of them."),
+  );
 }
 
 /** What a search provider cannot do without. */

@@ -57,6 +57,23 @@ const Runtime = section("How models are run.", {
     "Memory for saved states of models whose memory cannot be cut (recurrent and hybrid ones), in MiB, at most a quarter of what is free: conversations and users go on from them; 0 saves none.",
     { default: 1024, minimum: 0, maximum: 1_048_576 },
   ),
+  cache_ram_mb: optional(
+    integer(
+      "Memory for prompts that leave the KV cache, in MiB: what they share with later ones is copied back instead of computed again; 0: none. Unset: an eighth of what is free.",
+      { minimum: 0, maximum: 16_777_216, example: 4096 },
+    ),
+  ),
+  cache_disk: optional(
+    text(
+      "Folder for copies of the KV cache that outlive the process, shared by the models of one user; unset: none. The copies can be turned back into prompts and answers.",
+      { isFolder: true, example: "kv-cache" },
+    ),
+  ),
+  cache_disk_mb: integer("Size of that folder, in MiB.", {
+    default: 20_480,
+    minimum: 1,
+    maximum: 1_073_741_824,
+  }),
   hang_timeout: integer(
     "Seconds after which a model's process that neither answers nor computes is replaced; 0: never.",
     { default: 30, minimum: 0, maximum: 86_400 },

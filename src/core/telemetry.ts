@@ -90,6 +90,14 @@ export interface EngineStats {
   readonly checkpoints: number;
   readonly checkpointBytes: number;
   readonly checkpointsRestored: number;
+  /** Copies of cells outside the cache: their bytes in memory, tokens restored, tokens read from disk, bytes written to it. */
+  readonly tierBytes: number;
+  readonly tierTokens: number;
+  readonly tierReadTokens: number;
+  readonly tierWrittenBytes: number;
+  /** Copies that failed their check, and writes that failed. */
+  readonly tierBadBlocks: number;
+  readonly tierFailedWrites: number;
   /** Sequences that gave up their cells to others. */
   readonly preemptions: number;
   /** Draft tokens, and those of them that were accepted. */

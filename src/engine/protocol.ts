@@ -39,6 +39,14 @@ export type Speculative =
       readonly mtpDraftSampling: "greedy" | "probabilistic";
     };
 
+/** Memory and disk for copies of KV cells. */
+export interface TierOptions {
+  /** Bytes of memory; absent: a share of what is free. */
+  readonly memoryBytes?: number;
+  /** Absent: no copies on disk. */
+  readonly disk?: { readonly folder: string; readonly bytesMax: number };
+}
+
 /** How a text model is loaded. */
 export interface TextOptions extends CommonOptions, CacheRequest {
   readonly kind: "text";
@@ -50,6 +58,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly prefixCacheN: number;
   /** Memory for checkpoints, bytes; absent: none. */
   readonly checkpointBytes?: number;
+  /** Where evicted prefixes are kept outside the KV cache; absent: nowhere. */
+  readonly tiers?: TierOptions;
   /** Recompute the whole sequence for every token: no KV cell outlives a step. */
   readonly noKvCache?: true;
   /** Source of draft tokens; absent: no speculative decoding. */

@@ -3,21 +3,21 @@
 // SVC_SLOW_TESTS=1 takes all architectures; `npm run test:zoo` compares them with unpatched llama.cpp.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
-import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
-import { readGgufHeader } from "../../src/core/gguf.ts";
-import { f32Field, stringField, writeGguf } from "../../src/lora/gguf-write.ts";
+import { BASE_MODEL } from "../../src/core/adapter.ts";
 import type { Message } from "../../src/core/message.ts";
-import type { RunEvent, TokenLogprob } from "../../src/core/run.ts";
-import { Engine } from "../../src/worker/text/engine.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
-import { chatRequest } from "../helpers/engine-run.ts";
-import { noConstraints } from "../helpers/fake-backend.ts";
 import { tinyBackend } from "../helpers/native.ts";
-import { tempDir } from "../helpers/tmp.ts";
-import { f32Tensor } from "../helpers/tiny-tensors.ts";
-import { random, request } from "../helpers/world.ts";
+import {
+  ADAPTER,
+  adapterFor,
+  ANSWER_TOKENS,
+  coldRuns,
+  expectSame,
+  Talk,
+  words,
+} from "../helpers/prefix-talk.ts";
+import { random } from "../helpers/world.ts";
 
 const FAST = ["qwen35", "mamba2", "lfm2", "gemma3"];
 const SLOW = [
@@ -34,103 +34,6 @@ const SLOW = [
 const NAMES = process.env.SVC_SLOW_TESTS === "1" ? [...FAST, ...SLOW] : FAST;
 const RUNS = process.env.SVC_SLOW_TESTS === "1" ? 120 : 24;
 
-/** Rounding of log probabilities between passes of other sizes. */
-const TOLERANCE = 0.02;
-const ANSWER_TOKENS = 8;
-
-const ADAPTER: AdapterId = 1;
-
-/** An adapter for a model's first matrix that leads back into the stream between layers. */
-function adapterFor(model: string, architecture: string): string {
-  const { tensors } = readGgufHeader(model);
-  const base = [...tensors.values()].find(({ name }) =>
-    /(attn_output|ssm_out|ffn_down|time_mix_output)\.weight$/.test(name),
-  );
-  const [inputs = 0, outputs = 0] = base?.shape ?? [];
-  const path = join(tempDir(), "adapter.gguf");
-  const fields = [
-    stringField("general.type", "adapter"),
-    stringField("general.architecture", architecture),
-    stringField("adapter.type", "lora"),
-    f32Field("adapter.lora.alpha", 4),
-  ];
-  const fill = (i: number): number => (((i * 7) % 61) - 30) / 120;
-  writeGguf(path, fields, [
-    f32Tensor(`${base?.name}.lora_a`, fill, inputs, 2),
-    f32Tensor(`${base?.name}.lora_b`, fill, 2, outputs),
-  ]);
-  return path;
-}
-
-interface Answered {
-  readonly prompt: readonly number[];
-  readonly adapter: AdapterId;
-  readonly tokens: TokenLogprob[];
-  cached: number;
-  promptTokens: number;
-}
-
-/** An engine over a backend, and what its runs say. */
-class Talk {
-  readonly engine: Engine;
-  readonly runs: Answered[] = [];
-
-  constructor(backend: LlamaBackend, prefixCacheN: number) {
-    this.engine = new Engine({
-      backend,
-      constraints: noConstraints,
-      prefixCacheN,
-      checkpointBytes: 1 << 26,
-      emit: (run, event) => this.take(run, event),
-      now: () => performance.now(),
-      newSeed: () => 1,
-    });
-  }
-
-  private take(run: number, event: RunEvent): void {
-    if (event.type === "error") throw new Error(event.error.message);
-    const answered = this.runs[run];
-    if (answered === undefined) return;
-    if (event.type === "text") answered.tokens.push(...(event.logprobs ?? []));
-    if (event.type === "finish")
-      Object.assign(answered, { cached: event.usage.cachedTokens, promptTokens: event.usage.promptTokens });
-  }
-
-  add(prompt: readonly number[], maxTokens = ANSWER_TOKENS, adapter = BASE_MODEL): void {
-    const id = this.runs.push({ prompt, adapter, tokens: [], cached: 0, promptTokens: 0 }) - 1;
-    const { sampling, ...rest } = request(prompt, { maxTokens, ignoreEnd: true, logprobs: { top: 0 } });
-    this.engine.add(id, { ...rest, sampling: { ...sampling, temperature: 0 } }, adapter);
-  }
-
-  chat(messages: readonly Message[]): void {
-    const id =
-      this.runs.push({ prompt: [], adapter: BASE_MODEL, tokens: [], cached: 0, promptTokens: 0 }) - 1;
-    const { prompt, ...rest } = chatRequest("", { maxTokens: ANSWER_TOKENS, ignoreEnd: true });
-    if (prompt.type === "chat")
-      this.engine.add(id, { ...rest, prompt: { ...prompt, messages: [...messages] } });
-  }
-
-  drain(): void {
-    while (this.engine.step(5) !== "idle");
-  }
-}
-
-/** The same tokens with the same log probabilities, up to one where rounding may choose. */
-function expectSame(answered: readonly Answered[], cold: readonly Answered[]): void {
-  answered.forEach(({ tokens }, run) => {
-    expect(tokens).toHaveLength(cold[run]?.tokens.length ?? -1);
-    for (const [i, { token, logprob }] of tokens.entries()) {
-      const other = cold[run]?.tokens[i];
-      expect(Math.abs(logprob - (other?.logprob ?? 0))).toBeLessThan(TOLERANCE);
-      if (token !== other?.token) return;
-    }
-  });
-}
-
-function words(count: number, below: (n: number) => number): number[] {
-  return Array.from({ length: count }, () => 3 + below(2000));
-}
-
 describe.each(NAMES)("%s", (name) => {
   let backend: LlamaBackend;
 
@@ -141,15 +44,6 @@ describe.each(NAMES)("%s", (name) => {
     backend.loadAdapter(ADAPTER, adapterFor(path, backend.info.architecture));
   });
   afterAll(() => backend.close());
-
-  function cold(runs: readonly Answered[]): readonly Answered[] {
-    const talk = new Talk(backend, 0);
-    for (const { prompt, tokens, adapter } of runs) {
-      talk.add(prompt, tokens.length, adapter);
-      talk.drain();
-    }
-    return talk.runs;
-  }
 
   test("turns without the last answer find the prompt before", () => {
     const chance = random(5);
@@ -162,7 +56,7 @@ describe.each(NAMES)("%s", (name) => {
     const [, ...found] = talk.runs.map(({ cached }) => cached);
     [190, 250, 310, 370].forEach((least, i) => expect(found[i]).toBeGreaterThanOrEqual(least));
     talk.engine.close();
-    expectSame(talk.runs, cold(talk.runs));
+    expectSame(talk.runs, coldRuns(backend, talk.runs));
   });
 
   test("turns of a conversation whose answers become others in the history find the prompt before", () => {
@@ -190,7 +84,7 @@ describe.each(NAMES)("%s", (name) => {
     talk.drain();
     expect(talk.engine.stats().prefixTokens).toBeGreaterThanOrEqual(300);
     talk.engine.close();
-    expectSame(talk.runs, cold(talk.runs));
+    expectSame(talk.runs, coldRuns(backend, talk.runs));
   });
 
   test("random turns, edits, users and adapters, with preemptions, say what they say from nothing", () => {
@@ -210,6 +104,6 @@ describe.each(NAMES)("%s", (name) => {
     const { prefixTokens } = talk.engine.stats();
     expect(prefixTokens).toBeGreaterThan(RUNS * 10);
     talk.engine.close();
-    expectSame(talk.runs, cold(talk.runs));
+    expectSame(talk.runs, coldRuns(backend, talk.runs));
   });
 });

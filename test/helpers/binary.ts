@@ -202,6 +202,8 @@ const ENGINE_FLAGS: ReadonlySet<string> = new Set([
   "--mtp-n-predict",
   "--content-tokens",
   "--thinking-default",
+  "--cache-disk",
+  "--cache-ram-mb",
   "--chat-template",
 ]);
 

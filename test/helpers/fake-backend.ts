@@ -8,6 +8,7 @@ import type { SamplingParams } from "../../src/core/sampling.ts";
 import type {
   Backend,
   BatchColumns,
+  CellBackend,
   DecodeOutcome,
   DraftRequest,
   DraftModel,
@@ -43,6 +44,8 @@ export interface FakeOptions {
   readonly reuse?: ReuseMode;
   /** States can be saved, which are all there is of a sequence, or go with the cells before them. */
   readonly states?: "alone" | "with cells";
+  /** Cells can be copied, except where this returns false. */
+  readonly copies?: (what: "save" | "restore", count: number) => boolean;
   readonly cells: number;
   readonly batch: number;
   readonly ubatch: number;
@@ -125,6 +128,7 @@ export class FakeBackend implements Backend {
   readonly vocabulary = 257;
   readonly draftModel: FakeDraftModel | undefined;
   readonly states: StateBackend | undefined;
+  readonly cellCopies: CellBackend | undefined;
   /** Slots with cells of another one, but without its state. */
   private readonly stateless = new Set<number>();
   steps = 0;
@@ -152,7 +156,8 @@ export class FakeBackend implements Backend {
     this.batch = options.batch;
     this.ubatch = options.ubatch;
     this.contextTokens = options.contextTokens;
-    const { draft, states } = options;
+    const { draft, states, copies } = options;
+    if (copies !== undefined) this.cellCopies = this.newCopies(copies);
     if (states !== undefined) this.states = this.newStates(states === "alone");
     this.draftModel = draft === undefined ? undefined : new FakeDraftModel(draft, (ask) => this.after(ask));
   }
@@ -293,6 +298,30 @@ export class FakeBackend implements Backend {
         return true;
       },
       isMarkup: (token) => token % 16 === 0,
+    };
+  }
+
+  /** Copies that know what they are copies of. */
+  private newCopies(succeeds: NonNullable<FakeOptions["copies"]>): CellBackend {
+    let count = 0;
+    return {
+      identity: (adapter) => `fake ${adapter}`,
+      save: (slot, from, to) => {
+        const cells = upTo(this.held.get(slot) ?? [], to);
+        return succeeds("save", count++)
+          ? Buffer.from(JSON.stringify(cells.filter(({ at }) => at >= from)))
+          : undefined;
+      },
+      restore: (slot, copy, from, to) => {
+        const held = this.held.get(slot) ?? [];
+        const cells: Cell[] = JSON.parse(Buffer.from(copy).toString());
+        if ((held.at(-1)?.next ?? 0) !== from || cells[0]?.at !== from || cells.at(-1)?.next !== to)
+          throw new Error("a copy of other positions");
+        if (this.usedCells + cells.length > this.cells) throw new Error("no room for a copy");
+        if (!succeeds("restore", count++)) return false;
+        this.held.set(slot, [...held, ...cells]);
+        return true;
+      },
     };
   }
 

@@ -3,7 +3,9 @@
 import { expect } from "bun:test";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import type { CellBackend } from "../../src/worker/text/backend.ts";
 import { Engine, type EngineDeps } from "../../src/worker/text/engine.ts";
+import type { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
 import { EOG, FakeBackend, type FakeOptions, noConstraints } from "./fake-backend.ts";
 
 /** A small engine. */
@@ -76,12 +78,14 @@ export class World {
       multiStepMs = 0,
       noKvCache = false,
       checkpointBytes = 1 << 20,
+      tiers,
     }: Pick<
       Partial<EngineDeps>,
       "prefixCacheN" | "drafts" | "multiStepMs" | "noKvCache" | "checkpointBytes"
-    > = {},
+    > & { readonly tiers?: (cells: CellBackend) => CacheTiers } = {},
   ) {
     this.backend = new FakeBackend(options);
+    const { cellCopies } = this.backend;
     this.engine = new Engine({
       backend: this.backend,
       constraints: noConstraints,
@@ -90,6 +94,7 @@ export class World {
       multiStepMs,
       noKvCache,
       checkpointBytes,
+      tiers: cellCopies === undefined ? undefined : tiers?.(cellCopies),
       emit: (run, event) => this.witness(run).take(event),
       now: () => (this.clock += 0.5 + 0.1 * (this.backend.draftModel?.takeTries() ?? 0)),
       newSeed: () => 1,

@@ -23,6 +23,12 @@ function stats(steps: number, gauges: Partial<EngineStats> = {}): EngineStats {
     checkpoints: 2,
     checkpointBytes: 4096,
     checkpointsRestored: 6,
+    tierBytes: 2048,
+    tierTokens: 64,
+    tierReadTokens: 128,
+    tierWrittenBytes: 512,
+    tierBadBlocks: 1,
+    tierFailedWrites: 2,
     residentBytes: 1000,
     embedTokens: 2,
     mediaEncoded: 3,
@@ -46,9 +52,16 @@ test("engines add up, and what ended processes counted stays counted", async () 
 
   expect(await read("svc_checkpoints")).toBe(4);
   expect(await read("svc_checkpoint_bytes")).toBe(8192);
+  expect(await read("svc_cache_memory_bytes")).toBe(4096);
 
   first.ended(true);
   expect(await read("svc_checkpoints_restored_total")).toBe(12);
+  expect(await read("svc_cache_restored_tokens_total")).toBe(128);
+  expect(await read("svc_cache_disk_read_tokens_total")).toBe(256);
+  expect(await read("svc_cache_disk_written_bytes_total")).toBe(1024);
+  expect(await read("svc_cache_bad_blocks_total")).toBe(2);
+  expect(await read("svc_cache_disk_failures_total")).toBe(4);
+  expect(await read("svc_cache_memory_bytes")).toBe(2048);
   expect(await read("svc_checkpoints")).toBe(2);
   expect(await read("svc_decode_tokens_total")).toBe(25);
   expect(await read("svc_running_sequences")).toBe(5);

@@ -4,6 +4,12 @@
 export const RENDER_MS_MAX = 15 * 60_000;
 /** Checkpoints of one model; a lookup compares with each. */
 export const CHECKPOINTS_MAX = 128;
+/** Blocks that wait to be written to disk; further ones wait in the KV cache. */
+export const DISK_BACKLOG_MAX = 32;
+/** Bytes of a block's file: a token of the largest models has some MiB. */
+export const BLOCK_FILE_BYTES_MAX = 1 << 30;
+/** Time that a sequence may wait for its blocks to be read, milliseconds; the rest is computed. */
+export const TIER_READ_MS_MAX = 10_000;
 /** Interval at which the progress of an image is polled, milliseconds. */
 export const IMAGE_POLL_MS = 20;
 /** Characters of one speech piece, about ten seconds of speech. Aborts and other requests wait for a piece to end. */

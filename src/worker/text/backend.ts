@@ -149,6 +149,16 @@ export interface StateBackend {
   isMarkup(token: number): boolean;
 }
 
+/** Copies of KV cells, for caches that share any prefix (`reuse` is "prefix"). */
+export interface CellBackend {
+  /** What the content of a cell depends on besides tokens and positions. Reads files. */
+  identity(adapter: AdapterId): string;
+  /** Copies the cells of positions [from, to) of a slot; undefined on failure. */
+  save(slot: SlotId, from: number, to: number): Uint8Array | undefined;
+  /** Appends copied cells of positions [from, to) to a slot that ends at `from`. False: the slot still ends there. */
+  restore(slot: SlotId, cells: Uint8Array, from: number, to: number): boolean;
+}
+
 export interface Backend extends MediaBackend {
   /** Maximum tokens of one forward pass. */
   readonly batch: number;
@@ -162,6 +172,8 @@ export interface Backend extends MediaBackend {
   readonly reuse: ReuseMode;
   /** Lets sequences share states that cannot be truncated. */
   readonly states?: StateBackend | undefined;
+  /** Copies cells to and from memory outside the cache. */
+  readonly cellCopies?: CellBackend | undefined;
   readonly contextTokens: number;
   /** Number of token ids. */
   readonly vocabulary: number;

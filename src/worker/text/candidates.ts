@@ -24,8 +24,8 @@ export interface CandidateSearch extends QueueView {
 }
 
 /**
- * The first waiting sequences with their prefix hits, except those that should wait for a prefix and those whose media are
- * not encoded yet. The search stops at a sequence of another adapter: it must find room when its adapter is scheduled.
+ * The first waiting sequences with their prefix hits, except those that should wait for a prefix, those whose blocks are
+ * being read and those whose media are not encoded yet. The search stops at a sequence of another adapter: it must find room when its adapter is scheduled.
  */
 export function findCandidates(search: CandidateSearch): readonly Candidate<EngineSequence>[] {
   const { waiting, running, kv, media, adapter } = search;
@@ -35,6 +35,7 @@ export function findCandidates(search: CandidateSearch): readonly Candidate<Engi
   const max = Math.min(CANDIDATES_MAX, search.max);
   for (const sequence of waiting) {
     if (candidates.length >= max) break;
+    if (kv.isReading(sequence)) continue;
     const isOther = sequence.adapter !== adapter;
     if (isOther && sequence.media.length === 0) break;
     const { shared, sharedPinned, wait, divergence } = kv.match(sequence, running, ahead);

@@ -29,6 +29,7 @@ import { Runs } from "./runs.ts";
 import type { PlannedRows } from "./scheduler.ts";
 import { UNKNOWN_COST } from "./step-cost.ts";
 import { StepMeter } from "./step-meter.ts";
+import type { CacheTiers } from "./tiers/tiers.ts";
 
 export interface EngineDeps {
   readonly backend: Backend;
@@ -38,6 +39,8 @@ export interface EngineDeps {
   readonly prefixCacheN: number;
   /** Memory for checkpoints, bytes; none by default. */
   readonly checkpointBytes?: number;
+  /** Copies of cells outside the cache; none by default. */
+  readonly tiers?: CacheTiers | undefined;
   /** Draft from n-grams of the sequence. A backend with a draft model uses that instead. */
   readonly drafts?: boolean;
   /** How long one multi-step decode may take, milliseconds; 0 (the default) disables it. */
@@ -53,7 +56,7 @@ export interface EngineDeps {
 
 /**
  * worked: more work may be left. rendering: only prompts are being rendered, or media encoded. idle: nothing to do until a
- * message arrives.
+ * message arrives or a tier has read blocks.
  */
 export type StepOutcome = "worked" | "rendering" | "idle";
 
@@ -61,6 +64,7 @@ export class Engine {
   private readonly backend: Backend;
   private readonly now: () => number;
   private readonly kv: KvCache;
+  private readonly tiers: CacheTiers | undefined;
   private readonly media: MediaStore;
   private readonly arrivals: Arrivals;
   private readonly meter = new StepMeter();
@@ -82,7 +86,8 @@ export class Engine {
     const echo = new PromptEcho(backend, logprobs);
     this.backend = backend;
     this.now = now;
-    this.kv = new KvCache(backend, deps.prefixCacheN, deps.checkpointBytes);
+    this.tiers = deps.tiers;
+    this.kv = new KvCache(backend, deps.prefixCacheN, deps);
     this.media = new MediaStore(backend, ENCODINGS_BYTES_MAX, now);
     const { kv, media } = this;
     this.runningSet = new RunningSet({ backend, kv, media, meter, budget, noKvCache });
@@ -139,6 +144,8 @@ export class Engine {
       const isDone = rows.length === 0 || this.decode(this.tokenModes, rows);
       // A pass that was not computed preempts or fails sequences: the rest of the plan no longer holds.
       if (isDone) for (const planned of separate) this.decode(this.mediaModes, [planned]);
+      if (this.tiers !== undefined) this.tiers.prefillTokenMs = this.context.cost.prefillTokenMs;
+      this.kv.writeBlock();
       return "worked";
     }
     assert(runningSet.running.length === 0, "a running sequence always has rows");
@@ -146,7 +153,9 @@ export class Engine {
       this.takeEncodings(waitMs);
       return "rendering";
     }
-    assert(runningSet.waiting.length === 0, "a waiting sequence is admitted when none runs");
+    const isReading = runningSet.waiting.every((sequence) => this.kv.isReading(sequence));
+    assert(isReading, "a waiting sequence is admitted when none runs");
+    if (this.kv.writeBlock()) return "worked";
     return arrivals.count > 0 ? "rendering" : "idle";
   }
 
@@ -218,6 +227,7 @@ export class Engine {
       cellsRunning: this.backend.cells - this.kv.availableCells,
       cellsKept: this.kv.keptCells,
       ...this.kv.checkpointed(),
+      ...this.kv.tiered(),
       ...this.meter.counted(),
       ...this.media.counted(),
     };

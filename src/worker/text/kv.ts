@@ -11,16 +11,11 @@ import { assert } from "../../core/assert.ts";
 import type { Backend, SlotId } from "./backend.ts";
 import { CellBook } from "./cells.ts";
 import { type Checkpoint, type CheckpointCounts, NO_CHECKPOINTS } from "./checkpoints.ts";
+import { type Kept, KeptPrefixes } from "./kept-prefixes.ts";
 import type { Sequence } from "./sequence.ts";
+import { BLOCK_TOKENS } from "./tiers/block.ts";
+import { type CacheTiers, NO_TIERS, type TierCounts } from "./tiers/tiers.ts";
 import { type Holder, type Divergence, PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
-
-/**
- * Attention reads every kept cell for every token, also of other sequences: 3,700 kept cells cost a 0.6B model on two
- * cores a tenth of its speed. A long prefix is worth that; of shorter ones, which are quickly recomputed, only the latest
- * are kept.
- */
-const SHORT_PREFIX_TOKENS = 512;
-const SHORT_PREFIX_CELLS_MAX = 1024;
 
 /** The prefix hit of a sequence. */
 export interface Match {
@@ -28,6 +23,8 @@ export interface Match {
   readonly source: SlotId | undefined;
   readonly shared: number;
   readonly sharedPinned: number;
+  /** Those of the shared tokens that come from the slot; the rest is restored from a tier. Absent: all. */
+  readonly pooled?: number;
   /** A running sequence is computing a longer prefix: waiting for it is better than computing it twice. */
   readonly wait: boolean;
   /** The state to restore; undefined where only cells are shared. */
@@ -42,9 +39,12 @@ interface Around {
   readonly ahead: readonly Sequence[];
 }
 
-/** A finished prefix, kept in its slot. */
-interface Kept extends Holder {
-  readonly adapter: AdapterId;
+/** What is kept outside the cache. */
+export interface KvStores {
+  /** Memory for saved states, bytes; none by default. */
+  readonly checkpointBytes?: number | undefined;
+  /** Copies of cells. */
+  readonly tiers?: CacheTiers | undefined;
 }
 
 const NO_HIT: Match = { source: undefined, shared: 0, sharedPinned: 0, wait: false };
@@ -54,15 +54,17 @@ export class KvCache {
   private readonly book: CellBook;
   private readonly keptMax: number;
   private readonly freeSlots: SlotId[];
-  private kept: Kept[] = []; // least recently used first
+  private readonly kept = new KeptPrefixes();
   private readonly sharing: StateSharing | undefined;
+  private readonly tiers: CacheTiers | undefined;
 
-  /** `keptMax`: finished prefixes to keep; 0 disables sharing. `checkpointBytes`: memory for saved states. */
-  constructor(backend: Backend, keptMax: number, checkpointBytes = 0) {
+  /** `keptMax`: finished prefixes to keep; 0 disables sharing. */
+  constructor(backend: Backend, keptMax: number, { checkpointBytes = 0, tiers }: KvStores = {}) {
     this.backend = backend;
     const { states } = backend;
     const saves = states !== undefined && keptMax > 0 && checkpointBytes > 0;
     this.sharing = saves ? new StateSharing(states, checkpointBytes) : undefined;
+    this.tiers = keptMax > 0 ? tiers : undefined;
     this.book = new CellBook(backend.cells, backend.slots);
     this.keptMax = Math.min(keptMax, backend.slots);
     // Highest first, so that pop() hands out slot 0 first.
@@ -86,17 +88,45 @@ export class KvCache {
 
   /** Slots that hold a finished prefix. */
   get keptCount(): number {
-    return this.kept.length;
+    return this.kept.count;
   }
 
   /** Slots without a running sequence. */
   get availableSlots(): number {
-    return this.freeSlots.length + this.kept.length;
+    return this.freeSlots.length + this.kept.count;
   }
 
   /** Checkpoints held, their bytes, and how many were restored. */
   checkpointed(): CheckpointCounts {
     return this.sharing?.checkpoints.counted() ?? NO_CHECKPOINTS;
+  }
+
+  /** Bytes and use of the tiers. */
+  tiered(): TierCounts {
+    return this.tiers?.counted() ?? NO_TIERS;
+  }
+
+  /** A sequence has arrived: its blocks are read. */
+  arrived(sequence: Sequence, running: readonly Sequence[]): void {
+    if (this.tiers !== undefined) this.tiers.request(sequence, this.match(sequence, running, []).shared);
+  }
+
+  /** A sequence has ended, admitted or not. */
+  ended(sequence: Sequence): void {
+    this.tiers?.release(sequence);
+  }
+
+  /** Whether a sequence's blocks are being read; it must not be admitted yet. */
+  isReading(sequence: Sequence): boolean {
+    return this.tiers?.isReading(sequence) === true;
+  }
+
+  /** Copies one block of a finished prefix to disk, latest prefix first. False: none is left, or the disk is busy. */
+  writeBlock(): boolean {
+    const { tiers } = this;
+    if (tiers === undefined) return false;
+    const kept = this.kept.all.findLast(({ run }) => run !== undefined && tiers.mayWrite(run));
+    return kept?.run !== undefined && tiers.save(kept.run, kept.slot);
   }
 
   /** Cells that would become available by preempting this sequence. */
@@ -118,8 +148,7 @@ export class KvCache {
         best = { source, shared: length, sharedPinned: this.book.pinnedWithin(source, length), wait: false };
       }
     };
-    for (const { slot, tokens, adapter } of this.kept) {
-      if (adapter !== sequence.adapter) continue;
+    for (const { slot, tokens } of this.kept.ofAdapter(sequence.adapter)) {
       const common = shareable(sequence.commonPrefix(tokens));
       if (this.backend.reuse !== "whole" || common === tokens.length) consider(slot, common);
     }
@@ -132,7 +161,18 @@ export class KvCache {
       if (other.slot !== undefined) consider(other.slot, shareable(Math.min(common, other.computed)));
       promised = Math.max(promised, common);
     }
-    return promised - best.shared >= PREFIX_TOKENS_MIN ? { ...best, wait: true } : best;
+    const found = this.withBlocks(sequence, best);
+    return promised - found.shared >= PREFIX_TOKENS_MIN ? { ...found, wait: true } : found;
+  }
+
+  /** A prefix hit, lengthened by what the tiers hold in memory. */
+  private withBlocks(sequence: Sequence, best: Match): Match {
+    const pooled = best.shared - (best.shared % BLOCK_TOKENS);
+    const end = this.tiers?.restorable(sequence, pooled) ?? 0;
+    if (end - best.shared < PREFIX_TOKENS_MIN) return best;
+    const { source } = best;
+    const sharedPinned = source === undefined ? 0 : this.book.pinnedWithin(source, pooled);
+    return { source, shared: end, sharedPinned, pooled, wait: false };
   }
 
   /**
@@ -140,9 +180,11 @@ export class KvCache {
    * because an admission just before may have used it up.
    */
   admit(sequence: Sequence, running: readonly Sequence[], sharedMax: number): void {
-    const { source, shared, checkpoint } = this.match(sequence, running, []);
-    const length = Math.min(shared, sharedMax);
+    const { source, shared, pooled = shared, checkpoint } = this.match(sequence, running, []);
+    const planned = Math.min(shared, sharedMax);
+    const length = Math.min(pooled, planned);
     const slot = this.takeSlot(source, length, sequence.positionOf(length), checkpoint);
+    if (planned > length) this.restoreBlocks(sequence, slot, planned);
     this.book.setPinned(slot, true);
     sequence.slot = slot;
     sequence.computed = this.book.length(slot);
@@ -183,28 +225,37 @@ export class KvCache {
 
   /** Slots that hold tokens of a sequence's adapter. */
   private holders({ adapter }: Sequence, running: readonly Sequence[]): readonly Holder[] {
-    const held: Holder[] = this.kept.filter((kept) => kept.adapter === adapter);
+    const held: Holder[] = [...this.kept.ofAdapter(adapter)];
     for (const other of running)
       if (other.adapter === adapter && other.slot !== undefined)
         held.push({ slot: other.slot, tokens: other.firstTokens(other.computed) });
     return held;
   }
 
+  /** Restores a sequence's blocks into its slot, up to `to` tokens. */
+  private restoreBlocks(sequence: Sequence, slot: SlotId, to: number): void {
+    const from = this.book.length(slot);
+    this.makeRoom(to - from);
+    const most = Math.min(to, from + this.book.free);
+    const end = this.tiers?.restore(sequence, slot, from, most) ?? from;
+    this.book.append(slot, end - from);
+  }
+
   /** A slot with a restored state. `source` has the cells before it; undefined: the state needs none. */
   private restore(checkpoint: Checkpoint, source: SlotId | undefined, positions: number): SlotId {
     const { length } = checkpoint.tokens;
-    const kept = this.kept.find(({ slot }) => slot === source);
+    const kept = this.kept.find(source);
     let target: SlotId;
     if (source === undefined) {
       target = this.takeFreeSlot();
       this.makeRoom(length);
       this.book.append(target, length);
-    } else if (kept !== undefined && this.freeSlots.length === 0 && this.kept.length === 1) {
-      this.kept = [];
+    } else if (kept !== undefined && this.freeSlots.length === 0 && this.kept.count === 1) {
+      this.kept.remove(kept);
       target = source;
       this.book.truncate(target, length);
     } else {
-      if (kept !== undefined) this.kept = [...this.kept.filter((other) => other !== kept), kept];
+      if (kept !== undefined) this.kept.use(kept);
       target = this.takeFreeSlot();
       this.backend.shareSlot(source, target, positions);
       this.book.share(source, target, length);
@@ -218,7 +269,7 @@ export class KvCache {
 
   /** Evicts kept prefixes until `count` cells are free. Running sequences must leave that many. */
   makeRoom(count: number): void {
-    while (this.book.free < count && this.kept.length > 0) this.dropOldest();
+    while (this.book.free < count && this.kept.count > 0) this.evictOldest();
   }
 
   /** `count` more tokens of a sequence were computed. */
@@ -257,11 +308,17 @@ export class KvCache {
     sequence.slot = undefined;
     sequence.computed = 0;
     this.book.setPinned(slot, false);
-    if (keep && this.keptMax > 0 && tokens.length >= PREFIX_TOKENS_MIN && !this.covers(tokens, adapter)) {
-      this.dropCoveredBy(tokens, adapter);
-      this.kept.push({ slot, adapter, tokens: tokens.slice() });
-      if (this.kept.length > this.keptMax) this.dropOldest();
-      this.dropShort();
+    if (
+      keep &&
+      this.keptMax > 0 &&
+      tokens.length >= PREFIX_TOKENS_MIN &&
+      !this.kept.covers(tokens, adapter)
+    ) {
+      for (const covered of this.kept.coveredBy(tokens, adapter)) this.drop(covered);
+      const own = tokens.slice();
+      this.kept.add({ slot, adapter, tokens: own, run: this.tiers?.runOf(own, adapter) });
+      if (this.kept.count > this.keptMax) this.evictOldest();
+      for (const short of this.kept.excessShort()) this.evict(short);
     } else {
       this.clear(slot);
     }
@@ -276,18 +333,19 @@ export class KvCache {
 
   /** Drops the kept prefixes and checkpoints of an adapter. */
   dropAdapter(adapter: AdapterId): void {
-    for (const kept of this.kept.filter((one) => one.adapter === adapter)) this.drop(kept);
+    for (const kept of this.kept.ofAdapter(adapter)) this.drop(kept);
     this.sharing?.checkpoints.dropAdapter(adapter);
+    this.tiers?.forgetAdapter(adapter);
   }
 
   /** Drops all kept prefixes and checkpoints. */
   dropAll(): void {
     this.sharing?.checkpoints.dropAll();
-    while (this.kept.length > 0) this.dropOldest();
+    for (const kept of this.kept.all) this.drop(kept);
   }
 
   private takeFreeSlot(): SlotId {
-    if (this.freeSlots.length === 0) this.dropOldest();
+    if (this.freeSlots.length === 0) this.evictOldest();
     const slot = this.freeSlots.pop();
     assert(slot !== undefined, "admissions are limited by available slots");
     return slot;
@@ -298,11 +356,11 @@ export class KvCache {
    * are shared, otherwise another slot that shares its cells.
    */
   private takePrefix(source: SlotId, shared: number, positions: number): SlotId {
-    const kept = this.kept.find(({ slot }) => slot === source);
+    const kept = this.kept.find(source);
     const isWhole = kept !== undefined && kept.tokens.length === shared;
-    const isLast = this.freeSlots.length === 0 && this.kept.length === 1;
+    const isLast = this.freeSlots.length === 0 && this.kept.count === 1;
     if (kept !== undefined && (isWhole || isLast || this.backend.reuse !== "prefix")) {
-      this.kept = this.kept.filter((other) => other !== kept);
+      this.kept.remove(kept);
       if (isWhole || this.backend.cutSlot(source, positions)) {
         this.book.truncate(source, shared);
       } else {
@@ -311,39 +369,26 @@ export class KvCache {
       }
       return source;
     }
-    if (kept !== undefined) this.kept = [...this.kept.filter((other) => other !== kept), kept]; // just used
+    if (kept !== undefined) this.kept.use(kept);
     const slot = this.takeFreeSlot();
     this.backend.shareSlot(source, slot, positions);
     this.book.share(source, slot, shared);
     return slot;
   }
 
-  private covers(tokens: Int32Array, adapter: AdapterId): boolean {
-    return this.kept.some((kept) => kept.adapter === adapter && startsWith(kept.tokens, tokens));
+  private evictOldest(): void {
+    const [oldest] = this.kept.all;
+    if (oldest !== undefined) this.evict(oldest);
   }
 
-  private dropCoveredBy(tokens: Int32Array, adapter: AdapterId): void {
-    const covered = this.kept.filter((one) => one.adapter === adapter && startsWith(tokens, one.tokens));
-    for (const kept of covered) this.drop(kept);
-  }
-
-  private dropShort(): void {
-    const short = this.kept.filter(({ tokens }) => tokens.length < SHORT_PREFIX_TOKENS);
-    let cells = short.reduce((sum, { tokens }) => sum + tokens.length, 0);
-    for (const kept of short) {
-      if (cells <= SHORT_PREFIX_CELLS_MAX) return;
-      cells -= kept.tokens.length;
-      this.drop(kept);
-    }
-  }
-
-  private dropOldest(): void {
-    const [oldest] = this.kept;
-    if (oldest !== undefined) this.drop(oldest);
+  /** Drops a kept prefix once the tiers have a copy. */
+  private evict(kept: Kept): void {
+    if (kept.run !== undefined) while (this.tiers?.save(kept.run, kept.slot) === true);
+    this.drop(kept);
   }
 
   private drop(kept: Kept): void {
-    this.kept = this.kept.filter((other) => other !== kept);
+    this.kept.remove(kept);
     this.clear(kept.slot);
   }
 
@@ -352,10 +397,4 @@ export class KvCache {
     this.book.truncate(slot, 0);
     this.freeSlots.push(slot);
   }
-}
-
-function startsWith(tokens: Int32Array, prefix: Int32Array): boolean {
-  if (prefix.length > tokens.length) return false;
-  for (let i = 0; i < prefix.length; i++) if (tokens[i] !== prefix[i]) return false;
-  return true;
 }

@@ -19,6 +19,7 @@ import type { ConstraintBackend } from "./constraint-backend.ts";
 import { Embedder, type EmbedOutcome } from "./embedder.ts";
 import { Engine } from "./engine.ts";
 import { Outbox } from "./outbox.ts";
+import { openTiers } from "./tiers/open.ts";
 import { type EngineWork, newSeed, send, sendFailure, type WorkMessage } from "../shared/work.ts";
 
 /** Statistics are sent at most this long after the work that they count, milliseconds. */
@@ -172,6 +173,7 @@ export class TextWork implements EngineWork {
         constraints,
         prefixCacheN,
         checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
+        tiers: openTiers(this.options.tiers, backend.cellCopies, () => this.wake?.()),
         drafts: speculative?.type === "ngram",
         multiStepMs: noKvCache ? 0 : COALESCE_MS,
         noKvCache,

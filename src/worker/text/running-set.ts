@@ -63,6 +63,7 @@ export class RunningSet {
   /** Queues a new sequence. */
   add(sequence: EngineSequence): void {
     this.queue.push(sequence);
+    this.deps.kv.arrived(sequence, this.slots);
   }
 
   /** An adapter was unloaded; no sequence uses it. */
@@ -111,6 +112,7 @@ export class RunningSet {
   /** Removes a sequence. `keep`: its prefix stays in the cache for others. */
   release(sequence: EngineSequence, keep: boolean): void {
     this.deps.kv.release(sequence, keep);
+    this.deps.kv.ended(sequence);
     this.deps.media.release(sequence);
     this.slots = this.slots.filter((other) => other !== sequence);
     this.queue = this.queue.filter((other) => other !== sequence);

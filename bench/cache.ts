@@ -1,0 +1,158 @@
+// Prompts that left the KV cache:  bun bench/cache.ts [--model qwen3-0.6b] [--tokens 10800] [--sessions 200]
+// 1. TTFT of a conversation's next turn: in a running server, and after `kill -9` and a restart with the cache on disk.
+// 2. TTFT of sessions that take turns in a cache that holds few of them: with and without the memory tier, and llama-server
+//    with its `--cache-ram`.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { parseArgs } from "node:util";
+import { postStream } from "./http-stream.ts";
+import { machineLine, THREADS } from "./machine.ts";
+import { ensureModel, MODELS } from "./model.ts";
+import { ensurePeer, type Peer } from "./peer.ts";
+import { killRunning } from "./processes.ts";
+import { uniformSource } from "./random.ts";
+import { type RunningServer, type Side, startServer } from "./servers.ts";
+import { median, quantile } from "./stats.ts";
+
+/** Tokens of a word of random letters, about. */
+const WORD_TOKENS = 2.7;
+/** Tokens of each session's first prompt, about. */
+const SESSION_TOKENS = 300;
+/** Sessions that the KV cache holds. */
+const HELD_SESSIONS = 16;
+const TURNS = 3;
+
+interface Message {
+  readonly role: "user" | "assistant";
+  readonly content: string;
+}
+
+const { values } = parseArgs({
+  options: {
+    model: { type: "string", default: "qwen3-0.6b" },
+    tokens: { type: "string", default: "10800" },
+    sessions: { type: "string", default: "200" },
+  },
+});
+
+function words(seed: number, tokens: number): string {
+  const random = uniformSource(seed);
+  const count = Math.round(tokens / WORD_TOKENS);
+  return Array.from({ length: count }, () => Math.floor(random() * 1e4).toString(36)).join(" ");
+}
+
+/** Milliseconds to the first text of an answer. */
+async function ttft(server: RunningServer, messages: readonly Message[]): Promise<number> {
+  const json = JSON.stringify({
+    model: "default",
+    messages,
+    max_tokens: 4,
+    temperature: 0,
+    stream: true,
+  });
+  const sent = performance.now();
+  let first = 0;
+  const status = await postStream(server.port, "/v1/chat/completions", json, (piece) => {
+    if (first === 0 && /"(?:content|reasoning_content)":"/.test(piece)) first = performance.now();
+  });
+  if (status !== 200) throw new Error(`an answer with status ${status}`);
+  return (first === 0 ? performance.now() : first) - sent;
+}
+
+/** The same conversation with one more turn. */
+function continued(messages: readonly Message[], seed: number): readonly Message[] {
+  return [...messages, { role: "assistant", content: "Yes." }, { role: "user", content: words(seed, 20) }];
+}
+
+/** Waits until nothing more is written to disk. */
+async function written(server: RunningServer): Promise<number> {
+  let last = -1;
+  for (;;) {
+    const text = await (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
+    const bytes = Number(/^svc_cache_disk_written_bytes_total (\d+)/m.exec(text)?.[1] ?? 0);
+    if (bytes === last && bytes > 0) return bytes;
+    last = bytes;
+    await Bun.sleep(1000);
+  }
+}
+
+async function restart(modelPath: string, peer: Peer): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "svc-bench-cache-"));
+  const tokens = Number(values.tokens);
+  const flags = ["--cache-disk", join(folder, "kv"), "--cache-ram-mb", "6144"];
+  const options = { modelPath, threads: THREADS, sequences: 4, cells: tokens * 2, flags };
+  let conversation: readonly Message[] = [{ role: "user", content: words(1, tokens) }];
+  const cold: number[] = [];
+  const warm: number[] = [];
+  const restarted: number[] = [];
+  let bytes = 0;
+  let server = await startServer("svc", options, peer);
+  cold.push(await ttft(server, conversation));
+  for (let turn = 0; turn < TURNS; turn++) {
+    conversation = continued(conversation, 10 + 2 * turn);
+    warm.push(await ttft(server, conversation));
+    bytes += await written(server);
+    await server.kill();
+    server = await startServer("svc", options, peer);
+    conversation = continued(conversation, 11 + 2 * turn);
+    restarted.push(await ttft(server, conversation));
+    await written(server);
+  }
+  await server.stop();
+  rmSync(folder, { recursive: true });
+  const ms = (all: readonly number[]): string => all.map((value) => value.toFixed(0)).join(", ");
+  console.log(
+    `| TTFT, ms (${tokens} tokens, about ${(bytes / TURNS / 1e6).toFixed(0)} MB a run on disk) | |`,
+  );
+  console.log("| --- | --: |");
+  console.log(`| first turn | ${ms(cold)} |`);
+  console.log(`| next turns, server running | ${ms(warm)} |`);
+  console.log(`| next turns, after kill -9 and restart | ${ms(restarted)} |`);
+  console.log(`| ratio of the medians | ${(median(restarted) / median(warm)).toFixed(2)} |\n`);
+}
+
+/** TTFT of each session's second turn, after all had their first. */
+async function roundRobin(
+  side: Side,
+  { modelPath, flags }: { readonly modelPath: string; readonly flags: readonly string[] },
+  peer: Peer,
+): Promise<number[]> {
+  const cells = (HELD_SESSIONS * SESSION_TOKENS * 4) / 3;
+  const options = { modelPath, threads: THREADS, sequences: 4, cells, flags };
+  const server = await startServer(side, options, peer);
+  const count = Number(values.sessions);
+  const sessions = Array.from({ length: count }, (_, i): readonly Message[] => [
+    { role: "user", content: words(1000 + i, SESSION_TOKENS) },
+  ]);
+  for (const session of sessions) await ttft(server, session);
+  const times: number[] = [];
+  for (const [i, session] of sessions.entries()) times.push(await ttft(server, continued(session, 5000 + i)));
+  await server.stop();
+  return times;
+}
+
+async function main(): Promise<void> {
+  process.on("exit", killRunning);
+  const model = MODELS.find((name) => name === values.model);
+  if (model === undefined) throw new Error(`--model: must be one of ${MODELS.join(", ")}`);
+  const peer = await ensurePeer();
+  const modelPath = await ensureModel(model, peer);
+  console.log(`${await machineLine(peer.release, THREADS)}\n`);
+  await restart(modelPath, peer);
+  console.log(`| ${values.sessions} sessions in turn, TTFT of the second turn, ms | p50 | p95 |`);
+  console.log("| --- | --: | --: |");
+  const rows: readonly (readonly [string, Side, readonly string[]])[] = [
+    ["svc, memory tier", "svc", ["--cache-ram-mb", "8192"]],
+    ["svc without it", "svc", ["--cache-ram-mb", "0"]],
+    ["llama-server --cache-ram 8192", "llama-server", ["--cache-ram", "8192"]],
+  ];
+  for (const [name, side, flags] of rows) {
+    const times = await roundRobin(side, { modelPath, flags }, peer);
+    console.log(`| ${name} | ${median(times).toFixed(0)} | ${quantile(times, 0.95).toFixed(0)} |`);
+  }
+}
+
+await main();

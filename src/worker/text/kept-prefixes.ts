@@ -1,0 +1,84 @@
+// The list of finished prefixes that are kept in slots, least recently used first. Only a list: kv.ts clears the slots.
+
+import type { AdapterId } from "../../core/adapter.ts";
+import type { SlotId } from "./backend.ts";
+import type { Holder } from "./state-sharing.ts";
+import type { BlockRun } from "./tiers/tiers.ts";
+
+/**
+ * Attention reads every kept cell for every token, also of other sequences: 3,700 kept cells cost a 0.6B model on two
+ * cores a tenth of its speed. A long prefix is worth that; of shorter ones, which are quickly recomputed, only the latest
+ * are kept.
+ */
+const SHORT_PREFIX_TOKENS = 512;
+const SHORT_PREFIX_CELLS_MAX = 1024;
+
+/** A finished prefix, kept in its slot. */
+export interface Kept extends Holder {
+  readonly adapter: AdapterId;
+  /** Its copies; undefined without tiers. */
+  readonly run: BlockRun | undefined;
+}
+
+export class KeptPrefixes {
+  private list: readonly Kept[] = [];
+
+  /** Least recently used first; a snapshot. */
+  get all(): readonly Kept[] {
+    return this.list;
+  }
+
+  get count(): number {
+    return this.list.length;
+  }
+
+  /** The prefix in a slot. */
+  find(slot: SlotId | undefined): Kept | undefined {
+    return this.list.find((kept) => kept.slot === slot);
+  }
+
+  ofAdapter(adapter: AdapterId): readonly Kept[] {
+    return this.list.filter((kept) => kept.adapter === adapter);
+  }
+
+  add(kept: Kept): void {
+    this.list = [...this.list, kept];
+  }
+
+  remove(kept: Kept): void {
+    this.list = this.list.filter((other) => other !== kept);
+  }
+
+  /** It has just been used. */
+  use(kept: Kept): void {
+    this.remove(kept);
+    this.add(kept);
+  }
+
+  /** Whether a prefix of an adapter begins with these tokens. */
+  covers(tokens: Int32Array, adapter: AdapterId): boolean {
+    return this.ofAdapter(adapter).some((kept) => startsWith(kept.tokens, tokens));
+  }
+
+  /** The prefixes of an adapter that these tokens begin with. */
+  coveredBy(tokens: Int32Array, adapter: AdapterId): readonly Kept[] {
+    return this.ofAdapter(adapter).filter((kept) => startsWith(tokens, kept.tokens));
+  }
+
+  /** The short prefixes that are too many, least recently used first. */
+  excessShort(): readonly Kept[] {
+    const short = this.list.filter(({ tokens }) => tokens.length < SHORT_PREFIX_TOKENS);
+    let cells = short.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    return short.filter(({ tokens }) => {
+      const isExcess = cells > SHORT_PREFIX_CELLS_MAX;
+      if (isExcess) cells -= tokens.length;
+      return isExcess;
+    });
+  }
+}
+
+function startsWith(tokens: Int32Array, prefix: Int32Array): boolean {
+  if (prefix.length > tokens.length) return false;
+  for (let i = 0; i < prefix.length; i++) if (tokens[i] !== prefix[i]) return false;
+  return true;
+}

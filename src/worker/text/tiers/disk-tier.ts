@@ -1,0 +1,207 @@
+// Disk of the tiers: a folder of blocks, a file each, shared by all engines of a user. Native code reads the blocks, so each
+// file carries an HMAC-SHA256 under the secret of its folder; a file that fails the check is deleted and counts as absent.
+// The runtime's I/O threads read, write and check: the engine does not wait.
+//
+// A file: 8 bytes of magic, 32 of HMAC over all that follows, 32 of key, the cells. It is written under another name and
+// renamed; an incomplete one has a wrong HMAC. The time of change is the time of the last use.
+
+import { randomBytes } from "node:crypto";
+import { constants, lstatSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdir, open, rename, statfs, unlink, utimes, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { blockPath, evictBlocks } from "../../../core/block-folder.ts";
+import { privateFolder } from "../../../core/private-folder.ts";
+import { BLOCK_FILE_BYTES_MAX, DISK_BACKLOG_MAX } from "../../shared/limits.ts";
+import type { BlockKey } from "./block.ts";
+
+const MAGIC = Buffer.from("svcKV\0\0\u0001", "latin1");
+const MAC_BYTES = 32;
+const KEY_BYTES = 32;
+const SIGNED_FROM = MAGIC.length + MAC_BYTES;
+const HEADER_BYTES = SIGNED_FROM + KEY_BYTES;
+
+const SECRET_BYTES = 32;
+/** Not the name of a block's folder, which has two digits. */
+const SECRET_FILE = "secret";
+
+/** After a failed write, for example on a full disk, none is tried for this long, milliseconds. */
+const PAUSE_MS = 60_000;
+/** Share of the disk that stays free. */
+const FREE_SHARE_MIN = 0.05;
+/** An eviction goes on down to this share of the bound, so that not every write evicts. */
+const EVICT_TO = 0.9;
+/** Counters since the start. */
+export interface DiskCounts {
+  readonly writtenBytes: number;
+  readonly badBlocks: number;
+  readonly failedWrites: number;
+}
+
+interface Write {
+  readonly key: BlockKey;
+  readonly depth: number;
+  readonly cells: Uint8Array;
+}
+
+export class DiskTier {
+  private readonly folder: string;
+  private readonly bytesMax: number;
+  private readonly onIdle: () => void;
+  private readonly secret: Promise<CryptoKey>;
+  private readonly queue: Write[] = [];
+  private isWriting = false;
+  private used = 0; // bytes, as far as known
+  private pausedUntilMs = 0;
+  private serial = 0;
+  private counts: DiskCounts = { writtenBytes: 0, badBlocks: 0, failedWrites: 0 };
+
+  /**
+   * Opens or creates the folder. `onIdle`: the write queue has become empty. Throws where the folder or its secret may be
+   * another user's.
+   */
+  constructor(folder: string, bytesMax: number, onIdle: () => void) {
+    this.folder = folder;
+    this.bytesMax = bytesMax;
+    this.onIdle = onIdle;
+    privateFolder(folder);
+    const raw = secretOf(join(folder, SECRET_FILE));
+    this.secret = crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, [
+      "sign",
+      "verify",
+    ]);
+    void this.evict(bytesMax);
+  }
+
+  counted(): DiskCounts {
+    return this.counts;
+  }
+
+  /** Whether blocks must wait: the disk is slower than the engine. */
+  get isBusy(): boolean {
+    return this.queue.length >= DISK_BACKLOG_MAX;
+  }
+
+  /** The cells of a block; undefined without a file, or with a bad one. `depth`: its number within the prompt. */
+  async read(key: BlockKey, depth: number): Promise<Uint8Array | undefined> {
+    const path = blockPath(this.folder, key);
+    const file = await contentOf(path);
+    if (file === "absent") return undefined;
+    if (file !== "bad" && (await this.isGenuine(file, key))) {
+      void touch(path, depth);
+      return file.subarray(HEADER_BYTES);
+    }
+    this.counts = { ...this.counts, badBlocks: this.counts.badBlocks + 1 };
+    await unlink(path).catch(() => undefined);
+    return undefined;
+  }
+
+  /** Writes a block later. Dropped while the queue is full, or after a failure. */
+  write(key: BlockKey, depth: number, cells: Uint8Array): void {
+    if (this.isBusy || Date.now() < this.pausedUntilMs) return;
+    this.queue.push({ key, depth, cells });
+    if (!this.isWriting) void this.drain();
+  }
+
+  private async drain(): Promise<void> {
+    this.isWriting = true;
+    for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) {
+      try {
+        await this.store(next);
+      } catch (error) {
+        this.fail(error instanceof Error ? error.message : String(error));
+      }
+    }
+    this.isWriting = false;
+    this.onIdle();
+  }
+
+  private async store({ key, depth, cells }: Write): Promise<void> {
+    const path = blockPath(this.folder, key);
+    if (await touch(path, depth)) return; // another engine was first
+    const { bavail, blocks } = await statfs(this.folder);
+    if (bavail < blocks * FREE_SHARE_MIN) return this.fail("the disk is nearly full");
+    const bytes = HEADER_BYTES + cells.length;
+    if (this.used + bytes > this.bytesMax) await this.evict(this.bytesMax * EVICT_TO - bytes);
+    if (this.used + bytes > this.bytesMax) return;
+    const file = new Uint8Array(bytes);
+    file.set(MAGIC);
+    file.set(Buffer.from(key, "hex"), SIGNED_FROM);
+    file.set(cells, HEADER_BYTES);
+    const mac = await crypto.subtle.sign("HMAC", await this.secret, file.subarray(SIGNED_FROM));
+    file.set(new Uint8Array(mac), MAGIC.length);
+    const unfinished = `${path}.${process.pid}-${this.serial++}`;
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    try {
+      await writeFile(unfinished, file, { mode: 0o600, flag: "wx" });
+      await rename(unfinished, path);
+    } catch (error) {
+      await unlink(unfinished).catch(() => undefined);
+      throw error;
+    }
+    void touch(path, depth);
+    this.used += bytes;
+    this.counts = { ...this.counts, writtenBytes: this.counts.writtenBytes + bytes };
+  }
+
+  private fail(reason: string): void {
+    const { failedWrites } = this.counts;
+    this.counts = { ...this.counts, failedWrites: failedWrites + 1 };
+    this.pausedUntilMs = Date.now() + PAUSE_MS;
+    this.queue.length = 0;
+    if (failedWrites === 0) console.error(`engine: cannot write to ${this.folder}: ${reason}`);
+  }
+
+  private async evict(bytes: number): Promise<void> {
+    this.used = await evictBlocks(this.folder, bytes);
+  }
+
+  private async isGenuine(file: Uint8Array<ArrayBuffer>, key: BlockKey): Promise<boolean> {
+    if (file.length <= HEADER_BYTES || !MAGIC.equals(file.subarray(0, MAGIC.length))) return false;
+    if (Buffer.from(file.subarray(SIGNED_FROM, HEADER_BYTES)).toString("hex") !== key) return false;
+    const mac = file.subarray(MAGIC.length, SIGNED_FROM);
+    return crypto.subtle.verify("HMAC", await this.secret, mac, file.subarray(SIGNED_FROM));
+  }
+}
+
+/** Marks a block as used. Later blocks of a prompt count as older, so that they are evicted first. False: no such file. */
+async function touch(path: string, depth: number): Promise<boolean> {
+  const seconds = (Date.now() - depth) / 1000;
+  return utimes(path, seconds, seconds).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** A file of this user's that is no link. */
+async function contentOf(path: string): Promise<Uint8Array<ArrayBuffer> | "absent" | "bad"> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => undefined);
+  if (handle === undefined) return "absent";
+  try {
+    const { uid, size } = await handle.stat();
+    if (uid !== (process.getuid?.() ?? uid) || size > BLOCK_FILE_BYTES_MAX) return "bad";
+    const file = new Uint8Array(size);
+    const { bytesRead } = await handle.read(file, 0, size, 0);
+    return bytesRead === size ? file : "bad";
+  } catch {
+    return "bad";
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The secret of a folder, made at the first call. Throws where another user may read or have made it. */
+function secretOf(path: string): Uint8Array<ArrayBuffer> {
+  try {
+    writeFileSync(path, randomBytes(SECRET_BYTES), { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  }
+  const found = lstatSync(path);
+  const isOwn = found.isFile() && found.uid === (process.getuid?.() ?? found.uid);
+  if (!isOwn || (found.mode & 0o077) !== 0)
+    throw new Error(`${path} must be a file that only its owner, the user running svc, can read`);
+  const secret = new Uint8Array(readFileSync(path));
+  if (secret.length !== SECRET_BYTES)
+    throw new Error(`${path} is damaged; delete it and the blocks beside it`);
+  return secret;
+}

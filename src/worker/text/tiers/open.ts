@@ -1,0 +1,47 @@
+// Opens the tiers of an engine, as configured.
+
+import { freeMemory } from "../../../core/free-memory.ts";
+import type { TierOptions } from "../../../engine/protocol.ts";
+import type { CellBackend } from "../backend.ts";
+import { DiskTier } from "./disk-tier.ts";
+import { MemoryTier } from "./memory-tier.ts";
+import { CacheTiers } from "./tiers.ts";
+
+/** Share of the free memory for blocks, unless configured. */
+const MEMORY_SHARE = 0.125;
+/** Free memory below which blocks give way to other programs, bytes. */
+const FREE_BYTES_MIN = 512 * 1024 * 1024;
+
+/**
+ * The tiers of an engine; undefined where none are wanted or cells cannot be copied. A disk that cannot be used is reported
+ * and left out. `wake`: there may be work again.
+ */
+export function openTiers(
+  options: TierOptions | undefined,
+  cells: CellBackend | undefined,
+  wake: () => void,
+): CacheTiers | undefined {
+  if (options === undefined) return undefined;
+  if (cells === undefined) {
+    if (options.disk !== undefined)
+      console.error(
+        "engine: the KV cache of this model is not kept on disk: it has states or windows, or drafts",
+      );
+    return undefined;
+  }
+  const { memoryBytes = freeMemory() * MEMORY_SHARE } = options;
+  const memory = new MemoryTier(memoryBytes, () => freeMemory() < FREE_BYTES_MIN);
+  const disk = openDisk(options.disk, wake);
+  return new CacheTiers({ cells, memory, disk, onRead: wake, now: () => performance.now() });
+}
+
+function openDisk(options: TierOptions["disk"], onIdle: () => void): DiskTier | undefined {
+  if (options === undefined) return undefined;
+  try {
+    return new DiskTier(options.folder, options.bytesMax, onIdle);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    console.error(`engine: the KV cache is not kept on disk: ${reason}`);
+    return undefined;
+  }
+}

@@ -1,0 +1,259 @@
+// The tiers below the KV cache: copies of finished prefixes, as blocks in host memory and on disk. Evicted prefixes go to
+// memory; with a disk, every finished prefix is written through, so that it survives the process. A waiting sequence's
+// blocks are read from the disk before it is admitted, and restored from memory at its admission
+// (docs/decisions/096). Assigns no slots and no cells: kv.ts does.
+
+import type { AdapterId } from "../../../core/adapter.ts";
+import type { CellBackend, SlotId } from "../backend.ts";
+import type { Sequence } from "../sequence.ts";
+import { TIER_READ_MS_MAX } from "../../shared/limits.ts";
+import { BLOCK_TOKENS, type BlockKey, blockKeys, rootKey } from "./block.ts";
+import type { DiskCounts, DiskTier } from "./disk-tier.ts";
+import type { MemoryTier } from "./memory-tier.ts";
+
+/** Blocks read at the same time. */
+const READS_AT_ONCE = 4;
+/** Share of the memory tier that one sequence may fill from disk. */
+const READ_SHARE = 0.5;
+/** Where restoring has been slower than computing, one of this many prompts tries it again. */
+const RETRY_EVERY = 16;
+/** Weight of a new measurement. */
+const COST_WEIGHT = 0.3;
+
+export interface TierDeps {
+  readonly cells: CellBackend;
+  readonly memory: MemoryTier;
+  readonly disk?: DiskTier | undefined;
+  /** A sequence's blocks have been read: it may be admitted. */
+  readonly onRead: () => void;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+/** Bytes held, and counters since the start. */
+export interface TierCounts {
+  readonly tierBytes: number;
+  readonly tierTokens: number;
+  readonly tierReadTokens: number;
+  readonly tierWrittenBytes: number;
+  readonly tierBadBlocks: number;
+  readonly tierFailedWrites: number;
+}
+
+export const NO_TIERS: TierCounts = {
+  tierBytes: 0,
+  tierTokens: 0,
+  tierReadTokens: 0,
+  tierWrittenBytes: 0,
+  tierBadBlocks: 0,
+  tierFailedWrites: 0,
+};
+
+const NO_DISK: DiskCounts = { writtenBytes: 0, badBlocks: 0, failedWrites: 0 };
+
+/** A finished prefix and how many of its blocks need no copy any more. */
+export interface BlockRun {
+  readonly keys: readonly BlockKey[];
+  saved: number;
+}
+
+/** A waiting sequence. */
+interface Wanted {
+  readonly keys: readonly BlockKey[];
+  isReading: boolean;
+  isDropped: boolean;
+}
+
+export class CacheTiers {
+  /** Computing a prompt token, milliseconds; 0 while unknown. */
+  prefillTokenMs = 0;
+  private readonly deps: TierDeps;
+  private readonly roots = new Map<AdapterId, BlockKey>();
+  private readonly wanted = new WeakMap<Sequence, Wanted>();
+  private readonly reads = new Map<BlockKey, Promise<Uint8Array | undefined>>();
+  private readonly restoring = new Cost();
+  private readonly reading = new Cost();
+  private restoredTokens = 0;
+  private readTokens = 0;
+  private badBlocks = 0;
+
+  constructor(deps: TierDeps) {
+    this.deps = deps;
+  }
+
+  counted(): TierCounts {
+    const { memory, disk } = this.deps;
+    const { writtenBytes, badBlocks, failedWrites } = disk?.counted() ?? NO_DISK;
+    return {
+      tierBytes: memory.bytes,
+      tierTokens: this.restoredTokens,
+      tierReadTokens: this.readTokens,
+      tierWrittenBytes: writtenBytes,
+      tierBadBlocks: this.badBlocks + badBlocks,
+      tierFailedWrites: failedWrites,
+    };
+  }
+
+  /** Prepares the blocks of a new sequence, which has `shared` tokens in the cache: reads those that are on disk only. */
+  request(sequence: Sequence, shared: number): void {
+    const keys = this.keysOf(sequence.firstTokens(sequence.known - 1), sequence.adapter);
+    if (keys.length === 0 || sequence.scoresPrompt || !this.restoring.isBelow(this.prefillTokenMs)) return;
+    const { memory, disk } = this.deps;
+    const wanted: Wanted = { keys, isReading: false, isDropped: false };
+    this.wanted.set(sequence, wanted);
+    memory.use(keys);
+    const from = this.heldFrom(keys, Math.floor(shared / BLOCK_TOKENS));
+    if (disk === undefined || from === keys.length || !this.reading.isBelow(this.prefillTokenMs)) return;
+    wanted.isReading = true;
+    void this.read(wanted, from, disk);
+  }
+
+  /** Whether a sequence's blocks are being read. */
+  isReading(sequence: Sequence): boolean {
+    return this.wanted.get(sequence)?.isReading === true;
+  }
+
+  /** A sequence has ended. */
+  release(sequence: Sequence): void {
+    const wanted = this.wanted.get(sequence);
+    if (wanted !== undefined) wanted.isDropped = true;
+    this.wanted.delete(sequence);
+  }
+
+  /** The end of a sequence's blocks in memory, from its first `from` tokens on, a multiple of BLOCK_TOKENS; in tokens. */
+  restorable(sequence: Sequence, from: number): number {
+    const wanted = this.wanted.get(sequence);
+    if (wanted === undefined) return 0;
+    return this.heldFrom(wanted.keys, from / BLOCK_TOKENS) * BLOCK_TOKENS;
+  }
+
+  /** Restores the blocks of [from, to) into a slot that ends at `from`; returns where it ends then. */
+  restore(sequence: Sequence, slot: SlotId, from: number, to: number): number {
+    const { memory, cells, now } = this.deps;
+    const keys = this.wanted.get(sequence)?.keys ?? [];
+    const startMs = now();
+    let end = from;
+    while (end + BLOCK_TOKENS <= to) {
+      const key = keys[end / BLOCK_TOKENS];
+      const copy = key === undefined ? undefined : memory.get(key);
+      if (key === undefined || copy === undefined) break;
+      if (!cells.restore(slot, copy, end, end + BLOCK_TOKENS)) {
+        memory.delete(key);
+        this.badBlocks++;
+        break;
+      }
+      end += BLOCK_TOKENS;
+    }
+    this.restoring.add(now() - startMs, end - from);
+    this.restoredTokens += end - from;
+    memory.use(keys);
+    return end;
+  }
+
+  /** The blocks of a finished prefix. */
+  runOf(tokens: Int32Array, adapter: AdapterId): BlockRun {
+    return { keys: this.keysOf(tokens, adapter), saved: 0 };
+  }
+
+  /** Whether a finished prefix has blocks to write through. */
+  mayWrite({ keys, saved }: BlockRun): boolean {
+    const { disk } = this.deps;
+    return disk !== undefined && !disk.isBusy && saved < keys.length;
+  }
+
+  /** Copies the next block of a finished prefix that lies in a slot. False: all are copied. */
+  save(run: BlockRun, slot: SlotId): boolean {
+    const { memory, disk, cells } = this.deps;
+    while (run.saved < run.keys.length) {
+      const depth = run.saved++;
+      const key = run.keys[depth];
+      if (key === undefined || memory.has(key)) continue; // written when it came to memory
+      const copy = cells.save(slot, depth * BLOCK_TOKENS, (depth + 1) * BLOCK_TOKENS);
+      if (copy === undefined) {
+        run.saved = run.keys.length;
+        return false;
+      }
+      memory.add(key, copy);
+      disk?.write(key, depth, copy);
+      return true;
+    }
+    return false;
+  }
+
+  /** An adapter was unloaded; another one may get its id. */
+  forgetAdapter(adapter: AdapterId): void {
+    this.roots.delete(adapter);
+  }
+
+  private async read(wanted: Wanted, from: number, disk: DiskTier): Promise<void> {
+    const { memory, now, onRead } = this.deps;
+    const startMs = now();
+    let bytes = 0;
+    let read = 0;
+    let isMore = true;
+    for (let i = from; isMore && i < wanted.keys.length; i += READS_AT_ONCE) {
+      const group = wanted.keys.slice(i, i + READS_AT_ONCE);
+      const blocks = await Promise.all(group.map((key, n) => this.readBlock(key, i + n, disk)));
+      for (const [n, key] of group.entries()) {
+        const copy = blocks[n];
+        isMore &&= copy !== undefined && bytes + copy.length <= memory.capacity * READ_SHARE;
+        if (copy === undefined || !isMore) break;
+        bytes += copy.length;
+        if (memory.has(key)) continue;
+        memory.add(key, copy);
+        read += BLOCK_TOKENS;
+      }
+      isMore &&= !wanted.isDropped && now() - startMs < TIER_READ_MS_MAX;
+    }
+    this.reading.add(now() - startMs, read);
+    this.readTokens += read;
+    wanted.isReading = false;
+    onRead();
+  }
+
+  private async readBlock(key: BlockKey, depth: number, disk: DiskTier): Promise<Uint8Array | undefined> {
+    const held = this.deps.memory.get(key);
+    if (held !== undefined) return held;
+    const pending = this.reads.get(key) ?? disk.read(key, depth);
+    this.reads.set(key, pending);
+    try {
+      return await pending;
+    } finally {
+      this.reads.delete(key);
+    }
+  }
+
+  private keysOf(tokens: Int32Array, adapter: AdapterId): readonly BlockKey[] {
+    let root = this.roots.get(adapter);
+    if (root === undefined) {
+      root = rootKey(this.deps.cells.identity(adapter));
+      this.roots.set(adapter, root);
+    }
+    return blockKeys(root, tokens);
+  }
+
+  /** The first block from `from` on that is not in memory. */
+  private heldFrom(keys: readonly BlockKey[], from: number): number {
+    const missing = keys.findIndex((key, i) => i >= from && !this.deps.memory.has(key));
+    return missing < 0 ? keys.length : missing;
+  }
+}
+
+/** Running average of milliseconds a token. */
+class Cost {
+  private tokenMs = 0;
+  private tries = 0;
+
+  add(ms: number, tokens: number): void {
+    if (tokens === 0) return;
+    this.tries = 0;
+    const measured = ms / tokens;
+    this.tokenMs = this.tokenMs === 0 ? measured : this.tokenMs + COST_WEIGHT * (measured - this.tokenMs);
+  }
+
+  /** Whether it is below another cost; sometimes true although it is not, to measure it again. Unknown is 0. */
+  isBelow(otherMs: number): boolean {
+    if (this.tokenMs === 0 || otherMs === 0 || this.tokenMs < otherMs) return true;
+    return ++this.tries % RETRY_EVERY === 0;
+  }
+}

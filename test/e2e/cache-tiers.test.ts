@@ -1,0 +1,125 @@
+// The KV cache on disk, through the executable: what a killed server has computed, the next one reads.
+
+import { describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
+import { valueOf } from "../helpers/prometheus.ts";
+import { until } from "../helpers/until.ts";
+
+const LESSON = Array.from({ length: 40 }, (_, i) => `Animal ${i} lives in house ${(i * 7) % 40}.`).join(" ");
+const QUESTION = [{ role: "user", content: `${LESSON} Where does animal 3 live?` }];
+const NEXT = [
+  ...QUESTION,
+  { role: "assistant", content: "In house 21." },
+  { role: "user", content: "And 4?" },
+];
+
+interface Answered {
+  readonly text: string;
+  readonly prompt: number;
+  readonly cached: number;
+}
+
+async function ask(server: Server, messages: readonly object[]): Promise<Answered> {
+  const response = await fetch(`${server.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "default", messages, temperature: 0, max_tokens: 16 }),
+  });
+  expect(response.status).toBe(200);
+  const answer = (await response.json()) as {
+    choices: { message: { content: string | null; reasoning_content?: string } }[];
+    usage: { prompt_tokens: number; prompt_tokens_details: { cached_tokens: number } };
+  };
+  const { usage } = answer;
+  return {
+    text: JSON.stringify(answer.choices[0]?.message),
+    prompt: usage.prompt_tokens,
+    cached: usage.prompt_tokens_details.cached_tokens,
+  };
+}
+
+const metric = async (server: Server, name: string): Promise<number> =>
+  valueOf(await (await fetch(`${server.url}/metrics`)).text(), name) ?? NaN;
+
+function blocksIn(folder: string): string[] {
+  return [...new Bun.Glob("??/*").scanSync(folder)].filter((path) => path.length === 67);
+}
+
+/** A server with a folder that ends without warning once it has written the blocks of a prompt. */
+async function killedServer(folder: string): Promise<Answered> {
+  const server = await startServer(["--cache-disk", folder]);
+  const answered = await ask(server, QUESTION);
+  await until(
+    "the blocks are on disk",
+    () => blocksIn(folder).length >= Math.floor((answered.prompt - 1) / 64),
+  );
+  process.kill(server.enginePid(), "SIGKILL");
+  server.kill("SIGKILL");
+  await server.exited;
+  return answered;
+}
+
+describe("a server that was killed", () => {
+  test("has left its prompts to the next one, which answers the same", async () => {
+    const folder = join(newFolder(), "kv");
+    const before = await killedServer(folder);
+    const [server, other] = await Promise.all([
+      startServer(["--cache-disk", folder]),
+      startServer(["--cache-ram-mb", "0"]),
+    ]);
+    const again = await ask(server, QUESTION);
+    expect(again.text).toBe(before.text);
+    expect(again.cached).toBeGreaterThanOrEqual(again.prompt - 65);
+    expect(await metric(server, "svc_cache_disk_read_tokens_total")).toBe(again.cached);
+    const next = await ask(server, NEXT);
+    expect(next.text).toBe((await ask(other, NEXT)).text);
+    expect(next.cached).toBeGreaterThanOrEqual(before.prompt - 65);
+    await Promise.all([server.stop(), other.stop()]);
+  });
+
+  test("and damaged files cost time, not answers", async () => {
+    const folder = join(newFolder(), "kv");
+    const before = await killedServer(folder);
+    for (const [i, name] of blocksIn(folder).entries()) {
+      const path = join(folder, name);
+      const bytes = readFileSync(path);
+      writeFileSync(path, i % 2 === 0 ? bytes.subarray(0, bytes.length >> 1) : bytes.fill(1, 100, 200));
+    }
+    const server = await startServer(["--cache-disk", folder]);
+    const again = await ask(server, QUESTION);
+    expect(again.text).toBe(before.text);
+    expect(again.cached).toBe(0);
+    expect(await metric(server, "svc_cache_bad_blocks_total")).toBeGreaterThan(0);
+    await server.stop();
+  });
+});
+
+test("svc cache purge deletes what a folder holds, and needs one", async () => {
+  const folder = join(newFolder(), "kv");
+  await killedServer(folder);
+  const count = blocksIn(folder).length;
+  const purged = await runBinary(["cache", "purge", "--cache-disk", folder]);
+  expect(purged).toMatchObject({ exit: 0, err: "" });
+  expect(purged.out).toStartWith(`${count} blocks deleted`);
+  expect(blocksIn(folder)).toEqual([]);
+  const nowhere = await runBinary(["cache", "purge"]);
+  expect(nowhere.exit).toBe(2);
+  expect(nowhere.err).toContain("--cache-disk");
+});
+
+test("a folder of another's is reported, and the server serves without it", async () => {
+  const folder = newFolder();
+  await Bun.$`chmod 777 ${folder}`.quiet();
+  const server = await startServer(["--cache-disk", folder]);
+  await server.says("the KV cache is not kept on disk");
+  expect((await ask(server, QUESTION)).text).toContain("content");
+  await server.stop();
+});
+
+test("a disk without memory to read into is a mistake in the settings", async () => {
+  const { exit, err } = await runBinary(["serve", "--cache-disk", "kv", "--cache-ram-mb", "0"]);
+  expect(exit).toBe(2);
+  expect(err).toContain("runtime.cache_ram_mb");
+});

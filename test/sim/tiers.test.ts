@@ -1,0 +1,175 @@
+// The real engine with tiers against the fake backend, which refuses copies of other positions or adapters: users who take
+// turns in a cache that holds few of them, and an engine that starts again over the same disk.
+
+import { describe, expect, test } from "bun:test";
+import { DiskTier } from "../../src/worker/text/tiers/disk-tier.ts";
+import { MemoryTier } from "../../src/worker/text/tiers/memory-tier.ts";
+import { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
+import type { CellBackend } from "../../src/worker/text/backend.ts";
+import { tempDir } from "../helpers/tmp.ts";
+import { until } from "../helpers/until.ts";
+import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
+
+const SMALL = { ...OPTIONS, slots: 10, cells: 600, contextTokens: 512, copies: () => true };
+
+function inMemory(bytes: number) {
+  return (cells: CellBackend): CacheTiers =>
+    new CacheTiers({ cells, memory: new MemoryTier(bytes), onRead: () => undefined, now: () => 0 });
+}
+
+function onDisk(folder: string, bytes = 1 << 20) {
+  return (cells: CellBackend): CacheTiers => {
+    const disk = new DiskTier(folder, 1 << 30, () => undefined);
+    return new CacheTiers({
+      cells,
+      memory: new MemoryTier(bytes),
+      disk,
+      onRead: () => undefined,
+      now: () => 0,
+    });
+  };
+}
+
+function words(count: number, chance: () => number): number[] {
+  return Array.from({ length: count }, () => Math.floor(chance() * 256));
+}
+
+/** One run; returns the prompt tokens that were computed for it. */
+function ask(world: World, id: number, prompt: readonly number[], maxTokens = 8, adapter?: number): number {
+  const before = world.engine.stats().prefillTokens;
+  world.add(id, request(prompt, { maxTokens }), adapter);
+  world.drain();
+  expect(world.witness(id).text).toBe(expectedText(world.backend, prompt, maxTokens, adapter).text);
+  return world.engine.stats().prefillTokens - before;
+}
+
+/** Steps until all runs have ended, also while blocks are being read. */
+async function settle(world: World): Promise<void> {
+  await until("all runs have ended", () => {
+    world.drain();
+    return [...world.witnesses.values()].every(({ ended, aborted }) => aborted || ended !== undefined);
+  });
+}
+
+async function written(folder: string, blocks: number): Promise<void> {
+  await until(
+    "the blocks are on disk",
+    () => [...new Bun.Glob("??/*").scanSync(folder)].filter((path) => path.length === 67).length >= blocks,
+  );
+}
+
+describe("memory", () => {
+  test("a prefix that left the cache is restored but for its last block, and for one adapter alone", () => {
+    const world = new World(SMALL, { prefixCacheN: 2, tiers: inMemory(1 << 20) });
+    const chance = random(1);
+    const users = Array.from({ length: 6 }, () => words(300, chance));
+    users.forEach((prompt, id) => expect(ask(world, id, prompt)).toBe(300));
+    users.forEach((prompt, id) => {
+      const computed = ask(world, 10 + id, [...prompt, 1, 2, 3]);
+      expect(computed).toBeLessThanOrEqual(303 - 256);
+    });
+    expect(ask(world, 20, users[0] ?? [], 8, 1)).toBe(300);
+    expect(world.engine.stats()).toMatchObject({ tierBadBlocks: 0, tierReadTokens: 0 });
+    expect(world.engine.stats().tierTokens).toBeGreaterThanOrEqual(4 * 256);
+    world.expectEmpty();
+  });
+
+  test("it is bounded, and forgets the ends of the prompts used least recently", () => {
+    const world = new World(SMALL, { prefixCacheN: 1, tiers: inMemory(40_000) });
+    const chance = random(2);
+    const users = Array.from({ length: 8 }, () => words(300, chance));
+    users.forEach((prompt, id) => ask(world, id, prompt));
+    expect(world.engine.stats().tierBytes).toBeLessThanOrEqual(40_000);
+    expect(world.engine.stats().tierBytes).toBeGreaterThan(20_000);
+    expect(ask(world, 20, [...(users[0] ?? []), 1])).toBe(301);
+    expect(ask(world, 21, [...(users[6] ?? []), 1])).toBeLessThan(301);
+  });
+
+  test("copies that fail are computed instead", () => {
+    const world = new World(
+      { ...SMALL, copies: (what, count) => what === "save" || count % 5 !== 4 },
+      { prefixCacheN: 1, tiers: inMemory(1 << 20) },
+    );
+    const chance = random(3);
+    const users = Array.from({ length: 5 }, () => words(400, chance));
+    for (let turn = 0; turn < 4; turn++)
+      users.forEach((prompt, id) => ask(world, turn * 10 + id, [...prompt, turn]));
+    expect(world.engine.stats().tierBadBlocks).toBeGreaterThan(0);
+    expect(world.engine.stats().tierTokens).toBeGreaterThan(0);
+    world.expectEmpty();
+  });
+
+  for (const seed of [1, 2, 3, 4])
+    test(`seed ${seed}: under random traffic every run says what it would say alone`, () => {
+      const chance = random(seed);
+      const world = new World(
+        { ...SMALL, cells: seed % 2 === 0 ? 700 : 1500 },
+        { prefixCacheN: 3, tiers: inMemory(seed > 2 ? 1 << 20 : 60_000) },
+      );
+      const openings = Array.from({ length: 6 }, (_, i) => words(70 + 40 * i, chance));
+      const asked = new Map<number, { prompt: number[]; maxTokens: number; adapter: number }>();
+      for (let id = 0; id < 800;) {
+        if (chance() < 0.3) {
+          const opening = openings[Math.floor(chance() * openings.length)] ?? [];
+          const prompt = [...opening, ...words(1 + Math.floor(chance() * 80), chance)];
+          const run = { prompt, maxTokens: 1 + Math.floor(chance() * 30), adapter: Math.floor(chance() * 2) };
+          asked.set(id, run);
+          world.add(id++, request(prompt, { maxTokens: run.maxTokens }), run.adapter);
+        }
+        if (id > 0 && chance() < 0.03) {
+          const victim = Math.floor(chance() * id);
+          if (world.witness(victim).ended === undefined) world.abort(victim);
+        }
+        world.engine.step(0);
+      }
+      world.drain();
+      for (const [id, { prompt, maxTokens, adapter }] of asked) {
+        const witness = world.witness(id);
+        if (!witness.aborted)
+          expect(witness.text).toBe(expectedText(world.backend, prompt, maxTokens, adapter).text);
+      }
+      expect(world.engine.stats().tierTokens).toBeGreaterThan(1000);
+      world.expectEmpty();
+    });
+});
+
+describe("disk", () => {
+  test("an engine that starts again reads what the one before has computed", async () => {
+    const folder = tempDir();
+    const chance = random(4);
+    const prompt = words(330, chance);
+    const before = new World(SMALL, { tiers: onDisk(folder) });
+    before.add(0, request(prompt, { maxTokens: 8 }));
+    await settle(before);
+    await written(folder, 5);
+
+    const after = new World(SMALL, { tiers: onDisk(folder) });
+    const next = [...prompt, 7, 8, 9];
+    after.add(0, request(next, { maxTokens: 8 }));
+    await settle(after);
+    expect(after.witness(0).text).toBe(expectedText(after.backend, next, 8).text);
+    expect(after.engine.stats()).toMatchObject({ tierReadTokens: 320, tierTokens: 320, prefillTokens: 13 });
+    after.expectEmpty();
+  });
+
+  test("runs that share blocks and runs that are aborted while reading leave nothing behind", async () => {
+    const folder = tempDir();
+    const chance = random(5);
+    const prompt = words(330, chance);
+    const before = new World(SMALL, { tiers: onDisk(folder) });
+    before.add(0, request(prompt, { maxTokens: 8 }));
+    await settle(before);
+    await written(folder, 5);
+
+    const after = new World(SMALL, { tiers: onDisk(folder) });
+    for (let id = 0; id < 6; id++) after.add(id, request([...prompt, id], { maxTokens: 4 }));
+    after.drain();
+    after.abort(0);
+    after.abort(3);
+    await settle(after);
+    for (const id of [1, 2, 4, 5])
+      expect(after.witness(id).text).toBe(expectedText(after.backend, [...prompt, id], 4).text);
+    expect(after.engine.stats().tierReadTokens).toBe(320);
+    after.expectEmpty();
+  });
+});
