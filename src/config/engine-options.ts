@@ -45,6 +45,7 @@ export function textOptions(
       : {
           prefixCacheN: runtime.prefix_cache_n,
           checkpointBytes: runtime.checkpoint_mb * 1024 * 1024,
+          ...(runtime.cache_scope === "all" ? { cacheScope: "all" as const } : {}),
           ...tiersOf(runtime),
           ...speculativeOf(runtime),
         }),

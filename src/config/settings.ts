@@ -63,6 +63,11 @@ const Runtime = section("How models are run.", {
       { minimum: 0, maximum: 16_777_216, example: 4096 },
     ),
   ),
+  cache_scope: choice(
+    ["key", "all"],
+    "Who shares computed prompts: the requests of one API key, or `all`. A hit is fast, which tells what others have asked.",
+    { default: "key", example: "all" },
+  ),
   cache_disk: optional(
     text(
       "Folder for copies of the KV cache that outlive the process, shared by the models of one user; unset: none. The copies can be turned back into prompts and answers.",

@@ -3,6 +3,8 @@
 
 import { itemAt } from "../core/assert.ts";
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
+import { currentCaller } from "../core/caller.ts";
+import { defined } from "../core/defined.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import {
   ENGINE_LOAD_DEATHS_MAX,
@@ -115,7 +117,10 @@ export class EngineClient {
     signal: AbortSignal,
     adapter: AdapterId = BASE_MODEL,
   ): AsyncGenerator<RunEvent> {
-    const by = adapter === BASE_MODEL ? {} : { adapter };
+    const { options } = this.deps;
+    const scope =
+      options.kind === "text" && options.cacheScope === "all" ? undefined : currentCaller()?.owner;
+    const by = { ...(adapter === BASE_MODEL ? {} : { adapter }), ...defined({ scope }) };
     return this.run<RunEvent>(
       () => this.mustTake(request),
       (id) => ({ type: "run", id, request, ...by }),

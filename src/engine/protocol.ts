@@ -60,6 +60,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly checkpointBytes?: number;
   /** Where evicted prefixes are kept outside the KV cache; absent: nowhere. */
   readonly tiers?: TierOptions;
+  /** Runs of all API keys share the KV cache; absent: each key has its own prefixes. */
+  readonly cacheScope?: "all";
   /** Recompute the whole sequence for every token: no KV cell outlives a step. */
   readonly noKvCache?: true;
   /** Source of draft tokens; absent: no speculative decoding. */
@@ -178,8 +180,14 @@ export type CalibrationCommand =
 
 export type ToEngine =
   | { readonly type: "start"; readonly options: EngineOptions }
-  /** The adapter must have been loaded. */
-  | { readonly type: "run"; readonly id: RunId; readonly request: RunRequest; readonly adapter?: AdapterId }
+  /** The adapter must have been loaded. Runs of different scopes share no cache. */
+  | {
+      readonly type: "run";
+      readonly id: RunId;
+      readonly request: RunRequest;
+      readonly adapter?: AdapterId;
+      readonly scope?: string;
+    }
   | { readonly type: "draw"; readonly id: RunId; readonly request: ImageRequest }
   /** Answered by `adapter_loaded` or `adapter_failed` of the same adapter. */
   | { readonly type: "load_adapter"; readonly adapter: AdapterId; readonly file: string }

@@ -86,6 +86,7 @@ test.each<[string, Invocation]>([
     },
   ],
   ["cache list", { command: "cache-list", flags: {} }],
+  ["cache purge --cache-disk kv", { command: "cache-purge", flags: { "runtime.cache_disk": "kv" } }],
   [
     "cache delete acme/tiny --hf-cache hub",
     { command: "cache-delete", id: "acme/tiny", flags: { "models[].device.hf_cache": "hub" } },

@@ -36,7 +36,7 @@ describe.skipIf(!HAS_BASH)("bash", () => {
       expect(commands).toContain(name);
     expect(commands).not.toContain("engine");
     expect(bashOffers("svc", "se")).toEqual(["serve"]);
-    expect(bashOffers("svc", "cache", "")).toEqual(["list", "delete"]);
+    expect(bashOffers("svc", "cache", "")).toEqual(["list", "delete", "purge"]);
     expect(bashOffers("svc", "completions", "")).toEqual(["bash", "zsh", "fish"]);
   });
 
@@ -96,7 +96,7 @@ for (const shell of ["zsh", "fish"] as const) {
           expect(commands).toContain(name);
         expect(commands).not.toContain("engine");
         expect(offers("svc se")).toEqual(["serve"]);
-        expect(offers("svc cache ")).toEqual(["delete", "list"]);
+        expect(offers("svc cache ")).toEqual(["delete", "list", "purge"]);
         expect(offers("svc completions ")).toEqual(["bash", "fish", "zsh"]);
       },
       SLOW_MS,

@@ -74,7 +74,7 @@ test.each([
   ["run --temperature 1 hi", "unknown option '--temperature'", "/temperature"],
   ["pull", "missing required argument 'model'", "Example: svc pull Qwen/Qwen3-0.6B-GGUF:Q4_K_M"],
   ["pull qwen3", '"qwen3" names no repository', "owner/name"],
-  ["cache remove a/b", "unknown command 'remove'", "svc cache list|delete"],
+  ["cache remove a/b", "unknown command 'remove'", "svc cache list|delete|purge"],
   ["quantize model.gguf", "missing required argument 'type'", "Example: svc quantize model-f16.gguf Q4_K_M"],
   ["bench --prompt-len abc", "argument 'abc' is invalid", "whole numbers from 0"],
   ["tune --profile speed", "argument 'speed' is invalid", "quality, balanced, fast"],

@@ -109,9 +109,9 @@ export class World {
     return fresh;
   }
 
-  add(id: number, what: RunRequest, adapter?: number): void {
+  add(id: number, what: RunRequest, adapter?: number, scope?: string): void {
     this.witness(id);
-    this.engine.add(id, what, adapter);
+    this.engine.add(id, what, adapter, scope);
   }
 
   abort(id: number): void {

@@ -133,6 +133,25 @@ describe("memory", () => {
     });
 });
 
+test("scopes share neither cells nor copies, and each finds its own", () => {
+  const world = new World(SMALL, { prefixCacheN: 2, tiers: inMemory(1 << 20) });
+  const chance = random(6);
+  const prompt = words(300, chance);
+  let id = 0;
+  const computed = (scope: string | undefined): number => {
+    const before = world.engine.stats().prefillTokens;
+    world.add(id, request(prompt, { maxTokens: 8 }), undefined, scope);
+    world.drain();
+    expect(world.witness(id++).text).toBe(expectedText(world.backend, prompt, 8).text);
+    return world.engine.stats().prefillTokens - before;
+  };
+  expect([computed("a"), computed("b"), computed(undefined)]).toEqual([300, 300, 300]);
+  for (let i = 0; i < 3; i++) ask(world, id++, words(300, chance)); // evicts them
+  for (const scope of ["a", "b", undefined]) expect(computed(scope)).toBeLessThan(64);
+  expect(computed("c")).toBe(300);
+  world.expectEmpty();
+});
+
 describe("disk", () => {
   test("an engine that starts again reads what the one before has computed", async () => {
     const folder = tempDir();

@@ -1,7 +1,6 @@
 // Requests whose prompts are being rendered and whose grammars are being compiled. FIFO, with separate queues for very
 // long prompts and for prompts with media, whose files take time to decode.
 
-import type { AdapterId } from "../../core/adapter.ts";
 import { modalitiesOf } from "../../core/message.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";
@@ -9,13 +8,14 @@ import type { AnswerPlan, Backend, PendingPrompt, RenderedPrompt } from "./backe
 import { toErrorData } from "../shared/error-data.ts";
 import { MatcherSet } from "./choice.ts";
 import type { ConstraintBackend, Matcher, PendingGrammar } from "./constraint-backend.ts";
+import type { Partition } from "./partition.ts";
 import type { Emit } from "./run-state.ts";
 
 /** A request that has reached the engine. */
 export interface Arrival {
   readonly id: RunId;
   readonly request: RunRequest;
-  readonly adapter: AdapterId;
+  readonly partition: Partition;
   /** Monotonic milliseconds. */
   readonly arrivedMs: number;
 }
@@ -64,7 +64,7 @@ export class Arrivals {
   }
 
   /** Starts to render a request's prompt and to compile its constraint. */
-  add(id: RunId, request: RunRequest, adapter: AdapterId): void {
+  add(id: RunId, request: RunRequest, partition: Partition): void {
     try {
       const { constraint, constraintParam } = request;
       const grammar =
@@ -73,7 +73,7 @@ export class Arrivals {
           : this.constraints().compile(constraint, constraintParam);
       const pending = this.backend.render(request.prompt);
       const arrivedMs = this.now();
-      const arrival = { id, request, adapter, arrivedMs };
+      const arrival = { id, request, partition, arrivedMs };
       const text = pending.long ? this.longTexts : this.texts;
       const queue = hasMedia(request.prompt) ? this.media : text;
       const nothing = { prompt: undefined, matcher: undefined, calls: undefined };

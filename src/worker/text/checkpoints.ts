@@ -4,11 +4,12 @@
 import { itemAt } from "../../core/assert.ts";
 import type { AdapterId } from "../../core/adapter.ts";
 import { CHECKPOINTS_MAX } from "../shared/limits.ts";
+import type { Partition } from "./partition.ts";
 import type { Sequence } from "./sequence.ts";
 
 /** A saved state and the tokens that led to it. */
 export interface Checkpoint {
-  readonly adapter: AdapterId;
+  readonly partition: Partition;
   readonly tokens: Int32Array;
   readonly state: Uint8Array;
   /** Last save or restore, in ticks of the store's clock. */
@@ -77,8 +78,8 @@ export class Checkpoints {
   /** The longest common prefix of a sequence and any checkpoint, in tokens. */
   commonPrefix(sequence: Sequence): number {
     return this.held.reduce(
-      (longest, { adapter, tokens }) =>
-        adapter === sequence.adapter ? Math.max(longest, sequence.commonPrefix(tokens)) : longest,
+      (longest, { partition, tokens }) =>
+        partition === sequence.partition ? Math.max(longest, sequence.commonPrefix(tokens)) : longest,
       0,
     );
   }
@@ -93,7 +94,7 @@ export class Checkpoints {
 
   add(sequence: Sequence, state: Uint8Array): void {
     const tokens = sequence.firstTokens(sequence.computed).slice();
-    const checkpoint: Checkpoint = { adapter: sequence.adapter, tokens, state, usedAt: ++this.clock };
+    const checkpoint: Checkpoint = { partition: sequence.partition, tokens, state, usedAt: ++this.clock };
     const size = sizeOf(checkpoint);
     if (size > this.bytesMax) return;
     while (this.bytes + size > this.bytesMax || this.held.length >= CHECKPOINTS_MAX) this.dropLeast();
@@ -108,7 +109,8 @@ export class Checkpoints {
   }
 
   dropAdapter(adapter: AdapterId): void {
-    for (const checkpoint of this.held.filter((one) => one.adapter === adapter)) this.drop(checkpoint);
+    for (const checkpoint of this.held.filter(({ partition }) => partition.adapter === adapter))
+      this.drop(checkpoint);
   }
 
   dropAll(): void {
@@ -127,10 +129,12 @@ export class Checkpoints {
   }
 
   /** Tokens that a checkpoint saves beyond the longest shorter one on the way to it. */
-  private gain({ adapter, tokens }: Checkpoint): number {
+  private gain({ partition, tokens }: Checkpoint): number {
     const before = this.held.reduce(
       (most, other) =>
-        other.adapter === adapter && other.tokens.length < tokens.length && isBeginning(other.tokens, tokens)
+        other.partition === partition &&
+        other.tokens.length < tokens.length &&
+        isBeginning(other.tokens, tokens)
           ? Math.max(most, other.tokens.length)
           : most,
       0,
@@ -148,8 +152,8 @@ function sizeOf({ tokens, state }: Checkpoint): number {
   return tokens.byteLength + state.byteLength;
 }
 
-function begins(sequence: Sequence, { adapter, tokens }: Checkpoint): boolean {
-  return adapter === sequence.adapter && sequence.commonPrefix(tokens) === tokens.length;
+function begins(sequence: Sequence, { partition, tokens }: Checkpoint): boolean {
+  return partition === sequence.partition && sequence.commonPrefix(tokens) === tokens.length;
 }
 
 function isBeginning(tokens: Int32Array, whole: Int32Array): boolean {

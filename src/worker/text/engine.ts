@@ -16,6 +16,7 @@ import type { ConstraintBackend } from "./constraint-backend.ts";
 import { MediaDecode } from "./decode/media.ts";
 import type { DecodeContext, DecodeMode } from "./decode/mode.ts";
 import { MultiStepDecode } from "./decode/multi-step.ts";
+import { Partitions } from "./partition.ts";
 import { PlainDecode } from "./decode/plain.ts";
 import { draftSourceOf, SpeculativeDecode } from "./decode/speculative.ts";
 import { TokenTexts } from "./detokenize.ts";
@@ -67,6 +68,7 @@ export class Engine {
   private readonly tiers: CacheTiers | undefined;
   private readonly media: MediaStore;
   private readonly arrivals: Arrivals;
+  private readonly partitions = new Partitions();
   private readonly meter = new StepMeter();
   private readonly runningSet: RunningSet;
   private readonly runs: Runs;
@@ -116,15 +118,16 @@ export class Engine {
     this.mediaModes = [new MediaDecode(this.context)];
   }
 
-  /** Adds a run. Its events follow from the next step on. The adapter must stay loaded until the run has ended. */
-  add(id: RunId, request: RunRequest, adapter: AdapterId = BASE_MODEL): void {
-    this.arrivals.add(id, request, adapter);
+  /** Adds a run, which shares cells with others of its adapter and scope. Its events follow from the next step on. The adapter must stay loaded until the run has ended. */
+  add(id: RunId, request: RunRequest, adapter: AdapterId = BASE_MODEL, scope?: string): void {
+    this.arrivals.add(id, request, this.partitions.of(adapter, scope));
   }
 
   /** Drops an adapter's cache; no run may use the adapter any more. */
   forgetAdapter(adapter: AdapterId): void {
     this.kv.dropAdapter(adapter);
     this.runningSet.forgetAdapter(adapter);
+    this.partitions.forgetAdapter(adapter);
   }
 
   /** Ends a run without further events. Ignores unknown ids: the run may just have ended. */

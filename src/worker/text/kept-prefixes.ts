@@ -2,6 +2,7 @@
 
 import type { AdapterId } from "../../core/adapter.ts";
 import type { SlotId } from "./backend.ts";
+import type { Partition } from "./partition.ts";
 import type { Holder } from "./state-sharing.ts";
 import type { BlockRun } from "./tiers/tiers.ts";
 
@@ -15,7 +16,7 @@ const SHORT_PREFIX_CELLS_MAX = 1024;
 
 /** A finished prefix, kept in its slot. */
 export interface Kept extends Holder {
-  readonly adapter: AdapterId;
+  readonly partition: Partition;
   /** Its copies; undefined without tiers. */
   readonly run: BlockRun | undefined;
 }
@@ -37,8 +38,12 @@ export class KeptPrefixes {
     return this.list.find((kept) => kept.slot === slot);
   }
 
+  within(partition: Partition): readonly Kept[] {
+    return this.list.filter((kept) => kept.partition === partition);
+  }
+
   ofAdapter(adapter: AdapterId): readonly Kept[] {
-    return this.list.filter((kept) => kept.adapter === adapter);
+    return this.list.filter(({ partition }) => partition.adapter === adapter);
   }
 
   add(kept: Kept): void {
@@ -55,14 +60,14 @@ export class KeptPrefixes {
     this.add(kept);
   }
 
-  /** Whether a prefix of an adapter begins with these tokens. */
-  covers(tokens: Int32Array, adapter: AdapterId): boolean {
-    return this.ofAdapter(adapter).some((kept) => startsWith(kept.tokens, tokens));
+  /** Whether a prefix of a partition begins with these tokens. */
+  covers(tokens: Int32Array, partition: Partition): boolean {
+    return this.within(partition).some((kept) => startsWith(kept.tokens, tokens));
   }
 
-  /** The prefixes of an adapter that these tokens begin with. */
-  coveredBy(tokens: Int32Array, adapter: AdapterId): readonly Kept[] {
-    return this.ofAdapter(adapter).filter((kept) => startsWith(tokens, kept.tokens));
+  /** The prefixes of a partition that these tokens begin with. */
+  coveredBy(tokens: Int32Array, partition: Partition): readonly Kept[] {
+    return this.within(partition).filter((kept) => startsWith(tokens, kept.tokens));
   }
 
   /** The short prefixes that are too many, least recently used first. */

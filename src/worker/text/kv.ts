@@ -148,7 +148,7 @@ export class KvCache {
         best = { source, shared: length, sharedPinned: this.book.pinnedWithin(source, length), wait: false };
       }
     };
-    for (const { slot, tokens } of this.kept.ofAdapter(sequence.adapter)) {
+    for (const { slot, tokens } of this.kept.within(sequence.partition)) {
       const common = shareable(sequence.commonPrefix(tokens));
       if (this.backend.reuse !== "whole" || common === tokens.length) consider(slot, common);
     }
@@ -156,7 +156,7 @@ export class KvCache {
     if (this.backend.reuse !== "prefix") return best;
     let promised = 0;
     for (const other of [...running, ...ahead]) {
-      if (other.adapter !== sequence.adapter) continue;
+      if (other.partition !== sequence.partition) continue;
       const common = shareable(sequence.commonPrefix(other.firstTokens(other.known)));
       if (other.slot !== undefined) consider(other.slot, shareable(Math.min(common, other.computed)));
       promised = Math.max(promised, common);
@@ -223,11 +223,11 @@ export class KvCache {
     return { ...found, wait: true, divergence };
   }
 
-  /** Slots that hold tokens of a sequence's adapter. */
-  private holders({ adapter }: Sequence, running: readonly Sequence[]): readonly Holder[] {
-    const held: Holder[] = [...this.kept.ofAdapter(adapter)];
+  /** Slots that hold tokens of a sequence's partition. */
+  private holders({ partition }: Sequence, running: readonly Sequence[]): readonly Holder[] {
+    const held: Holder[] = [...this.kept.within(partition)];
     for (const other of running)
-      if (other.adapter === adapter && other.slot !== undefined)
+      if (other.partition === partition && other.slot !== undefined)
         held.push({ slot: other.slot, tokens: other.firstTokens(other.computed) });
     return held;
   }
@@ -299,7 +299,7 @@ export class KvCache {
 
   /** Releases a sequence's slot. `keep`: its computed prefix is kept for reuse. */
   release(sequence: Sequence, keep: boolean): void {
-    const { slot, adapter } = sequence;
+    const { slot, partition } = sequence;
     if (slot === undefined) return;
     this.settle(sequence);
     const usable = sequence.wholeChunks(sequence.computed);
@@ -312,11 +312,11 @@ export class KvCache {
       keep &&
       this.keptMax > 0 &&
       tokens.length >= PREFIX_TOKENS_MIN &&
-      !this.kept.covers(tokens, adapter)
+      !this.kept.covers(tokens, partition)
     ) {
-      for (const covered of this.kept.coveredBy(tokens, adapter)) this.drop(covered);
+      for (const covered of this.kept.coveredBy(tokens, partition)) this.drop(covered);
       const own = tokens.slice();
-      this.kept.add({ slot, adapter, tokens: own, run: this.tiers?.runOf(own, adapter) });
+      this.kept.add({ slot, partition, tokens: own, run: this.tiers?.runOf(own, partition) });
       if (this.kept.count > this.keptMax) this.evictOldest();
       for (const short of this.kept.excessShort()) this.evict(short);
     } else {

@@ -195,8 +195,8 @@ export class TextWork implements EngineWork {
     }
   }
 
-  private add({ id, request, adapter = BASE_MODEL }: Extract<ToEngine, { type: "run" }>): void {
-    if (this.backend?.hasAdapter(adapter) === true) return this.engine?.add(id, request, adapter);
+  private add({ id, request, adapter = BASE_MODEL, scope }: Extract<ToEngine, { type: "run" }>): void {
+    if (this.backend?.hasAdapter(adapter) === true) return this.engine?.add(id, request, adapter, scope);
     const message = "The adapter is not loaded in this model's engine. Load it again.";
     send({
       type: "events",

@@ -42,5 +42,9 @@ export function newChoice(start: ChoiceStart, { backend, texts, echo, drafts }: 
   const sampler = backend.newSampler(request.sampling, words, seed, choice);
   const draftLength = drafts && guard === undefined ? new DraftLength() : undefined;
   const owner = { run, output, guard, draftLength, calls };
-  return new Sequence<Choice>(owner, tokens, sampler, { adapter: run.adapter, scoresPrompt: scores, media });
+  return new Sequence<Choice>(owner, tokens, sampler, {
+    partition: run.partition,
+    scoresPrompt: scores,
+    media,
+  });
 }

@@ -10,7 +10,7 @@ import type { RenderedPrompt } from "./backend.ts";
 import { Detokenizer, type TokenTexts } from "./detokenize.ts";
 import { HoldBack } from "./hold-back.ts";
 import { OutputParser } from "./output-parser.ts";
-import type { AdapterId } from "../../core/adapter.ts";
+import type { Partition } from "./partition.ts";
 
 /** Emits an event of a run, in order. */
 export type Emit = (run: RunId, event: RunEvent) => void;
@@ -132,7 +132,7 @@ export class RunState {
   readonly id: RunId;
   readonly request: RunRequest;
   readonly prompt: RenderedPrompt;
-  readonly adapter: AdapterId;
+  readonly partition: Partition;
   /** Tokens each choice may generate. */
   readonly tokenCap: number;
   /** Prefix hit of the first choice, tokens. */
@@ -147,7 +147,7 @@ export class RunState {
   private closed = false;
 
   constructor(
-    { id, request, adapter, arrivedMs }: Arrival,
+    { id, request, partition, arrivedMs }: Arrival,
     prompt: RenderedPrompt,
     tokenCap: number,
     emit: Emit,
@@ -156,7 +156,7 @@ export class RunState {
     this.id = id;
     this.request = request;
     this.prompt = prompt;
-    this.adapter = adapter;
+    this.partition = partition;
     this.tokenCap = tokenCap;
     this.arrivedMs = arrivedMs;
     this.openChoices = request.choices;

@@ -1,10 +1,11 @@
 // A sequence: its known tokens, how many of them are computed, and its boundaries.
 
-import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
+import type { AdapterId } from "../../core/adapter.ts";
 import { assert, itemAt } from "../../core/assert.ts";
 import type { SamplerHandle, SlotId } from "./backend.ts";
 import type { MediaChunk } from "./media-backend.ts";
 import { chunkAt, positionOf, wholeChunks } from "./media-layout.ts";
+import { COMMON_PARTITION, type Partition } from "./partition.ts";
 import { FREE_ROWS, type RowLimits } from "./scheduler.ts";
 
 /** Minimum growth of a token buffer. */
@@ -18,7 +19,7 @@ const NO_MEDIA: readonly MediaChunk[] = [];
 const NO_DRAFT: Int32Array = new Int32Array();
 
 export interface SequenceOptions {
-  readonly adapter?: AdapterId;
+  readonly partition?: Partition;
   readonly scoresPrompt?: boolean;
   readonly media?: readonly MediaChunk[];
 }
@@ -30,8 +31,8 @@ export interface SequenceOptions {
 export class Sequence<Owner = unknown> {
   readonly owner: Owner;
   readonly sampler: SamplerHandle;
-  /** Adapter of its passes. Cells of different adapters are never shared. */
-  readonly adapter: AdapterId;
+  /** Its cells are shared within it alone. */
+  readonly partition: Partition;
   readonly promptTokens: number;
   /** Every prompt token needs logits, so none may come from the cache. */
   readonly scoresPrompt: boolean;
@@ -55,17 +56,22 @@ export class Sequence<Owner = unknown> {
     owner: Owner,
     prompt: Int32Array,
     sampler: SamplerHandle,
-    { adapter = BASE_MODEL, scoresPrompt = false, media = NO_MEDIA }: SequenceOptions = {},
+    { partition = COMMON_PARTITION, scoresPrompt = false, media = NO_MEDIA }: SequenceOptions = {},
   ) {
     this.owner = owner;
     this.scoresPrompt = scoresPrompt;
     this.media = media;
     this.sampler = sampler;
-    this.adapter = adapter;
+    this.partition = partition;
     this.promptTokens = prompt.length;
     this.buffer = new Int32Array(prompt.length + GROWTH);
     this.buffer.set(prompt);
     this.count = prompt.length;
+  }
+
+  /** Adapter of its passes. */
+  get adapter(): AdapterId {
+    return this.partition.adapter;
   }
 
   /** Prompt and generated tokens. */

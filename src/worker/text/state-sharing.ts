@@ -52,7 +52,7 @@ export class StateSharing {
   divergence(sequence: Sequence, others: readonly Sequence[]): Divergence | undefined {
     let best: Divergence | undefined;
     for (const from of others) {
-      if (from.adapter !== sequence.adapter) continue;
+      if (from.partition !== sequence.partition) continue;
       const prompt = from.firstTokens(from.promptTokens); // an answer is not worth following token by token
       const common = Math.min(sequence.known - 1, sequence.commonPrefix(prompt));
       const whole = sequence.wholeChunks(common);

@@ -3,12 +3,16 @@
 import { expect, test } from "bun:test";
 import type { SamplerHandle } from "../../../src/worker/text/backend.ts";
 import { Checkpoints, lastBoundary } from "../../../src/worker/text/checkpoints.ts";
+import { Partitions } from "../../../src/worker/text/partition.ts";
 import { Sequence } from "../../../src/worker/text/sequence.ts";
 
 const STATE_BYTES = 100_000;
+const PARTITIONS = new Partitions();
 
 function sequence(tokens: readonly number[], adapter = 0): Sequence {
-  const made = new Sequence(undefined, Int32Array.from(tokens), 1n as SamplerHandle, { adapter });
+  const made = new Sequence(undefined, Int32Array.from(tokens), 1n as SamplerHandle, {
+    partition: PARTITIONS.of(adapter),
+  });
   made.computed = tokens.length;
   return made;
 }

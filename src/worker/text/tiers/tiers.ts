@@ -5,6 +5,7 @@
 
 import type { AdapterId } from "../../../core/adapter.ts";
 import type { CellBackend, SlotId } from "../backend.ts";
+import type { Partition } from "../partition.ts";
 import type { Sequence } from "../sequence.ts";
 import { TIER_READ_MS_MAX } from "../../shared/limits.ts";
 import { BLOCK_TOKENS, type BlockKey, blockKeys, rootKey } from "./block.ts";
@@ -51,9 +52,13 @@ export const NO_TIERS: TierCounts = {
 
 const NO_DISK: DiskCounts = { writtenBytes: 0, badBlocks: 0, failedWrites: 0 };
 
-/** A finished prefix and how many of its blocks need no copy any more. */
+/** The blocks of a finished prefix. */
 export interface BlockRun {
-  readonly keys: readonly BlockKey[];
+  readonly tokens: Int32Array;
+  readonly partition: Partition;
+  /** Undefined until they are needed. */
+  keys: readonly BlockKey[] | undefined;
+  /** Blocks that need no copy any more. */
   saved: number;
 }
 
@@ -68,7 +73,7 @@ export class CacheTiers {
   /** Computing a prompt token, milliseconds; 0 while unknown. */
   prefillTokenMs = 0;
   private readonly deps: TierDeps;
-  private readonly roots = new Map<AdapterId, BlockKey>();
+  private readonly roots = new Map<Partition, BlockKey>();
   private readonly wanted = new WeakMap<Sequence, Wanted>();
   private readonly reads = new Map<BlockKey, Promise<Uint8Array | undefined>>();
   private readonly restoring = new Cost();
@@ -96,7 +101,7 @@ export class CacheTiers {
 
   /** Prepares the blocks of a new sequence, which has `shared` tokens in the cache: reads those that are on disk only. */
   request(sequence: Sequence, shared: number): void {
-    const keys = this.keysOf(sequence.firstTokens(sequence.known - 1), sequence.adapter);
+    const keys = this.keysOf(sequence.firstTokens(sequence.known - 1), sequence.partition);
     if (keys.length === 0 || sequence.scoresPrompt || !this.restoring.isBelow(this.prefillTokenMs)) return;
     const { memory, disk } = this.deps;
     const wanted: Wanted = { keys, isReading: false, isDropped: false };
@@ -151,26 +156,27 @@ export class CacheTiers {
   }
 
   /** The blocks of a finished prefix. */
-  runOf(tokens: Int32Array, adapter: AdapterId): BlockRun {
-    return { keys: this.keysOf(tokens, adapter), saved: 0 };
+  runOf(tokens: Int32Array, partition: Partition): BlockRun {
+    return { tokens, partition, keys: undefined, saved: 0 };
   }
 
   /** Whether a finished prefix has blocks to write through. */
-  mayWrite({ keys, saved }: BlockRun): boolean {
+  mayWrite(run: BlockRun): boolean {
     const { disk } = this.deps;
-    return disk !== undefined && !disk.isBusy && saved < keys.length;
+    return disk !== undefined && !disk.isBusy && run.saved < this.keysIn(run).length;
   }
 
   /** Copies the next block of a finished prefix that lies in a slot. False: all are copied. */
   save(run: BlockRun, slot: SlotId): boolean {
     const { memory, disk, cells } = this.deps;
-    while (run.saved < run.keys.length) {
+    const keys = this.keysIn(run);
+    while (run.saved < keys.length) {
       const depth = run.saved++;
-      const key = run.keys[depth];
+      const key = keys[depth];
       if (key === undefined || memory.has(key)) continue; // written when it came to memory
       const copy = cells.save(slot, depth * BLOCK_TOKENS, (depth + 1) * BLOCK_TOKENS);
       if (copy === undefined) {
-        run.saved = run.keys.length;
+        run.saved = keys.length;
         return false;
       }
       memory.add(key, copy);
@@ -182,7 +188,8 @@ export class CacheTiers {
 
   /** An adapter was unloaded; another one may get its id. */
   forgetAdapter(adapter: AdapterId): void {
-    this.roots.delete(adapter);
+    for (const partition of this.roots.keys())
+      if (partition.adapter === adapter) this.roots.delete(partition);
   }
 
   private async read(wanted: Wanted, from: number, disk: DiskTier): Promise<void> {
@@ -223,11 +230,15 @@ export class CacheTiers {
     }
   }
 
-  private keysOf(tokens: Int32Array, adapter: AdapterId): readonly BlockKey[] {
-    let root = this.roots.get(adapter);
+  private keysIn(run: BlockRun): readonly BlockKey[] {
+    return (run.keys ??= this.keysOf(run.tokens, run.partition));
+  }
+
+  private keysOf(tokens: Int32Array, partition: Partition): readonly BlockKey[] {
+    let root = this.roots.get(partition);
     if (root === undefined) {
-      root = rootKey(this.deps.cells.identity(adapter));
-      this.roots.set(adapter, root);
+      root = rootKey(JSON.stringify([this.deps.cells.identity(partition.adapter), partition.scope]));
+      this.roots.set(partition, root);
     }
     return blockKeys(root, tokens);
   }
