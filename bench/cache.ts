@@ -82,7 +82,7 @@ async function written(server: RunningServer): Promise<number> {
 async function restart(modelPath: string, peer: Peer): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-cache-"));
   const tokens = Number(values.tokens);
-  const flags = ["--cache-disk", join(folder, "kv"), "--cache-ram-mb", "6144"];
+  const flags = ["--cache-disk", join(folder, "kv"), "--cache-ram", "6144"];
   const options = { modelPath, threads: THREADS, sequences: 4, cells: tokens * 2, flags };
   let conversation: readonly Message[] = [{ role: "user", content: words(1, tokens) }];
   const cold: number[] = [];
@@ -145,8 +145,8 @@ async function main(): Promise<void> {
   console.log(`| ${values.sessions} sessions in turn, TTFT of the second turn, ms | p50 | p95 |`);
   console.log("| --- | --: | --: |");
   const rows: readonly (readonly [string, Side, readonly string[]])[] = [
-    ["svc, memory tier", "svc", ["--cache-ram-mb", "8192"]],
-    ["svc without it", "svc", ["--cache-ram-mb", "0"]],
+    ["svc, memory tier", "svc", ["--cache-ram", "8192"]],
+    ["svc without it", "svc", ["--cache-ram", "0"]],
     ["llama-server --cache-ram 8192", "llama-server", ["--cache-ram", "8192"]],
   ];
   for (const [name, side, flags] of rows) {

@@ -8,6 +8,7 @@ import type { CellBackend, SlotId } from "../src/worker/text/backend.ts";
 import { NATIVE } from "./embedded.ts";
 import { manifestHash } from "./extract.ts";
 import type { Native } from "./library.ts";
+import type { WindowGuards } from "./llama-windows.ts";
 import type { Handle } from "./text.ts";
 
 /** Parts of the backend that copies need. */
@@ -19,6 +20,8 @@ export interface CellDeps {
   /** Files of the model and of adapters that are part of it. */
   readonly files: readonly string[];
   readonly cacheType: string;
+  /** Where layers have windows: guards what was appended to a slot. */
+  readonly guards: WindowGuards | undefined;
 }
 
 /** Bytes at the beginning and at the end of a file that identify it, besides its size and time of change. */
@@ -54,11 +57,13 @@ export class LlamaCells implements CellBackend {
   }
 
   restore(slot: SlotId, cells: Uint8Array, from: number, to: number): boolean {
-    const { native, context, scratch } = this.deps;
+    const { native, context, scratch, guards } = this.deps;
     const isRead = native.svc_state_set(context, scratch, cells, BigInt(cells.length)) > 0n;
     if (isRead) native.svc_sequence_copy(context, scratch, slot, from, to);
+    if (isRead) guards?.appended(scratch, slot, from, to);
     native.svc_sequence_remove(context, scratch, 0, -1);
     if (isRead && native.svc_sequence_end(context, slot) === to - 1) return true;
+    guards?.cut(slot, from);
     native.svc_sequence_remove(context, slot, from, -1);
     return false;
   }

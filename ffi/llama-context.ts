@@ -54,7 +54,7 @@ export function planContext(
   const states = limits.stateFixed === true ? undefined : statesOf(info, options, fullWindows);
   const kept =
     states === "with cells" ? Math.min(HYBRID_KEPT_MAX, prefixCacheN) : isCostly ? 0 : prefixCacheN;
-  const copies = canCopyCells(info, options);
+  const copies = canCopyCells(info, options, fullWindows);
   const scratch = states === "with cells" || copies ? 1 : 0;
   const ofSlot = fullWindows ? 2 : 1;
   const slots = Math.min(Math.floor((SLOTS_MAX - scratch) / ofSlot), maxSeqs + kept);
@@ -80,13 +80,15 @@ function statesOf(
 }
 
 /**
- * Whether copies of any range of cells can be restored: not where layers have a state or a window, and not beside a draft
+ * Whether copies of any range of cells can be restored: not where layers have a state or a moving window, and not beside a draft
  * model, whose own cells would be missing.
  */
-function canCopyCells(info: ModelInfo, options: TextOptions): boolean {
+function canCopyCells(info: ModelInfo, options: TextOptions, fullWindows: boolean): boolean {
   const { tiers, pagedAttn, prefixCacheN, speculative } = options;
   if (tiers === undefined || !pagedAttn || prefixCacheN === 0 || speculative?.type === "mtp") return false;
-  return info.causal && !info.has_encoder && !info.recurrent && !info.hybrid && info.n_swa === 0;
+  return (
+    info.causal && !info.has_encoder && !info.recurrent && !info.hybrid && (info.n_swa === 0 || fullWindows)
+  );
 }
 
 /** Whether layers with windows may keep all tokens: the cache's memory estimate counts that anyway. */

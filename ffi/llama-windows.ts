@@ -63,6 +63,13 @@ export class WindowGuards {
     this.ends[target] = length;
   }
 
+  /** The slot got the positions [from, to) of another native sequence. */
+  appended(source: number, slot: SlotId, from: number, to: number): void {
+    this.share(source, slot, from, to);
+    this.guarded[slot] = to;
+    this.ends[slot] = to;
+  }
+
   /** A slot was truncated to its positions before `from`. */
   cut(slot: SlotId, from: number): void {
     if (this.ends[slot] === 0) return;

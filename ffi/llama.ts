@@ -103,8 +103,8 @@ export class LlamaBackend implements Backend {
     this.slots = plan.slots;
     this.context = openContext(native, model, options, plan, { threads, threadsBatch });
     this.states = this.newStates(plan);
-    this.cellCopies = this.newCellCopies(plan, path, options);
     this.guards = this.newGuards(plan, meta.n_swa, limits.windowsInBlocks === true);
+    this.cellCopies = this.newCellCopies(plan, path, options);
     this.calibration = new LlamaCalibration(native, this.context);
     this.adapters = new LlamaAdapters(native, { model, context: this.context, path: options.adapterPath });
     // Some architectures have no cache, whatever their file says.
@@ -212,9 +212,9 @@ export class LlamaBackend implements Backend {
     { adapterPath, cacheType }: TextOptions,
   ): LlamaCells | undefined {
     if (!copies) return undefined;
-    const { native, context } = this;
+    const { native, context, guards } = this;
     const files = adapterPath === undefined ? [path] : [path, adapterPath];
-    return new LlamaCells({ native, context, scratch: sequences - 1, files, cacheType });
+    return new LlamaCells({ native, context, scratch: sequences - 1, files, cacheType, guards });
   }
 
   private newGuards(plan: ContextPlan, window: number, inBlocks: boolean): WindowGuards | undefined {

@@ -81,7 +81,7 @@ function deviceOf(
 
 /** Memory and disk for copies of KV cells. */
 function tiersOf(runtime: Settings["runtime"]): Pick<TextOptions, "tiers"> {
-  const { cache_ram_mb: memoryMb, cache_disk: folder, cache_disk_mb: diskMb, prefix_cache_n: kept } = runtime;
+  const { cache_ram: memoryMb, cache_disk: folder, cache_disk_mb: diskMb, prefix_cache_n: kept } = runtime;
   if (memoryMb === 0 || kept === 0) return {};
   return {
     tiers: {

@@ -57,7 +57,7 @@ const Runtime = section("How models are run.", {
     "Memory for saved states of models whose memory cannot be cut (recurrent and hybrid ones), in MiB, at most a quarter of what is free: conversations and users go on from them; 0 saves none.",
     { default: 1024, minimum: 0, maximum: 1_048_576 },
   ),
-  cache_ram_mb: optional(
+  cache_ram: optional(
     integer(
       "Memory for prompts that leave the KV cache, in MiB: what they share with later ones is copied back instead of computed again; 0: none. Unset: an eighth of what is free.",
       { minimum: 0, maximum: 16_777_216, example: 4096 },

@@ -70,7 +70,7 @@ describe("a server that was killed", () => {
     const before = await killedServer(folder);
     const [server, other] = await Promise.all([
       startServer(["--cache-disk", folder]),
-      startServer(["--cache-ram-mb", "0"]),
+      startServer(["--cache-ram", "0"]),
     ]);
     const again = await ask(server, QUESTION);
     expect(again.text).toBe(before.text);
@@ -144,7 +144,7 @@ test("a folder of another's is reported, and the server serves without it", asyn
 });
 
 test("a disk without memory to read into is a mistake in the settings", async () => {
-  const { exit, err } = await runBinary(["serve", "--cache-disk", "kv", "--cache-ram-mb", "0"]);
+  const { exit, err } = await runBinary(["serve", "--cache-disk", "kv", "--cache-ram", "0"]);
   expect(exit).toBe(2);
-  expect(err).toContain("runtime.cache_ram_mb");
+  expect(err).toContain("runtime.cache_ram");
 });

@@ -203,7 +203,7 @@ const ENGINE_FLAGS: ReadonlySet<string> = new Set([
   "--content-tokens",
   "--thinking-default",
   "--cache-disk",
-  "--cache-ram-mb",
+  "--cache-ram",
   "--chat-template",
 ]);
 

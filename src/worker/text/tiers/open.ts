@@ -25,7 +25,7 @@ export function openTiers(
   if (cells === undefined) {
     if (options.disk !== undefined)
       console.error(
-        "engine: the KV cache of this model is not kept on disk: it has states or windows, or drafts",
+        "engine: the KV cache of this model is not kept on disk: it has states or moving windows, or a draft model",
       );
     return undefined;
   }
