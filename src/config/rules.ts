@@ -212,9 +212,7 @@ function searchModel(values: Values, entries: readonly string[]): readonly Probl
 function cacheDisk(values: Values): readonly Problem[] {
   const folder = values.get("runtime.cache_disk");
   if (folder === undefined) return [];
-  const off = ["runtime.cache_ram", "runtime.prefix_cache_n"].filter(
-    (path) => values.get(path)?.value === 0,
-  );
+  const off = ["runtime.cache_ram", "runtime.prefix_cache_n"].filter((path) => values.get(path)?.value === 0);
   if (values.get("runtime.no_kv_cache")?.value === true) off.push("runtime.no_kv_cache");
   return off.map((path) =>
     problem(folder, folder.path, `does nothing with ${path} as it is`, "Remove one of them."),

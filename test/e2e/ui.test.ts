@@ -241,7 +241,7 @@ describeInBrowser("the web interface of the executable", () => {
       await page.getByLabel("Message").waitFor();
       await page.keyboard.press("Control+k");
       await until("the search has the focus", () =>
-        page.getByLabel("Search titles").evaluate((box) => box.matches(":focus")),
+        page.getByLabel("Search conversations").evaluate((box) => box.matches(":focus")),
       );
       await page.keyboard.press("Tab");
       await page.keyboard.press("?");

@@ -1,6 +1,7 @@
 // Conversations: tree of messages, request body, export files and server sessions.
 
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import {
   append,
@@ -17,6 +18,8 @@ import {
 } from "../../ui/state/conversation.ts";
 import { cardOf, type ModelCard, ofKind, takes } from "../../ui/state/model-card.ts";
 import { chatRequest } from "../../ui/state/request.ts";
+import { merged } from "../../ui/state/merge.ts";
+import { snippetOf } from "../../ui/state/search.ts";
 import { emptyConversation, exportText, fromSession, importText } from "../../ui/state/transfer.ts";
 
 const question = (id: string, parent: string | null, attachments: Attachment[] = []): UserMessage => ({
@@ -128,7 +131,7 @@ describe("the request", () => {
     expect(agent).toMatchObject({ sessionId: "s", permission: "ask", python: true, interactive: true });
   });
 
-  test("sends files as files, images and audio as media", () => {
+  test("sends texts as text, images and audio as media; with tools, files as files", () => {
     const data = "data:text/csv;base64,YSxi";
     const attach = (name: string, mime: string) => ({ name, mime, bytes: 3, data });
     const attachments = [
@@ -136,18 +139,59 @@ describe("the request", () => {
       attach("b.png", "image/png"),
       attach("c.wav", "audio/x-wav"),
     ];
-    expect(chatRequest(said(question("q", null, attachments)))).toMatchObject({
-      messages: [
-        {
-          content: [
-            { type: "file", file: { filename: "a.csv", file_data: data } },
-            { type: "image_url", image_url: { url: data } },
-            { type: "input_audio", input_audio: { data: "YSxi", format: "wav" } },
-            { type: "text", text: "Question q" },
-          ],
-        },
-      ],
+    const media = [
+      { type: "image_url", image_url: { url: data } },
+      { type: "input_audio", input_audio: { data: "YSxi", format: "wav" } },
+      { type: "text", text: "Question q" },
+    ];
+    const asked = said(question("q", null, attachments));
+    expect(chatRequest(asked)).toMatchObject({
+      messages: [{ content: [{ type: "text", text: "File a.csv:\n\na,b\n\n" }, ...media] }],
     });
+    const withTools = { ...asked, settings: { ...DEFAULT_SETTINGS, python: true } };
+    expect(chatRequest(withTools)).toMatchObject({
+      messages: [{ content: [{ type: "file", file: { filename: "a.csv", file_data: data } }, ...media] }],
+    });
+  });
+
+  test("sends as much of a text as fits the model, and says so; what is no text goes as a file", () => {
+    const base64 = (bytes: Buffer): string => `data:;base64,${bytes.toString("base64")}`;
+    const file = (name: string, mime: string, bytes: Buffer): Attachment => ({
+      name,
+      mime,
+      bytes: bytes.length,
+      data: base64(bytes),
+    });
+    const attachments = [
+      file("a.txt", "text/plain", Buffer.from("é".repeat(1000))),
+      file("b.json", "application/json", Buffer.from("1".repeat(1000))),
+      file("c.py", "application/octet-stream", Buffer.from("3")),
+      file("d.bin", "application/octet-stream", Buffer.from([255, 0, 1])),
+      file("e.pdf", "application/pdf", Buffer.from("%PDF")),
+    ];
+    const { messages } = chatRequest(said(question("q", null, attachments)), {
+      id: "m",
+      context_length: 1000,
+    }) as { messages: { content: { type: string; text?: string }[] }[] };
+    const parts = messages[0]?.content ?? [];
+    expect(parts.map(({ type }) => type)).toEqual(["text", "text", "text", "file", "file", "text"]);
+    expect(parts[0]?.text).toBe(`File a.txt:\n\n${"é".repeat(1000)}\n\n`);
+    expect(parts[1]?.text).toStartWith("File b.json (the first 500 of 1000 characters):");
+    expect(parts[2]?.text).toStartWith("File c.py (the first 0 of 1 characters):");
+  });
+
+  test("leaves out a question that was too long, but asks it when it is the last", () => {
+    const failed: AssistantMessage = {
+      ...answer("a2", "q2"),
+      parts: [],
+      state: "failed",
+      code: "context_length_exceeded",
+    };
+    const after = said(question("q1", null), answer("a1", "q1"), question("q2", "a1"), failed);
+    const texts = (conversation: Conversation) =>
+      (chatRequest(conversation)["messages"] as { content: string }[]).map(({ content }) => content);
+    expect(texts(append(after, question("q3", "a2")))).toEqual(["Question q1", "Answer a1", "Question q3"]);
+    expect(texts({ ...after, leaf: "q2" })).toEqual(["Question q1", "Answer a1", "Question q2"]);
   });
 
   test("sends images and audio as files to a model known not to accept them", () => {
@@ -168,6 +212,77 @@ describe("the request", () => {
     const failed: AssistantMessage = { ...answer("a1", "q1"), parts: [], state: "failed" };
     expect(chatRequest(said(question("q1", null), failed, question("q2", "a1")))["messages"]).toHaveLength(2);
   });
+});
+
+describe("two tabs", () => {
+  const base = said(question("q1", null), answer("a1", "q1"));
+  const growing = (id: string, text: string, state: AssistantMessage["state"]): AssistantMessage => ({
+    ...answer(id, "q1"),
+    parts: [{ type: "text", text }],
+    state,
+  });
+
+  test("that ask at the same time keep both questions", () => {
+    const one = [question("qa", "a1"), answer("aa", "qa")].reduce(append, base);
+    const two = [question("qb", "a1"), answer("ab", "qb")].reduce(append, base);
+    const both = merged(one, two);
+    expect(ids(both)).toEqual(["q1", "a1", "qb", "ab"]);
+    expect(ids(showAlternative(both, "qa"))).toEqual(["q1", "a1", "qa", "aa"]);
+    expect(both.messages).toHaveLength(6);
+  });
+
+  test("one of which only watches follow the other", () => {
+    const further = [question("q2", "a1"), answer("a2", "q2")].reduce(append, base);
+    expect(ids(merged(further, base))).toEqual(["q1", "a1", "q2", "a2"]);
+    expect(ids(merged(base, further))).toEqual(["q1", "a1", "q2", "a2"]);
+  });
+
+  test("keep the longer state of an answer, and the end of one", () => {
+    const begun = append(base, growing("a", "One", "running"));
+    const seen = append(base, growing("a", "One", "stopped")); // how a tab shows what runs in another
+    const more = append(base, growing("a", "One two", "running"));
+    const done = append(base, growing("a", "One two", "done"));
+    const shown = (theirs: Conversation, mine: Conversation) => merged(theirs, mine).messages.at(-1);
+    expect(shown(seen, begun)).toMatchObject({ state: "running" });
+    expect(shown(begun, more)).toMatchObject({ parts: [{ text: "One two" }] });
+    expect(shown(more, seen)).toMatchObject({ parts: [{ text: "One two" }] });
+    expect(shown(done, more)).toMatchObject({ state: "done" });
+    expect(shown(more, done)).toMatchObject({ state: "done" });
+  });
+
+  test("lose no message, in whatever order they save", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.boolean(), fc.boolean()), { maxLength: 30 }), (moves) => {
+        let stored = base;
+        const tabs = [base, base];
+        const asked: string[] = [];
+        for (const [i, [isSecond, saves]] of moves.entries()) {
+          const tab = isSecond ? 1 : 0;
+          const id = `m${i}`;
+          asked.push(id);
+          const before = tabs[tab] ?? base;
+          tabs[tab] = append(before, question(id, before.leaf));
+          if (saves) tabs[tab] = stored = merged(stored, tabs[tab]);
+        }
+        for (const tab of tabs) stored = merged(stored, tab);
+        const found = stored.messages.map(({ id }) => id);
+        expect(asked.every((id) => found.includes(id))).toBe(true);
+        expect(new Set(found).size).toBe(found.length);
+      }),
+    );
+  });
+});
+
+test("a search finds a line of a question, an answer or a file's name", () => {
+  const file = { name: "budget.csv", mime: "text/csv", bytes: 1, data: "data:;base64,YQ==" };
+  const conversation = said(
+    { ...question("q1", null, [file]), text: `${"long ".repeat(30)}Where is the Whale?` },
+    answer("a1", "q1"),
+  );
+  expect(snippetOf(conversation, "whale")).toMatch(/^….{20,}Whale\?/);
+  expect(snippetOf(conversation, "budget")).toContain("budget.csv");
+  expect(snippetOf(conversation, "answer a1")).toBe("Answer a1");
+  expect(snippetOf(conversation, "hm.")).toBeUndefined(); // reasoning
 });
 
 describe("export files", () => {

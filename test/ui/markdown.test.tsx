@@ -164,3 +164,13 @@ describe("a growing text", () => {
     expect(growBlocks(growBlocks(NO_BLOCKS, SOURCE), "Other\n\ntext").source).toBe("Other\n\n");
   });
 });
+
+test.each([
+  ["tight", "- [ ] one\n- [x] two"],
+  ["loose", "- [ ] one\n\n- [x] two"],
+])("a %s list of tasks has one box for each item", (_, source) => {
+  const { elements, text } = drawn(source);
+  const boxes = elements.filter(({ tag }) => tag === "input");
+  expect(boxes.map(({ props }) => props["checked"])).toEqual([false, true]);
+  expect(text.replaceAll(/\s/g, "")).toBe("onetwo");
+});

@@ -38,7 +38,7 @@ async function eventsOf(
   bytes: Uint8Array<ArrayBuffer>,
   lengths: readonly number[] = [],
 ): Promise<readonly ChatEvent[]> {
-  return Array.fromAsync(readEvents(inPieces(bytes, lengths)));
+  return Array.fromAsync(readEvents(inPieces(bytes, lengths), new AbortController().signal));
 }
 
 const EMPTY: AssistantMessage = {
@@ -87,8 +87,22 @@ describe("reading a stream", () => {
     const events = await eventsOf(bytes.slice(0, bytes.length - 20));
     expect(events.at(-1)).toEqual({
       type: "error",
-      message: "The connection was lost before the answer was complete.",
+      code: "connection_lost",
+      message: "The connection to the server was lost before the answer was complete. Regenerate it.",
     });
+  });
+
+  test("a connection that breaks says what to do, and one that the user ended is no error", async () => {
+    const broken = (): ReadableStream<Uint8Array<ArrayBuffer>> =>
+      new ReadableStream({
+        start: (controller) => controller.enqueue(golden("text").slice(0, 200)),
+        pull: (controller) => controller.error(new TypeError("network error")),
+      });
+    const abort = new AbortController();
+    const events = await Array.fromAsync(readEvents(broken(), abort.signal));
+    expect(events.at(-1)).toMatchObject({ type: "error", code: "connection_lost" });
+    abort.abort();
+    expect(Array.fromAsync(readEvents(broken(), abort.signal))).rejects.toThrow("network error");
   });
 
   test("ignores unknown events", () => {

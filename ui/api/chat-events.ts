@@ -32,7 +32,7 @@ export type ChatEvent =
   | { readonly type: "session"; readonly id: string }
   | { readonly type: "finish"; readonly reason: string }
   | { readonly type: "usage"; readonly usage: CompletionUsageResponse }
-  | { readonly type: "error"; readonly message: string }
+  | { readonly type: "error"; readonly code: string; readonly message: string }
   | { readonly type: "end" };
 
 /** Bodies of the named events. */
@@ -48,7 +48,9 @@ interface ApprovalRequired {
   readonly tool: Extract<AgentEvent, { type: "approval_required" }>["tool"];
   readonly arguments: unknown;
 }
-type Chunk = Partial<ChatCompletionChunkResponse> & { readonly error?: { readonly message: string } };
+type Chunk = Partial<ChatCompletionChunkResponse> & {
+  readonly error?: { readonly code?: string; readonly message: string };
+};
 
 /** ChatEvents of one server-sent event; none for unknown events of a newer server. Throws SyntaxError for invalid JSON. */
 export function chatEvents({ event, data }: SentEvent): readonly ChatEvent[] {
@@ -75,7 +77,7 @@ export function chatEvents({ event, data }: SentEvent): readonly ChatEvent[] {
 }
 
 function chunkEvents({ error, session_id: session, choices = [], usage }: Chunk): readonly ChatEvent[] {
-  if (error !== undefined) return [{ type: "error", message: error.message }];
+  if (error !== undefined) return [{ type: "error", code: error.code ?? "", message: error.message }];
   const events: ChatEvent[] = [];
   if (session !== undefined) events.push({ type: "session", id: session });
   for (const { delta, finish_reason: reason } of choices) {

@@ -7,5 +7,5 @@ import { readEvents } from "./read-events.ts";
 /** Streams the answer to a request. Throws ApiError before the first event; ends with an `error` or `end` event. */
 export async function* streamChat(body: unknown, signal: AbortSignal): AsyncGenerator<ChatEvent> {
   const response = await send("v1/chat/completions", { method: "POST", body, signal });
-  if (response.body !== null) yield* readEvents(response.body);
+  if (response.body !== null) yield* readEvents(response.body, signal);
 }

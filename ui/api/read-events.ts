@@ -3,15 +3,23 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type ChatEvent, chatEvents } from "./chat-events.ts";
 
-/** The events of a byte stream. If the stream ends early, the last event is an `error`. */
-export async function* readEvents(bytes: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<ChatEvent> {
+const LOST = { done: true, value: undefined } as const;
+
+/** The events of a byte stream. If it ends early and was not aborted, the last event is an `error`. */
+export async function* readEvents(
+  bytes: ReadableStream<Uint8Array<ArrayBuffer>>,
+  signal: AbortSignal,
+): AsyncGenerator<ChatEvent> {
   const reader = bytes
     .pipeThrough(new TextDecoderStream())
     .pipeThrough(new EventSourceParserStream())
     .getReader();
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        if (signal.aborted) throw error;
+        return LOST; // a browser says no more than "network error"
+      });
       if (done) break;
       for (const event of chatEvents(value)) {
         yield event;
@@ -21,5 +29,9 @@ export async function* readEvents(bytes: ReadableStream<Uint8Array<ArrayBuffer>>
   } finally {
     await reader.cancel().catch(() => undefined); // the stream may have failed already
   }
-  yield { type: "error", message: "The connection was lost before the answer was complete." };
+  yield {
+    type: "error",
+    code: "connection_lost",
+    message: "The connection to the server was lost before the answer was complete. Regenerate it.",
+  };
 }

@@ -23,7 +23,7 @@ export function applyEvent(answer: AssistantMessage, event: ChatEvent): Assistan
     case "usage":
       return { ...answer, figures: figuresOf(event.usage) };
     case "error":
-      return { ...answer, state: "failed", error: event.message };
+      return { ...answer, state: "failed", error: event.message, code: event.code };
     case "end":
       return answer.state === "running" ? { ...answer, state: "done" } : answer;
     case "session":

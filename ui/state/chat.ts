@@ -15,6 +15,7 @@ import {
   type UserMessage,
 } from "./conversation.ts";
 import { createFromDraft, change, conversationOf, DRAFT, save } from "./conversations.ts";
+import { takeQueued, unqueue } from "./drafts.ts";
 import { cardOf } from "./model-card.ts";
 import { models } from "./models.ts";
 import { newId } from "./new-id.ts";
@@ -94,7 +95,16 @@ async function answer(id: string): Promise<void> {
     changeMessage(id, message.id, expireApprovals);
     announcement.value = "The answer is complete.";
     await save(id);
+    askQueued(id, message.id);
   }
+}
+
+/** Asks the queued question after a complete answer; after another one it goes back to the composer. */
+function askQueued(id: string, answerId: string): void {
+  const answered = conversationOf(id)?.messages.find((message) => message.id === answerId);
+  if (answered?.role !== "assistant" || answered.state !== "done") return unqueue(id);
+  const queued = takeQueued(id);
+  if (queued !== undefined) ask(id, queued.text, queued.attachments);
 }
 
 /** Reads the stream of an answer to its end and renders it in coalesced updates. */
@@ -136,7 +146,8 @@ function changeMessage(
 
 function ended(answer: AssistantMessage, signal: AbortSignal, error: unknown): AssistantMessage {
   if (signal.aborted) return { ...answer, state: "stopped" };
-  return { ...answer, state: "failed", error: messageOf(error) };
+  const code = error instanceof ApiError ? error.code : "";
+  return { ...answer, state: "failed", error: messageOf(error), code };
 }
 
 function userMessage(parent: string | null, text: string, attachments: readonly Attachment[]): UserMessage {

@@ -122,6 +122,8 @@ export const AssistantMessage = Type.Object({
   /** The server's finish reason; `length` means truncated. */
   finish: Optional(Type.String()),
   error: Optional(Type.String()),
+  /** The server's code of the error. */
+  code: Optional(Type.String()),
   figures: Optional(Figures),
   firstTokenMs: Optional(Type.Number()),
 });
@@ -258,6 +260,21 @@ export function answerText({ parts }: AssistantMessage): string {
     .filter((part) => part.type === "text")
     .map(({ text }) => text)
     .join("");
+}
+
+/** Whether an answer failed because its conversation is too long: its question would make later ones fail, too. */
+export function isTooLong({ state, code, parts }: AssistantMessage): boolean {
+  return state === "failed" && code === "context_length_exceeded" && parts.length === 0;
+}
+
+/** The messages of the thread that the model gets: without questions that were too long. */
+export function sentMessages(conversation: Conversation): readonly Message[] {
+  const messages = thread(conversation);
+  return messages.filter((message, i) => {
+    const next = messages[i + 1];
+    const answer = message.role === "assistant" ? message : next?.role === "assistant" ? next : undefined;
+    return answer === undefined || !isTooLong(answer);
+  });
 }
 
 function titleOf({ text, attachments }: UserMessage): string {

@@ -3,6 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { messageOf } from "../api/client.ts";
 import { type Conversation, restored } from "./conversation.ts";
+import { merged } from "./merge.ts";
 import { prefs } from "./prefs.ts";
 import { newId } from "./new-id.ts";
 import { go, route } from "./route.ts";
@@ -103,7 +104,7 @@ export async function save(id: string): Promise<void> {
   const conversation = open.value.get(id);
   if (conversation === undefined || id === DRAFT) return;
   try {
-    await saveConversation(conversation);
+    join(await saveConversation(conversation));
     notifyTabs(id);
   } catch (error) {
     notify(`Could not save this conversation in the browser: ${messageOf(error)}`);
@@ -154,10 +155,32 @@ function resetDraft(): void {
 /** Reloads a conversation that another tab saved or deleted. */
 async function refresh(id: string): Promise<void> {
   summaries.value = sorted(await loadSummaries());
-  if (!open.value.has(id) || timers.has(id) || isRunning(id)) return; // this tab has newer changes
   const found = await loadConversation(id);
-  if (found === undefined) removeOpen(id);
-  else putOpen(restored(found));
+  if (found !== undefined) join(found);
+  else if (!timers.has(id) && !isRunning(id)) removeOpen(id);
+}
+
+/** Joins what is stored with an open conversation, whose settings and title win if they have changes that are not saved. */
+function join(stored: Conversation): void {
+  const mine = open.value.get(stored.id);
+  if (mine === undefined) return;
+  const both = merged(stored, mine);
+  const { title, model, settings } = timers.has(stored.id) ? mine : stored;
+  const after = { ...both, title, model, settings };
+  if (isSame(after, mine)) return;
+  putOpen(isRunning(stored.id) ? after : restored(after));
+}
+
+/** Whether a merge changed nothing: it keeps the messages that it takes from this tab. */
+function isSame(after: Conversation, mine: Conversation): boolean {
+  return (
+    after.messages.length === mine.messages.length &&
+    after.messages.every((message, i) => message === mine.messages[i]) &&
+    after.leaf === mine.leaf &&
+    after.title === mine.title &&
+    after.model === mine.model &&
+    JSON.stringify(after.settings) === JSON.stringify(mine.settings)
+  );
 }
 
 function putOpen(conversation: Conversation): void {

@@ -11,6 +11,8 @@ export interface ModelCard {
   readonly mcp_tools_count?: number | null;
   /** Output of the model; absent on older servers. */
   readonly kind?: ModelKind | null;
+  /** Tokens of a conversation; absent until the model is loaded. */
+  readonly context_length?: number | null;
   /** Input modalities besides text; absent if unknown. */
   readonly modalities?: readonly Modality[] | null;
 }

@@ -1,9 +1,15 @@
 // Converts a conversation to the body of a chat completion request. Pure.
 
-import { type Attachment, type Conversation, type Message, answerText, thread } from "./conversation.ts";
-
+import {
+  type Attachment,
+  type Conversation,
+  type Message,
+  answerText,
+  sentMessages,
+} from "./conversation.ts";
 import { mediaTypeOf } from "./media-types.ts";
 import { type ModelCard, takes } from "./model-card.ts";
+import { type FileText, fileBudget, fileTexts } from "./text-files.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -17,7 +23,7 @@ export function chatRequest(conversation: Conversation, card?: ModelCard): Body 
   const stop = settings.stop.split("\n").filter((line) => line !== "");
   return {
     ...(model === "" ? {} : { model }),
-    messages: chatMessages(settings.system, thread(conversation), card),
+    messages: chatMessages(conversation, card),
     stream: true,
     ...present({ ...sampling, ...penalties }),
     ...(stop.length === 0 ? {} : { stop }),
@@ -30,17 +36,21 @@ export function chatRequest(conversation: Conversation, card?: ModelCard): Body 
   };
 }
 
-function chatMessages(
-  system: string,
-  messages: readonly Message[],
-  card: ModelCard | undefined,
-): readonly Body[] {
+function chatMessages(conversation: Conversation, card: ModelCard | undefined): readonly Body[] {
+  const { system, python, shell } = conversation.settings;
   const instructions = system.trim() === "" ? [] : [{ role: "system", content: system }];
-  return [...instructions, ...messages.flatMap((message) => chatMessage(message, card))];
+  const how = { card, hasTools: python || shell };
+  return [...instructions, ...sentMessages(conversation).flatMap((message) => chatMessage(message, how))];
+}
+
+interface SendOptions {
+  readonly card: ModelCard | undefined;
+  /** The model can open files by itself. */
+  readonly hasTools: boolean;
 }
 
 /** Wire messages of a message. Answers without text (failed or stopped early) are omitted. */
-function chatMessage(message: Message, card: ModelCard | undefined): readonly Body[] {
+function chatMessage(message: Message, { card, hasTools }: SendOptions): readonly Body[] {
   if (message.role === "assistant") {
     const content = answerText(message);
     return content === "" ? [] : [{ role: "assistant", content }];
@@ -48,7 +58,12 @@ function chatMessage(message: Message, card: ModelCard | undefined): readonly Bo
   const { text, attachments } = message;
   if (attachments.length === 0) return [{ role: "user", content: text }];
   const written = text === "" ? [] : [{ type: "text", text }];
-  return [{ role: "user", content: [...attachments.map((file) => attachmentPart(file, card)), ...written] }];
+  const texts = hasTools ? [] : fileTexts(attachments, fileBudget(card));
+  const parts = attachments.map((file, i) => {
+    const content = texts[i];
+    return content === undefined ? attachmentPart(file, card) : textPart(file, content);
+  });
+  return [{ role: "user", content: [...parts, ...written] }];
 }
 
 /**
@@ -63,6 +78,12 @@ function attachmentPart(file: Attachment, card: ModelCard | undefined): Body {
   if (type.modality === "image") return { type: "image_url", image_url: { url: data } };
   const base64 = data.slice(data.indexOf(",") + 1);
   return { type: "input_audio", input_audio: { data: base64, format: type.format } };
+}
+
+/** The text of a file: the server would pass on its beginning only. */
+function textPart({ name }: Attachment, { text, total }: FileText): Body {
+  const extent = text.length < total ? ` (the first ${text.length} of ${total} characters)` : "";
+  return { type: "text", text: `File ${name}${extent}:\n\n${text}\n\n` };
 }
 
 function present(fields: Readonly<Record<string, number | null>>): Body {

@@ -3,6 +3,7 @@
 
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import type { Conversation } from "./conversation.ts";
+import { merged } from "./merge.ts";
 
 export interface Summary {
   readonly id: string;
@@ -36,13 +37,34 @@ export async function loadConversation(id: string): Promise<Conversation | undef
   return (await database())?.get("conversations", id);
 }
 
-/** Rejects if the browser's storage is full. */
-export async function saveConversation(conversation: Conversation): Promise<void> {
-  const { id, title, updated } = conversation;
+/**
+ * Saves a conversation together with what other tabs have stored of it: the browser runs one writing transaction at a time, over all
+ * tabs. Returns what is stored now. Rejects if the browser's storage is full.
+ */
+export async function saveConversation(conversation: Conversation): Promise<Conversation> {
   const transaction = (await database())?.transaction(STORES, "readwrite");
-  await transaction?.objectStore("summaries").put({ id, title, updated });
-  await transaction?.objectStore("conversations").put(conversation);
-  await transaction?.done;
+  if (transaction === undefined) return conversation;
+  const conversations = transaction.objectStore("conversations");
+  const stored = await conversations.get(conversation.id);
+  const both = stored === undefined ? conversation : merged(stored, conversation);
+  const { id, title, updated } = both;
+  await transaction.objectStore("summaries").put({ id, title, updated });
+  await conversations.put(both);
+  await transaction.done;
+  return both;
+}
+
+/** What a test gives for each stored conversation, by id, where it gives something. */
+export async function findConversations<T>(
+  test: (conversation: Conversation) => T | undefined,
+): Promise<ReadonlyMap<string, T>> {
+  const found = new Map<string, T>();
+  const store = (await database())?.transaction("conversations").store;
+  for (let at = await store?.openCursor(); at; at = await at.continue()) {
+    const result = test(at.value);
+    if (result !== undefined) found.set(at.key, result);
+  }
+  return found;
 }
 
 export async function deleteConversation(id: string): Promise<void> {

@@ -3,7 +3,13 @@
 import { RefreshCw, TriangleAlert } from "lucide";
 import { regenerate } from "../state/chat.ts";
 import { isRunning } from "../state/running.ts";
-import { type AssistantMessage, type Conversation, type Part, answerText } from "../state/conversation.ts";
+import {
+  type AssistantMessage,
+  type Conversation,
+  type Part,
+  answerText,
+  isTooLong,
+} from "../state/conversation.ts";
 import { Alternatives } from "./alternatives.tsx";
 import { CodeBlock, CopyButton } from "./code-block.tsx";
 import { FilesView } from "./files-view.tsx";
@@ -78,12 +84,17 @@ function PartView({ conversation, message, part, isLast }: AnswerProps & { part:
 }
 
 /** Error, stop or truncation of an answer, if any. */
-function Ending({ message: { state, error, finish, parts } }: { readonly message: AssistantMessage }) {
+function Ending({ message }: { readonly message: AssistantMessage }) {
+  const { state, error, finish, parts } = message;
   if (state === "failed") {
     return (
       <p class="problem" role="alert">
         <Icon node={TriangleAlert} />
-        <span>{error}</span>
+        <span>
+          {error}
+          {isTooLong(message) &&
+            " Later questions are sent without this one. Edit it to shorten it, or start a new conversation."}
+        </span>
       </p>
     );
   }

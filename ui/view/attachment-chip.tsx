@@ -11,10 +11,12 @@ interface ChipProps {
   readonly attachment: Attachment;
   /** Card of the selected model, in the composer. */
   readonly card?: ModelCard | undefined;
+  /** How much of a file is sent, in the composer. */
+  readonly note?: string | undefined;
   readonly onRemove?: () => void;
 }
 
-export function AttachmentChip({ attachment, card, onRemove }: ChipProps) {
+export function AttachmentChip({ attachment, card, note, onRemove }: ChipProps) {
   const { name, bytes, data } = attachment;
   const modality = mediaTypeOf(attachment)?.modality;
   return (
@@ -27,6 +29,7 @@ export function AttachmentChip({ attachment, card, onRemove }: ChipProps) {
       <span class="chip-name">{name}</span>
       <span class="faint">{formatBytes(bytes)}</span>
       {onRemove !== undefined && modality !== undefined && <Note modality={modality} card={card} />}
+      {onRemove !== undefined && modality === undefined && <FileNote note={note} />}
       {onRemove !== undefined && (
         <button type="button" class="ghost" onClick={onRemove} aria-label={`Remove ${name}`}>
           <Icon node={X} size={14} />
@@ -34,6 +37,10 @@ export function AttachmentChip({ attachment, card, onRemove }: ChipProps) {
       )}
     </li>
   );
+}
+
+function FileNote({ note }: { readonly note: string | undefined }) {
+  return note === undefined ? null : <span class="faint">{note}</span>;
 }
 
 /** Warns that the model does not accept an image or audio, or may not. */

@@ -10,9 +10,13 @@ import { go, route } from "../state/route.ts";
 import { notify } from "../state/toasts.ts";
 import { AnswerView } from "./answer-view.tsx";
 import { Composer } from "./composer.tsx";
+import { plural } from "../format.ts";
 import { Icon } from "./icon.tsx";
 import { QuestionView } from "./question-view.tsx";
 import { Welcome } from "./welcome.tsx";
+
+/** Messages rendered at first, and for each step towards the beginning. */
+const RENDERED_AT_ONCE = 30;
 
 /** Distance from the end up to which the thread counts as scrolled to the end, CSS pixels. */
 const NEAR_END = 60;
@@ -44,6 +48,7 @@ export function ChatPage() {
 function Thread() {
   const box = useRef<HTMLDivElement>(null);
   const [isAtEnd, setAtEnd] = useState(true);
+  const [rendered, setRendered] = useState(RENDERED_AT_ONCE);
   const conversation = current.value;
   const toEnd = (): void => {
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
@@ -58,17 +63,23 @@ function Thread() {
   };
   if (conversation === undefined) return null;
   const messages = thread(conversation);
+  const hidden = Math.max(0, messages.length - rendered);
   return (
     <div class="thread-frame">
       <div class="thread" ref={box} onScroll={onScroll} tabIndex={0} role="region" aria-label="Conversation">
         <div class="column">
-          {messages.map((message) =>
-            message.role === "user" ? (
-              <QuestionView key={message.id} conversation={conversation} message={message} />
-            ) : (
-              <AnswerView key={message.id} conversation={conversation} message={message} />
-            ),
+          {hidden > 0 && (
+            <Earlier count={hidden} onSeen={() => setRendered((before) => before + RENDERED_AT_ONCE)} />
           )}
+          {messages
+            .slice(hidden)
+            .map((message) =>
+              message.role === "user" ? (
+                <QuestionView key={message.id} conversation={conversation} message={message} />
+              ) : (
+                <AnswerView key={message.id} conversation={conversation} message={message} />
+              ),
+            )}
         </div>
       </div>
       {!isAtEnd && (
@@ -78,5 +89,27 @@ function Thread() {
         </button>
       )}
     </div>
+  );
+}
+
+/** Stands for messages that are not rendered yet; they are when it comes near the view. */
+function Earlier({ count, onSeen }: { readonly count: number; readonly onSeen: () => void }) {
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (button.current === null) return undefined;
+    const root = button.current.closest(".thread");
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some(({ isIntersecting }) => isIntersecting)) onSeen();
+      },
+      { root, rootMargin: "800px 0px 0px" },
+    );
+    observer.observe(button.current);
+    return () => observer.disconnect();
+  }, [count]);
+  return (
+    <button ref={button} type="button" class="earlier" onClick={onSeen}>
+      Show {plural(count, "earlier message")}
+    </button>
   );
 }

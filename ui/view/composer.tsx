@@ -1,16 +1,21 @@
 // Message input: text, and files by button, drop and paste.
 
-import { ArrowUp, Paperclip, Square } from "lucide";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { ArrowUp, Paperclip, Square, X } from "lucide";
+import { useEffect, useRef } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
 import { readAttachment } from "../state/attachments.ts";
 import { ask } from "../state/chat.ts";
+import { draftOf, enqueue, queuedOf, setDraft, unqueue } from "../state/drafts.ts";
+import { mediaTypeOf } from "../state/media-types.ts";
+import { fileBudget, fileTexts } from "../state/text-files.ts";
+import { plural } from "../format.ts";
 import { isRunning, stopAnswer } from "../state/running.ts";
 import { type Attachment, type Conversation, thread } from "../state/conversation.ts";
 import { cardOf, type ModelCard } from "../state/model-card.ts";
 import { loadModels, models } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
+import { ContextMeter } from "./context-meter.tsx";
 import { Icon } from "./icon.tsx";
 
 /** Largest height of the text box, CSS pixels. */
@@ -19,17 +24,19 @@ export const COMPOSER_ID = "composer";
 
 export function Composer({ conversation }: { readonly conversation: Conversation }) {
   const { id } = conversation;
-  const [text, setText] = useState("");
-  const { attachments, add, remove, clear } = useAttachments();
+  const { text, attachments } = draftOf(id);
+  const setText = (typed: string): void => setDraft(id, { text: typed });
+  const { add, remove } = attachmentsOf(id);
   const card = cardOf(models.value ?? [], conversation.model);
   const isBusy = isRunning(id);
   const isEmpty = text.trim() === "" && attachments.length === 0;
   const submit = (): void => {
-    if (isEmpty || isBusy) return;
-    setText("");
-    clear();
-    ask(id, text, attachments);
+    if (isEmpty) return;
+    setDraft(id, { text: "", attachments: [] });
+    if (isBusy) enqueue(id, { text, attachments });
+    else ask(id, text, attachments);
   };
+  const notes = fileNotes(conversation, attachments, card);
   useDrop(add);
   useFreshCard(attachments.length > 0, card);
   return (
@@ -41,43 +48,56 @@ export function Composer({ conversation }: { readonly conversation: Conversation
       }}
     >
       <div class="column composer-box">
+        <Queued id={id} />
         {attachments.length > 0 && (
           <ul class="chips" aria-label="Attachments">
             {attachments.map((attachment, index) => (
-              <AttachmentChip {...{ attachment, card }} onRemove={() => remove(index)} />
+              <AttachmentChip
+                key={index}
+                {...{ attachment, card }}
+                note={notes[index]}
+                onRemove={() => remove(index)}
+              />
             ))}
           </ul>
         )}
         <div class="composer-row">
           <AttachButton onFiles={add} />
           <MessageBox {...{ text, setText, submit, add, conversation }} />
-          {/* Keys: without them, the second click of a double click would hit the other button. */}
-          {isBusy ? (
-            <button
-              key="stop"
-              type="button"
-              class="round"
-              onClick={() => stopAnswer(id)}
-              aria-label="Stop"
-              title="Stop (Esc)"
-            >
-              <Icon node={Square} size={16} />
-            </button>
-          ) : (
-            <button
-              key="go"
-              type="submit"
-              class="round"
-              disabled={isEmpty}
-              aria-label="Send"
-              title="Send (Enter)"
-            >
-              <Icon node={ArrowUp} />
-            </button>
-          )}
+          <SendButton {...{ id, isBusy, isEmpty }} />
         </div>
+        <ContextMeter conversation={conversation} card={card} />
       </div>
     </form>
+  );
+}
+
+interface SendButtonProps {
+  readonly id: string;
+  readonly isBusy: boolean;
+  readonly isEmpty: boolean;
+}
+
+/** Sends, or stops the running answer. Keys: without them, the second click of a double click would hit the other button. */
+function SendButton({ id, isBusy, isEmpty }: SendButtonProps) {
+  if (isBusy) {
+    return (
+      <button
+        key="stop"
+        type="button"
+        class="round"
+        onClick={() => stopAnswer(id)}
+        aria-label="Stop"
+        title="Stop (Esc)"
+      >
+        <Icon node={Square} size={16} />
+      </button>
+    );
+  }
+  return (
+    <button key="go" type="submit" class="round" disabled={isEmpty} aria-label="Send" title="Send (Enter)">
+      <Icon node={ArrowUp} />
+    </button>
   );
 }
 
@@ -155,18 +175,58 @@ function AttachButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) =
   );
 }
 
-function useAttachments() {
-  const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
+/** The question that waits for the running answer, with a button that takes it back. */
+function Queued({ id }: { readonly id: string }) {
+  const queued = queuedOf(id);
+  if (queued === undefined) return null;
+  const files = queued.attachments.length === 0 ? "" : ` (${plural(queued.attachments.length, "file")})`;
+  return (
+    <p class="queued" role="status">
+      <span class="faint">Next:</span> <span class="queued-text">{queued.text}</span>
+      {files}
+      <button
+        type="button"
+        class="ghost"
+        onClick={() => unqueue(id)}
+        aria-label="Take back the next question"
+      >
+        <Icon node={X} size={14} />
+      </button>
+    </p>
+  );
+}
+
+/** How much of each file the model gets; undefined for images and audio. */
+function fileNotes(
+  { settings }: Conversation,
+  attachments: readonly Attachment[],
+  card: ModelCard | undefined,
+): readonly (string | undefined)[] {
+  if (settings.python || settings.shell) return attachments.map(() => "the model can open it");
+  return fileTexts(attachments, fileBudget(card)).map((content, i) => {
+    const attachment = attachments[i];
+    if (attachment !== undefined && mediaTypeOf(attachment) !== undefined) return undefined;
+    if (content === undefined) return "only its name is sent: it is no text, and no tool is on";
+    const { text, total } = content;
+    const count = total.toLocaleString("en");
+    return text.length === total
+      ? plural(total, "character")
+      : `only the first ${text.length.toLocaleString("en")} of ${count} characters fit`;
+  });
+}
+
+function attachmentsOf(id: string) {
   const add = (files: Iterable<File>): void => {
     for (const file of files) {
       readAttachment(file).then(
-        (read) => setAttachments((before) => [...before, read]),
+        (read) => setDraft(id, { attachments: [...draftOf(id).attachments, read] }),
         (error: unknown) => notify(messageOf(error)),
       );
     }
   };
-  const remove = (index: number): void => setAttachments((before) => before.toSpliced(index, 1));
-  return { attachments, add, remove, clear: () => setAttachments([]) };
+  const remove = (index: number): void =>
+    setDraft(id, { attachments: draftOf(id).attachments.toSpliced(index, 1) });
+  return { add, remove };
 }
 
 /** Interval at which the card of a loading model is refreshed, milliseconds. */

@@ -10,7 +10,13 @@ import type { Summary } from "../state/storage.ts";
 import { Icon } from "./icon.tsx";
 import { closeListIfNarrow } from "./layout.ts";
 
-export function ConversationItem({ summary: { id, title } }: { readonly summary: Summary }) {
+interface ItemProps {
+  readonly summary: Summary;
+  /** A line with what was searched. */
+  readonly snippet?: string | undefined;
+}
+
+export function ConversationItem({ summary: { id, title }, snippet }: ItemProps) {
   const [mode, setMode] = useState<"link" | "menu" | "name">("link");
   const at = route.value;
   const isCurrent = at.page === "chat" && at.id === id;
@@ -25,6 +31,7 @@ export function ConversationItem({ summary: { id, title } }: { readonly summary:
       >
         {isRunning(id) && <span class="dot" role="img" aria-label="Answer in progress" />}
         {title}
+        {snippet !== undefined && <span class="snippet faint">{snippet}</span>}
       </a>
       <button
         type="button"

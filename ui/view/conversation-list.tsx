@@ -14,14 +14,15 @@ import {
   Upload,
   Volume2,
 } from "lucide";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
 import { chooseFile, saveFile } from "../save-file.ts";
 import { hasImages, hasSpeech } from "../state/capabilities.ts";
 import { exportedText, importAll, summaries } from "../state/conversations.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
 import { addressOf, go, OTHER_PAGES, route } from "../state/route.ts";
-import type { Summary } from "../state/storage.ts";
+import { snippetOf } from "../state/search.ts";
+import { findConversations, type Summary } from "../state/storage.ts";
 import { notify } from "../state/toasts.ts";
 import { plural } from "../format.ts";
 import { ConversationItem } from "./conversation-item.tsx";
@@ -30,11 +31,15 @@ import { closeListIfNarrow, isHelpOpen, isListOpen } from "./layout.ts";
 
 export const SEARCH_ID = "search";
 const DAY_MS = 86_400_000;
+const SEARCH_PAUSE_MS = 150;
+const NO_SNIPPETS: ReadonlyMap<string, string> = new Map();
 
 export function ConversationList() {
   const [query, setQuery] = useState("");
-  const found = summaries.value.filter(({ title }) =>
-    title.toLowerCase().includes(query.trim().toLowerCase()),
+  const words = query.trim().toLowerCase();
+  const snippets = useSnippets(words);
+  const found = summaries.value.filter(
+    ({ id, title }) => title.toLowerCase().includes(words) || snippets.has(id),
   );
   return (
     <>
@@ -47,21 +52,21 @@ export function ConversationList() {
         <input
           id={SEARCH_ID}
           type="search"
-          placeholder="Search titles"
-          aria-label="Search titles"
+          placeholder="Search conversations"
+          aria-label="Search conversations"
           value={query}
           onInput={({ currentTarget }) => setQuery(currentTarget.value)}
         />
         <div class="list-items" tabIndex={-1}>
           {found.length === 0 && (
-            <p class="faint empty">{query === "" ? "No conversations yet." : "No matching titles."}</p>
+            <p class="faint empty">{query === "" ? "No conversations yet." : "No matching conversations."}</p>
           )}
           {byAge(found).map(([age, items]) => (
             <section key={age} aria-label={age}>
               <h2>{age}</h2>
               <ul>
                 {items.map((summary) => (
-                  <ConversationItem key={summary.id} summary={summary} />
+                  <ConversationItem key={summary.id} summary={summary} snippet={snippets.get(summary.id)} />
                 ))}
               </ul>
             </section>
@@ -71,6 +76,25 @@ export function ConversationList() {
       </nav>
     </>
   );
+}
+
+/** Lines of the conversations that contain a text, by id; searched once typing pauses. */
+function useSnippets(words: string): ReadonlyMap<string, string> {
+  const [snippets, setSnippets] = useState<ReadonlyMap<string, string>>(NO_SNIPPETS);
+  useEffect(() => {
+    if (words === "") return setSnippets(NO_SNIPPETS);
+    let isCurrent = true;
+    const timer = setTimeout(() => {
+      void findConversations((conversation) => snippetOf(conversation, words)).then((found) => {
+        if (isCurrent) setSnippets(found);
+      });
+    }, SEARCH_PAUSE_MS);
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+    };
+  }, [words]);
+  return words === "" ? NO_SNIPPETS : snippets;
 }
 
 function Pages() {

@@ -105,10 +105,21 @@ function list({ ordered, start, items }: Tokens.List): ComponentChild {
   const entries = items.map((item) => (
     <li class={item.task ? "task" : undefined}>
       {item.task && <input type="checkbox" checked={item.checked ?? false} disabled aria-label="Task" />}
-      {blocks(item.tokens.filter(({ type }) => type !== "checkbox"))}
+      {blocks(withoutCheckbox(item.tokens))}
     </li>
   ));
   return ordered ? <ol start={start === "" ? 1 : start}>{entries}</ol> : <ul>{entries}</ul>;
+}
+
+/** In a loose list the parser puts the box into the item's first paragraph. */
+function withoutCheckbox(tokens: readonly Token[]): readonly Token[] {
+  return tokens
+    .filter(({ type }) => type !== "checkbox")
+    .map((token) =>
+      token.type === "paragraph" && token.tokens !== undefined
+        ? { ...token, tokens: token.tokens.filter(({ type }) => type !== "checkbox") }
+        : token,
+    );
 }
 
 function table({ header, rows }: Tokens.Table): ComponentChild {

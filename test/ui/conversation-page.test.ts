@@ -1,0 +1,243 @@
+// What a person would lose: drafts, questions typed during an answer, questions of two tabs, texts cut without a word, a
+// conversation after a question that was too long. In a browser, against a scripted server.
+
+import { expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { append } from "../../ui/state/conversation.ts";
+import { emptyConversation, exportText } from "../../ui/state/transfer.ts";
+import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
+import { answer } from "../helpers/run-events.ts";
+import { scriptedUi } from "../helpers/scripted-ui.ts";
+import { until } from "../helpers/until.ts";
+
+const SLOW_MS = 60_000;
+
+const questions = (page: Page): Promise<readonly string[]> => page.locator(".bubble").allInnerTexts();
+const typed = (page: Page): Promise<string> => page.getByLabel("Message").inputValue();
+
+async function type(page: Page, text: string): Promise<void> {
+  await page.getByLabel("Message").fill(text);
+  await page.keyboard.press("Enter");
+}
+
+/** Imports a file of conversations with the button of the list. */
+async function importFile(page: Page, text: string): Promise<void> {
+  const chooser = page.waitForEvent("filechooser");
+  await page.getByLabel("Import conversations").click();
+  const file = { name: "export.json", mimeType: "application/json", buffer: Buffer.from(text) };
+  await (await chooser).setFiles(file);
+}
+
+describeInBrowser("the conversation page", () => {
+  const ui = scriptedUi();
+  /** Texts of the user's messages of the last request. */
+  let asked: readonly string[] = [];
+  /** An answer that waits until the test lets it go on. */
+  const slowAnswers = (): { next(): void; readonly begun: () => number } => {
+    const waiting: (() => void)[] = [];
+    let begun = 0;
+    ui.play(async function* ({ run }) {
+      if (run.prompt.type === "chat") asked = textsOf(run.prompt.messages);
+      begun++;
+      await new Promise<void>((resolve) => void waiting.push(resolve));
+      yield* answer(`Answer ${begun}`);
+    });
+    return { next: () => waiting.shift()?.(), begun: () => begun };
+  };
+  const textsOf = (messages: readonly { role: string; content: readonly object[] }[]): readonly string[] =>
+    messages
+      .filter(({ role }) => role === "user")
+      .map(({ content }) => content.map((part) => ("text" in part ? String(part.text) : "…")).join("|"));
+  const quickAnswers = (): void =>
+    ui.play(async function* ({ run }) {
+      if (run.prompt.type === "chat") asked = textsOf(run.prompt.messages);
+      yield* answer("Well said");
+    });
+
+  test(
+    "keeps drafts of conversations over a change of page and a reload",
+    async () => {
+      quickAnswers();
+      const { page, troubles } = await visit(ui.url());
+      await say(page, "First");
+      await page.getByLabel("Message").fill("Half a thought");
+      await page.getByRole("button", { name: "New conversation" }).click();
+      expect(await typed(page)).toBe("");
+      await page.getByLabel("Message").fill("Another");
+      await page.getByRole("link", { name: "First" }).click();
+      expect(await typed(page)).toBe("Half a thought");
+      await page.reload();
+      await page.getByText("Well said").waitFor();
+      expect(await typed(page)).toBe("Half a thought");
+      await page.getByRole("button", { name: "New conversation" }).click();
+      expect(await typed(page)).toBe("Another");
+      await say(page, "Another one");
+      await page.getByRole("button", { name: "New conversation" }).click();
+      expect(await typed(page)).toBe("");
+      expect(troubles).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "asks what was typed during an answer when it is complete",
+    async () => {
+      const answers = slowAnswers();
+      const { page } = await visit(ui.url());
+      await type(page, "One");
+      await page.getByText("Waiting for the model").waitFor();
+      await type(page, "Two");
+      await type(page, "and three");
+      expect(await page.locator(".queued-text").innerText()).toContain("Two");
+      expect(await questions(page)).toEqual(["One"]);
+      answers.next();
+      await until("the second question is asked", () => answers.begun() === 2);
+      expect(asked).toEqual(["One", "Two\n\nand three"]);
+      await type(page, "Four");
+      await page.getByLabel("Take back the next question").click();
+      expect(await typed(page)).toBe("Four");
+      await page.keyboard.press("Enter");
+      await page.getByLabel("Stop").click();
+      await page.getByText("Stopped.").waitFor();
+      expect(await typed(page)).toBe("Four");
+      expect(answers.begun()).toBe(2);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "keeps the questions of two tabs that ask at the same time",
+    async () => {
+      quickAnswers();
+      const { page } = await visit(ui.url());
+      await say(page, "Before");
+      const other = await page.context().newPage();
+      await other.goto(page.url());
+      await other.getByText("Well said").waitFor();
+      const answers = slowAnswers();
+      await type(page, "Of the first tab");
+      await type(other, "Of the second tab");
+      await until("both are asked", () => answers.begun() === 2);
+      answers.next();
+      answers.next();
+      for (const tab of [page, other]) await tab.getByLabel("Stop").waitFor({ state: "detached" });
+      for (const tab of [page, other]) {
+        await tab.reload();
+        await tab.getByText("Well said").first().waitFor();
+        const shown = await questions(tab);
+        // One below the other, if a tab heard of the other's question first; else beside each other.
+        const previous = tab.getByLabel("Previous version");
+        if ((await previous.count()) > 0) await previous.first().click();
+        const seen = [...shown, ...(await questions(tab))];
+        expect(seen).toContain("Of the first tab");
+        expect(seen).toContain("Of the second tab");
+      }
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "finds conversations by what was said in them",
+    async () => {
+      quickAnswers();
+      const { page } = await visit(ui.url());
+      await say(page, "About whales");
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await say(page, "About sparrows");
+      await say(page, "And do whales sing?");
+      await page.getByLabel("Search conversations").fill("WHALES sing");
+      await page.getByText("And do whales sing?").first().waitFor();
+      await until("one is found", async () => (await page.locator(".item").count()) === 1);
+      expect(await page.locator(".item .snippet").innerText()).toBe("And do whales sing?");
+      await page.getByLabel("Search conversations").fill("nowhere");
+      await page.getByText("No matching conversations.").waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "goes on after a question that was too long, without it",
+    async () => {
+      const message = "The prompt has 9000 tokens, and the context 4096.";
+      ui.play(async function* () {
+        yield { type: "error", error: { code: "context_length_exceeded", message } };
+      });
+      const { page } = await visit(ui.url());
+      await say(page, "Very long");
+      expect(await page.getByRole("alert").innerText()).toContain(
+        "Later questions are sent without this one",
+      );
+      quickAnswers();
+      await say(page, "Short");
+      expect(asked).toEqual(["Short"]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "sends texts whole, and says how much of each the model gets",
+    async () => {
+      ui.route("/v1/models", () =>
+        Response.json({ data: [{ id: "m", status: "loaded", context_length: 4000, modalities: [] }] }),
+      );
+      quickAnswers();
+      const { page } = await visit(ui.url());
+      const text = `${"words ".repeat(900)}the end`;
+      const files = page.getByLabel("Files to attach");
+      const file = (name: string, content: string) => ({
+        name,
+        mimeType: "text/plain",
+        buffer: Buffer.from(content),
+      });
+      await files.setInputFiles([file("a.txt", text)]);
+      await page.getByText("5,407 characters").waitFor();
+      await files.setInputFiles([file("b.txt", text)]);
+      await page.getByText("only the first 593 of 5,407 characters fit").waitFor();
+      await files.setInputFiles([{ name: "c.bin", mimeType: "", buffer: Buffer.from([255, 0]) }]);
+      await page.getByText("only its name is sent").waitFor();
+      expect(await violations(page)).toEqual([]);
+      await say(page, "Read");
+      expect(asked[0]).toContain("the end");
+      expect(asked[0]).toContain("(the first 593 of 5407 characters)");
+      ui.route("/v1/models", () =>
+        Response.json({ data: [{ id: "m", status: "loaded", context_length: 21 }] }),
+      );
+      await files.setInputFiles([file("d.txt", "d")]); // asks for the models again
+      await page.getByLabel("Context used").waitFor();
+      expect(await page.locator(".context-meter").innerText()).toContain("95 % of the context used");
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "renders a long conversation from its end, and its beginning when it is scrolled to",
+    async () => {
+      const { page } = await visit(ui.url());
+      let long = emptyConversation("long", 1);
+      for (let i = 0; i < 150; i++) {
+        const [q, a] = [`q${i}`, `a${i}`];
+        const parts = [{ type: "text" as const, text: `Answer ${i}. ${"Words. ".repeat(100)}` }];
+        long = append(long, {
+          id: q,
+          parent: long.leaf,
+          role: "user",
+          text: `Question ${i}`,
+          attachments: [],
+        });
+        long = append(long, { id: a, parent: q, role: "assistant", model: "m", parts, state: "done" });
+      }
+      await importFile(page, exportText([long]));
+      await page.getByRole("link", { name: "Question 0" }).click();
+      await page.getByText("Question 149", { exact: true }).waitFor();
+      expect((await questions(page)).length).toBeLessThan(60);
+      await page.getByRole("button", { name: /Show \d+ earlier messages/ }).waitFor({ state: "attached" });
+      for (let i = 0; i < 40 && (await page.locator(".earlier").count()) > 0; i++) {
+        await page.locator(".thread").evaluate((box) => (box.scrollTop = 0));
+        await page.waitForTimeout(50);
+      }
+      await page.getByText("Question 0", { exact: true }).last().waitFor();
+      expect(await questions(page)).toHaveLength(150);
+    },
+    SLOW_MS,
+  );
+});
