@@ -24,6 +24,8 @@ const SESSION_TOKENS = 300;
 /** Sessions that the KV cache holds. */
 const HELD_SESSIONS = 16;
 const TURNS = 3;
+/** Seconds without a write after which all is written. */
+const STILL_SECS = 8;
 
 interface Message {
   readonly role: "user" | "assistant";
@@ -56,7 +58,7 @@ async function ttft(server: RunningServer, messages: readonly Message[]): Promis
   const sent = performance.now();
   let first = 0;
   const status = await postStream(server.port, "/v1/chat/completions", json, (piece) => {
-    if (first === 0 && /"(?:content|reasoning_content)":"/.test(piece)) first = performance.now();
+    if (first === 0 && /"(?:content|reasoning_content)":"[^"]/.test(piece)) first = performance.now();
   });
   if (status !== 200) throw new Error(`an answer with status ${status}`);
   return (first === 0 ? performance.now() : first) - sent;
@@ -67,13 +69,14 @@ function continued(messages: readonly Message[], seed: number): readonly Message
   return [...messages, { role: "assistant", content: "Yes." }, { role: "user", content: words(seed, 20) }];
 }
 
-/** Waits until nothing more is written to disk. */
+/** Waits until nothing has been written to disk for some seconds; returns the bytes written. */
 async function written(server: RunningServer): Promise<number> {
   let last = -1;
-  for (;;) {
+  for (let still = 0; ;) {
     const text = await (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
     const bytes = Number(/^svc_cache_disk_written_bytes_total (\d+)/m.exec(text)?.[1] ?? 0);
-    if (bytes === last && bytes > 0) return bytes;
+    still = bytes === last ? still + 1 : 0;
+    if (still === STILL_SECS) return bytes;
     last = bytes;
     await Bun.sleep(1000);
   }

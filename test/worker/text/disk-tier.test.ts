@@ -24,10 +24,9 @@ function keyAt(i: number): BlockKey {
 
 /** Writes blocks and waits for them. */
 async function write(folder: string, count: number, bytesMax = 1 << 30): Promise<DiskTier> {
-  const idle = Promise.withResolvers<void>();
-  const tier = new DiskTier(folder, bytesMax, () => idle.resolve());
+  const tier = new DiskTier(folder, bytesMax, () => undefined);
   for (let i = 0; i < count; i++) tier.write(keyAt(i), i, CELLS);
-  await idle.promise;
+  await until("the blocks are written", () => tier.pending === 0);
   return tier;
 }
 

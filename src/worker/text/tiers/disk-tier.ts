@@ -30,6 +30,9 @@ const PAUSE_MS = 60_000;
 const FREE_SHARE_MIN = 0.05;
 /** An eviction goes on down to this share of the bound, so that not every write evicts. */
 const EVICT_TO = 0.9;
+/** How much older than the block before it a block counts: more than it takes to write one. */
+const OLDER_SECS = 1;
+
 /** Counters since the start. */
 export interface DiskCounts {
   readonly writtenBytes: number;
@@ -46,7 +49,7 @@ interface Write {
 export class DiskTier {
   private readonly folder: string;
   private readonly bytesMax: number;
-  private readonly onIdle: () => void;
+  private readonly onRoom: () => void;
   private readonly secret: Promise<CryptoKey>;
   private readonly queue: Write[] = [];
   private isWriting = false;
@@ -56,13 +59,13 @@ export class DiskTier {
   private counts: DiskCounts = { writtenBytes: 0, badBlocks: 0, failedWrites: 0 };
 
   /**
-   * Opens or creates the folder. `onIdle`: the write queue has become empty. Throws where the folder or its secret may be
+   * Opens or creates the folder. `onRoom`: the write queue is half empty, or empty. Throws where the folder or its secret may be
    * another user's.
    */
-  constructor(folder: string, bytesMax: number, onIdle: () => void) {
+  constructor(folder: string, bytesMax: number, onRoom: () => void) {
     this.folder = folder;
     this.bytesMax = bytesMax;
-    this.onIdle = onIdle;
+    this.onRoom = onRoom;
     privateFolder(folder);
     const raw = secretOf(join(folder, SECRET_FILE));
     this.secret = crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, [
@@ -74,6 +77,11 @@ export class DiskTier {
 
   counted(): DiskCounts {
     return this.counts;
+  }
+
+  /** Blocks that are not written yet. */
+  get pending(): number {
+    return this.queue.length + (this.isWriting ? 1 : 0);
   }
 
   /** Whether blocks must wait: the disk is slower than the engine. */
@@ -105,6 +113,7 @@ export class DiskTier {
   private async drain(): Promise<void> {
     this.isWriting = true;
     for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) {
+      if (this.queue.length === DISK_BACKLOG_MAX >> 1) this.onRoom();
       try {
         await this.store(next);
       } catch (error) {
@@ -112,7 +121,7 @@ export class DiskTier {
       }
     }
     this.isWriting = false;
-    this.onIdle();
+    this.onRoom();
   }
 
   private async store({ key, depth, cells }: Write): Promise<void> {
@@ -165,7 +174,7 @@ export class DiskTier {
 
 /** Marks a block as used. Later blocks of a prompt count as older, so that they are evicted first. False: no such file. */
 async function touch(path: string, depth: number): Promise<boolean> {
-  const seconds = (Date.now() - depth) / 1000;
+  const seconds = Date.now() / 1000 - depth * OLDER_SECS;
   return utimes(path, seconds, seconds).then(
     () => true,
     () => false,

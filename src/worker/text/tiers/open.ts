@@ -35,10 +35,10 @@ export function openTiers(
   return new CacheTiers({ cells, memory, disk, onRead: wake, now: () => performance.now() });
 }
 
-function openDisk(options: TierOptions["disk"], onIdle: () => void): DiskTier | undefined {
+function openDisk(options: TierOptions["disk"], onRoom: () => void): DiskTier | undefined {
   if (options === undefined) return undefined;
   try {
-    return new DiskTier(options.folder, options.bytesMax, onIdle);
+    return new DiskTier(options.folder, options.bytesMax, onRoom);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     console.error(`engine: the KV cache is not kept on disk: ${reason}`);
