@@ -49,7 +49,7 @@ export class LlamaCells implements CellBackend {
   save(slot: SlotId, from: number, to: number): Uint8Array | undefined {
     const { native, context, scratch } = this.deps;
     native.svc_sequence_copy(context, slot, scratch, from, to);
-    const cells = new Uint8Array(Math.max(0, Number(native.svc_state_size(context, scratch))));
+    const cells = Buffer.allocUnsafeSlow(Math.max(0, Number(native.svc_state_size(context, scratch))));
     const length =
       cells.length === 0 ? 0n : native.svc_state_get(context, scratch, cells, BigInt(cells.length));
     native.svc_sequence_remove(context, scratch, 0, -1);

@@ -65,7 +65,7 @@ const GLOSSARY: readonly Term[] = [
   {
     term: "tier, block",
     meaning:
-      "memory or disk for copies of KV cells; the cells of 64 tokens, found by a hash of all tokens before",
+      "memory or disk for copies of KV cells; the cells of 32 tokens, found by a hash of all tokens before",
   },
   { term: "boundary", meaning: "a position in a prompt where a pass ends so that a checkpoint can be saved" },
   {

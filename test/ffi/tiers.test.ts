@@ -87,7 +87,7 @@ describe.each(NAMES)("%s", (name) => {
     const open = (): DiskTier => new DiskTier(folder, 1 << 30, () => undefined);
     const first = new Talk(backend, 2, tiersOf(backend, 1 << 26, open()));
     await ended(first, prompt);
-    await until("the blocks are on disk", () => blocksIn(folder) >= 5);
+    await until("the blocks are on disk", () => blocksIn(folder) >= 10);
     first.engine.close();
 
     const other = await tinyBackend(SIZES, path);

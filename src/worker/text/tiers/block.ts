@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 
 /** Tokens of a block. Smaller ones lose less at the end of a prompt, larger ones need fewer files and lookups. */
-export const BLOCK_TOKENS = 64;
+export const BLOCK_TOKENS = 32;
 
 /** SHA-256 as hexadecimal digits. */
 export type BlockKey = string & { readonly __brand: "BlockKey" };

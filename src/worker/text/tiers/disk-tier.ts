@@ -132,7 +132,7 @@ export class DiskTier {
     const bytes = HEADER_BYTES + cells.length;
     if (this.used + bytes > this.bytesMax) await this.evict(this.bytesMax * EVICT_TO - bytes);
     if (this.used + bytes > this.bytesMax) return;
-    const file = new Uint8Array(bytes);
+    const file = Buffer.allocUnsafeSlow(bytes);
     file.set(MAGIC);
     file.set(Buffer.from(key, "hex"), SIGNED_FROM);
     file.set(cells, HEADER_BYTES);
@@ -188,7 +188,7 @@ async function contentOf(path: string): Promise<Uint8Array<ArrayBuffer> | "absen
   try {
     const { uid, size } = await handle.stat();
     if (uid !== (process.getuid?.() ?? uid) || size > BLOCK_FILE_BYTES_MAX) return "bad";
-    const file = new Uint8Array(size);
+    const file = Buffer.allocUnsafeSlow(size); // not cleared: it is filled at once
     const { bytesRead } = await handle.read(file, 0, size, 0);
     return bytesRead === size ? file : "bad";
   } catch {
