@@ -275,7 +275,7 @@ describe("from a release", () => {
   test.skipIf(!SIGNED)("a changed archive, a changed list, another key: nothing is installed", () => {
     shell(`printf x >>dist/svc-1.2.3-${system}.tar.gz`);
     expect(piped("other")).toMatchObject({ exit: 1, text: expect.stringContaining("SHA-256") });
-    shell("sed -i 's/^./f/' dist/SHA256SUMS");
+    shell("sed -i 's/^./x/' dist/SHA256SUMS");
     expect(piped("other").text).toContain("is wrong: nothing was installed");
     shell("rm key.pem");
     publish("foreign");

@@ -19,6 +19,7 @@ const DATES: Readonly<Record<string, string>> = {
   "app/server.ts": "stamps of responses",
   "app/system.ts": "the doctor looks whether the clock is set",
   "cli/cache-table.ts": "dates of downloads",
+  "core/block-folder.ts": "age of an unfinished file, which another process may have written",
   "core/time.ts": "writes times",
   "engine/models.ts": "`created` of models",
   "files/store.ts": "`created_at` of files",
@@ -33,6 +34,7 @@ const DATES: Readonly<Record<string, string>> = {
   "skills/store.ts": "`created_at` of skills",
   "state/memory.ts": "age of what is kept",
   "state/sqlite.ts": "age of what is kept, over restarts",
+  "worker/text/tiers/disk-tier.ts": "last use of blocks, over restarts",
 };
 
 test("nothing waits or measures by the clock that can be set", () => {

@@ -44,8 +44,17 @@ export function fileTexts(
   });
 }
 
+/** Decoded texts, because the composer asks for them at every key. */
+const decoded = new WeakMap<Attachment, { readonly text: string | undefined }>();
+
+function textOf(attachment: Attachment): string | undefined {
+  const known = decoded.get(attachment) ?? { text: decode(attachment) };
+  decoded.set(attachment, known);
+  return known.text;
+}
+
 /** The text of a file; undefined where it is not UTF-8, or of a type that is no text. */
-function textOf({ mime, data }: Attachment): string | undefined {
+function decode({ mime, data }: Attachment): string | undefined {
   if (!mime.startsWith("text/") && !TEXT_TYPES.test(mime) && !UNKNOWN_TYPES.has(mime)) return undefined;
   const bytes = Uint8Array.from(atob(data.slice(data.indexOf(",") + 1)), (character) =>
     character.charCodeAt(0),

@@ -54,7 +54,7 @@ export class DiskTier {
   private readonly queue: Write[] = [];
   private isWriting = false;
   private used = 0; // bytes, as far as known
-  private pausedUntilMs = 0;
+  private pausedUntilMs = 0; // monotonic
   private serial = 0;
   private counts: DiskCounts = { writtenBytes: 0, badBlocks: 0, failedWrites: 0 };
 
@@ -105,7 +105,7 @@ export class DiskTier {
 
   /** Writes a block later. Dropped while the queue is full, or after a failure. */
   write(key: BlockKey, depth: number, cells: Uint8Array): void {
-    if (this.isBusy || Date.now() < this.pausedUntilMs) return;
+    if (this.isBusy || performance.now() < this.pausedUntilMs) return;
     this.queue.push({ key, depth, cells });
     if (!this.isWriting) void this.drain();
   }
@@ -155,7 +155,7 @@ export class DiskTier {
   private fail(reason: string): void {
     const { failedWrites } = this.counts;
     this.counts = { ...this.counts, failedWrites: failedWrites + 1 };
-    this.pausedUntilMs = Date.now() + PAUSE_MS;
+    this.pausedUntilMs = performance.now() + PAUSE_MS;
     this.queue.length = 0;
     if (failedWrites === 0) console.error(`engine: cannot write to ${this.folder}: ${reason}`);
   }
