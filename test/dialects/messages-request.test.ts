@@ -457,6 +457,7 @@ describe("refused", () => {
     ],
     [body({ tools: [{ type: "bash_20250124", name: "bash" }] }), "unsupported_value", "tools[0].type"],
     [body({ tools: [{ input_schema: {} }] }), "missing_field", "tools[0].name"],
+    [body({ tools: [{ input_schema: {} }, { input_schema: {} }] }), "missing_field", "tools[0].name"],
     [body({ tools: [FIND, FIND] }), "invalid_request", "tools[1].name", "earlier"],
     [
       body({ tools: [{ name: "f", input_schema: { type: "array" } }] }),

@@ -151,13 +151,13 @@ function filePart(
   { file_id: id, filename, file_data: data }: Extract<WirePart, { type: "file" }>["file"],
   param: string,
 ): InputPart {
-  if (isPresent(id) === isPresent(data)) {
-    const message = `${param}.file must have exactly one of file_id and file_data`;
-    throw new ServiceError("invalid_request", message, { param: `${param}.file` });
+  if (isPresent(id) && !isPresent(data)) return { type: "file", source: { type: "stored", id }, param };
+  if (isPresent(data) && !isPresent(id)) {
+    const named = isPresent(filename) ? { filename } : {};
+    return { type: "file", source: { type: "inline", data, ...named }, param };
   }
-  if (isPresent(id)) return { type: "file", source: { type: "stored", id }, param };
-  const named = isPresent(filename) ? { filename } : {};
-  return { type: "file", source: { type: "inline", data: data ?? "", ...named }, param };
+  const message = `${param}.file must have exactly one of file_id and file_data`;
+  throw new ServiceError("invalid_request", message, { param: `${param}.file` });
 }
 
 type AssistantToolCalls = NonNullable<Extract<Message, { role: "assistant" }>["tool_calls"]>;

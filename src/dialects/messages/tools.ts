@@ -36,8 +36,8 @@ export function toolUseOf(body: MessagesRequest, interactive: boolean, compat: C
     .map((tool, index) => classified(tool, `tools[${index}]`, compat))
     .filter((one) => one !== undefined);
   const custom = sent.filter(({ kind }) => kind === "custom");
-  refuseDuplicates(custom);
   const tools = custom.map(toolSpec);
+  refuseDuplicates(tools, custom);
   const agent = { ...agentOf(body, interactive), ...hostedOf(body, sent, compat) };
   const choice = choiceOf(body, tools);
   if (body.tool_choice?.type !== "none") return { tools, choice, agent };
@@ -80,12 +80,12 @@ function toolSpec({ tool, path }: SentTool): ToolSpec {
   };
 }
 
-function refuseDuplicates(custom: readonly SentTool[]): void {
+function refuseDuplicates(tools: readonly ToolSpec[], sent: readonly SentTool[]): void {
   const seen = new Set<string>();
-  for (const { tool, path } of custom) {
-    const name = tool.name ?? "";
+  for (const [index, { name }] of tools.entries()) {
+    const param = `${sent[index]?.path}.name`;
     if (seen.has(name))
-      throw invalid(`${path}.name ${describeValue(name)} is the name of an earlier tool`, `${path}.name`);
+      throw invalid(`${param} ${describeValue(name)} is the name of an earlier tool`, param);
     seen.add(name);
   }
 }
