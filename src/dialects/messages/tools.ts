@@ -37,7 +37,7 @@ export function toolUseOf(body: MessagesRequest, interactive: boolean, compat: C
     .filter((one) => one !== undefined);
   const custom = sent.filter(({ kind }) => kind === "custom");
   const tools = custom.map(toolSpec);
-  refuseDuplicates(tools, custom);
+  refuseDuplicates(custom); // all have names, as toolSpec checks
   const agent = { ...agentOf(body, interactive), ...hostedOf(body, sent, compat) };
   const choice = choiceOf(body, tools);
   if (body.tool_choice?.type !== "none") return { tools, choice, agent };
@@ -80,12 +80,12 @@ function toolSpec({ tool, path }: SentTool): ToolSpec {
   };
 }
 
-function refuseDuplicates(tools: readonly ToolSpec[], sent: readonly SentTool[]): void {
-  const seen = new Set<string>();
-  for (const [index, { name }] of tools.entries()) {
-    const param = `${sent[index]?.path}.name`;
+function refuseDuplicates(custom: readonly SentTool[]): void {
+  const seen = new Set<Tool["name"]>();
+  for (const { tool, path } of custom) {
+    const { name } = tool;
     if (seen.has(name))
-      throw invalid(`${param} ${describeValue(name)} is the name of an earlier tool`, param);
+      throw invalid(`${path}.name ${describeValue(name)} is the name of an earlier tool`, `${path}.name`);
     seen.add(name);
   }
 }
