@@ -132,6 +132,8 @@ dialect = "${dialect}"
     messages: [{ role: "user", content: "Hi" }],
     tools: [{ type: "function", function: tool }],
     tool_choice: "required",
+    // A sampled answer may hold a second call.
+    parallel_tool_calls: false,
   };
   for (const model of ["chat", "messages", "responses"]) {
     const answer = await complete(front.url, { ...ask(CAPITAL), model });
