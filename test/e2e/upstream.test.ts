@@ -133,7 +133,7 @@ dialect = "${dialect}"
     tools: [{ type: "function", function: tool }],
     tool_choice: "required",
     // A sampled answer may hold a second call.
-    parallel_tool_calls: false,
+    temperature: 0,
   };
   for (const model of ["chat", "messages", "responses"]) {
     const answer = await complete(front.url, { ...ask(CAPITAL), model });

@@ -126,8 +126,8 @@ describeInBrowser("the conversation page", () => {
         await tab.getByText("Well said").first().waitFor();
         const shown = await questions(tab);
         // One below the other, if a tab heard of the other's question first; else beside each other.
-        const previous = tab.getByLabel("Previous version");
-        if ((await previous.count()) > 0) await previous.first().click();
+        const versions = tab.getByLabel(/^(Previous|Next) version$/).and(tab.locator(":enabled"));
+        if ((await versions.count()) > 0) await versions.first().click();
         const seen = [...shown, ...(await questions(tab))];
         expect(seen).toContain("Of the first tab");
         expect(seen).toContain("Of the second tab");
