@@ -1,11 +1,11 @@
-// Splits pages into passages and ranks them for a query by BM25. Pure.
+// Splits pages into passages and ranks them for a query by BM25. Pure; also bundled into the web interface, for attached files.
 
 import MiniSearch from "minisearch";
 import { PASSAGE_CHARS_MAX } from "../core/limits.ts";
 import type { Passage, ReadHit } from "./protocol.ts";
 
 /** Splits a text at paragraphs; paragraphs that are too long are split between sentences or words. */
-function passagesOf(text: string): readonly string[] {
+export function passagesOf(text: string): readonly string[] {
   const passages: string[] = [];
   let passage = "";
   for (const piece of text.split(/\n{2,}/).flatMap(cutParagraph)) {
@@ -35,10 +35,14 @@ function cutParagraph(paragraph: string): readonly string[] {
 }
 
 /**
- * Passages of all hits, ranked by BM25. Passages without a query word are dropped; a page that has no others is represented
- * by its first passage, at the end.
+ * Passages of all hits, ranked by BM25. Passages without a query word are dropped; with `hasOthers`, a page that has no others is
+ * represented by its first passage, at the end.
  */
-export function rankPassages(query: string, hits: readonly ReadHit[]): readonly Passage[] {
+export function rankPassages(
+  query: string,
+  hits: readonly ReadHit[],
+  { hasOthers = true } = {},
+): readonly Passage[] {
   const passages = hits.flatMap(({ text }, hit) =>
     passagesOf(text).map((passage, index): Passage => ({ hit, index, text: passage })),
   );
@@ -56,6 +60,7 @@ export function rankPassages(query: string, hits: readonly ReadHit[]): readonly 
     tokenize: words,
   });
   const ranked = found.flatMap(({ id }) => passages[id as number] ?? []);
+  if (!hasOthers) return ranked;
   const present = new Set(ranked.map(({ hit }) => hit));
   return [...ranked, ...passages.filter(({ hit, index }) => index === 0 && !present.has(hit))];
 }
