@@ -141,7 +141,12 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     why: "loads as little as it can",
   },
   { from: "src/build.ts", may: ["src/http/ui-bundle.ts", "prebuilt/inputs.ts"] },
-  { from: "ui/", may: [], types: [CORE, "src/dialects/"], why: "runs in browsers, speaks the public API" },
+  {
+    from: "ui/",
+    may: ["src/reader/html-text.ts", "src/reader/ranking.ts"],
+    types: [CORE, "src/dialects/"],
+    why: "runs in browsers, speaks the public API",
+  },
   {
     from: "ffi/",
     may: [CORE, "prebuilt/", "demo-model/"],
@@ -197,4 +202,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "highlight.js": ["ui/"],
   lucide: ["ui/"],
   uplot: ["ui/"],
+  "pdfjs-dist": ["ui/"],
+  fflate: ["ui/"],
+  htmlparser2: ["ui/"],
 };

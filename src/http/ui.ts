@@ -13,7 +13,8 @@ const HIDDEN = { detail: { hide: true } };
 
 /**
  * What the page may do: run its own script and style, talk to this server, show and play what it holds. Nothing inline,
- * nothing from elsewhere, no text that becomes script or markup, and no foreign frame around it.
+ * nothing from elsewhere, no text that becomes script or markup, and no foreign frame around it. `svc-worker` starts workers from
+ * files of the page (ui/documents/worker.ts).
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -27,7 +28,7 @@ const CONTENT_SECURITY_POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+  "trusted-types svc-worker",
 ].join("; ");
 
 const SECURITY_HEADERS = {
@@ -39,7 +40,8 @@ const SECURITY_HEADERS = {
 interface UiFile {
   readonly type: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly gzipped: Uint8Array<ArrayBuffer>;
+  /** Made at the first visit that needs it: some files are large, and few pages load them. */
+  readonly gzipped: () => Uint8Array<ArrayBuffer>;
 }
 
 type UiFiles = ReadonlyMap<string, UiFile>;
@@ -69,7 +71,7 @@ function toFolder(): Response {
 
 function answer({ type, bytes, gzipped }: UiFile, isPage: boolean, request: Request): Response {
   const isGzipped = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
-  return new Response(isGzipped ? gzipped : bytes, {
+  return new Response(isGzipped ? gzipped() : bytes, {
     headers: {
       "content-type": type,
       // Names of files carry a hash; the page's does not.
@@ -90,7 +92,8 @@ async function readFiles(): Promise<UiFiles> {
       : (await Bun.build(uiBundle())).outputs.map((file) => [basename(file.path), file] as const);
   const read = found.map(async ([name, file]) => {
     const bytes = new Uint8Array(await file.arrayBuffer());
-    return [name, { type: file.type, bytes, gzipped: Bun.gzipSync(bytes) }] as const;
+    let packed: Uint8Array<ArrayBuffer> | undefined;
+    return [name, { type: file.type, bytes, gzipped: () => (packed ??= Bun.gzipSync(bytes)) }] as const;
   });
   return new Map(await Promise.all(read));
 }

@@ -191,14 +191,20 @@ describeInBrowser("the conversation page", () => {
       });
       await files.setInputFiles([file("a.txt", text)]);
       await page.getByText("5,407 characters").waitFor();
+      await say(page, "Read it");
+      expect(asked[0]).toContain("the end");
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await files.setInputFiles([file("a.txt", text)]);
       await files.setInputFiles([file("b.txt", text)]);
-      await page.getByText("only the first 593 of 5,407 characters fit").waitFor();
+      await page
+        .getByText("5,407 characters, large: the passages that suit the question are sent")
+        .first()
+        .waitFor();
       await files.setInputFiles([{ name: "c.bin", mimeType: "", buffer: Buffer.from([255, 0]) }]);
       await page.getByText("only its name is sent").waitFor();
       expect(await violations(page)).toEqual([]);
       await say(page, "Read");
-      expect(asked[0]).toContain("the end");
-      expect(asked[0]).toContain("(the first 593 of 5407 characters)");
+      expect(asked[0]).toContain("of its 4 passages, by relevance");
       ui.route("/v1/models", () =>
         Response.json({ data: [{ id: "m", status: "loaded", context_length: 21 }] }),
       );

@@ -2,8 +2,10 @@
 // decode more formats.
 
 import type { Attachment } from "./conversation.ts";
+import { documentKind, readDocument } from "../documents/document.ts";
 import { formatBytes } from "../format.ts";
 import { mediaTypeOf } from "./media-types.ts";
+import { bytesOf } from "./text-files.ts";
 import { wavFile } from "./wav.ts";
 
 /** Largest file, bytes. The server accepts bodies up to 50 MB, and base64 adds a third. */
@@ -12,6 +14,11 @@ const BYTES_MAX = 24 * 1024 * 1024;
 /** Sample rate of audio models, Hz. */
 const AUDIO_RATE = 16_000;
 const JPEG_QUALITY = 0.92;
+
+/** Pages of a PDF that are sent as images: each takes about a thousand tokens. */
+export const PAGE_IMAGES_MAX = 16;
+/** Characters of a page up to which it counts as an image. */
+const SCAN_CHARS_MAX = 30;
 
 /** Reads a file. Throws an Error with a message for display if it is too large or cannot be read. */
 export async function readAttachment(file: File): Promise<Attachment> {
@@ -25,7 +32,32 @@ export async function readAttachment(file: File): Promise<Attachment> {
       `${name} is too large after conversion to WAV or JPEG; the limit is ${formatBytes(BYTES_MAX)}.`,
     );
   }
-  return { name, mime: read, bytes: blob.size, data: await dataUrl(blob, read, name) };
+  const attachment = { name, mime: read, bytes: blob.size, data: await dataUrl(blob, read, name) };
+  return { ...attachment, ...(await documentText(attachment, blob)) };
+}
+
+/** Text and number of pages of a document; nothing for other files. */
+async function documentText({ name, mime }: Attachment, blob: Blob): Promise<Partial<Attachment>> {
+  const kind = documentKind({ name, mime });
+  if (kind === undefined) return {};
+  try {
+    return await readDocument(kind, name, new Uint8Array(await blob.arrayBuffer()));
+  } catch (error) {
+    throw new Error(`${name} could not be read: ${error instanceof Error ? error.message : String(error)}.`, {
+      cause: error,
+    });
+  }
+}
+
+/** A PDF with its first pages as images. Throws an Error with a message for display. */
+export async function withPageImages(attachment: Attachment): Promise<Attachment> {
+  const { pdfImages } = await import("../documents/pdf.ts");
+  return { ...attachment, images: await pdfImages(bytesOf(attachment), PAGE_IMAGES_MAX) };
+}
+
+/** Whether a PDF has next to no text: its pages are images. */
+export function isScan({ pages = 0, text = "" }: Attachment): boolean {
+  return text.length < pages * SCAN_CHARS_MAX;
 }
 
 /** An image or audio file converted to a supported format; undefined if this browser cannot decode it. */

@@ -10,6 +10,7 @@ import {
   type AssistantMessage,
   type Attachment,
   changeAnswer,
+  changeQuestion,
   type Conversation,
   thread,
   type UserMessage,
@@ -19,8 +20,10 @@ import { takeQueued, unqueue } from "./drafts.ts";
 import { cardOf } from "./model-card.ts";
 import { models } from "./models.ts";
 import { newId } from "./new-id.ts";
+import { excerptsFor, needsPassages } from "./passages.ts";
 import { chatRequest } from "./request.ts";
 import { markRunning, markEnded, isRunning } from "./running.ts";
+import { fileBudget } from "./text-files.ts";
 
 /** Interval at which coalesced events are rendered, milliseconds. */
 const RENDER_MS = 40;
@@ -31,18 +34,30 @@ export const announcement = signal("");
 /** Sends a message in a conversation, created from the draft if necessary, and requests the answer. */
 export function ask(conversationId: string, text: string, attachments: readonly Attachment[]): void {
   const id = conversationId === DRAFT ? createFromDraft() : conversationId;
-  change(id, (conversation) =>
-    append(withUpdateTime(conversation), userMessage(conversation.leaf, text, attachments)),
-  );
-  void answer(id);
+  void askAfter(id, (conversation) => userMessage(conversation.leaf, text, attachments));
 }
 
 /** Replaces a question; the old one and its answers remain as an alternative. */
 export function editQuestion(conversationId: string, question: UserMessage, text: string): void {
-  change(conversationId, (conversation) =>
-    append(withUpdateTime(conversation), userMessage(question.parent, text, question.attachments)),
-  );
-  void answer(conversationId);
+  void askAfter(conversationId, () => userMessage(question.parent, text, question.attachments));
+}
+
+/** Adds a question, then the passages of its large files, and requests the answer. */
+async function askAfter(id: string, question: (conversation: Conversation) => UserMessage): Promise<void> {
+  const before = conversationOf(id);
+  if (before === undefined) return;
+  const message = question(before);
+  change(id, (conversation) => append(withUpdateTime(conversation), message));
+  const budget = fileBudget(cardOf(models.value ?? [], before.model));
+  const { text, attachments } = message;
+  const search = { question: text, attachments, conversation: { ...before, leaf: message.parent }, budget };
+  const { python, shell } = before.settings;
+  if (!python && !shell && needsPassages(search)) {
+    announcement.value = "Searching the files.";
+    const excerpts = await excerptsFor(search);
+    change(id, (conversation) => changeQuestion(conversation, { ...message, excerpts }));
+  }
+  await answer(id);
 }
 
 /** Requests another answer to the same question. */

@@ -13,6 +13,12 @@ export const Attachment = Type.Object({
   bytes: Type.Integer({ minimum: 0 }),
   /** A base64 data URL. */
   data: Type.String({ pattern: "^data:" }),
+  /** Text of a document. */
+  text: Optional(Type.String()),
+  /** Pages of a PDF. */
+  pages: Optional(Type.Integer({ minimum: 0 })),
+  /** Its first pages as data URLs of images, for models that see. */
+  images: Optional(Texts),
 });
 export type Attachment = Static<typeof Attachment>;
 
@@ -98,12 +104,22 @@ export const Figures = Type.Object({
 });
 export type Figures = Static<typeof Figures>;
 
+/** Passages of a large file that are sent with a question, in the order of the file. */
+export const Excerpt = Type.Object({
+  file: Type.String(),
+  /** Passages of the whole file. */
+  total: Type.Integer({ minimum: 0 }),
+  passages: Type.Array(Type.Object({ index: Type.Integer({ minimum: 0 }), text: Type.String() })),
+});
+export type Excerpt = Static<typeof Excerpt>;
+
 const UserMessage = Type.Object({
   id: Type.String(),
   parent: Type.Union([Type.String(), Type.Null()]),
   role: Type.Literal("user"),
   text: Type.String(),
   attachments: Type.Array(Attachment),
+  excerpts: Optional(Type.Array(Excerpt)),
 });
 export type UserMessage = Static<typeof UserMessage>;
 
@@ -227,6 +243,12 @@ export function showAlternative(conversation: Conversation, id: string): Convers
 export function append(conversation: Conversation, message: Message): Conversation {
   const title = conversation.title === "" && message.role === "user" ? titleOf(message) : conversation.title;
   return { ...conversation, title, messages: [...conversation.messages, message], leaf: message.id };
+}
+
+/** Replaces a question that was added before. */
+export function changeQuestion(conversation: Conversation, question: UserMessage): Conversation {
+  const messages = conversation.messages.map((message) => (message.id === question.id ? question : message));
+  return { ...conversation, messages };
 }
 
 /** Changes one answer; no change if the answer does not exist. */

@@ -3,13 +3,14 @@
 import {
   type Attachment,
   type Conversation,
+  type Excerpt,
   type Message,
   answerText,
   sentMessages,
 } from "./conversation.ts";
 import { mediaTypeOf } from "./media-types.ts";
 import { type ModelCard, takes } from "./model-card.ts";
-import { type FileText, fileBudget, fileTexts } from "./text-files.ts";
+import { excerptText, type FileText, fileBudget, fileTexts } from "./text-files.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -55,15 +56,30 @@ function chatMessage(message: Message, { card, hasTools }: SendOptions): readonl
     const content = answerText(message);
     return content === "" ? [] : [{ role: "assistant", content }];
   }
-  const { text, attachments } = message;
-  if (attachments.length === 0) return [{ role: "user", content: text }];
+  const { text, attachments, excerpts = [] } = message;
+  if (attachments.length === 0 && excerpts.length === 0) return [{ role: "user", content: text }];
   const written = text === "" ? [] : [{ type: "text", text }];
-  const texts = hasTools ? [] : fileTexts(attachments, fileBudget(card));
-  const parts = attachments.map((file, i) => {
+  const texts = hasTools ? [] : fileTexts(attachments, fileBudget(card), excerpts);
+  const parts = attachments.flatMap((file, i) => {
     const content = texts[i];
-    return content === undefined ? attachmentPart(file, card) : textPart(file, content);
+    const pages = pageParts(file, card);
+    if (content === undefined) return pages.length > 0 ? pages : [attachmentPart(file, card)];
+    return [...pages, textPart(file, content)];
   });
-  return [{ role: "user", content: [...parts, ...written] }];
+  const names = new Set(attachments.map(({ name }) => name));
+  const earlier = hasTools ? [] : excerpts.filter(({ file }) => !names.has(file)).map(laterPart);
+  return [{ role: "user", content: [...parts, ...earlier, ...written] }];
+}
+
+/** The pages of a PDF as images, for a model that sees. */
+function pageParts({ images = [] }: Attachment, card: ModelCard | undefined): readonly Body[] {
+  if (takes(card, "image") !== true) return [];
+  return images.map((url) => ({ type: "image_url", image_url: { url } }));
+}
+
+/** Passages of a file of an earlier question. */
+function laterPart(excerpt: Excerpt): Body {
+  return { type: "text", text: `More of file ${excerpt.file}:\n\n${excerptText(excerpt)}\n\n` };
 }
 
 /**
@@ -81,8 +97,10 @@ function attachmentPart(file: Attachment, card: ModelCard | undefined): Body {
 }
 
 /** The text of a file: the server would pass on its beginning only. */
-function textPart({ name }: Attachment, { text, total }: FileText): Body {
-  const extent = text.length < total ? ` (the first ${text.length} of ${total} characters)` : "";
+function textPart({ name }: Attachment, { text, total, passages }: FileText): Body {
+  const first = text.length < total ? ` (the first ${text.length} of ${total} characters)` : "";
+  const extent =
+    passages === undefined ? first : ` (${passages.sent} of its ${passages.total} passages, by relevance)`;
   return { type: "text", text: `File ${name}${extent}:\n\n${text}\n\n` };
 }
 

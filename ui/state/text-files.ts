@@ -1,6 +1,7 @@
-// Text files among attachments, and how much of them a request carries. Pure.
+// Text files and documents among attachments, and how much of them a request carries. Pure.
 
-import type { Attachment } from "./conversation.ts";
+import type { Attachment, Excerpt } from "./conversation.ts";
+import { decodedText } from "../documents/document.ts";
 import type { ModelCard } from "./model-card.ts";
 
 /** Types other than text/… whose files are text. */
@@ -21,6 +22,8 @@ export interface FileText {
   readonly text: string;
   /** Characters of the whole file. */
   readonly total: number;
+  /** Passages instead of the whole, and how many the file has. */
+  readonly passages?: { readonly sent: number; readonly total: number };
 }
 
 /** Characters of the files of one message that a model can take. */
@@ -29,40 +32,58 @@ export function fileBudget(card: ModelCard | undefined): number {
   return tokens === 0 ? CHARS_UNKNOWN : Math.floor(tokens * TOKEN_CHARS * FILES_SHARE);
 }
 
-/** The texts of a message's files, in order, within a budget; undefined for files that are not text. */
+/**
+ * The texts of a message's files, in order, within a budget; undefined for files that are not text. Of a file with an excerpt the
+ * excerpt is the text.
+ */
 export function fileTexts(
   attachments: readonly Attachment[],
   budget: number,
+  excerpts: readonly Excerpt[] = [],
 ): readonly (FileText | undefined)[] {
   let left = budget;
   return attachments.map((attachment) => {
     const whole = textOf(attachment);
     if (whole === undefined) return undefined;
-    const text = whole.slice(0, left);
+    const excerpt = excerpts.find(({ file }) => file === attachment.name);
+    const text = (excerpt === undefined ? whole : excerptText(excerpt)).slice(0, left);
     left -= text.length;
-    return { text, total: whole.length };
+    if (excerpt === undefined) return { text, total: whole.length };
+    const passages = { sent: excerpt.passages.length, total: excerpt.total };
+    return { text, total: whole.length, passages };
   });
+}
+
+/** Passages below their numbers. */
+export function excerptText({ passages }: Excerpt): string {
+  return passages.map(({ index, text }) => `[passage ${index + 1}]\n${text}`).join("\n\n");
 }
 
 /** Decoded texts, because the composer asks for them at every key. */
 const decoded = new WeakMap<Attachment, { readonly text: string | undefined }>();
 
-function textOf(attachment: Attachment): string | undefined {
+/** The text of a file; undefined if it is none. */
+export function textOf(attachment: Attachment): string | undefined {
   const known = decoded.get(attachment) ?? { text: decode(attachment) };
   decoded.set(attachment, known);
   return known.text;
 }
 
-/** The text of a file; undefined where it is not UTF-8, or of a type that is no text. */
-function decode({ mime, data }: Attachment): string | undefined {
+/** The text of a file; undefined for a type that is no text. */
+function decode(attachment: Attachment): string | undefined {
+  const { mime } = attachment;
+  if (attachment.text !== undefined) return attachment.text === "" ? undefined : attachment.text;
   if (!mime.startsWith("text/") && !TEXT_TYPES.test(mime) && !UNKNOWN_TYPES.has(mime)) return undefined;
-  const bytes = Uint8Array.from(atob(data.slice(data.indexOf(",") + 1)), (character) =>
-    character.charCodeAt(0),
-  );
+  const bytes = bytesOf(attachment);
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     return text.includes("\0") ? undefined : text;
   } catch {
-    return undefined;
+    return mime.startsWith("text/") ? decodedText(bytes) : undefined; // of another encoding
   }
+}
+
+/** The content of a file. */
+export function bytesOf({ data }: Attachment): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(data.slice(data.indexOf(",") + 1)), (character) => character.charCodeAt(0));
 }

@@ -1,9 +1,10 @@
 // Message input: text, and files by button, drop and paste.
 
 import { ArrowUp, Paperclip, Square, X } from "lucide";
+import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
-import { readAttachment } from "../state/attachments.ts";
+import { isScan, readAttachment, withPageImages } from "../state/attachments.ts";
 import { ask } from "../state/chat.ts";
 import { draftOf, enqueue, queuedOf, setDraft, unqueue } from "../state/drafts.ts";
 import { mediaTypeOf } from "../state/media-types.ts";
@@ -11,7 +12,7 @@ import { fileBudget, fileTexts } from "../state/text-files.ts";
 import { plural } from "../format.ts";
 import { isRunning, stopAnswer } from "../state/running.ts";
 import { type Attachment, type Conversation, thread } from "../state/conversation.ts";
-import { cardOf, type ModelCard } from "../state/model-card.ts";
+import { cardOf, type ModelCard, takes } from "../state/model-card.ts";
 import { loadModels, models } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
@@ -22,12 +23,15 @@ import { Icon } from "./icon.tsx";
 const HEIGHT_MAX = 260;
 export const COMPOSER_ID = "composer";
 
+/** Files that are being read. */
+const filesReading = signal(0);
+
 export function Composer({ conversation }: { readonly conversation: Conversation }) {
   const { id } = conversation;
   const { text, attachments } = draftOf(id);
   const setText = (typed: string): void => setDraft(id, { text: typed });
-  const { add, remove } = attachmentsOf(id);
   const card = cardOf(models.value ?? [], conversation.model);
+  const { add, remove, replace } = attachmentsOf(id, card);
   const isBusy = isRunning(id);
   const isEmpty = text.trim() === "" && attachments.length === 0;
   const submit = (): void => {
@@ -49,6 +53,11 @@ export function Composer({ conversation }: { readonly conversation: Conversation
     >
       <div class="column composer-box">
         <Queued id={id} />
+        {filesReading.value > 0 && (
+          <p class="faint" role="status">
+            Reading {plural(filesReading.value, "file")}…
+          </p>
+        )}
         {attachments.length > 0 && (
           <ul class="chips" aria-label="Attachments">
             {attachments.map((attachment, index) => (
@@ -57,6 +66,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
                 {...{ attachment, card }}
                 note={notes[index]}
                 onRemove={() => remove(index)}
+                onChange={(changed) => replace(attachment, changed)}
               />
             ))}
           </ul>
@@ -203,30 +213,41 @@ function fileNotes(
   card: ModelCard | undefined,
 ): readonly (string | undefined)[] {
   if (settings.python || settings.shell) return attachments.map(() => "the model can open it");
-  return fileTexts(attachments, fileBudget(card)).map((content, i) => {
-    const attachment = attachments[i];
-    if (attachment !== undefined && mediaTypeOf(attachment) !== undefined) return undefined;
-    if (content === undefined) return "only its name is sent: it is no text, and no tool is on";
-    const { text, total } = content;
-    const count = total.toLocaleString("en");
-    return text.length === total
-      ? plural(total, "character")
-      : `only the first ${text.length.toLocaleString("en")} of ${count} characters fit`;
+  const budget = fileBudget(card);
+  const sizes = fileTexts(attachments, Infinity).map((content) => content?.total ?? 0);
+  const isTooMuch = sizes.reduce((sum, size) => sum + size, 0) > budget;
+  return attachments.map((attachment, i) => {
+    if (mediaTypeOf(attachment) !== undefined) return undefined;
+    const size = sizes[i] ?? 0;
+    const extent = [
+      ...(attachment.pages === undefined ? [] : [plural(attachment.pages, "page")]),
+      ...(size === 0 ? [] : [plural(size, "character")]),
+      ...(isTooMuch && size > budget / 4 ? ["large: the passages that suit the question are sent"] : []),
+    ];
+    if (size > 0) return extent.join(", ");
+    if ((attachment.images?.length ?? 0) > 0 && takes(card, "image") === true) return extent.join(", ");
+    return attachment.pages === undefined
+      ? "only its name is sent: it is no text, and no tool is on"
+      : "only its name is sent: its pages are images, for a model with image input";
   });
 }
 
-function attachmentsOf(id: string) {
+function attachmentsOf(id: string, card: ModelCard | undefined) {
   const add = (files: Iterable<File>): void => {
     for (const file of files) {
-      readAttachment(file).then(
-        (read) => setDraft(id, { attachments: [...draftOf(id).attachments, read] }),
-        (error: unknown) => notify(messageOf(error)),
-      );
+      filesReading.value++;
+      readAttachment(file)
+        .then((read) => (isScan(read) && takes(card, "image") === true ? withPageImages(read) : read))
+        .then((read) => setDraft(id, { attachments: [...draftOf(id).attachments, read] }))
+        .catch((error: unknown) => notify(messageOf(error)))
+        .finally(() => filesReading.value--);
     }
   };
   const remove = (index: number): void =>
     setDraft(id, { attachments: draftOf(id).attachments.toSpliced(index, 1) });
-  return { add, remove };
+  const replace = (before: Attachment, after: Attachment): void =>
+    setDraft(id, { attachments: draftOf(id).attachments.map((one) => (one === before ? after : one)) });
+  return { add, remove, replace };
 }
 
 /** Interval at which the card of a loading model is refreshed, milliseconds. */

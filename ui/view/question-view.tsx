@@ -1,10 +1,11 @@
 // One message of the user, with its editor.
 
-import { Pencil } from "lucide";
+import { ChevronRight, Pencil, TextSearch } from "lucide";
 import { useState } from "preact/hooks";
 import { editQuestion } from "../state/chat.ts";
 import { isRunning } from "../state/running.ts";
-import type { Conversation, UserMessage } from "../state/conversation.ts";
+import type { Conversation, Excerpt, UserMessage } from "../state/conversation.ts";
+import { plural } from "../format.ts";
 import { Alternatives } from "./alternatives.tsx";
 import { CopyButton } from "./code-block.tsx";
 import { Icon } from "./icon.tsx";
@@ -24,6 +25,9 @@ export function QuestionView({ conversation, message }: QuestionProps) {
     <article class="question" aria-label="You">
       <MessageFiles attachments={message.attachments} />
       {message.text !== "" && <div class="bubble">{message.text}</div>}
+      {message.excerpts?.map((excerpt) => (
+        <ExcerptView key={excerpt.file} excerpt={excerpt} />
+      ))}
       <div class="actions">
         <Alternatives conversation={conversation} message={message} />
         <CopyButton text={message.text} what="question" />
@@ -39,6 +43,31 @@ export function QuestionView({ conversation, message }: QuestionProps) {
         </button>
       </div>
     </article>
+  );
+}
+
+/** The passages of a large file that were sent. */
+function ExcerptView({ excerpt: { file, total, passages } }: { readonly excerpt: Excerpt }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <section class="excerpt">
+      <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Icon node={TextSearch} size={16} />
+        <span>
+          Sent {passages.length} of {plural(total, "passage")} of {file}
+        </span>
+        <Icon node={ChevronRight} size={15} />
+      </button>
+      {isOpen && (
+        <ol class="folded" tabIndex={0} aria-label={`Passages of ${file}`}>
+          {passages.map(({ index, text }) => (
+            <li key={index} value={index + 1}>
+              {text}
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
   );
 }
 

@@ -1,0 +1,6 @@
+// Files that the bundler copies beside the page, by their addresses.
+
+declare module "pdfjs-dist/build/pdf.worker.min.mjs" {
+  const address: string;
+  export default address;
+}

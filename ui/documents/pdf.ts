@@ -1,0 +1,66 @@
+// Text and page images of a PDF, by pdf.js in a worker of its own. Loaded with the first PDF.
+
+import { getDocument, GlobalWorkerOptions, type PDFDocumentProxy } from "pdfjs-dist";
+// oxlint-disable-next-line import/default -- the bundler's: the address of the file
+import workerFile from "pdfjs-dist/build/pdf.worker.min.mjs" with { type: "file" };
+import type { DocumentText } from "./document.ts";
+import { workerFrom } from "./worker.ts";
+
+/** Width of a page image, pixels, and quality of its JPEG: small print stays readable. */
+const PAGE_WIDTH = 1100;
+const JPEG_QUALITY = 0.85;
+
+GlobalWorkerOptions.workerPort = workerFrom(workerFile);
+
+/** Text of all pages, each below its number. Throws an Error with a message for display. */
+export async function pdfText(bytes: Uint8Array): Promise<DocumentText> {
+  return withPdf(bytes, async (pdf) => {
+    const pages: string[] = [];
+    for (let number = 1; number <= pdf.numPages; number++) {
+      const page = await pdf.getPage(number);
+      const { items } = await page.getTextContent();
+      const text = items.map((item) => ("str" in item ? item.str + (item.hasEOL ? "\n" : "") : "")).join("");
+      pages.push(text.trim());
+      page.cleanup();
+    }
+    const isScan = pages.every((text) => text === "");
+    const text = isScan ? "" : pages.map((page, i) => `[page ${i + 1}]\n${page}`).join("\n\n");
+    return { text, pages: pdf.numPages };
+  });
+}
+
+/** The first pages as JPEG data URLs. */
+export async function pdfImages(bytes: Uint8Array, count: number): Promise<string[]> {
+  return withPdf(bytes, async (pdf) => {
+    const images: string[] = [];
+    for (let number = 1; number <= Math.min(count, pdf.numPages); number++) {
+      images.push(await imageOf(pdf, number));
+    }
+    return images;
+  });
+}
+
+async function imageOf(pdf: PDFDocumentProxy, number: number): Promise<string> {
+  const page = await pdf.getPage(number);
+  const viewport = page.getViewport({ scale: PAGE_WIDTH / page.getViewport({ scale: 1 }).width });
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.round(viewport.width);
+  canvas.height = Math.round(viewport.height);
+  await page.render({ canvas, viewport }).promise;
+  page.cleanup();
+  return canvas.toDataURL("image/jpeg", JPEG_QUALITY);
+}
+
+async function withPdf<T>(bytes: Uint8Array, use: (pdf: PDFDocumentProxy) => Promise<T>): Promise<T> {
+  const task = getDocument({ data: bytes.slice(), useWasm: false }); // the worker takes the copy over
+  try {
+    return await use(await task.promise);
+  } catch (error) {
+    const isLocked = error instanceof Error && error.name === "PasswordException";
+    throw new Error(isLocked ? "it needs a password; save a copy without one" : "it is not a readable PDF", {
+      cause: error,
+    });
+  } finally {
+    await task.destroy();
+  }
+}
