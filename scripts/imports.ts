@@ -205,4 +205,5 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "pdfjs-dist": ["ui/"],
   fflate: ["ui/"],
   htmlparser2: ["ui/"],
+  "@mermaid-js/tiny": ["ui/"],
 };

@@ -4,3 +4,8 @@ declare module "pdfjs-dist/build/pdf.worker.min.mjs" {
   const address: string;
   export default address;
 }
+
+declare module "@mermaid-js/tiny/dist/mermaid.tiny.js" {
+  const address: string;
+  export default address;
+}

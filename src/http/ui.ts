@@ -4,6 +4,7 @@
 import { basename } from "node:path";
 import { Elysia } from "elysia";
 import { ServiceError } from "../core/error.ts";
+import { PREVIEW_HTML, PREVIEW_PAGE, PREVIEW_POLICY } from "./preview-page.ts";
 import { UI_FOLDER, uiBundle } from "./ui-bundle.ts";
 
 const UI_PATH = "/ui";
@@ -21,6 +22,7 @@ const CONTENT_SECURITY_POLICY = [
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
+  "frame-src 'self'",
   "img-src 'self' data: blob:",
   "media-src data: blob:",
   "font-src 'self'",
@@ -61,12 +63,25 @@ export function uiRoutes() {
       ({ request }) => (new URL(request.url).pathname === UI_PATH ? toFolder() : send(PAGE, request)),
       HIDDEN,
     )
+    .get(`${UI_PATH}/${PREVIEW_PAGE}`, preview, HIDDEN)
     .get(`${UI_PATH}/:file`, ({ request, params }) => send(params.file, request), HIDDEN);
 }
 
 /** The page's own addresses are relative. So is this one, for proxies that add a prefix. */
 function toFolder(): Response {
   return new Response(null, { status: 308, headers: { location: "ui/" } });
+}
+
+function preview(): Response {
+  return new Response(PREVIEW_HTML, {
+    headers: {
+      ...SECURITY_HEADERS,
+      "content-type": "text/html;charset=utf-8",
+      "cache-control": "no-cache",
+      "content-security-policy": PREVIEW_POLICY,
+      "x-dns-prefetch-control": "off",
+    },
+  });
 }
 
 function answer({ type, bytes, gzipped }: UiFile, isPage: boolean, request: Request): Response {

@@ -56,6 +56,15 @@ describe("the security policy", () => {
   });
 });
 
+test("the preview of an answer has an origin of its own and no network", async () => {
+  const { headers } = await app.request("/ui/preview.html");
+  const policy = headers.get("content-security-policy")?.split("; ") ?? [];
+  expect(policy).toContain("sandbox allow-scripts");
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("frame-ancestors 'self'");
+  expect(policy.join()).not.toContain("connect-src");
+});
+
 test("files are sent compressed to those who can read that", async () => {
   const { addresses } = await page();
   const script = addresses.find((address) => address.endsWith(".js")) ?? "";

@@ -1,13 +1,32 @@
-// A code block with its language and a copy button.
+// A code block with its language and buttons: preview, wrap, copy, download.
 
-import { Check, Copy } from "lucide";
+import { Check, Copy, Download, Eye, WrapText } from "lucide";
+import type { ComponentProps } from "preact";
 import { useState } from "preact/hooks";
+import { saveFile } from "../save-file.ts";
 import { copyText } from "./copy.ts";
 import { highlighted } from "./highlight.tsx";
 import { Icon } from "./icon.tsx";
+import { Preview, previewKind } from "./preview.tsx";
 
 /** Time that the button shows its confirmation, milliseconds. */
 const COPIED_MS = 1500;
+const ICON_PX = 15;
+
+/** Extensions of languages whose names are none. */
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  bash: "sh",
+  csharp: "cs",
+  javascript: "js",
+  kotlin: "kt",
+  markdown: "md",
+  mermaid: "mmd",
+  python: "py",
+  ruby: "rb",
+  rust: "rs",
+  shell: "sh",
+  typescript: "ts",
+};
 
 interface CodeBlockProps {
   readonly code: string;
@@ -16,32 +35,74 @@ interface CodeBlockProps {
 }
 
 export function CodeBlock({ code, language }: CodeBlockProps) {
+  const [isWrapped, setWrapped] = useState(false);
+  const [isPreviewed, setPreviewed] = useState(false);
   const name = language.trim().split(/\s/, 1)[0] ?? "";
+  const id = name.toLowerCase();
+  const kind = previewKind(id, code);
   return (
     <div class="code-block">
       <div class="code-head">
-        <span>{name || "text"}</span>
+        <span class="grow">{name || "text"}</span>
+        {kind !== undefined && (
+          <CodeButton
+            label={isPreviewed ? "Show the code" : "Preview"}
+            icon={Eye}
+            aria-pressed={isPreviewed}
+            onClick={() => setPreviewed(!isPreviewed)}
+          />
+        )}
+        <CodeButton
+          label="Wrap long lines"
+          icon={WrapText}
+          aria-pressed={isWrapped}
+          onClick={() => setWrapped(!isWrapped)}
+        />
+        <CodeButton
+          label="Download code"
+          icon={Download}
+          onClick={() => saveFile(`code.${/^\w+$/.test(id) ? (EXTENSIONS[id] ?? id) : "txt"}`, [code])}
+        />
         <CopyButton text={code} what="code" />
       </div>
-      {/* A scrollable box must be focusable by keyboard. */}
-      <pre tabIndex={0}>
-        <code>{highlighted(code, name.toLowerCase())}</code>
-      </pre>
+      {isPreviewed && kind !== undefined ? (
+        <Preview kind={kind} source={code} />
+      ) : (
+        // A scrollable box must be focusable by keyboard.
+        <pre tabIndex={0} class={isWrapped ? "wrapped" : undefined}>
+          <code>{highlighted(code, id)}</code>
+        </pre>
+      )}
     </div>
   );
 }
 
+interface CodeButtonProps extends ComponentProps<"button"> {
+  readonly label: string;
+  readonly icon: Parameters<typeof Icon>[0]["node"];
+}
+
+function CodeButton({ label, icon, ...rest }: CodeButtonProps) {
+  return (
+    <button type="button" class="ghost" aria-label={label} title={label} {...rest}>
+      <Icon node={icon} size={ICON_PX} />
+    </button>
+  );
+}
+
+interface CopyButtonProps {
+  /** The text, or what computes it. */
+  readonly text: string | (() => string);
+  readonly what: string;
+}
+
 /** A button that copies a text. */
-export function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
+export function CopyButton({ text, what }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false);
   const copy = (): void => {
-    if (!copyText(text)) return;
+    if (!copyText(typeof text === "string" ? text : text())) return;
     setCopied(true);
     setTimeout(() => setCopied(false), COPIED_MS);
   };
-  return (
-    <button type="button" class="ghost" onClick={copy} aria-label={`Copy ${what}`} title={`Copy ${what}`}>
-      <Icon node={isCopied ? Check : Copy} size={15} />
-    </button>
-  );
+  return <CodeButton label={`Copy ${what}`} icon={isCopied ? Check : Copy} onClick={copy} />;
 }

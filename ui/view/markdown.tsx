@@ -10,6 +10,7 @@ import { CodeBlock } from "./code-block.tsx";
 import { Formula } from "./formula.tsx";
 import { lexer, type MathToken } from "./math-tokens.ts";
 import { safeLink } from "./safe-link.ts";
+import { TableView } from "./table-view.tsx";
 
 interface MarkdownProps {
   readonly text: string;
@@ -125,7 +126,7 @@ function withoutCheckbox(tokens: readonly Token[]): readonly Token[] {
 function table({ header, rows }: Tokens.Table): ComponentChild {
   const aligned = (align: Tokens.TableCell["align"]) => (align === null ? undefined : `align-${align}`);
   return (
-    <div class="table-scroll" tabIndex={0} role="region" aria-label="Table">
+    <TableView>
       <table>
         <thead>
           <tr>
@@ -146,7 +147,7 @@ function table({ header, rows }: Tokens.Table): ComponentChild {
           ))}
         </tbody>
       </table>
-    </div>
+    </TableView>
   );
 }
 

@@ -1,0 +1,45 @@
+// Frame of a table with buttons that copy and download it as CSV.
+
+import { Download } from "lucide";
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import { saveFile } from "../save-file.ts";
+import { CopyButton } from "./code-block.tsx";
+import { Icon } from "./icon.tsx";
+
+export function TableView({ children }: { readonly children: ComponentChildren }) {
+  const box = useRef<HTMLDivElement>(null);
+  const csv = (): string =>
+    csvOf(
+      [...(box.current?.querySelector("table")?.rows ?? [])].map((row) =>
+        [...row.cells].map((cell) => cell.textContent),
+      ),
+    );
+  return (
+    <div class="table-view">
+      {/* A scrollable box must be focusable by keyboard. */}
+      <div class="table-scroll" tabIndex={0} role="region" aria-label="Table" ref={box}>
+        {children}
+      </div>
+      <div class="table-actions">
+        <CopyButton text={csv} what="table as CSV" />
+        <button
+          type="button"
+          class="ghost"
+          aria-label="Download table as CSV"
+          title="Download table as CSV"
+          onClick={() => saveFile("table.csv", [csv()])}
+        >
+          <Icon node={Download} size={15} />
+        </button>
+      </div>
+    </div>
+  );
+}
+
+/** Rows as CSV (RFC 4180). */
+export function csvOf(rows: readonly (readonly string[])[]): string {
+  const field = (text: string): string =>
+    /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
+}
