@@ -35,3 +35,11 @@ export const INPUT_ITEMS_PAGE_MAX = 100;
 export const BEGINNINGS_AT_ONCE = 16;
 /** Time after which a request whose body is still on its way no longer keeps others out, milliseconds. */
 export const SLOW_ARRIVAL_MS = 1_000;
+/** Answers of the web interface that are held while they run and afterwards, and bytes of all their frames. */
+export const HELD_RUNS_MAX = 64;
+export const HELD_RUN_BYTES_MAX = 64 * 1024 * 1024;
+/** Time that such an answer runs without a reader, milliseconds: a phone that was locked, a page that is loaded again. */
+export const HELD_RUN_GRACE_MS = 300_000;
+/** Time that a finished one is kept, milliseconds: after a client got its end, and before that. */
+export const HELD_RUN_READ_MS = 60_000;
+export const HELD_RUN_UNREAD_MS = 3_600_000;

@@ -7,6 +7,7 @@ import { CONNECTION_IDLE_SECS, REQUEST_BODY_BYTES_MAX } from "./limits.ts";
 import { compatWarnings } from "./compat.ts";
 import type { HttpDeps } from "./deps.ts";
 import { DOCS_PATH, docsRoutes } from "./docs.ts";
+import { HeldRuns } from "./held-runs.ts";
 import { errorResponse, refusedResponse, toServiceError, unroutedResponse } from "./errors.ts";
 import { apiKeyCheck } from "./hooks/api-keys.ts";
 import { corsHook } from "./hooks/cors.ts";
@@ -40,6 +41,7 @@ import { tuneRoutes } from "./routes/tune.ts";
 import { responseRoutes } from "./routes/responses.ts";
 import { speechRoutes } from "./routes/speech.ts";
 import { systemRoutes } from "./routes/system.ts";
+import { uiRunRoutes } from "./routes/ui-runs.ts";
 import { uiRoutes } from "./ui.ts";
 
 /**
@@ -55,6 +57,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the end, when all routes are known
   const checkSender = senderCheck(deps);
+  const runs = new HeldRuns();
   const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
   const app: AnyElysia = new Elysia({ handler: { standardHostname: false } })
@@ -89,7 +92,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(metricsRoutes(deps, components))
     .use(modelRoutes(deps, components))
     .use(tuneRoutes(deps, components))
-    .use(chatRoutes(deps, components))
+    .use(chatRoutes(deps, components, runs))
     .use(approvalRoutes(deps, components))
     .use(completionRoutes(deps, components))
     .use(messagesRoutes(deps, components))
@@ -110,7 +113,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(systemRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
-  if (deps.ui !== false) app.use(uiRoutes());
+  if (deps.ui !== false) app.use(uiRoutes()).use(uiRunRoutes(deps, runs));
   completeDetails(app.routes, routes(), components);
   for (const [method, path] of routes().modelRoutes)
     metrics?.watchRoute(method, path, models()[0]?.id ?? "none");

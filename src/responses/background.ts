@@ -4,12 +4,12 @@
 import type { AnswerEvent, Converse } from "../core/agent.ts";
 import { assert } from "../core/assert.ts";
 import { type ErrorData, ServiceError } from "../core/error.ts";
+import { FrameLog, type FrameReader } from "../core/frame-log.ts";
 import { BACKGROUND_RUNS_MAX, FRAME_LOGS_MAX } from "./limits.ts";
 import { ResponseBuilder } from "../dialects/responses/builder.ts";
 import type { ResponsesCall } from "../dialects/responses/request.ts";
 import type { ResponseHead, ResponseResource } from "../dialects/responses/resource.ts";
 import { ResponseStream } from "../dialects/responses/stream.ts";
-import { FrameLog, type FrameReader } from "./frame-log.ts";
 import type { ResponseStore } from "./store.ts";
 
 export interface BackgroundOptions {

@@ -14,7 +14,10 @@ import {
   siblings,
   thread,
   type UserMessage,
+  imported,
+  isCut,
   restored,
+  runningAnswers,
 } from "../../ui/state/conversation.ts";
 import { cardOf, type ModelCard, ofKind, takes } from "../../ui/state/model-card.ts";
 import { chatRequest } from "../../ui/state/request.ts";
@@ -79,9 +82,20 @@ describe("the tree of messages", () => {
     expect(ids(ring)).toHaveLength(2);
   });
 
-  test("marks running answers as stopped when loaded", () => {
+  test("keeps running answers when loaded, and stops those of another browser", () => {
     const left = changeAnswer(once, "a2", (before) => ({ ...before, state: "running" }));
-    expect(restored(left).messages.at(-1)).toMatchObject({ state: "stopped" });
+    expect(runningAnswers(restored(left)).map(({ id }) => id)).toEqual(["a2"]);
+    expect(imported(left).messages.at(-1)).toMatchObject({ state: "stopped" });
+  });
+
+  test("can be continued where an answer was cut within its text", () => {
+    const cut = (change: Partial<AssistantMessage>) => isCut({ ...answer("a", "q"), ...change });
+    expect(cut({})).toBe(false);
+    expect(cut({ state: "stopped" })).toBe(true);
+    expect(cut({ state: "failed" })).toBe(true);
+    expect(cut({ finish: "length" })).toBe(true);
+    expect(cut({ state: "stopped", parts: [{ type: "reasoning", text: "Hm" }] })).toBe(false);
+    expect(cut({ state: "failed", code: "context_length_exceeded" })).toBe(false);
   });
 });
 
@@ -239,13 +253,15 @@ describe("two tabs", () => {
 
   test("keep the longer state of an answer, and the end of one", () => {
     const begun = append(base, growing("a", "One", "running"));
-    const seen = append(base, growing("a", "One", "stopped")); // how a tab shows what runs in another
+    const lost = append(base, { ...growing("a", "One", "failed"), code: "connection_lost" });
+    const stopped = append(base, growing("a", "One", "stopped"));
     const more = append(base, growing("a", "One two", "running"));
     const done = append(base, growing("a", "One two", "done"));
     const shown = (theirs: Conversation, mine: Conversation) => merged(theirs, mine).messages.at(-1);
-    expect(shown(seen, begun)).toMatchObject({ state: "running" });
+    expect(shown(stopped, begun)).toMatchObject({ state: "stopped" });
+    expect(shown(lost, begun)).toMatchObject({ state: "running" });
     expect(shown(begun, more)).toMatchObject({ parts: [{ text: "One two" }] });
-    expect(shown(more, seen)).toMatchObject({ parts: [{ text: "One two" }] });
+    expect(shown(more, stopped)).toMatchObject({ parts: [{ text: "One two" }] });
     expect(shown(done, more)).toMatchObject({ state: "done" });
     expect(shown(more, done)).toMatchObject({ state: "done" });
   });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { readEvents } from "../../ui/api/read-events.ts";
 import { type ChatEvent, chatEvents } from "../../ui/api/chat-events.ts";
-import { withDecision, applyEvent, expireApprovals } from "../../ui/state/answer.ts";
+import { withDecision, applyEvent, expireApprovals, withDecisionsOf } from "../../ui/state/answer.ts";
 import type { AssistantMessage, ToolPart } from "../../ui/state/conversation.ts";
 
 const GOLDEN = join(import.meta.dir, "../fixtures/golden");
@@ -88,7 +88,7 @@ describe("reading a stream", () => {
     expect(events.at(-1)).toEqual({
       type: "error",
       code: "connection_lost",
-      message: "The connection to the server was lost before the answer was complete. Regenerate it.",
+      message: "The connection to the server was lost before the answer was complete.",
     });
   });
 
@@ -179,6 +179,21 @@ describe("an answer", () => {
     expect(parts[2]).toMatchObject({ files: [{ name: "sum.csv" }] });
   });
 
+  test("that begins again replaces what was there, and continues what it is based on", () => {
+    const text = (piece: string): ChatEvent => ({ type: "text", text: piece });
+    const twice = [text("One"), { type: "begin" } as const, text("Two")].reduce(applyEvent, EMPTY);
+    expect(twice.parts).toEqual([{ type: "text", text: "Two" }]);
+    const base = [{ type: "text" as const, text: "Cut " }];
+    const cut: AssistantMessage = { ...EMPTY, base, parts: base };
+    const continued = [text("x"), { type: "begin" } as const, text("off")].reduce(applyEvent, cut);
+    expect(continued.parts).toEqual([{ type: "text", text: "Cut off" }]);
+  });
+
+  test("that was stopped elsewhere says so", () => {
+    const stopped = chatEvents({ event: "run_stopped", data: "{}" });
+    expect(stopped.reduce(applyEvent, EMPTY).state).toBe("stopped");
+  });
+
   test("matches results of one tool in call order", () => {
     const events = [
       calling("f"),
@@ -227,6 +242,24 @@ describe("an approval", () => {
   test("is decided once", () => {
     const answer = withDecision([calling("f"), asked].reduce(applyEvent, EMPTY), "appr_1", "approve");
     expect(tools(expireApprovals(answer))[0]?.approval?.decision).toBe("approve");
+  });
+
+  test("is decided by its result where another device has answered", () => {
+    const data = { tool_type: "custom", status: "denied" };
+    const denied: ChatEvent = { type: "tool", round: 1, name: "f", phase: "complete", data };
+    const decision = (last: ChatEvent) =>
+      tools([calling("f"), asked, last].reduce(applyEvent, EMPTY))[0]?.approval?.decision;
+    expect(decision(complete("f", "1"))).toBe("approve");
+    expect(decision(denied)).toBe("deny");
+  });
+
+  test("keeps its decision when the answer begins again", () => {
+    const before = [calling("f"), asked].reduce(applyEvent, EMPTY);
+    const again = [{ type: "begin" } as const, calling("f"), asked].reduce(applyEvent, before);
+    expect(tools(again)).toHaveLength(1);
+    expect(tools(withDecisionsOf(again, before))[0]?.approval?.decision).toBe("pending");
+    const known = withDecision(before, "appr_1", "deny");
+    expect(tools(withDecisionsOf(again, known))[0]?.approval?.decision).toBe("deny");
   });
 
   test("expires with the answer", () => {

@@ -33,6 +33,10 @@ export type ChatEvent =
   | { readonly type: "finish"; readonly reason: string }
   | { readonly type: "usage"; readonly usage: CompletionUsageResponse }
   | { readonly type: "error"; readonly code: string; readonly message: string }
+  /** The answer was stopped by a user, or ended because no page read it. */
+  | { readonly type: "stopped" }
+  /** All events of the answer follow, whatever came before. */
+  | { readonly type: "begin" }
   | { readonly type: "end" };
 
 /** Bodies of the named events. */
@@ -71,6 +75,8 @@ export function chatEvents({ event, data }: SentEvent): readonly ChatEvent[] {
     }
     case "file_produced":
       return [{ type: "file", file: body as ProducedFile }];
+    case "run_stopped":
+      return [{ type: "stopped" }];
     default:
       return [];
   }

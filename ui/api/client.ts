@@ -24,14 +24,19 @@ export interface Send {
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Sends a request; resolves with a success, throws ApiError for everything else. `path` has no leading slash. */
-export async function send(path: string, { method = "GET", body, signal }: Send = {}): Promise<Response> {
+export async function send(
+  path: string,
+  { method = "GET", body, signal, headers = {} }: Send = {},
+): Promise<Response> {
   const key = prefs.value.apiKey;
   const init: RequestInit = {
     method,
     headers: {
+      ...headers,
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
     },

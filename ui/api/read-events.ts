@@ -3,6 +3,9 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type ChatEvent, chatEvents } from "./chat-events.ts";
 
+/** Code of the error at the end of a stream that was cut. */
+export const CONNECTION_LOST = "connection_lost";
+
 const LOST = { done: true, value: undefined } as const;
 
 /** The events of a byte stream. If it ends early and was not aborted, the last event is an `error`. */
@@ -23,7 +26,7 @@ export async function* readEvents(
       if (done) break;
       for (const event of chatEvents(value)) {
         yield event;
-        if (event.type === "end") return;
+        if (event.type === "end" || event.type === "stopped") return;
       }
     }
   } finally {
@@ -31,7 +34,7 @@ export async function* readEvents(
   }
   yield {
     type: "error",
-    code: "connection_lost",
-    message: "The connection to the server was lost before the answer was complete. Regenerate it.",
+    code: CONNECTION_LOST,
+    message: "The connection to the server was lost before the answer was complete.",
   };
 }

@@ -24,11 +24,40 @@ export function applyEvent(answer: AssistantMessage, event: ChatEvent): Assistan
       return { ...answer, figures: figuresOf(event.usage) };
     case "error":
       return { ...answer, state: "failed", error: event.message, code: event.code };
+    case "begin":
+      return begun(answer);
+    case "stopped":
+      return { ...answer, state: "stopped" };
     case "end":
       return answer.state === "running" ? { ...answer, state: "done" } : answer;
     case "session":
       return answer;
   }
+}
+
+/** An answer before its first event. One that continues a cut answer has the parts of that one. */
+function begun({ id, parent, model, base, firstTokenMs }: AssistantMessage): AssistantMessage {
+  const kept = { ...(base && { base }), ...(firstTokenMs === undefined ? {} : { firstTokenMs }) };
+  return { id, parent, role: "assistant", model, parts: base ?? [], state: "running", ...kept };
+}
+
+/** The answer with the decisions on approvals that are known from elsewhere: another tab, or before a reload. */
+export function withDecisionsOf(answer: AssistantMessage, known: AssistantMessage): AssistantMessage {
+  const decided = known.parts.flatMap((part) =>
+    part.type === "tool" && part.approval !== undefined && part.approval.decision !== "pending"
+      ? [part.approval]
+      : [],
+  );
+  return decided.reduce(
+    (after, { id, decision }) => (isPending(after, id) ? withDecision(after, id, decision) : after),
+    answer,
+  );
+}
+
+function isPending({ parts }: AssistantMessage, id: string): boolean {
+  return parts.some(
+    (part) => part.type === "tool" && part.approval?.id === id && part.approval.decision === "pending",
+  );
 }
 
 /** The answer with the decision on an approval, by the user or by timeout. */
@@ -80,9 +109,16 @@ function withTool(
     part.type === "tool" && part.round === round && part.name === name && part.output === undefined;
   const at = phase === "calling" ? -1 : parts.findIndex(isOpenCall);
   const open = parts[at];
-  if (open?.type === "tool") return parts.with(at, { ...open, output: data });
+  if (open?.type === "tool") return parts.with(at, { ...decided(open, data), output: data });
   const call: ToolPart = { type: "tool", round, name, input: data };
   return [...parts, phase === "calling" ? call : { ...call, output: data }];
+}
+
+/** A call with a result was decided on, perhaps by another device. */
+function decided(call: ToolPart, { status }: ToolPart["input"]): ToolPart {
+  const { approval } = call;
+  if (approval === undefined || approval.decision === "approve" || approval.decision === "deny") return call;
+  return { ...call, approval: { ...approval, decision: status === "denied" ? "deny" : "approve" } };
 }
 
 function withApproval(

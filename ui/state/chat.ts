@@ -1,10 +1,11 @@
-// User actions in a conversation: ask, regenerate, edit a question, decide on an approval.
+// User actions in a conversation: ask, regenerate, continue, edit a question, decide on an approval. Follows running answers.
 
 import { signal } from "@preact/signals";
-import { streamChat } from "../api/chat.ts";
+import { answerEvents } from "../api/answer-events.ts";
 import type { ChatEvent } from "../api/chat-events.ts";
 import { ApiError, messageOf, send } from "../api/client.ts";
-import { withDecision, applyEvent, expireApprovals } from "./answer.ts";
+import { CONNECTION_LOST } from "../api/read-events.ts";
+import { withDecision, applyEvent, expireApprovals, withDecisionsOf } from "./answer.ts";
 import {
   append,
   type AssistantMessage,
@@ -12,21 +13,26 @@ import {
   changeAnswer,
   changeQuestion,
   type Conversation,
+  runningAnswers,
   thread,
   type UserMessage,
 } from "./conversation.ts";
-import { createFromDraft, change, conversationOf, DRAFT, save } from "./conversations.ts";
+import { createFromDraft, change, conversationOf, DRAFT, notifyTabs, save } from "./conversations.ts";
 import { takeQueued, unqueue } from "./drafts.ts";
 import { cardOf } from "./model-card.ts";
 import { models } from "./models.ts";
 import { newId } from "./new-id.ts";
 import { excerptsFor, needsPassages } from "./passages.ts";
 import { chatRequest } from "./request.ts";
-import { markRunning, markEnded, isRunning } from "./running.ts";
+import { isFollowed, isRunning, markEnded, markLost, markRunning } from "./running.ts";
 import { fileBudget } from "./text-files.ts";
 
 /** Interval at which coalesced events are rendered, milliseconds. */
 const RENDER_MS = 40;
+
+/** What the page says of an answer that the server no longer holds. */
+const GONE =
+  "The server no longer has the rest of this answer: it was restarted, or no page read the answer for some minutes.";
 
 /** Text for screen readers, which should not read every delta of an answer. */
 export const announcement = signal("");
@@ -90,58 +96,111 @@ export async function answerApproval(
   }
 }
 
-/** Requests an answer to the last message of the thread. */
-async function answer(id: string): Promise<void> {
+/** Continues a cut answer as another version of it. */
+export function continueAnswer(conversationId: string, message: AssistantMessage): void {
+  change(conversationId, (conversation) => ({ ...withUpdateTime(conversation), leaf: message.id }));
+  void answer(conversationId, message);
+}
+
+/**
+ * Follows the running answers of a conversation that was loaded, or that another tab has changed. That tab may not have sent its
+ * request yet, so it reports that there is no such run, and asks the question that waits.
+ */
+export function resume(conversation: Conversation, from: "storage" | "tab"): void {
+  const { id } = conversation;
+  const isOurs = from === "storage";
+  const left = runningAnswers(conversation);
+  for (const message of left) if (!isFollowed(message.id)) void follow(id, message.id, { isOurs });
+  if (isOurs && left.length === 0 && !isRunning(id)) void unqueue(id);
+}
+
+/** Follows an answer again whose connection was lost. */
+export function fetchAgain(conversationId: string, message: AssistantMessage): void {
+  void follow(conversationId, message.id);
+}
+
+interface FollowOptions {
+  /** Requests the answer; absent: it was requested before. */
+  readonly body?: unknown;
+  /** Whether this tab reports an answer that the server does not have. */
+  readonly isOurs?: boolean;
+}
+
+/** Requests an answer to the last message of the thread, or the rest of a cut one. */
+async function answer(id: string, cut?: AssistantMessage): Promise<void> {
   const conversation = conversationOf(id);
   if (conversation === undefined || isRunning(id)) return;
   const body = chatRequest(conversation, cardOf(models.value ?? [], conversation.model));
-  const message = emptyAnswer(conversation);
-  const abort = new AbortController();
+  const message = emptyAnswer(conversation, cut);
   change(id, (before) => append(before, message));
-  void save(id); // now, so that the question survives a reload
-  markRunning(id, abort);
+  void save(id); // now, so that a page that is loaded again can follow it
+  await follow(id, message.id, {
+    body: cut === undefined ? body : { ...body, continue_final_message: true },
+  });
+}
+
+/** Follows an answer to its end. */
+async function follow(
+  id: string,
+  messageId: string,
+  { body, isOurs = true }: FollowOptions = {},
+): Promise<void> {
+  const abort = new AbortController();
+  const { signal } = abort;
+  const onLost = (): void => markLost(messageId, true);
+  markRunning(messageId, id, abort);
   announcement.value = "The model is answering.";
   try {
-    await follow(id, message.id, streamChat(body, abort.signal));
+    await show(id, messageId, answerEvents({ runId: messageId, body, signal, onLost }));
   } catch (error) {
-    changeMessage(id, message.id, (before) => ended(before, abort.signal, error));
-  } finally {
-    markEnded(id);
-    changeMessage(id, message.id, expireApprovals);
-    announcement.value = "The answer is complete.";
-    await save(id);
-    askQueued(id, message.id);
+    if (!isOurs && isGone(error)) return markEnded(messageId);
+    changeMessage(id, messageId, (before) => ended(before, signal, error));
   }
+  markEnded(messageId);
+  changeMessage(id, messageId, (before) => expireApprovals(withoutBase(before)));
+  announcement.value = "The answer is complete.";
+  await save(id);
+  await askQueued(id, messageId);
 }
 
 /** Asks the queued question after a complete answer; after another one it goes back to the composer. */
-function askQueued(id: string, answerId: string): void {
+async function askQueued(id: string, answerId: string): Promise<void> {
+  if (isRunning(id)) return; // another answer of the same conversation
   const answered = conversationOf(id)?.messages.find((message) => message.id === answerId);
   if (answered?.role !== "assistant" || answered.state !== "done") return unqueue(id);
-  const queued = takeQueued(id);
+  const queued = await takeQueued(id);
+  notifyTabs(id);
   if (queued !== undefined) ask(id, queued.text, queued.attachments);
 }
 
 /** Reads the stream of an answer to its end and renders it in coalesced updates. */
-async function follow(id: string, messageId: string, events: AsyncIterable<ChatEvent>): Promise<void> {
+async function show(id: string, messageId: string, events: AsyncIterable<ChatEvent>): Promise<void> {
   const startMs = performance.now();
+  let answered = answerOf(id, messageId); // not read from the conversation again: other tabs change that, too
   let pending: ChatEvent[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let firstTokenMs: number | undefined;
+  let begins = 0;
   const flush = (): void => {
     timer = undefined;
     const group = pending;
     pending = [];
-    changeMessage(id, messageId, (before) => {
-      const after = group.reduce(applyEvent, before);
-      return firstTokenMs === undefined ? after : { ...after, firstTokenMs };
-    });
+    if (answered === undefined) return;
+    const after = (answered = group.reduce(applyEvent, answered));
+    changeMessage(id, messageId, (before) => withDecisionsOf(after, before));
     const session = group.find((event) => event.type === "session");
     if (session !== undefined) change(id, (conversation) => ({ ...conversation, session: session.id }));
   };
+  const noteFirstToken = (): void => {
+    if (begins === 1 && answered?.firstTokenMs === undefined && answered?.parts.length === 0)
+      answered = { ...answered, firstTokenMs: performance.now() - startMs };
+  };
   try {
     for await (const event of events) {
-      if (event.type === "text" || event.type === "reasoning") firstTokenMs ??= performance.now() - startMs;
+      if (event.type === "begin") {
+        begins++;
+        markLost(messageId, false);
+      }
+      if (event.type === "text" || event.type === "reasoning") noteFirstToken();
       pending.push(event);
       timer ??= setTimeout(flush, RENDER_MS);
     }
@@ -149,6 +208,11 @@ async function follow(id: string, messageId: string, events: AsyncIterable<ChatE
     clearTimeout(timer);
     flush();
   }
+}
+
+function answerOf(id: string, messageId: string): AssistantMessage | undefined {
+  const found = conversationOf(id)?.messages.find((message) => message.id === messageId);
+  return found?.role === "assistant" ? found : undefined;
 }
 
 function changeMessage(
@@ -162,16 +226,36 @@ function changeMessage(
 function ended(answer: AssistantMessage, signal: AbortSignal, error: unknown): AssistantMessage {
   if (signal.aborted) return { ...answer, state: "stopped" };
   const code = error instanceof ApiError ? error.code : "";
-  return { ...answer, state: "failed", error: messageOf(error), code };
+  return { ...answer, state: "failed", error: isGone(error) ? GONE : messageOf(error), code };
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "run_not_found";
+}
+
+/** An answer that has ended needs no parts to begin from, unless it may be fetched again. */
+function withoutBase(answer: AssistantMessage): AssistantMessage {
+  const { base: _, ...rest } = answer;
+  return answer.code === CONNECTION_LOST ? answer : rest;
 }
 
 function userMessage(parent: string | null, text: string, attachments: readonly Attachment[]): UserMessage {
   return { id: newId(), parent, role: "user", text, attachments: [...attachments] };
 }
 
-function emptyAnswer(conversation: Conversation): AssistantMessage {
-  const parent = thread(conversation).at(-1)?.id ?? null;
-  return { id: newId(), parent, role: "assistant", model: conversation.model, parts: [], state: "running" };
+function emptyAnswer(conversation: Conversation, cut: AssistantMessage | undefined): AssistantMessage {
+  const parent = cut === undefined ? (thread(conversation).at(-1)?.id ?? null) : cut.parent;
+  const base = cut === undefined ? {} : { base: cut.parts };
+  const { model } = conversation;
+  return {
+    id: newId(),
+    parent,
+    role: "assistant",
+    model,
+    parts: cut?.parts ?? [],
+    state: "running",
+    ...base,
+  };
 }
 
 function withUpdateTime(conversation: Conversation): Conversation {

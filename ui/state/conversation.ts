@@ -142,8 +142,16 @@ export const AssistantMessage = Type.Object({
   code: Optional(Type.String()),
   figures: Optional(Figures),
   firstTokenMs: Optional(Type.Number()),
+  /** Parts of the cut answer that this one continues; absent once it is complete. */
+  base: Optional(Type.Array(Part)),
 });
 export type AssistantMessage = Static<typeof AssistantMessage>;
+
+/** What is typed but not sent. */
+export interface Draft {
+  readonly text: string;
+  readonly attachments: readonly Attachment[];
+}
 
 export const Message = Type.Union([UserMessage, AssistantMessage]);
 export type Message = Static<typeof Message>;
@@ -263,17 +271,32 @@ export function changeAnswer(
   return { ...conversation, messages };
 }
 
-/**
- * A conversation after loading: running answers become stopped, because their streams are gone, and settings added since
- * it was saved take their defaults.
- */
-export function restored(conversation: Conversation): Conversation {
+/** A conversation of another browser: running answers become stopped, because this browser does not follow them. */
+export function imported(conversation: Conversation): Conversation {
   const messages = conversation.messages.map((message) =>
     message.role === "assistant" && message.state === "running"
       ? { ...message, state: "stopped" as const }
       : message,
   );
-  return { ...conversation, messages, settings: { ...DEFAULT_SETTINGS, ...conversation.settings } };
+  return restored({ ...conversation, messages });
+}
+
+/** A conversation after loading: settings added since it was saved take their defaults. */
+export function restored(conversation: Conversation): Conversation {
+  return { ...conversation, settings: { ...DEFAULT_SETTINGS, ...conversation.settings } };
+}
+
+/** Answers that run, in any tab or none. */
+export function runningAnswers({ messages }: Conversation): readonly AssistantMessage[] {
+  return messages
+    .filter((message) => message.role === "assistant")
+    .filter(({ state }) => state === "running");
+}
+
+/** Whether an answer ended early and can be continued: it ends with text. */
+export function isCut({ state, finish, code, parts }: AssistantMessage): boolean {
+  const isEarly = state === "stopped" || state === "failed" || finish === "length";
+  return isEarly && code !== "context_length_exceeded" && parts.at(-1)?.type === "text";
 }
 
 /** Text of an answer, without reasoning and tool calls. */

@@ -4,10 +4,11 @@ import { computed, signal } from "@preact/signals";
 import { messageOf } from "../api/client.ts";
 import { type Conversation, restored } from "./conversation.ts";
 import { merged } from "./merge.ts";
+import { refreshQueued } from "./drafts.ts";
 import { prefs } from "./prefs.ts";
 import { newId } from "./new-id.ts";
 import { go, route } from "./route.ts";
-import { isRunning } from "./running.ts";
+import { isRunning, noted } from "./running.ts";
 import {
   deleteConversation,
   loadConversation,
@@ -34,11 +35,15 @@ export const current = computed(() => {
 /** Id of the draft, a conversation without messages. The first message assigns a permanent id. */
 export const DRAFT = "new";
 
+/** Called with each conversation that was loaded, or that another tab has changed. */
+let onNews: (conversation: Conversation, from: "storage" | "tab") => void = () => undefined;
+
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 const channel = new BroadcastChannel("svc");
 
-/** Loads the list and subscribes to changes of other tabs. */
-export async function startConversations(): Promise<void> {
+/** Loads the list and the conversations with running answers, and subscribes to changes of other tabs. */
+export async function startConversations(listener: typeof onNews): Promise<void> {
+  onNews = listener;
   resetDraft();
   channel.addEventListener("message", ({ data }: MessageEvent<string>) => {
     void refresh(data);
@@ -47,6 +52,7 @@ export async function startConversations(): Promise<void> {
     for (const id of timers.keys()) void save(id);
   });
   summaries.value = sorted(await loadSummaries());
+  for (const id of noted()) await openConversation(id);
 }
 
 export function conversationOf(id: string): Conversation | undefined {
@@ -58,7 +64,10 @@ export async function openConversation(id: string): Promise<boolean> {
   if (open.value.has(id)) return true;
   const found = await loadConversation(id);
   if (found === undefined) return false;
-  if (!open.value.has(id)) putOpen(restored(found));
+  await refreshQueued(id);
+  if (open.value.has(id)) return true;
+  putOpen(restored(found));
+  onNews(found, "storage");
   return true;
 }
 
@@ -142,8 +151,8 @@ export function importAll(text: string): number {
   return found.length;
 }
 
-/** Notifies other tabs that a conversation was saved or deleted. */
-function notifyTabs(id: string): void {
+/** Notifies other tabs that a conversation or its queued question was saved or deleted. */
+export function notifyTabs(id: string): void {
   channel.postMessage(id); // oxlint-disable-line unicorn/require-post-message-target-origin -- a channel has no origin
 }
 
@@ -156,6 +165,7 @@ function resetDraft(): void {
 async function refresh(id: string): Promise<void> {
   summaries.value = sorted(await loadSummaries());
   const found = await loadConversation(id);
+  await refreshQueued(id);
   if (found !== undefined) join(found);
   else if (!timers.has(id) && !isRunning(id)) removeOpen(id);
 }
@@ -168,7 +178,8 @@ function join(stored: Conversation): void {
   const { title, model, settings } = timers.has(stored.id) ? mine : stored;
   const after = { ...both, title, model, settings };
   if (isSame(after, mine)) return;
-  putOpen(isRunning(stored.id) ? after : restored(after));
+  putOpen(restored(after));
+  onNews(after, "tab");
 }
 
 /** Whether a merge changed nothing: it keeps the messages that it takes from this tab. */

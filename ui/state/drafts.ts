@@ -1,13 +1,11 @@
-// What is typed but not sent, by conversation: the composer's content, and the next question while an answer runs. The texts of
-// drafts survive a reload.
+// What is typed but not sent, by conversation: the composer's content, and the next question while an answer runs. The next
+// question and the texts of drafts survive a reload.
 
 import { signal } from "@preact/signals";
-import type { Attachment } from "./conversation.ts";
+import type { Draft } from "./conversation.ts";
+import { addQueued, loadQueued, removeQueued } from "./storage.ts";
 
-export interface Draft {
-  readonly text: string;
-  readonly attachments: readonly Attachment[];
-}
+export type { Draft } from "./conversation.ts";
 
 type Drafts = ReadonlyMap<string, Draft>;
 
@@ -36,29 +34,37 @@ export function queuedOf(conversationId: string): Draft | undefined {
 }
 
 /** Queues a question; one that is queued already is continued by it. */
-export function enqueue(conversationId: string, { text, attachments }: Draft): void {
-  const before = queuedOf(conversationId) ?? EMPTY;
-  const texts = [before.text, text].filter((part) => part.trim() !== "");
-  const both = { text: texts.join("\n\n"), attachments: [...before.attachments, ...attachments] };
-  queue.value = replaced(queue.value, conversationId, both);
+export function enqueue(conversationId: string, draft: Draft): void {
+  queue.value = replaced(queue.value, conversationId, joined(queuedOf(conversationId), draft));
+  void addQueued(conversationId, (before) => joined(before, draft));
 }
 
-/** Removes the queued question and returns it. */
-export function takeQueued(conversationId: string): Draft | undefined {
-  const queued = queuedOf(conversationId);
+/** Loads the question that is queued in any tab. */
+export async function refreshQueued(conversationId: string): Promise<void> {
+  queue.value = replaced(queue.value, conversationId, (await loadQueued(conversationId)) ?? EMPTY);
+}
+
+/** Removes the queued question and returns it; undefined if another tab was faster. */
+export async function takeQueued(conversationId: string): Promise<Draft | undefined> {
+  const shown = queuedOf(conversationId);
   queue.value = replaced(queue.value, conversationId, EMPTY);
-  return queued;
+  return removeQueued(conversationId, shown);
 }
 
 /** Puts the queued question back into the composer, before what is typed there. */
-export function unqueue(conversationId: string): void {
-  const queued = takeQueued(conversationId);
+export async function unqueue(conversationId: string): Promise<void> {
+  const queued = await takeQueued(conversationId);
   if (queued === undefined) return;
   const { text, attachments } = draftOf(conversationId);
   setDraft(conversationId, {
     text: [queued.text, text].filter((part) => part !== "").join("\n\n"),
     attachments: [...queued.attachments, ...attachments],
   });
+}
+
+function joined(before: Draft = EMPTY, { text, attachments }: Draft): Draft {
+  const texts = [before.text, text].filter((part) => part.trim() !== "");
+  return { text: texts.join("\n\n"), attachments: [...before.attachments, ...attachments] };
 }
 
 /** A map with another draft; latest last, without empty ones. */

@@ -1,9 +1,10 @@
 // Merges what two tabs know of a conversation. Messages are only added and answers only grow, so nothing is lost. Pure.
 
+import { withDecisionsOf } from "./answer.ts";
 import { type AssistantMessage, type Conversation, type Message, thread } from "./conversation.ts";
 
-/** Whose state of an answer is later, at equal length. A tab shows an answer that runs in another tab as stopped. */
-const STATE_RANK = { running: 0, stopped: 0, failed: 1, done: 2 } as const;
+/** Whose state of an answer is later, at equal length. */
+const STATE_RANK = { running: 0, stopped: 1, failed: 2, done: 3 } as const;
 
 /**
  * All messages of both, with the longer of two states of an answer. Title, model and settings are those of `mine`. The shown thread
@@ -29,11 +30,16 @@ export function merged(theirs: Conversation, mine: Conversation): Conversation {
 
 function later(theirs: Message, mine: Message): Message {
   if (theirs.role !== "assistant" || mine.role !== "assistant") return mine;
-  const more = sizeOf(theirs) - sizeOf(mine) || STATE_RANK[theirs.state] - STATE_RANK[mine.state];
-  return more > 0 ? theirs : mine;
+  const more = sizeOf(theirs) - sizeOf(mine) || rankOf(theirs) - rankOf(mine);
+  return more > 0 ? withDecisionsOf(theirs, mine) : withDecisionsOf(mine, theirs);
 }
 
 /** Grows with every event of an answer. */
-function sizeOf({ parts, figures }: AssistantMessage): number {
-  return JSON.stringify([parts, figures]).length;
+function sizeOf({ parts, figures, firstTokenMs }: AssistantMessage): number {
+  return JSON.stringify([parts, figures, firstTokenMs]).length;
+}
+
+/** An answer that one tab has lost may still run for another. */
+function rankOf({ state, code }: AssistantMessage): number {
+  return code === "connection_lost" ? STATE_RANK.running : STATE_RANK[state];
 }

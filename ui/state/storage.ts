@@ -2,8 +2,9 @@
 // browser forbids storage, conversations are lost when the page is closed.
 
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
-import type { Conversation } from "./conversation.ts";
+import type { Conversation, Draft } from "./conversation.ts";
 import { merged } from "./merge.ts";
+import { notify } from "./toasts.ts";
 
 export interface Summary {
   readonly id: string;
@@ -14,6 +15,8 @@ export interface Summary {
 interface Schema extends DBSchema {
   summaries: { key: string; value: Summary };
   conversations: { key: string; value: Conversation };
+  /** Questions that wait for a running answer, by conversation. Since version 2. */
+  queued: { key: string; value: Draft };
 }
 
 const NAME = "svc";
@@ -22,9 +25,15 @@ const STORES = ["summaries", "conversations"] as const;
 let opened: Promise<IDBPDatabase<Schema> | undefined> | undefined;
 
 function database(): Promise<IDBPDatabase<Schema> | undefined> {
-  return (opened ??= openDB<Schema>(NAME, 1, {
-    upgrade: (db) => {
-      for (const store of STORES) db.createObjectStore(store, { keyPath: "id" });
+  return (opened ??= openDB<Schema>(NAME, 2, {
+    upgrade: (db, before) => {
+      if (before < 1) for (const store of STORES) db.createObjectStore(store, { keyPath: "id" });
+      db.createObjectStore("queued");
+    },
+    blocked: () => notify("Close or reload the other tabs of this page: they are of an older version."),
+    blocking: (_, __, { target }) => {
+      if (target instanceof IDBDatabase) target.close(); // the newer page waits for it
+      notify("A newer version of this page is open in another tab. Reload this tab.");
     },
   }).catch(() => undefined));
 }
@@ -72,4 +81,25 @@ export async function deleteConversation(id: string): Promise<void> {
   await transaction?.objectStore("summaries").delete(id);
   await transaction?.objectStore("conversations").delete(id);
   await transaction?.done;
+}
+
+export async function loadQueued(id: string): Promise<Draft | undefined> {
+  return (await database())?.get("queued", id);
+}
+
+/** Changes the queued question of a conversation. */
+export async function addQueued(id: string, how: (before: Draft | undefined) => Draft): Promise<void> {
+  const transaction = (await database())?.transaction("queued", "readwrite");
+  await transaction?.store.put(how(await transaction.store.get(id)), id);
+  await transaction?.done;
+}
+
+/** Removes the queued question; returns it to one tab only. `shown`: the question where the browser stores nothing. */
+export async function removeQueued(id: string, shown: Draft | undefined): Promise<Draft | undefined> {
+  const transaction = (await database())?.transaction("queued", "readwrite");
+  if (transaction === undefined) return shown;
+  const queued = await transaction.store.get(id);
+  await transaction.store.delete(id);
+  await transaction.done;
+  return queued;
 }

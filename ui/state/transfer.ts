@@ -1,7 +1,7 @@
 // Export and import of conversations as JSON, and conversion of server sessions. Pure.
 
 import { Value } from "@sinclair/typebox/value";
-import { append, type Attachment, Conversation, DEFAULT_SETTINGS, restored } from "./conversation.ts";
+import { append, type Attachment, Conversation, DEFAULT_SETTINGS, imported } from "./conversation.ts";
 import { mimeOfBase64 } from "./media-types.ts";
 import type { Modality } from "./model-card.ts";
 
@@ -24,7 +24,7 @@ export function importText(text: string): readonly Conversation[] {
       `This export has version ${String(version)}; only version ${FORMAT_VERSION} is supported.`,
     );
   return conversations.map((item: unknown, index) => {
-    if (Value.Check(Conversation, item)) return restored(item);
+    if (Value.Check(Conversation, item)) return imported(item);
     const where = Value.Errors(Conversation, item).First()?.path ?? "";
     throw new Error(`Conversation ${index + 1} of the file is invalid at ${where || "its top level"}.`);
   });

@@ -1,13 +1,15 @@
 // One answer: text, reasoning, tool calls, files and figures.
 
 import { RefreshCw, TriangleAlert } from "lucide";
-import { regenerate } from "../state/chat.ts";
-import { isRunning } from "../state/running.ts";
+import { continueAnswer, fetchAgain, regenerate } from "../state/chat.ts";
+import { CONNECTION_LOST } from "../api/read-events.ts";
+import { isLost, isRunning } from "../state/running.ts";
 import {
   type AssistantMessage,
   type Conversation,
   type Part,
   answerText,
+  isCut,
   isTooLong,
 } from "../state/conversation.ts";
 import { Alternatives } from "./alternatives.tsx";
@@ -38,7 +40,13 @@ export function AnswerView({ conversation, message }: AnswerProps) {
         />
       ))}
       {isGrowing && parts.length === 0 && <p class="thinking">Waiting for the model…</p>}
+      {isLost(message.id) && (
+        <p class="faint" role="status">
+          The connection was lost. Reconnecting…
+        </p>
+      )}
       <Ending message={message} />
+      {!isRunning(conversation.id) && <WaysOn {...{ conversation, message }} />}
       {!isGrowing && (
         <div class="actions">
           <Alternatives conversation={conversation} message={message} />
@@ -81,6 +89,23 @@ function PartView({ conversation, message, part, isLast }: AnswerProps & { part:
         </div>
       );
   }
+}
+
+/** What can be done about an answer that ended early. */
+function WaysOn({ conversation, message }: AnswerProps) {
+  if (message.code === CONNECTION_LOST) {
+    return (
+      <button type="button" onClick={() => fetchAgain(conversation.id, message)}>
+        Fetch the rest
+      </button>
+    );
+  }
+  if (!isCut(message)) return null;
+  return (
+    <button type="button" onClick={() => continueAnswer(conversation.id, message)}>
+      Continue the answer
+    </button>
+  );
 }
 
 /** Error, stop or truncation of an answer, if any. */

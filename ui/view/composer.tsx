@@ -197,7 +197,7 @@ function Queued({ id }: { readonly id: string }) {
       <button
         type="button"
         class="ghost"
-        onClick={() => unqueue(id)}
+        onClick={() => void unqueue(id)}
         aria-label="Take back the next question"
       >
         <Icon node={X} size={14} />

@@ -6,11 +6,11 @@ import { ApiKeys } from "../api-keys.ts";
 const PROBES: ReadonlySet<string> = new Set(["/", "/health", "/ready"]);
 
 /**
- * Open to everybody: probes have no key, a browser's preflight cannot bring one, and the web interface is where a person
- * enters one.
+ * Open to everybody: probes have no key, a browser's preflight cannot bring one, and the files of the web interface are where
+ * a person enters one. Names of those files have a dot; what the page fetches below has none.
  */
 function isOpen({ method }: Request, path: string): boolean {
-  return method === "OPTIONS" || PROBES.has(path) || /^\/ui(?:\/|$)/.test(path);
+  return method === "OPTIONS" || PROBES.has(path) || /^\/ui(?:\/|\/[^/]+\.[^/.]+)?$/.test(path);
 }
 
 /** Makes the check: it throws `invalid_api_key` for a request without one of the keys. */

@@ -2,7 +2,7 @@
 
 import { Elysia } from "elysia";
 import { KEEP_ALIVE_MS } from "../limits.ts";
-import { parseChatRequest } from "../../dialects/chat/request.ts";
+import { type ChatCall, parseChatRequest } from "../../dialects/chat/request.ts";
 import { ChatFold } from "../../dialects/chat/response.ts";
 import {
   ChatCompletionChunkResponse,
@@ -15,15 +15,18 @@ import { ChatStream } from "../../dialects/chat/stream.ts";
 import { answerMeta } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
+import { toErrorData } from "../errors.ts";
+import { type HeldRun, type HeldRuns, STOPPED_FRAME } from "../held-runs.ts";
 import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { countPrompt, foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
 import { sseResponse } from "../sse.ts";
+import { joinRun, RUN_HEADER } from "./ui-runs.ts";
 
 /** Chat-completion routes. */
-export function chatRoutes(deps: HttpDeps, components: ApiComponents) {
+export function chatRoutes(deps: HttpDeps, components: ApiComponents, runs: HeldRuns) {
   return new Elysia()
-    .post("/v1/chat/completions", ({ request }) => answerChat(deps, request), {
+    .post("/v1/chat/completions", ({ request }) => answerChat(deps, request, runs), {
       parse: "none", // body.ts reads it
       detail: {
         operationId: "create_chat_completion",
@@ -58,12 +61,13 @@ async function countTokens(deps: HttpDeps, request: Request): Promise<Response> 
   return Response.json(body);
 }
 
-async function answerChat(deps: HttpDeps, request: Request): Promise<Response> {
+async function answerChat(deps: HttpDeps, request: Request, runs: HeldRuns): Promise<Response> {
   refuseWhileDraining(deps);
-  const { run, agent, stream, includeUsage } = parseChatRequest(
-    await readGeneration(deps, request),
-    requestCompat(deps),
-  );
+  const call = parseChatRequest(await readGeneration(deps, request), requestCompat(deps));
+  const { run, agent, stream, includeUsage } = call;
+  const heldAs = request.headers.get(RUN_HEADER);
+  if (deps.ui !== false && stream && heldAs !== null)
+    return answerHeld(deps, request, call, runs.open(heldAs));
   const started = await withErrorTerms(CHAT_TERMS, startRun(deps.converse, { run, agent }, request.signal));
   const meta = answerMeta(deps, run.model, "chatcmpl-", started.accepted);
   if (stream) {
@@ -74,4 +78,36 @@ async function answerChat(deps: HttpDeps, request: Request): Promise<Response> {
   const fold = new ChatFold({ choices: run.choices, withLogprobs: run.logprobs !== undefined });
   await foldRun(started, fold);
   return Response.json(fold.body(meta));
+}
+
+/** Streams an answer that goes on when its client leaves, for a grace period: the web interface can join it again. */
+async function answerHeld(
+  deps: HttpDeps,
+  request: Request,
+  { run, agent, includeUsage }: ChatCall,
+  held: HeldRun,
+): Promise<Response> {
+  const { signal } = request;
+  const reader = held.reader(); // from now on, for the grace period counts from the client's leaving
+  signal.addEventListener("abort", () => void reader.close(), { once: true });
+  const { choices } = run;
+  const failed = (thrown: unknown): string =>
+    new ChatStream(answerMeta(deps, run.model, "chatcmpl-"), { choices, includeUsage }).encode({
+      type: "error",
+      error: toErrorData(thrown, deps.log),
+    });
+  try {
+    const started = await withErrorTerms(
+      CHAT_TERMS,
+      startRun(deps.converse, { run, agent }, held.abort.signal),
+    );
+    const meta = answerMeta(deps, run.model, "chatcmpl-", started.accepted);
+    const encoder = new ChatStream(meta, { choices, includeUsage });
+    void held.fill(framesOf(started, encoder, deps.log), failed);
+  } catch (thrown) {
+    held.fail(held.abort.signal.aborted ? STOPPED_FRAME : failed(thrown));
+    await reader.close();
+    throw thrown;
+  }
+  return joinRun(deps, request, reader);
 }

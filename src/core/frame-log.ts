@@ -1,6 +1,11 @@
-// All frames of a background response, so that clients can disconnect and reconnect. Ends with the response.
+// Frames of an answer that outlives its client's connection, so that clients can disconnect and reconnect. Ends with the
+// answer. Knows neither HTTP nor dialects.
 
-import type { NumberedFrame } from "../dialects/responses/stream.ts";
+/** A frame and its number in the stream. */
+export interface LoggedFrame {
+  readonly sequence: number;
+  readonly text: string;
+}
 
 /** Source of frames for the SSE writer. */
 export interface FrameReader {
@@ -10,11 +15,18 @@ export interface FrameReader {
 
 /** Append-only log with one writer and any number of readers, each with its own position. */
 export class FrameLog {
-  private readonly frames: NumberedFrame[] = [];
+  private frames: LoggedFrame[] = [];
+  /** Frames that were dropped from the front. */
+  private dropped = 0;
   private ended = false;
   private changed = Promise.withResolvers<void>();
 
-  add(frames: readonly NumberedFrame[]): void {
+  /** Whether a new reader would get all frames. */
+  get isWhole(): boolean {
+    return this.dropped === 0;
+  }
+
+  add(frames: readonly LoggedFrame[]): void {
     if (frames.length === 0) return;
     this.frames.push(...frames);
     this.wake();
@@ -26,6 +38,13 @@ export class FrameLog {
     this.wake();
   }
 
+  /** Frees all frames so far. A reader that has not read them ends early; others go on. */
+  drop(): void {
+    this.dropped += this.frames.length;
+    this.frames = [];
+    this.wake();
+  }
+
   /** Reader of the frames after this sequence number; −1 reads all. */
   reader(after: number): FrameReader {
     let position = 0;
@@ -33,8 +52,8 @@ export class FrameLog {
     return {
       next: async () => {
         for (;;) {
-          if (closed) return undefined;
-          const frame = this.frames[position];
+          if (closed || position < this.dropped) return undefined;
+          const frame = this.frames[position - this.dropped];
           if (frame !== undefined) {
             position++;
             if (frame.sequence > after) return frame.text;
@@ -44,6 +63,7 @@ export class FrameLog {
       },
       close: async () => {
         closed = true;
+        this.wake();
       },
     };
   }
