@@ -39,6 +39,10 @@ export interface LoadResult {
   readonly resets: number;
   /** From the servers' usage fields. */
   readonly tokens: number;
+  /** Prompt tokens of all answered requests, from the usage fields. */
+  readonly promptTokens: number;
+  /** Prompt tokens over the sum of the times to the first token: the prefill speed if there is one stream. */
+  readonly promptTokensPerSecond: number;
   readonly warmupTokens: number;
   readonly tokensPerSecond: number;
   /** Minimum and maximum tokens of an answer. */
@@ -86,6 +90,7 @@ interface Tally {
   errors: number;
   resets: number;
   readonly answerTokens: number[];
+  promptTokens: number;
   readonly ttftMs: number[];
   readonly itlMs: number[];
   /** Time and tokens of the last tenth of each answer. */
@@ -115,6 +120,7 @@ async function drive(options: LoadOptions): Promise<Tally> {
     errors: 0,
     resets: 0,
     answerTokens: [],
+    promptTokens: 0,
     ttftMs: [],
     itlMs: [],
     end: { ms: 0, tokens: 0 },
@@ -159,6 +165,7 @@ async function one(port: number, body: string, tally: Tally): Promise<void> {
   const onBody = (text: string): void => {
     const found = scanner.push(text);
     tokens += found.usageTokens;
+    tally.promptTokens += found.promptTokens;
     errors += found.errors;
     if (found.tokens === 0) return;
     const now = performance.now();
@@ -205,6 +212,8 @@ function summarize(tally: Tally, warm: Tally, seconds: number, clientCpuSeconds:
     errors: tally.errors,
     resets: tally.resets,
     tokens,
+    promptTokens: tally.promptTokens,
+    promptTokensPerSecond: (tally.promptTokens * 1000) / sum(ttftMs),
     warmupTokens: sum(warm.answerTokens),
     tokensPerSecond: tokens / seconds,
     answerTokensMin: Math.min(...answerTokens),

@@ -3,7 +3,8 @@
 
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { machineLine, THREADS } from "./machine.ts";
+import { Cells } from "./cells.ts";
+import { describeMachine, machineLine, THREADS } from "./machine.ts";
 import { bareDecodeSpeed, measureCost, measureRow } from "./measure.ts";
 import { ensureModel, MODELS, type ModelName } from "./model.ts";
 import { CACHE, ensurePeer, type Peer } from "./peer.ts";
@@ -15,13 +16,16 @@ import { SIDES, type Side } from "./servers.ts";
 import { startupTable } from "./startup.ts";
 
 const SCENARIO_NAMES = SCENARIOS.map((scenario) => scenario.name);
+/** Prefill of each shape and decode of the other shapes take hours: by name only. */
+const USUAL_SCENARIOS = SCENARIO_NAMES.filter((name) => !name.startsWith("prompt-"));
+const USUAL_MODELS: readonly ModelName[] = ["nano", "qwen3-0.6b", "moe", "windows", "hybrid", "builtin"];
 
 /** Prompt and answer must fit the context of the nano model. */
 const LONG_MAX = 28_000;
 
 const USAGE = `usage: bun run bench [--models ${MODELS.join(",")}] [--scenarios ${SCENARIO_NAMES.join(",")}]
                      [--streams 1,8,32] [--pairs 3] [--threads N] [--long 16384] [--quick]
-                     [--sides ${SIDES.join(",")}] [--no-startup]`;
+                     [--peer NAME=COMMAND ...] [--sides ${SIDES.join(",")}] [--resume] [--no-startup]`;
 
 interface Settings {
   readonly models: readonly ModelName[];
@@ -35,6 +39,10 @@ interface Settings {
   readonly quick: boolean;
   /** The same side twice shows the noise of the machine. */
   readonly sides: readonly [Side, Side];
+  /** Commands of --peer by name. */
+  readonly others: ReadonlyMap<string, string>;
+  /** Takes rows that this executable has on this processor already. */
+  readonly resume: boolean;
   readonly startup: boolean;
 }
 
@@ -45,16 +53,12 @@ async function main(settings: Settings): Promise<void> {
       process.exit(130);
     });
   }
-  const peer = await ensurePeer();
+  const peer = { ...(await ensurePeer()), others: settings.others };
   console.log(`${await machineLine(peer.release, settings.threads)}\n`);
   const rows: Rows = { plain: [], costs: [] };
-  const path = join(CACHE, "results", `${new Date().toISOString().replaceAll(":", "-")}.json`);
-  console.error(`bench: all measurements are written to ${path}`);
-  for (const model of settings.models) {
-    await measureModel(model, settings, peer, rows);
-    // After each model, so that an interrupted run keeps its results.
-    await Bun.write(path, JSON.stringify({ settings, rows: rows.plain, costs: rows.costs }));
-  }
+  const cells = new Cells(join(CACHE, "results", "cells.jsonl"), await describeMachine());
+  console.error(`bench: all measurements are appended to ${cells.path}`);
+  for (const model of settings.models) await measureModel(model, settings, { peer, cells, rows });
   printRows(rows, settings);
   if (settings.startup) {
     console.log(`\n${await startupTable(settings.quick ? 3 : 7)}`);
@@ -68,15 +72,33 @@ interface Rows {
   readonly costs: CostRow[];
 }
 
-async function measureModel(model: ModelName, settings: Settings, peer: Peer, rows: Rows): Promise<void> {
+/** What the measurements of all models share. */
+interface Session {
+  readonly peer: Peer;
+  readonly cells: Cells;
+  readonly rows: Rows;
+}
+
+async function measureModel(
+  model: ModelName,
+  settings: Settings,
+  { peer, cells, rows }: Session,
+): Promise<void> {
+  const scenarios = settings.scenarios.filter((one) => one.models.includes(model));
+  if (scenarios.length === 0) return;
   const modelPath = await ensureModel(model, peer);
-  const bare = await bareDecodeSpeed(modelPath, settings, peer);
-  console.log(`- ${model}: bare decode loop of one sequence (llama-bench tg128) ${bare.toFixed(1)} tokens/s`);
-  for (const scenario of settings.scenarios.filter((one) => one.models.includes(model))) {
+  if (!settings.resume) {
+    const bare = await bareDecodeSpeed(modelPath, settings, peer);
+    console.log(
+      `- ${model}: bare decode loop of one sequence (llama-bench tg128) ${bare.toFixed(1)} tokens/s`,
+    );
+  }
+  for (const scenario of scenarios) {
     for (const streams of scenario.streams ?? settings.streams) {
       const task = { ...settings, model, modelPath, scenario, streams };
-      if (scenario.cost === undefined) rows.plain.push(await measureRow(task, peer));
-      else rows.costs.push(await measureCost(task, scenario.cost, peer));
+      if (scenario.cost === undefined)
+        rows.plain.push(await cells.measured(task, settings.resume, () => measureRow(task, peer)));
+      else rows.costs.push(await measureCost(task, scenario.cost, peer)); // two figures a cell: not resumed
     }
   }
 }
@@ -98,19 +120,22 @@ function settingsFrom(argv: readonly string[]): Settings {
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      models: { type: "string", default: MODELS.join(",") },
-      scenarios: { type: "string", default: SCENARIO_NAMES.join(",") },
+      models: { type: "string", default: USUAL_MODELS.join(",") },
+      scenarios: { type: "string", default: USUAL_SCENARIOS.join(",") },
       streams: { type: "string", default: "1,8,32" },
       pairs: { type: "string" },
       threads: { type: "string", default: String(THREADS) },
       long: { type: "string" },
       quick: { type: "boolean", default: false },
       sides: { type: "string", default: SIDES.join(",") },
+      peer: { type: "string", multiple: true, default: [] },
+      resume: { type: "boolean", default: false },
       "no-startup": { type: "boolean", default: false },
     },
   });
   const scenarios = chosen("--scenarios", values.scenarios, SCENARIO_NAMES);
-  const [left, right, ...more] = chosen("--sides", values.sides, SIDES);
+  const others = new Map(values.peer.map(peerFrom));
+  const [left, right, ...more] = chosen("--sides", values.sides, [...SIDES, ...others.keys()]);
   if (left === undefined || right === undefined || more.length > 0)
     throw new Error("--sides requires exactly two values");
   return {
@@ -122,8 +147,18 @@ function settingsFrom(argv: readonly string[]): Settings {
     longTokens: count("--long", values.long ?? (values.quick ? "2048" : "16384"), LONG_MAX),
     quick: values.quick,
     sides: [left, right],
+    others,
+    resume: values.resume,
     startup: !values["no-startup"],
   };
+}
+
+/** NAME=COMMAND, see commandOf in servers.ts for its placeholders. */
+function peerFrom(text: string): readonly [name: string, command: string] {
+  const [, name, command] = /^([\w.-]+)=(.*\S.*)$/s.exec(text) ?? [];
+  if (name === undefined || command === undefined)
+    throw new Error(`--peer: "${text}" must be NAME=COMMAND, with {model} and {port} in the command`);
+  return [name, command];
 }
 
 function chosen<Name extends string>(flag: string, text: string, known: readonly Name[]): Name[] {

@@ -1,11 +1,11 @@
-// Layers beyond full attention: sliding windows as in Gemma 3, and the gated delta net beside attention of Qwen3.5 and
-// Qwen3-Next, in the sizes of their small models. Knows nothing of files; model.ts writes them.
+// Layers beyond full attention: sliding windows as in Gemma 3, the gated delta net beside attention of Qwen3.5 and Qwen3-Next, and
+// the latent attention (MLA) of DeepSeek-V2, in the sizes of their small models. Knows nothing of files; model.ts writes them.
 
 import type { Field } from "../src/core/gguf.ts";
 import { int32sField, TENSOR, type Tensor, u32Field } from "../src/lora/gguf-write.ts";
 
 /** Architectures of this file. */
-export type MemoryArch = "gemma3" | "qwen35";
+export type MemoryArch = "gemma3" | "qwen35" | "deepseek2";
 
 export interface MemoryShape {
   readonly embd: number;
@@ -30,9 +30,13 @@ const CONVOLUTION = 4;
 /** Decay of the state at each token, as the exponent of e. */
 const DECAY = -0.1;
 
+/** Latent attention: ranks of queries and of keys and values, and the parts of a head with and without rotation. */
+const LATENT = { query: 768, keyValue: 512, plain: 128, rotated: 64, value: 128 } as const;
+
 /** Metadata of the file about these layers. */
-export function memoryFields(arch: MemoryArch, key: (suffix: string) => string): Field[] {
+export function memoryFields(arch: MemoryArch, key: (suffix: string) => string, layers: number): Field[] {
   if (arch === "gemma3") return [u32Field(key("attention.sliding_window"), WINDOW)];
+  if (arch === "deepseek2") return latentFields(key, layers);
   return [
     u32Field(key("full_attention_interval"), ATTENTION_EVERY),
     int32sField(key("rope.dimension_sections"), [11, 11, 10, 0]),
@@ -41,6 +45,42 @@ export function memoryFields(arch: MemoryArch, key: (suffix: string) => string):
     u32Field(key("ssm.state_size"), STATE_DIM),
     u32Field(key("ssm.time_step_rank"), STATE_HEADS),
     u32Field(key("ssm.group_count"), STATE_HEADS),
+  ];
+}
+
+function latentFields(key: (suffix: string) => string, layers: number): Field[] {
+  const { query, keyValue, plain, rotated, value } = LATENT;
+  return [
+    u32Field(key("attention.q_lora_rank"), query),
+    u32Field(key("attention.kv_lora_rank"), keyValue),
+    u32Field(key("attention.key_length"), keyValue + rotated),
+    u32Field(key("attention.value_length"), keyValue),
+    u32Field(key("attention.key_length_mla"), plain + rotated),
+    u32Field(key("attention.value_length_mla"), value),
+    u32Field(key("rope.dimension_count"), rotated),
+    u32Field(key("leading_dense_block_count"), layers), // no experts: `moe` has them
+    u32Field(key("expert_feed_forward_length"), 0),
+    u32Field(key("expert_shared_count"), 0),
+  ];
+}
+
+/** A layer's latent attention. */
+export function latentTensors(block: string, { embd, heads }: MemoryShape, weights: Weights): Tensor[] {
+  const { query, keyValue, plain, rotated, value } = LATENT;
+  const { matrix, ones } = weights;
+  const each = (name: string, outputs: number, inputs: number): Tensor => ({
+    ...matrix(name, outputs * heads, inputs),
+    shape: [inputs, outputs, heads],
+  });
+  return [
+    matrix(`${block}attn_q_a.weight`, query, embd),
+    ones(`${block}attn_q_a_norm.weight`, query),
+    matrix(`${block}attn_q_b.weight`, heads * (plain + rotated), query),
+    matrix(`${block}attn_kv_a_mqa.weight`, keyValue + rotated, embd),
+    ones(`${block}attn_kv_a_norm.weight`, keyValue),
+    each(`${block}attn_k_b.weight`, keyValue, plain),
+    each(`${block}attn_v_b.weight`, value, keyValue),
+    matrix(`${block}attn_output.weight`, embd, heads * value),
   ];
 }
 
@@ -67,6 +107,7 @@ export function stateTensors(block: string, { embd }: MemoryShape, { matrix, one
 
 /** Norms that a layer has beside those of plain attention, or in place of the one before the feed-forward network. */
 export function memoryNorms(arch: MemoryArch, block: string, embd: number, { ones }: Weights): Tensor[] {
+  if (arch === "deepseek2") return [ones(`${block}ffn_norm.weight`, embd)];
   const post = ones(`${block}post_attention_norm.weight`, embd);
   if (arch === "qwen35") return [post];
   return [post, ones(`${block}ffn_norm.weight`, embd), ones(`${block}post_ffw_norm.weight`, embd)];

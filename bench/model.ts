@@ -11,6 +11,7 @@ import { arrayLength, type Field, int32Array, readFields } from "../src/core/ggu
 import { f32Field, stringField, TENSOR, u32Field, writeGguf, type Tensor } from "../src/lora/gguf-write.ts";
 import {
   hasState,
+  latentTensors,
   type MemoryArch,
   memoryFields,
   memoryNorms,
@@ -31,7 +32,7 @@ interface Shape extends CopierShape {
   /** Output matrix shared with the token embedding. */
   readonly tied: boolean;
   /** Type llama-quantize converts to; undefined keeps f16. */
-  readonly quantization?: string;
+  readonly quantization?: string | undefined;
   /** Mixture of experts: `count` feed-forward networks of size `ffn` per layer, of which a token uses `used`. */
   readonly experts?: { readonly count: number; readonly used: number };
   /** Constructed to copy, see copier.ts; requires qwen3 with tied embeddings. */
@@ -99,6 +100,27 @@ const SHAPES = {
     ffn: 3584,
     template: TOOLED,
   },
+  // Latent attention: a cache of 576 values a token and layer, which all heads share.
+  mla: { ...QWEN3, arch: "deepseek2", layers: 16, kvHeads: 1, template: TOOLED },
+  // Six layers of an 8B model: memory bandwidth decides its decode speed.
+  "8b-slice": {
+    arch: "llama",
+    embd: 4096,
+    layers: 6,
+    heads: 32,
+    kvHeads: 8,
+    headDim: 128,
+    ffn: 14_336,
+    contextTokens: 40_960,
+    vocab: "ggml-vocab-llama-spm.gguf",
+    template: TOOLED,
+    tied: false,
+    quantization: "Q4_K_M",
+  },
+  // Other types of weights.
+  "qwen3-0.6b-f16": { ...QWEN3, quantization: undefined },
+  "qwen3-0.6b-q8_0": { ...QWEN3, quantization: "Q8_0" },
+  "qwen3-0.6b-iq4_xs": { ...QWEN3, quantization: "IQ4_XS" },
   // Almost no computation: shows the server's own overhead. Rows of 64 are too short for K-quants: f16.
   nano: {
     arch: "llama",
@@ -116,7 +138,19 @@ const SHAPES = {
 } as const satisfies Record<string, Shape>;
 
 /** Models the bench knows; `builtin` is the one inside the executable. */
-export const MODELS = ["nano", "qwen3-0.6b", "moe", "windows", "hybrid", "builtin"] as const;
+export const MODELS = [
+  "nano",
+  "qwen3-0.6b",
+  "qwen3-0.6b-f16",
+  "qwen3-0.6b-q8_0",
+  "qwen3-0.6b-iq4_xs",
+  "8b-slice",
+  "moe",
+  "windows",
+  "hybrid",
+  "mla",
+  "builtin",
+] as const;
 export type ModelName = (typeof MODELS)[number];
 
 /**
@@ -160,12 +194,10 @@ export function writeModel(path: string, name: string, shape: Shape, vocabPath: 
     u32Field(key("embedding_length"), shape.embd),
     u32Field(key("feed_forward_length"), shape.ffn),
     ...expertFields(shape, key),
-    ...(isOther(shape.arch) ? memoryFields(shape.arch, key) : []),
+    ...(isOther(shape.arch) ? memoryFields(shape.arch, key, shape.layers) : []),
     u32Field(key("attention.head_count"), shape.heads),
     u32Field(key("attention.head_count_kv"), shape.kvHeads),
-    u32Field(key("attention.key_length"), shape.headDim),
-    u32Field(key("attention.value_length"), shape.headDim),
-    u32Field(key("rope.dimension_count"), shape.turning ?? shape.headDim),
+    ...headFields(shape, key),
     f32Field(key("attention.layer_norm_rms_epsilon"), 1e-6),
     f32Field(key("rope.freq_base"), ROPE_BASE),
     u32Field(key("vocab_size"), tokens),
@@ -179,6 +211,15 @@ export function writeModel(path: string, name: string, shape: Shape, vocabPath: 
   const made = new Map(copying.map((tensor) => [tensor.name, tensor]));
   const tensors = tensorsOf(shape, tokens, quiet).map((tensor) => made.get(tensor.name) ?? tensor);
   writeGguf(path, fields, tensors);
+}
+
+function headFields({ arch, headDim, turning }: Shape, key: (suffix: string) => string): Field[] {
+  if (arch === "deepseek2") return []; // with its latent attention
+  return [
+    u32Field(key("attention.key_length"), headDim),
+    u32Field(key("attention.value_length"), headDim),
+    u32Field(key("rope.dimension_count"), turning ?? headDim),
+  ];
 }
 
 function expertFields({ experts, ffn }: Shape, key: (suffix: string) => string): Field[] {
@@ -210,7 +251,7 @@ function tensorsOf(shape: Shape, tokens: number, quiet: (row: number) => boolean
 }
 
 function isOther(arch: Shape["arch"]): arch is MemoryArch {
-  return arch === "gemma3" || arch === "qwen35";
+  return arch === "gemma3" || arch === "qwen35" || arch === "deepseek2";
 }
 
 function layerTensors(source: NormalSource, layer: number, shape: Shape): Tensor[] {
@@ -220,9 +261,16 @@ function layerTensors(source: NormalSource, layer: number, shape: Shape): Tensor
   return [
     ones(`${block}attn_norm.weight`, embd),
     ...(isOther(arch) ? memoryNorms(arch, block, embd, weights) : [ones(`${block}ffn_norm.weight`, embd)]),
-    ...(hasState(arch, layer) ? stateTensors(block, shape, weights) : attention(source, block, shape)),
+    ...memory(layer, shape, weights, source),
     ...feedForward(source, block, shape),
   ];
+}
+
+/** The part of a layer that reads earlier tokens. */
+function memory(layer: number, shape: Shape, weights: Weights, source: NormalSource): Tensor[] {
+  const block = `blk.${layer}.`;
+  if (shape.arch === "deepseek2") return latentTensors(block, shape, weights);
+  return hasState(shape.arch, layer) ? stateTensors(block, shape, weights) : attention(source, block, shape);
 }
 
 function attention(

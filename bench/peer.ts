@@ -39,6 +39,8 @@ export interface Peer {
   readonly source: string;
   /** Source release, e.g. "llama.cpp of node-llama-cpp 3.22.1". */
   readonly release: string;
+  /** Other servers of --peer: a shell command for each name, see commandOf in servers.ts. */
+  readonly others: ReadonlyMap<string, string>;
 }
 
 /** Builds the peer if missing: about 5 minutes on two cores, once per release. Throws if a step fails. */
@@ -52,6 +54,7 @@ export async function ensurePeer(): Promise<Peer> {
     quantize: join(bin, "llama-quantize"),
     source: join(folder, "source"),
     release: `llama.cpp of node-llama-cpp ${version}`,
+    others: new Map(),
   };
   // A stamp file marks a finished build: an interrupted build leaves programs too.
   const stamp = join(folder, "built");

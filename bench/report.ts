@@ -93,6 +93,7 @@ export function table(rows: readonly Row[], leftName: string, rightName: string)
     "streams",
     `tokens/s ${sides}`,
     "ratio (min..max)",
+    "prompt tokens/s",
     `TTFT p50 ms ${sides}`,
     "ratio (min..max)",
     "TTFT p95 ms",
@@ -115,6 +116,7 @@ function cells(row: Row): string[] {
   return [
     medians(speeds),
     ratio(pairRatio(...speeds)),
+    medians(both((one) => one.load.promptTokensPerSecond)),
     medians(firsts),
     ratio(pairRatio(...firsts)),
     medians(both((one) => one.load.ttftP95Ms)),

@@ -65,15 +65,47 @@ const TOOLS = ["get_weather", "get_time"].map((name) => {
   return { type: "function", function: { name, description: "", parameters } };
 });
 
+/** The shapes whose decode and prefill speeds are compared. */
+const SHAPES = [
+  "qwen3-0.6b",
+  "qwen3-0.6b-f16",
+  "qwen3-0.6b-q8_0",
+  "qwen3-0.6b-iq4_xs",
+  "8b-slice",
+  "moe",
+  "windows",
+  "hybrid",
+  "mla",
+] as const satisfies readonly ModelName[];
+
+/** Two requests a stream, four at least. */
+const TWICE = { perStream: 2, min: 4 } as const;
+
+/** A prompt of about `words` tokens, one after another: its speed is the column "prompt tokens/s". */
+function prompts(words: number): Scenario {
+  return {
+    name: `prompt-${words}`,
+    about: `prompts of ${words} words, one at a time, 8-token answers`,
+    models: SHAPES,
+    streams: [1],
+    requests: Object.fromEntries(SHAPES.map((model) => [model, { perStream: words > 1000 ? 1 : 4, min: 1 }])),
+    words,
+    sharedWords: 0,
+    maxTokens: 8,
+    promptCells: words + 512,
+    body: {},
+  };
+}
+
 export const SCENARIOS: readonly Scenario[] = [
+  ...[512, 4096, 16_384].map(prompts),
   {
     name: "decode",
     about: "64-word prompts, all different, 128-token answers, temperature 0",
-    models: ["nano", "qwen3-0.6b", "moe", "builtin"],
+    models: ["nano", ...SHAPES, "builtin"],
     requests: {
+      ...Object.fromEntries(SHAPES.map((model) => [model, TWICE])),
       nano: { perStream: 16, min: 64 },
-      "qwen3-0.6b": { perStream: 2, min: 4 },
-      moe: { perStream: 2, min: 4 },
       builtin: { perStream: 8, min: 64 },
     },
     words: 64,

@@ -1,5 +1,5 @@
-// Starts and stops a server for one measurement. Both servers get the same model, threads, number of sequences and context;
-// all other settings are defaults.
+// Starts and stops a server for one measurement. All servers get the same model, threads, number of sequences and context;
+// other settings are defaults, or those of the command of --peer.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,9 +7,10 @@ import type { Subprocess } from "bun";
 import { CACHE, SVC, type Peer } from "./peer.ts";
 import { killTree, spawnLogged, stopTree, treeCpuSeconds, treeMemory, type TreeMemory } from "./processes.ts";
 
-/** The two sides of a comparison. */
+/** The sides of a comparison that need no --peer. */
 export const SIDES = ["svc", "llama-server"] as const;
-export type Side = (typeof SIDES)[number];
+/** One of SIDES or a name of --peer. */
+export type Side = string;
 
 /** Parameters of a server. */
 export interface ServerOptions {
@@ -44,7 +45,7 @@ const READY_MS_MAX = 120_000;
 /** Starts a server and waits until it answers a chat request. Throws with its last output if it does not. */
 export async function startServer(side: Side, options: ServerOptions, peer: Peer): Promise<RunningServer> {
   const port = freePort();
-  const command = side === "svc" ? svcCommand(options, port) : llamaServerCommand(options, port, peer);
+  const command = commandOf(side, options, port, peer);
   const logPath = join(CACHE, "logs", `${side}.log`);
   const child = spawnLogged(command, logPath, { XDG_CACHE_HOME: join(CACHE, "xdg") });
   const stop = (): Promise<void> => stopTree(child);
@@ -71,6 +72,24 @@ export function freePort(): number {
   const { port } = probe;
   probe.stop(true);
   return port;
+}
+
+/**
+ * The command of a side. That of --peer is a shell command for an OpenAI-compatible server, in which {model}, {port}, {threads},
+ * {streams} (sequences) and {context} (tokens of all sequences together) are replaced.
+ */
+function commandOf(side: Side, options: ServerOptions, port: number, peer: Peer): string[] {
+  if (side === "svc") return svcCommand(options, port);
+  if (side === "llama-server") return llamaServerCommand(options, port, peer);
+  const template = peer.others.get(side);
+  if (template === undefined) throw new Error(`--peer names no command for ${side}`);
+  const { modelPath = "", threads, sequences, cells } = options;
+  const values = { model: modelPath, port, threads, streams: sequences, context: cells };
+  const command = Object.entries(values).reduce(
+    (text, [name, value]) => text.replaceAll(`{${name}}`, String(value)),
+    template,
+  );
+  return ["sh", "-c", `exec ${command}`];
 }
 
 function svcCommand(

@@ -7,6 +7,8 @@ const LOAD: LoadResult = {
   errors: 0,
   resets: 0,
   tokens: 128,
+  promptTokens: 64,
+  promptTokensPerSecond: 6400,
   warmupTokens: 16,
   tokensPerSecond: 100,
   answerTokensMin: 128,
@@ -37,7 +39,9 @@ test("a row shows medians, and the ratio of the pairs with its extremes", () => 
   const right = [100, 100, 100].map((tokensPerSecond) => measured({ tokensPerSecond }));
   const text = table([row(left, right)], "svc", "llama-server");
   expect(text).toContain("tokens/s svc / llama-server");
-  expect(text).toContain("| 200 / 100 | **2.00** (1.00..3.00) | 10.0 / 10.0 | **1.00** (1.00..1.00) |");
+  expect(text).toContain(
+    "| 200 / 100 | **2.00** (1.00..3.00) | 6400 / 6400 | 10.0 / 10.0 | **1.00** (1.00..1.00) |",
+  );
   expect(text).toContain("| 256 / 256 |");
 });
 

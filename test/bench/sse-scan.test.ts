@@ -8,11 +8,12 @@ function delta(fields: object): string {
 /** Sums over all pieces. */
 function scan(pieces: readonly string[]): Scanned {
   const scanner = new SseScanner();
-  const sum: Scanned = { tokens: 0, usageTokens: 0, errors: 0, done: false };
+  const sum: Scanned = { tokens: 0, usageTokens: 0, promptTokens: 0, errors: 0, done: false };
   for (const piece of pieces) {
     const found = scanner.push(piece);
     sum.tokens += found.tokens;
     sum.usageTokens += found.usageTokens;
+    sum.promptTokens += found.promptTokens;
     sum.errors += found.errors;
     sum.done ||= found.done;
   }
@@ -35,7 +36,7 @@ const ANSWER = [
 ].join("");
 
 test("counts frames that carry text, reasoning or arguments, and reads usage", () => {
-  expect(scan([ANSWER])).toEqual({ tokens: 5, usageTokens: 5, errors: 0, done: true });
+  expect(scan([ANSWER])).toEqual({ tokens: 5, usageTokens: 5, promptTokens: 9, errors: 0, done: true });
 });
 
 test("finds the same however the stream is cut", () => {

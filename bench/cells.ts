@@ -1,0 +1,67 @@
+// Measured rows in a file of JSON lines, with the machine and the executable they belong to. Rows are appended one by one, so an
+// interrupted run keeps its results and --resume takes them.
+
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Machine } from "./machine.ts";
+import type { RowTask } from "./measure.ts";
+import type { Row } from "./report.ts";
+
+/** The settings that a row depends on besides machine and executable. */
+interface CellKey {
+  readonly model: string;
+  readonly scenario: string;
+  readonly streams: number;
+  readonly sides: readonly [string, string];
+  readonly pairs: number;
+  readonly threads: number;
+  readonly quick: boolean;
+}
+
+/** A line of the file. */
+export interface Cell extends CellKey {
+  readonly machine: Machine;
+  /** Time of its end, ISO 8601. */
+  readonly when: string;
+  readonly row: Row;
+}
+
+/** All rows of a file; none if it is missing. */
+export function readCells(path: string): readonly Cell[] {
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, "utf8").split("\n");
+  return lines.filter((line) => line !== "").map((line): Cell => JSON.parse(line));
+}
+
+export class Cells {
+  readonly path: string;
+  private readonly machine: Machine;
+
+  constructor(path: string, machine: Machine) {
+    this.path = path;
+    this.machine = machine;
+    mkdirSync(dirname(path), { recursive: true });
+  }
+
+  /** Measures a row and appends it; with `resume`, returns the row of an earlier run with the same executable instead. */
+  async measured(task: RowTask, resume: boolean, measure: () => Promise<Row>): Promise<Row> {
+    const { model, streams, sides, pairs, threads, quick } = task;
+    const key: CellKey = { model, scenario: task.scenario.name, streams, sides, pairs, threads, quick };
+    const kept = resume ? this.find(key) : undefined;
+    if (kept !== undefined) return kept.row;
+    const row = await measure();
+    const cell: Cell = { ...key, machine: this.machine, when: new Date().toISOString(), row };
+    appendFileSync(this.path, `${JSON.stringify(cell)}\n`);
+    return row;
+  }
+
+  private find(key: CellKey): Cell | undefined {
+    const { executable, processor } = this.machine;
+    return readCells(this.path).findLast(
+      (cell) =>
+        cell.machine.executable === executable &&
+        cell.machine.processor === processor &&
+        Object.entries(key).every(([name, value]) => Bun.deepEquals(cell[name as keyof CellKey], value)),
+    );
+  }
+}
