@@ -6,10 +6,11 @@ import { defined } from "../core/defined.ts";
 import type { ContentPart, MediaPart, Message } from "../core/message.ts";
 import { messageText } from "../core/message.ts";
 import type { ChatPrompt, RunRequest, Thinking, ToolChoice } from "../core/run.ts";
-import { constraintFields, type Body, commonFields } from "./common-body.ts";
+import { type Body, commonFields, constraintFields, templateFields } from "./common-body.ts";
+import type { EngineName } from "./engines.ts";
 import type { ServerFacts } from "./facts.ts";
 import { audioFormat, imageUrl } from "./media.ts";
-import { allowedTools } from "./tool-choice.ts";
+import { allowedTools, forcedTool, takesToolNames } from "./tool-choice.ts";
 
 export type ChatRequest = RunRequest<ChatPrompt>;
 
@@ -98,7 +99,7 @@ function mediaPart(part: MediaPart): Body {
 function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: ServerFacts): Body {
   if (tools.length === 0) return {};
   const listed = engine === "svc" ? tools : allowedTools(tools, toolChoice);
-  const choice = toolChoiceOf(toolChoice, engine === "svc");
+  const choice = toolChoiceOf(toolChoice, engine);
   return {
     tools: listed.map(({ name, description, parameters, strict }) => ({
       type: "function",
@@ -114,7 +115,7 @@ function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: S
   };
 }
 
-function toolChoiceOf(choice: ToolChoice, isSvc: boolean): unknown {
+function toolChoiceOf(choice: ToolChoice, engine: EngineName): unknown {
   switch (choice.type) {
     case "auto":
       return undefined;
@@ -122,10 +123,10 @@ function toolChoiceOf(choice: ToolChoice, isSvc: boolean): unknown {
     case "required":
       return choice.type;
     case "named": {
-      const [only] = choice.names;
-      if (choice.names.length === 1 && choice.required) return { type: "function", function: { name: only } };
+      const only = takesToolNames(engine) ? forcedTool(choice) : undefined;
+      if (only !== undefined) return { type: "function", function: { name: only } };
       const mode = choice.required ? "required" : "auto";
-      if (!isSvc) return mode;
+      if (engine !== "svc") return mode;
       return { type: "allowed_tools", mode, tools: choice.names.map((name) => ({ type: "function", name })) };
     }
     default:
@@ -133,7 +134,8 @@ function toolChoiceOf(choice: ToolChoice, isSvc: boolean): unknown {
   }
 }
 
-function thinkingFields({ enabled, unsaid, effort }: Thinking, { engine }: ServerFacts): Body {
+function thinkingFields(thinking: Thinking, { engine }: ServerFacts): Body {
+  const { enabled, unsaid, effort } = thinking;
   if (unsaid === true) return {};
   switch (engine) {
     case "svc":
@@ -141,11 +143,7 @@ function thinkingFields({ enabled, unsaid, effort }: Thinking, { engine }: Serve
     case "vllm":
     case "sglang":
     case "llama-server":
-      return {
-        // The names that chat templates have for it: Qwen, GLM and others; DeepSeek.
-        chat_template_kwargs: { enable_thinking: enabled, thinking: enabled },
-        ...(effort === undefined ? {} : { reasoning_effort: effort === "xhigh" ? "high" : effort }),
-      };
+      return templateFields(thinking);
     case "ollama":
     case "other":
       if (!enabled) return { reasoning_effort: "none" };

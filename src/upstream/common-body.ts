@@ -2,7 +2,8 @@
 
 import type { Constraint } from "../core/constraint.ts";
 import { defined } from "../core/defined.ts";
-import type { RunRequest } from "../core/run.ts";
+import type { RunRequest, Thinking } from "../core/run.ts";
+import type { SamplingParams } from "../core/sampling.ts";
 import type { EngineName } from "./engines.ts";
 import type { ServerFacts } from "./facts.ts";
 
@@ -11,12 +12,30 @@ export type Body = Readonly<Record<string, unknown>>;
 type Request = RunRequest<unknown>;
 
 /** Sampling and ending. What is neutral is left to the server, but for temperature and top_p, whose defaults servers change. */
-export function commonFields({ sampling, stop, choices, truncate }: Request, engine: EngineName): Body {
-  const { dry, logitBias, repetitionPenalty } = sampling;
-  const repetition = engine === "llama-server" ? "repeat_penalty" : "repetition_penalty";
+export function commonFields(request: Request, engine: EngineName): Body {
+  const { sampling, choices, truncate } = request;
   return {
     temperature: sampling.temperature,
     top_p: sampling.topP,
+    ...extensionFields(request, engine),
+    ...(choices === 1 ? {} : { n: choices }),
+    ...(truncate ? truncation(engine) : {}),
+  };
+}
+
+/** temperature and top_p, unless they are neutral: models that reason refuse the fields, and some refuse both together. */
+export function neutralFields({ temperature, topP }: SamplingParams): Body {
+  return {
+    ...(temperature === 1 ? {} : { temperature }),
+    ...(topP === 1 ? {} : { top_p: topP }),
+  };
+}
+
+/** Sampling fields that not every API has, and stop strings, where they change something. */
+export function extensionFields({ sampling, stop }: Request, engine: EngineName): Body {
+  const { dry, logitBias, repetitionPenalty } = sampling;
+  const repetition = engine === "llama-server" ? "repeat_penalty" : "repetition_penalty";
+  return {
     ...(sampling.topK > 0 ? { top_k: sampling.topK } : {}),
     ...(sampling.minP > 0 ? { min_p: sampling.minP } : {}),
     ...(sampling.presencePenalty === 0 ? {} : { presence_penalty: sampling.presencePenalty }),
@@ -35,13 +54,20 @@ export function commonFields({ sampling, stop, choices, truncate }: Request, eng
       : { logit_bias: Object.fromEntries(logitBias.map(({ token, bias }) => [String(token), bias])) }),
     ...defined({ seed: sampling.seed }),
     ...(stop.length === 0 ? {} : { stop }),
-    ...(choices === 1 ? {} : { n: choices }),
-    ...(truncate ? truncation(engine) : {}),
   };
 }
 
-function truncation(engine: EngineName): Body {
+/** Cuts a prompt at the context. */
+export function truncation(engine: EngineName): Body {
   return engine === "vllm" ? { truncate_prompt_tokens: -1 } : { truncate_sequence: true };
+}
+
+/** Thinking by variables of chat templates, under the names that Qwen, GLM and others, and DeepSeek have for it. */
+export function templateFields({ enabled, effort }: Thinking): Body {
+  return {
+    chat_template_kwargs: { enable_thinking: enabled, thinking: enabled },
+    ...(effort === undefined ? {} : { reasoning_effort: effort === "xhigh" ? "high" : effort }),
+  };
 }
 
 /** Constraint of the answer. */

@@ -73,9 +73,9 @@ function ownCount(
   if (prompt.type !== "chat") return undefined;
   switch (dialect) {
     case "messages":
-      return { path: "/messages/count_tokens", body: { model, ...promptFields(prompt) } };
+      return { path: "/messages/count_tokens", body: { model, ...promptFields(prompt, facts) } };
     case "responses":
-      return { path: "/responses/input_tokens", body: { model, ...inputFields(prompt) } };
+      return { path: "/responses/input_tokens", body: { model, ...inputFields(prompt, facts) } };
     case "chat": {
       if (facts.engine !== "svc") return undefined;
       const body = { ...chatBody({ ...request, prompt }, model, facts), stream: false };

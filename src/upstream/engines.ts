@@ -1,7 +1,7 @@
-// Kinds of upstream servers, and the request fields that each supports. Sources: the servers'
-// API references (vLLM, SGLang, llama-server, Ollama) and src/dialects for svc.
+// Kinds of upstream servers, and the request fields that each supports in each API. Sources: the servers' references and
+// request schemas (vLLM, SGLang, llama-server, Ollama), OpenAI's and Anthropic's references, and src/dialects for svc.
 
-import type { RunRequest } from "../core/run.ts";
+import type { EmbedRequest, RankRequest, RunRequest } from "../core/run.ts";
 import type { UpstreamDialect } from "./options.ts";
 
 /** `other`: any server with an OpenAI-compatible API, of which only the common fields are assumed. */
@@ -32,6 +32,7 @@ export type Field =
   | "infill"
   | "logit_bias"
   | "logprobs"
+  | "max_tokens_per_doc"
   | "min_p"
   | "n"
   | "presence_penalty"
@@ -46,20 +47,15 @@ export type Field =
   | "top_k"
   | "truncate_sequence";
 
-const EVERYWHERE_BUT_OLLAMA: readonly Field[] = ["logit_bias", "logprobs", "tool_choice"];
+const OPENAI: readonly Field[] = ["logit_bias", "logprobs", "tool_choice"];
+const PENALTIES: readonly Field[] = ["frequency_penalty", "presence_penalty"];
 
 /** What every server has in its chat completions and completions. */
-const COMMON: ReadonlySet<Field> = new Set([
-  "completions",
-  "frequency_penalty",
-  "presence_penalty",
-  "response_format",
-  "seed",
-  "stop",
-]);
+const COMMON: readonly Field[] = ["completions", ...PENALTIES, "response_format", "seed", "stop"];
 
 const VLLM_AND_SGLANG: readonly Field[] = [
-  ...EVERYWHERE_BUT_OLLAMA,
+  ...COMMON,
+  ...OPENAI,
   "continue_final_message",
   "echo",
   "min_p",
@@ -70,42 +66,94 @@ const VLLM_AND_SGLANG: readonly Field[] = [
   "top_k",
 ];
 
-const HONOURED: Readonly<Record<EngineName, ReadonlySet<Field>>> = {
+/** svc's sampling fields and constraints, which all of its APIs have. */
+const OF_SVC: readonly Field[] = [
+  ...PENALTIES,
+  "dry_multiplier",
+  "grammar",
+  "logit_bias",
+  "min_p",
+  "regex",
+  "repetition_penalty",
+  "response_format",
+  "seed",
+  "stop",
+  "tool_choice",
+  "top_k",
+  "truncate_sequence",
+];
+
+/** llama-server's sampling fields, in its chat completions and its Responses API, which copies what it does not convert. */
+const OF_LLAMA_SERVER: readonly Field[] = [
+  ...PENALTIES,
+  "dry_multiplier",
+  "logit_bias",
+  "min_p",
+  "repetition_penalty",
+  "response_format",
+  "seed",
+  "stop",
+  "tool_choice",
+  "top_k",
+];
+
+type Honoured = Readonly<Record<EngineName, ReadonlySet<Field>>>;
+
+const CHAT: Honoured = {
   svc: new Set([
-    ...EVERYWHERE_BUT_OLLAMA,
+    ...COMMON,
+    ...OF_SVC,
     "continue_final_message",
-    "dry_multiplier",
     "echo",
-    "grammar",
-    "min_p",
+    "logprobs",
+    "max_tokens_per_doc",
     "n",
     "prompt",
-    "regex",
-    "repetition_penalty",
     "suffix",
-    "top_k",
-    "truncate_sequence",
   ]),
   vllm: new Set([...VLLM_AND_SGLANG, "truncate_sequence"]),
   sglang: new Set(VLLM_AND_SGLANG),
-  "llama-server": new Set([
-    ...EVERYWHERE_BUT_OLLAMA,
-    "continue_final_message",
-    "dry_multiplier",
-    "min_p",
-    "prompt",
-    "repetition_penalty",
-    "top_k",
-  ]),
-  ollama: new Set(["suffix"]),
-  other: new Set([...EVERYWHERE_BUT_OLLAMA, "echo", "n", "suffix"]),
+  "llama-server": new Set([...COMMON, ...OF_LLAMA_SERVER, "continue_final_message", "logprobs", "prompt"]),
+  ollama: new Set([...COMMON, "suffix"]),
+  other: new Set([...COMMON, ...OPENAI, "echo", "n", "suffix"]),
 };
 
-/** In the other APIs, only what these themselves define is assumed, whatever the server. */
-const HONOURED_BY: Readonly<Record<Exclude<UpstreamDialect, "chat">, ReadonlySet<Field>>> = {
-  messages: new Set(["continue_final_message", "stop", "tool_choice", "top_k"]),
-  responses: new Set(["logprobs", "response_format", "tool_choice", "truncate_sequence"]),
+const MESSAGES_API: readonly Field[] = ["continue_final_message", "stop", "tool_choice", "top_k"];
+
+const MESSAGES: Honoured = {
+  svc: new Set([...MESSAGES_API, ...OF_SVC]),
+  vllm: new Set([...MESSAGES_API, "response_format"]),
+  sglang: new Set(MESSAGES_API),
+  "llama-server": new Set(MESSAGES_API),
+  ollama: new Set(["stop", "top_k"]),
+  other: new Set([...MESSAGES_API, "response_format"]),
 };
+
+const RESPONSES_API: readonly Field[] = ["logprobs", "response_format", "tool_choice", "truncate_sequence"];
+
+const RESPONSES: Honoured = {
+  svc: new Set([...RESPONSES_API, ...OF_SVC]),
+  vllm: new Set([...RESPONSES_API, "logit_bias", "regex", "repetition_penalty", "seed", "stop", "top_k"]),
+  sglang: new Set([...RESPONSES_API, ...PENALTIES, "min_p", "repetition_penalty", "stop", "top_k"]),
+  "llama-server": new Set(OF_LLAMA_SERVER),
+  ollama: new Set(["response_format"]),
+  other: new Set(RESPONSES_API),
+};
+
+const HONOURED: Readonly<Record<UpstreamDialect, Honoured>> = {
+  chat: CHAT,
+  messages: MESSAGES,
+  responses: RESPONSES,
+};
+
+/** Fields of a request for vectors or scores. Neither depends on the API that generates. */
+export function vectorFieldsOf(request: EmbedRequest | RankRequest): ReadonlyMap<Field, string> {
+  const fields = new Map<Field, string>();
+  if (request.truncate) fields.set("truncate_sequence", "truncate_sequence");
+  if ("documents" in request && request.documentTokens !== undefined)
+    fields.set("max_tokens_per_doc", "max_tokens_per_doc");
+  return fields;
+}
 
 /** Fields that a request needs, each once, with the name that the client knows the field by. */
 export function fieldsOf(request: RunRequest): ReadonlyMap<Field, string> {
@@ -153,6 +201,6 @@ export function unsupportedBy(
   dialect: UpstreamDialect,
   fields: ReadonlyMap<Field, string>,
 ): Field | undefined {
-  const honoured = dialect === "chat" ? HONOURED[engine] : HONOURED_BY[dialect];
-  return fields.keys().find((field) => !honoured.has(field) && (dialect !== "chat" || !COMMON.has(field)));
+  const honoured = HONOURED[dialect][engine];
+  return fields.keys().find((field) => !honoured.has(field));
 }

@@ -41,9 +41,17 @@ export function exchangeOf(
   const chat = { ...request, prompt };
   switch (dialect) {
     case "messages":
-      return { path: "/messages", body: messagesBody(chat, model), read: readerOf(new MessagesEvents()) };
+      return {
+        path: "/messages",
+        body: messagesBody(chat, model, facts),
+        read: readerOf(new MessagesEvents()),
+      };
     case "responses":
-      return { path: "/responses", body: responsesBody(chat, model), read: readerOf(new ResponsesEvents()) };
+      return {
+        path: "/responses",
+        body: responsesBody(chat, model, facts),
+        read: readerOf(new ResponsesEvents()),
+      };
     case "chat":
       return { path: "/chat/completions", body: chatBody(chat, model, facts), read: readerOf(COMPLETIONS) };
     default:

@@ -4,38 +4,51 @@
 import { defined } from "../core/defined.ts";
 import { type ContentPart, type Message, messageText } from "../core/message.ts";
 import type { ChatPrompt, ReasoningEffort } from "../core/run.ts";
-import type { SamplingParams } from "../core/sampling.ts";
 import type { ChatRequest } from "./chat-body.ts";
-import type { Body } from "./common-body.ts";
+import {
+  type Body,
+  constraintFields,
+  extensionFields,
+  neutralFields,
+  templateFields,
+} from "./common-body.ts";
+import type { ServerFacts } from "./facts.ts";
 import { MESSAGES_TOKENS, THINKING_TOKENS, THINKING_TOKENS_MIN } from "./limits.ts";
 import { imageType } from "./media.ts";
 import { allowedTools, forcedTool, isForced } from "./tool-choice.ts";
 
 /** The body that asks a server for a streamed message. */
-export function messagesBody(request: ChatRequest, model: string): Body {
+export function messagesBody(request: ChatRequest, model: string, facts: ServerFacts): Body {
   const { prompt, sampling, stop, maxTokens = MESSAGES_TOKENS } = request;
-  const thinking = thinkingOf(prompt, maxTokens);
   return {
     model,
     max_tokens: Math.max(1, maxTokens),
-    ...promptFields(prompt),
-    // With thinking on, the API takes no sampling but its own.
-    ...(thinking?.type === "enabled" ? {} : samplingFields(sampling)),
+    ...promptFields(prompt, facts),
+    ...neutralFields(sampling),
+    ...extensionFields({ ...request, stop: [] }, facts.engine),
     ...(stop.length === 0 ? {} : { stop_sequences: stop }),
-    ...defined({ thinking }),
+    ...formatFields(request, facts),
+    ...thinkingFields(prompt, maxTokens, facts),
     stream: true,
   };
 }
 
+/** The API has schemas; svc has all constraints under the names of its chat completions. */
+function formatFields(request: ChatRequest, facts: ServerFacts): Body {
+  const { constraint } = request;
+  if (constraint?.type !== "json_schema" || facts.engine === "svc") return constraintFields(request, facts);
+  return { output_config: { format: { type: "json_schema", schema: constraint.schema } } };
+}
+
 /** The prompt alone, which the API counts the tokens of. */
-export function promptFields(prompt: ChatPrompt): Body {
+export function promptFields(prompt: ChatPrompt, facts: ServerFacts): Body {
   const { messages, answerPrefix } = prompt;
   const system = messages.filter(({ role }) => isSystem(role)).map(messageText);
   const turns = merged(messages.filter(({ role }) => !isSystem(role)));
   return {
     ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
     messages: answerPrefix === undefined ? turns : [...turns, { role: "assistant", content: answerPrefix }],
-    ...toolFields(prompt),
+    ...toolFields(prompt, facts),
   };
 }
 
@@ -96,8 +109,10 @@ function inputOf(args: string): Body {
   return args === "" ? {} : { arguments: args };
 }
 
-function toolFields({ tools, toolChoice, singleCall }: ChatPrompt): Body {
-  if (tools.length === 0) return {};
+function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: ServerFacts): Body {
+  // llama-server drops this choice; without tools there are no calls.
+  const isWithout = toolChoice.type === "none" && engine === "llama-server";
+  if (tools.length === 0 || isWithout) return {};
   const single = singleCall === true ? { disable_parallel_tool_use: true } : {};
   const name = forcedTool(toolChoice);
   const type =
@@ -114,24 +129,23 @@ function toolFields({ tools, toolChoice, singleCall }: ChatPrompt): Body {
   };
 }
 
-/** Neutral values are left out: newer models refuse both fields together. */
-function samplingFields({ temperature, topP, topK }: SamplingParams): Body {
-  return {
-    ...(temperature === 1 ? {} : { temperature }),
-    ...(topP === 1 ? {} : { top_p: topP }),
-    ...(topK > 0 ? { top_k: topK } : {}),
-  };
-}
-
 type ThinkingField =
   | { readonly type: "disabled" }
   | { readonly type: "enabled"; readonly budget_tokens: number };
 
 const DEFAULT_EFFORT: ReasoningEffort = "medium";
 
+/** vLLM and llama-server read variables of the chat template instead of `thinking`, of which they take no "disabled". */
+function thinkingFields(prompt: ChatPrompt, maxTokens: number, { engine }: ServerFacts): Body {
+  if (prompt.thinking.unsaid === true) return {};
+  if (engine !== "vllm" && engine !== "llama-server")
+    return defined({ thinking: thinkingOf(prompt, maxTokens) });
+  const { chat_template_kwargs } = templateFields(prompt.thinking);
+  return { chat_template_kwargs };
+}
+
 /** The API's budget is a part of max_tokens. Where that leaves too little, and beside a forced call, it does not think. */
 function thinkingOf({ thinking, toolChoice }: ChatPrompt, maxTokens: number): ThinkingField | undefined {
-  if (thinking.unsaid === true) return undefined;
   if (!thinking.enabled) return { type: "disabled" };
   const budget = Math.min(THINKING_TOKENS[thinking.effort ?? DEFAULT_EFFORT], Math.floor(maxTokens / 2));
   if (budget < THINKING_TOKENS_MIN || isForced(toolChoice)) return undefined;

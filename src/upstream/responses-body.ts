@@ -6,47 +6,53 @@ import { defined } from "../core/defined.ts";
 import { type ContentPart, type Message, messageText } from "../core/message.ts";
 import type { ChatPrompt, Thinking } from "../core/run.ts";
 import type { ChatRequest } from "./chat-body.ts";
-import type { Body } from "./common-body.ts";
+import {
+  type Body,
+  constraintFields,
+  extensionFields,
+  neutralFields,
+  templateFields,
+} from "./common-body.ts";
+import type { ServerFacts } from "./facts.ts";
 import { RESPONSES_TOKENS_MIN } from "./limits.ts";
-import { imageUrl } from "./media.ts";
-import { allowedTools, forcedTool, isForced } from "./tool-choice.ts";
+import { audioFormat, imageUrl } from "./media.ts";
+import { allowedTools, forcedTool, isForced, takesToolNames } from "./tool-choice.ts";
 
 /** The body that asks a server for a streamed response, which it must not store. */
-export function responsesBody(request: ChatRequest, model: string): Body {
-  const { prompt, sampling, constraint, maxTokens, logprobs, truncate } = request;
-  const { temperature, topP } = sampling;
+export function responsesBody(request: ChatRequest, model: string, facts: ServerFacts): Body {
+  const { prompt, sampling, maxTokens, logprobs, truncate } = request;
+  const min = facts.engine === "other" ? RESPONSES_TOKENS_MIN : 1;
   return {
     model,
-    ...inputFields(prompt),
-    ...(maxTokens === undefined ? {} : { max_output_tokens: Math.max(RESPONSES_TOKENS_MIN, maxTokens) }),
-    // Neutral values are left out: models that reason refuse the fields.
-    ...(temperature === 1 ? {} : { temperature }),
-    ...(topP === 1 ? {} : { top_p: topP }),
+    ...inputFields(prompt, facts),
+    ...(maxTokens === undefined ? {} : { max_output_tokens: Math.max(min, maxTokens) }),
+    ...neutralFields(sampling),
+    ...extensionFields(request, facts.engine),
     ...(logprobs === undefined
       ? {}
       : { include: ["message.output_text.logprobs"], top_logprobs: logprobs.top }),
-    ...(constraint?.type === "json_schema"
-      ? {
-          text: {
-            format: {
-              type: "json_schema",
-              name: "answer",
-              schema: constraint.schema,
-              strict: constraint.strict ?? false,
-            },
-          },
-        }
-      : {}),
-    ...thinkingFields(prompt.thinking),
+    ...formatFields(request, facts),
+    ...thinkingFields(prompt.thinking, facts),
     ...(truncate ? { truncation: "auto" } : {}),
     store: false,
     stream: true,
   };
 }
 
+/** Schemas have a field of the API, which llama-server does not read; other constraints are named as in chat completions. */
+function formatFields(request: ChatRequest, facts: ServerFacts): Body {
+  const { constraint, constraintParam } = request;
+  const isPlain = constraint?.type === "json_schema" && constraintParam !== "grammar";
+  if (constraint?.type !== "json_schema" || facts.engine === "llama-server")
+    return constraintFields(request, facts);
+  if (!isPlain && facts.engine === "svc") return constraintFields(request, facts);
+  const { schema, strict = false } = constraint;
+  return { text: { format: { type: "json_schema", name: "answer", schema, strict } } };
+}
+
 /** Conversation and tools, which the API counts the tokens of. */
-export function inputFields(prompt: ChatPrompt): Body {
-  return { input: prompt.messages.flatMap(itemsOf), ...toolFields(prompt) };
+export function inputFields(prompt: ChatPrompt, facts: ServerFacts): Body {
+  return { input: prompt.messages.flatMap(itemsOf), ...toolFields(prompt, facts) };
 }
 
 /** Reasoning is left out: the API takes only what it has encrypted itself. */
@@ -79,14 +85,21 @@ function itemsOf(message: Message): readonly Body[] {
 }
 
 function partOf(part: ContentPart): Body {
-  return part.type === "text"
-    ? { type: "input_text", text: part.text }
-    : { type: "input_image", image_url: imageUrl(part) };
+  switch (part.type) {
+    case "text":
+      return { type: "input_text", text: part.text };
+    case "image":
+      return { type: "input_image", image_url: imageUrl(part) };
+    case "audio":
+      return { type: "input_audio", input_audio: { data: part.data, format: audioFormat(part) } };
+    default:
+      return unreachable(part);
+  }
 }
 
-function toolFields({ tools, toolChoice, singleCall }: ChatPrompt): Body {
+function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: ServerFacts): Body {
   if (tools.length === 0) return {};
-  const forced = forcedTool(toolChoice);
+  const forced = takesToolNames(engine) ? forcedTool(toolChoice) : undefined;
   const choice =
     forced !== undefined
       ? { type: "function", name: forced }
@@ -108,8 +121,10 @@ function toolFields({ tools, toolChoice, singleCall }: ChatPrompt): Body {
   };
 }
 
-function thinkingFields({ enabled, unsaid, effort }: Thinking): Body {
+function thinkingFields(thinking: Thinking, { engine }: ServerFacts): Body {
+  const { enabled, unsaid, effort } = thinking;
   if (unsaid === true) return {};
+  if (engine === "llama-server") return templateFields(thinking);
   if (!enabled) return { reasoning: { effort: "none" } };
   return { reasoning: { ...defined({ effort }), summary: "auto" } };
 }

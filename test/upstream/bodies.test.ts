@@ -98,6 +98,16 @@ describe("fields that servers name otherwise", () => {
       tools: [{ function: { name: "a" } }],
       tool_choice: "required",
     });
+    const one = { type: "named", names: ["a"], required: true } as const;
+    const forced = { prompt: { ...PROMPT, tools, toolChoice: one } };
+    expect(body(forced, server("vllm"))).toMatchObject({
+      tool_choice: { type: "function", function: { name: "a" } },
+    });
+    // It reads a named tool as "auto".
+    expect(body(forced, server("llama-server"))).toMatchObject({
+      tools: [{ function: { name: "a" } }],
+      tool_choice: "required",
+    });
     expect(body(some, server("svc"))).toMatchObject({
       tool_choice: { type: "allowed_tools", mode: "required" },
     });

@@ -74,14 +74,16 @@ function chat(prompt: Partial<ChatPrompt> = {}, extra: Partial<RunRequest> = {})
   };
 }
 
-async function ask(dialect: UpstreamDialect, request: RunRequest, chunks: readonly object[]) {
+/** Asks a server whose model list says `owner`; "acme" is no known one. */
+async function ask(dialect: UpstreamDialect, request: RunRequest, chunks: readonly object[], owner = "acme") {
   const fake = fakeUpstream({ type: "answer", chunks });
+  fake.cards = [{ id: "m", owned_by: owner }];
   const events = await Array.fromAsync(modelOn(fake, dialect).generate(request, NEVER));
   return { events, seen: fake.seen[0] };
 }
 
-const bodyOf = async (dialect: UpstreamDialect, request: RunRequest) =>
-  (await ask(dialect, request, dialect === "messages" ? MESSAGE : RESPONSE)).seen?.body;
+const bodyOf = async (dialect: UpstreamDialect, request: RunRequest, owner?: string) =>
+  (await ask(dialect, request, dialect === "messages" ? MESSAGE : RESPONSE, owner)).seen?.body;
 
 /** A message with reasoning, text and two tool calls, the second without arguments. */
 const MESSAGE: readonly object[] = [
@@ -361,16 +363,85 @@ describe("the Responses API", () => {
   });
 });
 
+/** Requests of sampling and of a schema, which the two APIs carry to some servers. */
+const SAMPLED = {
+  ...DEFAULT_SAMPLING,
+  topK: 5,
+  minP: 0.1,
+  seed: 7,
+  presencePenalty: 1,
+  repetitionPenalty: 1.2,
+};
+const SCHEMA = { constraint: { type: "json_schema", schema: { type: "object" } } } as const;
+const FORMAT = { type: "json_schema", schema: { type: "object" } };
+
+describe("fields beyond the two APIs reach the servers that have them", () => {
+  test.each([
+    ["messages", "svc", { repetition_penalty: 1.2, seed: 7, min_p: 0.1, top_k: 5, presence_penalty: 1 }],
+    ["responses", "svc", { repetition_penalty: 1.2, seed: 7, min_p: 0.1, top_k: 5, presence_penalty: 1 }],
+    ["responses", "llamacpp", { repeat_penalty: 1.2, seed: 7, min_p: 0.1, top_k: 5, presence_penalty: 1 }],
+  ] as const)("sampling by %s to %s", async (dialect, owner, fields) => {
+    const body = await bodyOf(dialect, chat({}, { sampling: SAMPLED, stop: ["END"] }), owner);
+    expect(body).toMatchObject({ ...fields, [dialect === "messages" ? "stop_sequences" : "stop"]: ["END"] });
+  });
+
+  test.each([
+    ["messages", "acme", { output_config: { format: FORMAT } }],
+    ["messages", "vllm", { output_config: { format: FORMAT } }],
+    ["messages", "svc", { response_format: { type: "json_schema" } }],
+    ["responses", "llamacpp", { response_format: { type: "json_schema" } }],
+    ["responses", "svc", { text: { format: { ...FORMAT, name: "answer" } } }],
+  ] as const)("a schema by %s to %s", async (dialect, owner, fields) => {
+    expect(await bodyOf(dialect, chat({}, SCHEMA), owner)).toMatchObject(fields);
+  });
+
+  test("a regex to vLLM and svc", async () => {
+    const regex = { constraint: { type: "regex", pattern: "a+" }, constraintParam: "grammar" } as const;
+    const expected = { vllm: { structured_outputs: { regex: "a+" } }, svc: { grammar: { value: "a+" } } };
+    for (const [owner, fields] of Object.entries(expected))
+      expect(await bodyOf("responses", chat({}, regex), owner)).toMatchObject(fields);
+  });
+
+  test("audio by Responses to svc", async () => {
+    const audio: Message = { role: "user", content: [{ type: "audio", data: "UklGRg==" }] };
+    expect(await bodyOf("responses", chat({ messages: [audio] }), "svc")).toMatchObject({
+      input: [{ content: [{ type: "input_audio", input_audio: { data: "UklGRg==", format: "wav" } }] }],
+    });
+  });
+
+  test("thinking and tools as servers behind the API read them", async () => {
+    const off = { thinking: { enabled: false } };
+    const kwargs = { chat_template_kwargs: { enable_thinking: false, thinking: false } };
+    for (const owner of ["vllm", "llamacpp"]) {
+      const body = await bodyOf("messages", chat(off), owner);
+      expect([owner, body]).toMatchObject([owner, kwargs]);
+      expect(body?.["thinking"]).toBeUndefined();
+    }
+    expect(await bodyOf("responses", chat(off), "llamacpp")).toMatchObject(kwargs);
+    const named = { toolChoice: { type: "named", names: ["find"], required: true }, tools: [TOOL] } as const;
+    expect(await bodyOf("responses", chat(named), "llamacpp")).toMatchObject({ tool_choice: "required" });
+    const none = { toolChoice: { type: "none" }, tools: [TOOL] } as const;
+    expect((await bodyOf("messages", chat(none), "llamacpp"))?.["tools"]).toBeUndefined();
+    expect(await bodyOf("responses", chat({}, { maxTokens: 5 }), "vllm")).toMatchObject({
+      max_output_tokens: 5,
+    });
+  });
+});
+
 test.each([
-  ["messages", { sampling: { ...DEFAULT_SAMPLING, seed: 1 } }, "seed"],
-  ["messages", { sampling: { ...DEFAULT_SAMPLING, presencePenalty: 1 } }, "presence_penalty"],
-  ["messages", { constraint: { type: "json_schema", schema: {} } }, "response_format"],
-  ["responses", { stop: ["END"] }, "stop"],
-  ["responses", { sampling: { ...DEFAULT_SAMPLING, topK: 5 } }, "top_k"],
-  ["responses", { prompt: { type: "text", text: "Once" } }, "prompt"],
-] as const)("the %s API does not have %o", async (dialect, extra, field) => {
+  ["messages", "acme", { sampling: { ...DEFAULT_SAMPLING, seed: 1 } }, "seed"],
+  ["messages", "acme", { sampling: { ...DEFAULT_SAMPLING, presencePenalty: 1 } }, "presence_penalty"],
+  ["messages", "llamacpp", { constraint: { type: "json_schema", schema: {} } }, "response_format"],
+  ["messages", "library", { prompt: { ...chat().prompt, toolChoice: { type: "required" } } }, "tool_choice"],
+  ["responses", "acme", { stop: ["END"] }, "stop"],
+  ["responses", "acme", { sampling: { ...DEFAULT_SAMPLING, topK: 5 } }, "top_k"],
+  ["responses", "vllm", { sampling: { ...DEFAULT_SAMPLING, presencePenalty: 1 } }, "presence_penalty"],
+  ["responses", "llamacpp", { logprobs: { top: 1 } }, "logprobs"],
+  ["responses", "svc", { prompt: { type: "text", text: "Once" } }, "prompt"],
+] as const)("the %s API of %s does not have %o", async (dialect, owner, extra, field) => {
   const fake = fakeUpstream();
-  const request = chat({}, { constraintParam: "response_format", ...extra });
+  fake.cards = [{ id: "m", owned_by: owner }];
+  const request = chat({}, { constraintParam: "response_format", ...(extra as Partial<RunRequest>) });
   const events = await Array.fromAsync(modelOn(fake, dialect).generate(request, NEVER));
   expect(events).toMatchObject([{ type: "error", error: { code: "unsupported_capability", param: field } }]);
   expect(fake.seen).toEqual([]);

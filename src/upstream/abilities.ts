@@ -1,0 +1,80 @@
+// What the upstreams of a pool can do together, and whether one of them can honour a request. Pure.
+
+import { defined } from "../core/defined.ts";
+import { ServiceError } from "../core/error.ts";
+import { type Modality, modalitiesOf } from "../core/message.ts";
+import type { TextFacts } from "../core/model-runtime.ts";
+import type { RunRequest } from "../core/run.ts";
+import { type Field, fieldsOf, unsupportedBy } from "./engines.ts";
+import type { UpstreamServer } from "./server.ts";
+
+/** What a request needs of an upstream. */
+export interface Needs {
+  /** Fields with the names that the client knows them by. */
+  readonly fields: ReadonlyMap<Field, string>;
+  readonly modalities: readonly Modality[];
+  /** It is a request for vectors, scores, an image or speech, which the Messages API does not have. */
+  readonly isWhole: boolean;
+}
+
+/** What a run needs. */
+export function needsOf(request: RunRequest): Needs {
+  const { prompt } = request;
+  const modalities = prompt.type === "chat" ? modalitiesOf(prompt.messages) : [];
+  return { fields: fieldsOf(request), modalities, isWhole: false };
+}
+
+/** Whether an upstream can honour a request. */
+export function honours(server: UpstreamServer, needs: Needs): boolean {
+  if (needs.isWhole && server.options.dialect === "messages") return false;
+  return lackOf(server, needs) === undefined && !lacksMedia(server, needs);
+}
+
+/** The refusal of a request that no upstream can honour. It names the first field that the first upstream lacks. */
+export function refusalBy(
+  all: readonly UpstreamServer[],
+  needs: Needs,
+  name: string,
+): ServiceError | undefined {
+  const known = all.filter(({ isKnown }) => isKnown);
+  const servers = known.length > 0 ? known : all;
+  const [first] = servers;
+  if (first === undefined || servers.some((server) => honours(server, needs))) return undefined;
+  const field = lackOf(first, needs);
+  const engines = [...new Set(servers.map(({ apiName }) => apiName))].join(", ");
+  const param = field === undefined ? "messages" : (needs.fields.get(field) ?? field);
+  const message =
+    field === undefined
+      ? `No upstream server of the model "${name}" takes media of these kinds. Leave them out, or name another model.`
+      : `No upstream server of the model "${name}" (${engines}) supports ${param}. Leave it out, or name another model.`;
+  return new ServiceError("unsupported_capability", message, { param });
+}
+
+/** Combined facts: the shortest context, media that any upstream accepts. */
+export function textFactsOf(servers: readonly UpstreamServer[], stated: number | undefined): TextFacts {
+  const known = servers.filter(({ isKnown }) => isKnown);
+  const contexts = known.flatMap(({ facts }) => facts.contextTokens ?? []);
+  const contextTokens = stated ?? (contexts.length === 0 ? undefined : Math.min(...contexts));
+  const takes = (modality: Modality): boolean =>
+    known.length === 0 || known.some((server) => server.modalities?.includes(modality) ?? true);
+  const whole = servers.filter(({ options }) => options.dialect !== "messages");
+  return {
+    kind: "text",
+    ...defined({ contextTokens }),
+    generates: true,
+    embeds: whole.some(({ isKnown, facts }) => !isKnown || (facts.embeds ?? true)),
+    ranks: whole.length > 0,
+    fillsGaps: false,
+    thinks: known.some(({ facts }) => facts.thinks ?? true),
+    modalities: (["image", "audio"] as const).filter(takes),
+  };
+}
+
+/** The first field that an upstream lacks. Vectors and scores do not depend on the API that generates. */
+function lackOf({ facts, options }: UpstreamServer, { fields, isWhole }: Needs): Field | undefined {
+  return unsupportedBy(facts.engine, isWhole ? "chat" : options.dialect, fields);
+}
+
+function lacksMedia({ modalities }: UpstreamServer, needs: Needs): boolean {
+  return modalities !== undefined && needs.modalities.some((modality) => !modalities.includes(modality));
+}
