@@ -2,6 +2,7 @@
 
 import type { RunEvent, RunRequest } from "../core/run.ts";
 import { Answer } from "./answer.ts";
+import { coalesced } from "./coalesce.ts";
 import { estimatedTokens } from "./count.ts";
 import { type Exchange, exchangeOf } from "./exchange.ts";
 import {
@@ -14,7 +15,7 @@ import {
   timeoutFailure,
 } from "./failure.ts";
 import { readError, send } from "./http.ts";
-import { ERROR_BYTES_MAX, SILENCE_MS, TRAILER_MS } from "./limits.ts";
+import { ERROR_BYTES_MAX, TRAILER_MS } from "./limits.ts";
 import type { Lease } from "./pool.ts";
 import { EventReader, StreamError } from "./sse.ts";
 import { END, type WireChunk } from "./wire.ts";
@@ -22,6 +23,7 @@ import { END, type WireChunk } from "./wire.ts";
 export interface AttemptOptions {
   readonly request: RunRequest;
   readonly firstTokenMs: number;
+  readonly silenceMs: number;
   /** When the run arrived, milliseconds of performance.now. */
   readonly startedMs: number;
 }
@@ -110,18 +112,17 @@ class Call {
     const answer = new Answer(request);
     try {
       do {
+        // Chunks that arrived together become as few events as possible: the hop costs less the busier this server is.
+        const taken: RunEvent[] = [];
         for (const chunk of chunks.splice(0)) {
           if (chunk.error !== undefined && chunk.error !== null) {
-            const error = streamError(chunk.error, this.lease.server.options.key);
-            this.lease.release("broken", {
-              type: "failed",
-              problem: "an answer ended with an error",
-              isCertain: false,
-            });
-            return yield { type: "error", error: error.toData() };
+            taken.push(this.endedBy(chunk.error));
+            break;
           }
-          yield* answer.take(chunk);
+          taken.push(...answer.take(chunk));
         }
+        for (const event of coalesced(taken)) yield event;
+        if (taken.at(-1)?.type === "error") return;
       } while (await this.more(events, chunks));
     } catch (thrown) {
       if (this.signal.aborted) return;
@@ -183,9 +184,10 @@ class Call {
   }
 
   private watchSilence(): void {
+    const { silenceMs } = this.options;
     const quietMs = performance.now() - this.heardMs;
-    if (quietMs >= SILENCE_MS) return this.giveUp();
-    this.timer = setTimeout(() => this.watchSilence(), SILENCE_MS - quietMs + 1);
+    if (quietMs >= silenceMs) return this.giveUp();
+    this.timer = setTimeout(() => this.watchSilence(), silenceMs - quietMs + 1);
   }
 
   private failureOf(thrown: unknown): Failure {
@@ -212,9 +214,15 @@ class Call {
     return this.fail({ error: failure, mayRetry: false, verdict });
   }
 
+  private endedBy(error: unknown): RunEvent {
+    const problem = "an answer ended with an error";
+    this.lease.release("broken", { type: "failed", problem, isCertain: false });
+    return { type: "error", error: streamError(error, this.lease.server.options.key).toData() };
+  }
+
   private broken(thrown: unknown): RunEvent {
     const what = this.isLate
-      ? `sent nothing for ${SILENCE_MS / 1000} seconds`
+      ? `sent nothing for ${this.options.silenceMs / 1000} seconds`
       : thrown instanceof StreamError
         ? thrown.message
         : "closed the connection within the answer";

@@ -8,6 +8,7 @@ import type { Body } from "./common-body.ts";
 import { completionBody } from "./completion-body.ts";
 import { messagesBody } from "./messages-body.ts";
 import { MessagesEvents } from "./messages-events.ts";
+import { RepeatedChunks } from "./repeated.ts";
 import { responsesBody } from "./responses-body.ts";
 import { ResponsesEvents } from "./responses-events.ts";
 import type { UpstreamServer } from "./server.ts";
@@ -36,7 +37,7 @@ export function exchangeOf(
     return {
       path: "/completions",
       body: completionBody({ ...request, prompt }, model, facts),
-      read: readerOf(COMPLETIONS),
+      read: completionReader(),
     };
   const chat = { ...request, prompt };
   switch (dialect) {
@@ -53,7 +54,7 @@ export function exchangeOf(
         read: readerOf(new ResponsesEvents()),
       };
     case "chat":
-      return { path: "/chat/completions", body: chatBody(chat, model, facts), read: readerOf(COMPLETIONS) };
+      return { path: "/chat/completions", body: chatBody(chat, model, facts), read: completionReader() };
     default:
       return unreachable(dialect);
   }
@@ -64,16 +65,22 @@ interface Events {
   read(json: unknown): EventReading;
 }
 
-const COMPLETIONS: Events = {
-  read(json) {
-    const chunk = readChunk(json);
+/** Reads chunks of completions and chat completions. */
+function completionReader(): Exchange["read"] {
+  const repeated = new RepeatedChunks();
+  return (data) => {
+    if (data === DONE) return END;
+    const same = repeated.read(data);
+    if (same !== undefined) return same;
+    const chunk = readChunk(jsonOf(data));
     if (chunk === undefined) throw new StreamError("sent an event that is not a completion");
+    repeated.learn(data, chunk);
     return chunk;
-  },
-};
+  };
+}
 
 function readerOf(events: Events): Exchange["read"] {
-  return (data) => (data === DONE ? END : events.read(jsonOf(data)));
+  return (data) => (data === DONE ? END : events.read(jsonOf(data))); // some servers end every stream so
 }
 
 function jsonOf(data: string): unknown {

@@ -14,6 +14,8 @@ export const ERROR_BYTES_MAX = 64 * 1024;
 export const ERROR_CHARS_MAX = 500;
 /** Characters of one event of a stream; a tool call may hold a file. */
 export const EVENT_CHARS_MAX = 16 * 2 ** 20;
+/** Chunks in a row without the form of the one before, after which a stream's chunks are all parsed. */
+export const REPEATED_MISSES_MAX = 16;
 /** Silence within a stream after which it has failed, milliseconds. Comments of a server that waits are no silence. */
 export const SILENCE_MS = 120_000;
 /** Time for images, speech, embeddings and scores, milliseconds: their first byte is their last. */
@@ -47,7 +49,7 @@ export const MESSAGES_TOKENS = 8192;
 /** Tokens that the Messages API may spend on reasoning, by effort, and the fewest that it takes. */
 export const THINKING_TOKENS = { low: 2048, medium: 8192, high: 16_384, xhigh: 32_768 } as const;
 export const THINKING_TOKENS_MIN = 1024;
-/** The smallest `max_output_tokens` that the Responses API takes. */
+/** The smallest `max_output_tokens` that OpenAI's Responses API takes. */
 export const RESPONSES_TOKENS_MIN = 16;
 /** Tokens that a message's markup is estimated at. */
 export const TOKENS_PER_MESSAGE = 4;

@@ -30,6 +30,8 @@ export interface Routing {
   readonly cooldownMs: number;
   /** Requests that may wait. */
   readonly queueMax: number;
+  /** Silence within an answer after which it has failed; SILENCE_MS unless given. */
+  readonly silenceMs?: number;
 }
 
 export interface PoolOptions {
