@@ -8,6 +8,10 @@ export interface SpeakRequest {
   /** Model id as the client sent it; `default` when it sent none. */
   readonly model: string;
   readonly text: string;
+  /** For upstream servers: voices of this machine have no choice. */
+  readonly voice?: string;
+  readonly speed?: number;
+  readonly instructions?: string;
 }
 
 /** Events of a request: parts in order, up to the last one, or an error, which may also come after parts. */

@@ -44,6 +44,12 @@ export const SystemUpstream = Type.Object(
     }),
     in_flight: Type.Integer({ minimum: 0, description: "Requests that this server has sent it." }),
     problem: orNull(Type.String(), "Why it gets no requests; null while it does."),
+    cooldown_left: orNull(
+      Type.Number({ minimum: 0 }),
+      "Seconds until a request tries it again; null while it gets requests.",
+    ),
+    last_error: orNull(Type.String(), "Its last failure since the start, also where it has recovered."),
+    last_error_at: orNull(Type.Integer({ minimum: 0 }), "Time of its last failure, Unix seconds."),
   },
   { $id: "SystemUpstream", description: "A server that runs a model." },
 );

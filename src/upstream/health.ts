@@ -12,6 +12,8 @@ export interface HealthOptions {
 export class Health {
   /** Why it gets no requests; undefined while it does. */
   problem: string | undefined;
+  /** The last failure, also one without a cooldown. */
+  lastFailure: { readonly problem: string; readonly atSecs: number } | undefined;
   /** Cooldowns begun. */
   cooldowns = 0;
   private readonly options: HealthOptions;
@@ -70,6 +72,7 @@ export class Health {
         return;
       case "failed": {
         this.failures++;
+        this.lastFailure = { problem: verdict.problem, atSecs: Math.floor(Date.now() / 1000) };
         const isTrial = this.coolUntil !== undefined;
         if (!verdict.isCertain && !isTrial && this.failures < FAILURES_MAX) return;
         if (!isTrial || this.problem !== verdict.problem)

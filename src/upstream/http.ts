@@ -56,22 +56,34 @@ function traceHeaders(): Record<string, string> {
   };
 }
 
-/** A body as text. Rejects with TooLarge beyond the bound. */
-async function readText(response: Response, bytesMax = BODY_BYTES_MAX): Promise<string> {
+/** Parts of a body as they arrive. Rejects with TooLarge beyond the bound. */
+async function* partsOf(response: Response, bytesMax: number): AsyncGenerator<Uint8Array> {
   const reader = response.body?.getReader();
-  if (reader === undefined) return "";
-  const decoder = new TextDecoder();
-  let text = "";
+  if (reader === undefined) return;
   for (let bytes = 0; ;) {
     const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
+    if (done) return;
     bytes += value.byteLength;
     if (bytes > bytesMax) {
       await reader.cancel();
       throw new TooLarge(`the body has more than ${bytesMax} bytes`);
     }
-    text += decoder.decode(value, { stream: true });
+    yield value;
   }
+}
+
+/** A body as text. Rejects with TooLarge beyond the bound. */
+async function readText(response: Response, bytesMax = BODY_BYTES_MAX): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const part of partsOf(response, bytesMax)) text += decoder.decode(part, { stream: true });
+  return text + decoder.decode();
+}
+
+/** A body as bytes. Rejects with TooLarge beyond the bound. */
+export async function readBytes(response: Response): Promise<Uint8Array<ArrayBuffer>> {
+  const parts = await Array.fromAsync(partsOf(response, BODY_BYTES_MAX));
+  return new Uint8Array(Buffer.concat(parts));
 }
 
 /** The beginning of an error's body, as text; what cannot be read is "". */

@@ -2,22 +2,21 @@
 // other.
 
 import { currentCaller } from "../core/caller.ts";
-import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
-import { modalitiesOf, type Modality } from "../core/message.ts";
 import type { ModelStatus } from "../core/model-info.ts";
-import type { IdleControl, RuntimeFacts, ModelRuntime, TextFacts } from "../core/model-runtime.ts";
+import type { IdleControl, ModelRuntime, RuntimeFacts } from "../core/model-runtime.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { SystemUpstream } from "../core/system.ts";
+import { honours, type Needs, needsOf, refusalBy, textFactsOf } from "./abilities.ts";
 import { attempt } from "./attempt.ts";
 import { blocksOf, keyOf } from "./blocks.ts";
 import { countedTokens, estimatedTokens } from "./count.ts";
-import { fieldsOf, unsupportedBy } from "./engines.ts";
+import { type Field, vectorFieldsOf } from "./engines.ts";
 import type { Failure } from "./failure.ts";
 import { drawUpstream } from "./images.ts";
-import { BACKOFF_MS } from "./limits.ts";
+import { BACKOFF_MS, SILENCE_MS } from "./limits.ts";
 import type { Fallback, UpstreamModelOptions } from "./options.ts";
 import { type Lease, Pool, type Wanted } from "./pool.ts";
 import type { UpstreamServer } from "./server.ts";
@@ -31,6 +30,22 @@ const FALLS_BACK: ReadonlySet<string> = new Set(["upstream_failed", "model_unava
 const NEVER_IDLE: IdleControl = { leftMs: undefined, set: () => undefined };
 
 type ErrorEvent = Extract<RunEvent, { type: "error" }>;
+
+/** A request with a single response. */
+interface WholeWork<T> {
+  readonly work: (lease: Lease) => Promise<T | Failure>;
+  /** What the home of the request is chosen by. */
+  readonly text: string;
+  readonly fields: ReadonlyMap<Field, string>;
+  readonly signal: AbortSignal;
+}
+
+/** A request for an image or speech. */
+interface MadeCall<E> extends Omit<WholeWork<readonly E[]>, "fields"> {
+  readonly fallBack: (fallback: Fallback) => AsyncGenerator<E>;
+}
+
+const NO_FIELDS: ReadonlyMap<Field, string> = new Map();
 
 export class UpstreamModel implements ModelRuntime {
   readonly host = undefined;
@@ -100,37 +115,37 @@ export class UpstreamModel implements ModelRuntime {
         request.countOnly === true
           ? yield* this.count(request, signal)
           : yield* this.attempts(request, signal);
-      if (refused !== undefined) yield* this.fallBack(refused, request, signal);
+      const ask = ({ id, model }: Fallback): AsyncGenerator<RunEvent> =>
+        model.generate({ ...request, model: id }, signal);
+      if (refused !== undefined) yield* this.fallBack(refused, ask, signal);
     } finally {
       leave();
     }
   }
 
-  async *draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
-    const work = async (lease: Lease): Promise<readonly ImageEvent[] | Failure> =>
-      drawUpstream(request, lease.server, signal);
-    try {
-      yield* await this.whole(work, JSON.stringify(request.prompt), signal);
-    } catch (thrown) {
-      yield* errorEvent(thrown, signal);
-    }
+  draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
+    return this.made<ImageEvent>({
+      text: request.prompt,
+      signal,
+      work: ({ server }) => drawUpstream(request, server, signal),
+      fallBack: ({ id, model }) => model.draw({ ...request, model: id }, signal),
+    });
   }
 
-  async *speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
-    try {
-      yield* await this.whole((lease) => speakUpstream(request, lease.server, signal), request.text, signal);
-    } catch (thrown) {
-      yield* errorEvent(thrown, signal);
-    }
+  speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
+    return this.made<SpeechEvent>({
+      text: request.text,
+      signal,
+      work: ({ server }) => speakUpstream(request, server, signal),
+      fallBack: ({ id, model }) => model.speak({ ...request, model: id }, signal),
+    });
   }
 
   async embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
-    const work = (lease: Lease): Promise<EmbedResult | Failure> =>
-      "documents" in request
-        ? rankUpstream(request, lease.server, signal)
-        : embedUpstream(request, lease.server, signal);
+    const work = ({ server }: Lease): Promise<EmbedResult | Failure> =>
+      "documents" in request ? rankUpstream(request, server, signal) : embedUpstream(request, server, signal);
     try {
-      return await this.whole(work, "", signal);
+      return await this.whole({ work, text: "", fields: vectorFieldsOf(request), signal });
     } catch (thrown) {
       if (!(thrown instanceof ServiceError) || !FALLS_BACK.has(thrown.code)) throw thrown;
       for (const { id, model } of this.options.fallbacks()) {
@@ -144,6 +159,26 @@ export class UpstreamModel implements ModelRuntime {
       }
       throw thrown;
     }
+  }
+
+  /** Events of an image or speech. Once an upstream may have begun with one, no other is asked for it. */
+  private async *made<E extends ImageEvent | SpeechEvent>(call: MadeCall<E>): AsyncGenerator<E | ErrorEvent> {
+    const { text, signal, fallBack } = call;
+    let mayRepeat = true;
+    const work = async (lease: Lease): Promise<readonly E[] | Failure> => {
+      const done = await call.work(lease);
+      mayRepeat = !isFailure(done) || done.mayRetry;
+      return done;
+    };
+    let refused: ErrorEvent | undefined;
+    try {
+      yield* await this.whole({ work, text, fields: NO_FIELDS, signal });
+    } catch (thrown) {
+      refused = refusalEvent(thrown, signal);
+    }
+    if (refused === undefined) return;
+    if (mayRepeat) yield* this.fallBack<E>(refused, fallBack, signal);
+    else yield refused;
   }
 
   /** Counts a run. What is returned ends it, and gives the caller's place to others. */
@@ -163,12 +198,12 @@ export class UpstreamModel implements ModelRuntime {
     signal: AbortSignal,
   ): AsyncGenerator<RunEvent, ErrorEvent | undefined> {
     const startedMs = performance.now();
-    const requirements = this.wantedBy(request);
-    const refused = this.refusalOf(request, requirements);
-    if (refused !== undefined) return refused;
-    const { retries, firstTokenMs } = this.options.routing;
+    const needs = needsOf(request);
+    const refused = refusalBy(this.pool.servers, needs, this.options.name);
+    if (refused !== undefined) return { type: "error", error: refused.toData() };
+    const { retries, firstTokenMs, silenceMs = SILENCE_MS } = this.options.routing;
     const tried = new Set<UpstreamServer>();
-    const wanted: Wanted = { ...requirements, tried };
+    const wanted: Wanted = { ...this.wantedBy(request, needs), tried };
     let failed: Failure | undefined;
     for (let retry = 0; ; retry++) {
       let lease: Lease;
@@ -177,7 +212,7 @@ export class UpstreamModel implements ModelRuntime {
       } catch (thrown) {
         return refusalEvent(thrown, signal);
       }
-      const failure = yield* attempt(lease, { request, firstTokenMs, startedMs }, signal);
+      const failure = yield* attempt(lease, { request, firstTokenMs, silenceMs, startedMs }, signal);
       if (failure === undefined || signal.aborted) return undefined;
       if (!failure.mayRetry || retry >= retries) return { type: "error", error: failure.error.toData() };
       this.pool.counts.retries++;
@@ -212,15 +247,15 @@ export class UpstreamModel implements ModelRuntime {
   }
 
   /** Other models, each with its own checks and its own upstreams or engine. The first error stays where none can. */
-  private async *fallBack(
+  private async *fallBack<E extends { readonly type: string }>(
     refused: ErrorEvent,
-    request: RunRequest,
+    ask: (fallback: Fallback) => AsyncGenerator<E>,
     signal: AbortSignal,
-  ): AsyncGenerator<RunEvent> {
+  ): AsyncGenerator<E | ErrorEvent> {
     const fallbacks: readonly Fallback[] = FALLS_BACK.has(refused.error.code) ? this.options.fallbacks() : [];
-    for (const { id, model } of fallbacks) {
+    for (const fallback of fallbacks) {
       if (signal.aborted) return;
-      const events = model.generate({ ...request, model: id }, signal);
+      const events = ask(fallback);
       const first = await events.next();
       if (first.done === true) return;
       if (first.value.type === "error") {
@@ -228,7 +263,7 @@ export class UpstreamModel implements ModelRuntime {
         continue;
       }
       this.pool.counts.fallbacks++;
-      yield first.value.type === "accepted" ? { answeredBy: id, ...first.value } : first.value;
+      yield first.value.type === "accepted" ? { answeredBy: fallback.id, ...first.value } : first.value;
       yield* events;
       return;
     }
@@ -251,19 +286,17 @@ export class UpstreamModel implements ModelRuntime {
   }
 
   /** Requests with a single response: embeddings, scores, images, speech. Throws ServiceError. */
-  private async whole<T extends object>(
-    work: (lease: Lease) => Promise<T | Failure>,
-    text: string,
-    signal: AbortSignal,
-  ): Promise<T> {
+  private async whole<T extends object>({ work, text, fields, signal }: WholeWork<T>): Promise<T> {
     const leave = this.enter();
     try {
       await this.load();
+      const needs: Needs = { fields, modalities: [], isWhole: true };
+      const refused = refusalBy(this.pool.servers, needs, this.options.name);
+      if (refused !== undefined) throw refused;
       const { retries } = this.options.routing;
       const tried = new Set<UpstreamServer>();
-      const prompt = { type: "text", text } as const;
-      const accepts = ({ options }: UpstreamServer): boolean => options.dialect !== "messages"; // it has no such requests
-      const wanted = { blocks: [], key: keyOf(prompt), accepts, tried };
+      const accepts = (server: UpstreamServer): boolean => honours(server, needs);
+      const wanted = { blocks: [], key: keyOf({ type: "text", text }), accepts, tried };
       let failed: Failure | undefined;
       for (let retry = 0; ; retry++) {
         const lease = await this.acquire(wanted, failed, signal);
@@ -279,69 +312,15 @@ export class UpstreamModel implements ModelRuntime {
     }
   }
 
-  private wantedBy(request: RunRequest): Omit<Wanted, "tried"> {
-    const blocks = this.options.routing.policy === "prefix" ? blocksOf(request.prompt) : [];
-    const fields = fieldsOf(request);
-    const modalities = request.prompt.type === "chat" ? modalitiesOf(request.prompt.messages) : [];
-    return {
-      blocks,
-      key: blocks[0] ?? keyOf(request.prompt),
-      accepts: (server) =>
-        unsupportedBy(server.facts.engine, server.options.dialect, fields) === undefined &&
-        missingIn(server.modalities, modalities) === undefined,
-    };
-  }
-
-  /** The refusal of a request that no upstream can honour, naming the field. */
-  private refusalOf(request: RunRequest, { accepts }: Pick<Wanted, "accepts">): ErrorEvent | undefined {
-    const known = this.pool.servers.filter(({ isKnown }) => isKnown);
-    const servers = known.length > 0 ? known : this.pool.servers;
-    if (servers.some(accepts)) return undefined;
-    const fields = fieldsOf(request);
-    const [server] = servers;
-    const field = server && unsupportedBy(server.facts.engine, server.options.dialect, fields);
-    const engines = [...new Set(servers.map(({ apiName }) => apiName))].join(", ");
-    const { name } = this.options;
-    const message =
-      field === undefined
-        ? `No upstream server of the model "${name}" takes media of these kinds. Leave them out, or name another model.`
-        : `No upstream server of the model "${name}" (${engines}) supports ${fields.get(field)}. Leave it out, or name another model.`;
-    const param = field === undefined ? "messages" : (fields.get(field) ?? field);
-    return { type: "error", error: new ServiceError("unsupported_capability", message, { param }).toData() };
+  private wantedBy({ prompt }: RunRequest, needs: Needs): Omit<Wanted, "tried"> {
+    const blocks = this.options.routing.policy === "prefix" ? blocksOf(prompt) : [];
+    return { blocks, key: blocks[0] ?? keyOf(prompt), accepts: (server) => honours(server, needs) };
   }
 
   private facts(): RuntimeFacts {
-    return this.options.kind === "text" ? this.textFacts() : { kind: this.options.kind };
+    const { kind, contextTokens } = this.options;
+    return kind === "text" ? textFactsOf(this.pool.servers, contextTokens) : { kind };
   }
-
-  /** Combined capabilities: the shortest context, media that any upstream accepts. */
-  private textFacts(): TextFacts {
-    const known = this.pool.servers.filter(({ isKnown }) => isKnown);
-    const contexts = known.flatMap(({ facts }) => facts.contextTokens ?? []);
-    const contextTokens =
-      this.options.contextTokens ?? (contexts.length === 0 ? undefined : Math.min(...contexts));
-    const takes = (modality: Modality): boolean =>
-      known.length === 0 || known.some((server) => server.modalities?.includes(modality) ?? true);
-    const { servers } = this.pool;
-    const whole = servers.filter(({ options }) => options.dialect !== "messages");
-    return {
-      kind: "text",
-      ...defined({ contextTokens }),
-      generates: true,
-      embeds: whole.some(({ isKnown, facts }) => !isKnown || (facts.embeds ?? true)),
-      ranks: whole.length > 0,
-      fillsGaps: false,
-      thinks: known.some(({ facts }) => facts.thinks ?? true),
-      modalities: (["image", "audio"] as const).filter(takes),
-    };
-  }
-}
-
-function missingIn(
-  stated: readonly Modality[] | undefined,
-  wanted: readonly Modality[],
-): Modality | undefined {
-  return stated === undefined ? undefined : wanted.find((modality) => !stated.includes(modality));
 }
 
 async function finished<T extends object>(
@@ -369,9 +348,4 @@ function refusalEvent(thrown: unknown, signal: AbortSignal): ErrorEvent | undefi
   if (signal.aborted) return undefined;
   if (!(thrown instanceof ServiceError)) throw thrown;
   return { type: "error", error: thrown.toData() };
-}
-
-function* errorEvent(thrown: unknown, signal: AbortSignal): Generator<ErrorEvent> {
-  const event = refusalEvent(thrown, signal);
-  if (event !== undefined) yield event;
 }

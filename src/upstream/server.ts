@@ -41,8 +41,10 @@ export class UpstreamServer {
   /** What it takes besides text; undefined where nothing states it. */
   get modalities(): readonly Modality[] | undefined {
     const { dialect } = this.options;
-    if (dialect === "chat") return this.facts.modalities;
-    return (this.facts.modalities ?? ["image"]).filter((one) => one === "image"); // neither API has audio
+    const { engine, modalities } = this.facts;
+    // Neither other API has audio, but svc's Responses API does.
+    if (dialect === "chat" || (dialect === "responses" && engine === "svc")) return modalities;
+    return (modalities ?? ["image"]).filter((one) => one === "image");
   }
 
   /** Engine and, where it is another than chat completions, API, for messages. */
@@ -73,6 +75,7 @@ export class UpstreamServer {
 
   describe(): SystemUpstream {
     const { health, facts, isKnown } = this;
+    const { lastFailure } = health;
     return {
       upstream: this.name,
       model: this.options.model,
@@ -80,6 +83,9 @@ export class UpstreamServer {
       status: health.isCooling ? "cooling" : isKnown ? "healthy" : "unknown",
       in_flight: this.inFlight,
       problem: health.problem ?? null,
+      cooldown_left: health.isCooling ? Math.round(health.waitMs / 100) / 10 : null,
+      last_error: lastFailure?.problem ?? null,
+      last_error_at: lastFailure?.atSecs ?? null,
     };
   }
 
@@ -92,7 +98,10 @@ export class UpstreamServer {
         const body = await readError(response, ERROR_BYTES_MAX);
         // A server without a model list may still answer requests.
         if (response.status === 404 || response.status === 405) return { type: "well" };
-        return refusal(response.status, response.headers, body, this.options.key).verdict;
+        const { verdict } = refusal(response.status, response.headers, body, this.options.key);
+        if (verdict.type !== "well") return verdict;
+        // A request for a list has nothing that a client could have got wrong.
+        return { type: "failed", problem: `status ${response.status} for its model list`, isCertain: true };
       }
       return await this.learn(await readJson(response));
     } catch (thrown) {

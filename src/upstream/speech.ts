@@ -1,7 +1,9 @@
 // Speech by an upstream: a WAV file, whose samples are passed on in parts.
 
+import { defined } from "../core/defined.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
-import { type Failure, garbageFailure } from "./failure.ts";
+import type { Failure } from "./failure.ts";
+import { readBytes } from "./http.ts";
 import type { UpstreamServer } from "./server.ts";
 import { ask } from "./whole.ts";
 
@@ -12,15 +14,20 @@ const HEADER_BYTES = 12;
 const CHUNK_HEADER_BYTES = 8;
 
 export async function speakUpstream(
-  { text }: SpeakRequest,
+  { text, voice, speed, instructions }: SpeakRequest,
   server: UpstreamServer,
   signal: AbortSignal,
 ): Promise<readonly SpeechEvent[] | Failure> {
-  const body = { model: server.options.model, input: text, response_format: "wav", ...voiceOf(server) };
-  const response = await ask(server, { path: "/audio/speech", body, isRepeatable: false }, signal);
-  if (!(response instanceof Response)) return response;
-  const wav = samplesOf(new Uint8Array(await response.arrayBuffer()));
-  if (wav === undefined) return garbageFailure();
+  const body = {
+    model: server.options.model,
+    input: text,
+    response_format: "wav",
+    ...voiceOf(server),
+    ...defined({ voice, speed, instructions }),
+  };
+  const call = { path: "/audio/speech", body, isRepeatable: false };
+  const wav = await ask(server, call, signal, async (response) => samplesOf(await readBytes(response)));
+  if (!("samples" in wav)) return wav;
   const { sampleRate, samples } = wav;
   const step = PART_SECS * sampleRate * 2;
   const parts: SpeechEvent[] = [];

@@ -2,6 +2,7 @@
 
 import { defined } from "../core/defined.ts";
 import type { EmbedRequest, EmbedResult, RankRequest } from "../core/run.ts";
+import { truncation } from "./common-body.ts";
 import { type Failure, garbageFailure } from "./failure.ts";
 import type { UpstreamServer } from "./server.ts";
 import { askJson } from "./whole.ts";
@@ -13,12 +14,11 @@ export async function embedUpstream(
   server: UpstreamServer,
   signal: AbortSignal,
 ): Promise<EmbedResult | Failure> {
-  const cut = server.facts.engine === "vllm" ? { truncate_prompt_tokens: -1 } : { truncate_sequence: true };
   const body = {
     model: server.options.model,
     input: inputs,
     encoding_format: "float",
-    ...(truncate ? cut : {}),
+    ...(truncate ? truncation(server.facts.engine) : {}),
   };
   const answer = await askJson(
     server,
@@ -46,7 +46,7 @@ export async function rankUpstream(
     query,
     documents,
     top_n: documents.length,
-    ...(truncate ? { truncate_sequence: true } : {}),
+    ...(truncate ? truncation(server.facts.engine) : {}),
     ...defined({ max_tokens_per_doc: documentTokens }),
   };
   const answer = await askJson(server, { path: "/rerank", body, isRepeatable: true }, signal, readRanking);

@@ -8,23 +8,26 @@ import type { UpstreamServer } from "./server.ts";
 export interface WholeCall {
   readonly path: string;
   readonly body: unknown;
-  /** Whether the work may be repeated although it may have been begun: images and speech are not. */
+  /** Whether the work may be repeated once its request was written: images and speech are not. */
   readonly isRepeatable: boolean;
 }
 
-/** The response of an upstream, or the failure. */
-export async function ask(
+/** What `read` makes of the answer, or the failure. `read` returns undefined for an answer of another form. */
+export async function ask<T>(
   server: UpstreamServer,
   { path, body, isRepeatable }: WholeCall,
   signal: AbortSignal,
-): Promise<Response | Failure> {
+  read: (response: Response) => Promise<T | undefined>,
+): Promise<T | Failure> {
   const timeout = AbortSignal.timeout(WHOLE_ANSWER_MS);
   try {
     const response = await send(server.options, { path, body, signal: AbortSignal.any([signal, timeout]) });
-    if (response.ok) return response;
+    if (response.ok) return (await read(response)) ?? garbageFailure();
     const said = await readError(response, ERROR_BYTES_MAX);
-    return refusal(response.status, response.headers, said, server.options.key);
+    const failure = refusal(response.status, response.headers, said, server.options.key);
+    return isRepeatable ? failure : { ...failure, mayRetry: false };
   } catch (thrown) {
+    if (thrown instanceof TooLarge) return garbageFailure();
     const runsNoTools = isRepeatable && server.facts.runsNoTools;
     if (timeout.aborted) return timeoutFailure(WHOLE_ANSWER_MS / 1000, runsNoTools);
     return connectionFailure(thrown, runsNoTools);
@@ -38,12 +41,5 @@ export async function askJson<T>(
   signal: AbortSignal,
   read: (json: unknown) => T | undefined,
 ): Promise<T | Failure> {
-  const response = await ask(server, call, signal);
-  if (!(response instanceof Response)) return response;
-  try {
-    return read(await readJson(response)) ?? garbageFailure();
-  } catch (thrown) {
-    if (thrown instanceof TooLarge) return garbageFailure();
-    return connectionFailure(thrown, call.isRepeatable && server.facts.runsNoTools);
-  }
+  return ask(server, call, signal, async (response) => read(await readJson(response)));
 }

@@ -226,6 +226,8 @@ const Ranking = Type.Object(
   },
   OPEN,
 );
+/** SGLang's: the list alone. */
+const Scores = Type.Array(Type.Object({ index: Count, score: Type.Number() }, OPEN));
 const Images = Type.Object(
   { data: Type.Array(Type.Object({ b64_json: Type.String({ minLength: 1 }) }, OPEN), { minItems: 1 }) },
   OPEN,
@@ -251,7 +253,16 @@ export const readChatLogprobs = reader(ChatLogprobs);
 export const readTextLogprobs = reader(TextLogprobs);
 export const readModelList = reader(ModelList);
 export const readEmbeddings = reader(Embeddings);
-export const readRanking = reader(Ranking);
+const readRankingObject = reader(Ranking);
+const readScores = reader(Scores);
+
+/** A ranking in either form. */
+export function readRanking(json: unknown): Static<typeof Ranking> | undefined {
+  const scores = readScores(json);
+  if (scores === undefined) return readRankingObject(json);
+  return { results: scores.map(({ index, score }) => ({ index, relevance_score: score })) };
+}
+
 export const readImages = reader(Images);
 export const readTokenized = reader(Tokenized);
 export const readTemplate = reader(Template);

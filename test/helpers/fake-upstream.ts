@@ -15,8 +15,8 @@ export type Behaviour =
       readonly body?: unknown;
       readonly headers?: Readonly<Record<string, string>>;
     }
-  /** Never answers. */
-  | { readonly type: "hang" }
+  /** Never answers, or never again after these texts of a stream. */
+  | { readonly type: "hang"; readonly after?: readonly string[] }
   /** Closes the connection: before anything was sent, after the head, or after these chunks. */
   | { readonly type: "close"; readonly after: "nothing" | "head" | readonly object[] }
   /** Bytes that are no HTTP, or a stream of these texts. */
@@ -42,6 +42,8 @@ export interface FakeUpstream {
   behaviour: Behaviour | ((seen: Seen) => Behaviour);
   /** Cards of the model list. */
   cards: readonly object[];
+  /** Status of the model list. */
+  listStatus: number;
   /** Stops listening and breaks all connections; `start` listens on the same port again. */
   stop(): void;
   start(): void;
@@ -81,6 +83,7 @@ class Fake implements FakeUpstream {
   openMax = 0;
   behaviour: FakeUpstream["behaviour"] = { type: "answer" };
   cards: readonly object[] = [VLLM_CARD];
+  listStatus = 200;
   private listener: TCPSocketListener<Connection> | undefined;
   private readonly sockets = new Set<Socket<Connection>>();
   private port = 0;
@@ -135,7 +138,7 @@ class Fake implements FakeUpstream {
     if (body.length < length) return;
     data.text = body.slice(length);
     const path = first.split(" ")[1] ?? "";
-    if (path === "/v1/models") return whole(socket, 200, { object: "list", data: this.cards });
+    if (path === "/v1/models") return whole(socket, this.listStatus, { object: "list", data: this.cards });
     if (path === "/version") return whole(socket, 200, { version: "0.12.0" });
     const text = Buffer.from(body.slice(0, length), "latin1").toString("utf8");
     const seen = { path, headers, body: JSON.parse(text) as Record<string, unknown> };
@@ -149,6 +152,8 @@ class Fake implements FakeUpstream {
   private async answer(socket: Socket<Connection>, behaviour: Behaviour): Promise<void> {
     switch (behaviour.type) {
       case "hang":
+        if (behaviour.after !== undefined) head(socket);
+        for (const text of behaviour.after ?? []) part(socket, text);
         return;
       case "status":
         this.done(socket);

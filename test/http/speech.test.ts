@@ -208,13 +208,14 @@ describe("bodies", () => {
     });
   }
 
-  test("may say what has no effect, and leave out all but the input", async () => {
+  test("may say what has no effect here, and leave out all but the input", async () => {
     const { app, seen } = speaking(part([0, 0], true));
-    const ignored = { voice: "alloy", instructions: "Softly.", speed: 9, stream_format: "audio", other: {} };
+    const style = { voice: "alloy", instructions: "Softly.", speed: 9 };
+    const ignored = { ...style, stream_format: "audio", other: {} };
     expect(
       (await app.post(PATH, { input: "a", model: null, response_format: null, ...ignored })).status,
     ).toBe(200);
-    expect(seen.requests).toEqual([{ model: "default", text: "a" }]);
+    expect(seen.requests).toEqual([{ model: "default", text: "a", ...style }]);
   });
 
   test("of the longest text are taken", async () => {

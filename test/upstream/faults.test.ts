@@ -1,76 +1,15 @@
 // Upstreams that break: who gets what, nothing lost twice, nothing generated twice after a byte was sent.
 
 import { describe, expect, onTestFinished, test } from "bun:test";
-import type { RunEvent, RunRequest } from "../../src/core/run.ts";
+import { join } from "node:path";
+import type { RunEvent } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import { Connections } from "../../src/upstream/connections.ts";
-import { UpstreamModel } from "../../src/upstream/model.ts";
-import type { UpstreamModelOptions, UpstreamOptions } from "../../src/upstream/options.ts";
-import { chunk, type FakeUpstream, fakeUpstream, HELLO } from "../helpers/fake-upstream.ts";
+import { coalesced } from "../../src/upstream/coalesce.ts";
+import { chunk, fakeUpstream, HELLO } from "../helpers/fake-upstream.ts";
+import { describeWith } from "../helpers/programs.ts";
+import { tempDir } from "../helpers/tmp.ts";
 import { until } from "../helpers/until.ts";
-
-const NEVER = new AbortController().signal;
-
-type Overrides = Partial<Omit<UpstreamModelOptions, "routing" | "upstreams">> & {
-  readonly routing?: Partial<UpstreamModelOptions["routing"]>;
-  readonly each?: Partial<UpstreamOptions>;
-};
-
-/** A model on these upstreams, with a log. */
-function modelOn(upstreams: readonly Pick<FakeUpstream, "url">[], overrides: Overrides = {}) {
-  const { routing, each, ...others } = overrides;
-  const log: string[] = [];
-  const model = new UpstreamModel({
-    name: "big",
-    kind: "text",
-    upstreams: upstreams.map(({ url }) => ({ url, model: "m", dialect: "chat", weight: 1, ...each })),
-    routing: {
-      policy: "round_robin",
-      firstTokenMs: 5000,
-      retries: 2,
-      cooldownMs: 60_000,
-      queueMax: 16,
-      ...routing,
-    },
-    connections: new Connections(200),
-    fallbacks: () => [],
-    log: (line) => void log.push(line),
-    ...others,
-  });
-  onTestFinished(() => model.stop());
-  return { model, log };
-}
-
-function chat(extra: Partial<RunRequest> = {}): RunRequest {
-  return {
-    model: "big",
-    prompt: {
-      type: "chat",
-      messages: [{ role: "user", content: [{ type: "text", text: "Hello?" }] }],
-      tools: [],
-      toolChoice: { type: "auto" },
-      thinking: { enabled: true, unsaid: true },
-    },
-    sampling: DEFAULT_SAMPLING,
-    stop: [],
-    choices: 1,
-    truncate: false,
-    ...extra,
-  };
-}
-
-async function all(events: AsyncIterable<RunEvent>): Promise<readonly RunEvent[]> {
-  return Array.fromAsync(events);
-}
-
-function textOf(events: readonly RunEvent[]): string {
-  return events.map((event) => (event.type === "text" ? event.text : "")).join("");
-}
-
-function errorOf(events: readonly RunEvent[]) {
-  const last = events.at(-1);
-  return last?.type === "error" ? last.error : undefined;
-}
+import { all, chat, errorOf, modelOn, NEVER, textOf } from "../helpers/upstream-model.ts";
 
 const types = (events: readonly RunEvent[]) => events.map(({ type }) => type);
 
@@ -103,11 +42,43 @@ describe("one of two upstreams", () => {
     expect(model.upstreams[0]?.problem).toBe('it does not serve "m", but another');
   });
 
+  test.each([
+    [400, "status 400 for its model list"],
+    [401, "it refuses the key (status 401)"],
+  ])("answers %i to the request for its model list: it is passed over", async (status, problem) => {
+    const [ill, well] = [fakeUpstream(), fakeUpstream()];
+    ill.listStatus = status;
+    const { model } = modelOn([ill, well]);
+    await model.load();
+    expect(model.upstreams[0]).toMatchObject({ problem, last_error: problem, status: "cooling" });
+    for (let i = 0; i < 3; i++) await all(model.generate(chat(), NEVER));
+    expect(ill.seen).toHaveLength(0);
+  });
+
   test("hangs: after first_token_timeout its connection is closed, and the other answers", async () => {
     const [hanging, well] = [fakeUpstream({ type: "hang" }), fakeUpstream()];
     const { model } = modelOn([hanging, well], { routing: { firstTokenMs: 60 } });
     expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
     await until("the connection is closed", () => hanging.left === 1);
+  });
+
+  test.each([
+    ["comments", [": keep-alive\n\n"]],
+    ["the head alone", []],
+    ["a part of an event", ['data: {"choices":[{"delta":{"con']],
+  ])("sends %s and no event: as if it hung", async (_, after) => {
+    const [hanging, well] = [fakeUpstream({ type: "hang", after }), fakeUpstream()];
+    const { model } = modelOn([hanging, well], { routing: { firstTokenMs: 60 } });
+    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    await until("the connection is closed", () => hanging.left === 1);
+  });
+
+  test("fails three times in a row: a cooldown begins", async () => {
+    const [ill, well] = [fakeUpstream({ type: "status", status: 500 }), fakeUpstream()];
+    const { model, log } = modelOn([ill, well]);
+    for (let i = 0; i < 9; i++) expect(errorOf(await all(model.generate(chat(), NEVER)))).toBeUndefined();
+    expect([ill.seen.length, well.seen.length]).toEqual([3, 9]);
+    expect(log).toEqual([expect.stringContaining("status 500; no requests for 60 s")]);
   });
 
   test("breaks after the head: repeated, as this server runs no tools", async () => {
@@ -122,6 +93,41 @@ describe("one of two upstreams", () => {
     const { model, log } = modelOn([{ url: other.url.replace("http:", "https:") }, well]);
     expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
     expect(log[0]).toContain("no connection (EPROTO)");
+  });
+});
+
+describeWith("openssl")("an upstream whose certificate nobody signed", () => {
+  test("gets no request, and no key", async () => {
+    const folder = tempDir();
+    const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+    const made = [
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-days",
+      "1",
+    ];
+    const names = ["-subj", "/CN=localhost", "-keyout", key, "-out", cert];
+    expect(Bun.spawnSync(["openssl", "req", ...made, ...names]).exitCode).toBe(0);
+    let asked = 0;
+    const secure = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      tls: { key: Bun.file(key), cert: Bun.file(cert) },
+      fetch: () => {
+        asked++;
+        return Response.json({ data: [] });
+      },
+    });
+    onTestFinished(() => void secure.stop(true));
+    const well = fakeUpstream();
+    const { model, log } = modelOn([{ url: `https://127.0.0.1:${secure.port}/v1` }, well]);
+    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(log[0]).toMatch(/no connection \(.*CERT.*\); no requests for 60 s/);
+    expect(asked).toBe(0);
   });
 });
 
@@ -151,6 +157,17 @@ describe("after the first byte nothing is repeated", () => {
     });
     expect(well.seen).toHaveLength(0);
     expect(model.pool.inFlight).toBe(0);
+  });
+
+  test("silence within it: one error in band, and the connection is closed", async () => {
+    const event = `data: ${JSON.stringify(chunk({ content: "Hello" }))}\n\n`;
+    const [ill, well] = [fakeUpstream({ type: "hang", after: [event] }), fakeUpstream()];
+    const { model } = modelOn([ill, well], { routing: { silenceMs: 60 } });
+    const events = await all(model.generate(chat(), NEVER));
+    expect(types(events)).toEqual(["accepted", "text", "error"]);
+    expect(errorOf(events)?.message).toBe("The upstream server sent nothing for 0.06 seconds.");
+    expect(well.seen).toHaveLength(0);
+    await until("the connection is closed", () => ill.left === 1);
   });
 
   test("a server that may run tools is not asked again after a timeout or a reset", async () => {
@@ -378,75 +395,14 @@ test("reasoning in either spelling, tools numbered alike, and counts", async () 
   });
   const { model } = modelOn([upstream]);
   const events = await all(model.generate(chat(), NEVER));
-  expect(events.slice(1, -1)).toEqual([
-    { type: "reasoning", choice: 0, text: "Hm." },
-    { type: "reasoning", choice: 0, text: " So." },
+  // They may arrive in one read or in several.
+  expect(coalesced(events.slice(1, -1))).toEqual([
+    { type: "reasoning", choice: 0, text: "Hm. So." },
     { type: "tool_call_start", choice: 0, index: 0, id: "a", name: "f" },
-    { type: "tool_call_args", choice: 0, index: 0, delta: '{"x":' },
-    { type: "tool_call_args", choice: 0, index: 0, delta: "1}" },
+    { type: "tool_call_args", choice: 0, index: 0, delta: '{"x":1}' },
     { type: "tool_call_start", choice: 0, index: 1, id: "b", name: "g" },
     { type: "tool_call_args", choice: 0, index: 1, delta: "{}" },
     { type: "choice_end", choice: 0, reason: "tool_calls" },
   ]);
   expect(events.at(-1)).toMatchObject({ usage: { promptTokens: 9, cachedTokens: 4, completionTokens: 8 } });
-});
-
-describe("answers as a whole", () => {
-  const whole = (body: unknown) => fakeUpstream({ type: "status", status: 200, body });
-
-  test("vectors come in their order and of unit length, scores by document", async () => {
-    const vectors = whole({
-      data: [
-        { index: 1, embedding: [0, 2] },
-        { index: 0, embedding: [3, 4] },
-      ],
-      usage: { prompt_tokens: 5 },
-    });
-    const { model } = modelOn([vectors]);
-    const texts = { model: "big", inputs: ["a", "b"], truncate: false };
-    expect(await model.embed(texts, NEVER)).toEqual({
-      vectors: [
-        [0.6, 0.8],
-        [0, 1],
-      ],
-      promptTokens: 5,
-    });
-    vectors.behaviour = {
-      type: "status",
-      status: 200,
-      body: {
-        results: [
-          { index: 1, relevance_score: 0.9 },
-          { index: 0, relevance_score: 0.1 },
-        ],
-      },
-    };
-    const ranked = { model: "big", query: "q", documents: ["a", "b"], truncate: false };
-    expect((await model.embed(ranked, NEVER)).vectors).toEqual([[0.1], [0.9]]);
-    vectors.behaviour = { type: "status", status: 200, body: { data: [] } };
-    const refused: unknown = await model.embed(texts, NEVER).catch((error: unknown) => error);
-    expect(refused).toMatchObject({ code: "upstream_failed" });
-  });
-
-  test("images and speech are passed on, and not asked for twice", async () => {
-    const images = whole({ data: [{ b64_json: "AAAA" }] });
-    const { model } = modelOn([images], { kind: "image" });
-    const wanted = { model: "big", prompt: "a cat", count: 1, width: 64, height: 32 };
-    const events = await Array.fromAsync(model.draw(wanted, NEVER));
-    expect(events.map(({ type }) => type)).toEqual(["image", "finish"]);
-    expect(images.seen[0]).toMatchObject({ path: "/v1/images/generations", body: { size: "64x32", n: 1 } });
-    const [ill, well] = [
-      fakeUpstream({ type: "close", after: "head" }),
-      whole({ data: [{ b64_json: "AAAA" }] }),
-    ];
-    const { model: second } = modelOn([ill, well], { kind: "image" });
-    expect(await Array.fromAsync(second.draw(wanted, NEVER))).toMatchObject([
-      { type: "error", error: { code: "upstream_failed" } },
-    ]);
-    expect(well.seen).toHaveLength(0);
-    const { model: voice } = modelOn([whole({})], { kind: "speech" });
-    expect(await Array.fromAsync(voice.speak({ model: "big", text: "Hi." }, NEVER))).toMatchObject([
-      { type: "error", error: { code: "upstream_failed" } },
-    ]);
-  });
 });

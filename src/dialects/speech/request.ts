@@ -19,13 +19,20 @@ const checkBody = checker(SpeechGenerationRequest);
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseSpeechRequest(json: Readonly<Record<string, unknown>>): SpeechCall {
   const format = formatOf(json["response_format"]);
-  const { input, model } = checkBody(json);
+  const { input, model, voice, speed, instructions } = checkBody(json);
   if (input.trim() === "") {
     throw new ServiceError("invalid_request", "input must not be empty; it has only white space", {
       param: "input",
     });
   }
-  return { request: { model: model ?? "default", text: input }, format };
+  const request = {
+    model: model ?? "default",
+    text: input,
+    ...(typeof voice === "string" ? { voice } : {}),
+    ...(typeof speed === "number" ? { speed } : {}),
+    ...(typeof instructions === "string" ? { instructions } : {}),
+  };
+  return { request, format };
 }
 
 /** Runs before the schema check, whose error would also list the unsupported formats. */

@@ -14,7 +14,9 @@ const AudioResponseFormat = Type.Union(
   },
 );
 
-const ignored = Type.Optional(Type.Unknown({ description: "Accepted without effect." }));
+const passedOn = Type.Optional(
+  Type.Unknown({ description: "Passed on to upstream servers; without effect for voices of this machine." }),
+);
 
 export const SpeechGenerationRequest = Type.Object(
   {
@@ -26,9 +28,9 @@ export const SpeechGenerationRequest = Type.Object(
     }),
     model: orNull(Type.String({ description: "Model id; `default` or absent selects the speech model." })),
     response_format: orNull(AudioResponseFormat),
-    voice: ignored,
-    instructions: ignored,
-    speed: ignored,
+    voice: passedOn,
+    instructions: passedOn,
+    speed: passedOn,
     stream_format: orNull(Type.Literal("audio", { description: "The only supported value." })),
   },
   {
