@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { ApiKeys } from "../../src/http/api-keys.ts";
 import type { AnswerEvent } from "../../src/core/agent.ts";
+import type { SystemUpstream } from "../../src/core/system.ts";
 import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
 import { ACCEPTED, answer, end, FINISH, text } from "../helpers/run-events.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
@@ -285,6 +286,58 @@ describeInBrowser("the web interface with a scripted server", () => {
         { lora_name: "cook", lora_path: "adapters/cook", model: "base" },
         { lora_name: "poet", expected_generation: "g1", model: "base" },
       ]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "shows the upstream servers of a model, which cannot be unloaded",
+    async () => {
+      const healthy: SystemUpstream = {
+        upstream: "gpu1:8000",
+        model: "Qwen/Qwen3-32B",
+        engine: "vllm",
+        status: "healthy",
+        in_flight: 3,
+        problem: null,
+        cooldown_left: null,
+        last_error: null,
+        last_error_at: null,
+      };
+      const problem = "no connection (ECONNREFUSED)";
+      const failed = { ...healthy, upstream: "gpu2:8000", status: "cooling", in_flight: 0, problem };
+      let second: object = {
+        ...failed,
+        cooldown_left: 12.5,
+        last_error: problem,
+        last_error_at: 1_700_000_000,
+      };
+      ui.route("/v1/models", () =>
+        Response.json({ object: "list", data: [{ id: "base", status: "loaded" }] }),
+      );
+      ui.route("/v1/system/info", () =>
+        Response.json({ models: [{ id: "base", upstreams: [healthy, second] }] }),
+      );
+      const { page } = await visit(ui.url());
+      await page.getByRole("link", { name: "Models" }).click();
+      const model = page.getByRole("region", { name: "base", exact: true });
+      const row = (name: string) => model.locator("li", { hasText: name });
+      await row("gpu1:8000").getByText("vllm · Qwen/Qwen3-32B · 3 in flight").waitFor();
+      await row("gpu2:8000").getByText("cooling", { exact: true }).waitFor();
+      expect(await row("gpu2:8000").innerText()).toMatch(
+        /tried again in 12\.5 s · last error .+: no connection/,
+      );
+      expect(await model.getByRole("button", { name: "Unload", exact: true }).count()).toBe(0);
+      // The page follows.
+      second = {
+        ...failed,
+        status: "healthy",
+        problem: null,
+        last_error: problem,
+        last_error_at: 1_700_000_000,
+      };
+      await row("gpu2:8000").getByText("healthy", { exact: true }).waitFor();
+      expect(await row("gpu2:8000").innerText()).not.toContain("tried again");
     },
     SLOW_MS,
   );

@@ -1,4 +1,4 @@
-// Models page: status, load, reload and unload of the served models, and their LoRA adapters.
+// Models page: status, load, reload and unload of the served models, their LoRA adapters and upstream servers.
 
 import { RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
@@ -7,17 +7,19 @@ import { plural } from "../format.ts";
 import { grouped, type ModelCard } from "../state/model-card.ts";
 import { loadModels, models, modelsError } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
+import { loadUpstreams, upstreams } from "../state/upstreams.ts";
 import { Icon } from "../view/icon.tsx";
 import { Adapters } from "./adapters.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
+import { Upstreams } from "./upstreams.tsx";
 import { usePolling } from "./use-polling.ts";
 
 /** Refresh interval of the list while the page is shown, milliseconds. */
 const POLL_MS = 3000;
 
 export function ModelsPage() {
-  usePolling(loadModels, POLL_MS);
+  usePolling(async () => void (await Promise.all([loadModels(), loadUpstreams()])), POLL_MS);
   const cards = models.value;
   return (
     <PageFrame label="Models">
@@ -42,7 +44,13 @@ const OPERATIONS: readonly Operation[] = [
 function ModelView({ card }: { readonly card: ModelCard }) {
   const { id, root, status, kind, mcp_tools_count: tools } = card;
   const [operating, setOperating] = useState<string>();
+  const servers = upstreams.value?.get(id);
   const shown = operating ?? status ?? "loaded";
+  // A model on upstream servers cannot be unloaded; a reload probes them.
+  const operations = OPERATIONS.filter(
+    ({ path, isFor }) =>
+      operating === undefined && isFor(shown) && (servers === undefined || path === "reload"),
+  );
   const operate = async ({ path, label }: Operation): Promise<void> => {
     setOperating(path === "unload" ? "unloading" : "reloading");
     try {
@@ -55,7 +63,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
       notify(`${label}: ${messageOf(error)}`);
     }
     setOperating(undefined);
-    await loadModels();
+    await Promise.all([loadModels(), loadUpstreams()]);
   };
   return (
     <section class="card" aria-label={id}>
@@ -64,7 +72,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
         <span class={`badge ${shown}`}>{shown}</span>
         {kind && kind !== "text" ? <span class="badge">{kind}</span> : null}
         <span class="grow" />
-        {OPERATIONS.filter(({ isFor }) => operating === undefined && isFor(shown)).map((operation) => (
+        {operations.map((operation) => (
           <button type="button" onClick={() => void operate(operation)}>
             {operation.label}
           </button>
@@ -73,6 +81,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
       </header>
       {root && <p class="faint">{root}</p>}
       {tools ? <p class="faint">{plural(tools, "MCP tool")}</p> : null}
+      {servers !== undefined && <Upstreams servers={servers} />}
       <Adapters model={id} isLoaded={shown === "loaded"} />
     </section>
   );
