@@ -10,7 +10,7 @@ import { join } from "node:path";
 /** A file belongs to the first ring that one of its prefixes fits. */
 const RINGS: readonly (readonly [ring: string, prefixes: readonly string[]])[] = [
   ["ui", ["test/ui/", "test/e2e/ui"]],
-  ["e2e", ["test/e2e/"]],
+  ["e2e", ["test/e2e/", "test/upstreams/"]],
   ["faults", ["test/faults/", "test/soak/"]],
   ["native", ["test/ffi/", "test/templates/", "test/vulkan/", "test/zoo/"]],
   ["unit", ["test/"]],

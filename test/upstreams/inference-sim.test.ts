@@ -1,0 +1,97 @@
+// llm-d's simulator of vLLM behind svc: vLLM's wire format in three APIs, and the failures that it injects. Its texts are
+// random, and it does not follow schemas.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { until } from "../helpers/until.ts";
+import { entry, type Front, startFront } from "./front.ts";
+import { describeWithPrograms, INFERENCE_SIM, type Running, startProgram, stopAll } from "./programs.ts";
+import * as suite from "./suite.ts";
+
+const DIALECTS = ["chat", "messages", "responses"] as const;
+const HELLO = [{ role: "user" as const, content: "Hello there, how are you?" }];
+
+describeWithPrograms(INFERENCE_SIM)("llm-d-inference-sim", () => {
+  let [first, second]: Running[] = [];
+  let front: Front;
+  const start = (): Promise<Running> =>
+    startProgram({
+      program: INFERENCE_SIM,
+      args: (port) =>
+        (
+          `--port ${port} --model sim --max-model-len 4096 --seed 7 --max-num-seqs 64 ` +
+          "--inter-token-latency 2ms --force-dummy-tokenizer"
+        ).split(" "),
+      ready: "/health",
+    });
+  /** From now on the engine answers so many percent of the requests with this failure. */
+  const inject = async (engine: Running | undefined, rate: number, type: string): Promise<void> => {
+    const answer = await fetch(`${engine?.url}/admin/config`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ "failure-injection-rate": rate, "failure-types": [type] }),
+    });
+    expect(answer.status).toBe(200);
+  };
+  const ask = (model: string) =>
+    front.openAi.chat.completions.create({ model, messages: HELLO, max_tokens: 16 });
+
+  afterAll(stopAll);
+  beforeAll(async () => {
+    [first, second] = await Promise.all([start(), start()]);
+    const upstream = (engine: Running | undefined) => ({ url: `${engine?.url}/v1`, model: "sim" });
+    const fast = "[models.routing]\ncooldown = 0.2\n";
+    front = await startFront([
+      ...DIALECTS.map((dialect) => entry(dialect, [{ ...upstream(first), dialect }], fast)),
+      entry("pool", [upstream(first), upstream(second)], `${fast}policy = "round_robin"\n`),
+    ]);
+  }, 120_000);
+
+  describe.each(DIALECTS)("by %s", (dialect) => suite.dialectTests(dialect, () => front));
+  describe("by chat", () => {
+    suite.logprobTests("chat", () => front);
+    suite.completionTests("chat", () => front);
+    suite.countTests("chat", () => front);
+    suite.embeddingTests("chat", () => front);
+  });
+
+  test("it is taken for vLLM", async () => {
+    expect(await front.upstreams("chat")).toMatchObject([{ engine: "vllm", status: "healthy" }]);
+  });
+
+  test.each([
+    ["rate_limit", 429, "queue_full"],
+    ["invalid_api_key", 503, "upstream_failed"],
+    ["context_length", 400, "context_length_exceeded"],
+    ["server_error", 503, "upstream_failed"],
+    ["invalid_request", 400, "invalid_request"],
+    ["model_not_found", 503, "upstream_failed"],
+  ])("injected %s: %i %s", async (type, status, code) => {
+    await inject(first, 100, type);
+    for (const model of DIALECTS) {
+      const refused: unknown = await ask(model).catch((error: unknown) => error);
+      expect([model, refused]).toMatchObject([model, { status, code }]);
+    }
+    await inject(first, 0, type);
+    for (const model of DIALECTS)
+      await until(`${model} answers again`, () => ask(model).catch(() => false as const));
+  });
+
+  test.each(["rate_limit", "invalid_api_key", "server_error", "model_not_found"])(
+    "injected %s into one of two: the other answers",
+    async (type) => {
+      await inject(first, 100, type);
+      for (let i = 0; i < 4; i++) expect((await ask("pool")).choices[0]?.message.content).toMatch(/\S/);
+      await inject(first, 0, type);
+    },
+  );
+
+  test("half of all answers are failures: every request is answered", async () => {
+    for (const engine of [first, second]) await inject(engine, 30, "server_error");
+    const answers = await Promise.allSettled(Array.from({ length: 60 }, () => ask("pool")));
+    for (const engine of [first, second]) await inject(engine, 0, "server_error");
+    for (const answer of answers)
+      if (answer.status === "rejected") expect(answer.reason).toMatchObject({ status: 503 });
+    // Three attempts fail together once in 37 requests, but a cooldown of one engine leaves only the other.
+    expect(answers.filter(({ status }) => status === "fulfilled").length).toBeGreaterThan(20);
+  });
+});

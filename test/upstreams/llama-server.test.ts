@@ -1,0 +1,100 @@
+// llama-server behind svc, by each of its three APIs, with the built-in model.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { TINY_FILE } from "../helpers/binary.ts";
+import { until } from "../helpers/until.ts";
+import { entry, type Front, startFront } from "./front.ts";
+import { describeWithPrograms, LLAMA_SERVER, type Running, startProgram, stopAll } from "./programs.ts";
+import * as suite from "./suite.ts";
+
+const DIALECTS = ["chat", "messages", "responses"] as const;
+
+describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
+  let engine: Running;
+  let front: Front;
+  const start = (...more: readonly string[]): Promise<Running> =>
+    startProgram({
+      program: LLAMA_SERVER,
+      args: (port) => [
+        ...`--host 127.0.0.1 --port ${port} --jinja --no-ui -c 4096 -np 2 -t 1 --alias tiny`.split(" "),
+        "-m",
+        TINY_FILE,
+        ...more,
+      ],
+      ready: "/health",
+    });
+  afterAll(stopAll);
+  beforeAll(async () => {
+    engine = await start();
+    const vectors = await start("--embeddings", "--pooling", "mean");
+    const upstream = { url: `${engine.url}/v1`, model: "tiny" };
+    front = await startFront([
+      ...DIALECTS.map((dialect) => entry(dialect, [{ ...upstream, dialect }])),
+      entry("vectors", [{ url: `${vectors.url}/v1`, model: "tiny" }]),
+    ]);
+  }, 120_000);
+
+  describe.each(DIALECTS)("by %s", (dialect) => {
+    suite.dialectTests(dialect, () => front);
+    suite.countTests(dialect, () => front);
+  });
+  describe("by chat", () => {
+    suite.schemaTests("chat", () => front);
+    suite.logprobTests("chat", () => front);
+    suite.completionTests("chat", () => front);
+  });
+  describe("by responses", () => suite.schemaTests("responses", () => front));
+  suite.embeddingTests("vectors", () => front);
+
+  test("its facts are known, and the models of a wrong name are not served", async () => {
+    expect(await front.upstreams("chat")).toMatchObject([{ engine: "llama-server", status: "healthy" }]);
+    const card = await front.openAi.models.retrieve("chat");
+    expect(card).toMatchObject({ max_model_len: expect.any(Number) });
+  });
+
+  test("sampling fields reach it under its names", async () => {
+    const messages = [{ role: "user" as const, content: "Count from 1 to 5." }];
+    const fields = { min_p: 0.05, top_k: 4, repetition_penalty: 1.1, dry_multiplier: 0.5, seed: 3 };
+    for (const model of ["chat", "responses"]) {
+      const body = { model, messages, max_tokens: 12, temperature: 1, ...fields };
+      const texts = await Promise.all(
+        [1, 2].map(
+          async () => (await front.openAi.chat.completions.create(body)).choices[0]?.message.content,
+        ),
+      );
+      expect([model, texts[0]]).toEqual([model, texts[1] ?? ""]);
+    }
+  });
+
+  test("a prompt that is too long is context_length_exceeded in each API", async () => {
+    const content = "word ".repeat(6000);
+    for (const model of DIALECTS) {
+      const refused: unknown = await front.openAi.chat.completions
+        .create({ model, messages: [{ role: "user", content }] })
+        .catch((error: unknown) => error);
+      expect([model, refused]).toMatchObject([model, { status: 400, code: "context_length_exceeded" }]);
+    }
+  });
+
+  test("killed within an answer: one error in band; back again: it answers", async () => {
+    const stream = await front.openAi.chat.completions.create({
+      model: "chat",
+      messages: [{ role: "user", content: "Count to 1000" }],
+      stream: true,
+    });
+    const failed: unknown = await (async () => {
+      for await (const { choices } of stream) if ((choices[0]?.delta.content ?? "") !== "") engine.kill();
+    })().catch((error: unknown) => error);
+    expect(failed).toMatchObject({ code: "upstream_failed" });
+    const refused: unknown = await ask("chat").catch((error: unknown) => error);
+    expect(refused).toMatchObject({ status: 503 });
+    await engine.restart();
+    await until("it answers again", () => ask("chat").catch(() => false), 60_000);
+  }, 120_000);
+
+  async function ask(model: string): Promise<boolean> {
+    const messages = [{ role: "user" as const, content: "Hi" }];
+    const { choices } = await front.openAi.chat.completions.create({ model, messages, max_tokens: 1 });
+    return choices.length === 1;
+  }
+});
