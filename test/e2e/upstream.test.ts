@@ -2,8 +2,11 @@
 
 import { expect, onTestFinished, test } from "bun:test";
 import { join } from "node:path";
+import { decode } from "fast-png";
+import type { ImageGenerationResponse } from "../../src/dialects/images/schema.ts";
 import { launchServer, newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete } from "../helpers/chat-client.ts";
+import { tinyImageModel } from "../helpers/tiny-images.ts";
 
 test("shows upstreams, passes ids on, falls back to a model of its own", async () => {
   const back = await launchServer([], { env: {} });
@@ -152,8 +155,61 @@ dialect = "${dialect}"
     const here = await post("/v1/chat/completions/input_tokens", { ...call, model: "chat" });
     expect([model, counted]).toEqual([model, here]);
   }
-  const seeded = await post("/v1/chat/completions", { ...ask(CAPITAL), model: "messages", seed: 1 });
-  expect(seeded).toMatchObject({ error: { code: "unsupported_capability", param: "seed" } });
+  // svc takes all sampling fields in each API.
+  const drawn = { messages: call.messages, temperature: 1.5, seed: 7, presence_penalty: 0.5, max_tokens: 12 };
+  for (const model of ["messages", "responses"]) {
+    const body = { ...drawn, model, stop: ["\u0000"] };
+    const [first, second] = await Promise.all([1, 2].map(() => complete(front.url, body)));
+    expect([model, first?.choices[0]?.message.content]).toEqual([
+      model,
+      second?.choices[0]?.message.content ?? "",
+    ]);
+  }
+  const several = await post("/v1/chat/completions", { ...ask(CAPITAL), model: "messages", n: 2 });
+  expect(several).toMatchObject({ error: { code: "unsupported_capability", param: "n" } });
+}, 60_000);
+
+test("passes images and speech on", async () => {
+  const { diffusion, llm, vae } = tinyImageModel();
+  const folder = newFolder();
+  const parts = `{ diffusion_model = "${diffusion}", llm = "${llm}", vae = "${vae}" }`;
+  await Bun.write(
+    join(folder, "back.toml"),
+    `[[models]]
+model_id = "tiny-image"
+kind = "image"
+format = ${parts}
+image = { steps = 1, guidance = 1 }
+`,
+  );
+  const back = await startServer([join(folder, "back.toml")]);
+  const entry = (id: string, kind: string) => `[[models]]
+model_id = "${id}"
+kind = "upstream"
+serves = "${kind}"
+[[models.upstreams]]
+url = "${back.url}/v1"
+`;
+  await Bun.write(join(folder, "front.toml"), entry("tiny-image", "image") + entry("svc-voice", "speech"));
+  const front = await startServer([join(folder, "front.toml")]);
+  const post = (path: string, body: object): Promise<Response> =>
+    fetch(front.url + path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  const asked = { prompt: "a cat", width: 64, height: 48 };
+  const inline = await post("/v1/images/generations", { ...asked, response_format: "b64_json" });
+  const { data } = (await inline.json()) as ImageGenerationResponse;
+  const png = Buffer.from((data[0]?.b64_json ?? "").replace("data:image/png;base64,", ""), "base64");
+  expect(decode(png)).toMatchObject({ width: 64, height: 48 });
+  const filed = (await (await post("/v1/images/generations", asked)).json()) as ImageGenerationResponse;
+  const file = await fetch(front.url + (filed.data[0]?.content_url ?? ""));
+  expect(decode(await file.bytes())).toMatchObject({ width: 64, height: 48 });
+
+  const spoken = await post("/v1/audio/speech", { input: "One, two, three.", voice: "any" });
+  expect(spoken.headers.get("content-type")).toBe("audio/wav");
+  expect((await spoken.bytes()).byteLength).toBeGreaterThan(16_000);
 }, 60_000);
 
 test("a key that is not set stops the start with its name", async () => {
