@@ -19,7 +19,13 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  "--host-resolver-rules=MAP svc.lan 127.0.0.1",
 ];
+
+/** The same server under a name of a local network: plain HTTP there is no secure context, as on a phone. */
+export function overLan(url: string): string {
+  return url.replace("127.0.0.1", "svc.lan");
+}
 
 /** Longest time for one action, and for a browser to start on a busy machine, milliseconds. */
 const ACTION_MS = 20_000;

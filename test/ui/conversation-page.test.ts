@@ -117,10 +117,13 @@ describeInBrowser("the conversation page", () => {
       const answers = slowAnswers();
       await type(page, "Of the first tab");
       await type(other, "Of the second tab");
-      await until("both are asked", () => answers.begun() === 2);
-      answers.next();
-      answers.next();
-      for (const tab of [page, other]) await tab.getByLabel("Stop").waitFor({ state: "detached" });
+      const stops = async (): Promise<number> =>
+        (await page.getByLabel("Stop").count()) + (await other.getByLabel("Stop").count());
+      // A tab that has seen the other's answer begin asks its question after it.
+      await until("both are answered", async () => {
+        answers.next();
+        return answers.begun() === 2 && (await stops()) === 0;
+      });
       for (const tab of [page, other]) {
         await tab.reload();
         await tab.getByText("Well said").first().waitFor();

@@ -38,6 +38,13 @@ export const DRAFT = "new";
 /** Called with each conversation that was loaded, or that another tab has changed. */
 let onNews: (conversation: Conversation, from: "storage" | "tab") => void = () => undefined;
 
+/** What tabs tell each other. */
+interface News {
+  readonly id: string;
+  /** Ids of messages. */
+  readonly changed: readonly string[];
+}
+
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 const channel = new BroadcastChannel("svc");
 
@@ -45,7 +52,7 @@ const channel = new BroadcastChannel("svc");
 export async function startConversations(listener: typeof onNews): Promise<void> {
   onNews = listener;
   resetDraft();
-  channel.addEventListener("message", ({ data }: MessageEvent<string>) => {
+  channel.addEventListener("message", ({ data }: MessageEvent<News>) => {
     void refresh(data);
   });
   addEventListener("pagehide", () => {
@@ -113,8 +120,9 @@ export async function save(id: string): Promise<void> {
   const conversation = open.value.get(id);
   if (conversation === undefined || id === DRAFT) return;
   try {
-    join(await saveConversation(conversation));
-    notifyTabs(id);
+    const { stored, changed } = await saveConversation(conversation);
+    join(stored);
+    notifyTabs(id, changed);
   } catch (error) {
     notify(`Could not save this conversation in the browser: ${messageOf(error)}`);
   }
@@ -151,9 +159,9 @@ export function importAll(text: string): number {
   return found.length;
 }
 
-/** Notifies other tabs that a conversation or its queued question was saved or deleted. */
-export function notifyTabs(id: string): void {
-  channel.postMessage(id); // oxlint-disable-line unicorn/require-post-message-target-origin -- a channel has no origin
+/** Notifies other tabs that messages of a conversation or its queued question were saved, or that it was deleted. */
+export function notifyTabs(id: string, changed: readonly string[] = []): void {
+  channel.postMessage({ id, changed } satisfies News); // oxlint-disable-line unicorn/require-post-message-target-origin -- a channel has no origin
 }
 
 function resetDraft(): void {
@@ -162,9 +170,13 @@ function resetDraft(): void {
 }
 
 /** Reloads a conversation that another tab saved or deleted. */
-async function refresh(id: string): Promise<void> {
+async function refresh({ id, changed }: News): Promise<void> {
   summaries.value = sorted(await loadSummaries());
-  const found = await loadConversation(id);
+  const mine = open.value.get(id);
+  if (mine === undefined) return;
+  const known = new Map(mine.messages.map((message) => [message.id, message]));
+  for (const one of changed) known.delete(one);
+  const found = await loadConversation(id, known);
   await refreshQueued(id);
   if (found !== undefined) join(found);
   else if (!timers.has(id) && !isRunning(id)) removeOpen(id);

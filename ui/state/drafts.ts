@@ -34,9 +34,9 @@ export function queuedOf(conversationId: string): Draft | undefined {
 }
 
 /** Queues a question; one that is queued already is continued by it. */
-export function enqueue(conversationId: string, draft: Draft): void {
+export async function enqueue(conversationId: string, draft: Draft): Promise<void> {
   queue.value = replaced(queue.value, conversationId, joined(queuedOf(conversationId), draft));
-  void addQueued(conversationId, (before) => joined(before, draft));
+  await addQueued(conversationId, (before) => joined(before, draft));
 }
 
 /** Loads the question that is queued in any tab. */

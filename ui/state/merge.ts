@@ -29,6 +29,7 @@ export function merged(theirs: Conversation, mine: Conversation): Conversation {
 }
 
 function later(theirs: Message, mine: Message): Message {
+  if (theirs === mine) return mine;
   if (theirs.role !== "assistant" || mine.role !== "assistant") return mine;
   const more = sizeOf(theirs) - sizeOf(mine) || rankOf(theirs) - rankOf(mine);
   return more > 0 ? withDecisionsOf(theirs, mine) : withDecisionsOf(mine, theirs);

@@ -1,8 +1,9 @@
-// IndexedDB store of conversations. Summaries are a separate store, so that the list loads without attachments. If the
-// browser forbids storage, conversations are lost when the page is closed.
+// IndexedDB store of conversations, by message: a save writes what has changed, and a tab reads what another one has changed.
+// Summaries are a separate store, so that the list loads without messages. If the browser forbids storage, conversations are lost
+// when the page is closed.
 
-import { type DBSchema, type IDBPDatabase, openDB } from "idb";
-import type { Conversation, Draft } from "./conversation.ts";
+import { type DBSchema, type IDBPDatabase, type IDBPTransaction, openDB, type StoreNames } from "idb";
+import type { Conversation, Draft, Message } from "./conversation.ts";
 import { merged } from "./merge.ts";
 import { notify } from "./toasts.ts";
 
@@ -12,23 +13,41 @@ export interface Summary {
   readonly updated: number;
 }
 
+/** A conversation without its messages. */
+interface Head extends Omit<Conversation, "messages"> {
+  /** Ids of the messages, in order. */
+  readonly order: readonly string[];
+}
+
 interface Schema extends DBSchema {
   summaries: { key: string; value: Summary };
-  conversations: { key: string; value: Conversation };
+  conversations: { key: string; value: Head };
+  /** By conversation and message. Since version 3; before, conversations had their messages. */
+  messages: { key: [string, string]; value: Message };
   /** Questions that wait for a running answer, by conversation. Since version 2. */
   queued: { key: string; value: Draft };
 }
 
 const NAME = "svc";
-const STORES = ["summaries", "conversations"] as const;
+const VERSION = 3;
+const STORES = ["summaries", "conversations", "messages"] as const;
+
+type Transaction = IDBPTransaction<Schema, ["summaries", "conversations", "messages"], "readwrite">;
 
 let opened: Promise<IDBPDatabase<Schema> | undefined> | undefined;
 
+/** Messages that are stored as this tab has them. */
+const saved = new WeakSet<Message>();
+
 function database(): Promise<IDBPDatabase<Schema> | undefined> {
-  return (opened ??= openDB<Schema>(NAME, 2, {
-    upgrade: (db, before) => {
-      if (before < 1) for (const store of STORES) db.createObjectStore(store, { keyPath: "id" });
-      db.createObjectStore("queued");
+  return (opened ??= openDB<Schema>(NAME, VERSION, {
+    upgrade: (db, before, _, transaction) => {
+      if (before < 1)
+        for (const store of ["summaries", "conversations"] as const)
+          db.createObjectStore(store, { keyPath: "id" });
+      if (before < 2) db.createObjectStore("queued");
+      db.createObjectStore("messages");
+      splitConversations(transaction).catch(() => transaction.abort()); // the data stay as they were
     },
     blocked: () => notify("Close or reload the other tabs of this page: they are of an older version."),
     blocking: (_, __, { target }) => {
@@ -38,29 +57,96 @@ function database(): Promise<IDBPDatabase<Schema> | undefined> {
   }).catch(() => undefined));
 }
 
+/** Moves the messages of conversations, as versions 1 and 2 stored them, to their own store. */
+async function splitConversations(
+  transaction: IDBPTransaction<Schema, StoreNames<Schema>[], "versionchange">,
+): Promise<void> {
+  const store = transaction.objectStore("messages");
+  let at = await transaction.objectStore("conversations").openCursor();
+  for (; at !== null; at = await at.continue()) {
+    const { messages, ...conversation } = at.value as unknown as Conversation;
+    await at.update({ ...conversation, order: messages.map(({ id }) => id) });
+    for (const message of messages) await store.put(message, [conversation.id, message.id]);
+  }
+}
+
 export async function loadSummaries(): Promise<readonly Summary[]> {
   return (await (await database())?.getAll("summaries")) ?? [];
 }
 
-export async function loadConversation(id: string): Promise<Conversation | undefined> {
-  return (await database())?.get("conversations", id);
+/** A stored conversation. Messages that are `known` are not read again. */
+export async function loadConversation(
+  id: string,
+  known: ReadonlyMap<string, Message> = new Map(),
+): Promise<Conversation | undefined> {
+  const transaction = (await database())?.transaction(["conversations", "messages"]);
+  const head = await transaction?.objectStore("conversations").get(id);
+  if (transaction === undefined || head === undefined) return undefined;
+  const store = transaction.objectStore("messages");
+  const { order, ...conversation } = head;
+  if (known.size === 0) {
+    const [keys, messages] = await Promise.all([store.getAllKeys(rangeOf(id)), store.getAll(rangeOf(id))]);
+    known = new Map(messages.map((message, i) => [keys[i]?.[1] ?? message.id, message]));
+    for (const message of messages) saved.add(message);
+  }
+  const messages = await Promise.all(
+    order.map(async (one) => known.get(one) ?? readMessage(store, [id, one])),
+  );
+  return { ...conversation, messages: messages.filter((message) => message !== undefined) };
 }
 
 /**
- * Saves a conversation together with what other tabs have stored of it: the browser runs one writing transaction at a time, over all
- * tabs. Returns what is stored now. Rejects if the browser's storage is full.
+ * Saves the changed messages of a conversation together with what other tabs have stored of it: the browser runs one writing
+ * transaction at a time, over all tabs. Returns what is stored now, and the ids of the messages that this tab has changed. Rejects if
+ * the browser's storage is full.
  */
-export async function saveConversation(conversation: Conversation): Promise<Conversation> {
+export async function saveConversation(
+  conversation: Conversation,
+): Promise<{ readonly stored: Conversation; readonly changed: readonly string[] }> {
   const transaction = (await database())?.transaction(STORES, "readwrite");
-  if (transaction === undefined) return conversation;
-  const conversations = transaction.objectStore("conversations");
-  const stored = await conversations.get(conversation.id);
-  const both = stored === undefined ? conversation : merged(stored, conversation);
+  if (transaction === undefined) return { stored: conversation, changed: [] };
+  const theirs = await theirsOf(transaction, conversation);
+  const both = theirs === undefined ? conversation : merged(theirs, conversation);
+  const { messages, ...head } = both;
   const { id, title, updated } = both;
   await transaction.objectStore("summaries").put({ id, title, updated });
-  await conversations.put(both);
+  await transaction.objectStore("conversations").put({ ...head, order: messages.map((one) => one.id) });
+  const changed = messages.filter((message) => !saved.has(message));
+  for (const message of changed) await transaction.objectStore("messages").put(message, [id, message.id]);
   await transaction.done;
-  return both;
+  for (const message of changed) saved.add(message);
+  return { stored: both, changed: changed.map((message) => message.id) };
+}
+
+/** What is stored of a conversation; messages that this tab has not changed are its own. */
+async function theirsOf(
+  transaction: Transaction,
+  { id, messages }: Conversation,
+): Promise<Conversation | undefined> {
+  const head = await transaction.objectStore("conversations").get(id);
+  if (head === undefined) return undefined;
+  const unchanged = new Map(messages.filter((one) => saved.has(one)).map((one) => [one.id, one]));
+  const store = transaction.objectStore("messages");
+  const { order, ...conversation } = head;
+  const theirs = await Promise.all(
+    order.map(async (one) => unchanged.get(one) ?? readMessage(store, [id, one])),
+  );
+  return { ...conversation, messages: theirs.filter((message) => message !== undefined) };
+}
+
+interface MessageStore {
+  get(key: [string, string]): Promise<Message | undefined>;
+}
+
+async function readMessage(store: MessageStore, key: [string, string]): Promise<Message | undefined> {
+  const message = await store.get(key);
+  if (message !== undefined) saved.add(message);
+  return message;
+}
+
+/** The keys of a conversation's messages. */
+function rangeOf(id: string): IDBKeyRange {
+  return IDBKeyRange.bound([id], [id, []]); // an array is greater than every string
 }
 
 /** What a test gives for each stored conversation, by id, where it gives something. */
@@ -68,10 +154,10 @@ export async function findConversations<T>(
   test: (conversation: Conversation) => T | undefined,
 ): Promise<ReadonlyMap<string, T>> {
   const found = new Map<string, T>();
-  const store = (await database())?.transaction("conversations").store;
-  for (let at = await store?.openCursor(); at; at = await at.continue()) {
-    const result = test(at.value);
-    if (result !== undefined) found.set(at.key, result);
+  for (const id of (await (await database())?.getAllKeys("conversations")) ?? []) {
+    const conversation = await loadConversation(id);
+    const result = conversation === undefined ? undefined : test(conversation);
+    if (result !== undefined) found.set(id, result);
   }
   return found;
 }
@@ -80,6 +166,7 @@ export async function deleteConversation(id: string): Promise<void> {
   const transaction = (await database())?.transaction(STORES, "readwrite");
   await transaction?.objectStore("summaries").delete(id);
   await transaction?.objectStore("conversations").delete(id);
+  await transaction?.objectStore("messages").delete(rangeOf(id));
   await transaction?.done;
 }
 

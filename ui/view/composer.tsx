@@ -6,6 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
 import { isScan, readAttachment, withPageImages } from "../state/attachments.ts";
 import { ask } from "../state/chat.ts";
+import { notifyTabs } from "../state/conversations.ts";
 import { draftOf, enqueue, queuedOf, setDraft, unqueue } from "../state/drafts.ts";
 import { mediaTypeOf } from "../state/media-types.ts";
 import { fileBudget, fileTexts } from "../state/text-files.ts";
@@ -37,7 +38,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
   const submit = (): void => {
     if (isEmpty) return;
     setDraft(id, { text: "", attachments: [] });
-    if (isBusy) enqueue(id, { text, attachments });
+    if (isBusy) void enqueue(id, { text, attachments }).then(() => notifyTabs(id));
     else ask(id, text, attachments);
   };
   const notes = fileNotes(conversation, attachments, card);
@@ -197,7 +198,7 @@ function Queued({ id }: { readonly id: string }) {
       <button
         type="button"
         class="ghost"
-        onClick={() => void unqueue(id)}
+        onClick={() => void unqueue(id).then(() => notifyTabs(id))}
         aria-label="Take back the next question"
       >
         <Icon node={X} size={14} />
