@@ -11,6 +11,7 @@ import { raiseBacklog } from "../../ffi/listen-backlog.ts";
 import { Admission } from "../http/admission.ts";
 import { ApiKeys } from "../http/api-keys.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import { isLoopbackAddress } from "../net/address.ts";
 import { clientAddresses, isAddressRange } from "../net/client-address.ts";
 import { crowdCheck, droppedConnections } from "../net/connections.ts";
 
@@ -58,6 +59,26 @@ export function newEdge(settings: Settings, models: () => readonly ModelInfo[]):
     isCrowded: crowdCheck(server.max_connections),
   });
   return { admission, ...(keys === undefined ? {} : { apiKeys: keys, heir: () => keys.heir }) };
+}
+
+/** Headers by which a proxy says that a request is another one's. */
+const FORWARDING = ["forwarded", "x-forwarded-for", "x-real-ip"];
+
+/**
+ * Which clients may change the models: all, where the operator says so or demands keys, else those of this machine. `peer`: the
+ * other end of a connection. A proxy on this machine speaks for others, unless it is trusted and names one of this machine.
+ */
+export function mayChangeModels({
+  models_mutable: isMutable,
+  api_keys: keys,
+  trusted_proxies: proxies = [],
+}: Settings["server"]): (peer: string | undefined, headers: Headers) => boolean {
+  if (isMutable === true || keys !== undefined) return () => true;
+  const addressOf = clientAddresses(proxies);
+  return (peer, headers) => {
+    if (peer === undefined || !isLoopbackAddress(addressOf(peer, headers))) return false;
+    return proxies.length > 0 || !FORWARDING.some((name) => headers.has(name));
+  };
 }
 
 /**

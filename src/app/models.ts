@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { defined } from "../core/defined.ts";
 import { kindOf, modelFile, type ModelOptions, weightsFile } from "./model-files.ts";
+import { pulledModels } from "./pulled-models.ts";
 import { staticAdapter } from "./static-adapter.ts";
 import { imageOptions, mediaLimitsOf, speechOptions, textOptions } from "../config/engine-options.ts";
 import { modelName } from "../config/model-name.ts";
@@ -101,32 +102,42 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
   const places = new Places(settings.server.max_loaded_models);
   const upstreams = { connections: upstreamConnections(), models: () => models };
   const configured = settings.models.map((model): ServedModel => {
-    const id = modelName(model);
-    if (model.kind === "upstream") {
-      const pool = upstreamModel(model, options, upstreams);
-      parts.onPool?.(pool.pool);
-      return { id, kind: kindOf(model), mediaLimits: mediaLimitsOf(model), model: pool };
-    }
-    const { weightsOf = ownWeights } = parts;
-    const relays = newRelays(model);
-    const prepare = (signal: AbortSignal): Promise<EngineOptions> =>
-      engineOptions(model, weightsOf(model), options, { signal, relays });
-    const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
-    return {
-      id,
-      kind: kindOf(model),
-      ...defined({ root: repo }),
-      mediaLimits: mediaLimitsOf(model),
-      model: managed(id, { prepare, places, lossOf: () => relays.loss() }, options, parts),
-    };
+    if (model.kind !== "upstream") return ownModel(model, places, options, parts);
+    const pool = upstreamModel(model, options, upstreams);
+    parts.onPool?.(pool.pool);
+    return { id: modelName(model), kind: kindOf(model), mediaLimits: mediaLimitsOf(model), model: pool };
   });
+  const pulled = pulledModels(options, (entry) => ownModel(entry, places, options, parts));
   const models = new Models([...configured, ...builtinVoice(configured, options, parts)], {
     defaultId: settings.default_model_id,
     seed: settings.global.seed,
     places,
+    ...defined({ refresh: pulled }),
     log,
   });
   return models;
+}
+
+/** A model that an engine of this machine runs. */
+function ownModel(
+  model: ModelSettings,
+  places: Places,
+  options: ModelOptions,
+  parts: ModelParts,
+): ServedModel {
+  const id = modelName(model);
+  const { weightsOf = ownWeights } = parts;
+  const relays = newRelays(model);
+  const prepare = (signal: AbortSignal): Promise<EngineOptions> =>
+    engineOptions(model, weightsOf(model), options, { signal, relays });
+  const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
+  return {
+    id,
+    kind: kindOf(model),
+    ...defined({ root: repo }),
+    mediaLimits: mediaLimitsOf(model),
+    model: managed(id, { prepare, places, lossOf: () => relays.loss() }, options, parts),
+  };
 }
 
 const BUILTIN_VOICE = { model_id: BUILTIN_VOICES[0], format: { format: "gguf" } } as const;

@@ -18,7 +18,8 @@ import { BackgroundResponses } from "../responses/background.ts";
 import { ResponseStore } from "../responses/store.ts";
 import { loadAdapters } from "./adapters.ts";
 import { type Core, type CoreOptions, openCore } from "./core.ts";
-import { type Edge, newEdge, watchConnections } from "./edge.ts";
+import { type Edge, mayChangeModels, newEdge, watchConnections } from "./edge.ts";
+import { openHub } from "./hub.ts";
 import { openImages } from "./images.ts";
 import { drain, listenAll, portsOf } from "./listen.ts";
 import { type Applied, type Live, liveSettings } from "./live-settings.ts";
@@ -118,6 +119,14 @@ function openResponses(state: State, converse: Converse, log: (line: string) => 
   return { responses, background };
 }
 
+/** The hub for those who may change the models; absent where no client may. */
+function hubAccess(models: Models, options: AppOptions) {
+  const { server } = options.settings;
+  if (server.models_mutable === false) return { access: {}, stop: async () => undefined };
+  const hub = openHub({ ...options, models });
+  return { access: { hub: { hub, isAllowed: mayChangeModels(server) } }, stop: () => hub.stop() };
+}
+
 interface Parts {
   readonly core: Core;
   readonly metrics: Metrics | undefined;
@@ -133,6 +142,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
   const stopping = new AbortController();
   const { responses, background } = openResponses(stores.state, core.converse, log);
   const images = openImages(models, options, metrics?.images);
+  const hub = hubAccess(models, options);
   const deps: HttpDeps = {
     ...settingsDeps(parts, options),
     generate: adapters.generate,
@@ -154,6 +164,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     tune: newTuning(options, models, stopping.signal),
     draining: () => stopping.signal.aborted,
     system: newSystem(options, models, () => server.port),
+    ...hub.access,
   };
   // Ports come first: if one is taken, no model has been loaded in vain.
   const { server, mcpServer, ollamaServer } = listenAll(deps, settings);
@@ -167,6 +178,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     apply: live.apply,
     close: async () => {
       stopping.abort();
+      await hub.stop();
       core.closeApprovals();
       const drainMs = settings.server.drain_timeout * 1000;
       await drain(listening, { isBusy: () => core.isBusy(), drainMs }, async () => {

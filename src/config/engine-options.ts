@@ -47,7 +47,7 @@ export function textOptions(
           checkpointBytes: runtime.checkpoint_mb * 1024 * 1024,
           ...(runtime.cache_scope === "all" ? { cacheScope: "all" as const } : {}),
           ...tiersOf(runtime),
-          ...speculativeOf(runtime),
+          ...speculativeOf(runtime, model.format.draft),
         }),
     ...defined({ contextLen: cache.context_len }),
     ...(cache.memory_mb === undefined ? {} : { memoryBytes: cache.memory_mb * 1024 * 1024 }),
@@ -91,9 +91,13 @@ function tiersOf(runtime: Settings["runtime"]): Pick<TextOptions, "tiers"> {
   };
 }
 
-/** Source of draft tokens, by `[runtime]`. */
-function speculativeOf(runtime: Settings["runtime"]): Pick<TextOptions, "speculative"> {
-  const { speculative: wanted, mtp_model: mtpModel, mtp_n_predict: mtpNPredict } = runtime;
+/** Source of draft tokens, by `[runtime]`. `own`: the draft model of the model itself. */
+function speculativeOf(
+  runtime: Settings["runtime"],
+  own: string | undefined,
+): Pick<TextOptions, "speculative"> {
+  const { speculative: wanted, mtp_n_predict: mtpNPredict } = runtime;
+  const mtpModel = own ?? runtime.mtp_model;
   const type = wanted === "auto" ? (mtpModel === undefined ? "off" : "mtp") : wanted;
   if (type === "off") return {};
   if (type === "ngram") return { speculative: { type } };

@@ -47,6 +47,13 @@ const ModelFormat = section("Which files make up the model.", {
       example: "mmproj.gguf",
     }),
   ),
+  draft: optional(
+    text("Draft model of this model, as `runtime.mtp_model` is one for all of them.", {
+      flag: false,
+      isPath: true,
+      example: "draft.gguf",
+    }),
+  ),
   tok_model_id: later(optional(text("Model the tokenizer is taken from."))),
   diffusion_model: optional(
     text("Image model: diffusion weights; model_id is only a name then.", {

@@ -17,7 +17,7 @@ import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { judgeSandboxMode } from "./sandbox-mode.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice, isImageKind } from "./model-settings.ts";
-import { SEARCH_MODEL_ID, SEARCH_MODEL_NAME, Settings } from "./settings.ts";
+import { type ModelSettings, SEARCH_MODEL_ID, SEARCH_MODEL_NAME, Settings } from "./settings.ts";
 import {
   isTable,
   merge,
@@ -33,6 +33,7 @@ import {
 import { rowAt, ROWS } from "./table.ts";
 
 const MODEL_ID = "models[].model_id";
+const MODEL_0 = "models[0].model_id";
 
 /** The one path whose file is read together with the settings. */
 const MCP_CONFIG = "runtime.mcp_config";
@@ -111,7 +112,7 @@ function withoutModel(
   values: readonly RawValue[],
 ): readonly Problem[] {
   if (!requireModel) return [];
-  const model = values.find(({ path }) => path === "models[0].model_id");
+  const model = values.find(({ path }) => path === MODEL_0);
   if (file === undefined || model?.origin.type !== "default") return [];
   const fix = `Add [[models]] with model_id = "FILE.gguf" or "owner/name", or model_id = "${BUILTIN_MODEL_ID}" for the built-in toy.`;
   return [{ origin: { type: "file", file }, key: "models", what: "no model is named", fix }];
@@ -276,6 +277,13 @@ function complete(values: readonly RawValue[]): Settings {
   );
   const { runtime } = tree;
   return { ...tree, runtime: { ...runtime, ubatch: Math.min(runtime.ubatch, runtime.batch) } };
+}
+
+/** The entry of a model that no one has configured. */
+export function defaultModel(id: string): ModelSettings {
+  const [model] = complete([{ path: MODEL_0, value: id, origin: { type: "default" } }]).models;
+  assert(model !== undefined, "an entry was made");
+  return model;
 }
 
 /** Nested as the schema wants it. Lists of tables are gathered as tables with numbered keys first. */

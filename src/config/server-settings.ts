@@ -2,7 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import { COMPAT_MODES } from "../core/compat.ts";
-import { choice, integer, list, optional, section, text, toggle } from "./field.ts";
+import { choice, integer, list, optional, section, text, toggle, tristate } from "./field.ts";
 
 /** Runs that may wait for a sequence in one engine before new ones get 429. */
 const QUEUE_MAX = 1024;
@@ -97,6 +97,21 @@ export const Server = section("Where the server listens and how it treats reques
       minimum: 1,
       example: 2,
     }),
+  ),
+  models_mutable: optional(
+    tristate(
+      "Let clients search the hub, download and delete models: all (`true`) or none (`false`). Unset: those on this machine, and those with an API key.",
+      { example: true },
+    ),
+  ),
+  models_max_bytes: optional(
+    integer(
+      "Bytes of downloaded models beyond which no further one is downloaded; unset: as the disk allows.",
+      {
+        minimum: 1,
+        example: 200_000_000_000,
+      },
+    ),
   ),
   allow_runtime_lora_updating: toggle("Let clients load and unload LoRA adapters."),
   lora_adapter_root: optional(

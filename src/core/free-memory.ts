@@ -48,6 +48,17 @@ export function freeMemory(root: string = CGROUPS, own: string = read("/proc/sel
   return Math.max(0, Math.min(freemem(), ...groups));
 }
 
+/** Smallest memory limit of the program's control groups, bytes; Infinity without one. */
+export function memoryLimit(root: string = CGROUPS, own: string = read("/proc/self/cgroup")): number {
+  const limits = VERSIONS.flatMap((version) =>
+    withParents(version.own.exec(own)?.[1] ?? "").map((group) => {
+      const text = read(join(root, version.folder, group, version.limit));
+      return text === "" || !Number.isFinite(Number(text)) ? Infinity : Number(text); // "max" is no number
+    }),
+  );
+  return Math.min(...limits);
+}
+
 /** A group's limit holds for all below it. */
 function withParents(group: string): readonly string[] {
   const names = group.split("/").filter((name) => name !== "" && name !== "..");

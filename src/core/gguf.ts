@@ -113,26 +113,50 @@ function readTensors(file: Uint8Array, last: Field | undefined, alignment: numbe
   return tensors.map((tensor) => ({ ...tensor, offset: dataAt + tensor.offset }));
 }
 
+/** The fields in the first bytes of a file. The last one may be cut; the length of an array can still be read. */
+export function readFirstFields(start: Uint8Array): ReadonlyMap<string, Field> {
+  const fields: Field[] = [];
+  try {
+    for (const field of eachField(start, true)) fields.push(field);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
+  return fieldsByKey(fields);
+}
+
 /** Metadata fields in file order. Throws a RangeError where `file` ends before they do. */
 export function readFields(file: Uint8Array): Field[] {
+  return [...eachField(file, false)];
+}
+
+function* eachField(file: Uint8Array, mayBeCut: boolean): Generator<Field> {
   const view = viewOf(file);
   const version = view.getUint32(4, true);
   if (text(file.subarray(0, 4)) !== "GGUF" || (version !== 2 && version !== 3)) {
     throw new Error("not a GGUF file of version 2 or 3");
   }
   const count = Number(view.getBigUint64(16, true));
-  const fields: Field[] = [];
   let at = FIELDS_AT;
   for (let index = 0; index < count; index++) {
     const keyBytes = Number(view.getBigUint64(at, true));
     const typeAt = at + 8 + keyBytes;
     const type = view.getUint32(typeAt, true);
-    const end = valueEnd(view, typeAt + 4, type);
-    if (end > file.byteLength) throw new RangeError("the file ends within its metadata");
-    fields.push({ key: text(file.subarray(at + 8, typeAt)), type, raw: file.subarray(typeAt + 4, end) });
-    at = end;
+    const end = endWithin(view, typeAt + 4, type);
+    if (end === undefined && !mayBeCut) throw new RangeError("the file ends within its metadata");
+    yield { key: text(file.subarray(at + 8, typeAt)), type, raw: file.subarray(typeAt + 4, end) };
+    at = end ?? file.byteLength;
   }
-  return fields;
+}
+
+/** Offset just behind a value; undefined where the file ends before. */
+function endWithin(view: DataView, at: number, type: number): number | undefined {
+  try {
+    const end = valueEnd(view, at, type);
+    return end > view.byteLength ? undefined : end;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 /** Number of items of an array field. */

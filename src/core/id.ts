@@ -20,6 +20,7 @@ export type IdPrefix =
   | "sess_"
   | "rerank-"
   | "appr_"
+  | "pull_"
   | "req_";
 
 /** A fresh id such as `chatcmpl-4Fzk…`: the prefix and 24 characters of [0-9A-Za-z], about 142 random bits. */

@@ -19,7 +19,35 @@ export interface MemoryNeed {
   readonly compute: number;
 }
 
-type Metadata = ReadonlyMap<string, Field>;
+/** Metadata of a GGUF file by key. */
+export type Metadata = ReadonlyMap<string, Field>;
+
+/** Cache of a model in estimates for people, where no size is configured, tokens. */
+const ESTIMATED_TOKENS = 8192;
+
+/**
+ * Memory of a loaded model for people who choose one, bytes: weights, compute buffers, and a cache of the configured size, else of
+ * 8,192 tokens.
+ */
+export function memoryEstimate(
+  metadata: Metadata,
+  weightBytes: number,
+  options: TextOptions,
+  freeBytes: number,
+): number {
+  const shape = cacheShape(metadata);
+  const usual = Math.min(options.maxSeqLen ?? ESTIMATED_TOKENS, shape.trainedContext, ESTIMATED_TOKENS);
+  const cells = isCacheChosen(options)
+    ? cacheCells(options, shape, Math.max(0, freeBytes - weightBytes))
+    : usual;
+  return Math.ceil(
+    weightBytes + cells * cellBytes(shape, options.cacheType) + computeBytes(metadata, options),
+  );
+}
+
+function isCacheChosen({ contextLen, memoryBytes, memoryFraction }: TextOptions): boolean {
+  return contextLen !== undefined || memoryBytes !== undefined || memoryFraction !== undefined;
+}
 
 const F32_BYTES = 4;
 
@@ -38,12 +66,8 @@ export function memoryNeed(
   const others = [options.mmprojPath, draftPath(options)].flatMap((path) => path ?? []);
   const weights = [modelPath, ...others].reduce((sum, path) => sum + weightBytes(path), 0);
   const shape = cacheShape(metadata);
-  const isChosen =
-    options.contextLen !== undefined ||
-    options.memoryBytes !== undefined ||
-    options.memoryFraction !== undefined;
   // A cache of default size shrinks to the memory that is left.
-  const cells = cacheCells(options, shape, isChosen ? Math.max(0, freeBytes - weights) : 0);
+  const cells = cacheCells(options, shape, isCacheChosen(options) ? Math.max(0, freeBytes - weights) : 0);
   return {
     weights,
     cells,

@@ -51,6 +51,8 @@ export interface ModelsOptions {
   /** For requests without one. */
   readonly seed?: number | undefined;
   readonly places: Places;
+  /** Called before models are looked up: adds and removes those that have changed on disk. */
+  readonly refresh?: (models: Models) => void;
   readonly log: (line: string) => void;
 }
 
@@ -73,7 +75,8 @@ function textFacts(info: RuntimeFacts | undefined): Partial<ModelInfo> {
 }
 
 export class Models implements ModelControl {
-  private readonly models: readonly ServedModel[]; // the default model first
+  private models: readonly ServedModel[]; // the default model first
+  private readonly leaving = new Set<ServedModel>(); // removed; they end with their last request
   private readonly created = Math.floor(Date.now() / 1000);
   private readonly options: ModelsOptions;
 
@@ -84,8 +87,35 @@ export class Models implements ModelControl {
     this.models = [...first, ...models.filter((model) => !first.includes(model))];
   }
 
+  /** Serves another model. */
+  add(model: ServedModel): void {
+    this.models = [...this.models, model];
+  }
+
+  /** Serves a model no more: requests for it are refused at once, open ones finish. Resolves when its memory is free. */
+  async remove(id: string): Promise<void> {
+    const model = this.models.find((one) => one.id === id);
+    if (model === undefined) return;
+    this.models = this.models.filter((one) => one !== model);
+    this.leaving.add(model);
+    await model.model.unload();
+    await model.model.stop();
+    this.leaving.delete(model);
+  }
+
+  /** Ids of the served models. */
+  ids(): readonly string[] {
+    return this.models.map(({ id }) => id);
+  }
+
+  /** Open and waiting requests of one model; 0 for one that is not served. */
+  activeRunsOf(id: string): number {
+    return this.models.find((one) => one.id === id)?.model.activeRuns ?? 0;
+  }
+
   /** Cards of all models, the default one first. */
   list(): readonly ModelInfo[] {
+    this.options.refresh?.(this);
     return this.models.map(({ id, kind, root, model }) => ({
       id,
       kind,
@@ -242,16 +272,17 @@ export class Models implements ModelControl {
   }
 
   private named(name: string): ServedModel | undefined {
+    this.options.refresh?.(this);
     return this.models.find(({ id }) => id === name) ?? this.models.find(({ root }) => root === name);
   }
 
   /** Open and waiting requests of all models. */
   activeRuns(): number {
-    return this.models.reduce((sum, { model }) => sum + model.activeRuns, 0);
+    return [...this.models, ...this.leaving].reduce((sum, { model }) => sum + model.activeRuns, 0);
   }
 
   /** Ends all engine processes. */
   async stop(): Promise<void> {
-    await Promise.all(this.models.map(({ model }) => model.stop()));
+    await Promise.all([...this.models, ...this.leaving].map(({ model }) => model.stop()));
   }
 }

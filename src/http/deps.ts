@@ -20,6 +20,7 @@ import type { Admission } from "./admission.ts";
 import type { ApiKeys } from "./api-keys.ts";
 import type { BodyPace } from "./body-pace.ts";
 import type { LogLine } from "./errors.ts";
+import type { HubAccess } from "./hub.ts";
 import type { HostPolicy } from "./hooks/hosts.ts";
 import type { OriginPolicy } from "./hooks/origins.ts";
 import type { IsToolPeer } from "./hooks/tool-peers.ts";
@@ -67,6 +68,8 @@ export interface HttpDeps {
   readonly control: ModelControl;
   /** Finds the best settings for one of them. */
   readonly tune: TuneModel;
+  /** Models of the hub; absent where no client may change the served models. */
+  readonly hub?: HubAccess;
   /** The server's own tools; absent where none are configured. */
   readonly toolCounts?: () => ToolCounts;
   /** Names the build, as `system_fingerprint` in answers. */

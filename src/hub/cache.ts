@@ -163,11 +163,28 @@ export function deleteCached(cacheDir: string, id: HubId): Deleted {
     rmSync(repoFolder(cacheDir, id.repo), { recursive: true, force: true });
     return { files, freedBytes: bytesOf(files) };
   }
+  return { files, freedBytes: deleteFiles(cacheDir, files) };
+}
+
+/** Deletes files and their contents, unless another snapshot uses them; returns the bytes of deleted contents. */
+export function deleteFiles(cacheDir: string, files: readonly CachedFile[]): number {
   for (const { link } of files) rmSync(link, { force: true });
-  const kept = new Set(all.filter((file) => !files.includes(file)).map(({ blob }) => blob));
+  const kept = new Set(listCache(cacheDir).map(({ blob }) => blob));
   const freed = files.filter(({ blob }) => !kept.has(blob));
   for (const { blob } of freed) rmSync(blob, { force: true });
-  return { files, freedBytes: bytesOf(freed) };
+  for (const repo of new Set(files.map((file) => file.repo))) removeEmptyRepo(cacheDir, repo);
+  return bytesOf(freed);
+}
+
+/** Deletes the folder of a repository without contents. */
+function removeEmptyRepo(cacheDir: string, repo: string): void {
+  const folder = repoFolder(cacheDir, repo);
+  const blobs = join(folder, "blobs");
+  if (existsSync(blobs) && readdirSync(blobs).length > 0) return;
+  const snapshots = join(folder, "snapshots");
+  const commits = existsSync(snapshots) ? readdirSync(snapshots) : [];
+  if (commits.every((commit) => snapshotFiles(cacheDir, repo, commit).length === 0))
+    rmSync(folder, { recursive: true, force: true });
 }
 
 function isMeant(file: CachedFile, id: HubId, all: readonly CachedFile[]): boolean {

@@ -6,12 +6,13 @@ import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { reasonOf } from "../core/reason.ts";
+import { getContent, pause, retryAfterMs } from "./api.ts";
 import {
-  DOWNLOAD_REDIRECTS_MAX,
   DOWNLOAD_RETRY_MS,
   DOWNLOAD_RETRY_MS_MAX,
   DOWNLOAD_STALL_MS,
   DOWNLOAD_TRIES,
+  RETRY_AFTER_MS_MAX,
 } from "./limits.ts";
 import { HubError } from "./error.ts";
 
@@ -38,7 +39,10 @@ export interface DownloadOptions {
 }
 
 /** A failure that a retry may overcome. */
-class Interrupted extends Error {}
+class Interrupted extends Error {
+  /** Delay that the server asks for, milliseconds. */
+  afterMs: number | undefined;
+}
 
 /** Bytes per read while an earlier attempt is hashed. */
 const REREAD_BYTES = 1 << 20;
@@ -46,23 +50,24 @@ const REREAD_BYTES = 1 << 20;
 /** Resolves when the file is complete. Throws HubError, or the signal's reason; the bytes so far are kept. */
 export async function download(what: Download, options: DownloadOptions): Promise<void> {
   await mkdir(dirname(what.file), { recursive: true });
-  const file = await open(partial(what), constants.O_RDWR | constants.O_CREAT, 0o644);
+  const file = await open(partialPath(what.file), constants.O_RDWR | constants.O_CREAT, 0o644);
   try {
     await tryUntilComplete(what, options, file);
     await file.sync();
   } finally {
     await file.close();
   }
-  await rename(partial(what), what.file);
+  await rename(partialPath(what.file), what.file);
 }
 
-function partial({ file }: Download): string {
+/** Path of the incomplete file of a content. */
+export function partialPath(file: string): string {
   return `${file}.svc-partial`;
 }
 
 async function tryUntilComplete(what: Download, options: DownloadOptions, file: FileHandle): Promise<void> {
   const firstPause = options.retryMs ?? DOWNLOAD_RETRY_MS;
-  for (let failures = 0, pause = firstPause; ;) {
+  for (let failures = 0, pauseMs = firstPause; ;) {
     const before = (await file.stat()).size;
     try {
       return await attempt(what, options, file);
@@ -71,13 +76,13 @@ async function tryUntilComplete(what: Download, options: DownloadOptions, file: 
       if (!(error instanceof Interrupted)) throw error;
       const progressed = (await file.stat()).size > before;
       failures = progressed ? 0 : failures + 1;
-      pause = progressed ? firstPause : Math.min(pause * 2, DOWNLOAD_RETRY_MS_MAX);
+      pauseMs = progressed ? firstPause : Math.min(pauseMs * 2, DOWNLOAD_RETRY_MS_MAX);
       if (failures >= DOWNLOAD_TRIES) {
         throw new HubError(
           `the download failed ${failures} times: ${error.message}. Start it again to resume.`,
         );
       }
-      await Bun.sleep(pause);
+      await pause(Math.min(error.afterMs ?? pauseMs, RETRY_AFTER_MS_MAX), options.signal);
     }
   }
 }
@@ -154,35 +159,25 @@ async function write(file: FileHandle, chunk: Uint8Array, at: number): Promise<v
   }
 }
 
-/** Follows redirects itself, so that only the hub gets the token. */
+/** The response with a content from `from` on. Throws Interrupted for a passing failure. */
 async function request(
   what: Download,
   { refusal }: DownloadOptions,
   from: number,
   signal: AbortSignal,
 ): Promise<Response> {
-  let url = new URL(what.url);
-  const { origin } = url;
-  for (let hops = 0; hops <= DOWNLOAD_REDIRECTS_MAX; hops++) {
-    const headers = new Headers({ "accept-encoding": "identity" });
-    if (what.token !== undefined && url.origin === origin)
-      headers.set("authorization", `Bearer ${what.token}`);
-    if (from > 0) headers.set("range", `bytes=${from}-`);
-    const response = await fetch(url, { headers, signal, redirect: "manual" });
-    const location = response.headers.get("location");
-    if (response.status >= 300 && response.status < 400 && location !== null) {
-      await response.body?.cancel();
-      url = new URL(location, url);
-      continue;
-    }
-    const start = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "")?.[1];
-    if (response.status === 200 || (response.status === 206 && Number(start) === from)) return response;
-    await response.body?.cancel();
-    const isPassing = response.status >= 500 || [206, 408, 416, 425, 429].includes(response.status);
-    if (isPassing) throw new Interrupted(`the hub answered with status ${response.status}`);
-    throw refusal(response.status);
+  const range = from > 0 ? `bytes=${from}-` : undefined;
+  const response = await getContent(what.url, { token: what.token, range, signal });
+  const start = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "")?.[1];
+  if (response.status === 200 || (response.status === 206 && Number(start) === from)) return response;
+  await response.body?.cancel();
+  const isPassing = response.status >= 500 || [206, 408, 416, 425, 429].includes(response.status);
+  if (isPassing) {
+    const interrupted = new Interrupted(`the hub answered with status ${response.status}`);
+    interrupted.afterMs = retryAfterMs(response.headers);
+    throw interrupted;
   }
-  throw new HubError("the hub redirected the download too often. Check HF_ENDPOINT.");
+  throw refusal(response.status);
 }
 
 function newHasher({ hash, bytes }: Download): Hash {

@@ -1,28 +1,20 @@
 // Fetches a model of the hub: from the cache if complete, otherwise by download.
 
 import { itemAt } from "../core/assert.ts";
-import { existsSync, mkdirSync, statfsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
-import { chooseModelFiles, type Wanted } from "../core/model-files.ts";
-import {
-  blobPath,
-  cachedCommit,
-  linkFile,
-  repoFolder,
-  snapshotFiles,
-  snapshotPath,
-  writeRef,
-} from "./cache.ts";
+import { chooseModelFiles } from "../core/model-files.ts";
+import { type HubAccess, refusal } from "./api.ts";
+import { blobPath, cachedCommit, linkFile, snapshotFiles, snapshotPath, writeRef } from "./cache.ts";
 import { download } from "./download.ts";
 import { HubError } from "./error.ts";
 import { withLock } from "./lock.ts";
 import type { HubPlace } from "./place.ts";
-import { listRepository, refusal, type RepoFile, type RepoListing } from "./repository.ts";
-
-/** Default quantization among several files, as in llama.cpp's own tools. */
-const USUAL_QUANT = "Q4_K_M";
+import { type Companions, filesOf, type ModelPlan, NO_COMPANIONS, planModel, USUAL_QUANT } from "./plan.ts";
+import { listRepository, type RepoFile, type RepoListing } from "./repository.ts";
+import { checkRoom } from "./room.ts";
 
 /** Progress of a download, over all files of the model. */
 export interface Progress {
@@ -35,6 +27,8 @@ export interface FetchOptions {
   /** Called when a token is needed. */
   readonly token: () => string | undefined;
   readonly onProgress: (progress: Progress) => void;
+  /** Bytes of one file so far. */
+  readonly onFile?: (path: string, bytes: number) => void;
   /** Receives log lines. */
   readonly log: (line: string) => void;
   /** Ask the hub even where the cache has the model. */
@@ -42,17 +36,53 @@ export interface FetchOptions {
   readonly signal?: AbortSignal | undefined;
   /** First delay after a failed attempt, milliseconds. */
   readonly retryMs?: number;
+  /** Largest size of all downloaded models, bytes; absent: as the disk allows. */
+  readonly maxBytes?: number | undefined;
+  /** What other downloads of this process have yet to write, bytes. */
+  readonly reservedBytes?: () => number;
+}
+
+/** A model of the hub whose files are known. */
+export interface FetchPlan extends ModelPlan {
+  readonly id: HubId;
+  readonly listing: RepoListing;
+  readonly token: string | undefined;
 }
 
 /** Absolute path of the model's file, the first one of a split model. Throws HubError. */
 export async function fetchModel(id: HubId, options: FetchOptions): Promise<string> {
   const cached =
-    options.refresh === true && !options.place.offline ? undefined : findCached(id, options.place);
+    options.refresh === true && !options.place.offline ? undefined : cachedModel(id, options.place);
   if (cached !== undefined) return cached;
+  return fetchPlanned(await planFetch(id, NO_COMPANIONS, options), options);
+}
+
+/** Asks the hub which files a model has. Throws HubError. */
+export async function planFetch(
+  id: HubId,
+  companions: Companions,
+  options: FetchOptions,
+): Promise<FetchPlan> {
   const { place } = options;
   if (place.offline) throw notCached(id, place);
-  const { commit, files } = await fetchChosen(id, (listing) => chooseFiles(id, listing), options);
-  return snapshotPath(place.cacheDir, id.repo, commit, itemAt(files, 0).path);
+  const token = options.token();
+  const listing = await listRepository(id, accessOf(options, token));
+  return { id, listing, token, ...planModel(id, listing, companions) };
+}
+
+/** Downloads the files of a plan; returns the path of the model's first one. Throws HubError. */
+export async function fetchPlanned(plan: FetchPlan, options: FetchOptions): Promise<string> {
+  const { id, listing, token } = plan;
+  await fetchFiles(id, { ...listing, files: filesOf(plan) }, token, options);
+  return snapshotPath(options.place.cacheDir, id.repo, listing.commit, itemAt(plan.parts, 0).path);
+}
+
+/** The hub as the options have it. */
+export function accessOf(
+  { place, signal, retryMs }: Pick<FetchOptions, "place" | "signal" | "retryMs">,
+  token: string | undefined,
+): HubAccess {
+  return { endpoint: place.endpoint, token, signal, retryMs };
 }
 
 /** Folder with the named files of a repository; missing ones are skipped. Throws HubError. */
@@ -67,27 +97,11 @@ export async function fetchFolder(
   if (cached !== undefined && names.every((name) => there.includes(name)))
     return snapshotPath(place.cacheDir, id.repo, cached, ".");
   if (place.offline) throw notCached(id, place);
-  const choose = ({ files }: RepoListing) => files.filter(({ path }) => names.includes(path));
-  const { commit } = await fetchChosen(id, choose, options);
-  return snapshotPath(place.cacheDir, id.repo, commit, ".");
-}
-
-/** Downloads some files of a repository into the cache. */
-async function fetchChosen(
-  id: HubId,
-  choose: (listing: RepoListing) => readonly RepoFile[],
-  options: FetchOptions,
-): Promise<RepoListing> {
-  const { cacheDir } = options.place;
   const token = options.token();
-  const listing = await listRepository(options.place, id, token, options.signal);
-  const chosen = { ...listing, files: choose(listing) };
-  await fetchFiles(id, chosen, token, options);
-  for (const { path, hash } of chosen.files) {
-    linkFile(snapshotPath(cacheDir, id.repo, listing.commit, path), blobPath(cacheDir, id.repo, hash));
-  }
-  writeRef(cacheDir, id, listing.commit);
-  return chosen;
+  const listing = await listRepository(id, accessOf(options, token));
+  const files = listing.files.filter(({ path }) => names.includes(path));
+  await fetchFiles(id, { ...listing, files }, token, options);
+  return snapshotPath(place.cacheDir, id.repo, listing.commit, ".");
 }
 
 function notCached(id: HubId, { cacheDir }: HubPlace): HubError {
@@ -97,80 +111,77 @@ function notCached(id: HubId, { cacheDir }: HubPlace): HubError {
 }
 
 /** The complete model in the cache; undefined otherwise. Uses no network. */
-function findCached(id: HubId, { cacheDir }: HubPlace): string | undefined {
+export function cachedModel(id: HubId, { cacheDir }: HubPlace): string | undefined {
   const commit = cachedCommit(cacheDir, id);
   if (commit === undefined) return undefined;
-  const chosen = chooseModelFiles(snapshotFiles(cacheDir, id.repo, commit), wantedOf(id), USUAL_QUANT);
+  const wanted = defined({ file: id.file, quant: id.quant });
+  const chosen = chooseModelFiles(snapshotFiles(cacheDir, id.repo, commit), wanted, USUAL_QUANT);
   return chosen.ok ? snapshotPath(cacheDir, id.repo, commit, itemAt(chosen.parts, 0)) : undefined;
 }
 
-function wantedOf({ file, quant }: HubId): Wanted {
-  return defined({ file, quant });
-}
-
-function chooseFiles(id: HubId, { files }: RepoListing): readonly RepoFile[] {
-  const chosen = chooseModelFiles(
-    files.map(({ path }) => path),
-    wantedOf(id),
-    USUAL_QUANT,
-  );
-  if (!chosen.ok) throw new HubError(`${formatRepo(id)}: ${chosen.what}. ${chosen.fix}`);
-  return chosen.parts.flatMap((part) => files.filter(({ path }) => path === part));
-}
-
+/** Downloads some files of a repository into the cache, one after the other. */
 async function fetchFiles(
   id: HubId,
-  { commit, files }: RepoListing,
+  listing: RepoListing,
   token: string | undefined,
   options: FetchOptions,
 ): Promise<void> {
-  const { place, log, signal, retryMs } = options;
+  const { cacheDir } = options.place;
+  const { commit, files } = listing;
   const totalBytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  checkRoom(files, id, options);
   let doneBefore = 0;
-  for (const { path, bytes, hash } of files) {
-    const file = blobPath(place.cacheDir, id.repo, hash);
-    const steps = path.split("/").map(encodeURIComponent);
-    const url = [place.endpoint, id.repo, "resolve", commit, ...steps].join("/");
-    const fetchIt = async (): Promise<void> => {
-      if (existsSync(file)) return; // another process was faster
-      checkSpace(file, bytes, id, place);
-      await download(
-        { url, token, bytes, hash, file },
-        {
-          onProgress: (fileBytes) => options.onProgress({ doneBytes: doneBefore + fileBytes, totalBytes }),
-          refusal: (status) => refusal(status, id, place.endpoint, token !== undefined),
-          signal,
-          retryMs,
-        },
-      ).catch((error: unknown) => {
-        throw error instanceof HubError ? new HubError(`${formatRepo(id)}: ${error.message}`) : error;
-      });
+  for (const file of files) {
+    const onBytes = (bytes: number): void => {
+      options.onFile?.(file.path, bytes);
+      options.onProgress({ doneBytes: doneBefore + bytes, totalBytes });
     };
-    if (!existsSync(file)) {
-      const lock = join(
-        place.cacheDir,
-        ".locks",
-        `models--${id.repo.replace("/", "--")}`,
-        `${hash}.svc-lock`,
-      );
-      const onWait = (): void => log(`${formatRepo(id)}: another process is downloading it; waiting`);
-      await withLock(lock, fetchIt, { onWait, signal });
-    }
-    doneBefore += bytes;
-    options.onProgress({ doneBytes: doneBefore, totalBytes });
+    await fetchFile(id, { file, commit, token, onBytes }, options);
+    onBytes(file.bytes);
+    doneBefore += file.bytes;
   }
+  for (const { path, hash } of files) {
+    linkFile(snapshotPath(cacheDir, id.repo, commit, path), blobPath(cacheDir, id.repo, hash));
+  }
+  writeRef(cacheDir, id, commit);
 }
 
-/** Checks the disk space before the download. */
-function checkSpace(file: string, bytes: number, id: HubId, { cacheDir }: HubPlace): void {
-  const folder = repoFolder(cacheDir, id.repo);
-  mkdirSync(folder, { recursive: true });
-  const { bavail, bsize } = statfsSync(folder);
-  const there = statSync(`${file}.svc-partial`, { throwIfNoEntry: false })?.size ?? 0;
-  const free = bavail * bsize;
-  if (bytes - there <= free) return;
-  const megabytes = (count: number): string => `${Math.ceil(count / 1e6)} MB`;
-  throw new HubError(
-    `${formatRepo(id)} needs ${megabytes(bytes - there)} more, but ${cacheDir} has ${megabytes(free)} free. Free disk space, or set hf_cache to another folder.`,
-  );
+interface OneFile {
+  readonly file: RepoFile;
+  readonly commit: string;
+  readonly token: string | undefined;
+  readonly onBytes: (bytes: number) => void;
+}
+
+/** Downloads the content of a file unless it is there; another process that does so is waited for. */
+async function fetchFile(
+  id: HubId,
+  { file, commit, token, onBytes }: OneFile,
+  options: FetchOptions,
+): Promise<void> {
+  const { place, log, signal, retryMs } = options;
+  const { path, bytes, hash } = file;
+  const blob = blobPath(place.cacheDir, id.repo, hash);
+  if (existsSync(blob)) return;
+  const steps = path.split("/").map(encodeURIComponent);
+  const url = [place.endpoint, id.repo, "resolve", commit, ...steps].join("/");
+  const fetchIt = async (): Promise<void> => {
+    if (existsSync(blob)) return; // another process was faster
+    await download(
+      { url, token, bytes, hash, file: blob },
+      {
+        onProgress: onBytes,
+        refusal: (status) => refusal(status, id, { endpoint: place.endpoint, token }),
+        signal,
+        retryMs,
+      },
+    ).catch((error: unknown) => {
+      if (!(error instanceof HubError)) throw error;
+      throw new HubError(`${formatRepo(id)}: ${error.message}`, error.code, error.retryAfterSecs);
+    });
+  };
+  const folder = `models--${id.repo.replace("/", "--")}`;
+  const lock = join(place.cacheDir, ".locks", folder, `${hash}.svc-lock`);
+  const onWait = (): void => log(`${formatRepo(id)}: another process is downloading it; waiting`);
+  await withLock(lock, fetchIt, { onWait, signal });
 }

@@ -3,6 +3,10 @@
 /** Timeout of a request to the model hub, and of a download's next bytes, milliseconds. */
 export const HUB_ANSWER_MS = 30_000;
 export const DOWNLOAD_STALL_MS = 30_000;
+/** Attempts of a request that the hub is too busy for, the first delay, and the longest that the hub may ask for, milliseconds. */
+export const HUB_TRIES = 4;
+export const RETRY_MS = 1_000;
+export const RETRY_AFTER_MS_MAX = 60_000;
 /** Failed attempts of a download in a row, and the first and longest delay between them, milliseconds. */
 export const DOWNLOAD_TRIES = 5;
 export const DOWNLOAD_RETRY_MS = 1_000;
@@ -14,3 +18,14 @@ export const LOCK_BEAT_MS = 500;
 export const LOCK_STALE_MS = 15_000;
 /** Interval of log lines about a download, milliseconds. */
 export const DOWNLOAD_LOG_MS = 10_000;
+/** Pulls of a server that download at the same time, and those that it keeps in its list. */
+export const PULLS_AT_ONCE = 3;
+export const PULLS_MAX = 100;
+/** Shortest interval of progress events of a pull, and the time over which its speed is measured, milliseconds. */
+export const PULL_EVENT_MS = 100;
+export const PULL_SPEED_MS = 5_000;
+/** Free space that a download leaves: a share of the disk, and the most, bytes. */
+export const DISK_RESERVE_SHARE = 0.05;
+export const DISK_RESERVE_BYTES_MAX = 2 * 1024 ** 3;
+/** Bytes of a remote GGUF file that are read for its metadata: what is before the vocabulary. */
+export const REMOTE_HEADER_BYTES = 1 << 16;

@@ -14,6 +14,8 @@ export interface FakeRepo {
   readonly token?: string;
   /** The listing is public, the files are not. */
   readonly gated?: boolean;
+  /** What the hub says of it besides: tags, downloads, what it read in GGUF files. */
+  readonly facts?: Readonly<Record<string, unknown>>;
 }
 
 export interface FakeHub {
@@ -27,6 +29,8 @@ export interface FakeHub {
   cutAfter(bytes: number, seen?: () => Promise<unknown>): void;
   /** Answers the next downloads with these statuses. */
   failWith(...statuses: readonly number[]): void;
+  /** Answers the next requests to the API with 429, and names the delay, seconds. */
+  limitRate(times: number, retryAfterSecs: number): void;
   /** Sends other bytes than promised, until told otherwise. */
   corrupt(on: boolean): void;
   /** Ignores Range, as a plain server does. */
@@ -40,6 +44,7 @@ export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
   const state = {
     cuts: [] as { bytes: number; seen: () => Promise<unknown> }[],
     statuses: [] as number[],
+    limited: { times: 0, secs: 0 },
     isCorrupt: false,
     hasRanges: true,
     held: undefined as Promise<void> | undefined,
@@ -59,7 +64,8 @@ export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
     storageAuthorization.push(request.headers.authorization ?? null);
     const [, owner, name, ...path] = url.pathname.split("/");
     const content = repos[`${owner}/${name}`]?.files[path.join("/")];
-    const status = content === undefined ? 404 : state.statuses.shift();
+    const isHeader = range?.startsWith("bytes=0-") ?? false; // a look at the metadata is no download
+    const status = content === undefined ? 404 : isHeader ? undefined : state.statuses.shift();
     if (content === undefined || status !== undefined) return void response.writeHead(status ?? 404).end();
     void send(
       response,
@@ -70,12 +76,18 @@ export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
   storage.listen(0, "127.0.0.1");
 
   async function send(response: ServerResponse, range: string | null, content: Uint8Array): Promise<void> {
-    const from = Number(/^bytes=(\d+)-/.exec(range ?? "")?.[1] ?? 0);
-    const rest = content.subarray(from);
+    const [, first, last] = /^bytes=(\d+)-(\d*)/.exec(range ?? "") ?? [];
+    const from = Number(first ?? 0);
+    const end =
+      last === undefined || last === "" ? content.byteLength : Math.min(content.byteLength, Number(last) + 1);
+    const rest = content.subarray(from, end);
     response.setHeader("content-length", rest.byteLength);
-    if (from > 0)
-      response.setHeader("content-range", `bytes ${from}-${content.byteLength - 1}/${content.byteLength}`);
-    response.writeHead(from > 0 ? 206 : 200);
+    response.setHeader("accept-ranges", "bytes");
+    response.setHeader("etag", `"${createHash("sha256").update(content).digest("hex")}"`);
+    const isPart = range !== null;
+    if (isPart) response.setHeader("content-range", `bytes ${from}-${end - 1}/${content.byteLength}`);
+    response.writeHead(isPart ? 206 : 200);
+    if (end < content.byteLength) return void response.end(rest);
     const cut = state.cuts.shift();
     if (cut !== undefined) {
       response.write(rest.subarray(0, cut.bytes));
@@ -97,6 +109,12 @@ export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
     hostname: "127.0.0.1",
     fetch: (request) => {
       const url = note(request.method, request.url, null);
+      if (url.pathname.startsWith("/api/") && state.limited.times > 0) {
+        state.limited.times--;
+        const headers = { "retry-after": String(state.limited.secs) };
+        return Response.json({ error: "We had to rate limit your IP" }, { status: 429, headers });
+      }
+      if (url.pathname === "/api/models") return searched(repos, url, request.headers.get("authorization"));
       const api = /^\/api\/models\/([^/]+\/[^/]+)\/(revision|tree)\/([^/]+)/.exec(url.pathname);
       const resolve = /^\/([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.+)$/.exec(url.pathname);
       const name = api?.[1] ?? resolve?.[1] ?? "";
@@ -114,9 +132,9 @@ export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
           { status: request.headers.has("authorization") ? 403 : 401 },
         );
       }
-      if (api?.[2] === "revision") return Response.json({ _id: "1", id: name, sha: COMMIT });
+      if (api?.[2] === "revision") return Response.json({ ...factsOf(name, repo), sha: COMMIT });
       if (api?.[2] === "tree") return tree(repo, url);
-      return Response.redirect(`http://127.0.0.1:${port()}/${name}/${resolve?.[3] ?? ""}`, 302);
+      return resolved(repo, resolve?.[3] ?? "", `http://127.0.0.1:${port()}/${name}/${resolve?.[3] ?? ""}`);
     },
   });
   const port = (): number => {
@@ -134,6 +152,7 @@ export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
     requests,
     storageAuthorization,
     cutAfter: (bytes, seen = async () => {}) => void state.cuts.push({ bytes, seen }),
+    limitRate: (times, secs) => void (state.limited = { times, secs }),
     failWith: (...statuses) => void state.statuses.push(...statuses),
     corrupt: (on) => void (state.isCorrupt = on),
     ignoreRanges: () => void (state.hasRanges = false),
@@ -148,6 +167,57 @@ export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
   };
 }
 
+/** A redirect to the storage, with what the hub says of the content, and where its own tools find it in pieces (Xet). */
+function resolved(repo: FakeRepo, path: string, storage: string): Response {
+  const content = repo.files[path];
+  if (content === undefined) return Response.json({ error: "Entry not found" }, { status: 404 });
+  const hash = createHash("sha256").update(content).digest("hex");
+  return new Response(null, {
+    status: 302,
+    headers: {
+      location: `${storage}?X-Amz-Expires=3600&X-Amz-Signature=${hash.slice(0, 16)}`,
+      "x-repo-commit": COMMIT,
+      "x-linked-size": String(content.byteLength),
+      "x-linked-etag": `"${hash}"`,
+      "x-xet-hash": hash,
+      link: `<${storage}/xet-read-token>; rel="xet-auth", <${storage}/reconstruction>; rel="xet-reconstruction-info"`,
+    },
+  });
+}
+
+/** What a search or a revision says of a repository. */
+function factsOf(id: string, { token, gated = false, facts = {} }: FakeRepo) {
+  return {
+    _id: createHash("sha1").update(id).digest("hex").slice(0, 24),
+    id,
+    private: token !== undefined && !gated,
+    gated: gated ? "manual" : false,
+    downloads: 0,
+    likes: 0,
+    lastModified: "2026-01-02T03:04:05.000Z",
+    tags: ["gguf"],
+    ...facts,
+  };
+}
+
+/** Repositories whose names hold the words; those that are private only with their token. */
+function searched(
+  repos: Readonly<Record<string, FakeRepo>>,
+  url: URL,
+  authorization: string | null,
+): Response {
+  const words = (url.searchParams.get("search") ?? "").toLowerCase();
+  const limit = Number(url.searchParams.get("limit") ?? 1000);
+  const hasGguf = ({ files }: FakeRepo): boolean => Object.keys(files).some((path) => path.endsWith(".gguf"));
+  const isSeen = ({ token, gated = false }: FakeRepo): boolean =>
+    token === undefined || gated || authorization === `Bearer ${token}`;
+  const found = Object.entries(repos)
+    .filter(([id, repo]) => id.toLowerCase().includes(words) && hasGguf(repo) && isSeen(repo))
+    .map(([id, repo]) => factsOf(id, repo))
+    .toSorted((a, b) => b.downloads - a.downloads);
+  return Response.json(found.slice(0, limit));
+}
+
 /** One entry a page, so that paging is needed. GGUF files are large files, named by SHA-256; others by git's SHA-1. */
 function tree(repo: FakeRepo, url: URL): Response {
   const paths = Object.keys(repo.files);
@@ -157,7 +227,7 @@ function tree(repo: FakeRepo, url: URL): Response {
   const size = content.byteLength;
   const oid = createHash("sha1").update(`blob ${size}\0`).update(content).digest("hex");
   const sha256 = createHash("sha256").update(content).digest("hex");
-  const lfs = path.endsWith(".gguf") ? { lfs: { oid: sha256, size, pointerSize: 130 } } : {};
+  const lfs = path.endsWith(".gguf") ? { lfs: { oid: sha256, size, pointerSize: 130 }, xetHash: sha256 } : {};
   const next = new URL(url);
   next.searchParams.set("page", String(page + 1));
   const headers: Record<string, string> =

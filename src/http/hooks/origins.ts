@@ -14,9 +14,9 @@ export interface OriginPolicy {
   readonly scope: "all" | "commands";
 }
 
-/** Loads, unloads, measures and changes models and adapters; Ollama's routes do so by `keep_alive`. */
+/** Downloads, deletes, loads, unloads, measures and changes models and adapters; Ollama's routes do so by `keep_alive`. */
 const COMMANDS =
-  /^\/(?:v1\/models\/(?:unload|reload|tune)|v1\/(?:un)?load_lora_adapter|re_isq|calibration\/(?:start|apply)|api\/.*)\/?$/;
+  /^\/(?:v1\/models\/(?:unload|reload|tune)|v1\/hub\/.*|v1\/(?:un)?load_lora_adapter|re_isq|calibration\/(?:start|apply)|api\/.*)\/?$/;
 
 const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 

@@ -1,0 +1,195 @@
+// What clients may do with models of the hub: search, look at a repository, pull, list and delete.
+
+import type { Settings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
+import { itemAt } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
+import { type ErrorData, ServiceError } from "../core/error.ts";
+import type {
+  Hub,
+  HubDeletedModel,
+  HubInstalledResponse,
+  HubPullRequest,
+  HubQuery,
+  HubRepository,
+  HubRepositoryDetails,
+  WatchedPull,
+} from "../core/hub.ts";
+import { type HubId, parseHubId } from "../core/hub-id.ts";
+import { fileRoles, modelGroups } from "../core/model-files.ts";
+import type { Models } from "../engine/models.ts";
+import { blobPath, listCache } from "../hub/cache.ts";
+import { HubError } from "../hub/error.ts";
+import { accessOf, type FetchOptions, type FetchPlan, fetchPlanned, planFetch } from "../hub/fetch-model.ts";
+import type { HubPlace } from "../hub/place.ts";
+import { filesOf, modelId } from "../hub/plan.ts";
+import { Pulls, type PullWork } from "../hub/pulls.ts";
+import { recordModel } from "../hub/records.ts";
+import { listRepository } from "../hub/repository.ts";
+import { discardPartial, heldBytes } from "../hub/room.ts";
+import { searchHub } from "../hub/search.ts";
+import { readToken } from "../hub/token.ts";
+import { toErrorData } from "../http/errors.ts";
+import { type HubFitOptions, hubMachine, modelChoices } from "./hub-fit.ts";
+import { installedModels, removeModels } from "./installed-models.ts";
+import { serverHubPlace } from "./pulled-models.ts";
+
+export interface HubOptions extends HubFitOptions {
+  readonly models: Models;
+  readonly log: (line: string) => void;
+}
+
+/** A hub whose downloads can be stopped. */
+export interface RunningHub extends Hub {
+  /** Pauses all downloads. */
+  stop(): Promise<void>;
+}
+
+/** The hub of a server. */
+export function openHub(options: HubOptions): RunningHub {
+  const place = serverHubPlace(options.settings);
+  const explained = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      throw publicError(error, place);
+    });
+  const pulls = new Pulls({ failureOf: (error) => failureOf(error, place, options.log) });
+  const server = { ...options, place, pulls };
+  return {
+    search: (query, signal) => explained(search(query, server, signal)),
+    repository: (name, signal) => explained(repository(name, server, signal)),
+    installed: (): HubInstalledResponse => ({
+      object: "list",
+      data: [...installedModels(server)],
+      machine: hubMachine(options, place),
+    }),
+    remove: (name): Promise<HubDeletedModel> => explained(removeModels(name, server)),
+    pull: (request, signal) => explained(startPull(request, server, signal)),
+    pulls: () => pulls.list(),
+    pullOf: (id) => pulls.find(id),
+    pause: (id) => pulls.find(id).pause(),
+    discard: (id) => pulls.discard(id),
+    stop: () => pulls.stop(),
+  };
+}
+
+interface Server extends HubOptions {
+  readonly place: HubPlace;
+  readonly pulls: Pulls;
+}
+
+function tokenOf({ global }: Settings, place: HubPlace): string | undefined {
+  return readToken(global.token_source, place, processEnvironment());
+}
+
+function refuseOffline({ offline }: HubPlace): void {
+  if (offline) throw new HubError("HF_HUB_OFFLINE forbids the network. Unset it and restart the server.");
+}
+
+async function search(
+  query: HubQuery,
+  { settings, place }: Server,
+  signal: AbortSignal,
+): Promise<readonly HubRepository[]> {
+  refuseOffline(place);
+  const found = await searchHub(query, accessOf({ place, signal }, tokenOf(settings, place)));
+  const here = new Set(listCache(place.cacheDir).map(({ repo }) => repo));
+  return found.map((one) => ({ ...one, downloaded: here.has(one.id) }));
+}
+
+/** A name of the hub as a request says it. Throws ServiceError. */
+function hubId(name: string, param: string): HubId {
+  const id = parseHubId(name);
+  if (id !== undefined) return id;
+  const message = `${param} ${JSON.stringify(name.slice(0, 200))} names no repository; send owner/name, such as Qwen/Qwen3-0.6B-GGUF`;
+  throw new ServiceError("invalid_request", message, { param });
+}
+
+async function repository(name: string, server: Server, signal: AbortSignal): Promise<HubRepositoryDetails> {
+  const { place, settings } = server;
+  const { repo, revision } = hubId(name, "name");
+  refuseOffline(place);
+  const id = { repo, ...defined({ revision }) };
+  const access = accessOf({ place, signal }, tokenOf(settings, place));
+  const listing = await listRepository(id, access);
+  const models = await modelChoices(id, listing, access, server);
+  const roles = fileRoles(listing.files.map(({ path }) => path));
+  return {
+    ...listing.repository,
+    downloaded: models.some(({ downloaded }) => downloaded),
+    revision: revision ?? "main",
+    commit: listing.commit,
+    models: [...models],
+    files: listing.files.map(({ path, bytes }) => ({
+      path,
+      size_bytes: bytes,
+      role: roles.get(path) ?? "other",
+    })),
+    machine: hubMachine(server, place),
+  };
+}
+
+async function startPull(request: HubPullRequest, server: Server, signal: AbortSignal): Promise<WatchedPull> {
+  const { source, projector = "auto", draft = "auto" } = request;
+  const options = fetchOptions(server);
+  const plan = await planFetch(hubId(source, "source"), { projector, draft }, { ...options, signal });
+  return server.pulls.start(source, pullWork(plan, server, options));
+}
+
+function fetchOptions({ settings, place, log }: Server): FetchOptions {
+  return {
+    place,
+    token: () => tokenOf(settings, place),
+    onProgress: () => undefined,
+    log,
+    refresh: true,
+    maxBytes: settings.server.models_max_bytes,
+  };
+}
+
+/** The download of a plan, and what follows: a record, by which the model is served. */
+function pullWork(plan: FetchPlan, { place, pulls }: Server, options: FetchOptions): PullWork {
+  const { id, listing, parts, projector, draft } = plan;
+  const { repo } = id;
+  const files = filesOf(plan);
+  const names = modelGroups(listing.files.map(({ path }) => path)).map(({ name }) => name);
+  const model = modelId(id, itemAt(parts, 0).path, names);
+  return {
+    model,
+    files: files.map(({ path, bytes, hash }) => ({
+      path,
+      bytes,
+      doneBytes: heldBytes(blobPath(place.cacheDir, repo, hash)),
+    })),
+    run: async (onFile, signal) => {
+      await fetchPlanned(plan, {
+        ...options,
+        onFile,
+        signal,
+        reservedBytes: () => pulls.reservedBytes(model),
+      });
+      recordModel(place.cacheDir, {
+        id: model,
+        repo,
+        commit: listing.commit,
+        files: parts.map(({ path }) => path),
+        ...defined({ projector: projector?.path, draft: draft?.path }),
+      });
+    },
+    discard: () => files.forEach(({ hash }) => discardPartial(blobPath(place.cacheDir, repo, hash))),
+  };
+}
+
+/** What a client may know of a failure: no folder of this machine. */
+function publicError(error: unknown, place: HubPlace): unknown {
+  if (!(error instanceof HubError)) return error;
+  const { message, code, retryAfterSecs } = error;
+  const hidden = message
+    .replaceAll(place.cacheDir, "the folder of models")
+    .replaceAll(/token_source names [^,]*/g, "token_source names a place");
+  return new ServiceError(code, hidden, { cause: error, ...defined({ retryAfterSecs }) });
+}
+
+function failureOf(error: unknown, place: HubPlace, log: (line: string) => void): ErrorData {
+  if (error instanceof HubError) log(`pull: ${error.message}`);
+  return toErrorData(publicError(error, place), log);
+}

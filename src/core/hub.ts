@@ -1,0 +1,286 @@
+// Models of the hub as clients see them: the bodies of /v1/hub, which the command line prints too. Never a path of the machine.
+
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+
+const bytes = (description: string) => Type.Integer({ minimum: 0, description: `${description}, bytes.` });
+const seconds = (description: string) =>
+  Type.Integer({ minimum: 0, description: `${description}, Unix seconds.` });
+const orNull = <T extends TSchema>(schema: T, description: string) =>
+  Type.Union([schema, Type.Null()], { description });
+const words = <const T extends readonly string[]>(names: T, options: { $id?: string; description: string }) =>
+  Type.Unsafe<T[number]>(
+    Type.Union(
+      names.map((name) => Type.Literal(name)),
+      options,
+    ),
+  );
+
+const repositoryProperties = {
+  id: Type.String({ description: "`owner/name`." }),
+  object: Type.Literal("hub.repository"),
+  access: words(["public", "gated", "private"], {
+    description: "`gated` and `private` repositories need a token; see `svc login`.",
+  }),
+  downloads: Type.Integer({
+    minimum: 0,
+    description: "Downloads of the last month, as the hub counts them.",
+  }),
+  likes: Type.Integer({ minimum: 0 }),
+  updated_at: seconds("Last change"),
+  license: orNull(Type.String(), "As the repository states it."),
+  task: orNull(Type.String(), "The hub's word for what the model is for: `text-generation`."),
+  architecture: orNull(Type.String(), "llama.cpp's name of the architecture: `qwen3`."),
+  parameters: orNull(Type.Integer({ minimum: 0 }), "Number of parameters."),
+  context_length: orNull(
+    Type.Integer({ minimum: 0 }),
+    "Longest context that the model was trained for, tokens.",
+  ),
+  tags: Type.Array(Type.String()),
+  downloaded: Type.Boolean({ description: "Some model of it is on this machine." }),
+};
+
+/** A repository in search results. */
+export const HubRepository = Type.Object(repositoryProperties, {
+  $id: "HubRepository",
+  description: "A repository with GGUF files.",
+});
+export type HubRepository = Static<typeof HubRepository>;
+
+export const HubSearchResponse = Type.Object(
+  { object: Type.Literal("list"), data: Type.Array(HubRepository) },
+  { $id: "HubSearchResponse" },
+);
+export type HubSearchResponse = Static<typeof HubSearchResponse>;
+
+const FITS = ["fits", "tight", "too_large", "unknown"] as const;
+export type HubFit = (typeof FITS)[number];
+
+const HubFile = Type.Object(
+  {
+    path: Type.String({ description: "Path within the repository." }),
+    size_bytes: bytes("Size"),
+    role: words(["model", "projector", "draft", "adapter", "importance", "other"], {
+      description: "What it is for, by its name.",
+    }),
+  },
+  { $id: "HubFile" },
+);
+
+const HubModelChoice = Type.Object(
+  {
+    id: Type.String({
+      description: "`source` of a pull, and name of the model afterwards: `owner/name:Q4_K_M`.",
+    }),
+    quantization: orNull(Type.String(), "Type of the weights, by the file's name."),
+    files: Type.Array(Type.String(), { description: "Paths: one, or the parts of a split file." }),
+    size_bytes: bytes("Size of these files"),
+    projector: orNull(Type.String(), "Projector for images and audio that is downloaded with it."),
+    draft: orNull(Type.String(), "Draft model that is downloaded with it."),
+    download_bytes: bytes("What a pull still downloads, projector and draft model included"),
+    memory_bytes: orNull(
+      Type.Integer({ minimum: 0 }),
+      "Estimated memory of the loaded model with the settings of this server, bytes; null where the file does not tell.",
+    ),
+    fit: words(FITS, {
+      description:
+        "`fits`: into the memory that is free now. `tight`: into the memory of the machine, once other models and programs leave it. `too_large`: not into this machine.",
+    }),
+    is_default: Type.Boolean({ description: "What `owner/name` alone means." }),
+    downloaded: Type.Boolean({ description: "All its files are on this machine." }),
+  },
+  { $id: "HubModelChoice", description: "A model of a repository: a file, or the parts of a split one." },
+);
+export type HubModelChoice = Static<typeof HubModelChoice>;
+
+/** The room for models on this machine. */
+const HubMachine = Type.Object(
+  {
+    memory_total_bytes: bytes("Memory that models can have at most"),
+    memory_free_bytes: bytes("Memory that is free now"),
+    disk_free_bytes: bytes("Free space of the disk with the models, less the reserve that stays free"),
+    models_bytes: bytes("Size of all downloaded files"),
+    models_max_bytes: orNull(Type.Integer({ minimum: 0 }), "Setting of the same name; null: no limit."),
+  },
+  { $id: "HubMachine" },
+);
+export type HubMachine = Static<typeof HubMachine>;
+
+export const HubRepositoryDetails = Type.Object(
+  {
+    ...repositoryProperties,
+    revision: Type.String({ description: "The revision that was asked for; `main` unless named." }),
+    commit: Type.String(),
+    models: Type.Array(HubModelChoice, { description: "The smallest first." }),
+    files: Type.Array(HubFile, { description: "All files, by path." }),
+    machine: HubMachine,
+  },
+  {
+    $id: "HubRepositoryDetails",
+    description: "A repository with its models, and whether they fit this machine.",
+  },
+);
+export type HubRepositoryDetails = Static<typeof HubRepositoryDetails>;
+
+const InstalledModel = Type.Object(
+  {
+    id: Type.String({ description: "`owner/name:Q4_K_M`: what DELETE /v1/hub/models/{id} takes." }),
+    object: Type.Literal("hub.model"),
+    repository: Type.String({ description: "`owner/name`; of a model from a URL: its host and path." }),
+    commit: Type.String(),
+    quantization: orNull(Type.String(), "Type of the weights, by the file's name."),
+    files: Type.Array(Type.String()),
+    size_bytes: bytes("Size of these files"),
+    projector: orNull(Type.String(), "File of the projector in use."),
+    draft: orNull(Type.String(), "File of the draft model in use."),
+    used_at: seconds("Last read or write of its files"),
+    served_as: orNull(Type.String(), "Its id at GET /v1/models; null where no model of this server uses it."),
+    is_removable: Type.Boolean({
+      description:
+        "False for a model of the configuration, or one that answers a request: DELETE is refused.",
+    }),
+  },
+  { $id: "HubInstalledModel", description: "A model on this machine." },
+);
+export type HubInstalledModel = Static<typeof InstalledModel>;
+
+export const HubInstalledResponse = Type.Object(
+  { object: Type.Literal("list"), data: Type.Array(InstalledModel), machine: HubMachine },
+  { $id: "HubInstalledResponse" },
+);
+export type HubInstalledResponse = Static<typeof HubInstalledResponse>;
+
+export const HubDeletedModel = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal("hub.model"),
+    deleted: Type.Literal(true),
+    freed_bytes: bytes("Size of deleted contents"),
+  },
+  { $id: "HubDeletedModel" },
+);
+export type HubDeletedModel = Static<typeof HubDeletedModel>;
+
+const companion = (what: string) =>
+  Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      default: "auto",
+      description: `${what} to download with the model: \`auto\` (by name, if there is one), \`none\`, or a file of the repository.`,
+    }),
+  );
+
+export const HubPullRequest = Type.Object(
+  {
+    source: Type.String({
+      minLength: 1,
+      maxLength: 2048,
+      description:
+        "`owner/name`, `owner/name:Q4_K_M`, `owner/name:file.gguf`, each with `@revision` after the name; the address of such a file on the hub; or the https URL of a GGUF file elsewhere.",
+    }),
+    stream: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: "Answer with server-sent events until the pull ends; false: at once, with its state.",
+      }),
+    ),
+    projector: companion("Projector"),
+    draft: companion("Draft model"),
+    sha256: Type.Optional(
+      Type.String({
+        pattern: "^[0-9a-f]{64}$",
+        description: "Of a URL: hash that the file must have. Files of the hub are always verified.",
+      }),
+    ),
+  },
+  {
+    $id: "HubPullRequest",
+    additionalProperties: false,
+    examples: [{ source: "Qwen/Qwen3-0.6B-GGUF:Q8_0" }],
+  },
+);
+export type HubPullRequest = Static<typeof HubPullRequest>;
+
+export const PULL_STATUSES = ["queued", "downloading", "paused", "completed", "failed"] as const;
+export type PullStatus = (typeof PULL_STATUSES)[number];
+
+const PullFile = Type.Object(
+  { path: Type.String(), size_bytes: bytes("Size"), completed_bytes: bytes("Downloaded so far") },
+  { $id: "HubPullFile" },
+);
+
+export const HubPull = Type.Object(
+  {
+    id: Type.String({ description: "Id of the pull: `pull_…`." }),
+    object: Type.Literal("hub.pull"),
+    source: Type.String({ description: "As it was asked for." }),
+    model: Type.String({ description: "Name of the model once it is there: `owner/name:Q4_K_M`." }),
+    status: words(PULL_STATUSES, {
+      description:
+        "`queued`: it waits for others. `paused`: until the same source is pulled again. `completed`: the model can be used.",
+    }),
+    total_bytes: bytes("Size of all files"),
+    completed_bytes: bytes("Downloaded so far, what was there before included"),
+    bytes_per_second: Type.Integer({
+      minimum: 0,
+      description: "Of the last seconds; 0 unless it downloads.",
+    }),
+    seconds_left: orNull(Type.Integer({ minimum: 0 }), "At that speed; null unless it downloads."),
+    files: Type.Array(PullFile),
+    created_at: seconds("Start"),
+    error: orNull(
+      Type.Object({ code: Type.String(), message: Type.String() }),
+      "Why it has failed; null otherwise.",
+    ),
+  },
+  {
+    $id: "HubPull",
+    description:
+      "A download. As a stream, each event holds the whole object, and its `event` is `pull.` with the status: `pull.downloading`. The stream ends with `pull.completed`, `pull.paused` or `pull.failed`.",
+  },
+);
+export type HubPull = Static<typeof HubPull>;
+
+export const HubPullList = Type.Object(
+  { object: Type.Literal("list"), data: Type.Array(HubPull) },
+  { $id: "HubPullList", description: "The newest first." },
+);
+
+export const HubDeletedPull = Type.Object(
+  { id: Type.String(), object: Type.Literal("hub.pull"), deleted: Type.Literal(true) },
+  { $id: "HubDeletedPull" },
+);
+
+export const HUB_SORTS = ["downloads", "likes", "updated", "trending"] as const;
+
+/** A search of the hub. */
+export interface HubQuery {
+  readonly text: string;
+  readonly sort: (typeof HUB_SORTS)[number];
+  readonly limit: number;
+}
+
+/** A pull that a client watches. */
+export interface WatchedPull {
+  now(): HubPull;
+  /** Its states from now on, newest only, until it ends or pauses. */
+  states(signal: AbortSignal): AsyncGenerator<HubPull>;
+}
+
+/** What clients may do with models of the hub. Throws ServiceError. */
+export interface Hub {
+  search(query: HubQuery, signal: AbortSignal): Promise<readonly HubRepository[]>;
+  /** `name`: `owner/name`, with `@revision` or not. */
+  repository(name: string, signal: AbortSignal): Promise<HubRepositoryDetails>;
+  installed(): HubInstalledResponse;
+  /** Deletes a model from the cache and from the served models. */
+  remove(name: string): Promise<HubDeletedModel>;
+  /** Starts a pull, resumes a paused one, or joins the one that downloads the same. Resolves once its files are known. */
+  pull(request: HubPullRequest, signal: AbortSignal): Promise<WatchedPull>;
+  pulls(): readonly HubPull[];
+  pullOf(id: string): WatchedPull;
+  /** Stops a pull and keeps what it has downloaded. */
+  pause(id: string): Promise<HubPull>;
+  /** Stops a pull and deletes what it has downloaded. */
+  discard(id: string): Promise<void>;
+}

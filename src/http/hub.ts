@@ -1,0 +1,33 @@
+// Which clients may use the hub through this server, and the frames of a pull.
+
+import { ServiceError } from "../core/error.ts";
+import type { Hub, HubPull } from "../core/hub.ts";
+import type { HttpDeps } from "./deps.ts";
+import { connectionOf, observed } from "./observe.ts";
+import type { FrameSource } from "./sse.ts";
+
+/** The hub, for clients that may change the models of this server; for others its routes are absent. */
+export interface HubAccess {
+  readonly hub: Hub;
+  /** `peer`: address of the other end of the connection; undefined without one. */
+  readonly isAllowed: (peer: string | undefined, headers: Headers) => boolean;
+}
+
+/** The hub for a request. Throws `route_not_found` where its client may not use it. */
+export function hubFor({ hub: access }: HttpDeps, request: Request): Hub {
+  const peer = connectionOf(request)?.peer();
+  if (access !== undefined && access.isAllowed(peer, request.headers)) return access.hub;
+  const message = `there is no route ${request.method} ${observed()?.path ?? ""} for this client: models are changed from this machine, with an API key, or with server.models_mutable = true`;
+  throw new ServiceError("route_not_found", message);
+}
+
+/** The states of a pull as frames. */
+export function pullFrames(states: AsyncGenerator<HubPull>, encode: (state: HubPull) => string): FrameSource {
+  return {
+    async next() {
+      const next = await states.next();
+      return next.done === true ? undefined : encode(next.value);
+    },
+    close: async () => void (await states.return(undefined)),
+  };
+}

@@ -1,0 +1,196 @@
+// Requests to the hub's API: the token goes to the hub's own origin alone, every request has a timeout, and the hub's rate limit
+// is respected.
+
+import { formatRepo, type HubId } from "../core/hub-id.ts";
+import { reasonOf } from "../core/reason.ts";
+import { DOWNLOAD_REDIRECTS_MAX, HUB_ANSWER_MS, HUB_TRIES, RETRY_AFTER_MS_MAX, RETRY_MS } from "./limits.ts";
+import { HubError } from "./error.ts";
+
+/** The hub, and the token for it. */
+export interface HubAccess {
+  /** Address without a slash at its end. */
+  readonly endpoint: string;
+  readonly token: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** First delay after a request that the hub was too busy for, milliseconds. */
+  readonly retryMs?: number | undefined;
+}
+
+/** `fetch` for the hub. Requests that the hub is too busy for are repeated a few times, after the delay that it names. */
+export function hubFetch({ endpoint, token, signal, retryMs = RETRY_MS }: HubAccess) {
+  const { origin } = new URL(endpoint);
+  const once = (input: string | URL | Request, init: RequestInit): Promise<Response> => {
+    const headers = new Headers(init.headers);
+    const url = input instanceof Request ? input.url : String(input);
+    if (token !== undefined && new URL(url).origin === origin)
+      headers.set("authorization", `Bearer ${token}`);
+    const limit = AbortSignal.timeout(HUB_ANSWER_MS);
+    return fetch(input, {
+      ...init,
+      headers,
+      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+    });
+  };
+  const send = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    for (let tries = 1; ; tries++) {
+      const response = await once(input, init);
+      const isBusy = response.status === 429 || response.status >= 500;
+      const pauseMs = retryAfterMs(response.headers) ?? retryMs * 2 ** (tries - 1);
+      if (!isBusy || tries >= HUB_TRIES || pauseMs > RETRY_AFTER_MS_MAX) return response;
+      await response.body?.cancel();
+      await pause(pauseMs, signal);
+    }
+  };
+  return Object.assign(send, { preconnect: fetch.preconnect });
+}
+
+/** Delay that a server asks for, milliseconds: in seconds, or until a date. */
+export function retryAfterMs(headers: Headers): number | undefined {
+  const value = headers.get("retry-after")?.trim();
+  if (value === undefined || value === "") return undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+}
+
+/** Resolves after a while; rejects with the signal's reason. */
+export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const abort = (): void => reject(signal?.reason);
+  const timer = setTimeout(resolve, ms);
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+/** The error of a request that got no answer. */
+export function unreachable(error: unknown, subject: string, endpoint: string): HubError {
+  const reason = reasonOf(error);
+  const isName = /ENOTFOUND|EAI_AGAIN|getaddrinfo/.test(reason);
+  const why = isName ? "no address is known for that name" : reason;
+  return new HubError(
+    `${subject}: ${endpoint} could not be reached (${why}). Check the network, or set HF_ENDPOINT to a mirror.`,
+  );
+}
+
+export interface ContentRequest {
+  /** Sent to the origin of the URL only; other origins get signed addresses. */
+  readonly token: string | undefined;
+  /** Value of the Range header. */
+  readonly range: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** GETs a file. Follows redirects itself, so that only the hub gets the token. */
+export async function getContent(
+  address: string,
+  { token, range, signal }: ContentRequest,
+): Promise<Response> {
+  let url = new URL(address);
+  const { origin } = url;
+  for (let hops = 0; hops <= DOWNLOAD_REDIRECTS_MAX; hops++) {
+    const headers = new Headers({ "accept-encoding": "identity" });
+    if (token !== undefined && url.origin === origin) headers.set("authorization", `Bearer ${token}`);
+    if (range !== undefined) headers.set("range", range);
+    const response = await fetch(url, { headers, signal, redirect: "manual" });
+    const location = response.headers.get("location");
+    if (response.status < 300 || response.status >= 400 || location === null) return response;
+    await response.body?.cancel();
+    url = new URL(location, url);
+  }
+  throw new HubError("the hub redirected the download too often. Check HF_ENDPOINT.");
+}
+
+/** The first bytes of a file of a repository; undefined where they cannot be had. */
+export async function firstBytes(
+  url: string,
+  bytes: number,
+  access: HubAccess,
+): Promise<Uint8Array | undefined> {
+  const limit = AbortSignal.timeout(HUB_ANSWER_MS);
+  const signal = access.signal === undefined ? limit : AbortSignal.any([access.signal, limit]);
+  try {
+    const response = await getContent(url, { token: access.token, range: `bytes=0-${bytes - 1}`, signal });
+    if (!response.ok) return undefined;
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for await (const piece of response.body ?? []) {
+      pieces.push(piece);
+      size += piece.byteLength;
+      if (size >= bytes) break; // a server without ranges sends the whole file
+    }
+    return Buffer.concat(pieces).subarray(0, bytes);
+  } catch {
+    access.signal?.throwIfAborted();
+    return undefined;
+  }
+}
+
+interface Refused extends Pick<HubAccess, "endpoint" | "token"> {
+  readonly retryAfterSecs?: number | undefined;
+}
+
+/** The error of a rejected request, with its fix. */
+export function refusal(status: number, id: HubId, { endpoint, token, retryAfterSecs }: Refused): HubError {
+  const name = formatRepo(id);
+  const login =
+    token === undefined
+      ? "No token is configured; store one with `svc login`, or set token_source."
+      : "The token in use has no access.";
+  if (status === 401 && token === undefined) {
+    return new HubError(
+      `${name}: ${endpoint} has no such public repository, or requires a token. ${login}`,
+      "hub_model_not_found",
+    );
+  }
+  if (status === 401 || status === 403) {
+    return new HubError(
+      `${name}: access is restricted. Request access at ${endpoint}/${id.repo} with the account of your token. ${login}`,
+      "hub_access_denied",
+    );
+  }
+  if (status === 404) {
+    return new HubError(
+      `${name}: ${endpoint} has no such repository or revision, and there is no such folder here.`,
+      "hub_model_not_found",
+    );
+  }
+  return new HubError(
+    `${name}: ${endpoint} answered with status ${status}. Try again later.`,
+    "hub_unavailable",
+    retryAfterSecs,
+  );
+}
+
+/** The JSON of an address of the hub. `refused` makes the error of a status. */
+export async function hubJson(
+  path: string,
+  access: HubAccess,
+  subject: string,
+  refused: (status: number, retryAfterSecs: number | undefined) => HubError,
+): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await hubFetch(access)(`${access.endpoint}${path}`, {
+      headers: { accept: "application/json" },
+    });
+  } catch (error) {
+    access.signal?.throwIfAborted();
+    throw unreachable(error, subject, access.endpoint);
+  }
+  if (!response.ok) {
+    await response.body?.cancel();
+    const ms = retryAfterMs(response.headers);
+    throw refused(response.status, ms === undefined ? undefined : Math.ceil(ms / 1000));
+  }
+  try {
+    return await response.json();
+  } catch {
+    access.signal?.throwIfAborted();
+    throw new HubError(`${subject}: ${access.endpoint} sent no JSON. Check HF_ENDPOINT.`);
+  }
+}

@@ -1,0 +1,73 @@
+// What a pull downloads: the files of a model, and its projector and draft model by name.
+
+import { itemAt } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
+import { formatRepo, type HubId } from "../core/hub-id.ts";
+import { chooseModelFiles, draftFor, projectorFor, quantOf } from "../core/model-files.ts";
+import { HubError } from "./error.ts";
+import type { RepoFile, RepoListing } from "./repository.ts";
+
+/** Default quantization among several files, as in llama.cpp's own tools. */
+export const USUAL_QUANT = "Q4_K_M";
+
+/** Which files are downloaded with a model: `auto` (by name, if there is one), `none`, or a file of the repository. */
+export interface Companions {
+  readonly projector: string;
+  readonly draft: string;
+}
+
+export const NO_COMPANIONS: Companions = { projector: "none", draft: "none" };
+export const AUTO_COMPANIONS: Companions = { projector: "auto", draft: "auto" };
+
+/** Files of a model in a repository. */
+export interface ModelPlan {
+  readonly parts: readonly RepoFile[];
+  readonly projector?: RepoFile;
+  readonly draft?: RepoFile;
+}
+
+/** Chooses the files of a model. Throws HubError. */
+export function planModel(id: HubId, { files }: RepoListing, companions: Companions): ModelPlan {
+  const paths = files.map(({ path }) => path);
+  const chosen = chooseModelFiles(paths, defined({ file: id.file, quant: id.quant }), USUAL_QUANT);
+  if (!chosen.ok)
+    throw new HubError(`${formatRepo(id)}: ${chosen.what}. ${chosen.fix}`, "hub_model_not_found");
+  const named = (path: string): RepoFile[] => files.filter((file) => file.path === path);
+  const companion = (wanted: string, found: string | undefined): RepoFile | undefined => {
+    if (wanted === "none") return undefined;
+    const path = wanted === "auto" ? found : wanted;
+    if (path === undefined) return undefined;
+    const [file] = named(path);
+    if (file !== undefined) return file;
+    throw new HubError(`${formatRepo(id)}: there is no file ${path} in it.`, "hub_model_not_found");
+  };
+  const model = itemAt(chosen.parts, 0);
+  return {
+    parts: chosen.parts.flatMap(named),
+    ...defined({
+      projector: companion(companions.projector, projectorFor(model, paths)),
+      draft: companion(companions.draft, draftFor(model, paths)),
+    }),
+  };
+}
+
+/** All files of a plan. */
+export function filesOf({ parts, projector, draft }: ModelPlan): readonly RepoFile[] {
+  return [...parts, projector, draft].filter((file) => file !== undefined);
+}
+
+/**
+ * The name of one of a repository's models: `owner/name:Q4_K_M`, with the file instead where the type does not tell it from the others,
+ * `owner/name` alone for the only one of unknown type.
+ */
+export function modelId(
+  id: Pick<HubId, "repo" | "revision">,
+  file: string,
+  models: readonly string[],
+): string {
+  const repo = formatRepo(id);
+  const quant = quantOf(file);
+  if (quant !== undefined && models.filter((path) => quantOf(path) === quant).length <= 1)
+    return `${repo}:${quant}`;
+  return models.length <= 1 ? repo : `${repo}:${file}`;
+}
