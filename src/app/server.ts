@@ -11,6 +11,7 @@ import { VERSION } from "../core/version.ts";
 import type { Models } from "../engine/models.ts";
 import type { CompatOptions, HttpDeps } from "../http/deps.ts";
 import { toErrorData } from "../http/errors.ts";
+import { LogDay, MetricsDay } from "../metrics/day.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
 import type { Requantizer } from "../quantize/requantizer.ts";
@@ -67,8 +68,14 @@ export interface RunningServer {
 }
 
 /** Tests the tools, listens, and loads the models meanwhile. Rejects with StartError. */
-export async function startServer(options: AppOptions): Promise<RunningServer> {
-  const { settings, log } = options;
+export async function startServer(given: AppOptions): Promise<RunningServer> {
+  const logDay = new LogDay();
+  const log = (line: string): void => {
+    logDay.add(line);
+    given.log(line);
+  };
+  const options = { ...given, log };
+  const { settings } = options;
   const metrics = settings.server.disable_metrics ? undefined : new Metrics();
   const edge = newEdge(settings, () => core.adapters.cards());
   const requantizers = new Map<string, Requantizer>();
@@ -89,7 +96,7 @@ export async function startServer(options: AppOptions): Promise<RunningServer> {
       [...requantizers.values()].flatMap(({ progress }) => (progress ? [progress.permille / 1000] : [])),
     );
     const live = liveSettings(settings, edge.apiKeys, log);
-    return startWith({ core, metrics, edge, live, requantizers }, options);
+    return startWith({ core, metrics, edge, live, requantizers, logDay }, options);
   } catch (error) {
     await core.stop();
     throw error;
@@ -133,14 +140,16 @@ interface Parts {
   readonly edge: Edge;
   readonly live: Live;
   readonly requantizers: ReadonlyMap<string, Requantizer>;
+  readonly logDay: LogDay;
 }
 
 function startWith(parts: Parts, options: AppOptions): RunningServer {
-  const { core, metrics, live, requantizers } = parts;
+  const { core, metrics, live, requantizers, logDay } = parts;
   const { settings, log } = options;
   const { models, adapters, stores } = core;
   const stopping = new AbortController();
   const { responses, background } = openResponses(stores.state, core.converse, log);
+  const metricsDay = metrics && new MetricsDay(() => metrics.text());
   const images = openImages(models, options, metrics?.images);
   const hub = hubAccess(models, options);
   const deps: HttpDeps = {
@@ -163,6 +172,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     control: models,
     tune: newTuning(options, models, stopping.signal),
     draining: () => stopping.signal.aborted,
+    day: { log: () => logDay.list(), ...(metricsDay && { metrics: () => metricsDay.columns() }) },
     system: newSystem(options, models, () => server.port),
     ...hub.access,
   };
@@ -170,6 +180,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
   const { server, mcpServer, ollamaServer } = listenAll(deps, settings);
   const listening = [server, mcpServer, ollamaServer].filter((one) => one !== undefined);
   const unwatch = watchConnections(listening, metrics, log);
+  const stopSampling = metricsDay?.start();
   return {
     models,
     loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
@@ -186,6 +197,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
         await core.stop();
       });
       unwatch();
+      stopSampling?.();
       stores.close();
       images.imageFiles.close();
     },

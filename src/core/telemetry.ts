@@ -54,6 +54,27 @@ export interface HttpMetrics {
   readonly contentType: string;
 }
 
+/** Samples of metrics by name, for the web interface; null where a sample lacks one. */
+export interface MetricsColumns {
+  /** Unix time of each sample, seconds. */
+  readonly at: readonly number[];
+  readonly series: Readonly<Record<string, readonly (number | null)[]>>;
+}
+
+/** A line of the log. */
+export interface LoggedLine {
+  /** Unix time, seconds. */
+  readonly at: number;
+  readonly text: string;
+}
+
+/** The last day of a server. */
+export interface Day {
+  /** Absent: metrics are switched off. */
+  readonly metrics?: () => MetricsColumns;
+  readonly log: () => readonly LoggedLine[];
+}
+
 /** Upper bounds of the histogram of rows a step; the last bucket has none. */
 export const ROWS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048] as const;
 /** Upper bounds of the histogram of a step's time, seconds; the last bucket has none. */

@@ -15,7 +15,7 @@ import type { Skills } from "../core/skills.ts";
 import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
 import type { DoctorReport, SystemInfo } from "../core/system.ts";
-import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
+import type { Day, HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { Admission } from "./admission.ts";
 import type { ApiKeys } from "./api-keys.ts";
 import type { BodyPace } from "./body-pace.ts";
@@ -86,6 +86,8 @@ export interface HttpDeps {
   readonly system: System;
   /** Absent: switched off. */
   readonly metrics?: HttpMetrics;
+  /** What the web interface shows of the time before it was opened. */
+  readonly day?: Day;
   /** Takes each answered request. Absent: switched off. */
   readonly accessLog?: (request: ObservedRequest) => void;
   /** Whether answers carry x-request-id. Default: true. */

@@ -42,6 +42,7 @@ import { tuneRoutes } from "./routes/tune.ts";
 import { responseRoutes } from "./routes/responses.ts";
 import { speechRoutes } from "./routes/speech.ts";
 import { systemRoutes } from "./routes/system.ts";
+import { uiDayRoutes } from "./routes/ui-day.ts";
 import { uiRunRoutes } from "./routes/ui-runs.ts";
 import { uiRoutes } from "./ui.ts";
 
@@ -115,7 +116,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(systemRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
-  if (deps.ui !== false) app.use(uiRoutes()).use(uiRunRoutes(deps, runs));
+  if (deps.ui !== false) app.use(uiRoutes()).use(uiRunRoutes(deps, runs)).use(uiDayRoutes(deps));
   completeDetails(app.routes, routes(), components);
   for (const [method, path] of routes().modelRoutes)
     metrics?.watchRoute(method, path, models()[0]?.id ?? "none");

@@ -1,41 +1,62 @@
-// Metrics page: charts of the last five minutes.
+// Metrics page: charts of the last minutes, hour or day.
 
-import { useState } from "preact/hooks";
-import { isUnavailable, messageOf, send } from "../api/client.ts";
+import { useEffect, useState } from "preact/hooks";
+import type { MetricsColumns } from "../../src/core/telemetry.ts";
+import { isUnavailable, messageOf, send, sendIfAvailable } from "../api/client.ts";
 import { parseExposition } from "../api/exposition.ts";
 import { ChartView } from "./chart-view.tsx";
+import { PERIODS, scrapesOf, shownScrapes } from "./metrics-history.ts";
 import { CHARTS, type Scrape } from "./metrics-series.ts";
 import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
 import { usePolling } from "./use-polling.ts";
 
-/** Scrape interval, milliseconds, and points per chart: five minutes. */
+/** Scrape interval, milliseconds, and scrapes that are kept: ten minutes. */
 const POLL_MS = 2000;
-const POINTS_MAX = 150;
+const POINTS_MAX = 300;
 
 /** Kept outside the component, so that the charts survive a change of page. */
 let scrapes: readonly Scrape[] = [];
 
 export function MetricsPage() {
-  const [shown, setShown] = useState(scrapes);
+  const [since, setSince] = useState(scrapes);
+  const [before, setBefore] = useState<readonly Scrape[]>([]);
+  const [secs, setSecs] = useState<number>(PERIODS[0][1]);
   const [problem, setProblem] = useState<string>();
+  useEffect(() => {
+    sendIfAvailable<MetricsColumns>("ui/day/metrics").then(
+      (columns) => setBefore(columns === undefined ? [] : scrapesOf(columns)),
+      () => undefined, // the scrapes fail, too, and say why
+    );
+  }, [secs]);
   usePolling(async () => {
     try {
       const text = await (await send("metrics")).text();
-      scrapes = [...scrapes, { at: Date.now() / 1000, metrics: parseExposition(text) }].slice(
-        -POINTS_MAX - 1,
-      );
+      scrapes = [...scrapes, { at: Date.now() / 1000, metrics: parseExposition(text) }].slice(-POINTS_MAX);
       setProblem(undefined);
-      setShown(scrapes);
+      setSince(scrapes);
     } catch (error) {
       setProblem(
         isUnavailable(error) ? "Metrics are unavailable or disabled on this server." : messageOf(error),
       );
     }
   }, POLL_MS);
+  const shown = shownScrapes(before, since, { now: Date.now() / 1000, secs });
   return (
     <PageFrame label="Metrics" isWide>
       {problem !== undefined && <Problem text={problem} />}
+      {problem === undefined && (
+        <label>
+          Period{" "}
+          <select value={secs} onChange={({ currentTarget }) => setSecs(Number(currentTarget.value))}>
+            {PERIODS.map(([name, length]) => (
+              <option key={length} value={length}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       {problem === undefined && shown.length < 2 && <p class="faint">Collecting data…</p>}
       {shown.length >= 2 && (
         <div class="charts">

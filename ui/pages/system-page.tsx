@@ -4,6 +4,7 @@ import { CircleCheck, CircleX, TriangleAlert } from "lucide";
 import type { ComponentChild } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { DoctorReport } from "../../src/core/system.ts";
+import type { LoggedLine } from "../../src/core/telemetry.ts";
 import { messageOf, sendForJson, sendIfAvailable } from "../api/client.ts";
 import { formatBytes } from "../format.ts";
 import { notify } from "../state/toasts.ts";
@@ -36,10 +37,41 @@ export function SystemPage() {
           ))}
         </>
       )}
+      <Log />
       <p class="faint">
         All endpoints are described in the <a href="../docs">API documentation</a>.
       </p>
     </PageFrame>
+  );
+}
+
+/** Lines of the server's log of the last day. */
+function Log() {
+  const [lines, setLines] = useState<readonly LoggedLine[]>([]);
+  const load = (): void => {
+    sendIfAvailable<{ readonly lines: readonly LoggedLine[] }>("ui/day/log").then(
+      (found) => setLines(found?.lines ?? []),
+      (error: unknown) => notify(messageOf(error)),
+    );
+  };
+  useEffect(load, []);
+  return (
+    <section class="card">
+      <header>
+        <h2>Log of the last day</h2>
+        <span class="grow" />
+        <button type="button" onClick={load}>
+          Refresh
+        </button>
+      </header>
+      {lines.length === 0 ? (
+        <p class="faint">Nothing was logged.</p>
+      ) : (
+        <pre class="output" role="region" tabIndex={0} aria-label="Log">
+          {lines.map(({ at, text }) => `${new Date(at * 1000).toLocaleString("en-GB")}  ${text}`).join("\n")}
+        </pre>
+      )}
+    </section>
   );
 }
 
