@@ -169,7 +169,8 @@ describeInBrowser("the web interface of the executable", () => {
       await page.keyboard.press("Enter");
       await page.getByLabel("Options for Paris").click();
       const download = page.waitForEvent("download");
-      await page.getByRole("button", { name: "Export", exact: true }).click();
+      await page.getByRole("button", { name: "Share" }).click();
+      await page.getByRole("button", { name: "JSON" }).click();
       const path = await (await download).path();
       await page.getByLabel("Options for Paris").click();
       await page.getByRole("button", { name: "Delete" }).click();
@@ -241,7 +242,7 @@ describeInBrowser("the web interface of the executable", () => {
     async () => {
       const { page } = await visit(server().url);
       await page.getByLabel("Message").waitFor();
-      await page.keyboard.press("Control+k");
+      await page.keyboard.press("Control+Shift+f");
       await until("the search has the focus", () =>
         page.getByLabel("Search conversations").evaluate((box) => box.matches(":focus")),
       );

@@ -213,7 +213,9 @@ describeInBrowser("the conversation page", () => {
       );
       await files.setInputFiles([file("d.txt", "d")]); // asks for the models again
       await page.getByLabel("Context used").waitFor();
-      expect(await page.locator(".context-meter").innerText()).toContain("95 % of the context used");
+      expect(await page.locator(".context-meter").innerText()).toContain(
+        "97 % of the context used (20 of 21 tokens)",
+      );
     },
     SLOW_MS,
   );

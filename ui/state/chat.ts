@@ -66,6 +66,11 @@ async function askAfter(id: string, question: (conversation: Conversation) => Us
   await answer(id);
 }
 
+/** Requests an answer to a question that has none. */
+export function answerQuestion(conversationId: string): void {
+  void answer(conversationId);
+}
+
 /** Requests another answer to the same question. */
 export function regenerate(conversationId: string, message: AssistantMessage): void {
   change(conversationId, (conversation) => ({ ...withUpdateTime(conversation), leaf: message.parent }));

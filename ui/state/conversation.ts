@@ -113,6 +113,9 @@ export const Excerpt = Type.Object({
 });
 export type Excerpt = Static<typeof Excerpt>;
 
+/** Changes of a message by the user: of two tabs' states of a message, that with more is later. */
+const revision = Optional(Type.Integer({ minimum: 0 }));
+
 const UserMessage = Type.Object({
   id: Type.String(),
   parent: Type.Union([Type.String(), Type.Null()]),
@@ -120,6 +123,9 @@ const UserMessage = Type.Object({
   text: Type.String(),
   attachments: Type.Array(Attachment),
   excerpts: Optional(Type.Array(Excerpt)),
+  /** Deleted: without content, kept for its place in the tree. */
+  deleted: Optional(Type.Boolean()),
+  revision,
 });
 export type UserMessage = Static<typeof UserMessage>;
 
@@ -144,6 +150,10 @@ export const AssistantMessage = Type.Object({
   firstTokenMs: Optional(Type.Number()),
   /** Parts of the cut answer that this one continues; absent once it is complete. */
   base: Optional(Type.Array(Part)),
+  /** Written by the user. */
+  edited: Optional(Type.Boolean()),
+  deleted: Optional(Type.Boolean()),
+  revision,
 });
 export type AssistantMessage = Static<typeof AssistantMessage>;
 
@@ -214,13 +224,26 @@ export const Conversation = Type.Object({
   messages: Type.Array(Message),
   /** Last message of the shown thread; null in an empty conversation. */
   leaf: Type.Union([Type.String(), Type.Null()]),
+  pinned: Optional(Type.Boolean()),
+  tags: Optional(Texts),
+  /** What the model gets instead of the beginning. */
+  cut: Optional(
+    Type.Object({
+      /** First message that is sent; null: all are. */
+      from: Type.Union([Type.String(), Type.Null()]),
+      /** Last message when it was cut: figures of answers up to it count what was cut. */
+      at: Type.Union([Type.String(), Type.Null()]),
+      /** "": nothing takes the place of the messages before. */
+      summary: Type.String(),
+    }),
+  ),
 });
 export type Conversation = Static<typeof Conversation>;
 
 /** Longest title derived from the first question, characters. */
 const TITLE_CHARS_MAX = 60;
 
-/** The shown messages, oldest first. */
+/** The shown messages, oldest first, without deleted ones. */
 export function thread({ messages, leaf }: Conversation): readonly Message[] {
   const byId = new Map(messages.map((message) => [message.id, message]));
   const path: Message[] = [];
@@ -229,12 +252,12 @@ export function thread({ messages, leaf }: Conversation): readonly Message[] {
     path.push(at);
     at = at.parent === null ? undefined : byId.get(at.parent);
   }
-  return path.toReversed();
+  return path.filter((message) => message.deleted !== true).toReversed();
 }
 
 /** A message and its alternatives, oldest first. */
 export function siblings({ messages }: Conversation, { parent, role }: Message): readonly Message[] {
-  return messages.filter((other) => other.parent === parent && other.role === role);
+  return messages.filter((other) => other.parent === parent && other.role === role && other.deleted !== true);
 }
 
 /** Selects an alternative, with its latest continuation. */
@@ -255,8 +278,15 @@ export function append(conversation: Conversation, message: Message): Conversati
 
 /** Replaces a question that was added before. */
 export function changeQuestion(conversation: Conversation, question: UserMessage): Conversation {
-  const messages = conversation.messages.map((message) => (message.id === question.id ? question : message));
+  const messages = conversation.messages.map((message) =>
+    message.id === question.id ? revised(question, message) : message,
+  );
   return { ...conversation, messages };
+}
+
+/** A changed message, as later than its state before. */
+export function revised<T extends Message>(message: T, before: Message): T {
+  return { ...message, revision: (before.revision ?? 0) + 1 };
 }
 
 /** Changes one answer; no change if the answer does not exist. */
@@ -312,11 +342,12 @@ export function isTooLong({ state, code, parts }: AssistantMessage): boolean {
   return state === "failed" && code === "context_length_exceeded" && parts.length === 0;
 }
 
-/** The messages of the thread that the model gets: without questions that were too long. */
+/** The messages of the thread that the model gets: without a cut beginning and questions that were too long. */
 export function sentMessages(conversation: Conversation): readonly Message[] {
   const messages = thread(conversation);
-  return messages.filter((message, i) => {
-    const next = messages[i + 1];
+  const from = messages.findIndex(({ id }) => id === conversation.cut?.from);
+  return messages.slice(Math.max(0, from)).filter((message, at, sent) => {
+    const next = sent[at + 1];
     const answer = message.role === "assistant" ? message : next?.role === "assistant" ? next : undefined;
     return answer === undefined || !isTooLong(answer);
   });

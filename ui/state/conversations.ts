@@ -15,6 +15,7 @@ import {
   loadSummaries,
   saveConversation,
   type Summary,
+  summaryOf,
 } from "./storage.ts";
 import { notify } from "./toasts.ts";
 import { emptyConversation, exportText, importText } from "./transfer.ts";
@@ -85,8 +86,8 @@ export function change(id: string, how: (conversation: Conversation) => Conversa
   const after = how(before);
   putOpen(after);
   if (id === DRAFT) return;
-  const { title, updated } = after;
-  if (before.title !== title || before.updated !== updated) putSummary({ id, title, updated });
+  const summary = summaryOf(after);
+  if (JSON.stringify(summaryOf(before)) !== JSON.stringify(summary)) putSummary(summary);
   if (!timers.has(id))
     timers.set(
       id,
@@ -107,9 +108,9 @@ export function createFromDraft(): string {
 
 /** Adds a conversation and saves it. */
 export function add(conversation: Conversation): void {
-  const { id, title, updated } = conversation;
+  const { id } = conversation;
   putOpen(conversation);
-  putSummary({ id, title, updated });
+  putSummary(summaryOf(conversation));
   void save(id);
 }
 
@@ -142,11 +143,14 @@ export async function remove(id: string): Promise<void> {
   notify(`Deleted “${removed.title}”.`, { label: "Undo", run: () => add(removed) });
 }
 
-/** Text of an export file with these conversations. */
-export async function exportedText(ids: readonly string[]): Promise<string> {
+/** Text of an export file with these conversations, and with assistants. */
+export async function exportedText(
+  ids: readonly string[],
+  assistants: readonly unknown[] = [],
+): Promise<string> {
   for (const id of ids) await openConversation(id);
   const found = ids.map((id) => open.value.get(id)).filter((one) => one !== undefined);
-  return exportText(found);
+  return exportText(found, assistants);
 }
 
 /** Imports the conversations of an export file. Conversations that already exist are added as copies. */
@@ -187,8 +191,8 @@ function join(stored: Conversation): void {
   const mine = open.value.get(stored.id);
   if (mine === undefined) return;
   const both = merged(stored, mine);
-  const { title, model, settings } = timers.has(stored.id) ? mine : stored;
-  const after = { ...both, title, model, settings };
+  const { messages, leaf, session, updated } = both;
+  const after = { ...(timers.has(stored.id) ? mine : stored), messages, leaf, session, updated };
   if (isSame(after, mine)) return;
   putOpen(restored(after));
   onNews(after, "tab");
@@ -199,10 +203,7 @@ function isSame(after: Conversation, mine: Conversation): boolean {
   return (
     after.messages.length === mine.messages.length &&
     after.messages.every((message, i) => message === mine.messages[i]) &&
-    after.leaf === mine.leaf &&
-    after.title === mine.title &&
-    after.model === mine.model &&
-    JSON.stringify(after.settings) === JSON.stringify(mine.settings)
+    JSON.stringify({ ...after, messages: [] }) === JSON.stringify({ ...mine, messages: [] })
   );
 }
 

@@ -30,6 +30,8 @@ export function merged(theirs: Conversation, mine: Conversation): Conversation {
 
 function later(theirs: Message, mine: Message): Message {
   if (theirs === mine) return mine;
+  const revisions = (theirs.revision ?? 0) - (mine.revision ?? 0);
+  if (revisions !== 0) return revisions > 0 ? theirs : mine;
   if (theirs.role !== "assistant" || mine.role !== "assistant") return mine;
   const more = sizeOf(theirs) - sizeOf(mine) || rankOf(theirs) - rankOf(mine);
   return more > 0 ? withDecisionsOf(theirs, mine) : withDecisionsOf(mine, theirs);

@@ -38,11 +38,22 @@ export function chatRequest(conversation: Conversation, card?: ModelCard): Body 
 }
 
 function chatMessages(conversation: Conversation, card: ModelCard | undefined): readonly Body[] {
-  const { system, python, shell } = conversation.settings;
-  const instructions = system.trim() === "" ? [] : [{ role: "system", content: system }];
+  const { python, shell } = conversation.settings;
+  const system = systemText(conversation);
+  const instructions = system === "" ? [] : [{ role: "system", content: system }];
   const how = { card, hasTools: python || shell };
   return [...instructions, ...sentMessages(conversation).flatMap((message) => chatMessage(message, how))];
 }
+
+/** The system prompt, with the summary of what is not sent. */
+export function systemText({ settings, cut }: Conversation): string {
+  const summary = cut === undefined || cut.summary === "" ? [] : [`${SUMMARY_TITLE}\n\n${cut.summary}`];
+  return [settings.system.trim() === "" ? "" : settings.system, ...summary]
+    .filter((part) => part !== "")
+    .join("\n\n");
+}
+
+const SUMMARY_TITLE = "Summary of the conversation so far:";
 
 interface SendOptions {
   readonly card: ModelCard | undefined;

@@ -7,10 +7,11 @@ import type { Conversation, Draft, Message } from "./conversation.ts";
 import { merged } from "./merge.ts";
 import { notify } from "./toasts.ts";
 
-export interface Summary {
-  readonly id: string;
-  readonly title: string;
-  readonly updated: number;
+/** What the list shows of a conversation. */
+export type Summary = Pick<Conversation, "id" | "title" | "updated" | "pinned" | "tags">;
+
+export function summaryOf({ id, title, updated, pinned = false, tags = [] }: Conversation): Summary {
+  return { id, title, updated, pinned, tags };
 }
 
 /** A conversation without its messages. */
@@ -108,8 +109,8 @@ export async function saveConversation(
   const theirs = await theirsOf(transaction, conversation);
   const both = theirs === undefined ? conversation : merged(theirs, conversation);
   const { messages, ...head } = both;
-  const { id, title, updated } = both;
-  await transaction.objectStore("summaries").put({ id, title, updated });
+  const { id } = both;
+  await transaction.objectStore("summaries").put(summaryOf(both));
   await transaction.objectStore("conversations").put({ ...head, order: messages.map((one) => one.id) });
   const changed = messages.filter((message) => !saved.has(message));
   for (const message of changed) await transaction.objectStore("messages").put(message, [id, message.id]);

@@ -2,6 +2,7 @@
 
 import { Value } from "@sinclair/typebox/value";
 import { append, type Attachment, Conversation, DEFAULT_SETTINGS, imported } from "./conversation.ts";
+import { type Assistant, assistantsIn } from "./assistant.ts";
 import { mimeOfBase64 } from "./media-types.ts";
 import type { Modality } from "./model-card.ts";
 
@@ -10,8 +11,17 @@ const FORMAT = "svc-conversations";
 const FORMAT_VERSION = 1;
 
 /** Text of an export file. */
-export function exportText(conversations: readonly Conversation[]): string {
-  return JSON.stringify({ format: FORMAT, version: FORMAT_VERSION, conversations }, null, 2);
+export function exportText(
+  conversations: readonly Conversation[],
+  assistants: readonly unknown[] = [],
+): string {
+  const others = assistants.length === 0 ? {} : { assistants };
+  return JSON.stringify({ format: FORMAT, version: FORMAT_VERSION, conversations, ...others }, null, 2);
+}
+
+/** The valid assistants of an export file. */
+export function importedAssistants(text: string): readonly Assistant[] {
+  return assistantsIn(parsed(text)["assistants"]);
 }
 
 /** The conversations of an export file. Throws an Error with a message for display if the file is invalid. */

@@ -4,6 +4,10 @@ import { RefreshCw, TriangleAlert } from "lucide";
 import { continueAnswer, fetchAgain, regenerate } from "../state/chat.ts";
 import { CONNECTION_LOST } from "../api/read-events.ts";
 import { isLost, isRunning } from "../state/running.ts";
+import { useState } from "preact/hooks";
+import { change } from "../state/conversations.ts";
+import { withEditedAnswer } from "../state/edits.ts";
+import { newId } from "../state/new-id.ts";
 import {
   type AssistantMessage,
   type Conversation,
@@ -18,6 +22,8 @@ import { FilesView } from "./files-view.tsx";
 import { formatNumber, formatSecs, plural } from "../format.ts";
 import { Icon } from "./icon.tsx";
 import { Markdown } from "./markdown.tsx";
+import { MessageMenu } from "./message-menu.tsx";
+import { TextEditor } from "./text-editor.tsx";
 import { ReadAloud } from "./read-aloud.tsx";
 import { Reasoning } from "./reasoning.tsx";
 import { ToolCall } from "./tool-call.tsx";
@@ -28,8 +34,25 @@ interface AnswerProps {
 }
 
 export function AnswerView({ conversation, message }: AnswerProps) {
+  const [isEdited, setEdited] = useState(false);
   const { parts, state } = message;
   const isGrowing = state === "running";
+  if (isEdited) {
+    const submit = (text: string): void => {
+      setEdited(false);
+      if (text.trim() === "") return;
+      change(conversation.id, (before) => withEditedAnswer(before, message, { id: newId(), text }));
+    };
+    return (
+      <TextEditor
+        label="Edit answer"
+        action="Save"
+        text={answerText(message)}
+        onSubmit={submit}
+        onCancel={() => setEdited(false)}
+      />
+    );
+  }
   return (
     <article class="answer" aria-label="Answer" aria-busy={isGrowing}>
       {parts.map((part, index) => (
@@ -62,6 +85,8 @@ export function AnswerView({ conversation, message }: AnswerProps) {
           >
             <Icon node={RefreshCw} size={15} />
           </button>
+          <MessageMenu {...{ conversation, message }} onEdit={() => setEdited(true)} />
+          {message.edited === true && <span class="figures">Edited</span>}
           <FiguresLine message={message} />
         </div>
       )}

@@ -15,7 +15,9 @@ import { Icon } from "./icon.tsx";
 import { KeyDialog } from "./key-dialog.tsx";
 import { isListOpen, isPanelOpen } from "./layout.ts";
 import { ModelPicker } from "./model-picker.tsx";
+import { Palette } from "./palette.tsx";
 import { SettingsPanel } from "./settings-panel.tsx";
+import { ShareDialog } from "./share-dialog.tsx";
 import { Toasts } from "./toasts.tsx";
 
 const TITLES = {
@@ -70,6 +72,8 @@ export function App() {
       <Toasts />
       <HelpDialog />
       <KeyDialog />
+      <ShareDialog />
+      <Palette />
     </div>
   );
 }

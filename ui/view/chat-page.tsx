@@ -1,6 +1,7 @@
 // The chat page: thread of messages and composer.
 
 import { ArrowDown } from "lucide";
+import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { thread } from "../state/conversation.ts";
 import { current, DRAFT, openConversation } from "../state/conversations.ts";
@@ -10,6 +11,7 @@ import { go, route } from "../state/route.ts";
 import { notify } from "../state/toasts.ts";
 import { AnswerView } from "./answer-view.tsx";
 import { Composer } from "./composer.tsx";
+import { CutNote } from "./cut-note.tsx";
 import { plural } from "../format.ts";
 import { Icon } from "./icon.tsx";
 import { QuestionView } from "./question-view.tsx";
@@ -36,7 +38,11 @@ export function ChatPage() {
   if (conversation === undefined) return <div class="thread" aria-busy="true" />;
   return (
     <>
-      {conversation.messages.length === 0 ? <Welcome /> : <Thread key={conversation.id} />}
+      {thread(conversation).length === 0 ? (
+        <Welcome conversation={conversation} />
+      ) : (
+        <Thread key={conversation.id} />
+      )}
       <Composer key={`composer-${id ?? DRAFT}`} conversation={conversation} />
       <p class="off-screen" role="status">
         {announcement.value}
@@ -63,6 +69,7 @@ function Thread() {
   };
   if (conversation === undefined) return null;
   const messages = thread(conversation);
+  const cutId = conversation.cut && (conversation.cut.from ?? messages[0]?.id);
   const hidden = Math.max(0, messages.length - rendered);
   return (
     <div class="thread-frame">
@@ -71,15 +78,16 @@ function Thread() {
           {hidden > 0 && (
             <Earlier count={hidden} onSeen={() => setRendered((before) => before + RENDERED_AT_ONCE)} />
           )}
-          {messages
-            .slice(hidden)
-            .map((message) =>
-              message.role === "user" ? (
-                <QuestionView key={message.id} conversation={conversation} message={message} />
+          {messages.slice(hidden).map((message) => (
+            <Fragment key={message.id}>
+              {message.id === cutId && <CutNote conversation={conversation} />}
+              {message.role === "user" ? (
+                <QuestionView conversation={conversation} message={message} />
               ) : (
-                <AnswerView key={message.id} conversation={conversation} message={message} />
-              ),
-            )}
+                <AnswerView conversation={conversation} message={message} />
+              )}
+            </Fragment>
+          ))}
         </div>
       </div>
       {!isAtEnd && (

@@ -1,14 +1,17 @@
-// One item of the conversation list: a link, and a menu to rename, export and delete.
+// One item of the conversation list: a link, and a menu to rename, pin, tag, share, copy and delete.
 
-import { Download, Ellipsis, Pencil, Trash2 } from "lucide";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { saveFile } from "../save-file.ts";
-import { change, exportedText, openConversation, remove } from "../state/conversations.ts";
+import { Copy, Pencil, Pin, PinOff, Share, Tag, Trash2 } from "lucide";
+import { useState } from "preact/hooks";
+import { add, change, conversationOf, openConversation, remove, save } from "../state/conversations.ts";
+import type { Conversation } from "../state/conversation.ts";
+import { newId } from "../state/new-id.ts";
 import { isRunning } from "../state/running.ts";
 import { addressOf, route } from "../state/route.ts";
 import type { Summary } from "../state/storage.ts";
 import { Icon } from "./icon.tsx";
 import { closeListIfNarrow } from "./layout.ts";
+import { Menu, type MenuItem } from "./menu.tsx";
+import { sharedId } from "./share-dialog.tsx";
 
 interface ItemProps {
   readonly summary: Summary;
@@ -16,11 +19,25 @@ interface ItemProps {
   readonly snippet?: string | undefined;
 }
 
-export function ConversationItem({ summary: { id, title }, snippet }: ItemProps) {
-  const [mode, setMode] = useState<"link" | "menu" | "name">("link");
+export function ConversationItem({ summary, snippet }: ItemProps) {
+  const { id, title, pinned = false, tags = [] } = summary;
+  const [edited, setEdited] = useState<"name" | "tags">();
   const at = route.value;
   const isCurrent = at.page === "chat" && at.id === id;
-  if (mode === "name") return <NameEditor {...{ id, title }} onDone={() => setMode("link")} />;
+  if (edited !== undefined)
+    return <Editor {...{ summary }} what={edited} onDone={() => setEdited(undefined)} />;
+  const items: readonly MenuItem[] = [
+    { label: "Rename", icon: Pencil, run: () => setEdited("name") },
+    {
+      label: pinned ? "Unpin" : "Pin",
+      icon: pinned ? PinOff : Pin,
+      run: () => void edit(id, (before) => ({ ...before, pinned: !pinned })),
+    },
+    { label: "Tags", icon: Tag, run: () => setEdited("tags") },
+    { label: "Share", icon: Share, run: () => (sharedId.value = id) },
+    { label: "Duplicate", icon: Copy, run: () => void duplicate(id) },
+    { label: "Delete", icon: Trash2, isDanger: true, run: () => void remove(id) },
+  ];
   return (
     <li class={`item ${isCurrent ? "current" : ""}`}>
       <a
@@ -30,93 +47,69 @@ export function ConversationItem({ summary: { id, title }, snippet }: ItemProps)
         title={title}
       >
         {isRunning(id) && <span class="dot" role="img" aria-label="Answer in progress" />}
+        {pinned && <Icon node={Pin} size={13} />}
         {title}
+        {tags.length > 0 && <span class="item-tags faint">{tags.join(" · ")}</span>}
         {snippet !== undefined && <span class="snippet faint">{snippet}</span>}
       </a>
-      <button
-        type="button"
-        class="ghost"
-        aria-label={`Options for ${title}`}
-        aria-expanded={mode === "menu"}
-        onClick={() => setMode(mode === "menu" ? "link" : "menu")}
-      >
-        <Icon node={Ellipsis} size={16} />
-      </button>
-      {mode === "menu" && (
-        <Menu {...{ id, title }} onRename={() => setMode("name")} onDone={() => setMode("link")} />
-      )}
+      <Menu label={`Options for ${title}`} items={items} />
     </li>
   );
 }
 
-interface MenuProps {
-  readonly id: string;
-  readonly title: string;
-  readonly onRename: () => void;
+/** Changes a conversation that may not be open. */
+async function edit(id: string, how: (conversation: Conversation) => Conversation): Promise<void> {
+  if (!(await openConversation(id))) return;
+  change(id, how);
+  await save(id);
+}
+
+async function duplicate(id: string): Promise<void> {
+  const conversation = (await openConversation(id)) ? conversationOf(id) : undefined;
+  if (conversation === undefined) return;
+  const now = Date.now();
+  const title = `${conversation.title} (copy)`;
+  add({ ...conversation, id: newId(), title, created: now, updated: now, pinned: false, session: null });
+}
+
+interface EditorProps {
+  readonly summary: Summary;
+  readonly what: "name" | "tags";
   readonly onDone: () => void;
 }
 
-function Menu({ id, title, onRename, onDone }: MenuProps) {
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    box.current?.querySelector("button")?.focus();
-    const away = (event: Event): void => {
-      const isInside =
-        event.target instanceof Node && box.current?.parentElement?.contains(event.target) === true;
-      if (!isInside) onDone();
-    };
-    addEventListener("pointerdown", away);
-    return () => removeEventListener("pointerdown", away);
-  }, []);
-  const save = async (): Promise<void> => {
+/** Edits the name, or the tags with commas between them. */
+function Editor({ summary: { id, title, tags = [] }, what, onDone }: EditorProps) {
+  const [text, setText] = useState(what === "name" ? title : tags.join(", "));
+  const submit = (): void => {
     onDone();
-    saveFile(`${title.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 50)}.json`, [await exportedText([id])]);
-  };
-  return (
-    <div class="menu" ref={box} onKeyDown={(event) => event.key === "Escape" && onDone()} role="presentation">
-      <button type="button" onClick={onRename}>
-        <Icon node={Pencil} size={16} /> Rename
-      </button>
-      <button type="button" onClick={() => void save()}>
-        <Icon node={Download} size={16} /> Export
-      </button>
-      <button type="button" class="danger" onClick={() => (onDone(), void remove(id))}>
-        <Icon node={Trash2} size={16} /> Delete
-      </button>
-    </div>
-  );
-}
-
-interface NameEditorProps {
-  readonly id: string;
-  readonly title: string;
-  readonly onDone: () => void;
-}
-
-function NameEditor({ id, title, onDone }: NameEditorProps) {
-  const [name, setName] = useState(title);
-  const rename = async (): Promise<void> => {
-    onDone();
-    if (name.trim() === "" || !(await openConversation(id))) return;
-    change(id, (before) => ({ ...before, title: name.trim() }));
+    const name = text.trim();
+    if (what === "tags") void edit(id, (before) => ({ ...before, tags: tagsOf(text) }));
+    else if (name !== "") void edit(id, (before) => ({ ...before, title: name }));
   };
   return (
     <li class="item">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void rename();
+          submit();
         }}
       >
         <input
-          aria-label="Conversation name"
-          value={name}
+          aria-label={what === "name" ? "Conversation name" : "Tags, with commas between them"}
+          placeholder={what === "name" ? "" : "work, recipes"}
+          value={text}
           ref={(input) => input?.focus()}
-          onInput={({ currentTarget }) => setName(currentTarget.value)}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
           onKeyDown={(event) => event.key === "Escape" && onDone()}
-          onBlur={() => void rename()}
+          onBlur={submit}
         />
       </form>
     </li>
   );
+}
+
+function tagsOf(text: string): string[] {
+  const tags = text.split(",").map((tag) => tag.trim());
+  return [...new Set(tags.filter((tag) => tag !== ""))];
 }

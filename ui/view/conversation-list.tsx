@@ -18,12 +18,14 @@ import { useEffect, useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
 import { chooseFile, saveFile } from "../save-file.ts";
 import { hasImages, hasSpeech } from "../state/capabilities.ts";
+import { addAssistants, assistants } from "../state/assistants.ts";
 import { exportedText, importAll, summaries } from "../state/conversations.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
 import { addressOf, go, OTHER_PAGES, route } from "../state/route.ts";
 import { snippetOf } from "../state/search.ts";
 import { findConversations, type Summary } from "../state/storage.ts";
 import { notify } from "../state/toasts.ts";
+import { importedAssistants } from "../state/transfer.ts";
 import { plural } from "../format.ts";
 import { ConversationItem } from "./conversation-item.tsx";
 import { Icon } from "./icon.tsx";
@@ -38,9 +40,12 @@ export function ConversationList() {
   const [query, setQuery] = useState("");
   const words = query.trim().toLowerCase();
   const snippets = useSnippets(words);
-  const found = summaries.value.filter(
-    ({ id, title }) => title.toLowerCase().includes(words) || snippets.has(id),
-  );
+  const [tag, setTag] = useState<string>();
+  const tags = [...new Set(summaries.value.flatMap((summary) => summary.tags ?? []))].toSorted();
+  const shownTag = tags.find((one) => one === tag);
+  const found = summaries.value
+    .filter((summary) => shownTag === undefined || summary.tags?.includes(shownTag) === true)
+    .filter(({ id, title }) => title.toLowerCase().includes(words) || snippets.has(id));
   return (
     <>
       {/* Shown only on narrow screens: a tap outside the list closes it. */}
@@ -57,11 +62,25 @@ export function ConversationList() {
           value={query}
           onInput={({ currentTarget }) => setQuery(currentTarget.value)}
         />
+        {tags.length > 0 && (
+          <div class="tags" role="group" aria-label="Tags">
+            {tags.map((one) => (
+              <button
+                key={one}
+                type="button"
+                aria-pressed={one === shownTag}
+                onClick={() => setTag(one === shownTag ? undefined : one)}
+              >
+                {one}
+              </button>
+            ))}
+          </div>
+        )}
         <div class="list-items" tabIndex={-1}>
           {found.length === 0 && (
             <p class="faint empty">{query === "" ? "No conversations yet." : "No matching conversations."}</p>
           )}
-          {byAge(found).map(([age, items]) => (
+          {grouped(found).map(([age, items]) => (
             <section key={age} aria-label={age}>
               <h2>{age}</h2>
               <ul>
@@ -121,7 +140,7 @@ function Pages() {
       ))}
       <div class="tools">
         <ThemeButton />
-        <SmallButton label="Export all conversations" icon={Download} onClick={() => void exportAll()} />
+        <SmallButton label="Export everything" icon={Download} onClick={() => void exportAll()} />
         <SmallButton label="Import conversations" icon={Upload} onClick={() => void importFile()} />
         <SmallButton label="Keyboard shortcuts" icon={Keyboard} onClick={() => (isHelpOpen.value = true)} />
       </div>
@@ -154,25 +173,35 @@ function SmallButton({ label, icon, onClick }: SmallButtonProps) {
   );
 }
 
+function pinnedFirst(a: Summary, b: Summary): number {
+  return Number(b.pinned === true) - Number(a.pinned === true);
+}
+
 async function exportAll(): Promise<void> {
   const ids = summaries.value.map(({ id }) => id);
-  if (ids.length === 0) return notify("There are no conversations to export.");
-  saveFile("svc-conversations.json", [await exportedText(ids)]);
+  if (ids.length === 0 && assistants.value.length === 0) return notify("There is nothing to export.");
+  saveFile("svc-conversations.json", [await exportedText(ids, assistants.value)]);
 }
 
 async function importFile(): Promise<void> {
   try {
     const file = await chooseFile(".json,application/json");
-    notify(`Imported ${plural(importAll(await file.text()), "conversation")}.`);
+    const text = await file.text();
+    const added = importAll(text);
+    const presets = importedAssistants(text);
+    addAssistants(presets);
+    const also = presets.length === 0 ? "" : ` and ${plural(presets.length, "assistant")}`;
+    notify(`Imported ${plural(added, "conversation")}${also}.`);
   } catch (error) {
     notify(messageOf(error));
   }
 }
 
-/** Conversations grouped by age, latest first, without empty groups. */
-function byAge(list: readonly Summary[]): readonly (readonly [string, readonly Summary[]])[] {
+/** Pinned conversations, then the others by age, latest first, without empty groups. */
+function grouped(list: readonly Summary[]): readonly (readonly [string, readonly Summary[]])[] {
   const midnight = new Date().setHours(0, 0, 0, 0);
-  const groups = Object.groupBy(list, ({ updated }) => {
+  const groups = Object.groupBy(list.toSorted(pinnedFirst), ({ updated, pinned }) => {
+    if (pinned === true) return "Pinned";
     if (updated >= midnight) return "Today";
     if (updated >= midnight - DAY_MS) return "Yesterday";
     return updated >= midnight - 7 * DAY_MS ? "Last seven days" : "Earlier";

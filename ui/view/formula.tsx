@@ -16,7 +16,7 @@ interface FormulaProps {
 }
 
 export const Formula = memo(({ formula, source, isDisplay }: FormulaProps) => {
-  useEffect(() => void load(), []);
+  useEffect(() => void loadFormulas(), []);
   const temml = translator.value;
   const rendered = temml && mathElement(temml, formula, isDisplay);
   if (rendered === undefined) return <code>{source.trim()}</code>;
@@ -29,7 +29,8 @@ export const Formula = memo(({ formula, source, isDisplay }: FormulaProps) => {
   );
 });
 
-async function load(): Promise<void> {
+/** Loads the translator. */
+export async function loadFormulas(): Promise<void> {
   if (translator.value !== undefined) return;
   try {
     translator.value = (await import("temml")).default;

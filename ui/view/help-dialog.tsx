@@ -9,6 +9,7 @@ import { COMPOSER_ID } from "./composer.tsx";
 import { SEARCH_ID } from "./conversation-list.tsx";
 import { Dialog } from "./dialog.tsx";
 import { isHelpOpen, isListOpen, isPanelOpen } from "./layout.ts";
+import { isPaletteOpen } from "./palette.tsx";
 
 interface Shortcut {
   /** Keys for display; Ctrl is Cmd on a Mac. */
@@ -31,8 +32,14 @@ const SHORTCUTS: readonly Shortcut[] = [
   },
   {
     keys: "Ctrl K",
-    what: "Search conversations",
+    what: "Command palette: actions, conversations, models",
     fits: (event) => withCommand(event) && event.key.toLowerCase() === "k",
+    run: () => (isPaletteOpen.value = true),
+  },
+  {
+    keys: "Ctrl Shift F",
+    what: "Search in conversations",
+    fits: (event) => withCommand(event) && event.shiftKey && event.key.toLowerCase() === "f",
     run: () => {
       isListOpen.value = true;
       requestAnimationFrame(() => document.getElementById(SEARCH_ID)?.focus());

@@ -1,15 +1,17 @@
 // One message of the user, with its editor.
 
-import { ChevronRight, Pencil, TextSearch } from "lucide";
+import { ChevronRight, CornerDownLeft, Pencil, TextSearch } from "lucide";
 import { useState } from "preact/hooks";
-import { editQuestion } from "../state/chat.ts";
+import { answerQuestion, editQuestion } from "../state/chat.ts";
 import { isRunning } from "../state/running.ts";
-import type { Conversation, Excerpt, UserMessage } from "../state/conversation.ts";
+import { type Conversation, type Excerpt, thread, type UserMessage } from "../state/conversation.ts";
 import { plural } from "../format.ts";
 import { Alternatives } from "./alternatives.tsx";
 import { CopyButton } from "./code-block.tsx";
 import { Icon } from "./icon.tsx";
 import { MessageFiles } from "./message-files.tsx";
+import { MessageMenu } from "./message-menu.tsx";
+import { TextEditor } from "./text-editor.tsx";
 
 interface QuestionProps {
   readonly conversation: Conversation;
@@ -19,8 +21,22 @@ interface QuestionProps {
 export function QuestionView({ conversation, message }: QuestionProps) {
   const [isEdited, setEdited] = useState(false);
   if (isEdited) {
-    return <QuestionEditor {...{ conversation, message }} onDone={() => setEdited(false)} />;
+    const submit = (text: string): void => {
+      if (text.trim() === "" && message.attachments.length === 0) return;
+      setEdited(false);
+      editQuestion(conversation.id, message, text);
+    };
+    return (
+      <TextEditor
+        label="Edit question"
+        action="Resend"
+        text={message.text}
+        onSubmit={submit}
+        onCancel={() => setEdited(false)}
+      />
+    );
   }
+  const isUnanswered = !isRunning(conversation.id) && thread(conversation).at(-1)?.id === message.id;
   return (
     <article class="question" aria-label="You">
       <MessageFiles attachments={message.attachments} />
@@ -41,6 +57,12 @@ export function QuestionView({ conversation, message }: QuestionProps) {
         >
           <Icon node={Pencil} size={15} />
         </button>
+        <MessageMenu {...{ conversation, message }} />
+        {isUnanswered && (
+          <button type="button" class="ghost" onClick={() => answerQuestion(conversation.id)}>
+            <Icon node={CornerDownLeft} size={15} /> Answer
+          </button>
+        )}
       </div>
     </article>
   );
@@ -68,43 +90,5 @@ function ExcerptView({ excerpt: { file, total, passages } }: { readonly excerpt:
         </ol>
       )}
     </section>
-  );
-}
-
-function QuestionEditor({ conversation, message, onDone }: QuestionProps & { readonly onDone: () => void }) {
-  const [text, setText] = useState(message.text);
-  const submit = (): void => {
-    if (text.trim() === "" && message.attachments.length === 0) return;
-    onDone();
-    editQuestion(conversation.id, message, text);
-  };
-  return (
-    <form
-      class="question editor"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <textarea
-        aria-label="Edit question"
-        value={text}
-        rows={Math.min(12, text.split("\n").length + 1)}
-        ref={(area) => area?.focus()}
-        onInput={({ currentTarget }) => setText(currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Escape") onDone();
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
-        }}
-      />
-      <div class="actions shown">
-        <button type="button" onClick={onDone}>
-          Cancel
-        </button>
-        <button type="submit" class="primary">
-          Resend
-        </button>
-      </div>
-    </form>
   );
 }

@@ -5,6 +5,7 @@ import type { Conversation, Settings } from "../state/conversation.ts";
 import { DEFAULT_SETTINGS } from "../state/conversation.ts";
 import { change, current } from "../state/conversations.ts";
 import { setPrefs } from "../state/prefs.ts";
+import { AssistantSettings } from "./assistants.tsx";
 import { Icon } from "./icon.tsx";
 import { isPanelOpen } from "./layout.ts";
 import { NumberField, SelectField, SwitchField, TextField } from "./fields.tsx";
@@ -28,6 +29,7 @@ export function SettingsPanel() {
       </header>
       <div class="panel-body">
         <Fields conversation={conversation} />
+        <AssistantSettings conversation={conversation} />
         <SessionSettings conversation={conversation} />
       </div>
     </aside>

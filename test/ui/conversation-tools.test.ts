@@ -1,0 +1,218 @@
+// Tools of a conversation in a browser: pins and tags, fork, edits, files for sharing, assistants, palette, full context.
+
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
+import { answer } from "../helpers/run-events.ts";
+import { scriptedUi } from "../helpers/scripted-ui.ts";
+import { until } from "../helpers/until.ts";
+
+const SLOW_MS = 60_000;
+
+const questions = (page: Page): Promise<readonly string[]> => page.locator(".bubble").allInnerTexts();
+const tokensOf = (text: string): number => Math.ceil(text.length / 5);
+const pick = async (page: Page, menu: string, item: string): Promise<void> => {
+  await page.getByLabel(menu).last().click();
+  await page.getByRole("button", { name: item, exact: true }).click();
+};
+
+describeInBrowser("a conversation", () => {
+  const ui = scriptedUi();
+  /** Texts of the last request's messages, with their roles. */
+  let asked: readonly string[] = [];
+  const answers = (text = "Well said"): void =>
+    ui.play(async function* ({ run }) {
+      if (run.prompt.type === "chat")
+        asked = run.prompt.messages.map(
+          ({ role, content }) =>
+            `${role}: ${content.map((part) => ("text" in part ? part.text : "")).join("")}`,
+        );
+      const tokens = { promptTokens: tokensOf(asked.join("")), completionTokens: tokensOf(text) };
+      yield* answer(text).map((event) =>
+        event.type === "finish" ? { ...event, usage: { ...event.usage, ...tokens } } : event,
+      );
+    });
+
+  test(
+    "is pinned and tagged, and found by its tag",
+    async () => {
+      answers();
+      const { page } = await visit(ui.url());
+      await say(page, "Whales");
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await say(page, "Sparrows");
+      await page.getByLabel("Options for Whales").click();
+      expect(await violations(page)).toEqual([]);
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter"); // Pin
+      await page.getByRole("region", { name: "Pinned" }).getByText("Whales").waitFor();
+      await pick(page, "Options for Whales", "Tags");
+      await page.getByLabel("Tags, with commas between them").fill("sea, work, sea");
+      await page.keyboard.press("Enter");
+      await page.getByRole("group", { name: "Tags" }).getByRole("button", { name: "sea" }).click();
+      expect(await page.locator(".item").count()).toBe(1);
+      await until("it is stored", async () => {
+        await page.reload();
+        await page.locator(".item").first().waitFor();
+        return (await page.getByRole("region", { name: "Pinned" }).getByText("sea · work").count()) > 0;
+      });
+      expect(await violations(page)).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "is edited, shortened and forked, and a deletion is undone",
+    async () => {
+      answers();
+      const { page } = await visit(ui.url());
+      await say(page, "One");
+      await say(page, "Two");
+      await pick(page, "More actions for this answer", "Edit answer");
+      await page.getByRole("textbox", { name: "Edit answer" }).fill("Better said");
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("Better said").waitFor();
+      await page.getByText("2/2").waitFor();
+      await pick(page, "More actions for this question", "Delete question");
+      expect(await questions(page)).toEqual(["One"]);
+      await page.getByRole("button", { name: "Undo" }).click();
+      expect(await questions(page)).toEqual(["One", "Two"]);
+      await page.getByText("Better said").waitFor();
+      await pick(page, "More actions for this question", "Delete question");
+      await say(page, "Three");
+      expect(asked).toEqual(["user: One", "assistant: Well said", "user: Three"]);
+      await page.reload();
+      await page.getByText("Three", { exact: true }).waitFor();
+      expect(await questions(page)).toEqual(["One", "Three"]);
+      await page.getByLabel("More actions for this answer").first().click();
+      await page.getByRole("button", { name: "Fork from here" }).click();
+      await page.getByRole("heading", { name: "One (fork)" }).waitFor();
+      expect(await questions(page)).toEqual(["One"]);
+      await pick(page, "More actions for this answer", "Delete answer");
+      await page.getByRole("button", { name: "Answer", exact: true }).click();
+      await page.getByText("Well said").waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "is saved as a web page, Markdown and JSON",
+    async () => {
+      answers("**Bold** <script>alert(1)</script>\n\n| a |\n|--|\n| 1 |\n\n$x^2$");
+      const { page } = await visit(ui.url());
+      await say(page, "Show <b>it</b>");
+      const saved = async (format: string): Promise<readonly [string, string]> => {
+        await page.getByLabel(/^Options for/).click();
+        await page.getByRole("button", { name: "Share" }).click();
+        await page.getByRole("dialog", { name: "Save conversation as a file" }).waitFor();
+        if (format === "Web page") expect(await violations(page)).toEqual([]);
+        const waiting = page.waitForEvent("download");
+        await page.getByRole("button", { name: format }).click();
+        const file = await waiting;
+        return [file.suggestedFilename(), readFileSync(await file.path(), "utf8")];
+      };
+      const [name, html] = await saved("Web page");
+      expect(name).toBe("Show-b-it-b.html");
+      expect(html).toContain("<strong>Bold</strong>");
+      expect(html).toContain("Show &lt;b&gt;it&lt;/b&gt;");
+      expect(html).toContain("<msup>");
+      expect(html).not.toMatch(/<script|<button/);
+      expect(await saved("Markdown")).toEqual([
+        "Show-b-it-b.md",
+        expect.stringContaining("## Question\n\nShow <b>it</b>\n\n## Answer\n\n**Bold**"),
+      ]);
+      expect((await saved("JSON"))[1]).toContain('"format": "svc-conversations"');
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "takes the settings of an assistant",
+    async () => {
+      answers();
+      const { page } = await visit(ui.url());
+      await page.getByLabel("Conversation settings").first().click();
+      await page.getByLabel("System prompt").fill("Rhyme.");
+      await page.getByLabel("Name of the assistant").fill("Poet");
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByRole("button", { name: "Reset all" }).click();
+      expect(await violations(page)).toEqual([]);
+      await page.reload();
+      await page.getByRole("button", { name: "Poet" }).click();
+      await page.getByRole("button", { name: "Poet", pressed: true }).waitFor();
+      expect(await violations(page)).toEqual([]);
+      await say(page, "Hello");
+      expect(asked).toEqual(["system: Rhyme.", "user: Hello"]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "and every page and action are reached by the palette",
+    async () => {
+      answers();
+      const { page } = await visit(ui.url());
+      await say(page, "About whales");
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Search actions" }).fill("theme dark");
+      await page.getByRole("option", { name: "Theme: dark" }).waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.keyboard.press("Enter");
+      await until("the theme is dark", () =>
+        page.evaluate(() => document.documentElement.dataset["theme"] === "dark"),
+      );
+      await page.keyboard.press("Control+k");
+      await page.keyboard.type("models");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Models", exact: true }).waitFor();
+      await page.keyboard.press("Control+k");
+      await page.keyboard.type("wha");
+      await page.keyboard.press("Enter");
+      await page.getByText("Well said").waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "that nearly fills the context says with what, and offers ways out",
+    async () => {
+      ui.route("/v1/models", () =>
+        Response.json({ data: [{ id: "m", status: "loaded", context_length: 400, modalities: [] }] }),
+      );
+      answers("word ".repeat(100));
+      const { page } = await visit(ui.url());
+      await say(page, "First question");
+      await say(page, "Second question");
+      await say(page, "Third question");
+      await page.getByLabel("Message").fill("word ".repeat(300));
+      await page.getByText("Questions and answers: about").waitFor();
+      await page.getByText("What you type: about").waitFor();
+      await page.getByText("This does not fit").waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByLabel("Message").fill("");
+      await page.getByRole("button", { name: /of the context used/ }).click();
+      await page.getByRole("button", { name: "Leave out the oldest" }).click();
+      await page.getByText("The model does not get the messages above.").waitFor();
+      await say(page, "Fourth question");
+      expect(asked.some((text) => text.includes("First"))).toBe(false);
+      await page.getByRole("button", { name: "Send them again" }).click();
+      answers("They counted words.");
+      await page.getByRole("button", { name: "Summarize the oldest" }).click();
+      await page.getByText("The model gets a summary of the messages above.").waitFor();
+      expect(asked.at(-1)).toContain("User: First question");
+      await page.getByRole("button", { name: "Summary", exact: true }).click();
+      expect(await page.getByRole("region", { name: "Cut" }).innerText()).toContain("They counted words.");
+      expect(await violations(page)).toEqual([]);
+      await say(page, "Fifth question");
+      expect(asked[0]).toContain("They counted words.");
+      await page.getByRole("button", { name: "Go on in a new conversation" }).click();
+      await page.getByText("The model gets a summary of an earlier conversation.").waitFor();
+      expect(await violations(page)).toEqual([]);
+      await say(page, "Sixth question");
+      expect(asked).toHaveLength(2);
+      expect(asked[0]).toContain("They counted words.");
+    },
+    SLOW_MS,
+  );
+});

@@ -1,0 +1,88 @@
+// Assistants: cards of an empty conversation, and the section of the settings panel that saves and deletes them.
+
+import { Bot, X } from "lucide";
+import { useState } from "preact/hooks";
+import type { Assistant } from "../state/assistant.ts";
+import { applyAssistant, assistants, removeAssistant, saveAssistant } from "../state/assistants.ts";
+import type { Conversation } from "../state/conversation.ts";
+import { notify } from "../state/toasts.ts";
+import { Icon } from "./icon.tsx";
+
+/** Whether a conversation has the settings of an assistant. */
+function fits({ model, settings }: Conversation, assistant: Assistant): boolean {
+  return model === assistant.model && JSON.stringify(settings) === JSON.stringify(assistant.settings);
+}
+
+/** Buttons that give a conversation the settings of an assistant. */
+export function AssistantCards({ conversation }: { readonly conversation: Conversation }) {
+  if (assistants.value.length === 0) return null;
+  return (
+    <ul class="assistants" aria-label="Assistants">
+      {assistants.value.map((assistant) => (
+        <li key={assistant.id}>
+          <button
+            type="button"
+            aria-pressed={fits(conversation, assistant)}
+            onClick={() => applyAssistant(conversation.id, assistant)}
+          >
+            <Icon node={Bot} size={16} /> {assistant.name}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function AssistantSettings({ conversation }: { readonly conversation: Conversation }) {
+  const [name, setName] = useState("");
+  const save = (): void => {
+    saveAssistant(name.trim(), conversation);
+    notify(`Saved the assistant “${name.trim()}”. New conversations offer it.`);
+    setName("");
+  };
+  return (
+    <fieldset>
+      <legend>Assistants</legend>
+      <p class="faint">A name for these settings: model, system prompt, sampling and tools.</p>
+      {assistants.value.length > 0 && (
+        <ul class="assistants">
+          {assistants.value.map((assistant) => (
+            <li key={assistant.id}>
+              <button
+                type="button"
+                aria-pressed={fits(conversation, assistant)}
+                onClick={() => applyAssistant(conversation.id, assistant)}
+              >
+                <Icon node={Bot} size={16} /> {assistant.name}
+              </button>
+              <button
+                type="button"
+                class="ghost"
+                aria-label={`Delete assistant ${assistant.name}`}
+                onClick={() => removeAssistant(assistant.id)}
+              >
+                <Icon node={X} size={14} />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <form
+        class="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (name.trim() !== "") save();
+        }}
+      >
+        <input
+          class="grow"
+          aria-label="Name of the assistant"
+          placeholder="Name"
+          value={name}
+          onInput={({ currentTarget }) => setName(currentTarget.value)}
+        />
+        <button type="submit">Save</button>
+      </form>
+    </fieldset>
+  );
+}

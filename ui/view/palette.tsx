@@ -1,0 +1,150 @@
+// Command palette: actions, conversations, models and assistants by a few letters.
+
+import { signal } from "@preact/signals";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { applyAssistant, assistants } from "../state/assistants.ts";
+import { change, current, summaries } from "../state/conversations.ts";
+import { ofKind } from "../state/model-card.ts";
+import { models } from "../state/models.ts";
+import { setPrefs } from "../state/prefs.ts";
+import { go, OTHER_PAGES } from "../state/route.ts";
+import { isHelpOpen, isPanelOpen } from "./layout.ts";
+import { sharedId } from "./share-dialog.tsx";
+
+export const isPaletteOpen = signal(false);
+
+/** Entries shown at once. */
+const SHOWN_MAX = 12;
+
+interface Entry {
+  readonly group: string;
+  readonly name: string;
+  readonly run: () => void;
+}
+
+export function Palette() {
+  if (!isPaletteOpen.value) return null;
+  return <OpenPalette />;
+}
+
+function OpenPalette() {
+  const [query, setQuery] = useState("");
+  const [at, setAt] = useState(0);
+  const box = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => box.current?.showModal(), []);
+  const found = matching(entries(), query).slice(0, SHOWN_MAX);
+  const selected = found[at];
+  const run = (entry: Entry | undefined): void => {
+    box.current?.close();
+    entry?.run();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step !== 0) setAt((at + step + found.length) % Math.max(1, found.length));
+    else if (event.key === "Enter" && !event.isComposing) run(selected);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <dialog
+      ref={box}
+      class="palette"
+      aria-label="Command palette"
+      onClose={() => (isPaletteOpen.value = false)}
+      onClick={({ target }) => target === box.current && box.current?.close()}
+    >
+      <input
+        role="combobox"
+        aria-label="Search actions, conversations and models"
+        aria-controls={id}
+        aria-expanded="true"
+        aria-autocomplete="list"
+        aria-activedescendant={selected === undefined ? undefined : `${id}-${at}`}
+        placeholder="Search actions, conversations and models"
+        value={query}
+        ref={(input) => input?.focus()}
+        onInput={({ currentTarget }) => (setQuery(currentTarget.value), setAt(0))}
+        onKeyDown={onKeyDown}
+      />
+      <ul id={id} role="listbox" aria-label="Matches">
+        {found.map((entry, index) => (
+          <li
+            key={`${entry.group} ${index}`}
+            id={`${id}-${index}`}
+            role="option"
+            aria-selected={index === at}
+            onPointerMove={() => index !== at && setAt(index)}
+            onClick={() => run(entry)}
+          >
+            <span>{entry.name}</span>
+            <span class="faint">{entry.group}</span>
+          </li>
+        ))}
+      </ul>
+      {found.length === 0 && <p class="faint">Nothing matches.</p>}
+    </dialog>
+  );
+}
+
+/** Entries whose name contains all words, those that begin with the query first. */
+function matching(all: readonly Entry[], query: string): readonly Entry[] {
+  const text = query.trim().toLowerCase();
+  const words = text.split(/\s+/);
+  const found = all.filter(({ name, group }) => {
+    const where = `${name} ${group}`.toLowerCase();
+    return words.every((word) => where.includes(word));
+  });
+  const isFirst = ({ name }: Entry): boolean => name.toLowerCase().startsWith(text);
+  return text === "" ? found : [...found.filter(isFirst), ...found.filter((entry) => !isFirst(entry))];
+}
+
+function entries(): readonly Entry[] {
+  const conversation = current.value;
+  const action = (name: string, run: () => void): Entry => ({ group: "Action", name, run });
+  const inConversation: readonly Entry[] =
+    conversation === undefined
+      ? []
+      : [
+          action("Conversation settings", () => (isPanelOpen.value = !isPanelOpen.value)),
+          ...(conversation.messages.length === 0
+            ? []
+            : [
+                action("Save conversation as a file", () => (sharedId.value = conversation.id)),
+                action(conversation.pinned === true ? "Unpin conversation" : "Pin conversation", () =>
+                  change(conversation.id, (before) => ({ ...before, pinned: before.pinned !== true })),
+                ),
+              ]),
+          ...ofKind(models.value ?? [], "text").map(({ id: model }): Entry => ({
+            group: "Use model",
+            name: model,
+            run: () => {
+              change(conversation.id, (before) => ({ ...before, model }));
+              setPrefs({ model });
+            },
+          })),
+          ...assistants.value.map((assistant): Entry => ({
+            group: "Use assistant",
+            name: assistant.name,
+            run: () => applyAssistant(conversation.id, assistant),
+          })),
+        ];
+  return [
+    action("New conversation", () => go({ page: "chat" })),
+    ...summaries.value.map(({ id, title }): Entry => ({
+      group: "Conversation",
+      name: title,
+      run: () => go({ page: "chat", id }),
+    })),
+    ...inConversation,
+    ...OTHER_PAGES.map((page): Entry => ({
+      group: "Page",
+      name: page.charAt(0).toUpperCase() + page.slice(1),
+      run: () => go({ page }),
+    })),
+    ...(["light", "dark", "system"] as const).map((theme) =>
+      action(`Theme: ${theme}`, () => setPrefs({ theme })),
+    ),
+    action("Keyboard shortcuts", () => (isHelpOpen.value = true)),
+  ];
+}
