@@ -5,6 +5,7 @@
 // A path is written with an empty index where a list of tables is meant: `models[].device.cpu`. A value's own path
 // carries the index: `models[0].device.cpu`.
 
+import { assert } from "../core/assert.ts";
 import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import { factsOf } from "./field.ts";
 import { Settings } from "./settings.ts";
@@ -189,5 +190,6 @@ function typeOf(schema: TSchema): RowType {
 }
 
 function describe(schema: TSchema): string {
-  return schema.description ?? "";
+  assert(schema.description !== undefined, "every setting has a description");
+  return schema.description;
 }

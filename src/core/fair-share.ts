@@ -1,5 +1,7 @@
 // Places of a bounded queue, shared among clients: one client alone may take all, but cannot keep others out.
 
+import { assert } from "./assert.ts";
+
 /** Factor of the capacity at which a queue rejects every client: client identities are cheap to make. */
 const FULLEST = 2;
 
@@ -35,7 +37,9 @@ export class FairShare {
 
   /** Gives a place back. */
   release(client: string): void {
-    const left = (this.held.get(client) ?? 0) - 1;
+    const held = this.held.get(client);
+    assert(held !== undefined, "a place is released once");
+    const left = held - 1;
     if (left > 0) this.held.set(client, left);
     else this.held.delete(client);
     this.count--;

@@ -75,15 +75,17 @@ export function checkedMedium(
       file === undefined ? "of no format that is known here" : `a file of the format ${file.format}`;
     throw invalid(param, `must be ${WORDS[modality].medium}, but it is ${what}; ${accepted}`);
   }
+  const part: MediaPart = { type: modality, data: bytes.toBase64() };
   if (file.modality === "image") {
     if (file.size === undefined) throw invalid(param, `is a damaged ${file.format} file; ${accepted}`);
     refuseLarge(file.size, edgeMax, param);
-  } else if (file.seconds === undefined) {
-    const problem = `is a ${file.format} file that does not say how long it is; ${accepted} that is whole`;
+    return { part, seconds: 0 };
+  }
+  if (file.seconds === undefined) {
+    const problem = `is a ${file.format} file without a duration, so it is cut off or damaged; ${accepted}`;
     throw invalid(param, problem);
   }
-  const part: MediaPart = { type: modality, data: bytes.toBase64() };
-  return { part, seconds: file.modality === "audio" ? (file.seconds ?? 0) : 0 };
+  return { part, seconds: file.seconds };
 }
 
 function refuseLarge({ width, height }: ImageSize, edgeMax: number | undefined, param: string): void {

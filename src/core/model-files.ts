@@ -1,6 +1,8 @@
 // Which files of a folder or of a hub repository make up the model that is meant. Works on names alone and touches
 // neither disk nor network.
 
+import { itemAt } from "./assert.ts";
+
 /** What was said about the file. At most one of the two. */
 export interface Wanted {
   /** Path within the folder, or its last part. */
@@ -152,7 +154,7 @@ function groupParts(paths: readonly string[]): readonly (ModelGroup & { readonly
     groups.set(whole, [...(groups.get(whole) ?? []), path]);
   }
   const named = [...groups.values()].map((parts) => {
-    const name = parts[0] ?? "";
+    const name = itemAt(parts, 0);
     return { name, parts, total: partCount(name), quant: quantOf(name), role: roleByName(name) };
   });
   const hasModel = named.some(({ role }) => role === "model");

@@ -2,6 +2,7 @@
 // any route: code that reads a body or writes a stream finds the request's observation through `observed()`. Never sees
 // a prompt.
 
+import { assert } from "../core/assert.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { asCaller, type Place, type Trace } from "../core/caller.ts";
 import type { AnswerEvent } from "../core/agent.ts";
@@ -214,7 +215,8 @@ export class Observation implements ObservedRequest {
   }
 
   streamSent(bytes: number): void {
-    this.streamBytes = (this.streamBytes ?? 0) + bytes;
+    assert(this.streamBytes !== undefined, "a stream begins before it sends");
+    this.streamBytes += bytes;
   }
 
   /** Call it before the stream is closed: then its connection is already gone. Idempotent. */

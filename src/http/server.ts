@@ -1,6 +1,7 @@
 // Builds the HTTP application and listens. The order below matters: error handling first, because the framework does
 // not apply it to what was registered before, then what every answer carries, then the routes.
 
+import { assert } from "../core/assert.ts";
 import { type AnyElysia, Elysia } from "elysia";
 import { ServiceError } from "../core/error.ts";
 import { CONNECTION_IDLE_SECS, REQUEST_BODY_BYTES_MAX } from "./limits.ts";
@@ -86,7 +87,8 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     })
     .use(corsHook())
     .onRequest(({ request }) => {
-      const path = observed()?.path ?? "";
+      const path = observed()?.path;
+      assert(path !== undefined, "every request is observed");
       checkSender(request, path);
       checkPath(path);
     })

@@ -2,6 +2,7 @@
 // the connection uses a checked address, which prevents DNS rebinding. Each redirect is checked again. node:http instead of
 // fetch because only it accepts a custom lookup.
 
+import { itemAt } from "../core/assert.ts";
 import { lookup as lookUp } from "node:dns/promises";
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -124,9 +125,9 @@ async function get(url: URL, { addressesOf, accept, signal }: Hop): Promise<Inco
 /** Lookup function that returns the checked addresses. */
 function pinned(addresses: readonly Address[]): LookupFunction {
   return (_host, { all }, callback) => {
-    const [first] = addresses;
-    if (all === true) callback(null, [...addresses]);
-    else callback(null, first?.address ?? "", first?.family);
+    if (all === true) return callback(null, [...addresses]);
+    const { address, family } = itemAt(addresses, 0);
+    callback(null, address, family);
   };
 }
 

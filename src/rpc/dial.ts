@@ -1,5 +1,6 @@
 // Connects to an RPC worker, measures the way to it, and relays an engine's connection to it.
 
+import { itemAt } from "../core/assert.ts";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { ServiceError } from "../core/error.ts";
@@ -98,7 +99,7 @@ export async function measureWorker(worker: WorkerAddress): Promise<WorkerSpeed>
     const ms = await echo(socket, ECHO_BYTES);
     const sorted = times.toSorted((a, b) => a - b);
     return {
-      roundTripMs: sorted[Math.floor(sorted.length / 2)] ?? 0,
+      roundTripMs: itemAt(sorted, Math.floor(sorted.length / 2)),
       megabytesPerSecond: ECHO_BYTES / 1e6 / (ms / 1000),
     };
   } catch (error) {

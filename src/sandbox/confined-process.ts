@@ -1,5 +1,6 @@
 // A sandboxed process and its descendants, from spawn to the exit of the last one.
 
+import { ownUid } from "../core/private-folder.ts";
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, writeFileSync } from "node:fs";
 import { Readable } from "node:stream";
@@ -135,7 +136,7 @@ class Confined implements ConfinedProcess {
   private async untilAllIsOver(): Promise<Ending> {
     const { watch, job, peers, group } = this.start;
     const kills = group?.memoryKills() ?? 0;
-    const forget = peers?.add(this, job.workdir.uid ?? process.getuid?.() ?? 0);
+    const forget = peers?.add(this, job.workdir.uid ?? ownUid());
     const unwatch = watch?.add({
       members: this.members,
       workdir: job.workdir,

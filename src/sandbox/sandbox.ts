@@ -1,5 +1,6 @@
 // Opens the sandbox: tries the mechanisms of this machine and spawns processes with the best one.
 
+import { ownUid } from "../core/private-folder.ts";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -189,7 +190,7 @@ function launcherHere(
   before: readonly string[],
 ): Choice {
   const { profile, network, limits } = policy;
-  const uid = process.getuid?.() ?? 0;
+  const uid = ownUid();
   const confinement = launcher({ ownCommand, abilities, profile, network, limits, uid, isGuarded });
   const filesystem = abilities.landlock === 0 ? "open" : "workdir";
   const warnings = [...before];

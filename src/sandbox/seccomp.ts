@@ -2,6 +2,7 @@
 // the rules of such a program: it sees the call's number, the processor's kind and six arguments, never memory behind a
 // pointer, and answers with what to do.
 
+import { itemAt } from "../core/assert.ts";
 import { allowedCalls, NEWEST_KNOWN_CALL } from "./system-calls.ts";
 import type { Network, Profile } from "./types.ts";
 
@@ -206,8 +207,8 @@ function allowing(numbers: readonly number[]): Instruction[] {
   const program: Instruction[] = [];
   for (let from = 0; from < numbers.length;) {
     let to = from;
-    while (numbers[to + 1] === (numbers[to] ?? 0) + 1) to++;
-    const [first = 0, last = 0] = [numbers[from], numbers[to]];
+    while (numbers[to + 1] === itemAt(numbers, to) + 1) to++;
+    const [first, last] = [itemAt(numbers, from), itemAt(numbers, to)];
     program.push([JUMP_GREATER_EQUAL, 3, 0, last + 1], [JUMP_GREATER_EQUAL, 0, 1, first]);
     program.push([RETURN, 0, 0, ALLOW], [RETURN, 0, 0, FAIL | EPERM]);
     from = to + 1;

@@ -1,6 +1,7 @@
 // /etc/passwd of a session: the machine's, plus the session's user with the working directory as home. Programs such as ssh need
 // the entry and read settings from its home.
 
+import { ownUid } from "../core/private-folder.ts";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ export class UserFiles {
   private readonly paths = new Map<string, string>();
 
   /** Path of the file of a working directory; the first call writes it. */
-  pathOf({ uid = process.getuid?.() ?? 0, path: home }: Workdir): string {
+  pathOf({ uid = ownUid(), path: home }: Workdir): string {
     const found = this.paths.get(home);
     if (found !== undefined) return found;
     this.folder ??= mkdtempSync(join(tmpdir(), "svc-users-"));

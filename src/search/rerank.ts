@@ -1,5 +1,6 @@
 // Reranks the best passages by the cosine similarity of their embeddings to the query's.
 
+import { itemAt } from "../core/assert.ts";
 import { PASSAGES_RERANKED_MAX } from "../core/limits.ts";
 import type { Embed } from "../core/run.ts";
 import type { Passage, ReadHit } from "../reader/protocol.ts";
@@ -28,10 +29,13 @@ export const GEMMA_FORM: EmbedForm = {
 export function embeddingRerank(embed: Embed, model: string, form: EmbedForm): Rerank {
   return async (query, { hits, passages }, signal) => {
     const best = passages.slice(0, PASSAGES_RERANKED_MAX);
-    const texts = best.map(({ hit, text }) => form.passage(hits[hit]?.title ?? "", text));
+    const texts = best.map(({ hit, text }) => form.passage(itemAt(hits, hit).title, text));
     const { vectors } = await embed({ model, inputs: [form.query(query), ...texts], truncate: true }, signal);
-    const [wanted = [], ...offered] = vectors;
-    const scored = best.map((passage, index) => ({ passage, score: product(wanted, offered[index] ?? []) }));
+    const wanted = itemAt(vectors, 0);
+    const scored = best.map((passage, index) => ({
+      passage,
+      score: product(wanted, itemAt(vectors, index + 1)),
+    }));
     const ranked = scored.toSorted((a, b) => b.score - a.score).map(({ passage }) => passage);
     return [...ranked, ...passages.slice(PASSAGES_RERANKED_MAX)];
   };
@@ -39,5 +43,5 @@ export function embeddingRerank(embed: Embed, model: string, form: EmbedForm): R
 
 /** Dot product: the cosine similarity of unit vectors. */
 function product(one: readonly number[], other: readonly number[]): number {
-  return one.reduce((sum, value, index) => sum + value * (other[index] ?? 0), 0);
+  return one.reduce((sum, value, index) => sum + value * itemAt(other, index), 0);
 }

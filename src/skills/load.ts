@@ -1,5 +1,6 @@
 // Loads the folder of skills. Entries that the store did not write are ignored and logged.
 
+import { itemAt } from "../core/assert.ts";
 import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
@@ -32,7 +33,7 @@ export function loadSkills(
 ): Map<string, readonly SkillVersion[]> {
   const ids = namesIn(folder).filter((name) => SKILL_ID.test(name));
   const skills = ids.map((id) => [id, versionsOf(folder, id, log)] as const);
-  const age = (versions: readonly SkillVersion[]): number => versions[0]?.createdAt ?? 0;
+  const age = (versions: readonly SkillVersion[]): number => itemAt(versions, 0).createdAt;
   return new Map(skills.filter(([, found]) => found.length > 0).toSorted(([, a], [, b]) => age(a) - age(b)));
 }
 

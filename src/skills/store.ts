@@ -1,6 +1,7 @@
 // Skill store on disk: <folder>/<skill id>/versions/<n>/version.json with content/ beside it. A version is written to a
 // staging folder and renamed, so it is complete or absent; the folder is the only state.
 
+import { assert } from "../core/assert.ts";
 import { randomBytes } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -51,7 +52,8 @@ export class SkillStore implements Skills {
   async addVersion(skillId: string, upload: SkillUpload): Promise<SkillVersion> {
     this.versions(skillId); // fail before unpacking
     return this.store(upload, async (version, staged) => {
-      const last = this.versions(skillId).at(-1)?.version ?? 0;
+      const last = this.versions(skillId).at(-1)?.version;
+      assert(last !== undefined, "a skill has a version");
       if (last >= SKILL_VERSIONS_MAX) throw full(`${SKILL_VERSIONS_MAX} versions of a skill`);
       return this.place({ ...version, skillId, version: last + 1 }, staged);
     });

@@ -1,5 +1,6 @@
 // System text about the skills in the shell. Pure.
 
+import { itemAt } from "../core/assert.ts";
 import { SKILL_TREE_DEPTH_MAX, SKILL_TREE_LINES_MAX } from "./limits.ts";
 import type { SkillVersion } from "../core/skills.ts";
 
@@ -41,7 +42,7 @@ function tree(files: readonly string[]): readonly string[] {
       if (told.has(path)) continue;
       told.add(path);
       const isFolder = depth < parts.length;
-      lines.push(`${"  ".repeat(depth - 1)}${parts[depth - 1] ?? ""}${isFolder ? "/" : ""}`);
+      lines.push(`${"  ".repeat(depth - 1)}${itemAt(parts, depth - 1)}${isFolder ? "/" : ""}`);
     }
   }
   return lines.length <= SKILL_TREE_LINES_MAX ? lines : [...lines.slice(0, SKILL_TREE_LINES_MAX), "..."];

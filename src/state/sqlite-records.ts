@@ -43,8 +43,8 @@ function statementsOf(db: Database) {
     head: db.query<Head, [kind: string, id: string]>(`SELECT ${HEAD} FROM records WHERE kind = ? AND id = ?`),
     rows: db.query<Row, [kind: string]>(`SELECT ${HEAD}, value FROM records WHERE kind = ? ORDER BY age`),
     heads: db.query<Head, [kind: string]>(`SELECT ${HEAD} FROM records WHERE kind = ? ORDER BY age`),
-    totals: db.query<{ count: number; bytes: number | null }, [kind: string]>(
-      "SELECT count(*) AS count, sum(body_bytes) AS bytes FROM records WHERE kind = ?",
+    totals: db.query<{ count: number; bytes: number }, [kind: string]>(
+      "SELECT count(*) AS count, coalesce(sum(body_bytes), 0) AS bytes FROM records WHERE kind = ?",
     ),
     insert: db.query<
       never,
@@ -201,13 +201,19 @@ export class SqliteRecords<T> implements Records<T> {
   }
 
   private count(): number {
-    return this.statements.totals.get(this.kind)?.count ?? 0;
+    return this.totals().count;
+  }
+
+  private totals(): { readonly count: number; readonly bytes: number } {
+    const totals = this.statements.totals.get(this.kind);
+    assert(totals !== null, "an aggregate has one row");
+    return totals;
   }
 
   /** Evicts the oldest bodies above the limit, but never the one just put. */
   private elideBodies(youngest: string): void {
     const bytesMax = this.options.bodyBytesMax ?? 0;
-    let bytes = this.statements.totals.get(this.kind)?.bytes ?? 0;
+    let { bytes } = this.totals();
     if (bytes <= bytesMax) return;
     for (const { age, id, body, bodyBytes } of this.statements.heads.all(this.kind)) {
       if (bytes <= bytesMax) return;

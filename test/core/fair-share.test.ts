@@ -23,3 +23,11 @@ test("however many clients there are, not more than twice the places are taken",
   expect(others.filter(Boolean).length).toBeLessThanOrEqual(50);
   expect(share.taken).toBeLessThanOrEqual(100);
 });
+
+test("a place that was never taken cannot be released", () => {
+  const share = new FairShare(() => 2);
+  share.take("a");
+  share.release("a");
+  expect(() => share.release("a")).toThrow("a place is released once");
+  expect(share.taken).toBe(0);
+});

@@ -181,7 +181,7 @@ function fileSource({ source, title }: DocumentBlock): FilePart["source"] {
     }
     case "text":
     case "content": {
-      const data = Buffer.from(documentText(source) ?? "").toString("base64");
+      const data = Buffer.from(textOf(source)).toString("base64");
       return { type: "inline", data: `data:text/plain;base64,${data}`, ...named };
     }
     case "url":
@@ -195,8 +195,11 @@ function fileSource({ source, title }: DocumentBlock): FilePart["source"] {
 
 /** The text of a document sent as text; undefined for other sources. */
 function documentText(source: Source): string | undefined {
+  return source.type === "text" || source.type === "content" ? textOf(source) : undefined;
+}
+
+function textOf(source: Extract<Source, { type: "text" | "content" }>): string {
   if (source.type === "text") return source.data;
-  if (source.type !== "content") return undefined;
   return blocksOf(source.content)
     .map(({ text }) => text)
     .join("\n");

@@ -1,5 +1,6 @@
 // Parses `keep_alive`, the time that a model stays loaded after its last request.
 
+import { assert } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
 import { isPresent, describeValue } from "../shared/check.ts";
 
@@ -31,6 +32,10 @@ export function keepAliveOf(field: number | string | null | undefined): KeepAliv
   }
   if (text.startsWith("-")) return Infinity;
   let ms = 0;
-  for (const [, count, unit = ""] of text.matchAll(PART)) ms += Number(count) * (UNITS[unit] ?? 0);
+  for (const [, count, unit = ""] of text.matchAll(PART)) {
+    const unitMs = UNITS[unit];
+    assert(unitMs !== undefined, "every unit of the pattern has a length");
+    ms += Number(count) * unitMs;
+  }
   return ms;
 }

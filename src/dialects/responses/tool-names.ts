@@ -51,7 +51,7 @@ export class ToolNames {
         for (const { id, name } of toolCalls) byCall.set(id, name);
         return { ...message, toolCalls };
       }
-      const name = message.role === "tool" ? byCall.get(message.toolCallId ?? "") : undefined;
+      const name = message.toolCallId === undefined ? undefined : byCall.get(message.toolCallId);
       return name === undefined ? message : { ...message, name };
     });
   }

@@ -28,7 +28,8 @@ export async function openShell(options: ShellOptions): Promise<ShellSessions> {
     parent === undefined
       ? sandbox.newWorkdir("svc-shell-")
       : sandbox.newWorkdirIn(parent, sessionFolder(sessionId));
-  const workdir = usableFolder("runtime.shell_workdir", parent ?? "", () => newWorkdir("svc-check"));
+  const check = (): Workdir => newWorkdir("svc-check");
+  const workdir = parent === undefined ? check() : usableFolder("runtime.shell_workdir", parent, check);
   const shell = await checkShell(options, workdir);
   const sessions = new SessionMap(
     (sessionId) =>

@@ -191,7 +191,7 @@ function findModel(deps: HttpDeps, request: Request): Response {
     models.find(({ id }) => id === name) ?? models.find(({ root }) => root === name);
   const found = ids.map(named).find((card) => card !== undefined);
   const alias = ids.map((id) => deps.aliases?.exact(id)).find((name) => name !== undefined);
-  const card = found ?? (alias === "default" ? models[0] : named(alias ?? ""));
+  const card = found ?? (alias === undefined ? undefined : alias === "default" ? models[0] : named(alias));
   if (card !== undefined) return Response.json(card);
   if (OPERATIONS.has(raw)) throw new NotFoundError();
   const message = `there is no model ${describeValue(ids[1])}; GET /v1/models lists those there are`;
