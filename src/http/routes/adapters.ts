@@ -1,4 +1,4 @@
-// LoRA adapters: list, load, unload. The two that change anything are there only where the operator has allowed it.
+// LoRA adapters: list, load, unload. Loading and unloading exist only where the operator has enabled them.
 
 import { Elysia } from "elysia";
 import { ADAPTER_BODY_BYTES_MAX } from "../../dialects/shared/limits.ts";
@@ -53,9 +53,9 @@ export function adapterRoutes({ adapters }: HttpDeps, components: ApiComponents)
       detail: {
         operationId: "unload_lora_adapter",
         tags: TAGS,
-        summary: "Take an adapter away; requests under way keep it",
+        summary: "Unload an adapter; running requests keep it",
         requestBody: components.body(UnloadLoraAdapterRequest),
-        responses: components.answers("The adapter that is gone.", LoraAdapterObject),
+        responses: components.answers("The unloaded adapter.", LoraAdapterObject),
       },
     });
 }

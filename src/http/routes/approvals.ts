@@ -1,4 +1,4 @@
-// POST /v1/agent/approvals/{approval_id}: a person's word on an action that a run wants done.
+// POST /v1/agent/approvals/{approval_id}: a user's decision on an action that a run requests.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -36,7 +36,8 @@ const ApprovalDecisionRequest = Type.Object(
 const ApprovalDecisionResponse = Type.Object(
   {
     status: Type.String({
-      description: "`resolved`; `queued` where the run had not begun to wait; `not_found` with status 404.",
+      description:
+        "`resolved`; `queued` if the run had not yet reached the action; `not_found` with status 404.",
     }),
   },
   { $id: "ApprovalDecisionResponse" },
@@ -56,7 +57,7 @@ export function approvalRoutes(deps: HttpDeps, components: ApiComponents) {
         tags: ["Agent"],
         summary: "Approve or deny an action",
         requestBody: components.body(ApprovalDecisionRequest),
-        responses: components.answers("What became of the answer.", ApprovalDecisionResponse),
+        responses: components.answers("Status of the decision.", ApprovalDecisionResponse),
       },
     },
   );
@@ -67,7 +68,7 @@ async function answerApproval(deps: HttpDeps, id: string, request: Request): Pro
   const status = deps.answerApproval(id, decisionOf(body));
   if (status !== "not_found") return Response.json({ status });
   const message =
-    "no action waits under this approval id; it was answered before, or its five minutes are over";
+    "no action waits for this approval id: it was already decided, or it expired after five minutes";
   const error = new ServiceError("approval_not_found", message);
   return Response.json({ status, ...error.toBody() }, { status: error.status });
 }

@@ -1,4 +1,4 @@
-// POST /v1/chat/completions: body → run → body or stream. Every step is someone else's function.
+// POST /v1/chat/completions: body → run → body or stream. Each step is a function of another module.
 
 import { Elysia } from "elysia";
 import { KEEP_ALIVE_MS } from "../limits.ts";
@@ -43,12 +43,12 @@ export function chatRoutes(deps: HttpDeps, components: ApiComponents, runs: Held
         tags: ["Counting"],
         summary: "Count the tokens of a chat completion's prompt",
         requestBody: components.body(ChatCompletionRequest),
-        responses: components.answers("The count.", ChatInputTokens),
+        responses: components.answers("The number of tokens.", ChatInputTokens),
       },
     });
 }
 
-/** Counts the tokens that a request would cost; a svc in front of this one asks it. */
+/** Counts the tokens of a request's prompt, for a svc that uses this one as upstream. */
 async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const { run, agent } = parseChatRequest(await readGeneration(deps, request), requestCompat(deps));

@@ -1,4 +1,4 @@
-// POST /v1/completions: body → one run a prompt → body or stream. Every step is someone else's function.
+// POST /v1/completions: body → one run per prompt → body or stream. Each step is a function of another module.
 
 import { Elysia } from "elysia";
 import { KEEP_ALIVE_MS } from "../limits.ts";
@@ -26,7 +26,7 @@ export function completionRoutes(deps: HttpDeps, components: ApiComponents) {
     detail: {
       operationId: "create_completion",
       tags: ["Generation"],
-      summary: "Continue a text",
+      summary: "Complete a text",
       requestBody: components.body(CompletionRequest),
       responses: components.generationAnswers(CompletionResponse, CompletionChunkResponse),
     },

@@ -18,9 +18,9 @@ export function embeddingRoutes(deps: HttpDeps, components: ApiComponents) {
     detail: {
       operationId: "create_embedding",
       tags: ["Embeddings"],
-      summary: "Turn texts into vectors",
+      summary: "Embed texts",
       requestBody: components.body(EmbeddingRequest),
-      responses: components.answers("One vector an input.", EmbeddingResponse),
+      responses: components.answers("One vector per input.", EmbeddingResponse),
     },
   });
 }
@@ -29,7 +29,7 @@ async function answerEmbedding(deps: HttpDeps, request: Request): Promise<Respon
   refuseWhileDraining(deps);
   const call = parseEmbeddingRequest(await readModelRequest(deps, request));
   const result = await untilClientLeaves((signal) => deps.embed(call.request, signal), request.signal);
-  assert(result.vectors.length === call.request.inputs.length, "there is one vector an input");
+  assert(result.vectors.length === call.request.inputs.length, "there is one vector per input");
   const model = answeringModel(deps, call.request.model);
   return Response.json(embeddingBody(result, model, call.format));
 }

@@ -1,4 +1,4 @@
-// /v1/files and its aliases under /v1/containers: one store, whatever the container is called.
+// /v1/files and its aliases under /v1/containers: one store for all container ids.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -18,7 +18,7 @@ const common = {
   bytes: Type.Integer({ minimum: 0 }),
   created_at: Type.Integer({ minimum: 0, description: "Unix seconds." }),
   filename: Type.String(),
-  format: Type.Optional(Type.String({ description: "As a file name's extension." })),
+  format: Type.Optional(Type.String({ description: "File name extension without a dot." })),
   mime_type: Type.String(),
   source: SourceMeta,
 };
@@ -28,21 +28,24 @@ const FileMetadata = Type.Object(
     ...common,
     object: Type.Literal("file"),
     purpose: Type.String(),
-    truncated: Type.Optional(Type.Boolean({ description: "The body is not there any more." })),
+    truncated: Type.Optional(Type.Boolean({ description: "The content was evicted." })),
   },
-  { $id: "FileMetadata", description: "A stored file without its body." },
+  { $id: "FileMetadata", description: "Metadata of a stored file." },
 );
 
 const ContainerFileMetadata = Type.Object(
   { ...common, object: Type.Literal("container.file"), container_id: Type.String() },
-  { $id: "ContainerFileMetadata", description: "The same, as clients of containers know it." },
+  {
+    $id: "ContainerFileMetadata",
+    description: "Metadata of a stored file, in the form of the containers API.",
+  },
 );
 
 const FileUpload = Type.Object(
   {
     file: Type.String({ format: "binary" }),
     purpose: Type.Optional(
-      Type.String({ description: "`user_data`, which is the default, for files that requests attach." }),
+      Type.String({ description: "`user_data` (default) for files that requests attach." }),
     ),
   },
   { $id: "FileUpload" },
@@ -63,7 +66,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "upload_file",
         tags,
-        summary: "Store a file for half an hour",
+        summary: "Upload a file, kept for 30 minutes",
         requestBody: components.form(FileUpload),
         responses: components.answers("The stored file.", FileMetadata),
       },
@@ -79,7 +82,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
         detail: {
           operationId: "list_files",
           tags,
-          summary: "List the stored files, oldest first; with `--compat clients` as an object with `data`",
+          summary: "List the stored files, oldest first; with `--compat clients`, an object with `data`",
           responses: components.answers("The files.", Type.Array(FileMetadata)),
         },
       },
@@ -88,7 +91,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "get_file",
         tags,
-        summary: "Tell about a file",
+        summary: "Get the metadata of a file",
         responses: components.answers("The file.", FileMetadata),
       },
     })
@@ -97,20 +100,22 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
         operationId: "delete_file",
         tags,
         summary: "Delete a file",
-        responses: components.answers("It is gone.", DeletedFile),
+        responses: components.answers("The file was deleted.", DeletedFile),
       },
     })
     .get("/v1/files/:id/content", ({ params }) => fileContent(deps.files, known(deps.files, params.id)), {
       detail: {
         operationId: "get_file_content",
         tags,
-        summary: "Fetch the bytes of a file",
-        responses: components.bytes("The bytes; 410 when they are gone, 422 for a file that was not made."),
+        summary: "Download a file",
+        responses: components.bytes(
+          "The content; 410 if it was evicted, 422 if the file could not be created.",
+        ),
       },
     });
 }
 
-/** A bare array, as the interface has it, or a page with all files, which official clients take. */
+/** A bare array, as in the specification, or a page with all files, as official clients expect. */
 function listOf(deps: HttpDeps, data: readonly { readonly id: string }[]): Response {
   const compat = requestCompat(deps);
   if (compat.mode === "strict") return Response.json(data);
@@ -119,7 +124,7 @@ function listOf(deps: HttpDeps, data: readonly { readonly id: string }[]): Respo
   return Response.json({ object: "list", data, has_more: false, ...ends });
 }
 
-/** The same files under the name of any container. */
+/** The same files under any container id. */
 export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
   const { files } = deps;
   const base = "/v1/containers/:container_id/files";
@@ -147,7 +152,7 @@ export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
         detail: {
           operationId: "get_container_file",
           tags,
-          summary: "Tell about a file",
+          summary: "Get the metadata of a file",
           responses: components.answers("The file.", ContainerFileMetadata),
         },
       },
@@ -156,8 +161,10 @@ export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "get_container_file_content",
         tags,
-        summary: "Fetch the bytes of a file",
-        responses: components.bytes("The bytes; 410 when they are gone, 422 for a file that was not made."),
+        summary: "Download a file",
+        responses: components.bytes(
+          "The content; 410 if it was evicted, 422 if the file could not be created.",
+        ),
       },
     });
 }

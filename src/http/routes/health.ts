@@ -1,4 +1,4 @@
-// GET /health and /: the process is alive. GET /ready: it takes work.
+// Liveness: GET /health and /. Readiness: GET /ready.
 
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -10,14 +10,14 @@ import { refuseWhileDraining } from "../run.ts";
 
 const HealthResponse = Type.Object({ status: Type.Literal("ok") }, { $id: "HealthResponse" });
 
-/** An id that no session has: looking it up asks the state. */
+/** An id that no session has: looking it up queries the state. */
 const PROBE_SESSION = "svc-readiness-probe";
 
 /** Health and readiness routes. */
 export function healthRoutes(deps: HttpDeps, components: ApiComponents) {
   const detail = {
     tags: ["Health"],
-    summary: "Whether the server is alive",
+    summary: "Liveness check",
     responses: components.answers("The server is alive.", HealthResponse),
   };
   return new Elysia()
@@ -28,16 +28,18 @@ export function healthRoutes(deps: HttpDeps, components: ApiComponents) {
         tags: ["Health"],
         operationId: "ready",
         summary:
-          "Whether the server takes work: its default model is loaded, it is not stopping, its state answers",
+          "Readiness check: the default model is loaded, the server is not stopping, its state is available",
         responses: {
-          ...components.answers("It takes work.", HealthResponse),
-          503: components.error("It does not: `model_unavailable`, `shutting_down`, `storage_unavailable`."),
+          ...components.answers("The server is ready.", HealthResponse),
+          503: components.error(
+            "The server is not ready: `model_unavailable`, `shutting_down` or `storage_unavailable`.",
+          ),
         },
       },
     });
 }
 
-/** Browsers are sent to the web interface, or to the description of the API where it is off. */
+/** Redirects browsers to the web interface, or to the API documentation if it is disabled. */
 function root({ headers }: Request, { ui = true }: HttpDeps): Response {
   if (headers.get("accept")?.includes("text/html") !== true) return Response.json({ status: "ok" });
   return new Response(null, { status: 302, headers: { location: ui ? "/ui/" : "/docs" } });
@@ -55,7 +57,7 @@ function ready(deps: HttpDeps): Response {
   }
 }
 
-/** A model that was unloaded takes work: the next request loads it. One that is loading, or could not be loaded, does not. */
+/** An unloaded model is ready: the next request loads it. One that is loading, or failed to load, is not. */
 function checkModel({ models, control }: HttpDeps): void {
   const [first] = models();
   if (first === undefined) return;
@@ -74,6 +76,6 @@ function checkState({ sessions }: HttpDeps): void {
     sessions.get(PROBE_SESSION);
   } catch (cause) {
     if (cause instanceof ServiceError && cause.code !== "storage_unavailable") return; // it answered
-    throw new ServiceError("storage_unavailable", "the server's state does not answer", { cause });
+    throw new ServiceError("storage_unavailable", "the server's state cannot be read", { cause });
   }
 }

@@ -1,4 +1,4 @@
-// POST /v1/images/generations: body → images → body. GET /v1/images/files/{name}: an image that was answered as a file.
+// POST /v1/images/generations: body → images → body. GET /v1/images/files/{name}: a generated image in a file.
 
 import { Elysia } from "elysia";
 import { assert } from "../../core/assert.ts";
@@ -31,7 +31,7 @@ export function imageRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "get_image_file",
         tags: ["Images"],
-        summary: "Fetch an image that was answered as a file",
+        summary: "Download a generated image",
         responses: {
           "200": {
             description: "The PNG file.",

@@ -1,4 +1,4 @@
-// POST /infill: body → run → body or stream. Every step is someone else's function.
+// POST /infill: body → run → body or stream. Each step is a function of another module.
 
 import { Elysia } from "elysia";
 import { KEEP_ALIVE_MS } from "../limits.ts";
@@ -20,7 +20,7 @@ export function infillRoutes(deps: HttpDeps, components: ApiComponents) {
     detail: {
       operationId: "create_infill",
       tags: ["Editor plugins"],
-      summary: "Fill a gap in a text",
+      summary: "Fill in the middle of a text",
       requestBody: components.body(InfillRequest),
       responses: components.generationAnswers(InfillResponse, InfillChunk),
     },

@@ -1,5 +1,5 @@
-// POST /v1/messages and POST /v1/messages/count_tokens: body → run → body, stream or count. Every step is someone else's
-// function. Headers that clients of this dialect send (versions, betas, keys) are not read.
+// POST /v1/messages and POST /v1/messages/count_tokens: body → run → body, stream or count. Each step is a function
+// of another module. Headers that clients of this dialect send (versions, betas, keys) are not read.
 
 import { Elysia } from "elysia";
 import { defined } from "../../core/defined.ts";
@@ -30,7 +30,7 @@ export function messagesRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "create_message",
         tags: ["Generation"],
-        summary: "Continue a conversation, in the messages dialect",
+        summary: "Create a message",
         requestBody: components.body(MessagesRequest),
         responses: components.generationAnswers(MessagesResponse, MessagesStreamEvent),
       },
@@ -42,7 +42,7 @@ export function messagesRoutes(deps: HttpDeps, components: ApiComponents) {
         tags: ["Generation"],
         summary: "Count the tokens of a messages request",
         requestBody: components.body(MessagesRequest),
-        responses: components.answers("The count.", CountTokensResponse),
+        responses: components.answers("The number of tokens.", CountTokensResponse),
       },
     });
 }

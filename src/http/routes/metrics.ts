@@ -1,4 +1,4 @@
-// GET /metrics: numbers in the text exposition format.
+// GET /metrics: metrics in the Prometheus text exposition format.
 
 import { Elysia } from "elysia";
 import { ServiceError } from "../../core/error.ts";
@@ -11,7 +11,7 @@ export function metricsRoutes(deps: HttpDeps, components: ApiComponents) {
     detail: {
       operationId: "metrics",
       tags: ["Operating"],
-      summary: "Numbers for Prometheus",
+      summary: "Prometheus metrics",
       responses: components.textAnswer("The metrics in the text exposition format."),
     },
   });
@@ -19,7 +19,10 @@ export function metricsRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function metricsText({ metrics }: HttpDeps): Promise<Response> {
   if (metrics === undefined) {
-    throw new ServiceError("metrics_unavailable", "metrics are switched off by the setting disable_metrics");
+    throw new ServiceError(
+      "metrics_unavailable",
+      "metrics are disabled; remove the setting server.disable_metrics to enable them",
+    );
   }
   return new Response(await metrics.text(), { headers: { "content-type": metrics.contentType } });
 }

@@ -1,4 +1,4 @@
-// GET /v1/models: one card a served model. POST /v1/models/status, /unload, /reload: their life.
+// GET /v1/models: one card per served model. POST /v1/models/status, /unload, /reload: status and life cycle.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, NotFoundError } from "elysia";
@@ -14,7 +14,7 @@ import { DEEP_PATH } from "../route-table.ts";
 import { refuseWhileDraining } from "../run.ts";
 
 const MODELS_PATH = "/v1/models/";
-/** What a POST to this path does; a GET of it is a wrong method. */
+/** Last segments of POST routes; a GET of one is the wrong method, not an unknown model. */
 const OPERATIONS = new Set(["status", "unload", "reload", "tune"]);
 
 const ModelStatus = Type.Union(
@@ -22,30 +22,30 @@ const ModelStatus = Type.Union(
   {
     $id: "ModelStatus",
     description:
-      "`loaded` answers at once; `reloading` is on its way, requests wait; `unloaded` is loaded by the next request.",
+      "`loaded`: ready; `reloading`: being loaded, requests wait; `unloaded`: the next request loads it.",
   },
 );
 
 const ModelKind = Type.Union([Type.Literal("text"), Type.Literal("image"), Type.Literal("speech")], {
   $id: "ModelKind",
-  description: "What it makes, and so which endpoints it is for.",
+  description: "Kind of output, which determines the endpoints it serves.",
 });
 
 const can = (description: string) => Type.Boolean({ description });
 const ModelCapabilities = Type.Object(
   {
-    tools: can("Calls functions."),
+    tools: can("Supports tool calls."),
     vision: can("Accepts images."),
     audio: can("Accepts audio."),
-    reasoning: can("Can think before it answers."),
-    embeddings: can("Turns texts into vectors."),
+    reasoning: can("Supports reasoning."),
+    embeddings: can("Computes embeddings."),
   },
   { $id: "ModelCapabilities", description: "Of a text model; absent until it has been loaded once." },
 );
 
 const ModelObject = Type.Object(
   {
-    id: Type.String({ description: "What to send as `model`." }),
+    id: Type.String({ description: "Value for the field `model` of requests." }),
     object: Type.Literal("model"),
     created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
     owned_by: Type.String(),
@@ -53,27 +53,32 @@ const ModelObject = Type.Object(
     status: ModelStatus,
     modalities: Type.Optional(
       Type.Array(Type.Union([Type.Literal("image"), Type.Literal("audio")]), {
-        description: "What it takes besides text; absent until it has been loaded once.",
+        description: "Input besides text; absent until the model has been loaded once.",
       }),
     ),
     context_length: Type.Optional(
       Type.Integer({
-        description: "Longest prompt with its answer, tokens; absent until it has been loaded once.",
+        description:
+          "Maximum tokens of a prompt with its answer; absent until the model has been loaded once.",
       }),
     ),
-    max_model_len: Type.Optional(Type.Integer({ description: "The same, under the name that vLLM uses." })),
+    max_model_len: Type.Optional(
+      Type.Integer({ description: "The same as `context_length`, under vLLM's name." }),
+    ),
     capabilities: Type.Optional(ModelCapabilities),
     root: Type.Optional(
-      Type.String({ description: "Public source: a repository of the hub, an adapter's alias." }),
+      Type.String({ description: "Public source: the hub repository, or the adapter's alias." }),
     ),
-    parent: Type.Optional(Type.String({ description: "Of an adapter: its base model." })),
-    adapter_generation: Type.Optional(Type.String({ description: "Of an adapter: its generation now." })),
+    parent: Type.Optional(Type.String({ description: "Base model of an adapter." })),
+    adapter_generation: Type.Optional(Type.String({ description: "Current generation of an adapter." })),
     tools_available: Type.Optional(
-      Type.Boolean({ description: "Whether the server has tools for its models." }),
+      Type.Boolean({ description: "Whether the server offers tools to its models." }),
     ),
-    mcp_tools_count: Type.Optional(Type.Integer({ minimum: 0, description: "Tools of MCP servers." })),
+    mcp_tools_count: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Number of tools of the connected MCP servers." }),
+    ),
     mcp_servers_connected: Type.Optional(
-      Type.Integer({ minimum: 0, description: "MCP servers connected now." }),
+      Type.Integer({ minimum: 0, description: "Number of connected MCP servers." }),
     ),
   },
   { $id: "ModelObject", description: "A model card." },
@@ -86,22 +91,26 @@ const ModelObjects = Type.Object(
 );
 
 const ModelOperationRequest = Type.Object(
-  { model_id: Type.String({ minLength: 1, description: "A name that requests may use as `model`." }) },
+  { model_id: Type.String({ minLength: 1, description: "A name that requests accept as `model`." }) },
   { $id: "ModelOperationRequest", examples: [{ model_id: "default" }] },
 );
 
 const ModelStatusResponse = Type.Object(
   {
-    model_id: Type.String({ description: "The id on the model's card." }),
+    model_id: Type.String({ description: "Id of the model's card." }),
     status: ModelStatus,
-    error: orNull(Type.String({ description: "Says that the last try to load it has failed." })),
+    error: orNull(Type.String({ description: "Error of the last attempt to load it, if it failed." })),
     requantizing: Type.Optional(
       Type.Object(
         {
           ggml_type: Type.String(),
-          progress: Type.Number({ minimum: 0, maximum: 1, description: "Done share of the new weights." }),
+          progress: Type.Number({
+            minimum: 0,
+            maximum: 1,
+            description: "Completed share of the new weights.",
+          }),
         },
-        { description: "While its weights are being changed." },
+        { description: "Present while its weights are being requantized." },
       ),
     ),
   },
@@ -133,7 +142,7 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
       tags: ["Models"],
       summary,
       requestBody: components.body(ModelOperationRequest),
-      responses: components.answers("The model's state afterwards.", ModelStatusResponse),
+      responses: components.answers("The model's status after the operation.", ModelStatusResponse),
     },
   });
   return new Elysia()
@@ -149,8 +158,7 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "get_model",
         tags: ["Model cards"],
-        summary:
-          "Fetch the card of a model, an adapter or an alias; slashes of the id may be sent as they are",
+        summary: "Get the card of a model, an adapter or an alias; slashes in the id need no escaping",
         responses: components.answers("The card.", ModelObject),
       },
     })
@@ -158,12 +166,12 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
     .post(
       "/v1/models/status",
       async ({ request }) => stateAnswer(control.status(await modelId(request))),
-      operation("get_model_status", "Whether a model is loaded"),
+      operation("get_model_status", "Get the status of a model"),
     )
     .post(
       "/v1/models/unload",
       async ({ request }) => stateAnswer(await control.unload(await modelId(request))),
-      operation("unload_model", "Free a model's memory once its running requests have ended"),
+      operation("unload_model", "Unload a model after its running requests"),
     )
     .post(
       "/v1/models/reload",
@@ -171,7 +179,7 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
         refuseWhileDraining(deps);
         return stateAnswer(await control.reload(await modelId(request)));
       },
-      operation("reload_model", "Load a model again once its running requests have ended"),
+      operation("reload_model", "Reload a model after its running requests"),
     );
 }
 
@@ -180,8 +188,8 @@ async function modelId(request: Request): Promise<string> {
 }
 
 /**
- * The card that a path names. An id that holds escapes comes as it is, or escaped once more. A path that other methods
- * have is no model's.
+ * Card of the model that a path names. An id that contains escapes is accepted as it is or escaped once more. The paths of
+ * POST routes name no model.
  */
 function findModel(deps: HttpDeps, request: Request): Response {
   const raw = new URL(request.url).pathname.slice(MODELS_PATH.length);
@@ -194,11 +202,11 @@ function findModel(deps: HttpDeps, request: Request): Response {
   const card = found ?? (alias === undefined ? undefined : alias === "default" ? models[0] : named(alias));
   if (card !== undefined) return Response.json(card);
   if (OPERATIONS.has(raw)) throw new NotFoundError();
-  const message = `there is no model ${describeValue(ids[1])}; GET /v1/models lists those there are`;
+  const message = `there is no model ${describeValue(ids[1])}; GET /v1/models lists the served models`;
   throw new ServiceError("model_not_found", message, { param: "id" });
 }
 
-/** Tools belong to the server, so every card tells the same of them. */
+/** Tools belong to the server, so every card lists the same ones. */
 function modelCards({ models, toolCounts }: HttpDeps): readonly ModelObject[] {
   const counts = toolCounts?.();
   const tools =
@@ -212,7 +220,7 @@ function modelCards({ models, toolCounts }: HttpDeps): readonly ModelObject[] {
   return models().map((model) => ({ ...modelCard(model), ...tools }));
 }
 
-/** Any model that continues conversations is given a format for calls. */
+/** Every model with a chat template has a format for tool calls. */
 function capabilitiesOf(
   { generates, embeds, thinks }: TextAbilities,
   modalities: readonly Modality[],

@@ -1,4 +1,4 @@
-// What Ollama's clients ask about models and the server: /api/tags, /api/show, /api/ps, /api/version.
+// Ollama's routes about models and the server: /api/tags, /api/show, /api/ps, /api/version.
 
 import { Elysia } from "elysia";
 import { VERSION } from "../../core/version.ts";
@@ -19,7 +19,7 @@ import type { ApiComponents } from "../openapi.ts";
 
 const TAGS = ["Ollama"];
 
-/** Routes about models of Ollama's dialect. */
+/** Model routes of Ollama's dialect. */
 export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
   const textModels = () => deps.models().filter(({ kind }) => kind === "text");
   const running = () =>
@@ -45,7 +45,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
         tags: TAGS,
         summary: "Describe a model",
         requestBody: components.body(OllamaShowRequest),
-        responses: components.answers("What is known of it.", OllamaShowResponse),
+        responses: components.answers("Details of the model.", OllamaShowResponse),
       },
     })
     .get("/api/ps", () => Response.json(psBody(running())), {
@@ -60,7 +60,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "ollama_version",
         tags: TAGS,
-        summary: "Version of the server",
+        summary: "Get the server version",
         responses: components.answers("The version.", OllamaVersionResponse),
       },
     });

@@ -1,4 +1,4 @@
-// Ollama's dialect under /api: body → conversation or run → body or lines of JSON. Every step is someone else's function.
+// Ollama's dialect under /api: body → conversation or run → body or lines of JSON. Each step is a function of another module.
 
 import { Elysia } from "elysia";
 import {
@@ -46,7 +46,7 @@ export function ollamaRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "ollama_chat",
         tags: TAGS,
-        summary: "Continue a conversation, in Ollama's dialect",
+        summary: "Chat completion, in Ollama's dialect",
         requestBody: components.body(OllamaChatRequest),
         responses: components.lineAnswers(OllamaChatResponse),
       },
@@ -56,7 +56,7 @@ export function ollamaRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "ollama_generate",
         tags: TAGS,
-        summary: "Answer a prompt, in Ollama's dialect",
+        summary: "Complete a prompt, in Ollama's dialect",
         requestBody: components.body(OllamaGenerateRequest),
         responses: components.lineAnswers(OllamaGenerateResponse),
       },
@@ -66,9 +66,9 @@ export function ollamaRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "ollama_embed",
         tags: TAGS,
-        summary: "Turn texts into vectors, in Ollama's dialect",
+        summary: "Embed texts, in Ollama's dialect",
         requestBody: components.body(OllamaEmbedRequest),
-        responses: components.answers("One vector an input.", OllamaEmbedResponse),
+        responses: components.answers("One vector per input.", OllamaEmbedResponse),
       },
     })
     .post("/api/embeddings", ({ request }) => embedOne(deps, request), {
@@ -76,7 +76,7 @@ export function ollamaRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "ollama_embeddings",
         tags: TAGS,
-        summary: "Turn one text into a vector, in Ollama's older form",
+        summary: "Embed one text, in Ollama's older form",
         requestBody: components.body(OllamaEmbeddingsRequest),
         responses: components.answers("The vector.", OllamaEmbeddingsResponse),
       },

@@ -19,7 +19,7 @@ export function rerankRoutes(deps: HttpDeps, components: ApiComponents) {
     detail: {
       operationId: "create_rerank",
       tags: ["Reranking"],
-      summary: "Order documents by relevance to a query",
+      summary: "Rerank documents by relevance to a query",
       requestBody: components.body(RerankRequest),
       responses: components.answers("The documents, most relevant first.", RerankResponse),
     },
@@ -30,7 +30,7 @@ async function answerRerank(deps: HttpDeps, request: Request): Promise<Response>
   refuseWhileDraining(deps);
   const call = parseRerankRequest(await readModelRequest(deps, request));
   const result = await untilClientLeaves((signal) => deps.rank(call.request, signal), request.signal);
-  assert(result.scores.length === call.request.documents.length, "there is one score a document");
+  assert(result.scores.length === call.request.documents.length, "there is one score per document");
   const model = answeringModel(deps, call.request.model);
   return Response.json(rerankBody(result, call, { id: newId("rerank-"), model }));
 }

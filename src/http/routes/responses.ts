@@ -1,4 +1,4 @@
-// POST /v1/responses and what is done with stored responses. Every step is someone else's function.
+// POST /v1/responses and the routes of stored responses. Each step is a function of another module.
 
 import { Elysia, NotFoundError } from "elysia";
 import type { AnswerEvent } from "../../core/agent.ts";
@@ -51,16 +51,16 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "count_response_input_tokens",
         tags: ["Counting"],
-        summary: "Count the tokens of a request for a response",
+        summary: "Count the input tokens of a response request",
         requestBody: components.body(ResponsesCreateRequest),
-        responses: components.answers("The count.", InputTokens),
+        responses: components.answers("The number of tokens.", InputTokens),
       },
     })
     .get(ONE, ({ params, request }) => fetchResponse(deps, idOf(params), request), {
       detail: {
         operationId: "get_response",
         tags,
-        summary: "Fetch a stored response, or follow one that runs in the background",
+        summary: "Get a stored response, or stream a background response",
         parameters: [ID, query("stream", { type: "boolean" }), query("starting_after", INTEGER)],
         responses: components.generationAnswers(ResponseResource, ResponsesStreamEvent),
       },
@@ -71,7 +71,7 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
         tags,
         summary: "Delete a stored response",
         parameters: [ID],
-        responses: components.answers("It is gone.", DeletedResponse),
+        responses: components.answers("The response was deleted.", DeletedResponse),
       },
     })
     .post(`${ONE}/cancel`, ({ params }) => Response.json(deps.background.cancel(params.response_id)), {
@@ -79,16 +79,16 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "cancel_response",
         tags,
-        summary: "Cancel a background response that is not finished",
+        summary: "Cancel an unfinished background response",
         parameters: [ID],
-        responses: components.answers("The response as it ended.", ResponseResource),
+        responses: components.answers("The final response.", ResponseResource),
       },
     })
     .get(`${ONE}/input_items`, ({ params, request }) => inputItems(deps, params.response_id, request), {
       detail: {
         operationId: "list_response_input_items",
         tags,
-        summary: "List what the request of a response brought",
+        summary: "List the input items of a response",
         parameters: [
           ID,
           query("limit", INTEGER),
@@ -100,7 +100,7 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
     });
 }
 
-/** The id in a path; a word that only a POST takes is none, and its other methods are wrong ones. */
+/** The id in a path. The name of a POST route is no id; a GET of it is the wrong method. */
 function idOf({ response_id: id }: { readonly response_id: string }): string {
   if (id === "input_tokens") throw new NotFoundError();
   return id;
@@ -133,7 +133,7 @@ async function accepted(deps: HttpDeps, { run, agent }: ResponsesCall, client: A
   return withErrorTerms(RESPONSES_TERMS, startRun(deps.converse, { run, agent }, client));
 }
 
-/** Counts what a request for a response would cost. */
+/** Counts the input tokens of a response request. */
 async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const body = await readGeneration(deps, request);
@@ -157,7 +157,7 @@ function startBackground(deps: HttpDeps, call: ResponsesCall): Response {
   return call.stream ? followed(deps, resource.id, -1) : Response.json(resource);
 }
 
-/** The response is stored before its last frame is sent, so that a client may go on from it at once. */
+/** Stores the response before its last frame is sent, so that a client can continue from it immediately. */
 function streamed(
   deps: HttpDeps,
   call: ResponsesCall,
@@ -177,7 +177,7 @@ function streamed(
   });
 }
 
-/** The answer has been given, so a failure to store it is no failure of the answer. */
+/** The answer is complete, so a failure to store it does not fail the request. */
 function keepOrLog(deps: HttpDeps, call: ResponsesCall, stream: ResponseStream): void {
   try {
     deps.responses.keep(call, stream.builder);
@@ -203,24 +203,24 @@ function isSet(query: URLSearchParams, param: string): boolean {
   throw new ServiceError("invalid_request", `${param} must be true or false`, { param });
 }
 
-/** −1, which is before the first event, unless a number is given. */
+/** Position to stream from; −1, before the first event, by default. */
 function startingAfter(text: string | null): number {
   if (text === null) return -1;
   const after = Number(text);
   if (/^[0-9]+$/.test(text) && Number.isSafeInteger(after)) return after;
-  const message = "starting_after must be the sequence number of an event: an integer, at least 0";
+  const message = "starting_after must be the sequence number of an event: an integer of at least 0";
   throw new ServiceError("invalid_request", message, { param: "starting_after" });
 }
 
-/** The stream of a background response. Its client's going away ends nothing but the reading. */
+/** The stream of a background response. A disconnect ends the stream but not the response. */
 function followed(deps: HttpDeps, id: string, after: number): Response {
   const frames = deps.background.frames(id, after);
   if (frames !== undefined) {
     return sseResponse(frames, { abort: new AbortController(), keepAliveMs: keepAliveMs(deps) });
   }
   const message =
-    "stream: only a response that was created with background: true and stream: true can be streamed again, until " +
-    "later ones take its place; fetch it without stream";
+    "stream: this response has no stored events: they are kept for responses created with background: true and stream: " +
+    "true, until newer ones evict them; omit stream to get the response";
   throw new ServiceError("invalid_request", message, { param: "stream" });
 }
 

@@ -1,4 +1,4 @@
-// /v1/sessions/{id}: a session out, in, and gone.
+// /v1/sessions/{id}: export, import and deletion of a session.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -44,17 +44,17 @@ export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "import_session",
         tags,
-        summary: "Import a session, in place of one of the same name",
+        summary: "Import a session; replaces one of the same id",
         requestBody: components.body(SerializedSession),
-        responses: components.answers("It can be continued.", SessionObject),
+        responses: components.answers("The imported session.", SessionObject),
       },
     })
     .delete(path, ({ params }) => removed(deps, params.session_id), {
       detail: {
         operationId: "delete_session",
         tags,
-        summary: "Delete a session, if there is one",
-        responses: components.answers("The session was deleted, or did not exist.", DeletedSession),
+        summary: "Delete a session; succeeds if it does not exist",
+        responses: components.answers("The session does not exist any more.", DeletedSession),
       },
     });
 }
@@ -65,7 +65,7 @@ async function exported({ sessions, files }: HttpDeps, id: string): Promise<Resp
     const shown = JSON.stringify(id.slice(0, 64));
     throw new ServiceError(
       "session_not_found",
-      `there is no session ${shown}; idle ones end after 30 minutes`,
+      `there is no session ${shown}; sessions expire after 30 idle minutes`,
     );
   }
   return Response.json(sessionBody(messages, await filesOf(files, sessions.keyOf(id))));
@@ -87,7 +87,7 @@ async function filesOf(files: Files, key: string): Promise<readonly FileObject[]
 async function imported(deps: HttpDeps, id: string, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   if (id.length > SESSION_ID_CHARS_MAX) {
-    const message = `the session's name must have at most ${SESSION_ID_CHARS_MAX} characters`;
+    const message = `the session id must have at most ${SESSION_ID_CHARS_MAX} characters`;
     throw new ServiceError("invalid_request", message, { param: "session_id" });
   }
   const { messages, files } = parseSession(await readJsonObject(request)); // all of it is read before any is kept

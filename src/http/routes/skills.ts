@@ -1,5 +1,5 @@
-// /v1/skills. Clients of the messages dialect know skills in another shape; their headers, or the query they send, say
-// who asks.
+// /v1/skills. Clients of the messages dialect use another shape of skills; they are recognized by their headers or
+// query.
 
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -113,7 +113,7 @@ function isMessages(request: Request): boolean {
   return MESSAGES_HEADERS.some((name) => request.headers.has(name)) || queryOf(request).has("source");
 }
 
-/** A part of a list; `page` is where the part before ended. */
+/** A page of a list; the parameter `page` is the end of the previous one. */
 function page(items: readonly object[], request: Request): Response {
   const limit = numberIn(request, "limit", { min: 1, max: SKILLS_PAGE_MAX }) ?? SKILLS_PAGE;
   const from = numberIn(request, "page", { min: 0, max: items.length }) ?? 0;

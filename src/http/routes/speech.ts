@@ -1,4 +1,4 @@
-// POST /v1/audio/speech: body → speech → sound, as it is made.
+// POST /v1/audio/speech: body → speech → audio, streamed while it is synthesized.
 
 import { Elysia } from "elysia";
 import { parseSpeechRequest } from "../../dialects/speech/request.ts";
@@ -16,9 +16,9 @@ export function speechRoutes(deps: HttpDeps, components: ApiComponents) {
     detail: {
       operationId: "create_speech",
       tags: ["Generation"],
-      summary: "Speak a text",
+      summary: "Synthesize speech",
       requestBody: components.body(SpeechGenerationRequest),
-      responses: components.audio("The speech, sent as it is made."),
+      responses: components.audio("The audio, streamed while it is synthesized."),
     },
   });
 }

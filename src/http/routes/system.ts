@@ -1,4 +1,4 @@
-// GET /v1/system/info and POST /v1/system/doctor: what the machine offers, and what is wrong with it.
+// GET /v1/system/info and POST /v1/system/doctor: facts and checks of the machine.
 
 import { Elysia } from "elysia";
 import { DoctorReport, SystemInfo } from "../../core/system.ts";
@@ -13,7 +13,7 @@ export function systemRoutes({ system }: HttpDeps, components: ApiComponents) {
         operationId: "system_info",
         tags: ["Operating"],
         summary: "Describe the machine and the served models",
-        responses: components.answers("The machine, as the engines see it.", SystemInfo),
+        responses: components.answers("Facts of the machine and the engines.", SystemInfo),
       },
     })
     .post("/v1/system/doctor", async () => Response.json(await system.doctor()), {
@@ -21,8 +21,8 @@ export function systemRoutes({ system }: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "system_doctor",
         tags: ["Operating"],
-        summary: "Look for trouble",
-        responses: components.answers("Everything that was checked.", DoctorReport),
+        summary: "Check the installation",
+        responses: components.answers("Results of all checks.", DoctorReport),
       },
     });
 }

@@ -1,4 +1,4 @@
-// POST /v1/models/tune: which settings suit a model on this machine.
+// POST /v1/models/tune: measures settings of a model on this machine.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -15,11 +15,11 @@ const TuneProfileRequest = Type.Union(
   {
     $id: "TuneProfileRequest",
     description:
-      "What `max_seqs` is chosen for: `quality` keeps each answer nearly as fast as it is alone, `fast` makes the most tokens altogether, `balanced` (default) lies between.",
+      "Goal for `max_seqs`: `quality` keeps each answer nearly as fast as it is alone, `fast` maximizes total tokens per second, `balanced` (default) is between them.",
   },
 );
 
-/** Fields of the interface that would describe another model than the configured one. */
+/** Fields of the specification that would change the configured model. */
 const FIXED = {
   cpu: orNull(Type.Boolean()),
   dtype: orNull(Type.String()),
@@ -37,7 +37,7 @@ const TuneModelRequest = Type.Object(
     model_id: orNull(
       Type.String({
         minLength: 1,
-        description: "A name that requests may use as `model`; default: the default one.",
+        description: "A name that requests accept as `model`; the default model if omitted.",
       }),
     ),
     profile: orNull(TuneProfileRequest),
@@ -45,8 +45,7 @@ const TuneModelRequest = Type.Object(
   },
   {
     $id: "TuneModelRequest",
-    description:
-      "The model is measured as it is configured; the other fields are refused unless they are null.",
+    description: "The model is measured as it is configured; other fields must be null.",
     additionalProperties: true,
     examples: [{ model_id: "default", profile: "balanced" }],
   },
@@ -55,16 +54,16 @@ type TuneModelRequest = Static<typeof TuneModelRequest>;
 
 const Rate = Type.Object(
   { mean: Type.Number(), sd: Type.Number({ description: "Standard deviation of the runs." }) },
-  { $id: "TuneRate", description: "Tokens a second." },
+  { $id: "TuneRate", description: "Tokens per second." },
 );
 
 const Measurement = Type.Object(
   {
     setting: Type.Union([Type.Literal("threads"), Type.Literal("ubatch"), Type.Literal("max_seqs")]),
     value: Type.Integer(),
-    prompt_tokens_per_second: Type.Union([Rate, Type.Null()], { description: "Reading a prompt." }),
+    prompt_tokens_per_second: Type.Union([Rate, Type.Null()], { description: "Prefill speed." }),
     answer_tokens_per_second: Type.Union([Rate, Type.Null()], {
-      description: "Writing, all sequences together.",
+      description: "Decode speed of all sequences together.",
     }),
   },
   { $id: "TuneMeasurement" },
@@ -81,20 +80,20 @@ const TuneModelResponse = Type.Object(
       ubatch: Type.Integer(),
       max_seqs: Type.Integer(),
     }),
-    toml: Type.String({ description: "The recommended settings as lines of a configuration." }),
+    toml: Type.String({ description: "The recommended settings as TOML." }),
     undecided: Type.Array(Type.String(), {
       description:
-        "Settings whose runs did not agree, because the machine was too busy; present values are kept.",
+        "Settings without a recommendation because their runs varied too much, as on a busy machine; current values are kept.",
     }),
-    complete: Type.Boolean({ description: "False when time ran out before everything was measured." }),
-    disturbed: Type.Boolean({ description: "True when requests were answered meanwhile." }),
+    complete: Type.Boolean({ description: "False if the time limit ended the measurements early." }),
+    disturbed: Type.Boolean({ description: "True if other requests ran during the measurements." }),
   },
   { $id: "TuneModelResponse" },
 );
 
 const checkTune = checker(TuneModelRequest);
 
-/** The route of tuning. */
+/** Tuning route. */
 export function tuneRoutes(deps: HttpDeps, components: ApiComponents) {
   return new Elysia().post(
     "/v1/models/tune",
@@ -111,10 +110,13 @@ export function tuneRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "tune_model",
         tags: ["Models"],
-        summary: "Measure a few settings with a model, in an engine of its own, and recommend the best",
+        summary: "Measure settings of a model in a separate engine and recommend the best",
         requestBody: components.optionalBody(TuneModelRequest),
         responses: {
-          ...components.answers("What was measured and what follows. Takes minutes.", TuneModelResponse),
+          ...components.answers(
+            "The measurements and recommended settings. Takes minutes.",
+            TuneModelResponse,
+          ),
           409: components.error("`tuning_conflict`"),
         },
       },
@@ -125,7 +127,7 @@ export function tuneRoutes(deps: HttpDeps, components: ApiComponents) {
 function refuseFixed(body: TuneModelRequest): void {
   for (const name of Object.keys(FIXED) as (keyof typeof FIXED)[]) {
     if (!isPresent(body[name])) continue;
-    const message = `${name}: a model is tuned as it is configured; set this in the configuration, and leave it out here`;
+    const message = `${name} is not supported: the model is measured as it is configured; set it in the configuration and omit it here`;
     throw new ServiceError("unsupported_value", message, { param: name });
   }
 }

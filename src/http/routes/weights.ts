@@ -21,7 +21,7 @@ import type { ApiComponents } from "../openapi.ts";
 
 const TAGS = ["Models"];
 
-/** Routes that change weights. They have no version in their paths, as the interface names them. */
+/** Requantization and calibration routes. Their paths have no version, as in the specification. */
 export function weightRoutes(deps: HttpDeps, components: ApiComponents) {
   return new Elysia().use(requantizeRoute(deps, components)).use(calibrationRoutes(deps, components));
 }
@@ -39,9 +39,9 @@ function requantizeRoute({ requantizing }: HttpDeps, components: ApiComponents) 
       detail: {
         operationId: "requantize",
         tags: TAGS,
-        summary: "Quantize a served model to another type",
+        summary: "Requantize a served model",
         requestBody: components.body(ReIsqRequest),
-        responses: components.answers("It has begun.", ReIsqResponse),
+        responses: components.answers("Requantization has started.", ReIsqResponse),
       },
     },
   );
@@ -52,7 +52,7 @@ async function answer(counting: Promise<CoreStatus>): Promise<Response> {
 }
 
 function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents) {
-  const responses = components.answers("What has been collected.", CalibrationStatus);
+  const responses = components.answers("State of the calibration.", CalibrationStatus);
   return new Elysia()
     .get(
       "/calibration/status",
@@ -61,7 +61,7 @@ function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents
         detail: {
           operationId: "get_calibration",
           tags: TAGS,
-          summary: "What has been collected so far",
+          summary: "Get the state of the calibration",
           parameters: [{ name: "model_id", in: "query", required: false, schema: { type: "string" } }],
           responses,
         },
@@ -78,7 +78,7 @@ function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents
         detail: {
           operationId: "start_calibration",
           tags: TAGS,
-          summary: "Collect importance statistics from what is answered",
+          summary: "Collect importance statistics from served requests",
           requestBody: components.optionalBody(CalibrationStartRequest),
           responses,
         },
