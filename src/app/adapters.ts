@@ -66,7 +66,7 @@ function sourceOptions(models: Models, model: ModelSettings, { cacheDir }: Model
     cacheDir,
     baseModel: async () => {
       const { modelPath } = textInfo(await models.load(modelName(model)));
-      assert(modelPath !== undefined, "only models that run here have adapters");
+      assert(modelPath !== undefined, "only models that run on this machine have adapters");
       return modelPath;
     },
     convert: convertInProcess,

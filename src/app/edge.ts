@@ -31,7 +31,7 @@ export function newEdge(settings: Settings, models: () => readonly ModelInfo[]):
   const unusable = proxies.find((text) => !isAddressRange(text));
   if (unusable !== undefined) {
     throw new StartError(
-      `server.trusted_proxies: ${unusable} is not an address, nor a range like 10.0.0.0/8`,
+      `server.trusted_proxies: ${unusable} is neither an address nor a range like 10.0.0.0/8`,
     );
   }
   const keys = server.api_keys === undefined ? undefined : new ApiKeys(server.api_keys);

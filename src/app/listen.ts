@@ -91,7 +91,7 @@ function listenProblem(error: unknown, { host, flag }: Place): string {
       const own = Object.values(networkInterfaces()).flatMap((all) =>
         (all ?? []).map(({ address }) => address),
       );
-      return `${host} is no address of this machine. Use --host 0.0.0.0 for all addresses, or one of: ${own.join(", ")}.`;
+      return `${host} is not an address of this machine. Use --host 0.0.0.0 for all addresses, or one of: ${own.join(", ")}.`;
     }
     case "ENOENT":
     case "ENOTFOUND":

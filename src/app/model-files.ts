@@ -52,9 +52,9 @@ export async function modelFile(
   { signal, refresh = false }: FileOptions,
 ): Promise<string> {
   if (model.kind === "upstream")
-    throw new Error(`${modelName(model)} runs on upstream servers: it has no file on this machine`);
+    throw new Error(`${modelName(model)} runs on upstream servers, so it has no file on this machine`);
   if (kindOf(model) === "speech")
-    throw new Error(`${modelName(model)} is a voice, and this is for text models`);
+    throw new Error(`${modelName(model)} is a speech model; this requires a text model`);
   const id = parseHubId(model.model_id);
   if (isAbsolute(model.model_id) || id === undefined) return model.model_id;
   const { quant } = model.quantization;

@@ -100,7 +100,7 @@ export async function runRpcWorker(
   const token = tokenOf(command.tokenSource, "--token-source");
   if (token === "" && !["127.0.0.1", "::1", "localhost"].includes(command.host))
     throw new StartError(
-      `rpc-worker: ${command.host} can be reached by other machines, so clients must prove a token. Set --token-source env:NAME or path:FILE, here and as rpc_token_source in their configuration.`,
+      `rpc-worker: other machines can reach ${command.host}, so a token is required. Set --token-source env:NAME or path:FILE, here and as rpc_token_source in their configuration.`,
     );
   const backends = JSON.stringify(installedBackends(cacheDir));
   const devices = new DeviceProcess({
@@ -117,14 +117,12 @@ export async function runRpcWorker(
       devicePort: () => devices.port(),
       log,
     });
-    log(`Offering this machine's devices on ${command.host}:${worker.port}. Press Ctrl-C to end.`);
+    log(`Offering this machine's devices on ${command.host}:${worker.port}. Press Ctrl-C to stop.`);
     await stopped;
     worker.close();
   } catch (error) {
     if (error instanceof StartError || !(error instanceof Error)) throw error;
-    throw new StartError(
-      `rpc-worker: ${command.host}:${command.port} cannot be listened on: ${error.message}`,
-    );
+    throw new StartError(`rpc-worker: cannot listen on ${command.host}:${command.port}: ${error.message}`);
   } finally {
     devices.stop();
   }
@@ -133,7 +131,7 @@ export async function runRpcWorker(
 function tlsOf({ tlsCert, tlsKey }: RpcWorkerCommand) {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined)
-    throw new StartError("rpc-worker: --tls-cert and --tls-key belong together.");
+    throw new StartError("rpc-worker: --tls-cert and --tls-key require each other.");
   try {
     return { cert: readFileSync(tlsCert, "utf8"), key: readFileSync(tlsKey, "utf8") };
   } catch (error) {

@@ -87,7 +87,7 @@ function sandboxPolicy({ sandbox, runtime }: Settings, warn: (line: string) => v
   const profile = sandbox.profile ?? "developer";
   const timeoutSecs = Math.max(runtime.code_exec_timeout, runtime.shell_timeout);
   if (timeoutSecs > sandbox.max_cpu_secs) {
-    warn(`sandbox.max_cpu_secs is raised to ${timeoutSecs}, as a tool call may take that long.`);
+    warn(`sandbox.max_cpu_secs is raised to ${timeoutSecs}, the timeout of a tool call.`);
   }
   return {
     mode: sandbox.mode,

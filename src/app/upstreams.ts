@@ -113,6 +113,6 @@ function readKey(source: string, model: string): string {
   const key = readSecret(source, processEnvironment()) ?? "";
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   const what = source.startsWith("literal:") ? "its key" : `the key that ${source} names`;
-  const problem = key === "" ? "is not set" : "has characters that a header cannot hold";
-  throw new StartError(`${model}: ${what} ${problem}. Set it, or leave key out.`);
+  const problem = key === "" ? "is not set" : "has characters that are not allowed in a header";
+  throw new StartError(`${model}: ${what} ${problem}. Set it, or omit key.`);
 }

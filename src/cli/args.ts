@@ -225,7 +225,7 @@ function withChatOptions(command: Command): Command {
     .option("--attach <path>", "attach a file to the first question; may be repeated", gather)
     .option("--image <path>", "attach an image to the first question; may be repeated", gather)
     .option("--audio <path>", "attach audio to the first question; may be repeated", gather)
-    .option("--video <path>", "refused: video is not supported")
+    .option("--video <path>", "not supported: attach single frames with --image")
     .option("--local", "load the model here, even if a server that runs has it");
 }
 

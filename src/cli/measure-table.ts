@@ -68,19 +68,17 @@ export function tuneTable({
   const notes = [
     ...(undecided.length === 0
       ? []
-      : [
-          `The machine is too busy to tell the best ${undecided.join(", ")}: end other programs and tune again.`,
-        ]),
-    ...(complete ? [] : ["Time ran out before everything was measured."]),
-    ...(disturbed ? ["Requests were answered meanwhile: the numbers are too low."] : []),
+      : [`The machine is too busy to measure ${undecided.join(", ")}: stop other programs and tune again.`]),
+    ...(complete ? [] : ["The time limit ended the measurements early."]),
+    ...(disturbed ? ["Other requests ran during the measurements: the numbers are too low."] : []),
   ];
   const remarks = notes.map((note) => `${note}\n`).join("");
   return `${id}, profile ${profile}\n\n${columns([head, ...lines], isNumber)}${remarks}\n${undecided.length === 4 ? "No recommendation.\n" : `Recommended:\n\n${toml}`}`;
 }
 
 const TOO_BUSY =
-  "? The machine is too busy to tell: runs differ by more than 5 % however often they are repeated.\n" +
-  "  End other programs and measure again.";
+  "? The machine is too busy: repeated runs still differ by more than 5 %.\n" +
+  "  Stop other programs and measure again.";
 
 const isNumber = (column: number): boolean => column > 0;
 

@@ -15,8 +15,8 @@ export function addMeasuringCommands(program: Command, choose: Choose): void {
     .argument("[config]", fileText)
     .option("--prompt-len <list>", "tokens of a prompt (0: do not measure)", list(0), [512])
     .option("--gen-len <list>", "tokens of an answer (0: do not measure)", list(0), [128])
-    .option("--depth <list>", "tokens that are in the cache before", list(0), [0])
-    .option("--concurrency <list>", "sequences at the same time", list(1), [1])
+    .option("--depth <list>", "tokens already in the KV cache", list(0), [0])
+    .option("--concurrency <list>", "concurrent sequences", list(1), [1])
     .option("--repetitions <n>", "runs of each measurement", (text) => wholeNumber(text, 1), 5)
     .option("--json", "print JSON", false);
   withSettings(bench).action((file: string | undefined, chosen: BenchOptions) =>
@@ -35,10 +35,10 @@ export function addMeasuringCommands(program: Command, choose: Choose): void {
 
   const tune = program
     .command("tune")
-    .description("Measure a few settings with a model and recommend the best.")
+    .description("Measure settings of a model and recommend the best.")
     .argument("[config]", fileText)
     .addOption(
-      new Option("--profile <word>", "quality: each answer fast; fast: most tokens altogether")
+      new Option("--profile <word>", "quality: each answer fast; fast: most tokens in total")
         .choices(TUNE_PROFILES)
         .default("balanced"),
     )

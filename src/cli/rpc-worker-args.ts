@@ -20,10 +20,10 @@ export function addRpcWorkerCommand(program: Command, choose: Choose): void {
     .command("rpc-worker")
     .description("Offer this machine's devices to models that svc serves on another machine.")
     .option("--listen <host:port>", "address to listen on", endpoint, { host: "127.0.0.1", port: 50_052 })
-    .option("--token-source <source>", `token that clients must prove: ${SECRET_FORMS}`, tokenSource)
+    .option("--token-source <source>", `token that clients must have: ${SECRET_FORMS}`, tokenSource)
     .option("--tls-cert <file>", "PEM certificate; with it connections are encrypted")
     .option("--tls-key <file>", "PEM key of the certificate")
-    .option("--threads <n>", "threads of the CPU, where there is no card", threads, availableParallelism())
+    .option("--threads <n>", "threads of the CPU, if there is no card", threads, availableParallelism())
     .action(({ listen, ...rest }: WorkerOptions) => choose({ command: "rpc-worker", ...listen, ...rest }));
 }
 

@@ -151,7 +151,7 @@ async function* events(bytes: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGen
     if (event === undefined || event === "message") yield* chunkEvents(body as Chunk);
     else yield* agentEvents(event, body);
   }
-  throw new Error("The connection to the server ended before the answer did.");
+  throw new Error("The connection to the server was lost before the answer was complete.");
 }
 
 function* chunkEvents({ error, session_id: session, choices = [], usage }: Chunk): Generator<AnswerEvent> {

@@ -44,7 +44,7 @@ export async function chat(
     const isToy = server === undefined && loaded.origins.get("models[0].model_id")?.type === "default";
     if (isToy && (!isTty || input !== undefined))
       host.complain(
-        "svc: no model is named: the built-in toy, svc-tiny, answers. Name a real one with -m MODEL.",
+        "svc: no model is named: using the built-in toy, svc-tiny. Name a real one with -m MODEL.",
       );
     const partner =
       server === undefined ? await openChat(options) : { ...server, close: () => Promise.resolve() };

@@ -39,7 +39,7 @@ export async function serve(loaded: Loaded, reread: () => LoadResult, host: Comm
     complain("Ready.");
   }
   await stopped;
-  complain("Stopping: running requests may finish; press Ctrl-C again to end at once.");
+  complain("Stopping: waiting for running requests; press Ctrl-C again to stop immediately.");
   await server.close();
   return EXIT.ok;
 }

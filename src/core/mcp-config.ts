@@ -8,9 +8,13 @@ const CLOSED = { additionalProperties: false } as const;
 
 const Seconds = (description: string) => Type.Integer({ minimum: 1, maximum: 86_400, description });
 
-const Headers = Type.Record(Type.String(), Type.String({ description: "A header's value is a text." }), {
-  description: "Headers are an object of texts.",
-});
+const Headers = Type.Record(
+  Type.String(),
+  Type.String({ description: "A header's value must be a string." }),
+  {
+    description: "headers must be an object with string values.",
+  },
+);
 
 const HttpSource = Type.Object(
   {
@@ -29,9 +33,9 @@ const ProcessSource = Type.Object(
   {
     type: Type.Literal("Process"),
     command: Type.String({ minLength: 1, description: "Name the program to start." }),
-    args: Type.Optional(Type.Array(Type.String(), { description: "Arguments are a list of texts." })),
+    args: Type.Optional(Type.Array(Type.String(), { description: "args must be a list of strings." })),
     env: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: "The environment is an object of texts." }),
+      Type.Record(Type.String(), Type.String(), { description: "env must be an object with string values." }),
     ),
     work_dir: Type.Optional(
       Type.Union([Type.String({ minLength: 1 }), Type.Null()], { description: "Name a folder." }),
@@ -59,7 +63,7 @@ export type McpSource = Static<typeof McpSource>;
 const McpServer = Type.Object(
   {
     id: Type.Optional(Type.String({ minLength: 1, description: "Give each server an id of its own." })),
-    name: Type.Optional(Type.String({ description: "A name for people is a text." })),
+    name: Type.Optional(Type.String({ description: "The display name must be a string." })),
     source: McpSource,
     enabled: Type.Optional(Type.Boolean({ description: "Write true or false." })),
     tool_prefix: Type.Optional(
@@ -68,10 +72,14 @@ const McpServer = Type.Object(
       }),
     ),
     resources: Type.Optional(
-      Type.Union([Type.Array(Type.String()), Type.Null()], { description: "Resources are a list of texts." }),
+      Type.Union([Type.Array(Type.String()), Type.Null()], {
+        description: "resources must be a list of strings.",
+      }),
     ),
     bearer_token: Type.Optional(
-      Type.Union([Type.String({ minLength: 1 }), Type.Null()], { description: "A token is a text." }),
+      Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
+        description: "The token must be a string.",
+      }),
     ),
   },
   CLOSED,
@@ -109,7 +117,7 @@ export const McpFile = Type.Object(
     mcpServers: Type.Optional(
       Type.Record(Type.String({ minLength: 1 }), DesktopServer, {
         maxProperties: MCP_SERVERS_MAX,
-        description: `Write an object of servers by name, as desktop clients have it; at most ${MCP_SERVERS_MAX}.`,
+        description: `Write an object of servers by name, as in desktop clients; at most ${MCP_SERVERS_MAX}.`,
       }),
     ),
     auto_register_tools: Type.Optional(Type.Boolean({ description: "Write true or false." })),

@@ -42,7 +42,7 @@ export function refuseUnperceived(
   if (modalities.includes(modality)) return;
   const { medium, taken } = WORDS[modality];
   const message =
-    `${beginning} ${medium}, but the model does not take ${taken}; leave it out, or name a model that takes ${taken} ` +
+    `${beginning} ${medium}, but the model does not accept ${taken}; omit it, or name a model that accepts ${taken} ` +
     "(on this server: one with a projector, the setting mmproj)";
   throw new ServiceError("unsupported_capability", message, { param });
 }
@@ -65,14 +65,13 @@ export function checkedMedium(
   param: string,
 ): CheckedMedium {
   if (bytes.byteLength > MEDIA_BYTES_MAX) {
-    const message = `${param} has ${bytes.byteLength} bytes; at most ${MEDIA_BYTES_MAX} are taken`;
+    const message = `${param} has ${bytes.byteLength} bytes; at most ${MEDIA_BYTES_MAX} are accepted`;
     throw new ServiceError("payload_too_large", message, { param });
   }
   const file = mediaFile(bytes);
   const accepted = `send ${FORMATS_READ[modality]}`;
   if (file?.modality !== modality) {
-    const what =
-      file === undefined ? "of no format that is known here" : `a file of the format ${file.format}`;
+    const what = file === undefined ? "of an unknown format" : `a ${file.format} file`;
     throw invalid(param, `must be ${WORDS[modality].medium}, but it is ${what}; ${accepted}`);
   }
   const part: MediaPart = { type: modality, data: bytes.toBase64() };
@@ -91,9 +90,9 @@ export function checkedMedium(
 function refuseLarge({ width, height }: ImageSize, edgeMax: number | undefined, param: string): void {
   const is = `is an image of ${width} × ${height} pixels`;
   if (width * height > PICTURE_PIXELS_MAX)
-    throw invalid(param, `${is}; at most ${PICTURE_PIXELS_MAX} pixels are taken, so send a smaller one`);
+    throw invalid(param, `${is}; at most ${PICTURE_PIXELS_MAX} pixels are accepted; send a smaller one`);
   if (edgeMax !== undefined && Math.max(width, height) > edgeMax)
-    throw invalid(param, `${is}; this server takes edges of at most ${edgeMax}, so send a smaller one`);
+    throw invalid(param, `${is}; this server accepts edges of at most ${edgeMax} pixels; send a smaller one`);
 }
 
 /** Note for a model about media of a tool that it does not receive; `reason` where it could perceive them. */

@@ -73,7 +73,7 @@ function attentionProblem(own: Own): string | undefined {
     const field = own(key);
     if (field?.type !== FIELD.f32) continue;
     const epsilon = new DataView(field.raw.buffer, field.raw.byteOffset).getFloat32(0, true);
-    if (!(epsilon >= 0)) return `${key} is ${epsilon}, not a number from 0 on`;
+    if (!(epsilon >= 0)) return `${key} is ${epsilon}, not a number of at least 0`;
   }
   return undefined;
 }
@@ -98,7 +98,7 @@ function tensorProblem(tensors: GgufHeader["tensors"]): string | undefined {
     if (shape.includes(0)) return `the tensor ${shown(name)} is empty`;
     const isOdd = INTERNAL.has(type) || (WEIGHTS.test(name) && NUMBERS.has(type));
     if (isOdd || (NORMS.test(name) && !NORM_TYPES.has(type)))
-      return `the tensor ${shown(name)} has the type ${type}, with which nothing can be computed`;
+      return `the tensor ${shown(name)} has the type ${type}, which is not supported`;
   }
   return undefined;
 }

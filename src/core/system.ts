@@ -12,23 +12,26 @@ const Device = Type.Object(
     name: Type.String(),
     description: Type.String(),
     type: Type.Union([Type.Literal("cpu"), Type.Literal("gpu"), Type.Literal("other")]),
-    memory_total: bytes("All of its memory"),
-    memory_free: bytes("Free when the engine started"),
+    memory_total: bytes("Total memory"),
+    memory_free: bytes("Free memory when the engine started"),
   },
-  { $id: "SystemDevice", description: "What models can be computed on." },
+  { $id: "SystemDevice", description: "A device that computes models." },
 );
 
 /** What an engine process finds where it runs. */
 export const EngineHost = Type.Object({
   llama_version: Type.String(),
   /** Such as `haswell`: which build of the CPU back end fits this processor best. */
-  cpu_variant: orNull(Type.String(), "Build of the CPU back end in use, where it is known."),
+  cpu_variant: orNull(Type.String(), "Build of the CPU back end in use; null if unknown."),
   cpu_features: Type.Array(Type.String(), { description: "Instruction sets that this build uses." }),
   kernels: Type.Array(Type.String(), { description: "Kernels of svc in use; see SVC_KERNELS." }),
   devices: Type.Array(Device),
-  landlock_abi: orNull(Type.Integer({ minimum: 1 }), "Version of the kernel's Landlock; null without."),
+  landlock_abi: orNull(
+    Type.Integer({ minimum: 1 }),
+    "Version of the kernel's Landlock; null if it has none.",
+  ),
   backend_failures: Type.Array(Type.String(), {
-    description: "Added compute back ends that could not be loaded, with the reason.",
+    description: "Installed compute back ends that failed to load, with the reason.",
   }),
 });
 export type EngineHost = Static<typeof EngineHost>;
@@ -36,19 +39,22 @@ export type EngineHost = Static<typeof EngineHost>;
 export const SystemUpstream = Type.Object(
   {
     upstream: Type.String({ description: "Host and port of its address." }),
-    model: Type.String({ description: "Name of the model there." }),
-    engine: orNull(Type.String(), "Server software, where its model list tells; null until it has answered."),
+    model: Type.String({ description: "Name of the model on the upstream." }),
+    engine: orNull(
+      Type.String(),
+      "Server software, as detected from its model list; null until it has answered.",
+    ),
     status: Type.Union([Type.Literal("healthy"), Type.Literal("cooling"), Type.Literal("unknown")], {
       description:
-        "cooling: it has failed and gets no requests for a while. unknown: it has not answered yet.",
+        "cooling: it failed and gets no requests during its cooldown. unknown: it has not answered yet.",
     }),
-    in_flight: Type.Integer({ minimum: 0, description: "Requests that this server has sent it." }),
-    problem: orNull(Type.String(), "Why it gets no requests; null while it does."),
+    in_flight: Type.Integer({ minimum: 0, description: "Requests in flight from this server." }),
+    problem: orNull(Type.String(), "Why it gets no requests; null if it gets requests."),
     cooldown_left: orNull(
       Type.Number({ minimum: 0 }),
       "Seconds until a request tries it again; null while it gets requests.",
     ),
-    last_error: orNull(Type.String(), "Its last failure since the start, also where it has recovered."),
+    last_error: orNull(Type.String(), "Its last failure since the start, even if it has recovered."),
     last_error_at: orNull(Type.Integer({ minimum: 0 }), "Time of its last failure, Unix seconds."),
   },
   { $id: "SystemUpstream", description: "A server that runs a model." },
@@ -59,13 +65,15 @@ const SystemModel = Type.Object(
   {
     id: Type.String(),
     status: Type.String(),
-    architecture: orNull(Type.String(), "Null until it is loaded, as all that follows."),
+    architecture: orNull(Type.String(), "Null until the model is loaded, like all fields below."),
     size_bytes: orNull(Type.Integer({ minimum: 0 }), "Size of the weights."),
-    context_tokens: orNull(Type.Integer({ minimum: 1 }), "Longest sequence."),
+    context_tokens: orNull(Type.Integer({ minimum: 1 }), "Maximum length of a sequence."),
     kv_cells: orNull(Type.Integer({ minimum: 1 }), "Size of the KV cache in tokens, for all sequences."),
-    threads: orNull(Type.Integer({ minimum: 1 }), "Threads that generate."),
+    threads: orNull(Type.Integer({ minimum: 1 }), "Decode threads."),
     upstreams: Type.Optional(
-      Type.Array(SystemUpstream, { description: "Servers that run the model; absent: this machine does." }),
+      Type.Array(SystemUpstream, {
+        description: "Upstream servers of the model; absent if it runs on this machine.",
+      }),
     ),
   },
   { $id: "SystemModel" },
@@ -73,7 +81,7 @@ const SystemModel = Type.Object(
 export type SystemModel = Static<typeof SystemModel>;
 
 const Mechanism = Type.Union([Type.Literal("works"), Type.Literal("fails"), Type.Literal("absent")], {
-  description: "fails: it is there, but may not be used here.",
+  description: "fails: present, but not permitted here.",
 });
 
 export const Sandbox = Type.Object(
@@ -84,11 +92,11 @@ export const Sandbox = Type.Object(
     network_guard: Mechanism,
     control_groups: Type.Union([Type.Literal("works"), Type.Literal("fails"), Type.Literal("absent")], {
       description:
-        "Whether the kernel can hold tools to their caps (cgroup v2). fails: no group may be made here; absent: version 1, or another system.",
+        "Whether cgroup v2 can enforce the caps of tools. fails: creating a group is not permitted; absent: version 1, or another system.",
     }),
     landlock_abi: EngineHost.properties.landlock_abi,
   },
-  { $id: "SystemSandbox", description: "What tools could be confined with." },
+  { $id: "SystemSandbox", description: "Available mechanisms for the confinement of tools." },
 );
 export type Sandbox = Static<typeof Sandbox>;
 
@@ -107,9 +115,12 @@ export const SystemInfo = Type.Object(
       features: EngineHost.properties.cpu_features,
     }),
     memory: Type.Object({
-      total_bytes: bytes("Memory of the machine"),
-      available_bytes: bytes("What programs could still get"),
-      limit_bytes: orNull(Type.Integer({ minimum: 0 }), "Limit of the container; null without."),
+      total_bytes: bytes("Total memory of the machine"),
+      available_bytes: bytes("Memory available to programs"),
+      limit_bytes: orNull(
+        Type.Integer({ minimum: 0 }),
+        "Memory limit of the container; null if it has none.",
+      ),
       process_bytes: bytes("Resident memory of the serving process"),
     }),
     devices: Type.Array(Device),
@@ -124,8 +135,8 @@ export const DoctorCheck = Type.Object(
   {
     name: Type.String(),
     status: Type.Union([Type.Literal("pass"), Type.Literal("warn"), Type.Literal("fail")]),
-    detail: Type.String({ description: "What was found." }),
-    fix: orNull(Type.String(), "What to do about it; null where nothing is to be done."),
+    detail: Type.String({ description: "Result of the check." }),
+    fix: orNull(Type.String(), "How to fix it; null if there is nothing to fix."),
   },
   { $id: "DoctorCheck" },
 );
@@ -133,7 +144,7 @@ export type DoctorCheck = Static<typeof DoctorCheck>;
 
 export const DoctorReport = Type.Object(
   {
-    ok: Type.Boolean({ description: "No check has failed." }),
+    ok: Type.Boolean({ description: "True if no check failed." }),
     checks: Type.Array(DoctorCheck),
   },
   { $id: "DoctorReport" },

@@ -17,7 +17,7 @@ export function chooseVoiceFiles(names: readonly string[]): VoiceFiles | string 
   if (model === undefined) return "it has no .onnx file";
   if (models.length > 1 && model !== "model.onnx") return `it has several .onnx files: ${models.join(", ")}`;
   if (!names.includes("tokens.txt")) return "it has no tokens.txt";
-  if (names.includes("voices.bin")) return "this is no VITS voice";
+  if (names.includes("voices.bin")) return "it is not a VITS voice";
   return {
     model,
     tokens: "tokens.txt",

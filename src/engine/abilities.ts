@@ -54,8 +54,8 @@ export function mustPerceive(name: string, info: RuntimeFacts, { prompt }: RunRe
   const missing = modalitiesOf(prompt.messages).find((modality) => !able.includes(modality));
   if (missing === undefined) return;
   const message =
-    `The model "${name}" does not take ${missing} input. ` +
-    `Remove it, name a model that takes ${missing}, or configure a projector file (mmproj) for this one.`;
+    `The model "${name}" does not accept ${missing} input. ` +
+    `Remove it, name a model that accepts ${missing}, or configure a projector file (mmproj) for this one.`;
   throw new ServiceError("unsupported_capability", message, { param: "messages" });
 }
 

@@ -43,8 +43,7 @@ export class Mounts {
   private async write(name: string, content: Uint8Array): Promise<void> {
     const path = join(this.workdir.path, name);
     await unlink(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT")
-        throw new Error(`${name}: a folder of that name is in the way`, { cause: error });
+      if (error.code !== "ENOENT") throw new Error(`${name}: a folder of that name exists`, { cause: error });
     });
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     const file = await open(path, flags, 0o644);

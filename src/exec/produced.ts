@@ -107,7 +107,7 @@ async function readOne(folder: string, output: OutputFile, bytesMax: number): Pr
     return await readRegular({ root, path, output: { ...output, name }, bytesMax });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT" || code === "ENOTDIR") return fault(output, "not_produced", "it was not made");
+    if (code === "ENOENT" || code === "ENOTDIR") return fault(output, "not_produced", "it was not created");
     return fault(output, "read_failed", "it cannot be read");
   }
 }
@@ -129,7 +129,7 @@ async function readRegular({ root, path, output, bytesMax }: Reading): Promise<P
     const state = await file.stat();
     if (!state.isFile()) return fault(output, "read_failed", "it is not a file");
     if (state.size > bytesMax) {
-      return fault(output, "too_large", `it has ${state.size} bytes, at most ${bytesMax} can be taken`);
+      return fault(output, "too_large", `it has ${state.size} bytes; at most ${bytesMax} are accepted`);
     }
     const buffer = Buffer.alloc(state.size);
     const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, 0);

@@ -92,7 +92,7 @@ export class SessionMap<T extends Owned> {
     if (longest === undefined) {
       throw new ServiceError(
         "queue_full",
-        `${EXEC_SESSIONS_MAX} sessions run tools already; try again later`,
+        `${EXEC_SESSIONS_MAX} sessions are already using tools; try again later`,
       );
     }
     void this.dispose(longest[0]);

@@ -149,7 +149,7 @@ class Taken implements Place {
 }
 
 function full(taken: number): ServiceError {
-  const message = `${taken} requests are already under way or waiting. Try again soon.`;
+  const message = `${taken} requests are already running or waiting. Try again soon.`;
   return new ServiceError("queue_full", message, { retryAfterSecs: 1 });
 }
 

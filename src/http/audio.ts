@@ -86,7 +86,7 @@ function streamOf(
         } catch (thrown) {
           const error = thrown instanceof ServiceError ? thrown : undefined;
           seen?.streamFailed(error?.code ?? "internal_error");
-          log(`${seen?.id} the speech broke off: ${error?.message ?? String(thrown)}`);
+          log(`${seen?.id} the speech stream failed: ${error?.message ?? String(thrown)}`);
           end(false);
           throw thrown;
         }

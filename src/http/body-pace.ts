@@ -84,9 +84,9 @@ async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined
 }
 
 function tooSlow(stallMs: number, bytesPerSec: number): ServiceError {
-  const pace = `at most ${stallMs / 1000} s may pass without a byte, and ${bytesPerSec} bytes a second are the least on average`;
+  const pace = `it may pause for at most ${stallMs / 1000} s and must average at least ${bytesPerSec} bytes per second`;
   return new ServiceError(
     "request_timeout",
-    `the request body came too slowly: ${pace}; send it again, in one go or over a faster line`,
+    `the request body arrived too slowly: ${pace}; send it again over a faster connection`,
   );
 }

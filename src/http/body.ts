@@ -89,7 +89,7 @@ async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array
     return Buffer.concat(await Array.fromAsync(boundedPieces(request, bytesMax)));
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
-    throw new ServiceError("invalid_request", "the request body broke off before its end", { cause });
+    throw new ServiceError("invalid_request", "the request body ended early; send it again", { cause });
   }
 }
 
@@ -123,7 +123,7 @@ function checkText(json: unknown, path = ""): void {
 
 function halfPair(path: string): ServiceError {
   const param = path.slice(0, PARAM_CHARS_MAX);
-  const message = `${param === "" ? "the body" : param} has half of a surrogate pair (\\ud800 to \\udfff), which is no character; send the pair, or leave it out`;
+  const message = `${param === "" ? "the body" : param} has an unpaired surrogate (\\ud800 to \\udfff); send the pair or omit it`;
   return new ServiceError("invalid_request", message, param === "" ? {} : { param });
 }
 

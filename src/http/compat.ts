@@ -11,7 +11,7 @@ export function compatWarnings(log: LogLine): (kind: CompatKind) => void {
   return (kind) => {
     if (warned.has(kind)) return;
     warned.add(kind);
-    log(`warning: compat = clients: requests are served that the interface refuses (${kind}); told once`);
+    log(`warning: compat = clients: serving requests that the specification rejects (${kind}); logged once`);
   };
 }
 

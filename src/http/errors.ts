@@ -19,7 +19,7 @@ export function toServiceError(thrown: unknown, log: LogLine): ServiceError {
   log(`internal error: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}`);
   return new ServiceError(
     "internal_error",
-    "the server failed to handle the request; its log has the details",
+    "the request failed with an internal error; the server's log has the details",
     {
       cause: thrown,
     },
@@ -83,7 +83,8 @@ export function unroutedResponse(request: Request, table: RouteTable): Response 
   }
   const allowed = table.match(pathname)?.methods.join(", ");
   if (allowed === undefined) {
-    const meant = table.match(`/v1${pathname}`) === undefined ? "GET /docs lists them" : `use /v1${pathname}`;
+    const meant =
+      table.match(`/v1${pathname}`) === undefined ? "GET /docs lists the routes" : `use /v1${pathname}`;
     return errorResponse(
       new ServiceError("route_not_found", `there is no route ${request.method} ${pathname}; ${meant}`),
       {},
@@ -91,10 +92,7 @@ export function unroutedResponse(request: Request, table: RouteTable): Response 
     );
   }
   return errorResponse(
-    new ServiceError(
-      "method_not_allowed",
-      `${pathname} does not take ${request.method}; it takes ${allowed}`,
-    ),
+    new ServiceError("method_not_allowed", `${pathname} does not support ${request.method}; use ${allowed}`),
     { allow: allowed },
     pathname,
   );

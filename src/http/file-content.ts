@@ -6,7 +6,7 @@ import type { Files, StoredFile } from "../core/files.ts";
 /** The file's bytes. Throws `file_failed` for one that was not made, `file_body_elided` for one whose bytes are gone. */
 export async function fileContent(files: Files, file: StoredFile): Promise<Response> {
   if (file.failure !== undefined) {
-    throw new ServiceError("file_failed", `the file was not made: ${file.failure.message}`);
+    throw new ServiceError("file_failed", `the file could not be created: ${file.failure.message}`);
   }
   const body = files.body(file.id);
   if (body === undefined || !(await isReadable(body))) {

@@ -59,13 +59,9 @@ export async function readForm(request: Request, options: FormOptions): Promise<
     await reader.read(boundedPieces(request, REQUEST_BODY_BYTES_MAX));
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
-    throw new ServiceError(
-      options.code,
-      "the form broke off, or its parts are not those its boundary announces",
-      {
-        cause,
-      },
-    );
+    throw new ServiceError(options.code, "the form is cut off, or its parts do not match its boundary", {
+      cause,
+    });
   }
   return reader;
 }
@@ -125,7 +121,7 @@ class FormReader implements Form {
       };
       return new Busboy({ headers, limits, preservePath: withPaths });
     } catch (cause) {
-      throw new ServiceError(this.code, "the content-type of a form must name its boundary", { cause });
+      throw new ServiceError(this.code, "the content-type of a form must have a boundary", { cause });
     }
   }
 

@@ -35,7 +35,7 @@ export function modelOf(deps: HttpDeps, name: string): ModelInfo {
   const first = served === "default" ? models.find(({ kind }) => kind === "text") : undefined;
   const model = found ?? first;
   if (model !== undefined) return model;
-  const message = `model ${describeValue(name)} not found; GET /api/tags lists those there are`;
+  const message = `model ${describeValue(name)} not found; GET /api/tags lists the served models`;
   throw new ServiceError("model_not_found", message, { param: "model" });
 }
 

@@ -13,13 +13,13 @@ export const OPENAPI_PATH = "/api-doc/openapi.json";
 const ErrorResponse = Type.Object(
   {
     error: Type.Object({
-      code: Type.String({ description: "What went wrong, for programs." }),
-      message: Type.String({ description: "What went wrong and what to do, for people." }),
-      type: Type.String({ description: "Family of the code." }),
-      param: Type.Optional(Type.String({ description: "The request field at fault, as a path." })),
+      code: Type.String({ description: "Error code, for programs." }),
+      message: Type.String({ description: "What is wrong and how to fix it, for people." }),
+      type: Type.String({ description: "Class of the code, as client libraries distinguish it." }),
+      param: Type.Optional(Type.String({ description: "Path of the request field at fault." })),
     }),
   },
-  { $id: "ErrorResponse", description: "Body of every error answer." },
+  { $id: "ErrorResponse", description: "Body of all error responses." },
 );
 
 interface Ref {
@@ -87,7 +87,7 @@ export class ApiComponents {
   generationAnswers(whole: TSchema, chunk: TSchema) {
     return {
       200: {
-        description: "The answer: whole, or as server-sent events with `stream: true`.",
+        description: "The answer as JSON, or as server-sent events with `stream: true`.",
         content: {
           "application/json": { schema: this.ref(whole) },
           "text/event-stream": { schema: this.ref(chunk) },
@@ -102,7 +102,7 @@ export class ApiComponents {
     const content = { schema: this.ref(line) };
     return {
       200: {
-        description: "The answer: as lines of JSON, or whole with `stream: false`.",
+        description: "The answer as lines of JSON, or as one object with `stream: false`.",
         content: { "application/x-ndjson": content, "application/json": content },
       },
       default: this.error(),
@@ -157,7 +157,7 @@ export function openapiHook(components: ApiComponents, docsPath: string) {
         title: "svc",
         version: VERSION,
         description:
-          "A local AI-model server: chat, completions, responses, messages, embeddings, images, speech.",
+          "A server for AI models on one machine: chat, completions, responses, messages, embeddings, images, speech.",
       },
       servers: [{ url: "/" }],
       // Without a key wherever the server demands none.

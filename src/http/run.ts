@@ -157,7 +157,7 @@ export function framesOf<E extends AnswerEvent>(
 /** Throws `shutting_down` once the server has begun to stop. */
 export function refuseWhileDraining(deps: HttpDeps): void {
   if (deps.draining?.() !== true) return;
-  throw new ServiceError("shutting_down", "the server is shutting down and takes no new requests", {
+  throw new ServiceError("shutting_down", "the server is shutting down and accepts no new requests", {
     retryAfterSecs: DRAIN_RETRY_SECS,
   });
 }

@@ -124,7 +124,7 @@ export class AdaptedModels implements Adapters {
     if (named === undefined) return { model: this.deps.resolve(name), selection: adapter };
     if (adapter === undefined)
       return { model: this.deps.resolve(named.model), selection: { alias: named.alias } };
-    const message = `model ${JSON.stringify(name.slice(0, 200))} names an adapter already; omit the field adapter`;
+    const message = `model ${JSON.stringify(name.slice(0, 200))} already names an adapter; omit the field adapter`;
     throw new ServiceError("contradictory_fields", message, { param: "adapter" });
   }
 

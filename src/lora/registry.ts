@@ -107,7 +107,7 @@ export class AdapterRegistry {
     if (this.loading) {
       throw new ServiceError(
         "adapter_load_in_progress",
-        "another adapter is being loaded; try again when it is done",
+        "another adapter is being loaded; retry when it has finished",
         {
           retryAfterSecs: 1,
         },
@@ -181,7 +181,7 @@ export class AdapterRegistry {
     if (!inPlace) {
       throw new ServiceError(
         "adapter_exists",
-        `"${alias}" is loaded already; send load_inplace: true to replace it`,
+        `"${alias}" is already loaded; send load_inplace: true to replace it`,
         {
           param: "lora_name",
         },

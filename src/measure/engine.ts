@@ -40,6 +40,6 @@ export function refuseTooLong(
     );
   if (tokens * sequences > cells)
     throw new Error(
-      `the cache holds ${cells} tokens; ${sequences} sequences of ${tokens} do not fit. Make it larger, or measure less`,
+      `the cache holds ${cells} tokens; ${sequences} sequences of ${tokens} do not fit. Increase the cache, or measure less`,
     );
 }

@@ -26,7 +26,7 @@ export class Tuning {
   async run(id: string, profile: TuneProfile, client: AbortSignal): Promise<TuneReport> {
     const { tune, isBusy, stopping } = this.deps;
     if (this.isRunning) throw conflict("another tuning is running");
-    if (isBusy()) throw conflict("requests are running, and would be measured too");
+    if (isBusy()) throw conflict("running requests would distort the measurement");
     this.isRunning = true;
     try {
       return await tune(id, profile, AbortSignal.any([client, stopping]));
@@ -41,7 +41,7 @@ export class Tuning {
     if (cause instanceof ServiceError) return cause;
     if (client.aborted) return new ServiceError("model_unavailable", "the request was cancelled", { cause });
     if (this.deps.stopping.aborted)
-      return new ServiceError("shutting_down", "The server is being stopped.", { cause });
+      return new ServiceError("shutting_down", "The server is shutting down.", { cause });
     // The reason concerns the operator; it may name files of the server.
     this.deps.log(`${id}: tuning failed: ${reasonOf(cause)}`);
     const message = "The model could not be measured. The server's log says why.";

@@ -13,21 +13,17 @@ type NumberField = {
 const COUNTERS: readonly (readonly [NumberField, name: string, help: string])[] = [
   ["prefillTokens", "svc_prefill_tokens_total", "Prompt tokens computed."],
   ["decodeTokens", "svc_decode_tokens_total", "Tokens generated."],
-  ["embedTokens", "svc_embed_tokens_total", "Tokens of texts that were embedded."],
-  ["mediaEncoded", "svc_media_encoded_total", "Images and audio (or parts of large ones) that were encoded."],
-  [
-    "mediaReused",
-    "svc_media_reused_total",
-    "Those whose encoding was there already, for another place in a prompt.",
-  ],
-  ["mediaSecs", "svc_media_encode_seconds_total", "Time that encoding took."],
-  ["prefixQueries", "svc_prefix_cache_queries_total", "Sequences that were looked up in the prefix cache."],
-  ["prefixHits", "svc_prefix_cache_hits_total", "Sequences that found a prefix there."],
-  ["prefixTokens", "svc_prefix_cache_tokens_total", "Prompt tokens that were reused instead of computed."],
+  ["embedTokens", "svc_embed_tokens_total", "Tokens of embedded texts."],
+  ["mediaEncoded", "svc_media_encoded_total", "Media chunks that were encoded."],
+  ["mediaReused", "svc_media_reused_total", "Media chunks whose encoding was reused."],
+  ["mediaSecs", "svc_media_encode_seconds_total", "Time spent encoding media chunks."],
+  ["prefixQueries", "svc_prefix_cache_queries_total", "Prefix cache lookups."],
+  ["prefixHits", "svc_prefix_cache_hits_total", "Prefix cache hits."],
+  ["prefixTokens", "svc_prefix_cache_tokens_total", "Prompt tokens taken from the prefix cache."],
   [
     "checkpointsRestored",
     "svc_checkpoints_restored_total",
-    "Checkpoints from which sequences went on, in models whose memory cannot be cut.",
+    "Restored checkpoints, of recurrent and hybrid models.",
   ],
   [
     "tierTokens",
@@ -39,17 +35,17 @@ const COUNTERS: readonly (readonly [NumberField, name: string, help: string])[] 
   ["tierBadBlocks", "svc_cache_bad_blocks_total", "Copies that failed their check and were deleted."],
   ["tierFailedWrites", "svc_cache_disk_failures_total", "Failed writes of copies to disk."],
   ["draftTokens", "svc_draft_tokens_total", "Draft tokens of speculative decoding."],
-  ["draftHits", "svc_draft_hits_total", "Those of them that were right, each a step saved."],
-  ["preemptions", "svc_preemptions_total", "Sequences that gave up their cells to others and start over."],
+  ["draftHits", "svc_draft_hits_total", "Accepted draft tokens."],
+  ["preemptions", "svc_preemptions_total", "Preempted sequences."],
 ];
 
 const GAUGES: readonly (readonly [NumberField, name: string, help: string])[] = [
-  ["waiting", "svc_queue_depth", "Sequences that wait to be computed."],
-  ["running", "svc_running_sequences", "Sequences being computed."],
-  ["cells", "svc_kv_cells", "Cells (tokens) of the KV caches."],
-  ["cellsRunning", "svc_kv_cells_used", "Cells that running sequences hold."],
-  ["cellsKept", "svc_kv_cells_kept", "Cells kept for reuse that no running sequence needs."],
-  ["checkpoints", "svc_checkpoints", "Checkpoints held, in models whose memory cannot be cut."],
+  ["waiting", "svc_queue_depth", "Waiting sequences."],
+  ["running", "svc_running_sequences", "Running sequences."],
+  ["cells", "svc_kv_cells", "KV cells of all engines."],
+  ["cellsRunning", "svc_kv_cells_used", "KV cells of running sequences."],
+  ["cellsKept", "svc_kv_cells_kept", "KV cells of the prefix cache that no running sequence uses."],
+  ["checkpoints", "svc_checkpoints", "Checkpoints in memory, of recurrent and hybrid models."],
   ["checkpointBytes", "svc_checkpoint_bytes", "Memory of the checkpoints."],
   ["tierBytes", "svc_cache_memory_bytes", "Memory of the copies outside the KV cache."],
   ["residentBytes", "svc_engine_resident_memory_bytes", "Resident memory of the engine processes."],
@@ -101,12 +97,12 @@ export class EngineMetrics {
     }
     addCounter(registry, {
       name: "svc_engine_restarts_total",
-      help: "Engine processes started again after they had died.",
+      help: "Engine processes restarted after a crash.",
       read: single(() => sum(meters.map(({ restarts }) => restarts))),
     });
     addCounter(registry, {
       name: "svc_engine_hangs_total",
-      help: "Engine processes killed because they had stopped answering.",
+      help: "Engine processes killed because they hung.",
       read: single(() => sum(meters.map(({ hangs }) => hangs))),
     });
     for (const [field, name, help] of GAUGES) {
@@ -118,7 +114,7 @@ export class EngineMetrics {
         ROWS_BUCKETS,
       ),
     );
-    const rowsHelp = "Tokens computed together in one step of an engine.";
+    const rowsHelp = "Rows of one engine step.";
     addHistogram(registry, { name: "svc_step_rows", help: rowsHelp, read: rows }, ROWS_BUCKETS);
     const steps = single(() =>
       joinHistograms(
@@ -126,7 +122,7 @@ export class EngineMetrics {
         STEP_BUCKETS,
       ),
     );
-    const stepsHelp = "Time of one step of an engine.";
+    const stepsHelp = "Time of one engine step.";
     addHistogram(registry, { name: "svc_step_seconds", help: stepsHelp, read: steps }, STEP_BUCKETS);
   }
 

@@ -72,37 +72,37 @@ export class RequestMetrics {
   constructor(registry: Registry) {
     addCounter(registry, {
       name: "http_requests_total",
-      help: "Requests that were answered.",
+      help: "Finished requests.",
       labelNames: ANSWER_LABELS,
       read: () => this.durations.read().map(([labels, data]) => [labels, countOf(data)]),
     });
     addGauge(registry, {
       name: "http_requests_in_flight",
-      help: "Requests whose answers are not complete.",
+      help: "Requests in progress.",
       labelNames: REQUEST_LABELS,
       read: () => this.readInFlight(),
     });
     addCounter(registry, {
       name: "svc_speech_seconds_total",
-      help: "Seconds of speech that were made.",
+      help: "Synthesized speech.",
       labelNames: ["model"],
       read: () => Array.from(this.speechSecs, ([model, seconds]) => [{ model }, seconds]),
     });
     addCounter(registry, {
       name: "svc_compat_total",
-      help: "Requests served under compat = clients that the interface refuses, by what was refused.",
+      help: "Requests served under compat = clients that the specification rejects, by kind.",
       labelNames: ["kind"],
       read: () => COMPAT_KINDS.map((kind) => [{ kind }, this.compat.get(kind) ?? 0]),
     });
     const histograms = [
       [
         "http_request_duration_seconds",
-        "From a request's arrival to its answer's last byte.",
+        "Time from a request's arrival to the last byte of its answer.",
         this.durations,
       ],
       ["http_request_body_bytes", "Size of request bodies.", this.bodies],
-      ["svc_time_to_first_token_seconds", "Streams: from arrival to the first token.", this.firstTokens],
-      ["svc_inter_token_latency_seconds", "Streams: from one piece to the next.", this.nextTokens],
+      ["svc_time_to_first_token_seconds", "Time to first token of streams.", this.firstTokens],
+      ["svc_inter_token_latency_seconds", "Inter-token latency of streams.", this.nextTokens],
     ] as const;
     for (const [name, help, series] of histograms) {
       addHistogram(registry, { name, help, read: () => series.read() }, series.bounds);

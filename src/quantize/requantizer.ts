@@ -73,7 +73,7 @@ export class Requantizer {
   /** Starts; the log has the result. Throws ServiceError when it cannot start. */
   start(type: FileType, importance = this.weights.importance): void {
     if (this.under !== undefined) {
-      const message = `the model is being requantized to ${this.under.type} (${Math.floor(this.under.permille / 10)} %); retry when it is done`;
+      const message = `the model is being requantized to ${this.under.type} (${Math.floor(this.under.permille / 10)} %); retry when it has finished`;
       throw new ServiceError("requantization_in_progress", message);
     }
     if (needsImportance(type) && importance === undefined) {

@@ -45,7 +45,7 @@ export async function quantize(
       child.exited,
     ]);
     signal.throwIfAborted();
-    if (code !== 0) throw new Error(reason.trim() === "" ? `it ended with exit code ${code}` : reason.trim());
+    if (code !== 0) throw new Error(reason.trim() === "" ? `it exited with code ${code}` : reason.trim());
     renameSync(partial, work.output);
   } finally {
     rmSync(partial, { force: true });

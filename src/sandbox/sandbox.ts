@@ -80,11 +80,11 @@ async function choose(
   workdirs: Workdirs,
 ): Promise<Choice> {
   if (options.policy.mode === "off") {
-    return nothing(["The sandbox is off: tools can do whatever the server's user can do."]);
+    return nothing(["The sandbox is off: tools have all permissions of the server's user."]);
   }
   if (process.platform === "linux") return chooseOnLinux(options, abilities, workdirs);
   if (process.platform !== "darwin")
-    return nothing(["There is no sandbox for this system: tools run unconfined."]);
+    return nothing(["This system has no supported sandbox: tools run unconfined."]);
   const confinement = sandboxExec(options.policy.network);
   const choice: Choice = { confinement, filesystem: "workdir", hasLimits: false, warnings: [] };
   const failure = await trial(options, choice, workdirs);
@@ -226,7 +226,7 @@ function insist({ confinement, filesystem, hasLimits, warnings }: Choice, policy
     (!confinement.reachesMachine || confinement.mechanism === "sandbox-exec") &&
     (hasLimits || confinement.mechanism === "sandbox-exec");
   if (isComplete) return;
-  throw new Error(`sandbox.mode is "on", but tools cannot be confined as asked: ${warnings.join(" ")}`);
+  throw new Error(`sandbox.mode is "on", but tools cannot be confined as configured: ${warnings.join(" ")}`);
 }
 
 /** Why the mechanism is of no use here; undefined when it works. What fails once on a busy machine is tried again. */
@@ -265,7 +265,7 @@ async function tryOnce(
     clearTimeout(timer);
     if (code === 0) return undefined;
     if (code === 9) return "files outside could be read";
-    return said.trim().split("\n").at(-1) || `it ended with ${code ?? signal}`;
+    return said.trim().split("\n").at(-1) || `it exited with ${code ?? signal}`;
   } catch (error) {
     return reasonOf(error);
   } finally {

@@ -104,14 +104,14 @@ function engineCheck(found: EngineHost | { readonly failure: string }): DoctorCh
 }
 
 export function cpuCheck({ cpu_variant, cpu_features }: EngineHost): DoctorCheck {
-  const list = cpu_features.join(" ") || "no features told";
+  const list = cpu_features.join(" ") || "no features reported";
   const detail = cpu_variant === null ? list : `variant ${cpu_variant}: ${list}`;
   const isSlow = process.arch === "x64" && cpu_features.length > 0 && !cpu_features.includes("AVX2");
   if (!isSlow) return pass("cpu", detail);
   return warn(
     "cpu",
     detail,
-    "This processor has no AVX2, or hides it: in a virtual machine, pass the host's CPU on.",
+    "This processor has no AVX2, or a virtual machine hides it: pass the host's CPU through.",
   );
 }
 
@@ -171,7 +171,7 @@ function memoryCheck({ totalBytes, availableBytes, limitBytes }: Memory): Doctor
   const limit = limitBytes === undefined ? "" : `, limited to ${gib(limitBytes)}`;
   const detail = `${gib(availableBytes)} available of ${gib(totalBytes)}${limit}`;
   if (availableBytes >= MEMORY_BYTES_FEW) return pass("memory", detail);
-  return warn("memory", detail, "End other programs, or serve a smaller model.");
+  return warn("memory", detail, "Stop other programs, or serve a smaller model.");
 }
 
 /** Space and permission of the folder that libraries are unpacked to. */
@@ -184,16 +184,16 @@ export function cacheChecks(cacheDir: string): readonly DoctorCheck[] {
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown";
     return [
-      fail("cache", `its folder cannot be written (${reason})`, "Set XDG_CACHE_HOME to a folder that can."),
+      fail("cache", `its folder is not writable (${reason})`, "Set XDG_CACHE_HOME to a writable folder."),
     ];
   }
-  return [pass("cache", "its folder can be written"), diskCheck(cacheDir)];
+  return [pass("cache", "its folder is writable"), diskCheck(cacheDir)];
 }
 
 function diskCheck(cacheDir: string): DoctorCheck {
   const { bavail, bsize } = statfsSync(cacheDir);
   const bytes = bavail * bsize;
-  const detail = `${gib(bytes)} free where the cache is`;
+  const detail = `${gib(bytes)} free on the disk of the cache`;
   const fix = "Free some space, or set XDG_CACHE_HOME to another disk.";
   if (bytes < DISK_BYTES_MIN) return fail("disk", detail, fix);
   return bytes < DISK_BYTES_FEW ? warn("disk", detail, fix) : pass("disk", detail);
@@ -219,8 +219,7 @@ export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory)
   const name = `model ${id}`;
   if (source.type === "upstream") return pass(name, "runs on upstream servers");
   if (source.type === "built-in") return pass(name, "built in");
-  if (source.type === "voice")
-    return pass(name, "its files are there: its library checks them when it is loaded");
+  if (source.type === "voice") return pass(name, "its files exist; its library checks them at load");
   if (source.type === "hub") return pass(name, "from the hub: checked when it is downloaded");
   if (source.type === "image") return pass(name, isLoaded ? "an image model, loaded" : "an image model");
   try {
@@ -247,7 +246,7 @@ export async function portCheck({
   const reason = await tryListen(hostname, port);
   if (reason === undefined) return pass("port", `${place} is free`);
   if (reason !== "EADDRINUSE")
-    return fail("port", `${place} cannot be had (${reason})`, "Choose another with --host and --port.");
+    return fail("port", `${place} cannot be used (${reason})`, "Choose another with --host and --port.");
   return warn("port", `${place} is in use`, "Unless that is svc itself, choose another port with --port.");
 }
 
@@ -285,7 +284,7 @@ function tryListen(hostname: string, port: number): Promise<string | undefined> 
 export function clockCheck(now: Date): DoctorCheck {
   const detail = now.toISOString();
   if (now.getUTCFullYear() >= YEAR_MIN) return pass("clock", detail);
-  return fail("clock", detail, "Set the clock: with a wrong one no TLS certificate is valid.");
+  return fail("clock", detail, "Set the clock: with a wrong time, TLS certificates are rejected.");
 }
 
 function sandboxCheck({

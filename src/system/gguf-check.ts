@@ -33,5 +33,5 @@ function headerOf(path: string): GgufHeader {
 }
 
 function broken(): Error {
-  return new Error("it breaks off, or its header is damaged");
+  return new Error("it is truncated, or its header is damaged");
 }

@@ -522,10 +522,10 @@ describe("the file store", () => {
     const files = new FileStore(memoryState());
     const source = { tool: "svc_shell", round: 1, turn: 0 };
     const failed = { name: "b.txt", purpose: "agent_output", source, sessionId: "s" };
-    const { id } = files.addFailure(failed, { code: "not_produced", message: "it was not made" });
+    const { id } = files.addFailure(failed, { code: "not_produced", message: "it was not created" });
     expect(await look(files, "svc_read_file", { file_id: id })).toMatchObject({
       code: "not_produced",
-      error: "it was not made",
+      error: "it was not created",
     });
     const binary = await add(files, "a.bin", "\0");
     expect(await look(files, "svc_read_file", { file_id: binary })).toMatchObject({

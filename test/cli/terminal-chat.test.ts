@@ -381,15 +381,15 @@ describe("interactive", () => {
       if (!isSeen) return say("ok");
       throw new ServiceError(
         "unsupported_capability",
-        "cat.png is an image, but the model does not take images",
+        "cat.png is an image, but the model does not accept images",
       );
     });
     const { screen, exit, type } = open(converse);
     await screen.until("> ");
     type(`/image ${path}\r`);
-    await screen.until("cat.png goes with your next question.");
+    await screen.until("cat.png is attached to your next question.");
     type("what?\r");
-    await screen.until("svc: cat.png is an image, but the model does not take images");
+    await screen.until("svc: cat.png is an image, but the model does not accept images");
     await screen.until("drop the files with /detach");
     await screen.until("what?");
     type("\x15/detach\r");
@@ -513,11 +513,11 @@ describe("tools", () => {
     await screen.until("> ");
     type("x\r");
     await screen.until(
-      "I look.\n● shell\n  $ ls\n  a.txt\n  [31moh\n  (exit code 2)\n● made ../made.txt (4 bytes)",
+      "I look.\n● shell\n  $ ls\n  a.txt\n  [31moh\n  (exit code 2)\n● created ../made.txt (4 bytes)",
     );
     await screen.until("There.\n");
     type("/get\r");
-    await screen.until("Made so far: ../made.txt.");
+    await screen.until("Files so far: ../made.txt.");
     type("/exit\r");
     expect(await exit).toBe(0);
   });

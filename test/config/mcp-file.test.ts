@@ -113,7 +113,7 @@ test("all problems come at once, each with its key and the fix", () => {
       "FILE: servers[3].source.type: there is no such kind of source. Did you mean WebSocket?",
       "FILE: servers[4].source: this text does not fit here. A source is an object with a type.",
       "FILE: servers[5].tool_prefix: this text does not fit here. Use 1 to 64 letters, digits and _ . -; null adds no prefix.",
-      "FILE: servers[5].source.headers.a: a number does not fit here. A header's value is a text.",
+      "FILE: servers[5].source.headers.a: a number does not fit here. A header's value must be a string.",
       "FILE: servers[6].source: missing. Say how to reach the server.",
     ].toSorted(),
   );

@@ -51,11 +51,11 @@ test.each<[string, readonly Field[]]>([
     [stringField("llama.rope.scaling.type", "x")],
   ],
   [
-    "llama.attention.layer_norm_rms_epsilon is -1, not a number from 0 on",
+    "llama.attention.layer_norm_rms_epsilon is -1, not a number of at least 0",
     [real("attention.layer_norm_rms_epsilon", -1)],
   ],
   [
-    "llama.attention.layer_norm_epsilon is NaN, not a number from 0 on",
+    "llama.attention.layer_norm_epsilon is NaN, not a number of at least 0",
     [real("attention.layer_norm_epsilon", NaN)],
   ],
   [
@@ -96,7 +96,7 @@ describe("tensors", () => {
     ["blk.3.attn_q.weight", { type: 26 }],
     ["output_norm.weight", { type: 8 }],
   ])("%s with %j cannot be computed with", (name, change) => {
-    const problem = change.type === undefined ? "is empty" : `has the type ${change.type}, with which`;
+    const problem = change.type === undefined ? "is empty" : `has the type ${change.type}, which is`;
     expect(problemOf(name, change)).toStartWith(`the tensor "${name}" ${problem}`);
   });
 

@@ -183,6 +183,6 @@ describe("svc run", () => {
   test("says that the model sees none", async () => {
     const { exit, err } = await runBinary(["run", "-m", TINY_FILE, ...words]);
     expect(exit).toBe(1);
-    expect(err).toContain("red.png is an image, but the model does not take images");
+    expect(err).toContain("red.png is an image, but the model does not accept images");
   });
 });

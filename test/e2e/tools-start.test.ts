@@ -17,7 +17,7 @@ writeFileSync(file, "");
 test.each([
   [
     ["--enable-code-execution", "--code-exec-python", "no-such-python"],
-    /code_exec_python = "no-such-python": there is no such program/,
+    /code_exec_python = "no-such-python": the program does not exist/,
   ],
   [
     ["--enable-shell", "--shell-path", "/bin/false"],
@@ -49,7 +49,7 @@ describe("Python", () => {
   test("--agent goes on without one, and says so", async () => {
     const server = await startServer(["--agent"], { env: { PATH: brokenPath() } });
     expect(server.stderr()).toMatch(
-      /Models cannot run Python\. runtime\.code_exec_python = "python3": \S+ does not answer as Python does/,
+      /Models cannot run Python\. runtime\.code_exec_python = "python3": \S+ is not a Python interpreter/,
     );
     const asked = { ...GREEDY, enable_shell: true, messages: user("Run this command: echo hello") };
     expect(await completeText(server.url, asked)).toBe("The result is: hello");
@@ -62,7 +62,7 @@ describe("Python", () => {
         env: { PATH: brokenPath() },
       });
       expect(exit).toBe(1);
-      expect(err).toContain("Name another one, or switch code execution off.");
+      expect(err).toContain("Name another one, or disable code execution.");
     },
   );
 
@@ -71,7 +71,7 @@ describe("Python", () => {
       const folder = brokenPath();
       const env = { PATH: `${folder}:${process.env["PATH"]}` };
       const server = await startServer(["--agent"], { env });
-      expect(server.stderr()).toContain(`${folder}/python3 does not answer as Python does: cells run with /`);
+      expect(server.stderr()).toContain(`${folder}/python3 is not a Python interpreter: cells run with /`);
       const tools = [{ type: "code_interpreter" }];
       const asked = { ...GREEDY, tools, messages: user("Use python to compute 17*23.") };
       expect(await completeText(server.url, asked)).toBe("The result is: 391");

@@ -219,6 +219,6 @@ test("a key that is not set stops the start with its name", async () => {
     '[[models]]\nmodel_id = "big"\nkind = "upstream"\n[[models.upstreams]]\nurl = "http://127.0.0.1:9/v1"\nkey = "env:NO_SUCH_KEY"\n',
   );
   const { exit, err } = await runBinary(["serve", "--port", "0", file]);
-  expect(err).toContain("svc: big: the key that env:NO_SUCH_KEY names is not set. Set it, or leave key out.");
+  expect(err).toContain("svc: big: the key that env:NO_SUCH_KEY names is not set. Set it, or omit key.");
   expect(exit).toBe(1);
 });

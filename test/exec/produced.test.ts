@@ -86,7 +86,7 @@ describe("what was asked for", () => {
     write("file");
     expect(await fault("missing.csv")).toMatchObject({
       code: "not_produced",
-      message: "missing.csv: it was not made",
+      message: "missing.csv: it was not created",
     });
     expect(await fault("file/inside")).toMatchObject({ code: "not_produced" });
   });

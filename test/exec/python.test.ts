@@ -335,8 +335,8 @@ describe("start-up", () => {
   };
 
   test.each([
-    ["no-such-python", "there is no such program"],
-    ["/bin/false", "does not answer as Python does"],
+    ["no-such-python", "the program does not exist"],
+    ["/bin/false", "is not a Python interpreter"],
   ])("%s: %s", async (name, words) => {
     const message = await failure(name);
     expect(message).toStartWith(`runtime.code_exec_python = "${name}": `);
@@ -370,7 +370,7 @@ describe("start-up", () => {
     });
     expect((await found.run(cell("2 + 2"), NEVER)).result?.repr).toBe("4");
     expect(warnings).toEqual([
-      expect.stringMatching(/^.*python3 does not answer as Python does: cells run with /),
+      expect.stringMatching(/^.*python3 is not a Python interpreter: cells run with /),
     ]);
     expect(warnings[0]).toStartWith(broken);
   });

@@ -190,7 +190,7 @@ describe("skills and inputs", () => {
 
 describe("start-up", () => {
   test.each([
-    ["no-such-shell", "there is no such program"],
+    ["no-such-shell", "the program does not exist"],
     ["/bin/false", "does not run in the sandbox"],
   ])("%s: %s", async (name, words) => {
     const opened = openShell({ sandbox: await sandboxWith(), shell: name, timeoutSecs: TIMEOUT_SECS });

@@ -23,7 +23,7 @@ describe("with keys set", () => {
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
     expect(response.headers.has("x-request-id")).toBe(true);
     const { error } = await response.json();
-    if (isOllama(path)) return expect(error).toContain("an API key is needed");
+    if (isOllama(path)) return expect(error).toContain("an API key is required");
     expect(error).toMatchObject({ code: "invalid_api_key", type: "authentication_error" });
     expect(error.message).not.toContain("first");
   });

@@ -46,7 +46,7 @@ describe("a body", () => {
       code: "request_timeout",
       type: "invalid_request_error",
       message:
-        "the request body came too slowly: at most 120 s may pass without a byte, and 1024 bytes a second are the least on average; send it again, in one go or over a faster line",
+        "the request body arrived too slowly: it may pause for at most 120 s and must average at least 1024 bytes per second; send it again over a faster connection",
     });
   });
 });

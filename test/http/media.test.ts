@@ -121,7 +121,7 @@ describe.each(Object.entries(DIALECTS))("%s", (_, { path, body, at, ...parts }) 
       const { app } = setUp({ ...ANY_MEDIA, modalities: ["image"] });
       const error = await refused(app, path, body([image(png()), audio(wav())]));
       expect(error).toMatchObject({ code: "unsupported_capability", param: at(1) });
-      expect(error.message).toContain("does not take audio");
+      expect(error.message).toContain("does not accept audio");
     });
   }
 
@@ -147,7 +147,7 @@ describe.each(Object.entries(DIALECTS))("%s", (_, { path, body, at, ...parts }) 
       ];
       const error = await refused(app, path, body(pictures, { stream }));
       expect(error).toMatchObject({ code: "unsupported_capability", param: at(1) });
-      expect(error.message).toContain("the model does not take images");
+      expect(error.message).toContain("the model does not accept images");
       expect(requests).toHaveLength(0);
     },
   );
@@ -156,8 +156,8 @@ describe.each(Object.entries(DIALECTS))("%s", (_, { path, body, at, ...parts }) 
     ["no base64", () => byUrl("data:image/png;base64,%%%"), "must be base64"],
     ["no base64 URL", () => byUrl("data:image/png,abc"), "must be a base64 data URL"],
     ["a text", () => image(new TextEncoder().encode("hello")), "PNG, JPEG, GIF or BMP"],
-    ["a sound", () => image(wav()), "the format WAV"],
-    ["WebP", () => image(WEBP), "the format WebP"],
+    ["a sound", () => image(wav()), "is a WAV file"],
+    ["WebP", () => image(WEBP), "is a WebP file"],
     ["a damaged picture", () => image(png().subarray(0, 20)), "damaged PNG"],
     ["more pixels than can be decoded", () => image(pngHead(60_000, 60_000)), "60000 × 60000 pixels"],
     ["a private address", () => byUrl("http://127.0.0.1/a.png"), "not on the public internet"],

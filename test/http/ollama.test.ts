@@ -60,7 +60,7 @@ describe("errors are texts", () => {
     ["/api/show", { model: "absent" }, 404, 'model "absent" not found'],
     ["/api/generate", { model: "absent", prompt: "a" }, 404, 'model "absent" not found'],
     ["/api/absent", {}, 404, "there is no route"],
-    ["/api/tags", {}, 405, "does not take POST"],
+    ["/api/tags", {}, 405, "does not support POST"],
     ["/api/pull", { model: "x" }, 404, "svc does not pull models over HTTP"],
     ["/api/create", {}, 404, "create models"],
     ["/api/copy", {}, 404, "copy models"],

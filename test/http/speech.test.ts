@@ -129,7 +129,7 @@ describe("failures", () => {
     expect(response.status).toBe(200);
     expect(await response.arrayBuffer().catch((error: unknown) => error)).toBeInstanceOf(ServiceError);
     expect(seen.ended).toBe(true);
-    expect(app.logged.join()).toContain("the speech broke off: too many");
+    expect(app.logged.join()).toContain("the speech stream failed: too many");
   });
 
   test("a client that leaves before the first part ends the work and logs nothing", async () => {

@@ -25,7 +25,7 @@ test.each([
   expect(response.status).toBe(400);
   const { error } = (await response.json()) as { error: { message: string; param: string; code: string } };
   expect(error).toMatchObject({ code: "invalid_request", param });
-  expect(error.message).toContain(`${param} has half of a surrogate pair`);
+  expect(error.message).toContain(`${param} has an unpaired surrogate`);
 });
 
 test("whole pairs, written as escapes or not, are characters", async () => {

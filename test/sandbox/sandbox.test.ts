@@ -61,7 +61,7 @@ describe("modes", () => {
     expect(effective).toMatchObject({ mechanism: "none", filesystem: "open", network: "open" });
     expect(effective).not.toHaveProperty("limits");
     expect(effective.warnings).toEqual([
-      "The sandbox is off: tools can do whatever the server's user can do.",
+      "The sandbox is off: tools have all permissions of the server's user.",
     ]);
   });
 
@@ -84,7 +84,7 @@ describe("modes", () => {
     expect(effective).toMatchObject({ mechanism: "none", network: "open" });
     expect(effective.warnings.join(" ")).toContain("tools run unconfined");
     const refused = sandboxWith({ mode: "on" }, options);
-    expect(refused).rejects.toThrow(/^sandbox\.mode is "on", but tools cannot be confined as asked: /);
+    expect(refused).rejects.toThrow(/^sandbox\.mode is "on", but tools cannot be confined as configured: /);
   });
 });
 

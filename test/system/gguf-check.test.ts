@@ -39,11 +39,11 @@ test("the built-in model is sound", () => {
 });
 
 test.each([0, 3, 4, 20, 100, 10_000, 100_000])("cut after %i bytes it is told", (length) => {
-  expect(reasonOf(TINY.subarray(0, length))).toContain("breaks off");
+  expect(reasonOf(TINY.subarray(0, length))).toContain("truncated");
 });
 
 test("cut within the weights it is told", () => {
-  expect(reasonOf(TINY.subarray(0, TINY.length >> 1))).toContain("breaks off");
+  expect(reasonOf(TINY.subarray(0, TINY.length >> 1))).toContain("truncated");
 });
 
 const MAX = 2n ** 64n - 1n;
@@ -61,11 +61,11 @@ describe("damage", () => {
     ["endless entries", header([3n, 4], [0n, 8], [MAX, 8]), "header is damaged"],
     ["an endless key", header([3n, 4], [0n, 8], [1n, 8], [MAX, 8]), "header is damaged"],
     ["an unknown type", header([3n, 4], [0n, 8], [1n, 8], [0n, 8], [99n, 4]), "unknown GGUF value type 99"],
-    ["an endless list", header([3n, 4], [0n, 8], [1n, 8], [0n, 8], [9n, 4], [4n, 4], [MAX, 8]), "breaks off"],
+    ["an endless list", header([3n, 4], [0n, 8], [1n, 8], [0n, 8], [9n, 4], [4n, 4], [MAX, 8]), "truncated"],
     [
       "an endless list of texts",
       header([3n, 4], [0n, 8], [1n, 8], [0n, 8], [9n, 4], [8n, 4], [MAX, 8]),
-      "breaks off",
+      "truncated",
     ],
     [
       "a list of lists",

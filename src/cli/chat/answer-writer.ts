@@ -146,8 +146,7 @@ function outcomeOf(data: ToolProgress, account: string): string {
       return joined(data.stdout, data.stderr, data.exception) || account;
     case "shell": {
       const failed = data.exit_code !== undefined && data.exit_code !== null && data.exit_code !== 0;
-      const ending =
-        data.timed_out === true ? "(it took too long)" : failed ? `(exit code ${data.exit_code})` : "";
+      const ending = data.timed_out === true ? "(timed out)" : failed ? `(exit code ${data.exit_code})` : "";
       return joined(data.stdout, data.stderr, ending) || account;
     }
     case "web_search":
@@ -162,6 +161,6 @@ function joined(...texts: readonly (string | undefined)[]): string {
 }
 
 function fileText({ name, bytes, message }: FileObject): string {
-  if (message !== undefined) return `● ${harmless(name)} was not made: ${harmless(message)}`;
-  return `● made ${harmless(name)} (${bytes} bytes); /get ${harmless(name)} writes it to disk`;
+  if (message !== undefined) return `● ${harmless(name)} was not created: ${harmless(message)}`;
+  return `● created ${harmless(name)} (${bytes} bytes); /get ${harmless(name)} writes it to disk`;
 }

@@ -30,7 +30,7 @@ export function readAttachment({ kind, path }: Attachment): Attached {
   if (stat === undefined) throw new Error(`no such file: ${path}`);
   if (!stat.isFile()) throw new Error(`${path} is not a file`);
   if (stat.size > INPUT_FILE_BYTES_MAX)
-    throw new Error(`${path} has ${stat.size} bytes; at most ${INPUT_FILE_BYTES_MAX} can be attached`);
+    throw new Error(`${path} has ${stat.size} bytes; at most ${INPUT_FILE_BYTES_MAX} are accepted`);
   const filename = basename(path);
   const bytes = readFileSync(path);
   const data = bytes.toString("base64");

@@ -52,7 +52,7 @@ const COMMANDS: readonly Command[] = [
   { name: "system", argument: "TEXT", help: "set the system prompt (alone: remove it)", run: setSystem },
   {
     name: "clear",
-    help: "forget the conversation and start a new session",
+    help: "clear the conversation and start a new session",
     run: (_, { state }) => {
       state.clear();
       return "The conversation is cleared.\n";
@@ -64,12 +64,12 @@ const COMMANDS: readonly Command[] = [
     help: "answer the last question again",
     run: () => ({ text: "", next: "retry" }),
   },
-  { name: "edit", help: "put the last question on the input line again, to change it", run: edit },
+  { name: "edit", help: "edit the last question and ask it again", run: edit },
   { name: "copy", help: "copy the last answer to the clipboard", run: copy },
   { name: "context", help: "tokens of the conversation, and room in the model's context", run: context },
   {
     name: "detach",
-    help: "drop the attached files",
+    help: "remove the attached files",
     run: (_, { state }) => {
       state.attached = [];
       return "Nothing is attached.\n";
@@ -107,14 +107,14 @@ const COMMANDS: readonly Command[] = [
   {
     name: "temperature",
     argument: "N",
-    help: "0 to 2; 0 always takes the likeliest token",
+    help: "0 to 2; 0 always samples the most likely token",
     run: setTemperature,
   },
-  { name: "topk", argument: "N", help: "sample from the N likeliest tokens; 0: from all", run: setTopK },
+  { name: "topk", argument: "N", help: "sample from the N most likely tokens; 0: from all", run: setTopK },
   {
     name: "topp",
     argument: "N",
-    help: "above 0, up to 1: sample from the likeliest that together reach N",
+    help: "above 0, up to 1: sample from the most likely tokens whose probabilities add up to N",
     run: setTopP,
   },
   {
@@ -177,13 +177,13 @@ function edit(_: string, { state }: CommandContext): CommandOutcome | string {
 function copy(_: string, { state }: CommandContext): CommandOutcome | string {
   const answer = state.messages.findLast(({ role }) => role === "assistant");
   if (answer === undefined) return "No answer yet.\n";
-  return { text: "The last answer is sent to the terminal's clipboard.\n", copy: textOf(answer.content) };
+  return { text: "The last answer was sent to the terminal's clipboard.\n", copy: textOf(answer.content) };
 }
 
 function context(_: string, { state, stats, cards }: CommandContext): string {
   const used = stats.conversationTokens(state.messages.length > 0);
   const room = cards.find(({ id }) => id === state.model)?.contextTokens;
-  if (room === undefined) return `${used} tokens; ${state.model} does not say how long its context is.\n`;
+  if (room === undefined) return `${used} tokens; ${state.model} reports no context length.\n`;
   return `${used} of ${room} tokens (${Math.round((used / room) * 100)} %). /clear empties it.\n`;
 }
 
@@ -200,16 +200,16 @@ function attaching(kind: Attachment["kind"]): Command["run"] {
     }
     const part = readAttachment({ kind, path: typedPath(argument) });
     state.attached = [...state.attached, part];
-    return `${part.param} goes with your next question.\n`;
+    return `${part.param} is attached to your next question.\n`;
   };
 }
 
 function getFile(argument: string, { made }: CommandContext): string {
-  if (made.size === 0) return "No tool has made a file yet.\n";
+  if (made.size === 0) return "No tool has created a file yet.\n";
   const file = made.get(argument);
-  if (file === undefined) return `Made so far: ${[...made.keys()].join(", ")}.\n`;
+  if (file === undefined) return `Files so far: ${[...made.keys()].join(", ")}.\n`;
   const { name, text, data_base64: base64 } = file;
-  if (text === undefined && base64 === undefined) return `${name} is too large to be kept here.\n`;
+  if (text === undefined && base64 === undefined) return `${name} is too large for this chat.\n`;
   const target = name.replaceAll(/[/\\]/g, "_").replace(/^\.+/, "_"); // the name is chosen by a tool: the file stays in this folder
   writeFileSync(target, text ?? Buffer.from(base64 ?? "", "base64"), { flag: "wx" });
   return `${target} is written.\n`;
@@ -221,7 +221,7 @@ function chooseModel(name: string, { state, cards }: CommandContext): string {
   if (!models.includes(name))
     return `No model ${name}. Models: ${models.join(", ")}. Start svc with -m to add one.\n`;
   state.model = name;
-  return `${name} answers from now on.\n`;
+  return `The model is ${name}.\n`;
 }
 
 function setThinking(level: string, { state }: CommandContext): string {
@@ -270,7 +270,7 @@ function save(argument: string, { state }: CommandContext): string {
   if (argument === "") throw new Error("name a FILE");
   const file = typedPath(argument);
   saveChat(file, state);
-  return `${state.messages.length} messages are in ${file}.\n`;
+  return `${state.messages.length} messages are saved in ${file}.\n`;
 }
 
 function load(argument: string, { state }: CommandContext): string {

@@ -16,7 +16,7 @@ export function modelNote({ id, contextTokens, modalities = [], thinks }: ChatMo
   const place = where === undefined ? "" : `, served at ${where}`;
   const toy =
     id === TOY
-      ? "It is the built-in toy: it copies, counts, adds small numbers and knows some capitals, and little else.\n" +
+      ? "This is the built-in toy model: it can copy, count, add small numbers and name some capitals.\n" +
         "Chat with a real model: svc run -m Qwen/Qwen3-4B-GGUF:Q4_K_M\n"
       : "";
   return `Chatting with ${id}${note}${place}. /help lists the commands.\n${toy}`;

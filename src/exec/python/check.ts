@@ -66,9 +66,9 @@ export async function checkPython(
   } finally {
     await sandbox.removeWorkdir(workdir);
   }
-  const why = failures.join("; ") || "there is no such program";
+  const why = failures.join("; ") || "the program does not exist";
   throw new NoPythonError(
-    `runtime.code_exec_python = "${python}": ${why}. Name another one, or switch code execution off.`,
+    `runtime.code_exec_python = "${python}": ${why}. Name another one, or disable code execution.`,
   );
 }
 
@@ -82,7 +82,7 @@ function candidates(python: string, searchPath: string): readonly string[] {
 /** A working interpreter, or the reason why it does not work, without a full stop. */
 async function tryOut(sandbox: Sandbox, found: string, workdir: Workdir): Promise<CheckedPython | string> {
   const where = await located(found);
-  if (where === undefined) return `${found} does not answer as Python does`;
+  if (where === undefined) return `${found} is not a Python interpreter`;
   const program = { path: where.path, readPaths: [dirname(where.path), ...where.prefixes] };
   const run = sandbox.spawn({ argv: [program.path, "-c", WHAT], workdir, readPaths: program.readPaths });
   const { ending, stdout, stderr } = await runToEnd(run, EXEC_PROBE_MS);
@@ -90,7 +90,7 @@ async function tryOut(sandbox: Sandbox, found: string, workdir: Workdir): Promis
   if (Value.Check(What, what)) {
     return { program, version: `Python ${what.version}`, packages: what.packages };
   }
-  const reason = stderr.trim().split("\n").at(-1) || `it ended with ${ending.signal ?? ending.code}`;
+  const reason = stderr.trim().split("\n").at(-1) || `it exited with ${ending.signal ?? ending.code}`;
   return `${program.path} does not run in the sandbox (${reason})`;
 }
 

@@ -71,7 +71,7 @@ export class PythonSession implements Owned {
   }
 
   private running(network: SharedNetwork): Interpreter {
-    if (this.isStopped) throw new ServiceError("shutting_down", "the session's tools are being ended");
+    if (this.isStopped) throw new ServiceError("shutting_down", "the session is being closed");
     if (this.interpreter?.isAlive === true) return this.interpreter;
     const { sandbox, program, workdir } = this.options;
     this.interpreter = new Interpreter(sandbox, program, { workdir, network });

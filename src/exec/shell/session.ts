@@ -44,7 +44,7 @@ export class ShellSession implements Owned {
     await this.mount(call);
     const network = (this.network ??= await sandbox.joinNetwork(sessionId));
     const before = await snapshot(workdir.path);
-    if (this.isStopped) throw new ServiceError("shutting_down", "the session's tools are being ended");
+    if (this.isStopped) throw new ServiceError("shutting_down", "the session is being closed");
     const startedAt = performance.now();
     const chars = Math.min(call.maxOutputLength ?? SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX);
     const timeoutMs = Math.min(call.timeoutMs ?? this.options.timeoutMs, this.options.timeoutMs);

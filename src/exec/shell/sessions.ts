@@ -62,13 +62,13 @@ export async function openShell(options: ShellOptions): Promise<ShellSessions> {
 async function checkShell({ sandbox, shell }: ShellOptions, workdir: Workdir): Promise<string> {
   try {
     const found = Bun.which(shell);
-    if (found === null) throw unusable(shell, "there is no such program");
+    if (found === null) throw unusable(shell, "the program does not exist");
     const { ending, stderr } = await runToEnd(
       sandbox.spawn({ argv: [found, "-c", "true"], workdir }),
       EXEC_PROBE_MS,
     );
     if (ending.code === 0) return found;
-    const reason = stderr.trim().split("\n").at(-1) || `it ended with ${ending.signal ?? ending.code}`;
+    const reason = stderr.trim().split("\n").at(-1) || `it exited with ${ending.signal ?? ending.code}`;
     throw unusable(shell, `it does not run in the sandbox (${reason})`);
   } finally {
     await sandbox.removeWorkdir(workdir);
@@ -76,5 +76,5 @@ async function checkShell({ sandbox, shell }: ShellOptions, workdir: Workdir): P
 }
 
 function unusable(shell: string, what: string): Error {
-  return new Error(`runtime.shell_path = "${shell}": ${what}. Name another one, or switch the shell off.`);
+  return new Error(`runtime.shell_path = "${shell}": ${what}. Name another one, or disable the shell.`);
 }

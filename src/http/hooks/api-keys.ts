@@ -18,7 +18,7 @@ export function apiKeyCheck(keys: ApiKeys): (request: Request, path: string) => 
   return (request, path) => {
     if (isOpen(request, path) || keys.ownerOf(request.headers) !== undefined) return;
     const sent = ApiKeys.sentIn(request.headers);
-    const fault = sent === undefined ? "an API key is needed" : "the API key is not one of this server's";
+    const fault = sent === undefined ? "an API key is required" : "the API key is invalid";
     throw new ServiceError(
       "invalid_api_key",
       `${fault}: send it as authorization: Bearer KEY, or as x-api-key`,

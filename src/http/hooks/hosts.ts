@@ -33,7 +33,7 @@ export function hostCheck({ allowed, own }: HostPolicy): (request: Request, path
     if (isAddress(name) || !name.includes(".") || names.has(name)) return;
     if (suffixes.some((suffix) => name.endsWith(`.${suffix}`))) return;
     const message =
-      "this server does not answer under this host name; add it to server.allowed_hosts, or set server.api_keys";
+      "this server does not accept this host name; add it to server.allowed_hosts, or set server.api_keys";
     throw new ServiceError("host_not_allowed", message);
   };
 }

@@ -34,7 +34,7 @@ export function originCheck({
     if (origin === null || allowed.has(origin.toLowerCase())) return;
     if (URL.canParse(origin) && isHere(new URL(origin), own, headers.get("host"))) return;
     const message =
-      "pages of this origin may not use this server; name it in server.allowed_origins, or set server.api_keys";
+      "pages of this origin may not use this server; add it to server.allowed_origins, or set server.api_keys";
     throw new ServiceError("origin_not_allowed", message);
   };
 }

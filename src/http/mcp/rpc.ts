@@ -38,11 +38,11 @@ const requests = TypeCompiler.Compile(RpcRequest);
 /** The request of a body; undefined for a response, since svc sends no requests. Throws RpcError. */
 export function requestOf(json: unknown): RpcRequest | undefined {
   if (Array.isArray(json))
-    throw new RpcError("invalidRequest", "Batches are not supported: send one request a body.");
+    throw new RpcError("invalidRequest", "Batches are not supported: send one request per body.");
   if (isAnswer(json)) return undefined;
   if (requests.Check(json)) return json;
   const what = 'Send {"jsonrpc": "2.0", "id": a text or number, "method": a text, "params": an object}.';
-  throw new RpcError("invalidRequest", `This is not a request of JSON-RPC 2.0. ${what}`);
+  throw new RpcError("invalidRequest", `This is not a JSON-RPC 2.0 request. ${what}`);
 }
 
 function isAnswer(json: unknown): boolean {

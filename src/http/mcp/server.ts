@@ -18,7 +18,7 @@ import { OFFERED_TOOLS } from "./tools.ts";
 const PATH = "/mcp";
 
 const INSTRUCTIONS =
-  "This server runs a language model on its own machine. Call the tool `chat` with a conversation to have it answered.";
+  "This server runs a language model on its own machine. Call the tool `chat` with a conversation to get its answer.";
 
 export interface McpDeps extends HttpDeps {
   /** The configured listen address. Pages of that host may call it. */
@@ -72,7 +72,7 @@ async function answerMethod(
     return errorResponse(toServiceError(thrown, deps.log));
   }
   if (request.method === "POST") return answerPost(deps, request);
-  const message = `${PATH} does not take ${request.method}; it takes POST`;
+  const message = `${PATH} does not support ${request.method}; use POST`;
   return errorResponse(new ServiceError("method_not_allowed", message), { allow: "POST" });
 }
 

@@ -23,7 +23,7 @@ export interface OfferedTool {
 /** Spec: MCP, inbound server. It takes more than it tells: any body of chat completions that is not streamed. */
 const CHAT: OfferedTool = {
   name: "chat",
-  description: "Ask the language model that this server runs. It answers the conversation with text.",
+  description: "Sends a conversation to the language model of this server and returns its answer as text.",
   inputSchema: {
     type: "object",
     properties: {
@@ -39,12 +39,12 @@ const CHAT: OfferedTool = {
           required: ["role", "content"],
         },
       },
-      max_tokens: { type: "integer", description: "Longest answer, in tokens." },
+      max_tokens: { type: "integer", description: "Maximum length of the answer, tokens." },
       temperature: {
         type: "number",
         minimum: 0,
         maximum: 2,
-        description: "0 always takes the likeliest word.",
+        description: "0 always samples the most likely token.",
       },
     },
     required: ["messages"],
@@ -60,7 +60,7 @@ async function chat(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promi
   refuseWhileDraining(deps);
   const { run, agent, stream } = parseChatRequest(args, requestCompat(deps));
   if (stream) {
-    const message = "stream must be false or absent: an MCP tool answers as a whole";
+    const message = "stream must be false or absent: MCP tools do not stream";
     throw new ServiceError("unsupported_value", message, { param: "stream" });
   }
   const started = await startRun(deps.converse, { run, agent }, signal);

@@ -41,14 +41,14 @@ test.each([
   ["/think high", "Thinking is high."],
   ["/think hard", "/think: LEVEL must be on, off, low, medium, high, xhigh"],
   ["/model", "* one\n  two"],
-  ["/model two", "two answers from now on."],
+  ["/model two", "The model is two."],
   ["/model three", "No model three. Models: one, two. Start svc with -m to add one."],
   ["/image cat.png", "/image: no such file: cat.png"],
   ["/audio a.wav", "/audio: no such file: a.wav"],
   ["/file", "Nothing is attached; /file PATH attaches one."],
   ["/file no-such-file", "/file: no such file: no-such-file"],
   ["/save", "/save: name a FILE"],
-  ["/get x", "No tool has made a file yet."],
+  ["/get x", "No tool has created a file yet."],
   ["/stats", "No answer yet."],
   ["/context", "0 of 4096 tokens (0 %). /clear empties it."],
   ["/edit", "No question yet."],
@@ -81,7 +81,7 @@ test("settings reach the next request", () => {
 test("a file goes with the next question alone", () => {
   const file = join(temporaryFolder(), "my notes.txt");
   writeFileSync(file, "remember the milk");
-  expect(run(`/file "${file}"`)).toBe("my notes.txt goes with your next question.\n");
+  expect(run(`/file "${file}"`)).toBe("my notes.txt is attached to your next question.\n");
   expect(run("/file")).toBe("Attached: my notes.txt.\n");
   const { state } = context;
   expect(state.question("What?").content).toEqual([
@@ -104,7 +104,7 @@ describe("a saved chat", () => {
     run(`/file ${note}`);
     context.state.remember(context.state.question("Hi"), "Hello");
     const { messages } = context.state;
-    expect(run(`/save ${file}`)).toBe(`2 messages are in ${file}.\n`);
+    expect(run(`/save ${file}`)).toBe(`2 messages are saved in ${file}.\n`);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const { run: request } = parseChatRequest(JSON.parse(readFileSync(file, "utf8")));
     expect(request.prompt.messages.map(({ role }) => role)).toEqual(["system", "user", "assistant"]);
