@@ -1,11 +1,11 @@
-// Backend of a chat in the terminal: the core without a server.
+// Backend of a chat in the terminal: conversations without a server.
 
 import type { ChatModel } from "../core/model-info.ts";
 import { defined } from "../core/defined.ts";
 import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "../core/agent.ts";
 import type { ModelInfo } from "../core/model-info.ts";
 import { loadAdapters } from "./adapters.ts";
-import { type CoreOptions, openCore } from "./core.ts";
+import { type ConversationOptions, openConversations } from "./conversations.ts";
 import type { Tools } from "./tools.ts";
 
 /** Chat backend: models and tools of a conversation in the terminal. */
@@ -24,9 +24,9 @@ export interface ChatBackend {
 }
 
 /** Tests the tools and loads the default model. Throws the reason why a part that was requested is unavailable. */
-export async function openChat(options: CoreOptions): Promise<ChatBackend> {
+export async function openChat(options: ConversationOptions): Promise<ChatBackend> {
   // A server may hold the file of its records; a chat keeps them in memory.
-  const core = await openCore(options, { isInMemory: true });
+  const core = await openConversations(options, { isInMemory: true });
   const { models, adapters, tools, web } = core;
   const close = async (): Promise<void> => {
     core.closeApprovals();

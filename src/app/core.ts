@@ -1,118 +1,22 @@
-// What answers conversations without HTTP: models with adapters, stores, tools, MCP servers, web search and the agent. The
-// server and the terminal chat open it.
+// The core that the server, the terminal chat and the measurements share: models with their adapters. Knows no conversation.
 
-import { Approvals } from "../agent/approvals.ts";
-import type { Settings } from "../config/settings.ts";
-import type { AnswerApproval, Converse } from "../core/agent.ts";
-import type { McpConfig } from "../core/mcp-config.ts";
-import { reasonOf } from "../core/reason.ts";
-import type { Embed } from "../core/run.ts";
-import { StartError } from "../core/start-error.ts";
-import type { AdaptedModels } from "../lora/adapted-models.ts";
 import type { Models } from "../engine/models.ts";
-import type { McpServers } from "../mcp/servers.ts";
-import { publicFetch } from "../net/public-fetch.ts";
-import type { Web } from "../search/types.ts";
+import type { AdaptedModels } from "../lora/adapted-models.ts";
 import { createAdapters, residentAdapters } from "./adapters.ts";
-import { createAgent, toolLine } from "./agent.ts";
-import { openMcp } from "./mcp.ts";
 import type { ModelOptions } from "./model-files.ts";
 import { createModels, type ModelParts } from "./models.ts";
-import { openSearch } from "./search.ts";
-import { openStores, type Stores } from "./stores.ts";
-import { openTools, type Tools } from "./tools.ts";
 
-export interface CoreOptions extends ModelOptions {
-  /** Servers whose tools models may call. */
-  readonly mcp?: McpConfig;
-}
-
-/** Parts that only some users of the core have. */
-export interface CoreParts {
-  readonly models?: Omit<ModelParts, "resident">;
-  /** Owner of records from before there were keys; absent where no key is needed. */
-  readonly heir?: (() => string) | undefined;
-  /** Keep records in memory whatever the settings say. */
-  readonly isInMemory?: boolean;
-}
-
-/** The open core. */
+/** The configured models; none is loaded before it is needed. */
 export interface Core {
-  readonly tools: Tools;
-  readonly mcp: McpServers | undefined;
   readonly models: Models;
   readonly adapters: AdaptedModels;
-  readonly stores: Stores;
-  readonly embed: Embed;
-  /** Absent where models may not search the web. */
-  readonly web: Web | undefined;
-  readonly converse: Converse;
-  readonly answerApproval: AnswerApproval;
-  /** What models can do, in one line for the operator; undefined where that is nothing. */
-  readonly toolLine: string | undefined;
-  /** Whether a run or an answer is under way. */
-  isBusy(): boolean;
-  /** Rejects open approvals, so that answers that wait for one end. */
-  closeApprovals(): void;
-  /** Ends engines, tools and MCP servers. */
+  /** Ends all engines. */
   stop(): Promise<void>;
 }
 
-/** Tests the tools and opens everything; no model is loaded yet. Rejects with StartError. */
-export async function openCore(options: CoreOptions, parts: CoreParts = {}): Promise<Core> {
-  const tools = await checkedTools(options);
-  const mcp = openMcp(options.mcp, options.log);
-  try {
-    return withTools(tools, mcp, options, parts);
-  } catch (error) {
-    await Promise.all([tools.close(), mcp?.close()]);
-    throw error;
-  }
-}
-
-async function checkedTools({ settings, log }: CoreOptions): Promise<Tools> {
-  try {
-    return await openTools(settings, log);
-  } catch (error) {
-    throw new StartError(reasonOf(error), { cause: error });
-  }
-}
-
-function withTools(
-  tools: Tools,
-  mcp: McpServers | undefined,
-  options: CoreOptions,
-  { models: modelParts, heir, isInMemory = false }: CoreParts,
-): Core {
-  const { settings, log } = options;
+/** Creates the models of the settings. */
+export function openCore(options: ModelOptions, parts: Omit<ModelParts, "resident"> = {}): Core {
   const resident = residentAdapters(options);
-  const models = createModels(options, { ...modelParts, resident });
-  const adapters = createAdapters(models, resident, options);
-  const stores = openStores({ settings: isInMemory ? inMemory(settings) : settings, log }, heir);
-  const approvals = new Approvals();
-  const fetchPublic = publicFetch();
-  const embed: Embed = (request, signal) => models.embed(request, signal);
-  const web = openSearch({ settings, embed, fetchPublic, log });
-  const { files, sessions, skills } = stores;
-  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, web, log };
-  const agent = createAgent({ ...surroundings, generate: adapters.generate, fetchFile: fetchPublic });
-  return {
-    tools,
-    mcp,
-    models,
-    adapters,
-    stores,
-    embed,
-    web,
-    converse: adapters.withTarget(agent.converse),
-    answerApproval: approvals.answer,
-    toolLine: toolLine(tools, web, settings),
-    isBusy: () => models.activeRuns() + agent.activeAnswers() > 0,
-    closeApprovals: () => approvals.close(),
-    stop: async () => void (await Promise.all([models.stop(), tools.close(), mcp?.close()])),
-  };
-}
-
-function inMemory(settings: Settings): Settings {
-  return { ...settings, server: { ...settings.server, state: "memory" } };
+  const models = createModels(options, { ...parts, resident });
+  return { models, adapters: createAdapters(models, resident, options), stop: () => models.stop() };
 }

@@ -1,19 +1,17 @@
-// Engines for a bench or a tuning, separate from those that serve.
+// Engines for a bench or a tuning, separate from those that serve. They run on the shared core, so they load as when serving.
 
 import { availableParallelism } from "node:os";
-import { reasonOf } from "../core/reason.ts";
-import type { ModelOptions } from "./model-files.ts";
-import { ownWeights, textEngine } from "./models.ts";
-import { newRelays } from "./rpc.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
-import { processEnvironment } from "../config/sources.ts";
+import { assert } from "../core/assert.ts";
 import { freeMemory } from "../core/free-memory.ts";
+import { SLOTS_MAX } from "../core/limits.ts";
 import type { BenchRow, TuneProfile, TuneReport } from "../core/measure.ts";
 import type { TuneModel } from "../core/model-info.ts";
+import { reasonOf } from "../core/reason.ts";
 import { textInfo } from "../engine/abilities.ts";
-import { EngineClient } from "../engine/client.ts";
-import { spawnEngine } from "../engine/host.ts";
+import type { EngineClient } from "../engine/client.ts";
+import { ManagedModel } from "../engine/managed-model.ts";
 import { checkMemory } from "../engine/memory-fit.ts";
 import type { Models } from "../engine/models.ts";
 import type { TextInfo, TextOptions } from "../engine/protocol.ts";
@@ -21,6 +19,8 @@ import { bench, benchNeed, type BenchPlan } from "../measure/bench.ts";
 import { cellsFor, type EngineNeed, type MeasuredEngine, refuseTooLong } from "../measure/engine.ts";
 import { tune } from "../measure/tune.ts";
 import { Tuning } from "../measure/tuning.ts";
+import { type Core, openCore } from "./core.ts";
+import { kindOf, type ModelOptions } from "./model-files.ts";
 
 /** Cancellation and progress of a measurement. */
 export interface MeasureOptions {
@@ -43,17 +43,16 @@ export async function benchModel(
   { signal, onStep }: MeasureOptions,
 ): Promise<BenchedModel> {
   const need = benchNeed(plan);
-  if (model.kind === "image") throw new Error("an image model generates no tokens; name a text model");
-  const configured = await configuredEngine(model, options, signal);
-  const { engine, info } = await openEngine(fitted(configured, need), options, modelName(model), signal);
+  const engines = new MeasuredModel(model, options, signal);
   try {
+    const { engine, info } = await engines.start((configured) => fitted(configured, need));
     refuseTooLong(info, need);
     const rows: BenchRow[] = [];
     const way = { repetitions, random: Math.random, signal };
     for await (const row of bench(engine, plan, way, onStep)) rows.push(row);
     return { model: modelName(model), info, rows };
   } finally {
-    await engine.stop();
+    await engines.close();
   }
 }
 
@@ -64,22 +63,27 @@ export async function tuneModel(
   profile: TuneProfile,
   { signal, onStep, isBusy }: MeasureOptions & { readonly isBusy: () => boolean },
 ): Promise<TuneReport> {
-  const configured = await configuredEngine(model, options, signal);
-  return tune(modelName(model), profile, {
-    open: async ({ sequenceTokens, ...settings }) => {
-      const need = { sequences: settings.maxSeqs, tokens: sequenceTokens };
-      const wanted = fitted({ ...configured, ...settings }, need);
-      return (await openEngine(wanted, options, modelName(model), signal)).engine;
-    },
-    cpus: availableParallelism(),
-    batch: configured.batch,
-    maxSeqs: configured.maxSeqs,
-    random: Math.random,
-    now: () => performance.now(),
-    onStep,
-    isBusy,
-    signal,
-  });
+  const { batch, max_seqs: maxSeqs } = options.settings.runtime;
+  const engines = new MeasuredModel(model, options, signal);
+  try {
+    return await tune(modelName(model), profile, {
+      open: async ({ sequenceTokens, ...settings }) => {
+        const need = { sequences: settings.maxSeqs, tokens: sequenceTokens };
+        const { engine } = await engines.start((configured) => fitted({ ...configured, ...settings }, need));
+        return engine;
+      },
+      cpus: availableParallelism(),
+      batch,
+      maxSeqs,
+      random: Math.random,
+      now: () => performance.now(),
+      onStep,
+      isBusy,
+      signal,
+    });
+  } finally {
+    await engines.close();
+  }
 }
 
 /** Tuning of served models on request of a client. `stopping` ends it. */
@@ -100,12 +104,71 @@ export function newTuning(options: ModelOptions, models: Models, stopping: Abort
     tuning.run(models.able("generates", name, "model_id").id, profile, client);
 }
 
-function configuredEngine(
-  model: ModelSettings,
-  options: ModelOptions,
-  signal: AbortSignal,
-): Promise<TextOptions> {
-  return textEngine(model, ownWeights(model), options, { signal, relays: newRelays(model) });
+/** Engines of one model, one at a time, each with the options that its measurement needs. */
+class MeasuredModel {
+  private readonly core: Core;
+  private readonly model: ManagedModel;
+  private readonly signal: AbortSignal;
+  private shape: (configured: TextOptions) => TextOptions = (configured) => configured;
+
+  constructor(entry: ModelSettings, options: ModelOptions, signal: AbortSignal) {
+    const id = modelName(entry);
+    if (entry.kind === "upstream" || kindOf(entry) !== "text")
+      throw new Error(`${id} cannot be measured. Name a text model that runs on this machine`);
+    this.core = openCore(measuring(entry, options), { shape: (configured) => this.shape(configured) });
+    const { model } = this.core.models.resolve(id);
+    assert(model instanceof ManagedModel, "a text model of this machine has engines");
+    this.model = model;
+    this.signal = signal;
+  }
+
+  /** Starts an engine. Throws ServiceError(model_unavailable) when there is no memory for it. */
+  async start(
+    shape: (configured: TextOptions) => TextOptions,
+  ): Promise<{ readonly engine: MeasuredEngine; readonly info: TextInfo }> {
+    const { model, signal } = this;
+    signal.throwIfAborted();
+    let isFitting = false;
+    this.shape = (configured) => {
+      const wanted = shape(configured);
+      checkMemory(wanted, freeMemory());
+      isFitting = true;
+      return wanted;
+    };
+    const stop = (): void => void this.close();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      const info = textInfo(await model.load());
+      const engine = model.loadedEngine;
+      assert(engine !== undefined, "nothing else unloads a measured model");
+      return { engine: measured(engine, info, () => model.unload()), info };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isFitting) throw error;
+      throw new Error(reasonOf(error), { cause: error }); // a reason that may name files, so no answer to a client
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  /** Ends the engine. */
+  close(): Promise<void> {
+    return this.core.stop();
+  }
+}
+
+/** Settings of a measurement: one model, which waits for no other and stays loaded. */
+function measuring(model: ModelSettings, options: ModelOptions): ModelOptions {
+  const { settings } = options;
+  const { idle_timeout: _, max_loaded_models: __, ...server } = settings.server;
+  return {
+    ...options,
+    settings: {
+      ...settings,
+      models: [model],
+      server: { ...server, queue_max: SLOTS_MAX, models_mutable: false },
+    },
+  };
 }
 
 /** Options of an engine for a measurement, with a cache of its size unless the settings choose one. */
@@ -117,44 +180,13 @@ function fitted(configured: TextOptions, need: EngineNeed): TextOptions {
   return { ...untiered, ...slots, ...(isChosen ? {} : { contextLen: cellsFor(need) }) };
 }
 
-/** Starts an engine and waits for it. Throws ServiceError(model_unavailable) when there is no memory for it. */
-async function openEngine(
-  engine: TextOptions,
-  { log, loading }: ModelOptions,
-  name: string,
-  signal: AbortSignal,
-): Promise<{ readonly engine: MeasuredEngine; readonly info: TextInfo }> {
-  signal.throwIfAborted();
-  checkMemory(engine, freeMemory());
-  const client = new EngineClient({
-    name,
-    options: engine,
-    openLink: (handlers) => spawnEngine(handlers, processEnvironment()),
-    queueMax: engine.maxSeqs,
-    log: (line) => log(`${name}: ${line}`),
-    ...(loading === undefined ? {} : { onLoading: loading(name) }),
-  });
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    const info = textInfo(await Promise.race([client.ready(), aborted.promise]));
-    return { engine: measured(client, info), info };
-  } catch (error) {
-    await client.stop();
-    throw new Error(reasonOf(error), { cause: error }); // a reason that may name files, so no answer to a client
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
-function measured(client: EngineClient, info: TextInfo): MeasuredEngine {
+function measured(engine: EngineClient, info: TextInfo, stop: () => Promise<void>): MeasuredEngine {
   return {
     vocabulary: info.vocabulary,
     contextTokens: info.contextTokens,
     cells: info.cells,
-    generate: (request, signal) => client.generate(request, signal),
-    setThreads: (threads, threadsBatch) => client.setThreads(threads, threadsBatch),
-    stop: () => client.stop(),
+    generate: (request, signal) => engine.generate(request, signal),
+    setThreads: (threads, threadsBatch) => engine.setThreads(threads, threadsBatch),
+    stop,
   };
 }

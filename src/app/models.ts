@@ -35,7 +35,7 @@ interface LoadContext {
 }
 
 /** Finds what a text model needs, and gives its engine options. Config has checked that the chat template's file exists. */
-export async function textEngine(
+async function textEngine(
   model: ModelSettings,
   weights: Weights,
   options: ModelOptions,
@@ -66,6 +66,7 @@ async function engineOptions(
   weights: Weights,
   options: ModelOptions,
   context: LoadContext,
+  shape: NonNullable<ModelParts["shape"]>,
 ): Promise<EngineOptions> {
   switch (kindOf(model)) {
     case "image":
@@ -73,7 +74,7 @@ async function engineOptions(
     case "speech":
       return speechOptions(model, options);
     case "text":
-      return textEngine(model, weights, options, context);
+      return shape(await textEngine(model, weights, options, context));
   }
 }
 
@@ -92,6 +93,8 @@ export interface ModelParts {
   readonly weightsOf?: (model: ModelSettings) => Weights;
   /** Makes what takes a model's numbers. */
   readonly newMeter?: (() => EngineMeter) | undefined;
+  /** Changes the engine options of text models, for measurements. May throw the reason not to start an engine. */
+  readonly shape?: (configured: TextOptions) => TextOptions;
   /** Told of the pool of each upstream model. */
   readonly onPool?: (pool: Pool) => void;
 }
@@ -126,10 +129,10 @@ function ownModel(
   parts: ModelParts,
 ): ServedModel {
   const id = modelName(model);
-  const { weightsOf = ownWeights } = parts;
+  const { weightsOf = ownWeights, shape = (configured) => configured } = parts;
   const relays = newRelays(model);
   const prepare = (signal: AbortSignal): Promise<EngineOptions> =>
-    engineOptions(model, weightsOf(model), options, { signal, relays });
+    engineOptions(model, weightsOf(model), options, { signal, relays }, shape);
   const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
   return {
     id,

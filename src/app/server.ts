@@ -18,7 +18,7 @@ import type { Requantizer } from "../quantize/requantizer.ts";
 import { BackgroundResponses } from "../responses/background.ts";
 import { ResponseStore } from "../responses/store.ts";
 import { loadAdapters } from "./adapters.ts";
-import { type Core, type CoreOptions, openCore } from "./core.ts";
+import { type Conversations, type ConversationOptions, openConversations } from "./conversations.ts";
 import { type Edge, mayChangeModels, newEdge, watchConnections } from "./edge.ts";
 import { openHub } from "./hub.ts";
 import { openImages } from "./images.ts";
@@ -31,7 +31,7 @@ import { newSystem } from "./system.ts";
 import type { Tools } from "./tools.ts";
 import { webPolicies } from "./web-policies.ts";
 
-export interface AppOptions extends CoreOptions {
+export interface AppOptions extends ConversationOptions {
   /** Silence on a stream after which a comment is sent, milliseconds. */
   readonly keepAliveMs?: number;
 }
@@ -80,7 +80,7 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
   const edge = newEdge(settings, () => core.adapters.cards());
   const requantizers = new Map<string, Requantizer>();
   const pools: Pool[] = [];
-  const core = await openCore(options, {
+  const core = await openConversations(options, {
     heir: edge.heir,
     models: {
       weightsOf: (model) => requantizers.get(modelName(model))?.weights ?? {},
@@ -135,7 +135,7 @@ function hubAccess(models: Models, options: AppOptions) {
 }
 
 interface Parts {
-  readonly core: Core;
+  readonly core: Conversations;
   readonly metrics: Metrics | undefined;
   readonly edge: Edge;
   readonly live: Live;

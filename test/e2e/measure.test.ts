@@ -41,6 +41,11 @@ describe("svc bench", () => {
   test.each([
     ["more than the context holds", "--prompt-len=100000", /the model's context holds \d+ tokens/],
     ["more sequences than there can be", "--concurrency=129", /at most 128 sequences/],
+    [
+      "a model that generates no text",
+      "--model=flite:slt",
+      /^svc: flite:slt cannot be measured\. Name a text model/,
+    ],
   ])("%s is told, 1", async (_, flag, words) => {
     const { exit, out, err } = await runBinary(["bench", flag]);
     expect([exit, out]).toEqual([1, ""]);

@@ -10,7 +10,8 @@ const KEYS = ["first-key", "second key with blanks"];
 const locked = () => testApp(playing(answer("Hi")).generate, { apiKeys: new ApiKeys(KEYS) });
 
 describe("with keys set", () => {
-  const isOpen = (path: string): boolean => ["/", "/health", "/ready", "/ui", "/ui/:file", "/ui/preview.html"].includes(path);
+  const isOpen = (path: string): boolean =>
+    ["/", "/health", "/ready", "/ui", "/ui/:file", "/ui/preview.html"].includes(path);
   const routes = locked()
     .app.routes.filter(({ path }) => !isOpen(path) && !path.includes("*"))
     .map(({ method, path }) => [method, path] as const);

@@ -1,0 +1,113 @@
+// What answers conversations without HTTP: the core with stores, tools, MCP servers, web search and the agent. The server and
+// the terminal chat open it.
+
+import { Approvals } from "../agent/approvals.ts";
+import type { Settings } from "../config/settings.ts";
+import type { AnswerApproval, Converse } from "../core/agent.ts";
+import type { McpConfig } from "../core/mcp-config.ts";
+import { reasonOf } from "../core/reason.ts";
+import type { Embed } from "../core/run.ts";
+import { StartError } from "../core/start-error.ts";
+import type { McpServers } from "../mcp/servers.ts";
+import { publicFetch } from "../net/public-fetch.ts";
+import type { Web } from "../search/types.ts";
+import { createAgent, toolLine } from "./agent.ts";
+import { type Core, openCore } from "./core.ts";
+import { openMcp } from "./mcp.ts";
+import type { ModelOptions } from "./model-files.ts";
+import type { ModelParts } from "./models.ts";
+import { openSearch } from "./search.ts";
+import { openStores, type Stores } from "./stores.ts";
+import { openTools, type Tools } from "./tools.ts";
+
+export interface ConversationOptions extends ModelOptions {
+  /** Servers whose tools models may call. */
+  readonly mcp?: McpConfig;
+}
+
+/** Parts that the server has and the terminal chat lacks. */
+export interface ConversationParts {
+  readonly models?: Omit<ModelParts, "resident">;
+  /** Owner of records from before there were keys; absent where no key is needed. */
+  readonly heir?: (() => string) | undefined;
+  /** Keep records in memory whatever the settings say. */
+  readonly isInMemory?: boolean;
+}
+
+/** Everything that answers conversations. */
+export interface Conversations extends Core {
+  readonly tools: Tools;
+  readonly mcp: McpServers | undefined;
+  readonly stores: Stores;
+  readonly embed: Embed;
+  /** Absent where models may not search the web. */
+  readonly web: Web | undefined;
+  readonly converse: Converse;
+  readonly answerApproval: AnswerApproval;
+  /** What models can do, in one line for the operator; undefined where that is nothing. */
+  readonly toolLine: string | undefined;
+  /** Whether a run or an answer is under way. */
+  isBusy(): boolean;
+  /** Rejects open approvals, so that answers that wait for one end. */
+  closeApprovals(): void;
+}
+
+/** Tests the tools and opens everything; no model is loaded yet. Rejects with StartError. */
+export async function openConversations(
+  options: ConversationOptions,
+  parts: ConversationParts = {},
+): Promise<Conversations> {
+  const tools = await checkedTools(options);
+  const mcp = openMcp(options.mcp, options.log);
+  try {
+    return withTools(tools, mcp, options, parts);
+  } catch (error) {
+    await Promise.all([tools.close(), mcp?.close()]);
+    throw error;
+  }
+}
+
+async function checkedTools({ settings, log }: ConversationOptions): Promise<Tools> {
+  try {
+    return await openTools(settings, log);
+  } catch (error) {
+    throw new StartError(reasonOf(error), { cause: error });
+  }
+}
+
+function withTools(
+  tools: Tools,
+  mcp: McpServers | undefined,
+  options: ConversationOptions,
+  { models: modelParts, heir, isInMemory = false }: ConversationParts,
+): Conversations {
+  const { settings, log } = options;
+  const core = openCore(options, modelParts);
+  const { models, adapters } = core;
+  const stores = openStores({ settings: isInMemory ? inMemory(settings) : settings, log }, heir);
+  const approvals = new Approvals();
+  const fetchPublic = publicFetch();
+  const embed: Embed = (request, signal) => models.embed(request, signal);
+  const web = openSearch({ settings, embed, fetchPublic, log });
+  const { files, sessions, skills } = stores;
+  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, web, log };
+  const agent = createAgent({ ...surroundings, generate: adapters.generate, fetchFile: fetchPublic });
+  return {
+    ...core,
+    tools,
+    mcp,
+    stores,
+    embed,
+    web,
+    converse: adapters.withTarget(agent.converse),
+    answerApproval: approvals.answer,
+    toolLine: toolLine(tools, web, settings),
+    isBusy: () => models.activeRuns() + agent.activeAnswers() > 0,
+    closeApprovals: () => approvals.close(),
+    stop: async () => void (await Promise.all([core.stop(), tools.close(), mcp?.close()])),
+  };
+}
+
+function inMemory(settings: Settings): Settings {
+  return { ...settings, server: { ...settings.server, state: "memory" } };
+}
